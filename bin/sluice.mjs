@@ -1,0 +1,51 @@
+#!/usr/bin/env node
+// Plain JavaScript that any Node can parse: finds a Node that is new enough, then runs the command.
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import process from 'node:process'
+
+// Older ones cut text at NUL in node:sqlite, or cannot run TypeScript.
+function newEnough([major, minor]) {
+  return (major === 24 && minor >= 16) || (major === 26 && minor >= 1) || major > 26
+}
+
+function bundledNode() {
+  try {
+    const manifest = createRequire(import.meta.url).resolve(
+      `node-${process.platform}-${process.arch}/package.json`,
+    )
+    const path = manifest.replace(/package\.json$/, 'bin/node')
+    return existsSync(path) ? path : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function runWith(node) {
+  const child = spawn(node, process.argv.slice(1), { stdio: 'inherit' })
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  child.on('exit', (code, signal) => {
+    if (signal) {
+      process.removeAllListeners(signal)
+      process.kill(process.pid, signal)
+    } else process.exit(code ?? 1)
+  })
+}
+
+if (newEnough(process.versions.node.split('.').map(Number))) {
+  // A clone runs its sources; a package, which has none, runs what was built from them.
+  const source = new URL('../src/cli/index.ts', import.meta.url)
+  const built = new URL('../dist/cli/index.js', import.meta.url)
+  await import((existsSync(source) ? source : built).href)
+} else {
+  const node = bundledNode()
+  if (node) runWith(node)
+  else {
+    console.error(
+      `sluice needs Node.js 24.16 or newer (or 26.1 or newer); this is ${process.version} at ${process.execPath}.\n` +
+        'On Linux "npm ci" brings a fitting one along unless optional dependencies are left out.',
+    )
+    process.exit(1)
+  }
+}

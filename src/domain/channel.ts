@@ -1,0 +1,44 @@
+/** The wire formats that an upstream may speak. */
+export type ProtocolName = 'chat' | 'messages' | 'rerank'
+
+/** A limit on requests, and on tokens (prompt and output), within a window. 0 = off. */
+export interface RateLimit {
+  readonly requests: number
+  readonly tokens: number
+  readonly windowMs: number
+}
+
+/** Fields that are removed before forwarding unless the channel names them. */
+export type GatedField = 'service_tier' | 'safety_identifier' | 'include_obfuscation' | 'inference_geo' | 'speed'
+
+/** One upstream as the operator configured it. `docs/configuration.md: Channels`. */
+export interface Channel {
+  readonly name: string
+  readonly protocol: ProtocolName
+  /** Up to and including the version, without a slash at the end: `https://api.example.com/v1`. */
+  readonly baseUrl: string
+  /** Credentials, used in turn; empty for an upstream that asks for none. */
+  readonly keys: readonly string[]
+  readonly models: readonly string[]
+  readonly groups: readonly string[]
+  /** Higher first. */
+  readonly priority: number
+  /** Share among channels of equal priority. */
+  readonly weight: number
+  /** Asked-for model → the upstream's name for it. */
+  readonly modelMapping: ReadonlyMap<string, string>
+  readonly allow: ReadonlySet<GatedField>
+  readonly disableStore: boolean
+  readonly passThrough: boolean
+  /** Added to each upstream request; names in lower case. */
+  readonly headers: ReadonlyMap<string, string>
+  readonly rateLimit: RateLimit
+  /** Whether the rest of an answer is read, and charged as reported, after the caller left. */
+  readonly onClientGone: 'cancel' | 'drain'
+  readonly timeouts: {
+    readonly connectMs: number
+    readonly firstByteMs: number
+    readonly idleMs: number
+    readonly totalMs: number
+  }
+}

@@ -1,0 +1,139 @@
+import { atScale, type Decimal, multiply } from './decimal.ts'
+import { promptTokens, type Usage } from './usage.ts'
+
+/** USD per million tokens of each kind. */
+export interface TokenPrices {
+  readonly input: Decimal
+  readonly output: Decimal
+  readonly cacheRead: Decimal
+  readonly cacheWrite5m: Decimal
+  readonly cacheWrite1h: Decimal
+}
+
+/** What a model costs, before any group's ratio. `docs/configuration.md: Prices`. */
+export interface Price {
+  readonly tokens: TokenPrices
+  /** For prompts of more than `above` tokens these prices hold for the whole call; ascending. */
+  readonly tiers: readonly { readonly above: number; readonly tokens: TokenPrices }[]
+  /** USD per call. */
+  readonly request: Decimal
+  /** USD per web search. */
+  readonly webSearch: Decimal
+}
+
+/** Quota units per single token, counted in `10^-scale` units. */
+interface TokenRates {
+  readonly input: bigint
+  readonly output: bigint
+  readonly cacheRead: bigint
+  readonly cacheWrite5m: bigint
+  readonly cacheWrite1h: bigint
+}
+
+/** A price made ready for one group: whole numbers only, so that a charge is exact. */
+export interface Rate {
+  /** What the numerators below stand over: a power of ten. */
+  readonly denominator: bigint
+  readonly tokens: TokenRates
+  readonly tiers: readonly { readonly above: number; readonly tokens: TokenRates }[]
+  readonly request: bigint
+  readonly webSearch: bigint
+}
+
+const KINDS = ['input', 'output', 'cacheRead', 'cacheWrite5m', 'cacheWrite1h'] as const
+
+/** Price × group ratio × quota per unit. */
+export function rateOf(price: Price, ratio: Decimal, quotaPerUnit: number): Rate {
+  const factor = multiply(ratio, { digits: BigInt(quotaPerUnit), scale: 0 })
+  const perToken = multiply(factor, { digits: 1n, scale: 6 })
+  const all = [price.tokens, ...price.tiers.map((tier) => tier.tokens)]
+  const scale = Math.max(
+    price.request.scale + factor.scale,
+    price.webSearch.scale + factor.scale,
+    ...all.flatMap((tokens) => KINDS.map((kind) => tokens[kind].scale + perToken.scale)),
+  )
+  const rate = (value: Decimal, by: Decimal): bigint => atScale(multiply(value, by), scale)
+  const rates = (tokens: TokenPrices): TokenRates => ({
+    input: rate(tokens.input, perToken),
+    output: rate(tokens.output, perToken),
+    cacheRead: rate(tokens.cacheRead, perToken),
+    cacheWrite5m: rate(tokens.cacheWrite5m, perToken),
+    cacheWrite1h: rate(tokens.cacheWrite1h, perToken),
+  })
+  return {
+    denominator: 10n ** BigInt(scale),
+    tokens: rates(price.tokens),
+    tiers: price.tiers.map((tier) => ({ above: tier.above, tokens: rates(tier.tokens) })),
+    request: rate(price.request, factor),
+    webSearch: rate(price.webSearch, factor),
+  }
+}
+
+/**
+ * The charge in quota units: computed exactly, rounded once, half away from zero, and at least 1 where the rate is not
+ * zero and anything was used.
+ */
+export function charge(rate: Rate, usage: Usage): number {
+  const tokens = ratesFor(rate, promptTokens(usage))
+  const sum =
+    BigInt(usage.input) * tokens.input +
+    BigInt(usage.output) * tokens.output +
+    BigInt(usage.cacheRead) * tokens.cacheRead +
+    BigInt(usage.cacheWrite5m) * tokens.cacheWrite5m +
+    BigInt(usage.cacheWrite1h) * tokens.cacheWrite1h +
+    BigInt(usage.webSearches) * rate.webSearch +
+    rate.request
+  return rounded(sum, rate.denominator)
+}
+
+/**
+ * The most that a call can cost (`docs/ledger.md: What is held`): the prompt at the dearest input price it can trigger,
+ * cache writes included, and the whole output, at the dearest tier that a prompt of that size can reach.
+ */
+export function mostItCanCost(rate: Rate, promptBound: number, outputBound: number, webSearches = 0): number {
+  let input = 0n
+  let output = 0n
+  for (const tokens of reachable(rate, promptBound)) {
+    input = greatest(input, tokens.input, tokens.cacheRead, tokens.cacheWrite5m, tokens.cacheWrite1h)
+    output = greatest(output, tokens.output)
+  }
+  const sum =
+    BigInt(promptBound) * input +
+    BigInt(outputBound) * output +
+    BigInt(webSearches) * rate.webSearch +
+    rate.request
+  return rounded(sum, rate.denominator)
+}
+
+/** True where nothing that such a call does costs anything. */
+export function isFree(rate: Rate): boolean {
+  return [rate.tokens, ...rate.tiers.map((tier) => tier.tokens)]
+    .flatMap((tokens) => KINDS.map((kind) => tokens[kind]))
+    .concat(rate.request, rate.webSearch)
+    .every((value) => value === 0n)
+}
+
+function ratesFor(rate: Rate, prompt: number): TokenRates {
+  let found = rate.tokens
+  for (const tier of rate.tiers) if (prompt > tier.above) found = tier.tokens
+  return found
+}
+
+function reachable(rate: Rate, promptBound: number): TokenRates[] {
+  return [
+    rate.tokens,
+    ...rate.tiers.filter((tier) => promptBound > tier.above).map((tier) => tier.tokens),
+  ]
+}
+
+function greatest(...values: bigint[]): bigint {
+  return values.reduce((a, b) => (a > b ? a : b))
+}
+
+function rounded(sum: bigint, denominator: bigint): number {
+  if (sum <= 0n) return 0
+  const quota = (2n * sum + denominator) / (2n * denominator)
+  const result = Number(quota === 0n ? 1n : quota)
+  if (!Number.isSafeInteger(result)) throw new RangeError('a charge is beyond what can be counted')
+  return result
+}

@@ -1,0 +1,32 @@
+/** A token's status as stored and shown; `docs/api.md: Token`. */
+export const TOKEN_STATUS = { enabled: 1, disabled: 2, expired: 3, exhausted: 4 } as const
+
+/** 1, 2, 3 or 4. */
+export type TokenStatus = (typeof TOKEN_STATUS)[keyof typeof TOKEN_STATUS]
+
+/** An API key and its limits, without the key itself. Times are Unix seconds, quota is in whole units. */
+export interface Token {
+  readonly id: number
+  readonly userId: number
+  readonly name: string
+  readonly status: TokenStatus
+  readonly createdTime: number
+  readonly accessedTime: number
+  /** −1 = never. */
+  readonly expiredTime: number
+  /** May be negative after an answer that cost more than its hold. */
+  readonly remainQuota: number
+  readonly unlimitedQuota: boolean
+  readonly usedQuota: number
+  readonly modelLimitsEnabled: boolean
+  /** Comma-separated. */
+  readonly modelLimits: string
+  /** Addresses and CIDRs, one a line; null or blank = no restriction. */
+  readonly allowIps: string | null
+  /** Empty = the user's own group. */
+  readonly group: string
+  /** JSON map of vendor → group; empty = `group`. */
+  readonly vendorRoutes: string
+  /** Unix seconds of its soft deletion; null while it lives. */
+  readonly deletedTime: number | null
+}

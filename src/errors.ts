@@ -1,0 +1,54 @@
+/** What the gateway itself may answer with; `docs/api.md: Errors`. */
+export interface ErrorKind {
+  readonly status: number
+  readonly type: string
+}
+
+/** Every error of the gateway's own, by code. The code is what a program reads, the message what a person does. */
+export const ERRORS = {
+  invalid_json: { status: 400, type: 'invalid_request_error' },
+  invalid_request: { status: 400, type: 'invalid_request_error' },
+  model_price_error: { status: 400, type: 'invalid_request_error' },
+  missing_api_key: { status: 401, type: 'authentication_error' },
+  invalid_api_key: { status: 401, type: 'authentication_error' },
+  token_disabled: { status: 401, type: 'authentication_error' },
+  token_expired: { status: 401, type: 'authentication_error' },
+  token_exhausted: { status: 401, type: 'authentication_error' },
+  token_deleted: { status: 401, type: 'authentication_error' },
+  user_disabled: { status: 403, type: 'permission_error' },
+  ip_not_allowed: { status: 403, type: 'permission_error' },
+  model_not_allowed: { status: 403, type: 'permission_error' },
+  group_not_allowed: { status: 403, type: 'permission_error' },
+  insufficient_quota: { status: 403, type: 'permission_error' },
+  not_found: { status: 404, type: 'invalid_request_error' },
+  method_not_allowed: { status: 405, type: 'invalid_request_error' },
+  request_timeout: { status: 408, type: 'invalid_request_error' },
+  request_too_large: { status: 413, type: 'request_too_large' },
+  unsupported_media_type: { status: 415, type: 'invalid_request_error' },
+  rate_limited: { status: 429, type: 'rate_limit_error' },
+  internal_error: { status: 500, type: 'api_error' },
+  upstream_error: { status: 500, type: 'api_error' },
+  model_not_found: { status: 503, type: 'gateway_error' },
+  overloaded: { status: 503, type: 'gateway_error' },
+} as const satisfies Record<string, ErrorKind>
+
+/** A name in the table of errors. */
+export type ErrorCode = keyof typeof ERRORS
+
+/** Thrown anywhere with a code and a sentence for the caller; rendered in one place, by the door of the route. */
+export class GatewayError extends Error {
+  readonly code: ErrorCode
+  /** Seconds after which the caller may try again; sent as `retry-after`. */
+  readonly retryAfter: number | undefined
+
+  constructor(code: ErrorCode, message: string, options: { retryAfter?: number; cause?: unknown } = {}) {
+    super(message, { cause: options.cause })
+    this.name = 'GatewayError'
+    this.code = code
+    this.retryAfter = options.retryAfter
+  }
+
+  get kind(): ErrorKind {
+    return ERRORS[this.code]
+  }
+}

@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config'
+
+/** The day tier: every test that needs nothing but this machine. What takes longer lives under test/night. */
+export default defineConfig({
+  test: {
+    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    exclude: ['test/night/**', 'node_modules/**'],
+    testTimeout: 20_000,
+    hookTimeout: 30_000,
+    pool: 'forks',
+    maxWorkers: 2,
+  },
+})
