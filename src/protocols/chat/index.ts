@@ -1,0 +1,6 @@
+export * from './errors.ts'
+export * from './gate.ts'
+export * from './prompt.ts'
+export * from './request.ts'
+export * from './tap.ts'
+export * from './usage.ts'
