@@ -1,0 +1,61 @@
+import { GatewayError } from '../../errors.ts'
+import type { Token, TokenStatus } from '../../domain/token.ts'
+import { hashKey, type Secrets, seal } from '../secrets.ts'
+import { tokenFromRow } from '../token-rows.ts'
+import type { Db } from './operation.ts'
+
+/** A token to be made. Times are Unix seconds, quota is in whole units. */
+export interface NewToken {
+  readonly userId: number
+  readonly name: string
+  /** The plain key without `sk-`. */
+  readonly key: string
+  readonly status: TokenStatus
+  readonly createdTime: number
+  /** −1 = never. */
+  readonly expiredTime: number
+  readonly remainQuota: number
+  readonly unlimitedQuota: boolean
+  readonly modelLimitsEnabled: boolean
+  readonly modelLimits: string
+  readonly allowIps: string | null
+  readonly group: string
+  readonly vendorRoutes: string
+}
+
+/** Makes a token; its key is stored sealed, and found by its HMAC. A key that another token has, or had, is refused. */
+export async function createToken(db: Db, token: NewToken, secrets: Secrets): Promise<Token> {
+  const keyHash = hashKey(secrets, token.key)
+  const holder = await db.selectFrom('tokens').select('id').where('key_hash', '=', keyHash).executeTakeFirst()
+  if (holder) throw new GatewayError('invalid_request', 'this key belongs to another token already')
+  const row = await db
+    .insertInto('tokens')
+    .values({
+      user_id: token.userId,
+      name: token.name,
+      key_hash: keyHash,
+      // Sealed below: the seal names the row, whose id is only known now.
+      key_cipher: '',
+      status: token.status,
+      created_time: token.createdTime,
+      accessed_time: 0,
+      expired_time: token.expiredTime,
+      remain_quota: token.remainQuota,
+      unlimited_quota: token.unlimitedQuota ? 1 : 0,
+      used_quota: 0,
+      model_limits_enabled: token.modelLimitsEnabled ? 1 : 0,
+      model_limits: token.modelLimits,
+      allow_ips: token.allowIps,
+      group_name: token.group,
+      vendor_routes: token.vendorRoutes,
+      deleted_time: null,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  await db
+    .updateTable('tokens')
+    .set({ key_cipher: seal(secrets, token.key, { table: 'tokens', row: row.id }) })
+    .where('id', '=', row.id)
+    .execute()
+  return tokenFromRow(row)
+}

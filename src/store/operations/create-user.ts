@@ -1,0 +1,87 @@
+import { GatewayError } from '../../errors.ts'
+import type { Role, User } from '../../domain/user.ts'
+import { hashAccessToken, type Secrets } from '../secrets.ts'
+import { userFromRow } from '../user-rows.ts'
+import type { Db } from './operation.ts'
+
+/** A user to be made. */
+export interface NewUser {
+  /** Undefined = the next free one. */
+  readonly id?: number | undefined
+  readonly username: string
+  readonly role: Role
+  readonly status: User['status']
+  readonly group: string
+  /** Quota units. */
+  readonly quota: number
+  /** Plain; only its HMAC is kept. Null = the user has none. */
+  readonly accessToken: string | null
+  /** Unix seconds. */
+  readonly createdTime: number
+}
+
+/** Makes a user. An id or a name that a user has, or had, is refused, and so is an access token. */
+export async function createUser(db: Db, user: NewUser, secrets: Secrets): Promise<User> {
+  const accessTokenHash = user.accessToken === null ? null : hashAccessToken(secrets, user.accessToken)
+  await refuseTaken(db, user, accessTokenHash)
+  const row = await db
+    .insertInto('users')
+    .values({
+      ...(user.id === undefined ? {} : { id: user.id }),
+      username: user.username,
+      display_name: user.username,
+      role: user.role,
+      status: user.status,
+      email: '',
+      code_host_id: '',
+      chat_a_id: '',
+      oidc_id: '',
+      chat_b_id: '',
+      chat_c_id: '',
+      forum_id: '',
+      group_name: user.group,
+      quota: user.quota,
+      used_quota: 0,
+      request_count: 0,
+      aff_code: '',
+      aff_count: 0,
+      aff_quota: 0,
+      aff_history_quota: 0,
+      inviter_id: 0,
+      setting: '',
+      payment_customer: '',
+      sidebar_modules: '',
+      password_hash: null,
+      access_token_hash: accessTokenHash,
+      created_time: user.createdTime,
+      deleted_time: null,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  return userFromRow(row)
+}
+
+async function refuseTaken(db: Db, user: NewUser, accessTokenHash: string | null): Promise<void> {
+  const taken = await db
+    .selectFrom('users')
+    .select(['id', 'username', 'access_token_hash'])
+    .where((eb) =>
+      eb.or([
+        eb('username', '=', user.username),
+        ...(user.id === undefined ? [] : [eb('id', '=', user.id)]),
+        ...(accessTokenHash === null ? [] : [eb('access_token_hash', '=', accessTokenHash)]),
+      ]),
+    )
+    .executeTakeFirst()
+  if (!taken) return
+  if (taken.username === user.username) {
+    throw new GatewayError('invalid_request', `there is a user "${user.username}" already`)
+  }
+  if (taken.id === user.id) {
+    throw new GatewayError(
+      'invalid_request',
+      `the id ${user.id} belongs to the user "${taken.username}" already`,
+    )
+  }
+  throw new GatewayError('invalid_request', 'this access token belongs to another user already')
+}

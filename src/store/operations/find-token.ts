@@ -1,0 +1,32 @@
+import type { Token } from '../../domain/token.ts'
+import type { User } from '../../domain/user.ts'
+import { tokenFromRow } from '../token-rows.ts'
+import { userFromRow } from '../user-rows.ts'
+import type { Db } from './operation.ts'
+
+/** Whose key that is; deleted tokens are found too, so that the caller can say what became of the key. */
+export async function tokenByKeyHash(
+  db: Db,
+  keyHash: string,
+): Promise<{ readonly token: Token; readonly user: User } | null> {
+  const token = await db.selectFrom('tokens').selectAll().where('key_hash', '=', keyHash).executeTakeFirst()
+  if (!token) return null
+  const user = await db
+    .selectFrom('users')
+    .selectAll()
+    .where('id', '=', token.user_id)
+    .executeTakeFirstOrThrow()
+  return { token: tokenFromRow(token), user: userFromRow(user) }
+}
+
+/** A user's live tokens, oldest first. */
+export async function listTokens(db: Db, { userId }: { readonly userId: number }): Promise<Token[]> {
+  const rows = await db
+    .selectFrom('tokens')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .where('deleted_time', 'is', null)
+    .orderBy('id')
+    .execute()
+  return rows.map(tokenFromRow)
+}

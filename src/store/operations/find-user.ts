@@ -1,0 +1,23 @@
+import type { User } from '../../domain/user.ts'
+import { userFromRow } from '../user-rows.ts'
+import type { Db } from './operation.ts'
+
+/** The user of that name; null if there is none, or no longer. */
+export async function userByName(db: Db, username: string): Promise<User | null> {
+  const row = await db
+    .selectFrom('users')
+    .selectAll()
+    .where('username', '=', username)
+    .where('deleted_time', 'is', null)
+    .executeTakeFirst()
+  return row ? userFromRow(row) : null
+}
+
+/** All users, deleted ones included: 0 says that this database is new. */
+export async function countUsers(db: Db): Promise<number> {
+  const { count } = await db
+    .selectFrom('users')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  return count
+}

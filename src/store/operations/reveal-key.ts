@@ -1,0 +1,18 @@
+import { type Secrets, unseal } from '../secrets.ts'
+import type { Db } from './operation.ts'
+
+/** The key of a live token, without `sk-`; null if that user has no such token. */
+export async function revealKey(
+  db: Db,
+  { tokenId, userId }: { readonly tokenId: number; readonly userId: number },
+  secrets: Secrets,
+): Promise<string | null> {
+  const row = await db
+    .selectFrom('tokens')
+    .select('key_cipher')
+    .where('id', '=', tokenId)
+    .where('user_id', '=', userId)
+    .where('deleted_time', 'is', null)
+    .executeTakeFirst()
+  return row ? unseal(secrets, row.key_cipher, { table: 'tokens', row: tokenId }) : null
+}

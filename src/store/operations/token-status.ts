@@ -1,0 +1,17 @@
+import type { TokenStatus } from '../../domain/token.ts'
+import type { Db } from './operation.ts'
+
+/** Writes the status alone, and only if it is `onlyFrom` now; says whether it did. Deleted tokens stay as they are. */
+export async function setTokenStatus(
+  db: Db,
+  change: { readonly tokenId: number; readonly status: TokenStatus; readonly onlyFrom: TokenStatus },
+): Promise<boolean> {
+  const result = await db
+    .updateTable('tokens')
+    .set({ status: change.status })
+    .where('id', '=', change.tokenId)
+    .where('status', '=', change.onlyFrom)
+    .where('deleted_time', 'is', null)
+    .executeTakeFirst()
+  return result.numUpdatedRows > 0n
+}

@@ -1,0 +1,84 @@
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
+
+/** The keys that are derived from the operator's secret. Plain bytes, so that they can be given to another thread. */
+export interface Secrets {
+  /** Names the secret without telling it; part of everything sealed. */
+  readonly keyId: string
+  readonly encryptionKey: Uint8Array
+  readonly lookupKey: Uint8Array
+  /** Stored in the database, so that another secret is noticed at start. */
+  readonly check: string
+}
+
+/** The row that a sealed value belongs to: it opens nowhere else. */
+export interface SealedPlace {
+  readonly table: string
+  readonly row: string | number
+}
+
+const SHORTEST_SECRET = 16
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+/** Derives the keys; throws if the secret is shorter than 16 characters. */
+export function deriveSecrets(secret: string): Secrets {
+  if (secret.length < SHORTEST_SECRET) {
+    throw new Error(
+      `GATEWAY_SECRET has ${secret.length} characters; it needs at least ${SHORTEST_SECRET} (openssl rand -hex 32 makes a good one)`,
+    )
+  }
+  const derive = (purpose: string, bytes: number): Buffer =>
+    Buffer.from(hkdfSync('sha256', secret, 'sluice', purpose, bytes))
+  return {
+    keyId: derive('key id', 4).toString('hex'),
+    encryptionKey: derive('encryption', 32),
+    lookupKey: derive('lookup', 32),
+    check: derive('check', 16).toString('hex'),
+  }
+}
+
+/** What an API key (without `sk-`) is looked up by: HMAC-SHA256, in hex. */
+export function hashKey(secrets: Secrets, key: string): string {
+  return createHmac('sha256', secrets.lookupKey).update('api key\n').update(key).digest('hex')
+}
+
+/** What an account access token is looked up by, and all that is kept of it. */
+export function hashAccessToken(secrets: Secrets, accessToken: string): string {
+  return createHmac('sha256', secrets.lookupKey).update('access token\n').update(accessToken).digest('hex')
+}
+
+/** Encrypts with AES-256-GCM: `v1.KEY_ID.BASE64URL(nonce, text, tag)`. */
+export function seal(secrets: Secrets, plain: string, place: SealedPlace): string {
+  const nonce = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv('aes-256-gcm', secrets.encryptionKey, nonce)
+  cipher.setAAD(boundTo(secrets.keyId, place))
+  const bytes = Buffer.concat([nonce, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()])
+  return `v1.${secrets.keyId}.${bytes.toString('base64url')}`
+}
+
+/** Decrypts what `seal` made for the same place; throws if it was changed, moved, or sealed with another secret. */
+export function unseal(secrets: Secrets, sealed: string, place: SealedPlace): string {
+  const [version, keyId, text, ...rest] = sealed.split('.')
+  if (version !== 'v1' || text === undefined || rest.length > 0) {
+    throw new Error(`the sealed value of ${place.table} ${place.row} is not in a form that is known here`)
+  }
+  if (keyId !== secrets.keyId) {
+    throw new Error(
+      `the sealed value of ${place.table} ${place.row} needs the secret ${keyId}, not ${secrets.keyId}`,
+    )
+  }
+  const bytes = Buffer.from(text, 'base64url')
+  if (bytes.length < NONCE_BYTES + TAG_BYTES) {
+    throw new Error(`the sealed value of ${place.table} ${place.row} is cut short`)
+  }
+  const decipher = createDecipheriv('aes-256-gcm', secrets.encryptionKey, bytes.subarray(0, NONCE_BYTES))
+  decipher.setAAD(boundTo(keyId, place))
+  decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
+  return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString(
+    'utf8',
+  )
+}
+
+function boundTo(keyId: string, place: SealedPlace): Buffer {
+  return Buffer.from(`${keyId}\n${place.table}\n${place.row}`, 'utf8')
+}
