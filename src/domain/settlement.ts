@@ -1,3 +1,5 @@
+import type { Usage } from './usage.ts'
+
 /**
  * Why a call was charged what it was; stored with each charge. `docs/ledger.md: Outcomes`.
  */
@@ -14,3 +16,19 @@ export type SettlementReason =
   | 'failed'
   /** The gateway died during the call; the next one settled it from the last progress mark. */
   | 'crash'
+
+/** How a call ended and what it is charged: all that its hold did not know. */
+export interface Settlement {
+  /** Quota units. */
+  readonly quota: number
+  readonly reason: SettlementReason
+  /** Whether the caller got any of the answer; only such calls are counted as requests. */
+  readonly delivered: boolean
+  readonly endedMs: number
+  readonly usage: Usage
+  readonly upstreamModel: string
+  /** The channel that answered, which need not be the first one tried. */
+  readonly channel: string
+  /** From the start of the call to the first byte of the answer; null if there was none. */
+  readonly firstByteMs: number | null
+}

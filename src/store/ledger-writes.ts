@@ -1,48 +1,34 @@
-import type { SettlementReason } from '../domain/settlement.ts'
+import type { HoldFacts } from '../domain/hold.ts'
+import type { Settlement } from '../domain/settlement.ts'
 import type { Token } from '../domain/token.ts'
-import type { Usage } from '../domain/usage.ts'
 import type { User } from '../domain/user.ts'
 
-/** What a call is and whom it is charged to: the part that a hold and its settlement share. */
-interface Call {
-  /** UUIDv7 of the request, minted by the gateway; the key of its hold and of its usage row. */
+/** A hold as it is opened. */
+export interface HoldOpening extends HoldFacts {
+  /** The running gateway that will settle it; recovery leaves its own alone. */
+  readonly owner: string
+  readonly tokenId: number
+  readonly userId: number
+  /** Quota units. */
+  readonly amount: number
+}
+
+/** A settlement with all that its usage row tells of the call. */
+export interface SettledCall extends Settlement {
+  /** The call's id: of its hold, and of its usage row. */
   readonly id: string
   readonly tokenId: number
   readonly userId: number
   /** As the caller asked for it. */
   readonly model: string
-  readonly channel: string
   readonly group: string
   readonly stream: boolean
   readonly priceVersion: string
-}
-
-/** A hold as it is opened. Amounts are quota units. */
-export interface HoldOpening extends Call {
-  /** The running gateway that will settle it; recovery leaves its own alone. */
-  readonly owner: string
-  readonly amount: number
-  /** The part of `amount` that stands for the prompt. */
-  readonly promptAmount: number
-  readonly startedMs: number
-}
-
-/** What a call cost, and all that is kept about it. */
-export interface Settlement extends Call {
-  readonly quota: number
-  readonly reason: SettlementReason
-  /** Whether the caller got any of the answer; only such calls are counted as requests. */
-  readonly delivered: boolean
-  readonly endedMs: number
-  readonly usage: Usage
-  readonly upstreamModel: string
   readonly durationMs: number
-  /** From the start of the call to the first byte of the answer; null if there was none. */
-  readonly firstByteMs: number | null
 }
 
 /** A token and its user as they stand after everything that was queued before. */
-export interface Account {
+export interface StoredAccount {
   readonly token: Token
   readonly user: User
   /** Sums of the holds that are still open, in quota units. */
@@ -60,12 +46,12 @@ export interface LedgerWrites {
   /** Notes that output worth `amount` quota units has been delivered; never goes back. */
   markProgress(mark: { readonly id: string; readonly amount: number }): void
   /** Closes the hold and charges the call, once for each id however often it is called. */
-  settle(settlement: Settlement): void
+  settle(call: SettledCall): void
   /** Settles every hold of another owner at what is known to be delivered, with reason `crash`. */
   recover(run: { readonly owner: string; readonly nowMs: number }): {
     readonly count: number
     /** The sum of the charges. */
     readonly quota: number
   }
-  loadAccount(account: { readonly tokenId: number }): Account | null
+  loadAccount(account: { readonly tokenId: number }): StoredAccount | null
 }
