@@ -1,0 +1,92 @@
+import { prose, thoughts } from './prose.ts'
+import type { Prompt } from './prompt.ts'
+import { type Random, seededBy } from './random.ts'
+import { valueFor } from './schema-value.ts'
+import { pieces } from './tokens.ts'
+import { toolCalls } from './tool-calls.ts'
+import { readOut } from './tool-result.ts'
+
+/** Why the model stopped: it was done, hit a stop text, ran out of tokens, or waits for tools. */
+export type End = 'done' | 'stop_text' | 'length' | 'tools'
+
+/** What a simulated model says. Every string in a list of pieces is one token. */
+export interface Answer {
+  readonly thinking: readonly string[]
+  readonly text: readonly string[]
+  readonly calls: readonly { readonly name: string; readonly input: readonly string[] }[]
+  readonly end: End
+  /** The stop text that was met. */
+  readonly stopText: string | null
+  /** Tokens generated, thinking included. */
+  readonly tokens: number
+}
+
+/** The answer to a prompt: the same for the same prompt and choice, whether it is streamed or not. */
+export function answer(prompt: Prompt, choice = 0): Answer {
+  const random = seededBy(`${prompt.model}\n${choice}\n${prompt.transcript}`)
+  const calls = toolCalls(prompt, random)
+  const whole = spoken(prompt, calls.length > 0, random)
+  const { text, stopText } = cutAtStop(whole, prompt.stop)
+  const budget = new Budget(prompt.maxTokens)
+  const thinking = budget.take(prompt.thinks ? pieces(thoughts(prompt.lastUser, random)) : [])
+  const said = budget.take(pieces(text))
+  const made = (stopText === null ? calls : [])
+    .map(({ name, input }) => ({ name, input: budget.take(pieces(input)) }))
+    .filter(({ input }) => input.length > 0)
+  return {
+    thinking,
+    text: said,
+    calls: made,
+    end: end(budget.exceeded, stopText, made.length > 0),
+    stopText: budget.exceeded ? null : stopText,
+    tokens: budget.used,
+  }
+}
+
+function end(exceeded: boolean, stopText: string | null, callsTools: boolean): End {
+  if (exceeded) return 'length'
+  if (stopText !== null) return 'stop_text'
+  return callsTools ? 'tools' : 'done'
+}
+
+function spoken(prompt: Prompt, callsTools: boolean, random: Random): string {
+  if (callsTools) return prompt.announcesTools ? 'Let me look that up.' : ''
+  if (prompt.jsonSchema) {
+    return JSON.stringify(valueFor({ type: 'object', ...prompt.jsonSchema }, prompt.lastUser, random))
+  }
+  return prompt.toolResult === undefined ? prose(prompt.lastUser, random) : readOut(prompt.toolResult)
+}
+
+function cutAtStop(text: string, stops: readonly string[]): { text: string; stopText: string | null } {
+  let found: { at: number; stop: string } | undefined
+  for (const stop of stops) {
+    const at = stop === '' ? -1 : text.indexOf(stop)
+    if (at >= 0 && (!found || at < found.at)) found = { at, stop }
+  }
+  return found ? { text: text.slice(0, found.at), stopText: found.stop } : { text, stopText: null }
+}
+
+class Budget {
+  readonly #most: number
+  #used = 0
+  #exceeded = false
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  get used(): number {
+    return this.#used
+  }
+
+  get exceeded(): boolean {
+    return this.#exceeded
+  }
+
+  take(wanted: readonly string[]): string[] {
+    const granted = wanted.slice(0, this.#most - this.#used)
+    if (granted.length < wanted.length) this.#exceeded = true
+    this.#used += granted.length
+    return granted
+  }
+}

@@ -1,0 +1,64 @@
+import { type Fields, fields, list, number, string } from './fields.ts'
+import type { Prompt, Tool, ToolChoice } from './prompt.ts'
+import { Refusal } from './refusal.ts'
+
+// An image counts about as much as this many characters, whatever its size.
+const IMAGE = '[image]'.padEnd(1200, '.')
+const MOST_TOKENS = 4096
+
+/** A chat-completions request as a prompt; throws Refusal where a provider would. */
+export function chatPrompt(body: Fields, model: string): Prompt {
+  const messages = list(body.messages).map(fields)
+  if (messages.length === 0)
+    throw new Refusal('malformed', "Invalid 'messages': an array of messages is required")
+  const maxTokens = number(body.max_completion_tokens) ?? number(body.max_tokens) ?? MOST_TOKENS
+  if (maxTokens < 1) throw new Refusal('malformed', "Invalid 'max_completion_tokens': 1 or more is expected")
+  const last = messages.at(-1)
+  const tools = list(body.tools).map(fields).filter(isFunction).map(asTool)
+  return {
+    model,
+    transcript: [JSON.stringify(tools), ...messages.map(transcribed)].join('\n'),
+    lastUser: contentText(messages.findLast(({ role }) => role === 'user')?.content),
+    toolResult: last?.role === 'tool' ? contentText(last.content) : undefined,
+    tools,
+    toolChoice: choice(body.tool_choice),
+    parallelTools: body.parallel_tool_calls !== false,
+    announcesTools: false,
+    thinks: model.includes('reason'),
+    jsonSchema: jsonSchema(fields(body.response_format)),
+    maxTokens,
+    stop: typeof body.stop === 'string' ? [body.stop] : list(body.stop).map(string),
+  }
+}
+
+function isFunction({ type }: Fields): boolean {
+  return type === 'function'
+}
+
+function asTool(tool: Fields): Tool {
+  const { name, description, parameters } = fields(tool.function)
+  return { name: string(name), description: string(description), schema: fields(parameters) }
+}
+
+function choice(value: unknown): ToolChoice {
+  if (value === 'none' || value === 'required') return value
+  const name = string(fields(fields(value).function).name)
+  return name === '' ? 'auto' : { name }
+}
+
+function jsonSchema(format: Fields): Fields | undefined {
+  if (format.type === 'json_schema') return fields(fields(format.json_schema).schema)
+  if (format.type === 'json_object') return { properties: { answer: {} }, required: ['answer'] }
+  return undefined
+}
+
+function transcribed(message: Fields): string {
+  const calls = message.tool_calls === undefined ? '' : JSON.stringify(message.tool_calls)
+  return `${string(message.role)}: ${contentText(message.content)}${calls}`
+}
+
+function contentText(content: unknown): string {
+  if (typeof content === 'string') return content
+  const parts = list(content).map(fields)
+  return parts.map((part) => (typeof part.text === 'string' ? part.text : IMAGE)).join('\n')
+}

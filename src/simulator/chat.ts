@@ -1,0 +1,160 @@
+import { type Answer, answer, type End } from './answer.ts'
+import { chatPrompt } from './chat-request.ts'
+import { type Fields, fields, number } from './fields.ts'
+import type { PromptCache } from './prompt-cache.ts'
+import { Refusal, type RefusalKind } from './refusal.ts'
+import { tokensOf } from './tokens.ts'
+import { bearer, type Frame, type Reply, type Stamp, type Upstream } from './upstream.ts'
+
+const FINISH_REASON: Record<End, string> = {
+  done: 'stop',
+  stop_text: 'stop',
+  length: 'length',
+  tools: 'tool_calls',
+}
+
+// Cached tokens are reported from this many on, in steps of 128.
+const LEAST_CACHED = 1024
+
+/** What every chunk of one stream begins with. */
+type Head = Readonly<Record<'id' | 'object' | 'model' | 'system_fingerprint', string> & { created: number }>
+
+/** A provider of chat completions. */
+export function chatUpstream(models: readonly string[], cache: PromptCache): Upstream {
+  return {
+    path: '/chat/completions',
+    models,
+    keyOf: bearer,
+    reply: (body, model, stamp) => reply(body, model, stamp, cache),
+    refuse,
+  }
+}
+
+function reply(body: Fields, model: string, stamp: Stamp, cache: PromptCache): Reply {
+  const prompt = chatPrompt(body, model)
+  const n = number(body.n) ?? 1
+  if (!Number.isInteger(n) || n < 1 || n > 128)
+    throw new Refusal('malformed', "Invalid 'n': 1 to 128 is expected")
+  const answers = Array.from({ length: n }, (_, index) => answer(prompt, index))
+  const usage = usageOf(prompt.transcript, cache.remember(model, prompt.transcript), answers)
+  const head = (object: string): Head => ({
+    id: stamp.id('chatcmpl-'),
+    object,
+    created: stamp.created,
+    model,
+    system_fingerprint: 'fp_simulated',
+  })
+  if (body.stream === true) {
+    const asked = fields(body.stream_options).include_usage === true
+    return {
+      kind: 'stream',
+      frames: frames(head('chat.completion.chunk'), answers, stamp, asked ? usage : undefined),
+    }
+  }
+  const choices = answers.map((one, index) => ({
+    index,
+    message: message(one, stamp),
+    logprobs: null,
+    finish_reason: FINISH_REASON[one.end],
+  }))
+  return {
+    kind: 'whole',
+    body: { ...head('chat.completion'), choices, usage },
+    tokens: Math.max(...answers.map(({ tokens }) => tokens)),
+  }
+}
+
+function message({ thinking, text, calls }: Answer, stamp: Stamp): unknown {
+  return {
+    role: 'assistant',
+    content: calls.length > 0 && text.length === 0 ? null : text.join(''),
+    ...(thinking.length > 0 && { reasoning_content: thinking.join('') }),
+    refusal: null,
+    ...(calls.length > 0 && {
+      tool_calls: calls.map(({ name, input }) => ({
+        id: stamp.id('call_'),
+        type: 'function',
+        function: { name, arguments: input.join('') },
+      })),
+    }),
+  }
+}
+
+function usageOf(transcript: string, knownCharacters: number, answers: readonly Answer[]) {
+  const prompt = tokensOf(transcript.length)
+  const completion = answers.reduce((sum, { tokens }) => sum + tokens, 0)
+  const known = Math.floor(knownCharacters / 512) * 128
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    prompt_tokens_details: { cached_tokens: known < LEAST_CACHED ? 0 : known, audio_tokens: 0 },
+    completion_tokens_details: {
+      reasoning_tokens: answers.reduce((sum, { thinking }) => sum + thinking.length, 0),
+      audio_tokens: 0,
+      accepted_prediction_tokens: 0,
+      rejected_prediction_tokens: 0,
+    },
+  }
+}
+
+/** Where usage was asked for, every chunk has the member: null but in the last one, which has no choices. */
+function frames(head: Head, answers: readonly Answer[], stamp: Stamp, usage: unknown): Frame[] {
+  const chunk = (choices: readonly unknown[], tokens: number, value: unknown = null): Frame => ({
+    text: `data: ${JSON.stringify({ ...head, choices, ...(usage !== undefined && { usage: value }) })}\n\n`,
+    tokens,
+  })
+  const streams = answers.map((one, index) =>
+    deltas(one, stamp).map(({ delta, finish, tokens }) =>
+      chunk([{ index, delta, logprobs: null, finish_reason: finish }], index === 0 ? tokens : 0),
+    ),
+  )
+  const done: Frame = { text: 'data: [DONE]\n\n', tokens: 0 }
+  return [...interleaved(streams), ...(usage === undefined ? [] : [chunk([], 0, usage)]), done]
+}
+
+interface Delta {
+  readonly delta: unknown
+  readonly finish: string | null
+  readonly tokens: number
+}
+
+function deltas({ thinking, text, calls, end }: Answer, stamp: Stamp): Delta[] {
+  const step = (delta: unknown, tokens: number): Delta => ({ delta, finish: null, tokens })
+  return [
+    step({ role: 'assistant', content: calls.length > 0 && text.length === 0 ? null : '', refusal: null }, 0),
+    ...thinking.map((piece) => step({ reasoning_content: piece }, 1)),
+    ...text.map((piece) => step({ content: piece }, 1)),
+    ...calls.flatMap(({ name, input }, index) => [
+      step(
+        {
+          tool_calls: [{ index, id: stamp.id('call_'), type: 'function', function: { name, arguments: '' } }],
+        },
+        0,
+      ),
+      ...input.map((piece) => step({ tool_calls: [{ index, function: { arguments: piece } }] }, 1)),
+    ]),
+    { delta: {}, finish: FINISH_REASON[end], tokens: 0 },
+  ]
+}
+
+/** One frame of each stream in turn, as several choices arrive. */
+function interleaved(streams: readonly (readonly Frame[])[]): Frame[] {
+  const longest = Math.max(...streams.map(({ length }) => length))
+  return Array.from({ length: longest }, (_, at) =>
+    streams.flatMap((stream) => stream.slice(at, at + 1)),
+  ).flat()
+}
+
+const CODE: Record<RefusalKind, string | null> = {
+  missing_key: 'invalid_api_key',
+  unknown_model: 'model_not_found',
+  unknown_path: 'unknown_url',
+  malformed: null,
+  too_large: null,
+}
+
+function refuse({ kind, message }: Refusal): unknown {
+  const said = kind === 'unknown_model' ? `The model \`${message}\` does not exist` : message
+  return { error: { message: said, type: 'invalid_request_error', param: null, code: CODE[kind] } }
+}

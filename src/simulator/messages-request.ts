@@ -1,0 +1,117 @@
+import { type Fields, fields, list, number, string } from './fields.ts'
+import type { Prompt, Tool, ToolChoice } from './prompt.ts'
+import { Refusal } from './refusal.ts'
+
+// An image counts about as much as this many characters, whatever its size.
+const IMAGE = '[image]'.padEnd(1200, '.')
+const LEAST_THINKING = 1024
+
+/** How much of the prompt the caller wants cached, in characters of the transcript, and for how long. */
+export interface CacheMark {
+  readonly characters: number
+  readonly ttl: '5m' | '1h'
+}
+
+/** A messages request as a prompt; throws Refusal where a provider would. */
+export function messagesPrompt(body: Fields, model: string): { prompt: Prompt; mark: CacheMark | undefined } {
+  const messages = list(body.messages).map(fields)
+  if (messages.length === 0) throw new Refusal('malformed', 'messages: at least one message is required')
+  const maxTokens = number(body.max_tokens)
+  if (maxTokens === undefined || maxTokens < 1) throw new Refusal('malformed', 'max_tokens: Field required')
+  const tools = list(body.tools).map(fields)
+  const { transcript, mark } = transcribed(tools, body, messages)
+  const last = messages.at(-1)
+  const results = blocks(last?.content).filter(({ type }) => type === 'tool_result')
+  const prompt: Prompt = {
+    model,
+    transcript,
+    lastUser: lastUserText(messages),
+    toolResult:
+      results.length > 0 ? results.map(({ content }) => contentText(content)).join('\n') : undefined,
+    tools: tools.filter(({ input_schema }) => input_schema !== undefined).map(asTool),
+    toolChoice: choice(fields(body.tool_choice)),
+    parallelTools: fields(body.tool_choice).disable_parallel_tool_use !== true,
+    announcesTools: true,
+    thinks: thinks(fields(body.thinking), maxTokens),
+    jsonSchema: undefined,
+    maxTokens,
+    stop: list(body.stop_sequences).map(string),
+  }
+  return { prompt, mark }
+}
+
+function thinks({ type, budget_tokens }: Fields, maxTokens: number): boolean {
+  if (type !== 'enabled') return type === 'adaptive'
+  const budget = number(budget_tokens) ?? 0
+  if (budget < LEAST_THINKING) {
+    throw new Refusal('malformed', 'thinking.budget_tokens: 1024 or more is expected')
+  }
+  if (budget >= maxTokens) {
+    throw new Refusal('malformed', 'max_tokens: more than thinking.budget_tokens is expected')
+  }
+  return true
+}
+
+function asTool({ name, description, input_schema }: Fields): Tool {
+  return { name: string(name), description: string(description), schema: fields(input_schema) }
+}
+
+function choice({ type, name }: Fields): ToolChoice {
+  if (type === 'none') return 'none'
+  if (type === 'any') return 'required'
+  return type === 'tool' ? { name: string(name) } : 'auto'
+}
+
+/** The last message of the user that says something itself, and is not only the result of a tool. */
+function lastUserText(messages: readonly Fields[]): string {
+  const texts = messages
+    .filter(({ role }) => role === 'user')
+    .map(({ content }) => contentText(blocks(content).filter(({ type }) => type === 'text')))
+  return texts.findLast((text) => text !== '') ?? ''
+}
+
+/** The prompt in the order in which it is cached, and the place of the last `cache_control`. */
+function transcribed(
+  tools: readonly Fields[],
+  body: Fields,
+  messages: readonly Fields[],
+): { transcript: string; mark: CacheMark | undefined } {
+  let transcript = ''
+  let mark: CacheMark | undefined
+  const add = (text: string, cacheControl: unknown): void => {
+    transcript += `${text}\n`
+    if (cacheControl === undefined || cacheControl === null) return
+    mark = { characters: transcript.length, ttl: fields(cacheControl).ttl === '1h' ? '1h' : '5m' }
+  }
+  for (const { cache_control, ...tool } of tools) add(JSON.stringify(tool), cache_control)
+  for (const block of blocks(body.system)) add(blockText(block), block.cache_control)
+  for (const { role, content } of messages) {
+    add(`${string(role)}:`, undefined)
+    for (const block of blocks(content)) add(blockText(block), block.cache_control)
+  }
+  add('', body.cache_control)
+  return { transcript, mark }
+}
+
+function blocks(content: unknown): Fields[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : list(content).map(fields)
+}
+
+function contentText(content: unknown): string {
+  return blocks(content).map(blockText).join('\n')
+}
+
+function blockText(block: Fields): string {
+  switch (block.type) {
+    case 'text':
+      return string(block.text)
+    case 'tool_use':
+      return `${string(block.name)} ${JSON.stringify(block.input)}`
+    case 'tool_result':
+      return contentText(block.content)
+    case 'thinking':
+      return string(block.thinking)
+    default:
+      return IMAGE
+  }
+}

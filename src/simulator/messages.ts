@@ -1,0 +1,153 @@
+import { type Answer, answer, type End } from './answer.ts'
+import type { Fields } from './fields.ts'
+import { type CacheMark, messagesPrompt } from './messages-request.ts'
+import type { PromptCache } from './prompt-cache.ts'
+import { seededBy } from './random.ts'
+import type { Refusal, RefusalKind } from './refusal.ts'
+import { tokensOf } from './tokens.ts'
+import { bearer, type Frame, type Reply, type Stamp, type Upstream } from './upstream.ts'
+
+const STOP_REASON: Record<End, string> = {
+  done: 'end_turn',
+  stop_text: 'stop_sequence',
+  length: 'max_tokens',
+  tools: 'tool_use',
+}
+
+// Shorter prefixes are not worth a cache entry.
+const LEAST_CACHED = 1024
+
+/** A content block: how it looks whole, how it starts in a stream, and its deltas, each with the tokens it takes. */
+interface Block {
+  readonly whole: unknown
+  readonly start: unknown
+  readonly deltas: readonly { readonly delta: unknown; readonly tokens: number }[]
+}
+
+/** A provider of the messages protocol. */
+export function messagesUpstream(models: readonly string[], cache: PromptCache): Upstream {
+  return {
+    path: '/messages',
+    models,
+    keyOf: (headers) => String(headers['x-api-key'] ?? '') || bearer(headers),
+    reply: (body, model, stamp) => reply(body, model, stamp, cache),
+    refuse,
+  }
+}
+
+function reply(body: Fields, model: string, stamp: Stamp, cache: PromptCache): Reply {
+  const { prompt, mark } = messagesPrompt(body, model)
+  const said = answer(prompt)
+  const input = inputUsage(prompt.model, prompt.transcript, mark, cache)
+  const content = blocks(said, prompt.transcript, stamp)
+  const ending = { stop_reason: STOP_REASON[said.end], stop_sequence: said.stopText }
+  const message = { id: stamp.id('msg_'), type: 'message', role: 'assistant', model }
+  if (body.stream === true) {
+    const started = { ...message, content: [], stop_reason: null, stop_sequence: null }
+    const frames = [
+      event('message_start', { message: { ...started, usage: { ...input, output_tokens: 1 } } }),
+      ...content.flatMap(blockFrames),
+      event('message_delta', { delta: ending, usage: { ...input, output_tokens: said.tokens } }),
+      event('message_stop', {}),
+    ]
+    return { kind: 'stream', frames }
+  }
+  const whole = content.map((block) => block.whole)
+  const usage = { ...input, output_tokens: said.tokens }
+  return { kind: 'whole', body: { ...message, content: whole, ...ending, usage }, tokens: said.tokens }
+}
+
+/** `input_tokens` holds neither what was read from the cache nor what was written to it. */
+function inputUsage(model: string, transcript: string, mark: CacheMark | undefined, cache: PromptCache) {
+  const all = tokensOf(transcript.length)
+  const marked = mark ? Math.min(tokensOf(mark.characters), all) : 0
+  const cacheable = marked < LEAST_CACHED ? 0 : marked
+  const known = cacheable === 0 ? 0 : tokensOf(cache.remember(model, transcript.slice(0, mark?.characters)))
+  const written = cacheable - known
+  return {
+    input_tokens: all - cacheable,
+    cache_creation_input_tokens: written,
+    cache_read_input_tokens: known,
+    cache_creation: {
+      ephemeral_5m_input_tokens: mark?.ttl === '1h' ? 0 : written,
+      ephemeral_1h_input_tokens: mark?.ttl === '1h' ? written : 0,
+    },
+    service_tier: 'standard',
+  }
+}
+
+function blocks({ thinking, text, calls }: Answer, transcript: string, stamp: Stamp): Block[] {
+  return [
+    ...(thinking.length > 0 ? [thinkingBlock(thinking, signature(transcript))] : []),
+    ...(text.length > 0 ? [textBlock(text)] : []),
+    ...calls.map(({ name, input }) => toolBlock(stamp.id('toolu_'), name, input)),
+  ]
+}
+
+function thinkingBlock(pieces: readonly string[], signed: string): Block {
+  return {
+    whole: { type: 'thinking', thinking: pieces.join(''), signature: signed },
+    start: { type: 'thinking', thinking: '', signature: '' },
+    deltas: [
+      ...pieces.map((thinking) => ({ delta: { type: 'thinking_delta', thinking }, tokens: 1 })),
+      { delta: { type: 'signature_delta', signature: signed }, tokens: 0 },
+    ],
+  }
+}
+
+function textBlock(pieces: readonly string[]): Block {
+  return {
+    whole: { type: 'text', text: pieces.join('') },
+    start: { type: 'text', text: '' },
+    deltas: pieces.map((text) => ({ delta: { type: 'text_delta', text }, tokens: 1 })),
+  }
+}
+
+function toolBlock(id: string, name: string, pieces: readonly string[]): Block {
+  return {
+    whole: { type: 'tool_use', id, name, input: inputObject(pieces.join('')) },
+    start: { type: 'tool_use', id, name, input: {} },
+    deltas: pieces.map((partial_json) => ({ delta: { type: 'input_json_delta', partial_json }, tokens: 1 })),
+  }
+}
+
+/** A call that ran out of tokens has no input that can be read. */
+function inputObject(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return {}
+  }
+}
+
+function blockFrames({ start, deltas }: Block, index: number): Frame[] {
+  return [
+    event('content_block_start', { index, content_block: start }),
+    ...(index === 0 ? [event('ping', {})] : []),
+    ...deltas.map(({ delta, tokens }) => event('content_block_delta', { index, delta }, tokens)),
+    event('content_block_stop', { index }),
+  ]
+}
+
+function event(type: string, data: object, tokens = 0): Frame {
+  return { text: `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`, tokens }
+}
+
+/** Opaque to everybody, and the same for the same thoughts. */
+function signature(seed: string): string {
+  const random = seededBy(seed)
+  return Buffer.from(Array.from({ length: 96 }, () => Math.floor(random() * 256))).toString('base64')
+}
+
+const ERROR_TYPE: Record<RefusalKind, string> = {
+  missing_key: 'authentication_error',
+  unknown_model: 'not_found_error',
+  unknown_path: 'not_found_error',
+  malformed: 'invalid_request_error',
+  too_large: 'request_too_large',
+}
+
+function refuse({ kind, message }: Refusal, stamp: Stamp): unknown {
+  const said = kind === 'unknown_model' ? `model: ${message}` : message
+  return { type: 'error', error: { type: ERROR_TYPE[kind], message: said }, request_id: stamp.id('req_') }
+}

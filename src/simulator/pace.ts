@@ -1,0 +1,61 @@
+import type { ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Random, seededBy } from './random.ts'
+import type { Frame, Reply } from './upstream.ts'
+
+/** How fast a simulated model is, in milliseconds. */
+export interface Pace {
+  readonly firstTokenMs: number
+  readonly tokenMs: number
+}
+
+/** A first token after a quarter of a second, then forty a second. */
+export const BELIEVABLE: Pace = { firstTokenMs: 250, tokenMs: 25 }
+
+/** Sends an answer at the given pace; rejects with an AbortError as soon as the client is gone. */
+export async function send(response: ServerResponse, reply: Reply, pace: Pace): Promise<void> {
+  const gone = new AbortController()
+  response.once('close', () => gone.abort())
+  if (reply.kind === 'whole') {
+    await sleep(pace.firstTokenMs + reply.tokens * pace.tokenMs, undefined, { signal: gone.signal })
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify(reply.body))
+    return
+  }
+  response.setHeader('content-type', 'text/event-stream; charset=utf-8')
+  response.setHeader('cache-control', 'no-cache')
+  response.flushHeaders()
+  await sleep(pace.firstTokenMs, undefined, { signal: gone.signal })
+  const random = seededBy(String(reply.frames.length))
+  for (const text of paced(reply.frames)) {
+    if (text === undefined) await sleep(jittered(pace.tokenMs, random), undefined, { signal: gone.signal })
+    else if (!response.write(text)) await drained(response, gone.signal)
+  }
+  response.end()
+}
+
+/** The frames' text with an undefined for each wait; what comes without a wait is one piece. */
+function* paced(frames: readonly Frame[]): Generator<string | undefined> {
+  let gathered = ''
+  for (const { text, tokens } of frames) {
+    if (tokens > 0 && gathered !== '') {
+      yield gathered
+      gathered = ''
+    }
+    for (let waited = 0; waited < tokens; waited++) yield undefined
+    gathered += text
+  }
+  if (gathered !== '') yield gathered
+}
+
+/** Half as long to one and a half times as long. */
+function jittered(milliseconds: number, random: Random): number {
+  return milliseconds * (0.5 + random())
+}
+
+async function drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  response.once('drain', resolve)
+  signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
+  await promise
+}

@@ -1,0 +1,31 @@
+import { createHash } from 'node:crypto'
+
+const BLOCK = 512
+const MOST_PREFIXES = 20_000
+
+/** Remembers which beginnings of prompts were seen, in blocks of 512 characters (128 tokens). */
+export class PromptCache {
+  readonly #seen = new Set<string>()
+
+  /** How many characters at the beginning were seen before; the whole text is remembered from now on. */
+  remember(model: string, text: string): number {
+    let known = 0
+    let running = model
+    for (let at = 0; at < text.length; at += BLOCK) {
+      const block = text.slice(at, at + BLOCK)
+      running = createHash('sha1').update(running).update(block).digest('base64')
+      if (this.#seen.has(running)) known = at + block.length
+      else this.#add(running)
+    }
+    return known
+  }
+
+  #add(prefix: string): void {
+    this.#seen.add(prefix)
+    if (this.#seen.size <= MOST_PREFIXES) return
+    for (const oldest of this.#seen) {
+      this.#seen.delete(oldest)
+      return
+    }
+  }
+}

@@ -1,0 +1,34 @@
+/** Numbers from 0 (inclusive) to 1 (exclusive), the same ones for the same seed. */
+export type Random = () => number
+
+/** A small generator (a Weyl sequence through a mixing function) seeded by the hash of a text. */
+export function seededBy(text: string): Random {
+  let state = hash(text)
+  return () => {
+    state = (state + 0x9e3779b9) >>> 0
+    let mixed = state
+    mixed = Math.imul(mixed ^ (mixed >>> 16), 0x21f0aaad)
+    mixed = Math.imul(mixed ^ (mixed >>> 15), 0x735a2d97)
+    return ((mixed ^ (mixed >>> 15)) >>> 0) / 2 ** 32
+  }
+}
+
+/** One of the values; the list may not be empty. */
+export function oneOf<T>(random: Random, values: readonly [T, ...T[]]): T {
+  return values[Math.floor(random() * values.length)] ?? values[0]
+}
+
+/** The values in another order. */
+export function shuffled<T>(random: Random, values: readonly T[]): T[] {
+  return values
+    .map((value) => ({ value, rank: random() }))
+    .sort((a, b) => a.rank - b.rank)
+    .map(({ value }) => value)
+}
+
+/** FNV-1a over the text's UTF-16 units. */
+function hash(text: string): number {
+  let result = 0x811c9dc5
+  for (let at = 0; at < text.length; at++) result = Math.imul(result ^ text.charCodeAt(at), 0x01000193)
+  return result >>> 0
+}

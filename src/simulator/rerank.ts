@@ -1,0 +1,48 @@
+import { type Fields, fields, list, number, string } from './fields.ts'
+import { Refusal } from './refusal.ts'
+import { keywords } from './topic.ts'
+import { bearer, type Reply, type Stamp, type Upstream } from './upstream.ts'
+
+// A billed unit covers a query with up to a hundred documents.
+const DOCUMENTS_A_UNIT = 100
+
+/** A provider of reranking, in the shape of its second version. */
+export function rerankUpstream(models: readonly string[]): Upstream {
+  return { path: '/rerank', models, keyOf: bearer, reply, refuse: ({ message }) => ({ message }) }
+}
+
+function reply(body: Fields, _model: string, stamp: Stamp): Reply {
+  const query = string(body.query)
+  const documents = list(body.documents)
+  if (query === '') throw new Refusal('malformed', 'query is required')
+  if (documents.length === 0) throw new Refusal('malformed', 'documents: at least one is required')
+  const wanted = new Set(keywords(query))
+  const ranked = documents
+    .map((document, index) => ({ index, relevance_score: score(wanted, documentText(document)) }))
+    .sort((a, b) => b.relevance_score - a.relevance_score || a.index - b.index)
+    .slice(0, number(body.top_n) ?? documents.length)
+  const results =
+    body.return_documents === true
+      ? ranked.map(({ index, relevance_score }) => ({
+          index,
+          relevance_score,
+          document: { text: documentText(documents[index]) },
+        }))
+      : ranked
+  const units = Math.ceil(documents.length / DOCUMENTS_A_UNIT)
+  const billed = { api_version: { version: '2' }, billed_units: { search_units: units } }
+  return { kind: 'whole', body: { id: stamp.id(''), results, meta: billed }, tokens: 0 }
+}
+
+function documentText(document: unknown): string {
+  return typeof document === 'string' ? document : string(fields(document).text)
+}
+
+/** The share of the query's words that the document has, a little less for a long document; from 0 to 1. */
+function score(wanted: ReadonlySet<string>, document: string): number {
+  const said = keywords(document)
+  const met = new Set(said.filter((word) => wanted.has(word))).size
+  const share = wanted.size === 0 ? 0 : met / wanted.size
+  const brevity = 1 / (1 + said.length / 200)
+  return Math.round((0.02 + 0.96 * share * brevity) * 1e7) / 1e7
+}

@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type Fields, fields, string } from './fields.ts'
+import { type Pace, send } from './pace.ts'
+import { Refusal, REFUSAL_STATUS } from './refusal.ts'
+import type { Stamp, Upstream } from './upstream.ts'
+
+const MOST_BYTES = 64 * 1024 * 1024
+
+/** Serves one protocol on a free port of the loopback address. */
+export async function serve(upstream: Upstream, pace: Pace): Promise<{ url: string; server: Server }> {
+  const server = createServer((request, response) => {
+    void handle(upstream, pace, request, response)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}/v1`, server }
+}
+
+async function handle(
+  upstream: Upstream,
+  pace: Pace,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const stamp: Stamp = { created: Math.floor(Date.now() / 1000), id: freshId }
+  response.setHeader('x-request-id', stamp.id('req_'))
+  try {
+    const body = await read(upstream, request)
+    await send(response, upstream.reply(body, string(body.model), stamp), pace)
+  } catch (error) {
+    // Anything but a refusal means that the client has gone; there is nobody to answer.
+    if (!(error instanceof Refusal) || response.headersSent) return void response.destroy()
+    response.writeHead(REFUSAL_STATUS[error.kind], { 'content-type': 'application/json' })
+    response.end(JSON.stringify(upstream.refuse(error, stamp)))
+  }
+}
+
+async function read(upstream: Upstream, request: IncomingMessage): Promise<Fields> {
+  const path = (request.url ?? '').replace(/\?.*$/, '')
+  const bytes = await collected(request)
+  if (request.method !== 'POST' || path !== `/v1${upstream.path}`) {
+    throw new Refusal('unknown_path', `There is nothing at ${request.method} ${path.slice(0, 200)}`)
+  }
+  if (upstream.keyOf(request.headers) === '') throw new Refusal('missing_key', 'No API key was given')
+  const body = parsed(bytes)
+  const model = string(body.model)
+  if (model === '') throw new Refusal('malformed', 'model: a name is required')
+  if (!upstream.models.includes(model)) throw new Refusal('unknown_model', model.slice(0, 200))
+  return body
+}
+
+async function collected(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > MOST_BYTES) throw new Refusal('too_large', 'The request is too large')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+function parsed(bytes: Buffer): Fields {
+  try {
+    const value: unknown = JSON.parse(bytes.toString('utf8'))
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return fields(value)
+  } catch {
+    // Said below.
+  }
+  throw new Refusal('malformed', 'The body of the request is not a JSON object')
+}
+
+function freshId(prefix: string): string {
+  return prefix + randomBytes(12).toString('hex')
+}

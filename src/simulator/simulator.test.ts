@@ -1,0 +1,304 @@
+import OpenAI from 'openai'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Fields, fields, list, string } from './fields.ts'
+import { type Simulator, startSimulator } from './start-simulator.ts'
+
+let simulator: Simulator
+const INSTANT = { firstTokenMs: 0, tokenMs: 0 }
+
+beforeAll(async () => {
+  simulator = await startSimulator(INSTANT)
+})
+afterAll(() => simulator.close())
+
+const WEATHER = {
+  name: 'get_weather',
+  description: 'Current weather at a place',
+  schema: {
+    type: 'object',
+    properties: { city: { type: 'string' }, unit: { enum: ['celsius', 'fahrenheit'] } },
+    required: ['city', 'unit'],
+  },
+}
+
+function post(url: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(url, {
+    method: 'POST',
+    headers: { authorization: 'Bearer key', 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+}
+
+async function chat(body: object): Promise<Fields> {
+  const response = await post(`${simulator.chatUrl}/chat/completions`, {
+    model: 'demo-chat',
+    messages: [{ role: 'user', content: 'Tell me about lighthouses' }],
+    ...body,
+  })
+  return fields(await response.json())
+}
+
+async function messages(body: object): Promise<Fields> {
+  const response = await post(`${simulator.messagesUrl}/messages`, {
+    model: 'demo-claude',
+    max_tokens: 500,
+    messages: [{ role: 'user', content: 'Tell me about lighthouses' }],
+    ...body,
+  })
+  return fields(await response.json())
+}
+
+/** The data of every event of a stream, parsed where it is JSON. */
+async function events(url: string, body: object): Promise<Fields[]> {
+  const text = await (await post(url, { ...body, stream: true })).text()
+  return [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, data]) => fields(JSON.parse(data ?? '')))
+}
+
+function firstChoice(completion: Fields): { message: Fields; finish: unknown } {
+  const choice = fields(list(completion.choices)[0])
+  return { message: fields(choice.message), finish: choice.finish_reason }
+}
+
+describe('chat', () => {
+  test('an answer takes up the topic and is the same for the same request', async () => {
+    const [one, two] = await Promise.all([chat({}), chat({})])
+    expect(firstChoice(one).message.content).toContain('lighthouses')
+    expect(firstChoice(one)).toEqual(firstChoice(two))
+    expect(one.id).not.toBe(two.id)
+  })
+
+  test('a stream says what the whole answer says', async () => {
+    const whole = await chat({})
+    const chunks = await events(`${simulator.chatUrl}/chat/completions`, {
+      model: 'demo-chat',
+      messages: [{ role: 'user', content: 'Tell me about lighthouses' }],
+    })
+    const said = chunks.map(({ choices }) => string(fields(fields(list(choices)[0]).delta).content)).join('')
+    expect(said).toBe(firstChoice(whole).message.content)
+    expect(chunks.some((chunk) => 'usage' in chunk)).toBe(false)
+  })
+
+  test('usage comes in a last chunk without choices when it was asked for', async () => {
+    const chunks = await events(`${simulator.chatUrl}/chat/completions`, {
+      model: 'demo-chat',
+      messages: [{ role: 'user', content: 'Tell me about lighthouses' }],
+      max_tokens: 7,
+      stream_options: { include_usage: true },
+    })
+    expect(chunks.slice(0, -1).every(({ usage }) => usage === null)).toBe(true)
+    expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 7 } })
+  })
+
+  test('a stream ends with [DONE]', async () => {
+    const response = await post(`${simulator.chatUrl}/chat/completions`, {
+      model: 'demo-chat',
+      stream: true,
+      messages: [{ role: 'user', content: 'Hi' }],
+    })
+    expect(await response.text()).toMatch(/data: \[DONE\]\n\n$/)
+  })
+
+  test('max_completion_tokens ends the answer with length', async () => {
+    const completion = await chat({ max_completion_tokens: 3 })
+    expect(firstChoice(completion).finish).toBe('length')
+    expect(fields(completion.usage).completion_tokens).toBe(3)
+  })
+
+  test('a stop text ends the answer before it', async () => {
+    const { message, finish } = firstChoice(await chat({ stop: 'lighthouses' }))
+    expect(finish).toBe('stop')
+    expect(message.content).not.toContain('lighthouses')
+  })
+
+  test('n answers are counted together', async () => {
+    const completion = await chat({ n: 3, max_tokens: 4 })
+    expect(list(completion.choices)).toHaveLength(3)
+    expect(fields(completion.usage).completion_tokens).toBe(12)
+  })
+
+  test('a message that calls for a tool gets a call that fits its schema, and its result is used', async () => {
+    const tools = [
+      { type: 'function', function: { ...WEATHER, schema: undefined, parameters: WEATHER.schema } },
+    ]
+    const user = { role: 'user', content: 'What is the weather in Lisbon, in celsius?' }
+    const asked = firstChoice(await chat({ tools, messages: [user] }))
+    expect(asked.finish).toBe('tool_calls')
+    const call = fields(list(asked.message.tool_calls)[0])
+    expect(JSON.parse(string(fields(call.function).arguments))).toEqual({ city: 'Lisbon', unit: 'celsius' })
+    const result = { role: 'tool', tool_call_id: call.id, content: '{"temperature":19}' }
+    const answered = firstChoice(await chat({ tools, messages: [user, asked.message, result] }))
+    expect(answered.finish).toBe('stop')
+    expect(answered.message.content).toContain('temperature is 19')
+  })
+
+  test('a message about something else is answered in text, unless a tool is required', async () => {
+    const tools = [
+      { type: 'function', function: { ...WEATHER, schema: undefined, parameters: WEATHER.schema } },
+    ]
+    expect(firstChoice(await chat({ tools })).finish).toBe('stop')
+    expect(firstChoice(await chat({ tools, tool_choice: 'required' })).finish).toBe('tool_calls')
+  })
+
+  test('a reasoning model thinks first, and its thoughts are counted', async () => {
+    const completion = await chat({ model: 'demo-reason' })
+    expect(firstChoice(completion).message.reasoning_content).toContain('lighthouses')
+    const { reasoning_tokens } = fields(fields(completion.usage).completion_tokens_details)
+    expect(reasoning_tokens).toBeGreaterThan(10)
+  })
+
+  test('a long prefix that was seen before is reported as cached', async () => {
+    const long = 'The same long preface again. '.repeat(200)
+    const ask = (last: string) =>
+      chat({
+        max_tokens: 1,
+        messages: [
+          { role: 'system', content: long },
+          { role: 'user', content: last },
+        ],
+      })
+    expect(await ask('one')).toMatchObject({ usage: { prompt_tokens_details: { cached_tokens: 0 } } })
+    const second = await ask('two')
+    const cached = fields(fields(second.usage).prompt_tokens_details).cached_tokens
+    // 5,800 characters are eleven whole blocks of 512, each 128 tokens.
+    expect(cached).toBe(11 * 128)
+  })
+
+  test('the official client reads streams and tools', async () => {
+    const client = new OpenAI({ apiKey: 'key', baseURL: simulator.chatUrl, maxRetries: 0 })
+    const stream = client.chat.completions.stream({
+      model: 'demo-chat',
+      messages: [{ role: 'user', content: 'weather in Oslo' }],
+      tools: [
+        {
+          type: 'function',
+          function: {
+            name: WEATHER.name,
+            description: WEATHER.description,
+            parameters: WEATHER.schema,
+          },
+        },
+      ],
+    })
+    const completion = await stream.finalChatCompletion()
+    expect(completion.choices[0]?.message.tool_calls?.[0]).toMatchObject({
+      function: { name: 'get_weather' },
+    })
+  })
+})
+
+describe('messages', () => {
+  test('a stream has the events of the protocol in order', async () => {
+    const kinds = (
+      await events(`${simulator.messagesUrl}/messages`, {
+        model: 'demo-claude',
+        max_tokens: 2000,
+        thinking: { type: 'enabled', budget_tokens: 1024 },
+        messages: [{ role: 'user', content: 'Tell me about lighthouses' }],
+      })
+    ).map(({ type }) => type)
+    expect(kinds.filter((kind, at) => kind !== kinds[at - 1])).toEqual([
+      'message_start',
+      'content_block_start',
+      'ping',
+      'content_block_delta',
+      'content_block_stop',
+      'content_block_start',
+      'content_block_delta',
+      'content_block_stop',
+      'message_delta',
+      'message_stop',
+    ])
+  })
+
+  test('thinking comes first and is signed', async () => {
+    const { content } = await messages({
+      max_tokens: 2000,
+      thinking: { type: 'enabled', budget_tokens: 1024 },
+    })
+    expect(content).toMatchObject([
+      { type: 'thinking', signature: expect.stringMatching(/^.{64,}$/) },
+      { type: 'text' },
+    ])
+  })
+
+  test('max_tokens and stop_sequences end the answer in the words of the protocol', async () => {
+    expect(await messages({ max_tokens: 2 })).toMatchObject({
+      stop_reason: 'max_tokens',
+      usage: { output_tokens: 2 },
+    })
+    expect(await messages({ stop_sequences: ['lighthouses'] })).toMatchObject({
+      stop_reason: 'stop_sequence',
+      stop_sequence: 'lighthouses',
+    })
+  })
+
+  test('a tool is called with an object, and its result is used', async () => {
+    const tools = [{ name: WEATHER.name, description: WEATHER.description, input_schema: WEATHER.schema }]
+    const user = { role: 'user', content: 'The weather in Lisbon in celsius, please' }
+    const asked = await messages({ tools, messages: [user] })
+    expect(asked).toMatchObject({
+      stop_reason: 'tool_use',
+      content: [{ type: 'text' }, { type: 'tool_use', input: { city: 'Lisbon', unit: 'celsius' } }],
+    })
+    const { id } = fields(list(asked.content)[1])
+    const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: 'rain' }] }
+    const assistant = { role: 'assistant', content: asked.content }
+    const answered = await messages({ tools, messages: [user, assistant, result] })
+    expect(answered.stop_reason).toBe('end_turn')
+    expect(JSON.stringify(answered.content)).toContain('rain')
+  })
+
+  test('a marked prefix is written to the cache first and read from it afterwards', async () => {
+    // 6,000 characters and a line's end: 1,501 tokens.
+    const system = [{ type: 'text', text: 'abcde '.repeat(1000), cache_control: { type: 'ephemeral' } }]
+    const first = fields((await messages({ system, max_tokens: 1 })).usage)
+    const second = fields((await messages({ system, max_tokens: 1 })).usage)
+    expect(first).toMatchObject({ cache_creation_input_tokens: 1501, cache_read_input_tokens: 0 })
+    expect(second).toMatchObject({ cache_creation_input_tokens: 0, cache_read_input_tokens: 1501 })
+    expect(second.input_tokens).toBe(first.input_tokens)
+  })
+})
+
+describe('rerank', () => {
+  test('documents that share words with the query come first', async () => {
+    const response = await post(`${simulator.rerankUrl}/rerank`, {
+      model: 'demo-rerank',
+      query: 'capital of France',
+      documents: ['Rivers of Peru', { text: 'Paris is the capital of France' }, 'France'],
+      top_n: 2,
+      return_documents: true,
+    })
+    expect(await response.json()).toMatchObject({
+      results: [{ index: 1, document: { text: 'Paris is the capital of France' } }, { index: 2 }],
+      meta: { billed_units: { search_units: 1 } },
+    })
+  })
+})
+
+describe('refusals', () => {
+  const paths = { chat: '/chat/completions', messages: '/messages', rerank: '/rerank' }
+  const shapes = {
+    chat: { error: { type: 'invalid_request_error', message: expect.any(String) } },
+    messages: { type: 'error', error: { type: expect.any(String), message: expect.any(String) } },
+    rerank: { message: expect.any(String) },
+  }
+  const bases = () => ({
+    chat: simulator.chatUrl,
+    messages: simulator.messagesUrl,
+    rerank: simulator.rerankUrl,
+  })
+
+  test.each(['chat', 'messages', 'rerank'] as const)('%s refuses in its own envelope', async (name) => {
+    const url = bases()[name] + paths[name]
+    const cases = [
+      { status: 401, response: await post(url, { model: 'demo-chat' }, { authorization: '' }) },
+      { status: 404, response: await post(url, { model: 'unheard-of' }) },
+      { status: 400, response: await post(url, '{"model":') },
+      { status: 404, response: await post(`${bases()[name]}/elsewhere`, {}) },
+    ]
+    for (const { status, response } of cases) {
+      expect(response.status).toBe(status)
+      expect(await response.json()).toMatchObject(shapes[name])
+    }
+  })
+})

@@ -1,0 +1,40 @@
+import type { Server } from 'node:http'
+import { chatUpstream } from './chat.ts'
+import { DEMO_MODELS } from './demo-models.ts'
+import { messagesUpstream } from './messages.ts'
+import { BELIEVABLE, type Pace } from './pace.ts'
+import { PromptCache } from './prompt-cache.ts'
+import { rerankUpstream } from './rerank.ts'
+import { serve } from './server.ts'
+
+/** Upstreams that run; their base URLs end with the version. */
+export interface Simulator {
+  readonly chatUrl: string
+  readonly messagesUrl: string
+  readonly rerankUrl: string
+  /** Ends every connection and waits until the ports are free. */
+  close(): Promise<void>
+}
+
+/** Starts one upstream of each protocol on free ports of the loopback address, for `sluice demo`. */
+export async function startSimulator(pace: Pace = BELIEVABLE): Promise<Simulator> {
+  const [chat, messages, rerank] = await Promise.all([
+    serve(chatUpstream(DEMO_MODELS.chat, new PromptCache()), pace),
+    serve(messagesUpstream(DEMO_MODELS.messages, new PromptCache()), pace),
+    serve(rerankUpstream(DEMO_MODELS.rerank), pace),
+  ])
+  const servers = [chat.server, messages.server, rerank.server]
+  return {
+    chatUrl: chat.url,
+    messagesUrl: messages.url,
+    rerankUrl: rerank.url,
+    close: async () => void (await Promise.all(servers.map(closed))),
+  }
+}
+
+function closed(server: Server): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  server.close(() => resolve())
+  server.closeAllConnections()
+  return promise
+}

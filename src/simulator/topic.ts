@@ -1,0 +1,37 @@
+const WORD = /[\p{L}\p{N}][\p{L}\p{N}'’-]*/gu
+
+// Words that say little about what a message is about.
+const COMMON = new Set(
+  (
+    'a about after all also am an and any are as at be because been but by can could did do does done for from ' +
+    'get give had has have he hello help her here hey hi him his how i if in into is it its just know like ' +
+    'make many may me more most much my need no not now of on one only or our out over please say she should ' +
+    'show so some tell than thank thanks that the their them then there these they this those to two up us ' +
+    'use using want was we were what when where which who why will with word words write would you your ' +
+    'answer explain describe sentence sentences short briefly'
+  ).split(' '),
+)
+
+/** The words of a text, as written. */
+export function words(text: string): string[] {
+  return text.match(WORD) ?? []
+}
+
+/** The words that carry meaning, in lower case. */
+export function keywords(text: string): string[] {
+  return words(text)
+    .map((word) => word.toLowerCase())
+    .filter((word) => !COMMON.has(word))
+}
+
+/** What a message is about, in at most three of its own words; undefined if it does not say. */
+export function topicOf(message: string): string | undefined {
+  const candidates = words(message.slice(0, 2000)).filter((word) => !COMMON.has(word.toLowerCase()))
+  const unique = [...new Map(candidates.map((word) => [word.toLowerCase(), word])).values()]
+  if (unique.length === 0) return undefined
+  const telling = new Set(unique.toSorted((a, b) => b.length - a.length).slice(0, 3))
+  return unique
+    .filter((word) => telling.has(word))
+    .map((word) => word.slice(0, 24))
+    .join(' ')
+}
