@@ -1,0 +1,15 @@
+import type { SQLInputValue } from 'node:sqlite'
+import { GatewayError } from '../../errors.ts'
+
+/**
+ * Refuses text that holds NUL: PostgreSQL cannot keep it, and tools that read the file cut it there. What the databases
+ * do not share is better refused by both.
+ */
+export function refuseNul(values: readonly unknown[]): readonly SQLInputValue[] {
+  for (const value of values) {
+    if (typeof value === 'string' && value.includes('\0')) {
+      throw new GatewayError('invalid_request', 'text may not contain the character NUL (U+0000)')
+    }
+  }
+  return values as readonly SQLInputValue[]
+}

@@ -1,0 +1,53 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { Kysely, type LogConfig, SqliteAdapter, type SqliteDatabase, SqliteDialect } from 'kysely'
+import type { Database } from '../schema.ts'
+import { refuseNul } from './bound-values.ts'
+
+/** Statements kept prepared; the operations make a small number of different ones. */
+const KEPT_STATEMENTS = 200
+
+/** Kysely over a connection that stays ours: transactions are begun and ended outside of it. */
+export function kyselyOver(connection: DatabaseSync, log?: LogConfig): Kysely<Database> {
+  return new Kysely<Database>({
+    dialect: new TransactionalSqliteDialect({ database: preparing(connection) }),
+    ...(log ? { log } : {}),
+  })
+}
+
+// SQLite changes its schema in transactions, which Kysely's own adapter does not make use of.
+class TransactionalSqliteDialect extends SqliteDialect {
+  override createAdapter(): SqliteAdapter {
+    return new TransactionalSqliteAdapter()
+  }
+}
+
+class TransactionalSqliteAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true
+  }
+}
+
+function preparing(connection: DatabaseSync): SqliteDatabase {
+  const kept = new Map<string, ReturnType<SqliteDatabase['prepare']>>()
+  return {
+    close: () => connection.close(),
+    prepare(sql) {
+      let statement = kept.get(sql)
+      if (!statement) {
+        statement = adapted(connection.prepare(sql))
+        if (kept.size >= KEPT_STATEMENTS) kept.clear()
+        kept.set(sql, statement)
+      }
+      return statement
+    },
+  }
+}
+
+function adapted(statement: StatementSync): ReturnType<SqliteDatabase['prepare']> {
+  return {
+    reader: statement.columns().length > 0,
+    all: (parameters) => statement.all(...refuseNul(parameters)),
+    run: (parameters) => statement.run(...refuseNul(parameters)),
+    iterate: (parameters) => statement.iterate(...refuseNul(parameters)),
+  }
+}

@@ -1,0 +1,169 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { NO_USAGE } from '../../domain/usage.ts'
+import type { HoldOpening, LedgerWrites, SettledCall, StoredAccount } from '../ledger-writes.ts'
+import type { Database, TokenRow, UserRow } from '../schema.ts'
+import { tokenFromRow } from '../token-rows.ts'
+import { userFromRow } from '../user-rows.ts'
+import { refuseNul } from './bound-values.ts'
+import { type LedgerStatements, prepareLedger } from './ledger-statements.ts'
+
+/** Holds settled at a time by recovery, so that memory stays small however many there are. */
+const RECOVERED_AT_ONCE = 2000
+
+/**
+ * The ledger's rows within the transaction that is open. Each write is one statement that fails whole, or one that cannot
+ * fail after another; what settlements move on balances is added up and written once for each token and user, by
+ * `writeBalances`, which the transaction must call before its end.
+ */
+export class LedgerRows implements LedgerWrites {
+  readonly #statements: LedgerStatements
+  readonly #tokens = new Map<number, { quota: number; accessedSeconds: number }>()
+  readonly #users = new Map<number, { quota: number; requests: number }>()
+
+  constructor(db: DatabaseSync) {
+    this.#statements = prepareLedger(db)
+  }
+
+  hold(opening: HoldOpening): void {
+    this.#statements.insertHold.run(
+      ...refuseNul([
+        opening.id,
+        opening.owner,
+        opening.tokenId,
+        opening.userId,
+        opening.amount,
+        opening.promptAmount,
+        opening.startedMs,
+        opening.model,
+        opening.channel,
+        opening.group,
+        opening.stream ? 1 : 0,
+        opening.priceVersion,
+      ]),
+    )
+  }
+
+  growHold({ id, by }: Parameters<LedgerWrites['growHold']>[0]): void {
+    this.#statements.growHold.run(by, id)
+  }
+
+  markProgress({ id, amount }: Parameters<LedgerWrites['markProgress']>[0]): void {
+    this.#statements.markProgress.run(amount, id)
+  }
+
+  settle(call: SettledCall): void {
+    const { usage } = call
+    // The row first: if it is refused, the hold stays open and nothing has happened.
+    const { changes } = this.#statements.insertUsage.run(
+      ...refuseNul([
+        call.id,
+        call.endedMs,
+        call.userId,
+        call.tokenId,
+        call.model,
+        call.upstreamModel,
+        call.channel,
+        call.group,
+        usage.input,
+        usage.cacheRead,
+        usage.cacheWrite5m,
+        usage.cacheWrite1h,
+        usage.output,
+        usage.reasoning,
+        usage.webSearches,
+        call.quota,
+        call.priceVersion,
+        call.durationMs,
+        call.firstByteMs,
+        call.stream ? 1 : 0,
+        call.reason,
+      ]),
+    )
+    this.#statements.deleteHold.run(call.id)
+    if (changes === 1) this.#charge(call)
+  }
+
+  recover({ owner, nowMs }: Parameters<LedgerWrites['recover']>[0]): { count: number; quota: number } {
+    let count = 0
+    let sum = 0
+    for (;;) {
+      const orphans = this.#statements.orphans.all(owner, RECOVERED_AT_ONCE) as unknown as Database['holds'][]
+      for (const hold of orphans) {
+        const quota = Math.min(hold.amount, hold.prompt_amount + hold.progress_amount)
+        this.settle(crashed(hold, quota, nowMs))
+        count += 1
+        sum += quota
+      }
+      if (orphans.length < RECOVERED_AT_ONCE) return { count, quota: sum }
+    }
+  }
+
+  loadAccount({ tokenId }: Parameters<LedgerWrites['loadAccount']>[0]): StoredAccount | null {
+    this.writeBalances()
+    const token = this.#statements.token.get(tokenId) as TokenRow | undefined
+    if (!token) return null
+    const user = this.#statements.user.get(token.user_id) as unknown as UserRow
+    return {
+      token: tokenFromRow(token),
+      user: userFromRow(user),
+      openHolds: {
+        token: this.#statements.heldByToken.get(tokenId)?.['amount'] as number,
+        user: this.#statements.heldByUser.get(user.id)?.['amount'] as number,
+      },
+    }
+  }
+
+  /** Writes what the settlements since the last time moved. */
+  writeBalances(): void {
+    if (this.#tokens.size === 0) return
+    for (const [id, { quota, accessedSeconds }] of this.#tokens) {
+      this.#statements.chargeToken.run(quota, accessedSeconds, id)
+    }
+    for (const [id, { quota, requests }] of this.#users) {
+      this.#statements.chargeUser.run(quota, requests, id)
+    }
+    this.forgetBalances()
+  }
+
+  /** Drops what was not written, as the transaction it belongs to is rolled back. */
+  forgetBalances(): void {
+    this.#tokens.clear()
+    this.#users.clear()
+  }
+
+  #charge({ tokenId, userId, quota, delivered, endedMs }: SettledCall): void {
+    const requests = delivered ? 1 : 0
+    const accessedSeconds = Math.floor(endedMs / 1000)
+    const token = this.#tokens.get(tokenId)
+    if (token) {
+      token.quota += quota
+      token.accessedSeconds = Math.max(token.accessedSeconds, accessedSeconds)
+    } else this.#tokens.set(tokenId, { quota, accessedSeconds })
+    const user = this.#users.get(userId)
+    if (user) {
+      user.quota += quota
+      user.requests += requests
+    } else this.#users.set(userId, { quota, requests })
+  }
+}
+
+function crashed(hold: Database['holds'], quota: number, nowMs: number): SettledCall {
+  return {
+    id: hold.id,
+    tokenId: hold.token_id,
+    userId: hold.user_id,
+    model: hold.model,
+    upstreamModel: hold.model,
+    channel: hold.channel,
+    group: hold.group_name,
+    stream: hold.stream === 1,
+    priceVersion: hold.price_version,
+    quota,
+    reason: 'crash',
+    delivered: hold.progress_amount > 0,
+    endedMs: nowMs,
+    usage: NO_USAGE,
+    durationMs: Math.max(0, nowMs - hold.started_ms),
+    firstByteMs: null,
+  }
+}

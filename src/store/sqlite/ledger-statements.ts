@@ -1,0 +1,79 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+
+const USAGE_COLUMNS = [
+  'id',
+  'ended_ms',
+  'user_id',
+  'token_id',
+  'model',
+  'upstream_model',
+  'channel',
+  'group_name',
+  'input_tokens',
+  'cache_read_tokens',
+  'cache_write_5m_tokens',
+  'cache_write_1h_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+  'web_searches',
+  'quota',
+  'price_version',
+  'duration_ms',
+  'first_byte_ms',
+  'stream',
+  'reason',
+]
+
+/** What the ledger says to the database, prepared once. */
+export type LedgerStatements = Readonly<
+  Record<
+    | 'insertHold'
+    | 'growHold'
+    | 'markProgress'
+    | 'deleteHold'
+    | 'insertUsage'
+    | 'chargeToken'
+    | 'chargeUser'
+    | 'orphans'
+    | 'token'
+    | 'user'
+    | 'heldByToken'
+    | 'heldByUser',
+    StatementSync
+  >
+>
+
+/** The driver binds every number as a double, so that sums are cast to stay whole. */
+export function prepareLedger(db: DatabaseSync): LedgerStatements {
+  return {
+    insertHold: db.prepare(
+      `INSERT INTO holds (id, owner, token_id, user_id, amount, prompt_amount, progress_amount, started_ms, model, channel,
+         group_name, stream, price_version)
+       VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?)`,
+    ),
+    growHold: db.prepare('UPDATE holds SET amount = amount + CAST(? AS INTEGER) WHERE id = ?'),
+    markProgress: db.prepare(
+      'UPDATE holds SET progress_amount = max(progress_amount, CAST(? AS INTEGER)) WHERE id = ?',
+    ),
+    deleteHold: db.prepare('DELETE FROM holds WHERE id = ?'),
+    insertUsage: db.prepare(
+      `INSERT INTO usage_log (${USAGE_COLUMNS.join(', ')}) VALUES (${USAGE_COLUMNS.map(() => '?').join(', ')})
+       ON CONFLICT (id) DO NOTHING`,
+    ),
+    chargeToken: db.prepare(
+      `UPDATE tokens SET used_quota = used_quota + CAST(?1 AS INTEGER), remain_quota = remain_quota - CAST(?1 AS INTEGER),
+         accessed_time = max(accessed_time, CAST(?2 AS INTEGER))
+       WHERE id = ?3`,
+    ),
+    chargeUser: db.prepare(
+      `UPDATE users SET used_quota = used_quota + CAST(?1 AS INTEGER), quota = quota - CAST(?1 AS INTEGER),
+         request_count = request_count + CAST(?2 AS INTEGER)
+       WHERE id = ?3`,
+    ),
+    orphans: db.prepare('SELECT * FROM holds WHERE owner <> ? LIMIT ?'),
+    token: db.prepare('SELECT * FROM tokens WHERE id = ?'),
+    user: db.prepare('SELECT * FROM users WHERE id = ?'),
+    heldByToken: db.prepare('SELECT coalesce(sum(amount), 0) AS amount FROM holds WHERE token_id = ?'),
+    heldByUser: db.prepare('SELECT coalesce(sum(amount), 0) AS amount FROM holds WHERE user_id = ?'),
+  }
+}

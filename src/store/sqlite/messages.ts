@@ -1,0 +1,49 @@
+import type { ErrorCode } from '../../errors.ts'
+import type { Secrets } from '../secrets.ts'
+
+/** What a thread is started with. */
+export interface ThreadOrders {
+  readonly role: 'writer' | 'reader'
+  readonly path: string
+  readonly secrets: Secrets
+}
+
+/** The name of an operation, and its input. */
+export type QueuedOperation = readonly [name: string, input: unknown]
+
+/** What the main thread says; it waits for the answer to one batch before it sends the next. */
+export type ToThread =
+  | { readonly kind: 'batch'; readonly operations: readonly QueuedOperation[] }
+  | { readonly kind: 'close' }
+
+/** What a thread says. */
+export type FromThread =
+  /** The database is open, and is ours. */
+  | { readonly kind: 'ready' }
+  /** It could not be opened. */
+  | { readonly kind: 'refused'; readonly failure: Failure }
+  | BatchReply
+
+/** How a batch went: operation by operation once it is committed, or as a whole. */
+export type BatchReply =
+  | { readonly kind: 'done'; readonly outcomes: readonly Outcome[] }
+  | { readonly kind: 'failed'; readonly failure: Failure }
+
+/** What one operation came to; undefined for one that has nothing to say, as most have. */
+export type Outcome = { readonly value: unknown } | { readonly failure: Failure } | undefined
+
+/** An error in a form that crosses threads with its class and its code. */
+export type Failure =
+  | {
+      readonly kind: 'gateway'
+      readonly code: ErrorCode
+      readonly message: string
+      readonly retryAfter: number | undefined
+    }
+  | { readonly kind: 'unavailable'; readonly message: string; readonly cause: Failure | undefined }
+  | {
+      readonly kind: 'other'
+      readonly message: string
+      readonly stack: string
+      readonly sqliteCode: number | undefined
+    }

@@ -1,0 +1,42 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { Kysely } from 'kysely'
+import { reads } from '../operations/reads.ts'
+import type { Database } from '../schema.ts'
+import type { Secrets } from '../secrets.ts'
+import { kyselyOver } from './dialect.ts'
+import { blamed, takeApart } from './failure.ts'
+import type { BatchReply, Outcome, QueuedOperation } from './messages.ts'
+
+type AnyRead = (db: Kysely<Database>, input: unknown, secrets: Secrets) => Promise<unknown>
+
+/** Reads one operation after another, each in a transaction of its own, so that it sees one state of the database. */
+export class ReadBatches {
+  readonly #db: DatabaseSync
+  readonly #kysely: Kysely<Database>
+  readonly #secrets: Secrets
+
+  constructor(db: DatabaseSync, secrets: Secrets) {
+    this.#db = db
+    this.#kysely = kyselyOver(db)
+    this.#secrets = secrets
+  }
+
+  /** Never rejects. */
+  async read(operations: readonly QueuedOperation[]): Promise<BatchReply> {
+    const outcomes: Outcome[] = []
+    for (const [name, input] of operations) outcomes.push(await this.#run(name as keyof typeof reads, input))
+    return { kind: 'done', outcomes }
+  }
+
+  async #run(name: keyof typeof reads, input: unknown): Promise<Outcome> {
+    try {
+      this.#db.exec('BEGIN')
+      const value = await (reads[name] as AnyRead)(this.#kysely, input, this.#secrets)
+      return { value }
+    } catch (error) {
+      return { failure: takeApart(blamed(error)) }
+    } finally {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+    }
+  }
+}

@@ -1,0 +1,126 @@
+import { extname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import { StoreUnavailable } from '../store-unavailable.ts'
+import { putTogether } from './failure.ts'
+import type { BatchReply, FromThread, QueuedOperation, ThreadOrders, ToThread } from './messages.ts'
+
+/** Operations that cross at once: few enough that a batch stays short, whatever has gathered. */
+const MOST_AT_ONCE = 500
+
+interface Waiting {
+  readonly operation: QueuedOperation
+  resolve(value: unknown): void
+  reject(error: unknown): void
+}
+
+// From source the neighbour is TypeScript, built it is JavaScript.
+const WORKER = new URL(`./worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
+
+/**
+ * The main thread's end of a database thread. At most one batch is on its way: what gathers meanwhile is the next one,
+ * so that commits are shared exactly as far as the disk is slower than the callers.
+ */
+export class DatabaseThread {
+  /** Resolves when the database is open; rejects if it cannot be. */
+  readonly ready: Promise<void>
+  readonly #worker: Worker
+  readonly #ended: Promise<void>
+  #waiting: Waiting[] = []
+  #underWay: Waiting[] | undefined
+  #closing = false
+  #trouble: Error | undefined
+
+  constructor(orders: ThreadOrders) {
+    this.#worker = new Worker(WORKER, { workerData: orders, name: `sluice ${orders.role}` })
+    const ready = Promise.withResolvers<void>()
+    this.ready = ready.promise
+    this.ready.catch(() => {})
+    this.#worker.on('message', (message: FromThread) => {
+      if (message.kind === 'ready') ready.resolve()
+      else if (message.kind === 'refused') ready.reject(putTogether(message.failure))
+      else this.#finish(message)
+    })
+    this.#worker.on('error', (error) => {
+      this.#trouble = error
+    })
+    this.#ended = new Promise((resolve) => {
+      this.#worker.on('exit', () => {
+        const error = new StoreUnavailable('the database thread has ended', { cause: this.#trouble })
+        ready.reject(error)
+        this.#abandon(error)
+        resolve()
+      })
+    })
+  }
+
+  /** Operations whose promises are not settled yet. */
+  get queued(): number {
+    return this.#waiting.length + (this.#underWay?.length ?? 0)
+  }
+
+  /** Queues an operation. Promises settle in the order of the calls. */
+  run(name: string, input: unknown): Promise<unknown> {
+    if (this.#closing) return Promise.reject(new StoreUnavailable('the store is closed'))
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ operation: [name, input], resolve, reject })
+      this.#send()
+    })
+  }
+
+  /** Lets the queue run out, then ends the thread. */
+  close(): Promise<void> {
+    this.#closing = true
+    this.#send()
+    return this.#ended
+  }
+
+  #send(): void {
+    if (this.#underWay) return
+    if (this.#waiting.length === 0) {
+      if (this.#closing) this.#post({ kind: 'close' })
+      return
+    }
+    const batch = this.#waiting.length <= MOST_AT_ONCE ? this.#waiting : this.#waiting.slice(0, MOST_AT_ONCE)
+    this.#waiting = this.#waiting.length <= MOST_AT_ONCE ? [] : this.#waiting.slice(MOST_AT_ONCE)
+    this.#underWay = batch
+    try {
+      this.#post({ kind: 'batch', operations: batch.map((waiting) => waiting.operation) })
+    } catch (error) {
+      // An input that cannot cross: a mistake in the program, which must not stop the queue.
+      this.#underWay = undefined
+      for (const waiting of batch) waiting.reject(error)
+      this.#send()
+    }
+  }
+
+  #post(message: ToThread): void {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin, a window has
+    this.#worker.postMessage(message)
+  }
+
+  #finish(reply: BatchReply): void {
+    const batch = this.#underWay ?? []
+    this.#underWay = undefined
+    // First of all the thread gets its next work, then the callers get their answers.
+    this.#send()
+    if (reply.kind === 'failed') {
+      for (const waiting of batch) waiting.reject(putTogether(reply.failure))
+      return
+    }
+    for (const [index, waiting] of batch.entries()) {
+      const outcome = reply.outcomes[index]
+      if (outcome === undefined) waiting.resolve(undefined)
+      else if ('failure' in outcome) waiting.reject(putTogether(outcome.failure))
+      else waiting.resolve(outcome.value)
+    }
+  }
+
+  #abandon(error: StoreUnavailable): void {
+    this.#closing = true
+    const abandoned = [...(this.#underWay ?? []), ...this.#waiting]
+    this.#underWay = undefined
+    this.#waiting = []
+    for (const waiting of abandoned) waiting.reject(error)
+  }
+}
