@@ -1,0 +1,124 @@
+import { LRUCache } from 'lru-cache'
+import { lookupKey } from '../domain/api-key.ts'
+import { type AddressSet, allowedAddresses } from '../domain/ip-allow-list.ts'
+import { TOKEN_STATUS, type Token, type TokenStatus } from '../domain/token.ts'
+import { USER_STATUS, type User } from '../domain/user.ts'
+import { GatewayError } from '../errors.ts'
+import type { Account } from '../ledger/balance.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Store } from '../store/store.ts'
+import type { Caller } from './caller.ts'
+
+/** Keys kept at most between calls, known and unknown ones. */
+const KEPT_KEYS = 50_000
+/** How long an unknown key is remembered as such. */
+const UNKNOWN_MS = 5_000
+
+interface KnownKey {
+  readonly token: Token
+  readonly user: User
+  readonly addresses: AddressSet
+}
+
+/** Checks API keys. A key that was used before is answered from memory, in the same turn. */
+export class ApiKeys {
+  readonly #store: Store
+  readonly #ledger: Ledger
+  readonly #hash: (key: string) => string
+  readonly #known = new LRUCache<string, KnownKey | 'unknown'>({ max: KEPT_KEYS })
+
+  /** `hash` turns a key into what the store looks it up by. */
+  constructor(store: Store, ledger: Ledger, hash: (key: string) => string) {
+    this.#store = store
+    this.#ledger = ledger
+    this.#hash = hash
+  }
+
+  /** Forgets a token's key, or all keys: what was changed is read again at the next call. */
+  forget(tokenId?: number): void {
+    if (tokenId === undefined) this.#known.clear()
+    else {
+      for (const [key, known] of this.#known.entries()) {
+        if (known !== 'unknown' && known.token.id === tokenId) this.#known.delete(key)
+      }
+    }
+  }
+
+  /**
+   * The caller behind the key that was sent. A dead key (unknown, deleted, disabled, expired, exhausted) is a 401 that
+   * says which; a disabled user or a foreign address a 403. `docs/api.md: Authentication`.
+   */
+  authenticate(sent: string | undefined, address: string): Caller | Promise<Caller> {
+    const key = sent === undefined || sent === '' ? missing() : lookupKey(sent)
+    if (key === undefined) throw unknownKey()
+    const known = this.#known.get(key)
+    if (known === undefined) return this.#load(key, address)
+    if (known === 'unknown') throw unknownKey()
+    const account = this.#ledger.accounts.get(known.token.id)
+    return account ? this.#check(known, account, address) : this.#load(key, address)
+  }
+
+  async #load(key: string, address: string): Promise<Caller> {
+    const found = await this.#store.read('tokenByKeyHash', this.#hash(key))
+    const account = found && (await this.#ledger.accounts.load(found.token.id))
+    if (!found || !account) {
+      this.#known.set(key, 'unknown', { ttl: UNKNOWN_MS })
+      throw unknownKey()
+    }
+    const known = { ...found, addresses: allowedAddresses(found.token.allowIps) }
+    this.#known.set(key, known)
+    return this.#check(known, account, address)
+  }
+
+  #check({ token, user, addresses }: KnownKey, account: Account, address: string): Caller {
+    if (token.deletedTime !== null) throw new GatewayError('token_deleted', 'this API key was deleted')
+    const status = currentStatus(token, account, Date.now())
+    if (status !== TOKEN_STATUS.enabled) {
+      if (status !== token.status) this.#moveTo(token.id, status)
+      throw refusal(status)
+    }
+    if (user.status !== USER_STATUS.enabled)
+      throw new GatewayError('user_disabled', 'the user of this API key is disabled')
+    if (!addresses(address))
+      throw new GatewayError('ip_not_allowed', 'this API key may not be used from this address')
+    return { token, user, account }
+  }
+
+  // A key whose time or quota ran out is marked so when somebody uses it; the answer does not wait for it.
+  #moveTo(tokenId: number, status: TokenStatus): void {
+    this.#store
+      .write('setTokenStatus', { tokenId, status, onlyFrom: TOKEN_STATUS.enabled })
+      .then(() => this.forget(tokenId))
+      .catch(() => {})
+  }
+}
+
+/** The status that a token has at `nowMs`, whatever the store still says. `docs/api.md: States and transitions`. */
+function currentStatus(token: Token, account: Account, nowMs: number): TokenStatus {
+  if (token.status !== TOKEN_STATUS.enabled) return token.status
+  if (token.expiredTime !== -1 && token.expiredTime * 1000 <= nowMs) return TOKEN_STATUS.expired
+  if (!account.unlimited && account.token.remain <= 0) return TOKEN_STATUS.exhausted
+  return TOKEN_STATUS.enabled
+}
+
+function refusal(status: Exclude<TokenStatus, 1>): GatewayError {
+  switch (status) {
+    case TOKEN_STATUS.disabled:
+      return new GatewayError('token_disabled', 'this API key is disabled')
+    case TOKEN_STATUS.expired:
+      return new GatewayError('token_expired', 'this API key has expired')
+    case TOKEN_STATUS.exhausted:
+      return new GatewayError('token_exhausted', 'the quota of this API key is exhausted')
+  }
+}
+
+function missing(): never {
+  throw new GatewayError(
+    'missing_api_key',
+    'no API key was given; it is expected in the header "Authorization: Bearer sk-…"',
+  )
+}
+
+function unknownKey(): GatewayError {
+  return new GatewayError('invalid_api_key', 'this API key is unknown')
+}

@@ -1,0 +1,42 @@
+import type { IncomingMessage } from 'node:http'
+import { isIP } from 'node:net'
+import { type AddressSet, parseAddresses } from '../domain/ip-allow-list.ts'
+
+/** Finds out where a request comes from. */
+export type ClientAddress = (request: IncomingMessage) => string
+
+/**
+ * The caller's address: the socket's, unless the peer is a trusted proxy; then the last address in X-Forwarded-For that
+ * is not a trusted proxy itself. What cannot be read as an address is never believed.
+ */
+export function clientAddress(trustedProxies: readonly string[], onUntrusted: () => void): ClientAddress {
+  const trusted: AddressSet = parseAddresses(trustedProxies) ?? (() => false)
+  let warned = false
+  return (request) => {
+    const peer = plain(request.socket.remoteAddress ?? '')
+    const forwarded = request.headers['x-forwarded-for']
+    if (forwarded === undefined) return peer
+    if (!trusted(peer)) {
+      if (!warned) onUntrusted()
+      warned = true
+      return peer
+    }
+    return lastUntrusted(String(forwarded), peer, trusted)
+  }
+}
+
+function lastUntrusted(forwarded: string, peer: string, trusted: AddressSet): string {
+  let address = peer
+  for (const hop of forwarded.split(',').reverse()) {
+    const candidate = plain(hop.trim())
+    if (isIP(candidate) === 0) return address
+    address = candidate
+    if (!trusted(candidate)) return candidate
+  }
+  return address
+}
+
+// A dual-stack socket names IPv4 peers as ::ffff:192.0.2.1.
+function plain(address: string): string {
+  return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
+}

@@ -1,0 +1,11 @@
+import type { KeyEndpoint } from './endpoint.ts'
+
+/** `docs/api.md: Chat completions`. */
+export const chatCompletions: KeyEndpoint = {
+  method: 'POST',
+  path: '/v1/chat/completions',
+  area: 'relay',
+  access: 'api-key',
+  door: 'raw',
+  handle: ({ relay, ...visit }) => relay.chatCompletion(visit),
+}

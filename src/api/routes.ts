@@ -1,0 +1,6 @@
+import { chatCompletions } from './chat-completions.ts'
+import type { Endpoint } from './endpoint.ts'
+import { healthz, readyz } from './health.ts'
+
+/** Everything that the gateway answers to: its table of contents. */
+export const ROUTES: readonly Endpoint[] = [chatCompletions, healthz, readyz]

@@ -1,0 +1,62 @@
+import { styleText } from 'node:util'
+import type { Config } from '../config/config.ts'
+import type { Mistake } from '../config/mistakes.ts'
+
+/** What a check reads and where it speaks; the process's own unless told otherwise. */
+export interface CheckSurroundings {
+  readonly env: NodeJS.ProcessEnv
+  readonly out: NodeJS.WritableStream
+  readonly err: NodeJS.WritableStream
+}
+
+/**
+ * `sluice check`: reads the configuration and says what is wrong with it, one line a mistake, on standard error; with
+ * `json`, one object on standard output instead. Answers with the exit code: 1 on any mistake, warnings are none.
+ */
+export async function check(
+  options: { config?: string; json?: boolean },
+  { env, out, err }: CheckSurroundings = { env: process.env, out: process.stdout, err: process.stderr },
+): Promise<number> {
+  const { readConfig } = await import('../config/config.ts')
+  const { readEnvironment } = await import('../config/environment.ts')
+  const { ConfigError, formatMistake } = await import('../config/mistakes.ts')
+  const say = (style: 'red' | 'yellow', word: string, remark: Mistake): void => {
+    err.write(`${formatMistake(remark)} ${styleText(style, `(${word})`, { stream: err })}\n`)
+  }
+
+  try {
+    const config = readConfig(readEnvironment(env, { config: options.config }))
+    if (options.json) {
+      out.write(
+        `${JSON.stringify({ ok: true, ...counts(config), mistakes: [], warnings: config.warnings })}\n`,
+      )
+    } else {
+      for (const warning of config.warnings) say('yellow', 'warning', warning)
+      out.write(`${summary(config)}\n`)
+    }
+    return 0
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    const { mistakes } = error
+    if (options.json) out.write(`${JSON.stringify({ ok: false, mistakes, warnings: [] })}\n`)
+    else for (const mistake of mistakes) say('red', 'mistake', mistake)
+    return 1
+  }
+}
+
+function counts({ settings, users }: Config): Record<'channels' | 'models' | 'groups' | 'users', number> {
+  return {
+    channels: settings.channels.length,
+    models: new Set(settings.channels.flatMap((channel) => channel.models)).size,
+    groups: settings.groups.size,
+    users: users.length,
+  }
+}
+
+/** `The configuration is good: 2 channels, 3 models, 2 groups, 1 user.` */
+function summary(config: Config): string {
+  const parts = Object.entries(counts(config)).map(
+    ([things, count]) => `${count} ${count === 1 ? things.slice(0, -1) : things}`,
+  )
+  return `The configuration is good: ${parts.join(', ')}.`
+}

@@ -1,0 +1,38 @@
+import type { Config } from '../config/config.ts'
+import type { Gateway } from '../main.ts'
+
+/** What is printed when the gateway listens; at a first start with credentials that are never shown again. */
+export function welcome({ url, firstCredentials, recovered }: Gateway, { settings }: Config): string {
+  const { channels } = settings
+  const lines = [`Sluice listens on ${url} with ${plural(channels.length, 'channel')}.`]
+  if (channels.length === 0) {
+    lines.push(
+      'There is no channel yet: write one into gateway.yaml (docs/configuration.md), or set a vendor key such as OPENAI_API_KEY.',
+    )
+  }
+  if (recovered.count > 0) {
+    lines.push(
+      `Settled ${plural(recovered.count, 'call')} that an earlier run left open: ${recovered.quota} quota units.`,
+    )
+  }
+  if (firstCredentials) {
+    const { userId, accessToken, key } = firstCredentials
+    const model = channels.find(({ protocol }) => protocol === 'chat')?.models[0] ?? 'MODEL'
+    lines.push(
+      '',
+      'A root user was made. This is printed once; keep it:',
+      `  user id       ${userId}`,
+      `  access token  ${accessToken}`,
+      `  API key       ${key}`,
+      '',
+      'Try it:',
+      `  curl ${url}/v1/chat/completions -H "authorization: Bearer ${key}" -H "content-type: application/json" \\`,
+      `    -d '{"model": "${model}", "messages": [{"role": "user", "content": "Hello!"}]}'`,
+    )
+  }
+  return `${lines.join('\n')}\n`
+}
+
+function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}

@@ -1,0 +1,20 @@
+/**
+ * Reads a token's `vendor_routes`: a JSON object of vendor name → group name, both non-empty strings; an empty text is an
+ * empty map. Undefined if it is anything else. `docs/api.md: Token management`.
+ */
+export function parseVendorRoutes(text: string): ReadonlyMap<string, string> | undefined {
+  if (text.trim() === '') return new Map()
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+  const routes = new Map<string, string>()
+  for (const [vendor, group] of Object.entries(value)) {
+    if (vendor.trim() === '' || typeof group !== 'string' || group.trim() === '') return undefined
+    routes.set(vendor, group)
+  }
+  return routes
+}

@@ -1,0 +1,51 @@
+import { randomBytes } from 'node:crypto'
+import { generateKey } from './store/generate-key.ts'
+import type { Store } from './store/store.ts'
+
+/** A thousand dollars at the default of quota units per dollar. */
+const FIRST_QUOTA = 500_000_000
+
+/** What the first user is told, once. */
+export interface FirstCredentials {
+  readonly userId: number
+  readonly accessToken: string
+  /** With `sk-`. */
+  readonly key: string
+}
+
+/** Makes the root user of an empty database, and a key without limits. Nothing of it can be read again but the key. */
+export async function makeFirstUser(store: Store): Promise<FirstCredentials> {
+  const nowSeconds = Math.floor(Date.now() / 1000)
+  const accessToken = randomBytes(24).toString('base64url')
+  const key = generateKey()
+  const { users } = await store.write('seedUsers', {
+    nowSeconds,
+    seeds: [
+      {
+        id: undefined,
+        username: 'root',
+        role: 100,
+        status: undefined,
+        group: 'default',
+        quota: FIRST_QUOTA,
+        accessToken,
+        tokens: [
+          {
+            name: 'first',
+            key,
+            status: undefined,
+            expiredTime: -1,
+            remainQuota: 0,
+            unlimitedQuota: true,
+            modelLimitsEnabled: false,
+            modelLimits: '',
+            allowIps: null,
+            group: '',
+            vendorRoutes: '',
+          },
+        ],
+      },
+    ],
+  })
+  return { userId: users[0]?.id ?? 0, accessToken, key: `sk-${key}` }
+}

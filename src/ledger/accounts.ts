@@ -1,0 +1,68 @@
+import type { Store } from '../store/store.ts'
+import { type Account, Balance } from './balance.ts'
+
+/** Balances kept at most; idle ones beyond it are forgotten, oldest first, and read again when they are needed. */
+const KEPT = 50_000
+
+/**
+ * The accounts that calls are made on. A first use reads through the writer's queue, so that no write queued before it
+ * is missed; from then on the balances here are ahead of the store, never behind it.
+ */
+export class Accounts {
+  readonly #store: Store
+  readonly #accounts = new Map<number, Account>()
+  readonly #users = new Map<number, Balance>()
+  readonly #loading = new Map<number, Promise<Account | undefined>>()
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  /** The account of a token, if it was used before; makes no database call. */
+  get(tokenId: number): Account | undefined {
+    return this.#accounts.get(tokenId)
+  }
+
+  /** The account of a token; undefined if there is no such token. */
+  load(tokenId: number): Promise<Account | undefined> {
+    const known = this.#accounts.get(tokenId)
+    if (known) return Promise.resolve(known)
+    let loading = this.#loading.get(tokenId)
+    if (!loading) {
+      loading = this.#read(tokenId).finally(() => this.#loading.delete(tokenId))
+      this.#loading.set(tokenId, loading)
+    }
+    return loading
+  }
+
+  async #read(tokenId: number): Promise<Account | undefined> {
+    const row = await this.#store.write('loadAccount', { tokenId })
+    if (!row) return undefined
+    // The user may have been read for another token meanwhile, and spent from: what is here is newer than the row.
+    let user = this.#users.get(row.user.id)
+    if (!user) {
+      user = new Balance(row.user.id, row.user.quota)
+      this.#users.set(user.id, user)
+    }
+    const account: Account = {
+      token: new Balance(tokenId, row.token.remainQuota),
+      user,
+      unlimited: row.token.unlimitedQuota,
+    }
+    this.#accounts.set(tokenId, account)
+    if (this.#accounts.size > KEPT) this.#forget()
+    return account
+  }
+
+  #forget(): void {
+    const users = new Set<number>()
+    let excess = this.#accounts.size - KEPT
+    for (const [tokenId, account] of this.#accounts) {
+      if (excess > 0 && account.token.idle) {
+        this.#accounts.delete(tokenId)
+        excess -= 1
+      } else users.add(account.user.id)
+    }
+    for (const [userId, user] of this.#users) if (user.idle && !users.has(userId)) this.#users.delete(userId)
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * One balance as this process knows it: the only place where free quota is decided. `remain` already counts every
+ * settlement that was queued, durable or not; `held` is the sum of the open holds.
+ */
+export class Balance {
+  readonly id: number
+  remain: number
+  held = 0
+  /** Writes of this balance that are not yet durable. */
+  unwritten = 0
+
+  constructor(id: number, remain: number) {
+    this.id = id
+    this.remain = remain
+  }
+
+  /** What a further hold may take. */
+  get free(): number {
+    return this.remain - this.held
+  }
+
+  /** Nothing that the store does not know: it may be forgotten and read again. */
+  get idle(): boolean {
+    return this.held === 0 && this.unwritten === 0
+  }
+}
+
+/** The two balances that every call is charged to. */
+export interface Account {
+  readonly token: Balance
+  readonly user: Balance
+  /** An unlimited token's own balance moves but never blocks. */
+  readonly unlimited: boolean
+}
+
+/** The token's free quota, or the user's where that is less. */
+export function affordable(account: Account): number {
+  return account.unlimited ? account.user.free : Math.min(account.token.free, account.user.free)
+}

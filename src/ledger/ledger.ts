@@ -1,0 +1,129 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { HoldFacts } from '../domain/hold.ts'
+import { GatewayError } from '../errors.ts'
+import type { Settlement } from '../store/ledger-writes.ts'
+import { StoreUnavailable } from '../store/store-unavailable.ts'
+import type { Store } from '../store/store.ts'
+import { Accounts } from './accounts.ts'
+import { type Account, affordable, type Balance } from './balance.ts'
+import { OpenHold } from './open-hold.ts'
+
+/** How long a settlement that the store refused (a full disk, say) waits before it is tried again. */
+const SETTLE_AGAIN_MS = 200
+
+/** How a call ended and what it costs; what the hold knows already is added to it. */
+export type Charge = Pick<
+  Settlement,
+  'quota' | 'reason' | 'delivered' | 'endedMs' | 'usage' | 'channel' | 'upstreamModel' | 'firstByteMs'
+>
+
+/** The accounts of this node: admits, grows and settles holds. `docs/ledger.md` tells the whole story. */
+export class Ledger {
+  readonly accounts: Accounts
+  /** The holds not yet resolved. */
+  readonly open = new Set<OpenHold>()
+  readonly #store: Store
+  readonly #owner: string
+
+  /** `owner` names this run of the process; holds of any other are recovered at start. */
+  constructor(store: Store, owner: string) {
+    this.#store = store
+    this.#owner = owner
+    this.accounts = new Accounts(store)
+  }
+
+  /** Settles what runs before this one left open, each at what it is known to have cost. */
+  recover(): Promise<{ count: number; quota: number }> {
+    return this.#store.write('recover', { owner: this.#owner, nowMs: Date.now() })
+  }
+
+  /**
+   * Takes `amount` off what the account can spend, in this very turn, or refuses. The hold is queued to be written:
+   * the upstream may be called at once, but nothing may reach the caller before it is durable.
+   */
+  admit(account: Account, amount: number, facts: HoldFacts): OpenHold {
+    const free = affordable(account)
+    if (amount > free) {
+      throw new GatewayError(
+        'insufficient_quota',
+        `quota is not enough for this request: ${free} remain, ${amount} are needed`,
+      )
+    }
+    take(account, amount)
+    const written = this.#write(
+      account,
+      this.#store.write('hold', {
+        ...facts,
+        owner: this.#owner,
+        tokenId: account.token.id,
+        userId: account.user.id,
+        amount,
+      }),
+    )
+    const hold = new OpenHold(this, account, facts, amount, written)
+    this.open.add(hold)
+    return hold
+  }
+
+  /** Called by `OpenHold.grow`. */
+  grow(hold: OpenHold, by: number): boolean {
+    if (by > affordable(hold.account)) return false
+    take(hold.account, by)
+    this.#write(hold.account, this.#store.write('growHold', { id: hold.facts.id, by })).catch(() => {})
+    return true
+  }
+
+  /** Called by `OpenHold.mark`. */
+  mark(hold: OpenHold, amount: number): void {
+    this.#write(hold.account, this.#store.write('markProgress', { id: hold.facts.id, amount })).catch(() => {})
+  }
+
+  /** Called by `OpenHold.settle`. */
+  settle(hold: OpenHold, charge: Charge): Promise<void> {
+    const { account } = hold
+    take(account, -hold.amount)
+    account.token.remain -= charge.quota
+    account.user.remain -= charge.quota
+    this.open.delete(hold)
+    return this.#write(account, this.#settleUntilWritten(hold, charge))
+  }
+
+  // A charge is never given up: while the store cannot take it, it waits.
+  async #settleUntilWritten(hold: OpenHold, charge: Charge): Promise<void> {
+    const { facts, account } = hold
+    const row: Settlement = {
+      ...charge,
+      id: facts.id,
+      tokenId: account.token.id,
+      userId: account.user.id,
+      model: facts.model,
+      group: facts.group,
+      stream: facts.stream,
+      priceVersion: facts.priceVersion,
+      durationMs: charge.endedMs - facts.startedMs,
+    }
+    for (;;) {
+      try {
+        await this.#store.write('settle', row)
+        return
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable)) throw error
+        await delay(SETTLE_AGAIN_MS)
+      }
+    }
+  }
+
+  #write<Result>(account: Account, written: Promise<Result>): Promise<Result> {
+    account.token.unwritten += 1
+    account.user.unwritten += 1
+    return written.finally(() => {
+      account.token.unwritten -= 1
+      account.user.unwritten -= 1
+    })
+  }
+}
+
+function take({ token, user }: { token: Balance; user: Balance }, amount: number): void {
+  token.held += amount
+  user.held += amount
+}

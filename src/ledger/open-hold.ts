@@ -1,0 +1,69 @@
+import type { Hold, HoldFacts } from '../domain/hold.ts'
+import type { Account } from './balance.ts'
+import type { Charge, Ledger } from './ledger.ts'
+
+/**
+ * A hold of this process, from its admission to its settlement. It is resolved exactly once, by `settle`.
+ */
+export class OpenHold implements Hold {
+  readonly facts: HoldFacts
+  readonly account: Account
+  /** Resolves when a crash can no longer lose it; rejects if it could not be written. Gate one waits for it. */
+  readonly durable: Promise<void>
+  #isDurable = false
+  #isLost = false
+  #settled = false
+  #amount: number
+  readonly #ledger: Ledger
+
+  /** Made by `Ledger.admit` alone. */
+  constructor(ledger: Ledger, account: Account, facts: HoldFacts, amount: number, written: Promise<unknown>) {
+    this.#ledger = ledger
+    this.account = account
+    this.facts = facts
+    this.#amount = amount
+    this.durable = written.then(() => {
+      this.#isDurable = true
+    })
+    // Whoever needs to know awaits it; a call that ended before must not end the process.
+    this.durable.catch(() => {
+      this.#isLost = true
+    })
+  }
+
+  get amount(): number {
+    return this.#amount
+  }
+
+  get isDurable(): boolean {
+    return this.#isDurable
+  }
+
+  /** It could not be written: nothing may be sent for it any more. */
+  get isLost(): boolean {
+    return this.#isLost
+  }
+
+  get isSettled(): boolean {
+    return this.#settled
+  }
+
+  /** Takes `by` more quota units; false, and nothing taken, if that is not affordable. */
+  grow(by: number): boolean {
+    if (this.#settled || !this.#ledger.grow(this, by)) return false
+    this.#amount += by
+    return true
+  }
+
+  /** Notes what the answer's output is worth so far; written with whatever commit comes next. */
+  mark(amount: number): void {
+    if (!this.#settled) this.#ledger.mark(this, amount)
+  }
+
+  /** Ends the hold with its charge. Resolves when that is durable: gate two waits for it. */
+  settle(charge: Charge): Promise<void> {
+    if (this.#settled) throw new Error(`hold ${this.facts.id} was resolved twice`)
+    this.#settled = true
+    return this.#ledger.settle(this, charge)
+  }
+}

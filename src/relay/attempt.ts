@@ -1,0 +1,96 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Answer, Exchange } from '../upstreams/http.ts'
+import type { Call, Target } from './call.ts'
+import { unanswered } from './failure.ts'
+import { RefusedAnswer } from './refused-answer.ts'
+import type { AttemptEnd, Sink, Source } from './sink.ts'
+import { StreamAnswer } from './stream-answer.ts'
+import { WholeAnswer } from './whole-answer.ts'
+
+/** One request to one upstream with one key. Decides by status and content type who takes in the answer. */
+export class Attempt implements Answer, Source {
+  /** Resolves once, with how it ended. */
+  readonly end: Promise<AttemptEnd>
+  readonly #call: Call
+  readonly #target: Target
+  readonly #deadlineMs: number
+  readonly #resolve: (end: AttemptEnd) => void
+  #exchange: Exchange | undefined
+  #sink: Sink
+  #finished = false
+
+  constructor(call: Call, target: Target, nowMs: number) {
+    this.#call = call
+    this.#target = target
+    this.#deadlineMs = nowMs + target.channel.timeouts.totalMs
+    const { promise, resolve } = Promise.withResolvers<AttemptEnd>()
+    this.end = promise
+    this.#resolve = resolve
+    this.#sink = this.#success('')
+  }
+
+  /** To be told as soon as the request is on its way. */
+  sent(exchange: Exchange): void {
+    this.#exchange = exchange
+  }
+
+  /** The caller went away. */
+  left(): void {
+    this.#sink.left()
+  }
+
+  /** Once a second. */
+  tick(nowMs: number): void {
+    if (nowMs < this.#deadlineMs) return this.#sink.tick(nowMs)
+    this.cancel()
+    this.#sink.failed(unanswered('total time-out'))
+  }
+
+  started(status: number, headers: IncomingHttpHeaders): void {
+    const type = headers['content-type'] ?? ''
+    if (status < 200 || status > 299 || status === 204) {
+      this.#sink = new RefusedAnswer(this, this.#target.channel, status, headers['retry-after'])
+    } else if (/^text\/event-stream\b/i.test(type) === this.#call.request.stream && !/^text\/html\b/i.test(type)) {
+      this.#sink = this.#success(type)
+    } else {
+      this.cancel()
+      this.#sink.failed(unanswered('unexpected content type'))
+    }
+  }
+
+  received(chunk: Buffer): void {
+    this.#sink.received(chunk)
+  }
+
+  ended(): void {
+    this.#sink.ended()
+  }
+
+  failed(error: Error): void {
+    this.#sink.failed(unanswered((error as NodeJS.ErrnoException).code ?? error.name))
+  }
+
+  pause(): void {
+    this.#exchange?.pause()
+  }
+
+  resume(): void {
+    this.#exchange?.resume()
+  }
+
+  cancel(): void {
+    this.#exchange?.cancel()
+  }
+
+  finish(end: AttemptEnd): void {
+    if (this.#finished) return
+    this.#finished = true
+    this.#resolve(end)
+  }
+
+  #success(contentType: string): Sink {
+    return this.#call.request.stream
+      ? new StreamAnswer(this.#call, this.#target, this, contentType)
+      : new WholeAnswer(this.#call, this.#target, this, contentType)
+  }
+}

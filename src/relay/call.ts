@@ -1,0 +1,121 @@
+import type { ServerResponse } from 'node:http'
+import type { Channel } from '../domain/channel.ts'
+import { charge, type Rate } from '../domain/price.ts'
+import { NO_USAGE } from '../domain/usage.ts'
+import type { OpenHold } from '../ledger/open-hold.ts'
+import type { ChatRequest, GatedRequest } from '../protocols/chat/index.ts'
+import { type Answered, NOTHING, type Priced, price } from './charge.ts'
+import type { Drains } from './drains.ts'
+import type { LocalCount } from './local-count.ts'
+
+/** What the log says of a call, beside its route and status. Scalars only: never a word of a prompt or a key. */
+export interface CallRecord {
+  userId?: number
+  tokenId?: number
+  model?: string
+  channel?: string
+  attempts?: number
+  quota?: number
+  reason?: string
+  /** Why the last failed attempt failed. */
+  failure?: string
+}
+
+/** What the output of a call is expected to stay within. */
+export interface OutputBudget {
+  /** Output tokens that the hold pays for at first. */
+  readonly tokens: number
+  /** The request names this maximum, so that the upstream is expected to keep to it. */
+  readonly named: boolean
+  /** Output tokens by which a hold grows, and what they cost at most in quota units. */
+  readonly slice: number
+  readonly sliceQuota: number
+}
+
+/** Where one attempt goes. */
+export interface Target {
+  readonly channel: Channel
+  readonly gated: GatedRequest
+}
+
+/** One admitted call: what was asked, what it may cost, and where the answer goes. */
+export class Call {
+  readonly request: ChatRequest
+  /** The caller's own bytes. */
+  readonly body: Buffer
+  readonly hold: OpenHold
+  readonly rate: Rate
+  readonly budget: OutputBudget
+  readonly response: ServerResponse
+  readonly record: CallRecord
+  readonly count: LocalCount
+  readonly drains: Drains
+  #firstByteMs: number | null = null
+
+  constructor(parts: {
+    request: ChatRequest
+    body: Buffer
+    hold: OpenHold
+    rate: Rate
+    budget: OutputBudget
+    response: ServerResponse
+    record: CallRecord
+    count: LocalCount
+    drains: Drains
+  }) {
+    this.request = parts.request
+    this.body = parts.body
+    this.hold = parts.hold
+    this.rate = parts.rate
+    this.budget = parts.budget
+    this.response = parts.response
+    this.record = parts.record
+    this.count = parts.count
+    this.drains = parts.drains
+  }
+
+  /** Headers of the answer. */
+  headers(contentType: string): Record<string, string> {
+    return {
+      'content-type': contentType,
+      'cache-control': 'no-store',
+      'x-request-id': this.hold.facts.id,
+    }
+  }
+
+  /** Notes that the first byte of an answer came. */
+  firstByte(): void {
+    this.#firstByteMs ??= Date.now() - this.hold.facts.startedMs
+  }
+
+  /** What `tokens` of output alone cost, for progress marks. */
+  outputQuota(tokens: number): number {
+    return charge(this.rate, { ...NO_USAGE, output: tokens })
+  }
+
+  /** Charges an answer. Resolves when the charge is durable: gate two. `delivered`: the caller got any of it. */
+  settle(target: Target, answered: Answered, delivered: boolean): Promise<void> {
+    const priced = price(this.rate, this.body, answered, this.count)
+    return priced instanceof Promise
+      ? priced.then((later) => this.#charge(target, later, delivered))
+      : this.#charge(target, priced, delivered)
+  }
+
+  /** Ends a call that delivered nothing. Nobody waits for it: there is nothing to lose. */
+  settleForNothing(target: Target | undefined): void {
+    this.#charge(target, NOTHING, false).catch(() => {})
+  }
+
+  #charge(target: Target | undefined, priced: Priced, delivered: boolean): Promise<void> {
+    this.record.quota = priced.quota
+    this.record.reason = priced.reason
+    return this.hold.settle({
+      ...priced,
+      delivered,
+      endedMs: Date.now(),
+      channel: target?.channel.name ?? this.hold.facts.channel,
+      upstreamModel: target?.gated.upstreamModel ?? this.hold.facts.model,
+      firstByteMs: this.#firstByteMs,
+    })
+  }
+}

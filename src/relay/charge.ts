@@ -1,0 +1,82 @@
+import { charge, type Rate } from '../domain/price.ts'
+import type { SettlementReason } from '../domain/settlement.ts'
+import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
+import { promptText } from '../protocols/chat/index.ts'
+import type { LocalCount } from './local-count.ts'
+
+/** How an answer to which content belongs came to its end. */
+export type Ending = 'complete' | 'cut' | 'client_gone'
+
+/** What is known of an answer when it ends. */
+export interface Answered {
+  readonly ending: Ending
+  /** The upstream ended it as its protocol says, whether or not anybody was still listening. */
+  readonly whole: boolean
+  /** Usage as the upstream reported it, if it did. */
+  readonly reported: Usage | undefined
+  /** Any text was generated; asked for only where the reported output is zero. */
+  hasText(): boolean
+  /** The generated text; asked for only where it must be counted. */
+  text(): string
+}
+
+/** What an answer is charged, and why. */
+export interface Priced {
+  readonly usage: Usage
+  readonly quota: number
+  readonly reason: SettlementReason
+}
+
+/** Nothing was delivered: nothing is charged. */
+export const NOTHING: Priced = { usage: NO_USAGE, quota: 0, reason: 'failed' }
+
+/**
+ * The charge by the table in `docs/ledger.md: Outcomes`: reported usage for a whole answer; a count of prompt and output
+ * where it is missing or cannot be true; for any other ending the reported input, else the counted prompt, and the
+ * larger of reported and counted output. Answers at once where nothing has to be counted.
+ */
+export function price(
+  rate: Rate,
+  body: Buffer,
+  answered: Answered,
+  count: LocalCount,
+): Priced | Promise<Priced> {
+  const { ending, whole, reported } = answered
+  if (whole && reported && isCredible(reported, answered)) {
+    return {
+      usage: reported,
+      quota: charge(rate, reported),
+      reason: ending === 'cut' ? 'complete' : ending,
+    }
+  }
+  return counted(rate, body, answered, count)
+}
+
+async function counted(
+  rate: Rate,
+  body: Buffer,
+  answered: Answered,
+  count: LocalCount,
+): Promise<Priced> {
+  const { ending, whole, reported } = answered
+  const output = await count.count(answered.text())
+  const usage: Usage =
+    !whole && reported && promptTokens(reported) > 0
+      ? { ...reported, output: Math.max(reported.output, output) }
+      : {
+          ...NO_USAGE,
+          input: await countedPrompt(body, count),
+          output: whole ? output : Math.max(reported?.output ?? 0, output),
+        }
+  return { usage, quota: charge(rate, usage), reason: ending === 'complete' ? 'estimated' : ending }
+}
+
+// A prompt is never empty, and text is not made of no tokens.
+function isCredible(usage: Usage, answered: Answered): boolean {
+  return promptTokens(usage) > 0 && (usage.output > 0 || !answered.hasText())
+}
+
+async function countedPrompt(body: Buffer, count: LocalCount): Promise<number> {
+  const { text, extraTokens } = promptText(body)
+  return (await count.count(text)) + extraTokens
+}

@@ -1,0 +1,100 @@
+import type { Channel } from '../domain/channel.ts'
+import { GatewayError } from '../errors.ts'
+import { readUpstreamError } from '../protocols/chat/index.ts'
+import { redact } from '../upstreams/redact.ts'
+
+/** Where a call may go after an attempt that delivered nothing. */
+export type Onward = 'next-key' | 'next-channel' | 'nowhere'
+
+/** An attempt that delivered nothing. */
+export interface Failure {
+  readonly onward: Onward
+  /** The upstream refused the credential. */
+  readonly keyRefused: boolean
+  /** What may be told to the caller as the upstream said it. */
+  readonly refusal: UpstreamRefusal | undefined
+  /** For the log: what happened, in a few words without anybody's text. */
+  readonly cause: string
+}
+
+/** An upstream's refusal, passed on with its own status and message. `docs/api.md: Errors`. */
+export class UpstreamRefusal extends Error {
+  readonly status: number
+  readonly type: string
+  readonly code: string
+  /** As the upstream sent it. */
+  readonly retryAfter: string | undefined
+
+  constructor(status: number, type: string, code: string, message: string, retryAfter: string | undefined) {
+    super(message)
+    this.name = 'UpstreamRefusal'
+    this.status = status
+    this.type = type
+    this.code = code
+    this.retryAfter = retryAfter
+  }
+}
+
+interface StatusRule {
+  readonly onward: Onward
+  readonly keyRefused?: true
+  /** The type under which the status is passed on; without one it is not. */
+  readonly type?: string
+  /** The code, where the upstream names none. */
+  readonly code?: string
+}
+
+/** What an upstream's status means for the call. Any other is taken for a channel that is out of order. */
+const STATUSES = new Map<number, StatusRule>([
+  [400, { onward: 'nowhere', type: 'invalid_request_error', code: 'bad_request' }],
+  [401, { onward: 'next-key', keyRefused: true }],
+  [403, { onward: 'next-key', keyRefused: true }],
+  [404, { onward: 'nowhere', type: 'invalid_request_error', code: 'not_found' }],
+  [407, { onward: 'next-key', keyRefused: true }],
+  [409, { onward: 'nowhere', type: 'invalid_request_error', code: 'conflict' }],
+  [413, { onward: 'nowhere', type: 'request_too_large', code: 'request_too_large' }],
+  [422, { onward: 'nowhere', type: 'invalid_request_error', code: 'unprocessable_entity' }],
+  [429, { onward: 'next-key', type: 'rate_limit_error', code: 'rate_limit_exceeded' }],
+  [500, { onward: 'next-channel', type: 'api_error', code: 'server_error' }],
+  [503, { onward: 'next-channel', type: 'api_error', code: 'service_unavailable' }],
+  [529, { onward: 'next-channel', type: 'overloaded_error', code: 'overloaded' }],
+])
+
+const OUT_OF_ORDER: StatusRule = { onward: 'next-channel' }
+
+/** What an answer with another status than success means. */
+export function refused(
+  channel: Channel,
+  status: number,
+  body: Buffer,
+  retryAfter: string | undefined,
+): Failure {
+  const rule = STATUSES.get(status) ?? OUT_OF_ORDER
+  const said = readUpstreamError(status, body)
+  return {
+    onward: rule.onward,
+    keyRefused: rule.keyRefused === true,
+    refusal:
+      rule.type === undefined
+        ? undefined
+        : new UpstreamRefusal(
+            status,
+            rule.type,
+            said.code ?? rule.code ?? '',
+            redact(said.message ?? `the upstream answered ${status}`, channel),
+            retryAfter,
+          ),
+    cause: `status ${status}`,
+  }
+}
+
+/** No answer that could be used: no connection, a time-out, rubbish. */
+export function unanswered(cause: string): Failure {
+  return { onward: 'next-channel', keyRefused: false, refusal: undefined, cause }
+}
+
+/** What the caller is told when every channel failed: what an upstream said last, or that none could be had. */
+export function lastWord(failures: readonly Failure[]): Error {
+  const refusal = failures.findLast((failure) => failure.refusal)?.refusal
+  return refusal ?? new GatewayError('upstream_error', 'no upstream could answer this request')
+}

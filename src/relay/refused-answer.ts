@@ -1,0 +1,45 @@
+import type { Channel } from '../domain/channel.ts'
+import { refused } from './failure.ts'
+import type { Sink, Source } from './sink.ts'
+
+/** Of an upstream's error body, what is read. */
+const LIMIT = 64 * 1024
+
+/** Takes in an answer that is no success: its body tells why. */
+export class RefusedAnswer implements Sink {
+  readonly #source: Source
+  readonly #channel: Channel
+  readonly #status: number
+  readonly #retryAfter: string | undefined
+  readonly #chunks: Buffer[] = []
+  #length = 0
+
+  constructor(source: Source, channel: Channel, status: number, retryAfter: string | undefined) {
+    this.#source = source
+    this.#channel = channel
+    this.#status = status
+    this.#retryAfter = retryAfter
+  }
+
+  received(chunk: Buffer): void {
+    this.#chunks.push(chunk)
+    this.#length += chunk.length
+    if (this.#length >= LIMIT) this.left()
+  }
+
+  ended(): void {
+    const body = Buffer.concat(this.#chunks).subarray(0, LIMIT)
+    this.#source.finish(refused(this.#channel, this.#status, body, this.#retryAfter))
+  }
+
+  failed(): void {
+    this.ended()
+  }
+
+  left(): void {
+    this.#source.cancel()
+    this.ended()
+  }
+
+  tick(): void {}
+}

@@ -1,0 +1,171 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Caller } from '../access/caller.ts'
+import { charge, mostItCanCost } from '../domain/price.ts'
+import type { Settings } from '../domain/settings.ts'
+import { NO_USAGE } from '../domain/usage.ts'
+import { GatewayError } from '../errors.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { type ChatRequest, gateChatRequest, readChatRequest } from '../protocols/chat/index.ts'
+import { scanObject } from "../protocols/json-scan.ts"
+import type { Upstreams } from '../upstreams/http.ts'
+import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
+import { Attempt } from './attempt.ts'
+import type { Bodies } from './body.ts'
+import { Call, type CallRecord, type OutputBudget, type Target } from './call.ts'
+import type { Drains } from './drains.ts'
+import { type Failure, lastWord } from './failure.ts'
+import type { LocalCount } from './local-count.ts'
+import { rateFor } from './rates.ts'
+import { type Resolution, resolve } from './resolve.ts'
+
+/** Web searches that one call may make, at most, by what is asked for. */
+const SEARCHES_HELD = 10
+/** A prompt's expected tokens, from the bound in bytes. */
+const EXPECTED_BYTES_PER_TOKEN = 4
+
+/** What relaying needs. */
+export interface RelayParts {
+  /** The configuration in force; each call keeps the one it began with. */
+  readonly settings: () => Settings
+  readonly ledger: Ledger
+  readonly upstreams: Upstreams
+  readonly keyRings: KeyRings
+  readonly bodies: Bodies
+  readonly count: LocalCount
+  readonly drains: Drains
+}
+
+/** A request to relay, by a caller who was let in. */
+export interface RelayRequest {
+  readonly id: string
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly caller: Caller
+  readonly record: CallRecord
+  readonly startedMs: number
+}
+
+/** Relays calls: reads, admits, tries channel after channel, and sees to it that each hold is resolved. */
+export class Relay {
+  readonly #parts: RelayParts
+  /** The attempts under way. */
+  readonly #running = new Set<Attempt>()
+  readonly #sweep: NodeJS.Timeout
+
+  constructor(parts: RelayParts) {
+    this.#parts = parts
+    // One timer for all calls: a timer for each would cost more than the calls.
+    this.#sweep = setInterval(() => {
+      const nowMs = Date.now()
+      for (const attempt of this.#running) attempt.tick(nowMs)
+    }, 1_000).unref()
+  }
+
+  /** Calls under way. */
+  get running(): number {
+    return this.#running.size
+  }
+
+  /** Stops the clock that running calls are watched by. */
+  close(): void {
+    clearInterval(this.#sweep)
+  }
+
+  /** Relays one chat completion. Rejects with what the caller is to be told, where nothing was sent to it yet. */
+  async chatCompletion(relayed: RelayRequest): Promise<void> {
+    const settings = this.#parts.settings()
+    const body = await this.#parts.bodies.read(relayed.request, settings.options.bodyLimit)
+    const scan = scanObject(body)
+    const request = readChatRequest(scan)
+    const { record, caller } = relayed
+    record.model = request.model
+    const resolution = resolve(settings, caller, request.model)
+    const call = this.#admit(settings, relayed, request, body, resolution)
+    try {
+      await this.#attempt(call, settings, scan, resolution)
+    } finally {
+      if (!call.hold.isSettled) call.settleForNothing(undefined)
+    }
+  }
+
+  #admit(
+    settings: Settings,
+    { id, caller, response, record, startedMs }: RelayRequest,
+    request: ChatRequest,
+    body: Buffer,
+    { model, group, channels }: Resolution,
+  ): Call {
+    const rate = rateFor(settings, model, group)
+    const searches = request.webSearch ? SEARCHES_HELD : 0
+    const { holdTokens } = settings.options
+    const tokens = (request.maxTokens ?? holdTokens) * request.n
+    const most = (output: number): number => mostItCanCost(rate, request.promptBound, output, searches)
+    const amount = most(tokens)
+    const expected = Math.ceil(request.promptBound / EXPECTED_BYTES_PER_TOKEN)
+    const hold = this.#parts.ledger.admit(caller.account, amount, {
+      id,
+      model: model.name,
+      channel: channels[0]?.name ?? '',
+      group: group.name,
+      stream: request.stream,
+      priceVersion: settings.priceVersion,
+      startedMs,
+      promptAmount: charge(rate, { ...NO_USAGE, input: expected }),
+    })
+    const budget: OutputBudget = {
+      tokens,
+      named: request.maxTokens !== undefined,
+      slice: holdTokens,
+      sliceQuota: most(tokens + holdTokens) - amount,
+    }
+    const { count, drains } = this.#parts
+    return new Call({ request, body, hold, rate, budget, response, record, count, drains })
+  }
+
+  async #attempt(call: Call, settings: Settings, scan: ScannedObject, { channels }: Resolution): Promise<void> {
+    const failures: Failure[] = []
+    const { record, response } = call
+    for (const channel of channels.slice(0, 1 + settings.options.retries)) {
+      const gated = gateChatRequest(scan, call.request, channel, settings.options.passThrough)
+      record.channel = channel.name
+      for (const key of this.#parts.keyRings.usable(channel, Date.now())) {
+        if (call.hold.isLost) throw unwritable()
+        record.attempts = (record.attempts ?? 0) + 1
+        const end = await this.#once(call, { channel, gated }, key)
+        if (end === 'settled') return
+        failures.push(end)
+        record.failure = end.cause
+        if (end.keyRefused) this.#parts.keyRings.setAside(channel, key, Date.now())
+        if (end.onward === 'nowhere' || response.destroyed) throw lastWord(failures)
+        if (end.onward === 'next-channel') break
+      }
+    }
+    if (call.hold.isLost) throw unwritable()
+    throw lastWord(failures)
+  }
+
+  async #once(call: Call, target: Target, key: UpstreamKey): Promise<Failure | 'settled'> {
+    const { response, hold, request } = call
+    const attempt = new Attempt(call, target, Date.now())
+    const left = (): void => {
+      if (!response.writableFinished) attempt.left()
+    }
+    response.once('close', left)
+    this.#running.add(attempt)
+    const accept = request.stream ? 'text/event-stream' : 'application/json'
+    const { channel, gated } = target
+    attempt.sent(
+      this.#parts.upstreams.post(hold, channel, key, '/chat/completions', accept, gated.body, attempt),
+    )
+    const end = await attempt.end
+    this.#running.delete(attempt)
+    response.off('close', left)
+    return end
+  }
+}
+
+function unwritable(): GatewayError {
+  return new GatewayError('overloaded', 'the gateway cannot write its accounts at the moment; try again', {
+    retryAfter: 5,
+  })
+}

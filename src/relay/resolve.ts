@@ -1,0 +1,95 @@
+import type { Channel } from '../domain/channel.ts'
+import type { Group, Model, Settings } from '../domain/settings.ts'
+import type { Token } from '../domain/token.ts'
+import type { User } from '../domain/user.ts'
+import { parseVendorRoutes } from '../domain/vendor-routes.ts'
+import { GatewayError } from '../errors.ts'
+
+/** Where a call may go, and under which group's prices. */
+export interface Resolution {
+  readonly model: Model
+  readonly group: Group
+  /** In the order in which to try them; never empty. */
+  readonly channels: readonly Channel[]
+}
+
+/** Whose call it is, as far as the choice of a channel depends on it. */
+export interface Chooser {
+  readonly token: Token
+  readonly user: User
+}
+
+/**
+ * The model, group and channels of a call. A model outside the key's limits is a `model_not_allowed`, a group that the
+ * user may not use a `group_not_allowed`, no channel at all a `model_not_found`. `random` yields numbers in [0, 1).
+ */
+export function resolve(
+  settings: Settings,
+  chooser: Chooser,
+  name: string,
+  random: () => number = Math.random,
+): Resolution {
+  requireAllowed(chooser.token, name)
+  const model = settings.models.get(name)
+  const group = groupOf(settings, chooser, model)
+  const serving = servingChannels(settings, group, name)
+  if (serving.length === 0) {
+    throw new GatewayError(
+      'model_not_found',
+      `no available channel for model ${shown(name)} under group ${group.name}`,
+    )
+  }
+  return { model, group, channels: serving.length === 1 ? serving : inOrder(serving, random) }
+}
+
+function requireAllowed(token: Token, model: string): void {
+  if (!token.modelLimitsEnabled) return
+  if (token.modelLimits.split(',').some((allowed) => allowed.trim() === model)) return
+  throw new GatewayError('model_not_allowed', `this API key may not use the model ${shown(model)}`)
+}
+
+// vendor_routes first, then the token's group, then the user's own.
+function groupOf(settings: Settings, { token, user }: Chooser, model: Model): Group {
+  const routes = parseVendorRoutes(token.vendorRoutes)
+  if (!routes) throw new GatewayError('group_not_allowed', 'the vendor_routes of this API key cannot be read')
+  const routed = model.vendor === undefined ? undefined : routes.get(model.vendor)
+  const name = routed ?? (token.group === '' ? user.group : token.group)
+  const group = settings.groups.get(name)
+  if (group && (group.open || group.name === user.group)) return group
+  throw new GatewayError('group_not_allowed', `this API key may not use the group ${shown(name)}`)
+}
+
+// What was found is kept for as long as the settings live; what was not found is not, for anybody can ask for anything.
+const FOUND = new WeakMap<Settings, Map<string, readonly Channel[]>>()
+
+function servingChannels(settings: Settings, group: Group, model: string): readonly Channel[] {
+  let found = FOUND.get(settings)
+  if (!found) FOUND.set(settings, (found = new Map()))
+  const key = `${group.name}\0${model}`
+  let channels = found.get(key)
+  if (!channels) {
+    channels = settings.channels.filter(
+      ({ protocol, groups, models }) =>
+        protocol === 'chat' && groups.includes(group.name) && models.includes(model),
+    )
+    if (channels.length > 0) found.set(key, channels)
+  }
+  return channels
+}
+
+// Higher priority first; among equals a draw by weight, each further place drawn from what is left.
+function inOrder(channels: readonly Channel[], random: () => number): Channel[] {
+  const key = new Map(channels.map((channel) => [channel, drawKey(channel.weight, random())]))
+  return [...channels].sort(
+    (a, b) => b.priority - a.priority || (key.get(b) ?? 0) - (key.get(a) ?? 0),
+  )
+}
+
+// Sorting by u^(1/weight) draws without replacement in proportion to the weights; weight 0 comes last.
+function drawKey(weight: number, u: number): number {
+  return weight > 0 ? u ** (1 / weight) : u - 1
+}
+
+function shown(name: string): string {
+  return name.length <= 200 ? name : `${name.slice(0, 200)}…`
+}

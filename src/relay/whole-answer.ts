@@ -1,0 +1,99 @@
+import { type ReplyFacts, usageOfReply } from '../protocols/chat/index.ts'
+import type { Call, Target } from './call.ts'
+import type { Answered } from './charge.ts'
+import { type Failure, unanswered } from './failure.ts'
+import type { Sink, Source } from './sink.ts'
+
+/** Bytes of one answer that are held until it is charged. */
+const LIMIT = 64 * 1024 * 1024
+
+/** Takes in an answer that comes in one piece: held until its charge is durable, then sent as it came. */
+export class WholeAnswer implements Sink {
+  readonly #call: Call
+  readonly #target: Target
+  readonly #source: Source
+  readonly #contentType: string
+  readonly #chunks: Buffer[] = []
+  #length = 0
+  #callerLeft = false
+  #draining = false
+  #over = false
+
+  constructor(call: Call, target: Target, source: Source, contentType: string) {
+    this.#call = call
+    this.#target = target
+    this.#source = source
+    this.#contentType = contentType
+  }
+
+  received(chunk: Buffer): void {
+    if (this.#over) return
+    this.#call.firstByte()
+    this.#chunks.push(chunk)
+    this.#length += chunk.length
+    if (this.#length <= LIMIT) return
+    this.#source.cancel()
+    this.failed(unanswered('answer too large'))
+  }
+
+  ended(): void {
+    if (this.#over) return
+    const [only] = this.#chunks
+    const body = only && this.#chunks.length === 1 ? only : Buffer.concat(this.#chunks, this.#length)
+    const facts = usageOfReply(body)
+    if (!facts.valid) this.failed(unanswered(facts.error ? 'error with status 200' : 'no chat completion'))
+    else if (this.#callerLeft) this.#settleUnheard(facts)
+    else void this.#deliver(body, facts)
+  }
+
+  failed(failure: Failure): void {
+    if (this.#over) return
+    if (this.#callerLeft) this.#settleUnheard(undefined)
+    else {
+      this.#over = true
+      this.#source.finish(failure)
+    }
+  }
+
+  left(): void {
+    if (this.#over || this.#callerLeft) return
+    this.#callerLeft = true
+    this.#draining = this.#target.channel.onClientGone === 'drain' && this.#call.drains.begin()
+    if (this.#draining) return
+    this.#source.cancel()
+    this.#settleUnheard(undefined)
+  }
+
+  tick(): void {}
+
+  async #deliver(body: Buffer, facts: ReplyFacts): Promise<void> {
+    this.#over = true
+    // Gate two: the answer is sent once its charge is durable, and so its hold was.
+    await this.#call.settle(this.#target, answered('complete', facts), true)
+    const { response } = this.#call
+    if (!response.destroyed) {
+      const headers = this.#call.headers(this.#contentType || 'application/json')
+      response.writeHead(200, { ...headers, 'content-length': String(body.length) })
+      response.end(body)
+    }
+    this.#source.finish('settled')
+  }
+
+  // The caller is gone: what is known is charged, and nobody waits for it.
+  #settleUnheard(facts: ReplyFacts | undefined): void {
+    this.#over = true
+    if (this.#draining) this.#call.drains.end()
+    void this.#call.settle(this.#target, answered('client_gone', facts), false)
+    this.#source.finish('settled')
+  }
+}
+
+function answered(ending: 'complete' | 'client_gone', facts: ReplyFacts | undefined): Answered {
+  return {
+    ending,
+    whole: facts !== undefined,
+    reported: facts?.usage,
+    hasText: () => facts !== undefined && facts.text() !== '',
+    text: () => facts?.text() ?? '',
+  }
+}
