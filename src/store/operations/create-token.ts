@@ -27,7 +27,12 @@ export interface NewToken {
 export async function createToken(db: Db, token: NewToken, secrets: Secrets): Promise<Token> {
   const keyHash = hashKey(secrets, token.key)
   const holder = await db.selectFrom('tokens').select('id').where('key_hash', '=', keyHash).executeTakeFirst()
-  if (holder) throw new GatewayError('invalid_request', 'this key belongs to another token already')
+  if (holder) {
+    throw new GatewayError(
+      'invalid_request',
+      `the key of the token "${token.name}" belongs to another token already`,
+    )
+  }
   const row = await db
     .insertInto('tokens')
     .values({

@@ -83,5 +83,8 @@ async function refuseTaken(db: Db, user: NewUser, accessTokenHash: string | null
       `the id ${user.id} belongs to the user "${taken.username}" already`,
     )
   }
-  throw new GatewayError('invalid_request', 'this access token belongs to another user already')
+  throw new GatewayError(
+    'invalid_request',
+    `the access token of the user "${user.username}" belongs to another user already`,
+  )
 }

@@ -1,38 +1,10 @@
-import { randomInt } from 'node:crypto'
-import type { TokenStatus } from '../../domain/token.ts'
-import type { Role, User } from '../../domain/user.ts'
+import type { TokenSeed, UserSeed } from '../../domain/seed.ts'
+import type { User } from '../../domain/user.ts'
+import { generateKey } from '../generate-key.ts'
 import type { Secrets } from '../secrets.ts'
-import { createToken } from './create-token.ts'
-import { createUser } from './create-user.ts'
+import { createToken, type NewToken } from './create-token.ts'
+import { createUser, type NewUser } from './create-user.ts'
 import type { Db } from './operation.ts'
-
-/** A token that configuration declares; what it leaves out has the default of a token that is made over HTTP. */
-export interface TokenSeed {
-  readonly name: string
-  /** The plain key without `sk-`; undefined = one is generated. */
-  readonly key?: string | undefined
-  readonly status?: TokenStatus | undefined
-  readonly expiredTime?: number | undefined
-  readonly remainQuota?: number | undefined
-  readonly unlimitedQuota?: boolean | undefined
-  readonly modelLimitsEnabled?: boolean | undefined
-  readonly modelLimits?: string | undefined
-  readonly allowIps?: string | null | undefined
-  readonly group?: string | undefined
-  readonly vendorRoutes?: string | undefined
-}
-
-/** A user that configuration declares. */
-export interface UserSeed {
-  readonly id?: number | undefined
-  readonly username: string
-  readonly role?: Role | undefined
-  readonly status?: User['status'] | undefined
-  readonly group?: string | undefined
-  readonly quota?: number | undefined
-  readonly accessToken?: string | undefined
-  readonly tokens: readonly TokenSeed[]
-}
 
 /** What a run of the seeds made; what was there already is not in it. */
 export interface Seeded {
@@ -98,40 +70,10 @@ async function applyToPresentToken(db: Db, userId: number, seed: TokenSeed): Pro
   return present !== undefined
 }
 
-function newUser(seed: UserSeed, nowSeconds: number): Parameters<typeof createUser>[1] {
-  return {
-    id: seed.id,
-    username: seed.username,
-    role: seed.role ?? 1,
-    status: seed.status ?? 1,
-    group: seed.group ?? 'default',
-    quota: seed.quota ?? 0,
-    accessToken: seed.accessToken ?? null,
-    createdTime: nowSeconds,
-  }
+function newUser({ accessToken, status, ...seed }: UserSeed, nowSeconds: number): NewUser {
+  return { ...seed, status: status ?? 1, accessToken: accessToken ?? null, createdTime: nowSeconds }
 }
 
-function newToken(userId: number, seed: TokenSeed, nowSeconds: number): Parameters<typeof createToken>[1] {
-  return {
-    userId,
-    name: seed.name,
-    key: seed.key ?? generatedKey(),
-    status: seed.status ?? 1,
-    createdTime: nowSeconds,
-    expiredTime: seed.expiredTime ?? -1,
-    remainQuota: seed.remainQuota ?? 0,
-    unlimitedQuota: seed.unlimitedQuota ?? false,
-    modelLimitsEnabled: seed.modelLimitsEnabled ?? false,
-    modelLimits: seed.modelLimits ?? '',
-    allowIps: seed.allowIps ?? null,
-    group: seed.group ?? '',
-    vendorRoutes: seed.vendorRoutes ?? '',
-  }
-}
-
-const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-const KEY_LENGTH = 48
-
-function generatedKey(): string {
-  return Array.from({ length: KEY_LENGTH }, () => BASE62[randomInt(BASE62.length)]).join('')
+function newToken(userId: number, { key, status, ...seed }: TokenSeed, nowSeconds: number): NewToken {
+  return { ...seed, userId, key: key ?? generateKey(), status: status ?? 1, createdTime: nowSeconds }
 }

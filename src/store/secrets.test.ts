@@ -1,0 +1,68 @@
+import { describe, expect, test } from 'vitest'
+import { deriveSecrets, hashAccessToken, hashKey, seal, unseal } from './secrets.ts'
+
+const SECRETS = deriveSecrets('sixteen letters!')
+const OTHER = deriveSecrets('another secret of enough letters')
+const PLACE = { table: 'tokens', row: 7 }
+
+describe('the secret', () => {
+  test('needs 16 characters, and says so', () => {
+    expect(() => deriveSecrets('fifteen letters')).toThrow(/15 characters.*at least 16/)
+    expect(() => deriveSecrets('')).toThrow(/at least 16/)
+  })
+
+  test('gives the same keys each time, and each purpose its own', () => {
+    const again = deriveSecrets('sixteen letters!')
+    expect(again).toEqual(SECRETS)
+    const keys = [SECRETS.encryptionKey, SECRETS.lookupKey].map((key) => Buffer.from(key).toString('hex'))
+    expect(new Set(keys).size).toBe(2)
+    expect(keys.every((key) => key.length === 64)).toBe(true)
+  })
+})
+
+describe('lookup', () => {
+  test('a key is found by an HMAC that depends on the secret', () => {
+    expect(hashKey(SECRETS, 'abc')).toMatch(/^[0-9a-f]{64}$/)
+    expect(hashKey(SECRETS, 'abc')).toBe(hashKey(SECRETS, 'abc'))
+    expect(hashKey(SECRETS, 'abc')).not.toBe(hashKey(SECRETS, 'abd'))
+    expect(hashKey(SECRETS, 'abc')).not.toBe(hashKey(OTHER, 'abc'))
+  })
+
+  test('an access token never has the hash of a key of the same letters', () => {
+    expect(hashAccessToken(SECRETS, 'abc')).not.toBe(hashKey(SECRETS, 'abc'))
+  })
+})
+
+describe('sealing', () => {
+  test('opens to what was sealed, and never looks the same twice', () => {
+    const sealed = seal(SECRETS, 'kéy', PLACE)
+    expect(unseal(SECRETS, sealed, PLACE)).toBe('kéy')
+    expect(sealed).not.toBe(seal(SECRETS, 'kéy', PLACE))
+    expect(sealed.startsWith(`v1.${SECRETS.keyId}.`)).toBe(true)
+  })
+
+  test('a value moved to another row or table does not open', () => {
+    const sealed = seal(SECRETS, 'key', PLACE)
+    expect(() => unseal(SECRETS, sealed, { table: 'tokens', row: 8 })).toThrow()
+    expect(() => unseal(SECRETS, sealed, { table: 'users', row: 7 })).toThrow()
+  })
+
+  test('a changed value does not open, wherever it was changed', () => {
+    const sealed = seal(SECRETS, 'key', PLACE)
+    const [version, keyId, text] = sealed.split('.') as [string, string, string]
+    const bytes = Buffer.from(text, 'base64url')
+    for (let index = 0; index < bytes.length; index += 1) {
+      const changed = Buffer.from(bytes)
+      changed[index] = (changed[index] ?? 0) ^ 1
+      expect(() => unseal(SECRETS, `${version}.${keyId}.${changed.toString('base64url')}`, PLACE)).toThrow()
+    }
+    expect(() => unseal(SECRETS, `${version}.${keyId}.AAAA`, PLACE)).toThrow(/cut short/)
+    expect(() => unseal(SECRETS, 'key', PLACE)).toThrow(/form/)
+  })
+
+  test('another secret is named, not tried', () => {
+    expect(() => unseal(OTHER, seal(SECRETS, 'key', PLACE), PLACE)).toThrow(
+      new RegExp(`needs the secret ${SECRETS.keyId}, not ${OTHER.keyId}`),
+    )
+  })
+})

@@ -1,0 +1,121 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { NO_USAGE } from '../src/domain/usage.ts'
+import type { HoldOpening, SettledCall } from '../src/store/ledger-writes.ts'
+import type { NewToken } from '../src/store/operations/create-token.ts'
+import type { NewUser } from '../src/store/operations/create-user.ts'
+import { deriveSecrets } from '../src/store/secrets.ts'
+import { openSqliteStore } from '../src/store/sqlite/open.ts'
+import type { Store } from '../src/store/store.ts'
+
+/** The keys that the tests' databases are made with. */
+export const SECRETS = deriveSecrets('a secret that only tests know')
+
+/** A folder that is gone after the test. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-store-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** A store on a file of its own, closed after the test. */
+export async function openedStore(path = join(temporaryFolder(), 'sluice.db')): Promise<Store> {
+  const store = await openSqliteStore({ path, secret: SECRETS })
+  onTestFinished(() => store.close())
+  return store
+}
+
+/** A store with one user and one token of it. */
+export async function storeWithAccount(
+  path?: string,
+): Promise<{ store: Store; userId: number; tokenId: number; who: { userId: number; tokenId: number } }> {
+  const store = await openedStore(path)
+  const user = await store.write('createUser', newUser())
+  const token = await store.write('createToken', newToken(user.id))
+  const who = { userId: user.id, tokenId: token.id }
+  return { store, ...who, who }
+}
+
+/** A user with 1,000,000 quota units. */
+export function newUser(of: Partial<NewUser> = {}): NewUser {
+  return {
+    username: 'ada',
+    role: 1,
+    status: 1,
+    group: 'default',
+    quota: 1_000_000,
+    accessToken: null,
+    createdTime: 1_760_000_000,
+    ...of,
+  }
+}
+
+/** A token with 500,000 quota units. */
+export function newToken(userId: number, of: Partial<NewToken> = {}): NewToken {
+  return {
+    userId,
+    name: 'main',
+    key: 'k1',
+    status: 1,
+    createdTime: 1_760_000_000,
+    expiredTime: -1,
+    remainQuota: 500_000,
+    unlimitedQuota: false,
+    modelLimitsEnabled: false,
+    modelLimits: '',
+    allowIps: null,
+    group: '',
+    vendorRoutes: '',
+    ...of,
+  }
+}
+
+/** A hold of 1,000 quota units, 100 of them for the prompt, by the owner `now`. */
+export function holdOf(
+  who: { userId: number; tokenId: number },
+  id: string,
+  of: Partial<HoldOpening> = {},
+): HoldOpening {
+  return {
+    ...who,
+    id,
+    owner: 'now',
+    amount: 1000,
+    promptAmount: 100,
+    startedMs: 1_760_000_100_000,
+    model: 'm',
+    channel: 'c',
+    group: 'default',
+    stream: false,
+    priceVersion: 'v1',
+    ...of,
+  }
+}
+
+/** A complete answer that cost 300 quota units. */
+export function settledCall(
+  who: { userId: number; tokenId: number },
+  id: string,
+  of: Partial<SettledCall> = {},
+): SettledCall {
+  return {
+    ...who,
+    id,
+    quota: 300,
+    reason: 'complete',
+    delivered: true,
+    endedMs: 1_760_000_101_500,
+    usage: { ...NO_USAGE, input: 10, output: 20 },
+    model: 'm',
+    upstreamModel: 'm-2026',
+    channel: 'c',
+    group: 'default',
+    stream: false,
+    priceVersion: 'v1',
+    durationMs: 1500,
+    firstByteMs: 400,
+    ...of,
+  }
+}
