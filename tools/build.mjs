@@ -1,0 +1,33 @@
+// Builds what a package carries: dist/, JavaScript from src/. A clone needs none of it and runs its sources.
+import { execFileSync } from 'node:child_process'
+import { cpSync, readFileSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+rmSync(join(root, 'dist'), { recursive: true, force: true })
+compile()
+copyWhatIsNotCode()
+
+function compile() {
+  const manifest = createRequire(import.meta.url).resolve('typescript/package.json')
+  const { bin } = JSON.parse(readFileSync(manifest, 'utf8'))
+  const tsc = join(dirname(manifest), bin.tsc)
+  try {
+    execFileSync(process.execPath, [tsc, '--project', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' })
+  } catch {
+    process.exit(1)
+  }
+}
+
+// Data that the sources read at run time stands beside them, and so it must in dist/.
+function copyWhatIsNotCode() {
+  cpSync(join(root, 'src'), join(root, 'dist'), {
+    recursive: true,
+    filter: (path) =>
+      !/\.(ts|md|snap)$/.test(path) && !/[\\/](__snapshots__|__fixtures__)([\\/]|$)/.test(path),
+  })
+}
