@@ -1,0 +1,73 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+
+const ROOT = join(import.meta.dirname, '..')
+
+function page(path: string): string {
+  return readFileSync(join(ROOT, path), 'utf8')
+}
+
+/** The headings of a page, without those of examples. */
+function headings(path: string): Set<string> {
+  const text = page(path).replaceAll(/^```.*?^```/gms, '')
+  return new Set([...text.matchAll(/^##+ (.+)$/gm)].map(([, heading]) => heading ?? ''))
+}
+
+function sources(): string[] {
+  return ['src', 'test'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.ts'))
+      .map((path) => join(folder, path)),
+  )
+}
+
+test.each(['docs/api.md', 'docs/ledger.md'])('every heading of %s is on the map', (path) => {
+  const rows = new Set(
+    [...page('docs/spec-map.md').matchAll(/^\| \**([^|*]+?)\** \|/gm)].map(([, name]) => name),
+  )
+  expect([...headings(path)].filter((heading) => !rows.has(heading))).toEqual([])
+})
+
+test('every file that the map names is there', () => {
+  const named = [...page('docs/spec-map.md').matchAll(/`((?:src|test)\/[^`]*)`/g)].map(
+    ([, path]) => path ?? '',
+  )
+  expect(named.length).toBeGreaterThan(20)
+  expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
+})
+
+test('every rule that a comment cites is a heading of the page that it names', () => {
+  const cited = sources().flatMap((file) =>
+    [...page(file).matchAll(/`(docs\/[\w/-]+\.md)(?:: ([^`]+))?`/g)].map(([, path = '', heading]) => ({
+      file,
+      path,
+      heading,
+    })),
+  )
+  expect(cited.length).toBeGreaterThan(10)
+  const lost = cited.filter(
+    ({ path, heading }) =>
+      !existsSync(join(ROOT, path)) || (heading !== undefined && !headings(path).has(heading)),
+  )
+  expect(lost).toEqual([])
+})
+
+test('every link between pages leads somewhere', () => {
+  const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md'].concat(
+    readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.md'))
+      .map((path) => join('docs', path)),
+  )
+  const broken = pages.flatMap((from) =>
+    [
+      ...page(from)
+        .replaceAll(/^```.*?^```/gms, '')
+        .matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g),
+    ]
+      .map(([, target = '']) => join(from, '..', target))
+      .filter((target) => !existsSync(join(ROOT, target)))
+      .map((target) => `${from}: ${target}`),
+  )
+  expect(broken).toEqual([])
+})
