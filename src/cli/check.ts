@@ -1,6 +1,5 @@
 import { styleText } from 'node:util'
 import type { Config } from '../config/config.ts'
-import type { Mistake } from '../config/mistakes.ts'
 
 /** What a check reads and where it speaks; the process's own unless told otherwise. */
 export interface CheckSurroundings {
@@ -20,8 +19,8 @@ export async function check(
   const { readConfig } = await import('../config/config.ts')
   const { readEnvironment } = await import('../config/environment.ts')
   const { ConfigError, formatMistake } = await import('../config/mistakes.ts')
-  const say = (style: 'red' | 'yellow', word: string, remark: Mistake): void => {
-    err.write(`${formatMistake(remark)} ${styleText(style, `(${word})`, { stream: err })}\n`)
+  const say = (colour: 'red' | 'yellow', line: string): void => {
+    err.write(`${styleText(colour, line, { stream: err })}\n`)
   }
 
   try {
@@ -31,7 +30,7 @@ export async function check(
         `${JSON.stringify({ ok: true, ...counts(config), mistakes: [], warnings: config.warnings })}\n`,
       )
     } else {
-      for (const warning of config.warnings) say('yellow', 'warning', warning)
+      for (const warning of config.warnings) say('yellow', `warning: ${formatMistake(warning)}`)
       out.write(`${summary(config)}\n`)
     }
     return 0
@@ -39,7 +38,7 @@ export async function check(
     if (!(error instanceof ConfigError)) throw error
     const { mistakes } = error
     if (options.json) out.write(`${JSON.stringify({ ok: false, mistakes, warnings: [] })}\n`)
-    else for (const mistake of mistakes) say('red', 'mistake', mistake)
+    else for (const mistake of mistakes) say('red', formatMistake(mistake))
     return 1
   }
 }

@@ -1,0 +1,33 @@
+import { LRUCache } from 'lru-cache'
+import type { Model, ModelCatalogue } from '../domain/settings.ts'
+import type { BuiltInPrices } from './built-in-prices.ts'
+import type { ModelEntry } from './models.ts'
+import { NO_LIMIT } from './rate-limits.ts'
+
+const MOST_REMEMBERED = 4096
+
+/**
+ * The declared models over the built-in prices. `preferred` names the vendor by whose list a model goes that is not
+ * declared with another.
+ */
+export function catalogue(
+  declared: ReadonlyMap<string, ModelEntry>,
+  preferred: ReadonlyMap<string, string>,
+  builtIn: BuiltInPrices,
+): ModelCatalogue {
+  const models = new LRUCache<string, Model>({ max: MOST_REMEMBERED })
+  return Object.freeze({
+    declared: Object.freeze([...declared.keys()]),
+    get(name: string): Model {
+      const entry = declared.get(name)
+      const listed = builtIn.get(name, entry?.vendor ?? preferred.get(name))
+      const price = entry?.price ?? listed?.price
+      const known = models.get(name)
+      if (known && known.price === price) return known
+      const vendor = entry?.vendor ?? listed?.vendor
+      const model = Object.freeze({ name, vendor, price, rateLimit: entry?.rateLimit ?? NO_LIMIT })
+      if (entry || listed) models.set(name, model)
+      return model
+    },
+  })
+}

@@ -1,0 +1,131 @@
+import type { Channel } from '../domain/channel.ts'
+import { readBaseUrl } from './addresses.ts'
+import {
+  credential,
+  dictionary,
+  duration,
+  type Field,
+  flag,
+  integer,
+  list,
+  name,
+  oneOf,
+  Refusal,
+  scalar,
+  secret,
+  section,
+  text,
+} from './fields.ts'
+import { DEFAULT_GROUP, groupName } from './groups.ts'
+import { rateLimit } from './rate-limits.ts'
+
+/** What a channel waits for, in milliseconds, where nobody says otherwise. */
+export const TIMEOUTS: Channel['timeouts'] = {
+  connectMs: 5_000,
+  firstByteMs: 120_000,
+  idleMs: 120_000,
+  totalMs: 900_000,
+}
+
+const GATED = ['service_tier', 'safety_identifier', 'include_obfuscation', 'inference_geo', 'speed'] as const
+
+/** Headers that belong to the connection or to the body that is sent, not to the operator. */
+const NOT_TO_BE_ADDED: ReadonlySet<string> = new Set([
+  'accept-encoding',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+const model = name('the name of a model')
+
+const baseUrl = text('an http:// or https:// URL', (given) => {
+  const read = readBaseUrl(given)
+  return 'url' in read ? read.url : new Refusal(read.expected)
+})
+
+const weight = scalar('a number from 0 to 1000000', ({ value }) => {
+  const number = value === '' || typeof value === 'boolean' ? Number.NaN : Number(value)
+  return number >= 0 && number <= 1_000_000 ? number : undefined
+})
+
+const headerValue = secret('a header value: printable characters, no line breaks', (given) =>
+  /^[\t -~\u{80}-\u{ff}]*$/u.test(given) ? given.trim() : undefined,
+)
+
+const headers: Field<ReadonlyMap<string, string>> = dictionary(headerValue, 'a mapping from header names')
+  .superRefine((given, ctx) => {
+    const seen = new Set<string>()
+    for (const key of given.keys()) {
+      const lower = key.toLowerCase()
+      const refuse = (message: string): void => ctx.addIssue({ code: 'custom', path: [key], message })
+      if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(key)) refuse('expected the name of a header')
+      else if (NOT_TO_BE_ADDED.has(lower)) refuse('expected a header that the gateway does not set itself')
+      else if (seen.has(lower))
+        refuse('expected this header once (names are the same in upper and lower case)')
+      seen.add(lower)
+    }
+  })
+  .transform((given) => new Map([...given].map(([key, value]) => [key.toLowerCase(), value])))
+
+const timeouts = section({
+  connect: duration.default(TIMEOUTS.connectMs),
+  first_byte: duration.default(TIMEOUTS.firstByteMs),
+  idle: duration.default(TIMEOUTS.idleMs),
+  total: duration.default(TIMEOUTS.totalMs),
+}).transform((given): Channel['timeouts'] => ({
+  connectMs: given.connect,
+  firstByteMs: given.first_byte,
+  idleMs: given.idle,
+  totalMs: given.total,
+}))
+
+/** `docs/configuration.md: Channels`. */
+export function channel(groups: ReadonlySet<string>): Field<Channel> {
+  return section({
+    name: name('a name for the channel'),
+    protocol: oneOf(['chat', 'messages', 'rerank']),
+    base_url: baseUrl,
+    keys: list(credential('a key: printable characters without spaces'), 'a list of keys'),
+    models: list(model, 'a list of at least one model', 1),
+    groups: list(groupName(groups), 'a list of at least one group', 1).default([DEFAULT_GROUP]),
+    priority: integer(-1_000_000, 1_000_000).default(0),
+    weight: weight.default(1),
+    model_mapping: dictionary(model, 'a mapping from asked-for to upstream model names'),
+    allow: list(oneOf(GATED), `a list out of ${GATED.join(', ')}`),
+    disable_store: flag.default(false),
+    pass_through: flag.default(false),
+    headers,
+    rate_limit: rateLimit,
+    on_client_gone: oneOf(['cancel', 'drain']).default('cancel'),
+    timeouts,
+  }).transform(
+    (given): Channel => ({
+      name: given.name,
+      protocol: given.protocol,
+      baseUrl: given.base_url,
+      keys: given.keys,
+      models: given.models,
+      groups: given.groups,
+      priority: given.priority,
+      weight: given.weight,
+      modelMapping: given.model_mapping,
+      allow: new Set(given.allow),
+      disableStore: given.disable_store,
+      passThrough: given.pass_through,
+      headers: given.headers,
+      rateLimit: given.rate_limit,
+      onClientGone: given.on_client_gone,
+      timeouts: given.timeouts,
+    }),
+  )
+}

@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs'
+import { isAbsolute, relative } from 'node:path'
+import type { UserSeed } from '../domain/seed.ts'
+import type { Settings } from '../domain/settings.ts'
+import { builtInPrices } from './built-in-prices.ts'
+import { catalogue } from './catalogue.ts'
+import { readContent } from './content.ts'
+import { type Remark, readDocument } from './document.ts'
+import type { Environment } from './environment.ts'
+import { freeze } from './freeze.ts'
+import { ConfigError, type Mistake, pathText } from './mistakes.ts'
+import { priceVersion } from './price-version.ts'
+import { vendorChannels } from './vendor-channels.ts'
+import { warnings } from './warnings.ts'
+
+/** Everything that the operator decided, frozen throughout. */
+export interface Config {
+  readonly environment: Environment
+  readonly settings: Settings
+  readonly users: readonly UserSeed[]
+  /** What is allowed but probably not meant. */
+  readonly warnings: readonly Mistake[]
+}
+
+/**
+ * Reads the configuration file, if there is one, over the defaults. May be called again when the file has changed.
+ * Throws a ConfigError with every mistake in the file.
+ */
+export function readConfig(environment: Environment): Config {
+  const { configFile } = environment
+  const file = configFile === undefined ? 'environment' : shown(configFile)
+  const document = readDocument(contentOf(configFile, file), (name) => environment.variables.get(name))
+  const { content, remarks } = readContent(document)
+  if (!content) {
+    const inOrder = remarks.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0))
+    throw new ConfigError(inOrder.map((remark) => mistakeIn(file, remark)))
+  }
+
+  const { options, rateLimits, groups, models, channels, users } = content
+  const builtIn = builtInPrices()
+  const fromKeys = vendorChannels(channels.length > 0 ? new Map() : environment.vendorKeys, builtIn)
+  const priced = { quotaPerUnit: options.quotaPerUnit, groups, models, preferred: fromKeys.preferred }
+  const settings: Settings = {
+    priceVersion: priceVersion({ ...priced, builtInVersion: builtIn.version }),
+    options,
+    rateLimits,
+    groups,
+    models: catalogue(models, fromKeys.preferred, builtIn),
+    channels: channels.length > 0 ? channels : fromKeys.channels,
+  }
+  const found = warnings(settings, models, users, builtIn).map(({ path, message }) => {
+    const remark = { path: pathText(path), message }
+    return mistakeIn(file, configFile === undefined ? remark : { line: document.lineOf(path), ...remark })
+  })
+  return freeze({ environment, settings, users, warnings: found })
+}
+
+function mistakeIn(file: string, remark: Remark): Mistake {
+  return { file, ...remark }
+}
+
+function contentOf(file: string | undefined, name: string): string {
+  if (file === undefined) return ''
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new ConfigError([{ file: name, path: '', message: `expected a file that can be read: ${reason}` }])
+  }
+}
+
+/** A file as a person in the current folder would name it. */
+function shown(file: string): string {
+  const near = relative(process.cwd(), file)
+  return near.startsWith('..') || isAbsolute(near) ? file : near
+}

@@ -1,0 +1,53 @@
+import type { Channel } from '../domain/channel.ts'
+import type { UserSeed } from '../domain/seed.ts'
+import type { Group, Options, RateLimits } from '../domain/settings.ts'
+import { channel } from './channels.ts'
+import type { ReadDocument, Remark } from './document.ts'
+import { duplicates } from './duplicates.ts'
+import { list, section } from './fields.ts'
+import { declaredGroups, groups } from './groups.ts'
+import { type Issue, issuesOf } from './issues.ts'
+import { pathText } from './mistakes.ts'
+import { type ModelEntry, models } from './models.ts'
+import { options, QUOTA_PER_UNIT } from './options.ts'
+import { rateLimits } from './rate-limits.ts'
+import { user } from './users.ts'
+import { child } from './written.ts'
+
+/** What the file says, defaults filled in. */
+export interface FileContent {
+  readonly options: Options
+  readonly rateLimits: RateLimits
+  readonly groups: ReadonlyMap<string, Group>
+  readonly models: ReadonlyMap<string, ModelEntry>
+  readonly channels: readonly Channel[]
+  readonly users: readonly UserSeed[]
+}
+
+/**
+ * Reads the six sections of the file. Channels and users refer to groups, and quotas are bounded by `quota_per_unit`:
+ * what those sections say of them counts even if something else in there is wrong.
+ */
+export function readContent({ tree, lineOf, remarks }: ReadDocument): {
+  content?: FileContent
+  remarks: Remark[]
+} {
+  const declared = declaredGroups(child(tree, 'groups'))
+  const quotaPerUnit = options.safeParse(child(tree, 'options')).data?.quotaPerUnit ?? QUOTA_PER_UNIT
+  const read = section({
+    options,
+    rate_limits: rateLimits,
+    groups,
+    models,
+    channels: list(channel(new Set(declared.keys())), 'a list of channels'),
+    users: list(user(declared, quotaPerUnit), 'a list of users'),
+  }).safeParse(tree)
+  const issues: Issue[] = [...(read.success ? [] : issuesOf(read.error)), ...duplicates(tree)]
+  const all = [
+    ...remarks,
+    ...issues.map(({ path, message }) => ({ line: lineOf(path), path: pathText(path), message })),
+  ]
+  if (!read.success || all.length > 0) return { remarks: all }
+  const { rate_limits, ...rest } = read.data
+  return { content: { rateLimits: rate_limits, ...rest }, remarks: [] }
+}

@@ -1,0 +1,130 @@
+import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
+import { type Path, pathText } from './mistakes.ts'
+import { substitute } from './substitute.ts'
+import { type Tree, Unset, Written } from './written.ts'
+
+/** A mistake whose file is not named yet. */
+export interface Remark {
+  readonly line?: number
+  readonly path: string
+  readonly message: string
+}
+
+/** A YAML file as a tree with its variables put in, and where everything stands. */
+export interface ReadDocument {
+  readonly tree: Tree
+  /** The line of what stands at `path`, or of the nearest thing around it. */
+  readonly lineOf: (path: Path) => number
+  /** What YAML itself does not allow, keys written twice, and variables that are not set. */
+  readonly remarks: readonly Remark[]
+}
+
+/** More than any configuration needs, and few enough that aliases of aliases cannot fill the memory. */
+const MOST_NODES = 200_000
+const DEEPEST = 32
+
+/** Reads the text of a YAML file. Every mistake is a remark; nothing is thrown. */
+export function readDocument(text: string, lookup: (name: string) => string | undefined): ReadDocument {
+  const counter = new LineCounter()
+  const document = parseDocument(text, { lineCounter: counter, uniqueKeys: false, prettyErrors: false })
+  const faults = [...document.errors, ...document.warnings]
+  if (faults.length > 0) {
+    const lines = text.split('\n')
+    const remarks = faults.map((fault) => {
+      const { line } = counter.linePos(fault.pos[0])
+      const hint = lines[line - 1]?.includes('${') ? ' (a value with ${NAME} in a [list] needs quotes)' : ''
+      return { line, path: '', message: `expected YAML: ${fault.message}${hint}` }
+    })
+    return { tree: undefined, lineOf: () => 1, remarks }
+  }
+  return new TreeBuilder(document, counter, lookup).build()
+}
+
+class TreeBuilder {
+  readonly #document: Document
+  readonly #counter: LineCounter
+  readonly #lookup: (name: string) => string | undefined
+  readonly #lines = new Map<string, number>()
+  readonly #remarks: Remark[] = []
+  #nodes = 0
+
+  constructor(document: Document, counter: LineCounter, lookup: (name: string) => string | undefined) {
+    this.#document = document
+    this.#counter = counter
+    this.#lookup = lookup
+  }
+
+  build(): ReadDocument {
+    const tree = this.#convert(this.#document.contents, [], 1)
+    const lines = this.#lines
+    return {
+      tree,
+      lineOf(path) {
+        for (let length = path.length; length >= 0; length--) {
+          const line = lines.get(JSON.stringify(path.slice(0, length)))
+          if (line !== undefined) return line
+        }
+        return 1
+      },
+      remarks: this.#remarks,
+    }
+  }
+
+  #convert(node: unknown, path: Path, line: number): Tree {
+    this.#lines.set(JSON.stringify(path), line)
+    if (this.#nodes++ === MOST_NODES) this.#refuse(path, line, `expected at most ${MOST_NODES} values`)
+    if (this.#nodes > MOST_NODES) return undefined
+    if (path.length > DEEPEST) return this.#refuse(path, line, `expected at most ${DEEPEST} levels`)
+    if (isAlias(node)) {
+      const target = node.resolve(this.#document)
+      if (!target) return this.#refuse(path, line, `expected the anchor &${node.source} further up`)
+      return this.#convert(target, path, line)
+    }
+    if (isMap(node)) return this.#mapping(node.items, path, line)
+    if (isSeq(node)) {
+      return node.items.map((item, index) => this.#convert(item, [...path, index], this.#lineAt(item, line)))
+    }
+    return isScalar(node) ? this.#scalar(node.value, node.source, path, line) : undefined
+  }
+
+  #mapping(pairs: readonly { key: unknown; value: unknown }[], path: Path, around: number): Tree {
+    const result: Record<string, Tree> = Object.create(null)
+    for (const { key, value } of pairs) {
+      const line = this.#lineAt(key, around)
+      const name = isScalar(key) ? String(key.source ?? key.value) : ''
+      if (name === '' || name === '__proto__') {
+        this.#refuse(path, line, 'expected a name as the key')
+        continue
+      }
+      const at = [...path, name]
+      if (name in result) {
+        const first = this.#lines.get(JSON.stringify(at))
+        this.#refuse(at, line, `expected this key once, it is already on line ${first}`)
+        continue
+      }
+      result[name] = this.#convert(value, at, line)
+    }
+    return result
+  }
+
+  #scalar(value: unknown, source: string | undefined, path: Path, line: number): Tree {
+    if (typeof value === 'string') {
+      const substituted = substitute(value, this.#lookup)
+      if ('text' in substituted) return new Written(substituted.text, value)
+      for (const message of substituted.mistakes) this.#refuse(path, line, message)
+      return new Unset(value)
+    }
+    if (typeof value === 'number' || typeof value === 'boolean') return new Written(value, source)
+    if (value !== null) this.#refuse(path, line, 'expected text, a number, true or false')
+    return undefined
+  }
+
+  #lineAt(node: unknown, around: number): number {
+    const range = isScalar(node) || isMap(node) || isSeq(node) || isAlias(node) ? node.range : undefined
+    return range ? this.#counter.linePos(range[0]).line : around
+  }
+
+  #refuse(path: Path, line: number, message: string): undefined {
+    this.#remarks.push({ line, path: pathText(path), message })
+  }
+}

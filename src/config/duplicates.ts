@@ -1,0 +1,43 @@
+import type { Issue } from './issues.ts'
+import type { Path } from './mistakes.ts'
+import { child, items, type Tree, Written } from './written.ts'
+
+/**
+ * What must differ: channel names, user ids and names, access tokens, the names of a user's tokens, and API keys. Looked
+ * for in the file itself, so that a mistake elsewhere in an entry does not hide these.
+ */
+export function duplicates(tree: Tree): Issue[] {
+  const users = entries(child(tree, 'users'), ['users'])
+  const tokens = users.map(({ tree, path }) => entries(child(tree, 'tokens'), [...path, 'tokens']))
+  return [
+    ...repeated(entries(child(tree, 'channels'), ['channels']), 'name'),
+    ...repeated(users, 'id'),
+    ...repeated(users, 'username'),
+    ...repeated(users, 'access_token'),
+    ...tokens.flatMap((ofOneUser) => repeated(ofOneUser, 'name')),
+    ...repeated(tokens.flat(), 'key', (key) => key.replace(/^(?:sk-)+/, '')),
+  ]
+}
+
+interface Entry {
+  readonly tree: Tree
+  readonly path: Path
+}
+
+function entries(tree: Tree, path: Path): Entry[] {
+  return items(tree).map((entry, index) => ({ tree: entry, path: [...path, index] }))
+}
+
+function repeated(all: readonly Entry[], key: string, plain = (value: string): string => value): Issue[] {
+  const seen = new Set<string>()
+  return all.flatMap(({ tree, path }) => {
+    const written = child(tree, key)
+    if (!(written instanceof Written)) return []
+    const value = plain(String(written.value))
+    if (!seen.has(value)) {
+      seen.add(value)
+      return []
+    }
+    return [{ path: [...path, key], message: `expected a different ${key}, another entry has the same` }]
+  })
+}

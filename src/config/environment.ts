@@ -1,0 +1,121 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { ConfigError, type Mistake } from './mistakes.ts'
+import { nearest } from './nearest.ts'
+import { KEY_VARIABLES } from './vendors.ts'
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+
+/** How much is logged; `silent` is nothing. */
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+/** What the environment and the command line say. Paths are absolute. `docs/configuration.md: Environment`. */
+export interface Environment {
+  /** 0 = any free one. */
+  readonly port: number
+  readonly host: string
+  readonly dataDir: string
+  /** `sqlite:PATH`. */
+  readonly databaseUrl: string
+  readonly redisUrl: string | undefined
+  readonly configFile: string | undefined
+  /** Encrypts keys at rest; undefined = the one in `dataDir`. */
+  readonly secret: string | undefined
+  readonly logLevel: LogLevel
+  /** Variable → key, for the vendors that we know how to call. */
+  readonly vendorKeys: ReadonlyMap<string, string>
+  /** What `${NAME}` stands for in the configuration file. */
+  readonly variables: ReadonlyMap<string, string>
+}
+
+/**
+ * Reads the environment; an empty variable counts as unset. Throws a ConfigError that names every variable with a value
+ * that is not expected.
+ */
+export function readEnvironment(
+  env: NodeJS.ProcessEnv,
+  flags: { config?: string | undefined } = {},
+  folder = process.cwd(),
+): Environment {
+  const mistakes: Mistake[] = []
+  const expect = (name: string, expected: string): undefined => {
+    mistakes.push({ file: 'environment', path: name, message: `expected ${expected}` })
+  }
+  const given = (name: string): string | undefined => env[name]?.trim() || undefined
+  const dataDir = resolve(folder, given('DATA_DIR') ?? 'data')
+  const environment: Environment = {
+    port: readPort(given('PORT') ?? '3000') ?? expect('PORT', 'a port from 0 to 65535') ?? 0,
+    host: readHost(given('HOST') ?? '127.0.0.1') ?? expect('HOST', 'an address or host name') ?? '',
+    dataDir,
+    databaseUrl: readDatabaseUrl(given('DATABASE_URL'), dataDir, folder, expect) ?? '',
+    redisUrl:
+      given('REDIS_URL') &&
+      expect('REDIS_URL', 'it to be unset: limits shared through Redis are not built yet'),
+    configFile: readConfigFile(flags.config, given('GATEWAY_CONFIG'), folder, expect),
+    secret: readSecret(env['GATEWAY_SECRET'] || undefined, expect),
+    logLevel: readLogLevel(given('LOG_LEVEL') ?? 'info', expect) ?? 'info',
+    vendorKeys: new Map(
+      [...KEY_VARIABLES].flatMap((name): [string, string][] => {
+        const key = given(name)
+        if (key === undefined) return []
+        if (/^[!-~]+$/.test(key)) return [[name, key]]
+        expect(name, 'a key: printable characters without spaces')
+        return []
+      }),
+    ),
+    variables: new Map(
+      Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+    ),
+  }
+  if (mistakes.length > 0) throw new ConfigError(mistakes)
+  return environment
+}
+
+type Expect = (name: string, expected: string) => undefined
+
+function readPort(text: string): number | undefined {
+  return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined
+}
+
+function readHost(text: string): string | undefined {
+  return /^[\w.:-]+$/.test(text) ? text : undefined
+}
+
+function readDatabaseUrl(
+  text: string | undefined,
+  dataDir: string,
+  folder: string,
+  expect: Expect,
+): string | undefined {
+  if (text === undefined) return `sqlite:${resolve(dataDir, 'sluice.db')}`
+  if (/^postgres(?:ql)?:/i.test(text)) {
+    return expect('DATABASE_URL', 'sqlite:PATH: balances shared through PostgreSQL are not built yet')
+  }
+  const [, path] = /^sqlite:(.+)$/i.exec(text) ?? []
+  return path === undefined ? expect('DATABASE_URL', 'sqlite:PATH') : `sqlite:${resolve(folder, path)}`
+}
+
+function readConfigFile(
+  flag: string | undefined,
+  variable: string | undefined,
+  folder: string,
+  expect: Expect,
+): string | undefined {
+  const named = flag ?? variable
+  const file = resolve(folder, named ?? 'gateway.yaml')
+  if (existsSync(file)) return file
+  return (
+    named &&
+    expect(flag === undefined ? 'GATEWAY_CONFIG' : '--config', `a file, but there is none at ${file}`)
+  )
+}
+
+function readSecret(text: string | undefined, expect: Expect): string | undefined {
+  return text !== undefined && text.length < 16 ? expect('GATEWAY_SECRET', 'at least 16 characters') : text
+}
+
+function readLogLevel(text: string, expect: Expect): LogLevel | undefined {
+  const level = LOG_LEVELS.find((candidate) => candidate === text.toLowerCase())
+  const meant = nearest(text, LOG_LEVELS)
+  return level ?? expect('LOG_LEVEL', `one of ${LOG_LEVELS.join(', ')}${meant ? ` (${meant}?)` : ''}`)
+}

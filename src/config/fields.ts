@@ -1,0 +1,199 @@
+import { z } from 'zod'
+import { type Decimal, parseDecimal } from '../domain/decimal.ts'
+import { nearest } from './nearest.ts'
+import { parseDuration, parseSize } from './units.ts'
+import { Unset, Written } from './written.ts'
+
+/** Reads a value of the file into a `T`; its issues say `expected …, found …`. */
+export type Field<T> = z.ZodType<T>
+
+/** What a field says of a value that it cannot take for a reason of its own. */
+export class Refusal {
+  readonly expected: string
+  constructor(expected: string) {
+    this.expected = expected
+  }
+}
+
+/** The message of an issue that something else has reported already. */
+export const SILENT = '(reported already)'
+
+/** The longest time that a timer can wait. */
+const MOST_MILLISECONDS = 2 ** 31 - 1
+
+/** A scalar: `read` answers with the value, with undefined if it is not what is expected, or with a refusal that says more. */
+export function scalar<T>(expected: string, read: (written: Written) => T | Refusal | undefined): Field<T> {
+  return z.unknown().transform((given, ctx): T => {
+    const result = given instanceof Written ? read(given) : undefined
+    if (result !== undefined && !(result instanceof Refusal)) return result
+    const message = complaint(result instanceof Refusal ? result.expected : expected, given)
+    ctx.issues.push({ code: 'custom', message, input: given })
+    return z.NEVER
+  })
+}
+
+/** A text, as `accept` takes it. */
+export function text(
+  expected: string,
+  accept: (text: string) => string | Refusal | undefined,
+): Field<string> {
+  return scalar(expected, ({ value }) => (typeof value === 'string' ? accept(value) : undefined))
+}
+
+/** A text of at least one character, none of them a control character, and no space around it. */
+export function name(expected: string, longest = 200): Field<string> {
+  return text(`${expected} (1 to ${longest} characters, in quotes if it looks like a number)`, (given) =>
+    given === given.trim() && /^[^\p{Cc}]+$/u.test(given) && Array.from(given).length <= longest
+      ? given
+      : undefined,
+  )
+}
+
+/** Printable ASCII without spaces, as it can stand in a header; never shown. */
+export function credential(expected: string): Field<string> {
+  return secret(expected, (given) => (/^[!-~]+$/.test(given) ? given : undefined))
+}
+
+/** A text that no message may repeat. */
+export function secret(expected: string, accept: (text: string) => string | undefined): Field<string> {
+  return z.unknown().transform((given, ctx): string => {
+    const value =
+      given instanceof Written && typeof given.value === 'string' ? accept(given.value) : undefined
+    if (value !== undefined) return value
+    const found = given instanceof Written ? 'something else' : kindOf(given)
+    const message = given instanceof Unset ? SILENT : `expected ${expected}, found ${found}`
+    ctx.issues.push({ code: 'custom', message, input: undefined })
+    return z.NEVER
+  })
+}
+
+/** true or false. */
+export const flag: Field<boolean> = scalar('true or false', ({ value }) => {
+  if (typeof value === 'boolean') return value
+  return value === 'true' ? true : value === 'false' ? false : undefined
+})
+
+/** A whole number within bounds. */
+export function integer(least: number, most = Number.MAX_SAFE_INTEGER): Field<number> {
+  return scalar(`a whole number from ${least} to ${most}`, ({ value }) => {
+    const number = typeof value === 'string' && /^-?\d{1,16}$/.test(value) ? Number(value) : value
+    return Number.isSafeInteger(number) && Number(number) >= least && Number(number) <= most
+      ? Number(number)
+      : undefined
+  })
+}
+
+/** One of a few words or numbers. */
+export function oneOf<const T extends string | number>(values: readonly T[]): Field<T> {
+  const words = values.map(String)
+  return scalar(`one of ${words.join(', ')}`, ({ value, source }) => {
+    const found = values.find((candidate) => String(candidate) === String(value))
+    if (found !== undefined) return found
+    const meant = nearest(source, words)
+    return meant === undefined ? undefined : new Refusal(`one of ${words.join(', ')} (${meant}?)`)
+  })
+}
+
+/** A decimal as it is written, from zero (or above it) to a million, with at most 20 places. */
+export function decimal(options: { aboveZero?: boolean } = {}): Field<Decimal> {
+  const from = options.aboveZero ? 'above 0 and up to' : 'from 0 to'
+  return scalar(`a decimal number ${from} 1000000`, ({ value, source }) => {
+    if (typeof value === 'boolean') return undefined
+    const exact = typeof value === 'number' ? (asDecimal(source) ?? parseDecimal(value)) : asDecimal(value)
+    if (!exact) return undefined
+    if (exact.scale > 20) return new Refusal('a decimal number with at most 20 places')
+    const inRange =
+      exact.digits >= (options.aboveZero ? 1n : 0n) && exact.digits <= 10n ** BigInt(exact.scale + 6)
+    return inRange ? exact : undefined
+  })
+}
+
+/** Milliseconds, written `500ms`, `5s`, `20m` or `1h`. */
+export const duration: Field<number> = scalar('a duration such as 500ms, 5s, 20m or 1h', ({ value }) => {
+  const milliseconds = typeof value === 'string' ? parseDuration(value) : undefined
+  if (milliseconds === undefined) return undefined
+  return milliseconds > 0 && milliseconds <= MOST_MILLISECONDS
+    ? milliseconds
+    : new Refusal('a duration from 1ms to 596h')
+})
+
+/** Bytes, written `32MiB`, `1KB` or `1024`. */
+export function size(least: number, most: number): Field<number> {
+  return scalar('a size such as 32MiB, 20MB or 1048576', ({ value }) => {
+    const bytes = typeof value === 'boolean' ? undefined : parseSize(String(value))
+    if (bytes === undefined) return undefined
+    return bytes >= least && bytes <= most ? bytes : new Refusal(`a size from ${least} to ${most} bytes`)
+  })
+}
+
+/** A mapping with these keys and no others. Null and absent are an empty one. */
+export function section<S extends z.ZodRawShape>(shape: S) {
+  const known = Object.keys(shape)
+  const unknownKey = (key: string): string => {
+    const meant = nearest(key, known)
+    return meant === undefined
+      ? `unknown key, expected one of ${known.join(', ')}`
+      : `unknown key, expected ${meant}`
+  }
+  const object = z.strictObject(shape, {
+    error: (issue) =>
+      issue.code === 'unrecognized_keys'
+        ? issue.keys.map(unknownKey).join('\n')
+        : complaint(`a mapping with ${known.join(', ')}`, issue.input),
+  })
+  return z.preprocess((given, ctx) => {
+    if (given instanceof Written) {
+      const message = complaint(`a mapping with ${known.join(', ')}`, given)
+      ctx.issues.push({ code: 'custom', message, input: undefined })
+    }
+    return given ?? {}
+  }, object)
+}
+
+/** A mapping from names of the operator's own choice. Null and absent are an empty one. */
+export function dictionary<T>(value: Field<T>, expected: string): Field<ReadonlyMap<string, T>> {
+  const record = z.record(z.string(), value, { error: (issue) => complaint(expected, issue.input) })
+  return z.preprocess((given) => given ?? {}, record).transform((entries) => new Map(Object.entries(entries)))
+}
+
+/** A list whose entries differ from each other. Absent = empty, or refused where at least one is needed. */
+export function list<T>(item: Field<T>, expected: string, least = 0): Field<readonly T[]> {
+  return z
+    .preprocess((given) => given ?? [], z.array(item, { error: (issue) => complaint(expected, issue.input) }))
+    .superRefine((values, ctx) => {
+      if (values.length < least) ctx.addIssue({ code: 'custom', message: complaint(expected, undefined) })
+      for (const [index, value] of values.entries()) {
+        const first = values.indexOf(value)
+        if (first < index)
+          ctx.addIssue({
+            code: 'custom',
+            path: [index],
+            message: `expected each entry once, this is entry ${first} again`,
+          })
+      }
+    })
+}
+
+function complaint(expected: string, given: unknown): string {
+  return given instanceof Unset ? SILENT : `expected ${expected}, found ${kindOf(given)}`
+}
+
+function kindOf(given: unknown): string {
+  if (given === undefined) return 'nothing'
+  if (Array.isArray(given)) return 'a list'
+  if (!(given instanceof Written)) return 'a mapping'
+  const { source, value } = given
+  const short = source.length > 60 ? `${source.slice(0, 60)}…` : source
+  return typeof value === 'string' ? JSON.stringify(short) : short
+}
+
+/** YAML writes decimals in a few ways more than ours: `.5`, `+1`, `1.`. */
+function asDecimal(source: string): Decimal | undefined {
+  return parseDecimal(
+    source
+      .trim()
+      .replace(/^\+/, '')
+      .replace(/^(-?)\./, '$10.')
+      .replace(/\.(?=e|$)/i, ''),
+  )
+}

@@ -1,0 +1,16 @@
+/** Freezes a value and everything in it, maps and sets included, and returns it. Values must not refer in circles. */
+export function freeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  if (value instanceof Map || value instanceof Set) {
+    for (const part of value instanceof Map ? [...value.keys(), ...value.values()] : value) freeze(part)
+    for (const method of ['set', 'add', 'delete', 'clear']) {
+      if (method in value) Object.defineProperty(value, method, { value: refuse })
+    }
+  }
+  for (const part of Object.values(value)) freeze(part)
+  return Object.freeze(value)
+}
+
+function refuse(): never {
+  throw new TypeError('the configuration is not changed but replaced')
+}

@@ -1,0 +1,41 @@
+import type { Decimal } from '../domain/decimal.ts'
+import type { Group } from '../domain/settings.ts'
+import { decimal, dictionary, type Field, flag, Refusal, section, text } from './fields.ts'
+import { nearest } from './nearest.ts'
+import { keys, type Tree } from './written.ts'
+
+/** The group that is always there. */
+export const DEFAULT_GROUP = 'default'
+
+const ONE: Decimal = { digits: 1n, scale: 0 }
+
+/** `docs/configuration.md: Groups`. */
+export const groups: Field<ReadonlyMap<string, Group>> = dictionary(
+  section({ ratio: decimal().default(ONE), open: flag.default(true) }),
+  'a mapping from group names',
+).transform((declared) => {
+  const all = new Map<string, Group>([[DEFAULT_GROUP, { name: DEFAULT_GROUP, ratio: ONE, open: true }]])
+  for (const [name, group] of declared) all.set(name, { name, ...group })
+  return all
+})
+
+/** The groups that the file names, whatever else is wrong with them. */
+export function declaredGroups(section: Tree): ReadonlyMap<string, Group> {
+  const read = groups.safeParse(section)
+  if (read.success) return read.data
+  return new Map([DEFAULT_GROUP, ...keys(section)].map((name) => [name, { name, ratio: ONE, open: true }]))
+}
+
+/** The name of a group that the file declares, or `default`. */
+export function groupName(declared: ReadonlySet<string>): Field<string> {
+  return text('the name of a group', (given) => {
+    if (declared.has(given)) return given
+    return new Refusal(`a group that groups declares${suggestion(given, declared)}`)
+  })
+}
+
+/** ` (premium?)`, if a declared group is nearly called that. */
+export function suggestion(given: string, declared: Iterable<string>): string {
+  const meant = nearest(given, declared)
+  return meant === undefined ? '' : ` (${meant}?)`
+}

@@ -1,0 +1,37 @@
+import { z } from 'zod'
+import { type Field, SILENT } from './fields.ts'
+import type { Path } from './mistakes.ts'
+
+/** One thing that a field found wrong. */
+export interface Issue {
+  readonly path: Path
+  readonly message: string
+}
+
+/** What the fields found wrong, one entry for each unknown key, without what has been said elsewhere. */
+export function issuesOf(error: z.ZodError): Issue[] {
+  return error.issues
+    .flatMap((issue): Issue[] => {
+      const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
+      if (issue.code !== 'unrecognized_keys') return [{ path, message: issue.message }]
+      const messages = issue.message.split('\n')
+      return issue.keys.map((key, index) => ({
+        path: [...path, key],
+        message: messages[index] ?? issue.message,
+      }))
+    })
+    .filter(({ message }) => message !== SILENT)
+}
+
+/** A field that is chosen by what it is to read. */
+export function dependent<T>(choose: (given: unknown) => Field<T>): Field<T> {
+  return z.unknown().transform((given, ctx): T => {
+    const read = choose(given).safeParse(given)
+    if (read.success) return read.data
+    for (const issue of issuesOf(read.error)) {
+      ctx.issues.push({ code: 'custom', message: issue.message, path: [...issue.path], input: undefined })
+    }
+    if (ctx.issues.length === 0) ctx.issues.push({ code: 'custom', message: SILENT, input: undefined })
+    return z.NEVER
+  })
+}

@@ -1,0 +1,24 @@
+import type { MatchLogic } from '@pydantic/genai-prices'
+
+/** Whether a rule of the price data is about this model name. Letter case counts in regular expressions only. */
+export function matches(rule: MatchLogic, name: string): boolean {
+  const lower = name.toLowerCase()
+  if ('or' in rule) return rule.or.some((part) => matches(part, name))
+  if ('and' in rule) return rule.and.every((part) => matches(part, name))
+  if ('equals' in rule) return lower === rule.equals.toLowerCase()
+  if ('starts_with' in rule) return lower.startsWith(rule.starts_with.toLowerCase())
+  if ('ends_with' in rule) return lower.endsWith(rule.ends_with.toLowerCase())
+  if ('contains' in rule) return lower.includes(rule.contains.toLowerCase())
+  return new RegExp(rule.regex).test(name)
+}
+
+/** The names that a rule spells out. */
+export function spelledOut(rule: MatchLogic): string[] {
+  if ('or' in rule) return rule.or.flatMap(spelledOut)
+  return 'equals' in rule ? [rule.equals] : []
+}
+
+/** `-20250929` as `-2025-09-29`: some vendors date their names one way, the data another. */
+export function withHyphenatedDate(name: string): string {
+  return name.replaceAll(/-(20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=-|:|$)/g, '-$1-$2-$3')
+}

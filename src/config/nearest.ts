@@ -1,0 +1,24 @@
+/** The known name that `name` most probably stands for: at most a third of its letters (two at least) may differ. */
+export function nearest(name: string, known: Iterable<string>): string | undefined {
+  let best: string | undefined
+  let least = Math.max(2, Math.floor(name.length / 3)) + 1
+  for (const candidate of known) {
+    const edits = distance(name.toLowerCase(), candidate.toLowerCase())
+    if (edits < least) [best, least] = [candidate, edits]
+  }
+  return best
+}
+
+/** Insertions, deletions and replacements that lead from one text to the other. */
+function distance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index)
+  for (const [i, a] of from.split('').entries()) {
+    const next = [i + 1]
+    for (const [j, b] of to.split('').entries()) {
+      const replaced = (row[j] ?? 0) + (a === b ? 0 : 1)
+      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
+}

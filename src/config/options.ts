@@ -1,0 +1,74 @@
+import type { Options } from '../domain/settings.ts'
+import { isAddressRange } from './addresses.ts'
+import {
+  decimal,
+  duration,
+  type Field,
+  flag,
+  integer,
+  list,
+  oneOf,
+  secret,
+  section,
+  size,
+  text,
+} from './fields.ts'
+
+const MEBIBYTE = 2 ** 20
+
+/** So many that a billion times as many is still counted exactly. */
+const MOST_QUOTA_PER_UNIT = 9_000_000
+
+/** What `quota_per_unit` is where nobody says otherwise. */
+export const QUOTA_PER_UNIT = 500_000
+
+const addressRange = text('an address or CIDR such as 10.0.0.0/8', (given) =>
+  isAddressRange(given) ? given : undefined,
+)
+
+const media = section({
+  allow_private_networks: flag.default(false),
+  max_bytes: size(1, 1024 * MEBIBYTE).default(20 * MEBIBYTE),
+  timeout: duration.default(10_000),
+}).transform((given): Options['media'] => ({
+  allowPrivateNetworks: given.allow_private_networks,
+  maxBytes: given.max_bytes,
+  timeoutMs: given.timeout,
+}))
+
+/** `docs/configuration.md: Options`. */
+export const options: Field<Options> = section({
+  quota_per_unit: integer(1, MOST_QUOTA_PER_UNIT).default(QUOTA_PER_UNIT),
+  display: oneOf(['USD', 'CNY', 'TOKENS']).default('USD'),
+  usd_exchange_rate: decimal({ aboveZero: true }).default({ digits: 73n, scale: 1 }),
+  token_stats: flag.default(true),
+  max_user_tokens: integer(1, 1_000_000).default(1000),
+  body_limit: size(1024, 1024 * MEBIBYTE).default(32 * MEBIBYTE),
+  unpriced_models: oneOf(['refuse', 'free']).default('refuse'),
+  hold_tokens: integer(1, 100_000_000).default(4096),
+  pass_through: flag.default(false),
+  retries: integer(0, 100).default(2),
+  trusted_proxies: list(addressRange, 'a list of addresses and CIDRs'),
+  metrics_token: secret('printable characters without spaces', (given) =>
+    /^[!-~]*$/.test(given) ? given : undefined,
+  ).default(''),
+  usage_log_days: integer(1, 100_000).default(90),
+  media,
+}).transform(
+  (given): Options => ({
+    quotaPerUnit: given.quota_per_unit,
+    display: given.display,
+    usdExchangeRate: given.usd_exchange_rate,
+    tokenStats: given.token_stats,
+    maxUserTokens: given.max_user_tokens,
+    bodyLimit: given.body_limit,
+    unpricedModels: given.unpriced_models,
+    holdTokens: given.hold_tokens,
+    passThrough: given.pass_through,
+    retries: given.retries,
+    trustedProxies: given.trusted_proxies,
+    metricsToken: given.metrics_token,
+    usageLogDays: given.usage_log_days,
+    media: given.media,
+  }),
+)

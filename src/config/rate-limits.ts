@@ -1,0 +1,45 @@
+import type { RateLimit } from '../domain/channel.ts'
+import type { RateLimits } from '../domain/settings.ts'
+import { duration, type Field, integer, section } from './fields.ts'
+
+const MINUTE = 60_000
+
+/** A limit that limits nothing. */
+export const NO_LIMIT: RateLimit = { requests: 0, tokens: 0, windowMs: MINUTE }
+
+/** What holds where the file has no `rate_limits` at all. */
+const DEFAULTS: RateLimits = {
+  global: { requests: 180, tokens: 0, windowMs: 180_000 },
+  relay: NO_LIMIT,
+  search: { requests: 10, tokens: 0, windowMs: MINUTE },
+  critical: { requests: 20, tokens: 0, windowMs: 20 * MINUTE },
+  key: NO_LIMIT,
+}
+
+const count = integer(0, 1_000_000_000_000).default(0)
+const window = (unlessGiven: number): Field<number> => duration.default(unlessGiven)
+
+/** `{ requests, tokens, window }`, off where nothing is given. */
+export const rateLimit: Field<RateLimit> = section({
+  requests: count,
+  tokens: count,
+  window: window(MINUTE),
+}).transform(({ window, ...limit }) => ({ ...limit, windowMs: window }))
+
+/** `{ requests, window }`, for what has no tokens to count. */
+function requestLimit(windowMs: number): Field<RateLimit> {
+  return section({ requests: count, window: window(windowMs) }).transform(({ requests, window }) => ({
+    requests,
+    tokens: 0,
+    windowMs: window,
+  }))
+}
+
+/** `docs/configuration.md: Rate limits`. An entry that is not written is off; without the section the defaults hold. */
+export const rateLimits: Field<RateLimits> = section({
+  global: requestLimit(DEFAULTS.global.windowMs),
+  relay: requestLimit(DEFAULTS.relay.windowMs),
+  search: requestLimit(DEFAULTS.search.windowMs),
+  critical: requestLimit(DEFAULTS.critical.windowMs),
+  key: rateLimit,
+}).default(DEFAULTS)

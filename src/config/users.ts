@@ -1,0 +1,124 @@
+import type { TokenSeed, UserSeed } from '../domain/seed.ts'
+import type { Group } from '../domain/settings.ts'
+import { isAddressRange } from './addresses.ts'
+import {
+  credential,
+  type Field,
+  flag,
+  integer,
+  list,
+  name,
+  oneOf,
+  Refusal,
+  scalar,
+  secret,
+  section,
+  text,
+} from './fields.ts'
+import { DEFAULT_GROUP, groupName, suggestion } from './groups.ts'
+import { dependent } from './issues.ts'
+import { vendorRoutes } from './vendor-routes.ts'
+import { child, type Tree, Written } from './written.ts'
+
+const STATUS = [1, 2] as const
+const ROLES = [1, 10, 100] as const
+
+/** No quota is larger than so many units of currency; `docs/api.md: Limits`. */
+const MOST_UNITS = 1_000_000_000
+
+/** Base62; every leading `sk-` is taken off. Keys are cut at hyphens when they are looked up, so none may have one. */
+const key = secret('sk- and then letters and digits only', (given) => {
+  const bare = given.replace(/^(?:sk-)+/, '')
+  return /^[A-Za-z0-9]+$/.test(bare) ? bare : undefined
+})
+
+const allowIps = text('addresses and CIDRs, one a line', (given) => {
+  const lines = given.split('\n').map((line) => line.trim())
+  const wrong = lines.find((line) => line !== '' && !isAddressRange(line))
+  if (wrong !== undefined) return new Refusal(`addresses and CIDRs, one a line (${wrong} is neither)`)
+  return lines.filter((line) => line !== '').join('\n')
+})
+
+const expiredTime = scalar('-1 (never) or a time in Unix seconds', ({ value }) => {
+  const time = typeof value === 'string' && /^-?\d{1,16}$/.test(value) ? Number(value) : value
+  return typeof time === 'number' && Number.isSafeInteger(time) && (time === -1 || time > 0)
+    ? time
+    : undefined
+})
+
+/** A group that a token of a user of `own` may name: an open one, or the user's own; empty = the user's own. */
+function tokenGroup(groups: ReadonlyMap<string, Group>, own: string): (given: string) => string | Refusal {
+  return (given) => {
+    if (given === '' || given === own) return given
+    const group = groups.get(given)
+    if (!group) return new Refusal(`a group that groups declares${suggestion(given, groups.keys())}`)
+    return group.open ? given : new Refusal(`an open group, or the user's own (${given} is closed)`)
+  }
+}
+
+function token(groups: ReadonlyMap<string, Group>, own: string, mostQuota: number): Field<TokenSeed> {
+  const group = tokenGroup(groups, own)
+  return section({
+    name: name('a name for the token', 50),
+    key: key.optional(),
+    status: oneOf(STATUS).optional(),
+    expired_time: expiredTime.default(-1),
+    remain_quota: integer(0, mostQuota).optional(),
+    unlimited_quota: flag.default(false),
+    model_limits_enabled: flag.default(false),
+    model_limits: text('model names with commas between them', (given) => given.trim()).default(''),
+    allow_ips: allowIps.optional(),
+    group: text('the name of a group', group).default(''),
+    vendor_routes: text('a JSON map from vendors to groups, in quotes', vendorRoutes(group)).default(''),
+  })
+    .superRefine((given, ctx) => {
+      if (given.remain_quota !== undefined || given.unlimited_quota) return
+      const message = 'expected a quota (or unlimited_quota: true), found nothing'
+      ctx.addIssue({ code: 'custom', path: ['remain_quota'], message })
+    })
+    .transform(
+      (given): TokenSeed => ({
+        name: given.name,
+        key: given.key,
+        status: given.status,
+        expiredTime: given.expired_time,
+        remainQuota: given.remain_quota ?? 0,
+        unlimitedQuota: given.unlimited_quota,
+        modelLimitsEnabled: given.model_limits_enabled,
+        modelLimits: given.model_limits,
+        allowIps: given.allow_ips || null,
+        group: given.group,
+        vendorRoutes: given.vendor_routes,
+      }),
+    )
+}
+
+/** `docs/configuration.md: Users`. */
+export function user(groups: ReadonlyMap<string, Group>, quotaPerUnit: number): Field<UserSeed> {
+  const mostQuota = MOST_UNITS * quotaPerUnit
+  return dependent((given) => {
+    const written = child(given as Tree, 'group')
+    const own = written instanceof Written ? String(written.value) : DEFAULT_GROUP
+    return section({
+      id: integer(1).optional(),
+      username: name('a name for the user', 64),
+      role: oneOf(ROLES).default(1),
+      status: oneOf(STATUS).optional(),
+      group: groupName(new Set(groups.keys())).default(DEFAULT_GROUP),
+      quota: integer(0, mostQuota).default(0),
+      access_token: credential('a token: printable characters without spaces').optional(),
+      tokens: list(token(groups, own, mostQuota), 'a list of tokens'),
+    }).transform(
+      (seed): UserSeed => ({
+        id: seed.id,
+        username: seed.username,
+        role: seed.role,
+        status: seed.status,
+        group: seed.group,
+        quota: seed.quota,
+        accessToken: seed.access_token,
+        tokens: seed.tokens,
+      }),
+    )
+  })
+}

@@ -1,0 +1,100 @@
+import type { Channel } from '../domain/channel.ts'
+import type { UserSeed } from '../domain/seed.ts'
+import type { Settings } from '../domain/settings.ts'
+import type { BuiltInPrices } from './built-in-prices.ts'
+import type { Issue } from './issues.ts'
+import type { ModelEntry } from './models.ts'
+
+/** Shorter secrets can be found by trying. */
+const SHORTEST_SECRET = 16
+
+/** What is allowed but probably not meant. */
+export function warnings(
+  settings: Settings,
+  models: ReadonlyMap<string, ModelEntry>,
+  users: readonly UserSeed[],
+  builtIn: BuiltInPrices,
+): Issue[] {
+  const served = new Set(settings.channels.flatMap((channel) => channel.models))
+  return [
+    ...(settings.channels.length > 0 ? [] : [NO_CHANNEL]),
+    ...settings.channels.flatMap((channel, index) => channelWarnings(channel, index)),
+    ...unpriced(settings, served),
+    ...uncharged(settings, models, served, builtIn),
+    ...[...models.keys()]
+      .filter((name) => !served.has(name))
+      .map((name) => ({ path: ['models', name], message: 'no channel serves this model' })),
+    ...users.flatMap((user, index) => userWarnings(user, index)),
+  ]
+}
+
+const NO_CHANNEL: Issue = {
+  path: ['channels'],
+  message:
+    'there is no channel, and no *_API_KEY of a known vendor in the environment: no call can be answered',
+}
+
+function channelWarnings(channel: Channel, index: number): Issue[] {
+  return [...channel.modelMapping.keys()]
+    .filter((name) => !channel.models.includes(name))
+    .map((name) => ({
+      path: ['channels', index, 'model_mapping', name],
+      message: 'models does not list this name, so it is never mapped',
+    }))
+}
+
+function unpriced({ options, models, channels }: Settings, served: ReadonlySet<string>): Issue[] {
+  return [...served]
+    .filter((name) => models.get(name).price === undefined)
+    .map((name) => {
+      const index = channels.findIndex((channel) => channel.models.includes(name))
+      const path = ['channels', index, 'models', channels[index]?.models.indexOf(name) ?? 0]
+      const effect = options.unpricedModels === 'refuse' ? 'calls to it are refused' : 'calls to it are free'
+      return { path, message: `${name} has no price: ${effect}` }
+    })
+}
+
+/** One for each kind of price, since a kind concerns many models at once. */
+function uncharged(
+  settings: Settings,
+  models: ReadonlyMap<string, ModelEntry>,
+  served: ReadonlySet<string>,
+  builtIn: BuiltInPrices,
+): Issue[] {
+  const byKind = new Map<string, string[]>()
+  for (const name of served) {
+    if (models.get(name)?.price) continue
+    for (const kind of builtIn.get(name, settings.models.get(name).vendor)?.uncharged ?? []) {
+      byKind.set(kind, [...(byKind.get(kind) ?? []), name])
+    }
+  }
+  return [...byKind].map(([kind, names]) => {
+    const more = names.length > 3 ? ` and ${names.length - 3} more` : ''
+    return {
+      path: ['models'],
+      message: `the built-in price of ${names.slice(0, 3).join(', ')}${more} has ${kind}, which is not charged`,
+    }
+  })
+}
+
+function userWarnings(user: UserSeed, index: number): Issue[] {
+  const issues: Issue[] = []
+  const path = ['users', index]
+  const short = `fewer than ${SHORTEST_SECRET} characters can be guessed`
+  if (user.accessToken !== undefined && user.accessToken.length < SHORTEST_SECRET) {
+    issues.push({ path: [...path, 'access_token'], message: short })
+  }
+  for (const [position, token] of user.tokens.entries()) {
+    const at = [...path, 'tokens', position]
+    if (token.key !== undefined && token.key.length < SHORTEST_SECRET) {
+      issues.push({ path: [...at, 'key'], message: short })
+    }
+    if (token.modelLimits !== '' && !token.modelLimitsEnabled) {
+      issues.push({
+        path: [...at, 'model_limits'],
+        message: 'without model_limits_enabled: true it limits nothing',
+      })
+    }
+  }
+  return issues
+}

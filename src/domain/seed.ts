@@ -1,0 +1,39 @@
+import type { Role } from './user.ts'
+
+/** An API key that the configuration asks for; made where its user has none of that name. `docs/configuration.md: Users`. */
+export interface TokenSeed {
+  readonly name: string
+  /** Base62, without `sk-`; undefined = one is generated. */
+  readonly key: string | undefined
+  /** Undefined = not declared: a new token is enabled, an existing one keeps its status. */
+  readonly status: 1 | 2 | undefined
+  /** Unix seconds; −1 = never. */
+  readonly expiredTime: number
+  /** Whole quota units. */
+  readonly remainQuota: number
+  readonly unlimitedQuota: boolean
+  readonly modelLimitsEnabled: boolean
+  /** Comma-separated. */
+  readonly modelLimits: string
+  /** Addresses and CIDRs, one a line; null = no restriction. */
+  readonly allowIps: string | null
+  /** Empty = the user's own group. */
+  readonly group: string
+  /** JSON map of vendor → group; empty = `group`. */
+  readonly vendorRoutes: string
+}
+
+/** An account that the configuration asks for; made where no user of that name is. `docs/configuration.md: Users`. */
+export interface UserSeed {
+  /** Undefined = the next free one. */
+  readonly id: number | undefined
+  readonly username: string
+  readonly role: Role
+  /** Applied at every reading where declared; undefined = not declared. */
+  readonly status: 1 | 2 | undefined
+  readonly group: string
+  /** Whole quota units. */
+  readonly quota: number
+  readonly accessToken: string | undefined
+  readonly tokens: readonly TokenSeed[]
+}
