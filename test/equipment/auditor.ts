@@ -1,0 +1,84 @@
+import { databaseOf } from './database.ts'
+
+/** What a client saw of one request. */
+export interface Sighting {
+  /** The `x-request-id` of the answer; undefined if no head of an answer came. */
+  readonly id: string | undefined
+  readonly status: number
+  /** Any of the answer's content reached the client. */
+  readonly sawContent: boolean
+  /** The answer reached the client to its end. */
+  readonly complete: boolean
+  /** The charge in quota units if the answer is complete, computed by the client from the prices. */
+  readonly quota: number
+}
+
+/** What each account was given, by name. */
+export interface Granted {
+  readonly tokens: ReadonlyMap<string, number>
+  readonly users: ReadonlyMap<string, number>
+}
+
+/**
+ * Compares what clients saw with what the database says, after a crash and a restart; each sentence that comes back is
+ * a broken promise. It knows the promises and the tables, and shares no code with the gateway.
+ */
+export function audit(dataDir: string, sightings: readonly Sighting[], granted: Granted): string[] {
+  const database = databaseOf(dataDir)
+  const broken: string[] = []
+  const rows = new Map<string, { quota: number; reason: string }>()
+  const sums = { tokens: new Map<number, number>(), users: new Map<number, number>() }
+  for (const row of database.usage()) {
+    if (rows.has(row.id)) broken.push(`${row.id} has two usage rows`)
+    rows.set(row.id, row)
+    sums.tokens.set(row.token_id, (sums.tokens.get(row.token_id) ?? 0) + row.quota)
+    sums.users.set(row.user_id, (sums.users.get(row.user_id) ?? 0) + row.quota)
+    if (row.quota < 0) broken.push(`${row.id} was charged ${row.quota}`)
+  }
+
+  const seen = new Set<string>()
+  for (const { id, status, sawContent, complete, quota } of sightings) {
+    if (id === undefined) {
+      if (sawContent) broken.push('content without a request id')
+      continue
+    }
+    if (seen.has(id)) broken.push(`${id} answered two requests`)
+    seen.add(id)
+    const row = rows.get(id)
+    if (complete && status === 200) {
+      if (!row) broken.push(`${id} was seen complete and never charged`)
+      else if (row.quota !== quota)
+        broken.push(`${id} was seen complete and charged ${row.quota} (${row.reason}), not ${quota}`)
+    } else if (sawContent && status === 200) {
+      if (!row) broken.push(`${id} delivered content without a trace`)
+      else if (row.quota < 1) broken.push(`${id} delivered content for nothing (${row.reason})`)
+      else if (row.quota > quota)
+        broken.push(`${id} was seen in part and charged ${row.quota} (${row.reason}), more than ${quota}`)
+    } else if (status !== 0 && status !== 200 && row && row.quota > 0) {
+      broken.push(`${id} was refused with ${status} and charged ${row.quota}`)
+    }
+  }
+
+  for (const token of database.tokens()) {
+    const sum = sums.tokens.get(token.id) ?? 0
+    if (token.used_quota !== sum)
+      broken.push(`token ${token.name} used ${token.used_quota}, its rows say ${sum}`)
+    const given = granted.tokens.get(token.name)
+    if (given === undefined) continue
+    if (given !== token.remain_quota + token.used_quota)
+      broken.push(
+        `token ${token.name} was given ${given}, has ${token.remain_quota} and used ${token.used_quota}`,
+      )
+    if (token.remain_quota < 0) broken.push(`token ${token.name} is overdrawn by ${-token.remain_quota}`)
+  }
+  for (const user of database.users()) {
+    const sum = sums.users.get(user.id) ?? 0
+    if (user.used_quota !== sum)
+      broken.push(`user ${user.username} used ${user.used_quota}, the rows say ${sum}`)
+    const given = granted.users.get(user.username)
+    if (given !== undefined && given !== user.quota + user.used_quota)
+      broken.push(`user ${user.username} was given ${given}, has ${user.quota} and used ${user.used_quota}`)
+  }
+  for (const hold of database.openHolds()) broken.push(`hold ${hold.id} is still open`)
+  return broken
+}

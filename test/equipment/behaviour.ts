@@ -1,0 +1,113 @@
+/** How the scripted upstream answers one request. Bytes are given where bytes must be wrong. */
+export type Behaviour = (Whole | Streamed | Status | Silence | Raw | Drop) & {
+  /** Nothing is sent before this settles. */
+  readonly after?: Promise<unknown>
+}
+
+/** A whole answer of the chat protocol. */
+export interface Whole {
+  readonly kind: 'whole'
+  readonly content?: string
+  /** The JSON text of the usage object, as it is put into the answer; null leaves it out. */
+  readonly usage?: string | null
+  /** Sent in place of the completion, byte for byte. */
+  readonly body?: string | Buffer
+  readonly headers?: Readonly<Record<string, string | string[]>>
+}
+
+/** A stream of `events` content events. */
+export interface Streamed {
+  readonly kind: 'stream'
+  /** How many content events; Infinity streams until somebody hangs up. Default 5. */
+  readonly events?: number
+  /** The text of each content event. */
+  readonly word?: string
+  /** Milliseconds between two events. */
+  readonly paceMs?: number
+  /** The JSON text of the usage object; null = none comes. */
+  readonly usage?: string | null
+  /** `frame`: in a frame with empty choices, if the request asked for it; `always`: so in any case. Default `frame`. */
+  readonly usageIn?: 'frame' | 'always' | 'finish chunk'
+  /** What follows the events. Default `done`. */
+  readonly ending?: 'done' | 'no done' | 'stall' | 'reset' | 'close' | 'error' | 'half frame'
+  /** The text of every frame, in place of those made here; events, word and usage are then of no effect. */
+  readonly frames?: readonly string[]
+  /** Sends single bytes. */
+  readonly drip?: boolean
+  readonly headers?: Readonly<Record<string, string | string[]>>
+}
+
+/** A status with a body. */
+export interface Status {
+  readonly kind: 'status'
+  readonly status: number
+  readonly body?: string
+  readonly headers?: Readonly<Record<string, string | string[]>>
+}
+
+/** Takes the request and never answers. */
+export interface Silence {
+  readonly kind: 'silence'
+}
+
+/** Bytes straight onto the connection, then its end. */
+export interface Raw {
+  readonly kind: 'raw'
+  readonly bytes: string | Buffer
+  readonly ending: 'close' | 'reset' | 'stall'
+}
+
+/** Ends the connection in place of an answer; `only if reused`: the first request on a connection is answered. */
+export interface Drop {
+  readonly kind: 'drop'
+  readonly when?: 'always' | 'only if reused'
+}
+
+/** The usage object of the chat protocol as JSON text. */
+export function usageText(prompt: number, completion: number, cached?: number): string {
+  const details = cached === undefined ? '' : `,"prompt_tokens_details":{"cached_tokens":${cached}}`
+  return `{"prompt_tokens":${prompt},"completion_tokens":${completion},"total_tokens":${prompt + completion}${details}}`
+}
+
+/** An error body in the chat protocol's envelope. */
+export function errorBody(
+  message: string,
+  type = 'invalid_request_error',
+  code: string | null = null,
+): string {
+  return JSON.stringify({ error: { message, type, param: null, code } })
+}
+
+/** A whole completion. Its odd spacing and its unknown and big values show whether anybody rewrote it. */
+export function completionText(content: string, usage: string | null, model = 'upstream-model'): string {
+  const head = `{"id":"chatcmpl-1",  "object":"chat.completion","created":1700000000,"model":${JSON.stringify(model)},"x_unknown":9007199254740993`
+  const choice = `{"index":0,"message":{"role":"assistant","content":${JSON.stringify(content)},"refusal":null},"logprobs":null,"finish_reason":"stop"}`
+  return `${head},"choices":[${choice}]${usage === null ? '' : `,"usage":${usage}`}}\n`
+}
+
+/** One content event. */
+export function contentFrame(text: string): string {
+  return frame(`{"index":0,"delta":{"content":${JSON.stringify(text)}},"logprobs":null,"finish_reason":null}`)
+}
+
+/** The frames before the content: the role. */
+export function roleFrame(): string {
+  return frame('{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}')
+}
+
+/** The chunk with the finish reason, with the usage where it comes in there. */
+export function finishFrame(usage?: string): string {
+  return frame('{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}', usage)
+}
+
+/** The chunk with empty choices and the usage. */
+export function usageFrame(usage: string): string {
+  return frame('', usage)
+}
+
+export const DONE_FRAME = 'data: [DONE]\n\n'
+
+function frame(choice: string, usage?: string): string {
+  const tail = usage === undefined ? '' : `,"usage":${usage}`
+  return `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"upstream-model","choices":[${choice}]${tail}}\n\n`
+}

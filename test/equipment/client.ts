@@ -1,0 +1,157 @@
+import { Agent, type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+
+/** What the tests read of an answer's JSON: a completion or an error. */
+export interface AnswerBody {
+  readonly id: string
+  readonly model: string
+  readonly choices: {
+    readonly message: { readonly content: string | null }
+    readonly finish_reason: string
+  }[]
+  readonly usage: { readonly prompt_tokens: number; readonly completion_tokens: number }
+  readonly error: { readonly message: string; readonly type: string; readonly code: unknown }
+}
+
+/** A whole answer as it came over the socket. */
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly bytes: Buffer
+  readonly text: string
+  /** The body as JSON. */
+  json(): AnswerBody
+}
+
+/** What a request may say beside its body. */
+export interface CallOptions {
+  readonly method?: string
+  readonly path?: string
+  /** Sent as `Authorization: Bearer sk-…`. */
+  readonly key?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly agent?: Agent
+  /** The address to connect to, where it is not the one of the URL. */
+  readonly host?: string
+}
+
+/** A JSON value, or the bytes to send. */
+export type Body = string | Buffer | object | undefined
+
+/** An answer that is still being read. */
+export interface LiveAnswer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  /** Everything that came so far. */
+  text(): string
+  /** Settles once the text so far contains this; fails if the answer ends without. */
+  until(text: string): Promise<void>
+  /** Settles with the whole answer; `broken` if the connection ended before the body did. */
+  end(): Promise<Answer & { readonly broken: boolean }>
+  /** Hangs up. */
+  abort(): void
+}
+
+/** Sends a request and reads the answer whole. Fails if the connection breaks before its end. */
+export async function call(url: string, body: Body, options: CallOptions = {}): Promise<Answer> {
+  const answer = await (await open(url, body, options)).end()
+  if (answer.broken) throw new Error('the answer broke off')
+  return answer
+}
+
+/** Sends a request and settles with the head of the answer. */
+export function open(url: string, body: Body, options: CallOptions = {}): Promise<LiveAnswer> {
+  return new Promise((resolve, reject) => {
+    const sent = send(url, body, options)
+    sent.on('error', reject)
+    sent.on('response', (reply) => resolve(follow(sent, reply)))
+  })
+}
+
+/** Sends a request whose answer nobody waits for; errors are swallowed, `destroy()` hangs up. */
+export function send(url: string, body: Body, options: CallOptions = {}): ClientRequest {
+  const bytes =
+    body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
+  const { hostname, port } = new URL(url)
+  const headers: Record<string, string> = {
+    ...(bytes === undefined
+      ? {}
+      : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(bytes)) }),
+    ...(options.key === undefined ? {} : { authorization: `Bearer sk-${options.key}` }),
+    ...options.headers,
+  }
+  const sent = request({
+    host: options.host ?? hostname,
+    port,
+    method: options.method ?? 'POST',
+    path: options.path ?? '/v1/chat/completions',
+    headers,
+    agent: options.agent ?? false,
+  })
+  sent.on('error', () => {})
+  sent.end(bytes)
+  return sent
+}
+
+function follow(sent: ClientRequest, reply: IncomingMessage): LiveAnswer {
+  const chunks: Buffer[] = []
+  const watchers = new Set<() => void>()
+  const text = (): string => Buffer.concat(chunks).toString()
+  const notify = (): void => {
+    for (const watcher of watchers) watcher()
+  }
+  let over = false
+  reply.on('data', (chunk: Buffer) => {
+    chunks.push(chunk)
+    notify()
+  })
+  reply.on('error', () => {})
+  const end = new Promise<Answer & { broken: boolean }>((resolve) => {
+    reply.on('close', () => {
+      over = true
+      notify()
+      const bytes = Buffer.concat(chunks)
+      resolve({
+        status: reply.statusCode ?? 0,
+        headers: reply.headers,
+        bytes,
+        text: bytes.toString(),
+        json: () => JSON.parse(bytes.toString()),
+        broken: !reply.complete,
+      })
+    })
+  })
+  return {
+    status: reply.statusCode ?? 0,
+    headers: reply.headers,
+    text,
+    until: (wanted) =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          if (text().includes(wanted)) resolve()
+          else if (over) reject(new Error(`the answer ended without ${wanted}: ${text()}`))
+          else return
+          watchers.delete(look)
+        }
+        watchers.add(look)
+        look()
+      }),
+    end: () => end,
+    abort: () => sent.destroy(),
+  }
+}
+
+/** The `data:` values of a stream, in order. */
+export function events(text: string): string[] {
+  return text
+    .split('\n\n')
+    .filter((block) => block.startsWith('data:'))
+    .map((block) => block.slice('data:'.length).trim())
+}
+
+/** The concatenated content of a stream's chunks. */
+export function streamedContent(text: string): string {
+  return events(text)
+    .filter((data) => data.startsWith('{'))
+    .map((data) => JSON.parse(data).choices?.[0]?.delta?.content ?? '')
+    .join('')
+}

@@ -1,0 +1,61 @@
+/** The fields of gateway.yaml, as `docs/configuration.md` names them. */
+export interface Configuration {
+  readonly options?: Record<string, unknown>
+  readonly groups?: Record<string, unknown>
+  readonly models?: Record<string, unknown>
+  readonly channels?: readonly Record<string, unknown>[]
+  readonly users?: readonly Record<string, unknown>[]
+}
+
+/** One quota unit per prompt token, four per output token, a quarter per cached one, at 500,000 units a dollar. */
+export const PLAIN_PRICE = { input: 2, output: 8, cache_read: 0.5 }
+
+/** Enough for anything a test asks for. */
+export const AMPLE = 1_000_000_000_000
+
+/** A token seed. Unlimited unless a quota is given. */
+export function token(key: string, fields: Record<string, unknown> = {}): Record<string, unknown> {
+  const quota = 'remain_quota' in fields ? {} : { unlimited_quota: true }
+  return { name: `token-${key}`, key: `sk-${key}`, ...quota, ...fields }
+}
+
+/** A user seed of the common role. */
+export function user(
+  id: number,
+  username: string,
+  tokens: readonly Record<string, unknown>[],
+  fields: Record<string, unknown> = {},
+): Record<string, unknown> {
+  return { id, username, role: 1, group: 'default', quota: AMPLE, tokens, ...fields }
+}
+
+/** The root user that keeps the gateway from making one of its own. */
+export const ROOT = {
+  id: 1,
+  username: 'root',
+  role: 100,
+  group: 'default',
+  quota: AMPLE,
+  access_token: 'root-access-token',
+}
+
+/** A channel of the chat protocol with one key. */
+export function channel(
+  name: string,
+  baseUrl: string,
+  fields: Record<string, unknown> = {},
+): Record<string, unknown> {
+  return {
+    name,
+    protocol: 'chat',
+    base_url: baseUrl,
+    keys: [`upstream-key-of-${name}`],
+    models: [name],
+    ...fields,
+  }
+}
+
+/** A model entry for each name, all at the same price. */
+export function priced(names: readonly string[], price: unknown = PLAIN_PRICE): Record<string, unknown> {
+  return Object.fromEntries(names.map((name) => [name, { vendor: 'acme', price }]))
+}

@@ -1,0 +1,146 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { stringify } from 'yaml'
+import type { Configuration } from './configuration.ts'
+
+/** How a gateway is started. */
+export interface GatewayOptions {
+  /** The fields of gateway.yaml, or its text. */
+  readonly config: Configuration | string
+  readonly env?: Readonly<Record<string, string>>
+  /** Where the program lies; the repository itself by default. */
+  readonly root?: string
+  /** An address to listen on; 127.0.0.1 by default. */
+  readonly host?: string
+}
+
+/** The real program, running as a process of its own on a data directory of its own. */
+export interface RunningGateway {
+  readonly url: string
+  readonly port: number
+  readonly dataDir: string
+  /** The process id; another after each restart. */
+  readonly pid: number
+  /** Standard output and error of all runs so far. */
+  logs(): string
+  /** Asks the process to end, and waits; the data directory stays until `discard`. */
+  stop(): Promise<void>
+  /** kill -9. */
+  kill(): Promise<void>
+  /** Starts again on the same data directory and port, with another configuration if one is given. */
+  restart(config?: Configuration | string): Promise<void>
+  /** Stops, and removes the data directory. */
+  discard(): Promise<void>
+}
+
+const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
+const START_LIMIT_MS = 25_000
+
+/** Starts `node bin/sluice.mjs start` and waits until it answers; fails with its output if it ends before. */
+export async function startGateway(options: GatewayOptions): Promise<RunningGateway> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'sluice-test-'))
+  const file = join(dataDir, 'gateway.yaml')
+  const port = await freePort()
+  let output = ''
+  let child: ChildProcess | undefined
+
+  const start = async (config: Configuration | string): Promise<void> => {
+    writeFileSync(file, typeof config === 'string' ? config : stringify(config))
+    const started = spawn(process.execPath, ['bin/sluice.mjs', 'start', '--config', file], {
+      cwd: options.root ?? REPOSITORY,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        PATH: process.env['PATH'],
+        HOME: process.env['HOME'],
+        PORT: String(port),
+        HOST: options.host ?? '127.0.0.1',
+        DATA_DIR: dataDir,
+        GATEWAY_SECRET: 'a-secret-for-tests-0123456789abcdef',
+        LOG_LEVEL: 'info',
+        ...options.env,
+      },
+    })
+    child = started
+    const keep = (chunk: Buffer): void => {
+      output += chunk.toString()
+    }
+    started.stdout.on('data', keep)
+    started.stderr.on('data', keep)
+    const deadline = performance.now() + START_LIMIT_MS
+    while (!(await answers(port))) {
+      const over = ended(started) || performance.now() > deadline
+      if (over) {
+        started.kill('SIGKILL')
+        throw new Error(`the gateway did not start:\n${output.slice(-4000)}`)
+      }
+      await sleep(20)
+    }
+  }
+  const signal = async (name: 'SIGTERM' | 'SIGKILL'): Promise<void> => {
+    if (!child || ended(child)) return
+    const gone = new Promise((resolve) => child?.once('exit', resolve))
+    child.kill(name)
+    await gone
+  }
+
+  let config = options.config
+  await start(config)
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    dataDir,
+    get pid() {
+      return child?.pid ?? 0
+    },
+    logs: () => output,
+    stop: () => signal('SIGTERM'),
+    kill: () => signal('SIGKILL'),
+    async restart(next) {
+      await signal('SIGTERM')
+      config = next ?? config
+      await start(config)
+    },
+    async discard() {
+      await signal('SIGKILL')
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+function ended(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null
+}
+
+function answers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = request(
+      { port, host: '127.0.0.1', path: '/readyz', agent: false, timeout: 1000 },
+      (reply) => {
+        reply.resume()
+        // Without a route for it, any answer but "not ready" says that the gateway listens.
+        resolve(reply.statusCode !== 503)
+      },
+    )
+    probe.on('timeout', () => probe.destroy())
+    probe.on('error', () => resolve(false))
+    probe.end()
+  })
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.on('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+}

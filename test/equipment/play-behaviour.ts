@@ -1,0 +1,138 @@
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  type Behaviour,
+  completionText,
+  contentFrame,
+  DONE_FRAME,
+  finishFrame,
+  roleFrame,
+  type Streamed,
+  usageFrame,
+  usageText,
+} from './behaviour.ts'
+
+/** What playing a behaviour reads of the request and writes down about it. */
+export interface Performance {
+  readonly reply: ServerResponse
+  readonly socket: Socket
+  /** 1 for the first request on its connection. */
+  readonly requestOfConnection: number
+  readonly askedForUsage: boolean
+  readonly model: string
+  readonly streaming: boolean
+  /** Called after each content event. */
+  sent(): void
+}
+
+/** Answers one request as the behaviour says. */
+export async function play(behaviour: Behaviour, performance: Performance): Promise<void> {
+  const { reply, socket } = performance
+  if (behaviour.after) await behaviour.after
+  if (socket.destroyed) return
+  switch (behaviour.kind) {
+    case 'whole': {
+      const usage = behaviour.usage === undefined ? usageText(10, 5) : behaviour.usage
+      const body =
+        behaviour.body ?? completionText(behaviour.content ?? 'Hello there.', usage, performance.model)
+      reply.writeHead(200, { 'content-type': 'application/json', ...behaviour.headers })
+      reply.end(body)
+      return
+    }
+    case 'status':
+      reply.writeHead(behaviour.status, { 'content-type': 'application/json', ...behaviour.headers })
+      reply.end(behaviour.body ?? '')
+      return
+    case 'silence':
+      return
+    case 'raw':
+      socket.write(behaviour.bytes)
+      if (behaviour.ending !== 'stall') await leave(socket, behaviour.ending)
+      return
+    case 'drop':
+      if (behaviour.when === 'only if reused' && performance.requestOfConnection === 1)
+        return play({ kind: 'whole' }, performance)
+      socket.destroy()
+      return
+    case 'stream':
+      return playStream(behaviour, performance)
+  }
+}
+
+async function playStream(stream: Streamed, performance: Performance): Promise<void> {
+  const { reply, socket } = performance
+  const write = async (text: string): Promise<void> => {
+    if (!stream.drip) return push(reply, text)
+    for (const byte of Buffer.from(text)) {
+      await push(reply, Buffer.of(byte))
+      await new Promise(setImmediate)
+    }
+  }
+  reply.writeHead(200, { 'content-type': 'text/event-stream', ...stream.headers })
+  socket.setNoDelay(true)
+  if (stream.frames) {
+    for (const frame of stream.frames) await write(frame)
+  } else {
+    await write(roleFrame())
+    const count = stream.events ?? 5
+    for (let index = 0; index < count && !socket.destroyed; index++) {
+      if (stream.paceMs) await sleep(stream.paceMs)
+      else await new Promise(setImmediate)
+      await write(contentFrame(stream.word ?? ` word${index}`))
+      performance.sent()
+    }
+  }
+  if (!socket.destroyed) await end(stream, performance, write)
+}
+
+async function end(
+  stream: Streamed,
+  { reply, socket, askedForUsage }: Performance,
+  write: (text: string) => Promise<void>,
+): Promise<void> {
+  const usage = stream.usage === undefined ? usageText(10, stream.events ?? 5) : stream.usage
+  switch (stream.ending ?? 'done') {
+    case 'stall':
+      return
+    case 'close':
+    case 'reset':
+      // The last event must have left before the connection breaks.
+      await sleep(20)
+      return leave(socket, stream.ending as 'close' | 'reset')
+    case 'half frame':
+      await write('data: {"id":"chatcmpl-1","choices":[{"index":0,"delta":{"content":"cut he')
+      reply.end()
+      return
+    case 'error':
+      await write('data: {"error":{"message":"the upstream stumbled","type":"server_error","code":null}}\n\n')
+      reply.end()
+      return
+    case 'no done':
+    case 'done':
+      if (stream.frames === undefined) {
+        await write(finishFrame(stream.usageIn === 'finish chunk' && usage !== null ? usage : undefined))
+        const inFrame = stream.usageIn === 'always' || (stream.usageIn !== 'finish chunk' && askedForUsage)
+        if (inFrame && usage !== null) await write(usageFrame(usage))
+      }
+      if (stream.ending !== 'no done') await write(DONE_FRAME)
+      reply.end()
+  }
+}
+
+function push(reply: ServerResponse, bytes: string | Buffer): Promise<void> {
+  if (reply.destroyed || reply.write(bytes)) return Promise.resolve()
+  return new Promise((resolve) => {
+    const done = (): void => {
+      reply.off('drain', done).off('close', done)
+      resolve()
+    }
+    reply.on('drain', done).on('close', done)
+  })
+}
+
+async function leave(socket: Socket, how: 'close' | 'reset'): Promise<void> {
+  await sleep(10)
+  if (how === 'reset') socket.resetAndDestroy()
+  else socket.end()
+}

@@ -1,0 +1,44 @@
+import { type Answer, type Body, type CallOptions, call, type LiveAnswer, open } from './client.ts'
+import type { Configuration } from './configuration.ts'
+import { type GatewayOptions, type RunningGateway, startGateway } from './gateway.ts'
+import { type ScriptedUpstream, startUpstream } from './scripted-upstream.ts'
+
+/** A scripted upstream and a gateway in front of it. */
+export interface Stage {
+  readonly upstream: ScriptedUpstream
+  readonly gateway: RunningGateway
+  /** A chat completion, whole. */
+  chat(key: string, body: Body, options?: CallOptions): Promise<Answer>
+  /** A chat completion whose answer is read as it comes. */
+  live(key: string, body: Body, options?: CallOptions): Promise<LiveAnswer>
+  close(): Promise<void>
+}
+
+/** Starts both; the configuration may name the upstream's lanes. */
+export async function setStage(
+  configure: (upstream: ScriptedUpstream) => Configuration,
+  options: Omit<GatewayOptions, 'config'> = {},
+): Promise<Stage> {
+  const upstream = await startUpstream()
+  const gateway = await startGateway({ ...options, config: configure(upstream) })
+  return {
+    upstream,
+    gateway,
+    chat: (key, body, more) => call(gateway.url, body, { key, ...more }),
+    live: (key, body, more) => open(gateway.url, body, { key, ...more }),
+    async close() {
+      await gateway.discard()
+      await upstream.stop()
+    },
+  }
+}
+
+/** The least that a chat request says. */
+export function ask(model: string, fields: Record<string, unknown> = {}): Record<string, unknown> {
+  return { model, messages: [{ role: 'user', content: 'hi' }], ...fields }
+}
+
+/** The same, as a stream. */
+export function askStream(model: string, fields: Record<string, unknown> = {}): Record<string, unknown> {
+  return ask(model, { stream: true, ...fields })
+}

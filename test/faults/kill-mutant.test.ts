@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest'
+import { type Patch, patchedCopy } from '../equipment/patched-copy.ts'
+import { type StormReport, storm } from '../equipment/storm.ts'
+
+/** A disk on which a commit takes its time: what the gates are there for happens in every round, not in one of many. */
+const SLOW_DISK: Patch = {
+  file: 'src/store/sqlite/write-batch.ts',
+  text: 'this.#commit.run()',
+  by: 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 40); this.#commit.run()',
+}
+const NO_GATE_ONE: Patch = {
+  file: 'src/relay/stream-answer.ts',
+  text: 'if (this.#call.hold.isDurable) return this.#send(bytes)',
+  by: 'return this.#send(bytes)',
+}
+const NO_GATE_TWO_WHOLE: Patch = {
+  file: 'src/relay/whole-answer.ts',
+  text: "await this.#call.settle(this.#target, answered('complete', facts), true)",
+  by: "void this.#call.settle(this.#target, answered('complete', facts), true)",
+}
+const NO_GATE_TWO_STREAMED: Patch = {
+  file: 'src/relay/stream-answer.ts',
+  text: 'await this.#call.settle(',
+  by: 'void this.#call.settle(',
+}
+
+const LIMIT = { timeout: 60_000 }
+
+async function stormOn(...patches: Patch[]): Promise<StormReport> {
+  const copy = patchedCopy([SLOW_DISK, ...patches])
+  try {
+    return await storm({ seed: 7, rounds: 4, clients: 32, root: copy.root })
+  } finally {
+    copy.discard()
+  }
+}
+
+test('with both gates, a slow disk does no harm', LIMIT, async () => {
+  expect((await stormOn()).broken).toEqual([])
+})
+test('without gate one, content is delivered that leaves no trace', LIMIT, async () => {
+  expect((await stormOn(NO_GATE_ONE)).broken.join('\n')).toContain('delivered content without a trace')
+})
+test('without gate two, whole answers are never charged', LIMIT, async () => {
+  expect((await stormOn(NO_GATE_TWO_WHOLE)).broken.join('\n')).toMatch(/was seen complete and/)
+})
+test('without gate two, streams are never charged in full', LIMIT, async () => {
+  expect((await stormOn(NO_GATE_TWO_STREAMED)).broken.join('\n')).toMatch(/was seen complete and/)
+})

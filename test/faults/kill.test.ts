@@ -1,0 +1,18 @@
+import process from 'node:process'
+import { expect, test } from 'vitest'
+import { storm } from '../equipment/storm.ts'
+
+const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+
+test('twenty kills in the middle of traffic lose no charge, double none, and leave every account exact', {
+  timeout: 180_000,
+}, async () => {
+  console.info(`seed ${SEED} (SEED=${SEED} repeats the requests)`)
+  const report = await storm({ seed: SEED, rounds: 20, clients: 64 })
+  console.info(report)
+  expect(report.broken).toEqual([])
+  // The storm was one: it saw answers of every kind.
+  expect(report.complete).toBeGreaterThan(500)
+  expect(report.partial).toBeGreaterThan(20)
+  expect(report.refused).toBeGreaterThan(20)
+})

@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { send } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+
+/** The rule is 100 ms; a busy machine is given ten times that. */
+const LIMIT_MS = 1000
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    models: priced(['m', 'drained']),
+    channels: [
+      channel('m', upstream.baseUrl('m')),
+      channel('drained', upstream.baseUrl('drained'), { on_client_gone: 'drain' }),
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+})
+afterAll(() => stage?.close())
+
+describe('when the client leaves, the upstream is let go', () => {
+  test('in the middle of a stream, after at most a few more events', async () => {
+    stage.upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })
+    const live = await stage.live('ann', askStream('m'))
+    await live.until(' word3')
+    const request = stage.upstream.only('m')
+    const before = request.eventsSent
+    const left = performance.now()
+    live.abort()
+    await request.ended
+    expect((request.endedAt ?? Infinity) - left).toBeLessThan(LIMIT_MS)
+    expect(request.eventsSent - before).toBeLessThanOrEqual(LIMIT_MS / 20)
+    expect(request.completed).toBe(false)
+  })
+
+  test('before the first byte', async () => {
+    stage.upstream.script('m', { kind: 'silence' })
+    const sent = send(stage.gateway.url, ask('m'), { key: 'ann' })
+    await stage.upstream.receivedAtLeast('m', 1)
+    const left = performance.now()
+    sent.destroy()
+    await stage.upstream.only('m').ended
+    expect(performance.now() - left).toBeLessThan(LIMIT_MS)
+  })
+
+  test('and no other channel is tried', async () => {
+    stage.upstream.script('m', { kind: 'silence' })
+    const sent = send(stage.gateway.url, askStream('m'), { key: 'ann' })
+    await stage.upstream.receivedAtLeast('m', 1)
+    sent.destroy()
+    await stage.upstream.only('m').ended
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect(stage.upstream.received('m')).toHaveLength(1)
+  })
+
+  test('many at once leave no call behind', async () => {
+    stage.upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 10 })
+    const lives = await Promise.all(Array.from({ length: 20 }, () => stage.live('ann', askStream('m'))))
+    await Promise.all(lives.map((live) => live.until(' word1')))
+    for (const live of lives) live.abort()
+    await Promise.all(stage.upstream.received('m').map(({ ended }) => ended))
+    expect(stage.upstream.received('m')).toHaveLength(20)
+  })
+})
+
+test('a channel that drains reads the answer to its end', async () => {
+  stage.upstream.script('drained', { kind: 'stream', events: 12, paceMs: 20 })
+  const live = await stage.live('ann', askStream('drained'))
+  await live.until(' word1')
+  live.abort()
+  await stage.upstream.only('drained').ended
+  expect(stage.upstream.only('drained')).toMatchObject({ completed: true, eventsSent: 12 })
+})

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import type { Answer } from '../equipment/client.ts'
+
+const LISTS: Record<string, string | null> = {
+  none: null,
+  blank: '',
+  exact: '127.0.0.1',
+  network: '127.0.0.0/8',
+  several: '10.0.0.0/8\n192.168.1.7\n127.0.0.1/32',
+  spaced: '  127.0.0.1  \r\n\r\n10.0.0.1',
+  mapped: '::ffff:127.0.0.1',
+  elsewhere: '10.0.0.0/8',
+  sibling: '127.0.0.2',
+  sixth: '2001:db8::/32',
+  loopback6: '::1',
+}
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage(
+    (upstream) => ({
+      models: priced(['m']),
+      channels: [channel('m', upstream.baseUrl('m'))],
+      users: [
+        ROOT,
+        user(
+          2,
+          'ann',
+          Object.entries(LISTS).map(([key, list]) => token(key, { allow_ips: list })),
+        ),
+      ],
+    }),
+    { host: '::' },
+  )
+})
+afterAll(() => stage?.close())
+
+const from = (key: string, host: string, headers: Record<string, string> = {}) =>
+  stage.chat(key, ask('m'), { host, headers })
+
+function refused(answer: Answer): void {
+  expect(answer.status, answer.text).toBe(403)
+  expect(answer.json().error).toMatchObject({ type: 'permission_error' })
+}
+
+describe('an allow-list of addresses', () => {
+  // The gateway listens on ::, so that it sees an IPv4 peer as ::ffff:127.0.0.1.
+  test.each(['none', 'blank', 'exact', 'network', 'several', 'spaced', 'mapped'])(
+    'lets 127.0.0.1 in by the list "%s"',
+    async (key) => expect((await from(key, '127.0.0.1')).status).toBe(200),
+  )
+  test.each(['elsewhere', 'sibling', 'sixth', 'loopback6'])(
+    'keeps 127.0.0.1 out by the list "%s"',
+    async (key) => refused(await from(key, '127.0.0.1')),
+  )
+  test('knows IPv6', async () => {
+    expect((await from('loopback6', '::1')).status).toBe(200)
+    refused(await from('sixth', '::1'))
+    refused(await from('network', '::1'))
+  })
+  test('reaches no upstream where it refuses', async () => {
+    stage.upstream.script('m', { kind: 'whole' })
+    await from('elsewhere', '127.0.0.1')
+    expect(stage.upstream.received('m')).toHaveLength(0)
+  })
+})
+
+test('X-Forwarded-For of a peer that nobody trusts is not believed', async () => {
+  refused(await from('elsewhere', '127.0.0.1', { 'x-forwarded-for': '10.1.2.3' }))
+  expect((await from('exact', '127.0.0.1', { 'x-forwarded-for': '10.1.2.3' })).status).toBe(200)
+})

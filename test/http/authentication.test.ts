@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { call } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask, type Stage, setStage } from '../equipment/stage.ts'
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    models: priced(['m']),
+    channels: [channel('m', upstream.baseUrl('m'))],
+    users: [
+      ROOT,
+      user(2, 'ann', [
+        token('alive'),
+        token('disabled', { status: 2 }),
+        token('expired', { expired_time: 1_000_000_000 }),
+        token('future', { expired_time: 4_000_000_000 }),
+        token('drained', { remain_quota: 0 }),
+      ]),
+      user(3, 'banned', [token('ofbanned')], { status: 2 }),
+    ],
+  }))
+})
+afterAll(() => stage?.close())
+
+const bearer = (value: string) => call(stage.gateway.url, ask('m'), { headers: { authorization: value } })
+
+describe('a key is accepted', () => {
+  test.each([
+    ['with its sk- prefix', 'Bearer sk-alive'],
+    ['without the prefix', 'Bearer alive'],
+    ['with several prefixes', 'Bearer sk-sk-sk-alive'],
+    ['whatever its later hyphen segments say', 'Bearer sk-alive-extra-segments'],
+    ['with the scheme in lower case', 'bearer sk-alive'],
+    ['that expires in the future', 'Bearer sk-future'],
+  ])('%s', async (_, value) => {
+    const answer = await bearer(value)
+    expect(answer.status, answer.text).toBe(200)
+  })
+})
+
+describe('a call is refused with 401, and a message that says why,', () => {
+  const message = async (value: string): Promise<string> => {
+    const answer = await bearer(value)
+    expect(answer.status, answer.text).toBe(401)
+    const { error } = answer.json()
+    expect(error.type).toBeOneOf(['authentication_error', 'gateway_error'])
+    expect(error.code).toBeTypeOf('string')
+    expect(error.message).toMatch(/\(request id: [^()\s]+\)$/)
+    return error.message
+  }
+
+  test('without a key', async () => {
+    const answer = await call(stage.gateway.url, ask('m'))
+    expect(answer.status).toBe(401)
+    expect(answer.json().error.type).toBeOneOf(['authentication_error', 'gateway_error'])
+  })
+  test.each(['Bearer ', 'Bearer', 'Bearer sk-', 'Bearer -', 'Basic YWxpdmU6', ''])(
+    'for the header %j',
+    async (value) => {
+      await message(value)
+    },
+  )
+  test('for an unknown key', async () => expect(await message('Bearer sk-nobody')).not.toContain('nobody'))
+  test('for a disabled key', async () => expect(await message('Bearer sk-disabled')).toMatch(/disabled/i))
+  test('for an expired key', async () => expect(await message('Bearer sk-expired')).toMatch(/expired/i))
+  test('for an exhausted key', async () =>
+    expect(await message('Bearer sk-drained')).toMatch(/exhausted|quota/i))
+  test('for a key in other letters', async () => void (await message('Bearer sk-ALIVE')))
+  test('for a key with more behind it', async () => void (await message('Bearer sk-aliveandmore')))
+  test.each(['constructor', '__proto__', 'toString'])('for the key %s', async (name) => {
+    await message(`Bearer sk-${name}`)
+  })
+})
+
+test('x-api-key is not a credential of chat completions', async () => {
+  const answer = await call(stage.gateway.url, ask('m'), { headers: { 'x-api-key': 'sk-alive' } })
+  expect(answer.status).toBe(401)
+})
+
+test('a key of a disabled user is refused with 403', async () => {
+  const answer = await bearer('Bearer sk-ofbanned')
+  expect(answer.status).toBe(403)
+  expect(answer.json().error.type).toBe('permission_error')
+})
+
+test('a refused caller costs the upstream nothing', async () => {
+  stage.upstream.script('m', { kind: 'whole' })
+  await bearer('Bearer sk-disabled')
+  await bearer('Bearer sk-nobody')
+  await bearer('Bearer sk-ofbanned')
+  expect(stage.upstream.received('m')).toHaveLength(0)
+})

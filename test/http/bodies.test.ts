@@ -1,0 +1,210 @@
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Answer, CallOptions } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { rawConnection } from '../equipment/raw-socket.ts'
+import { ask, type Stage, setStage } from '../equipment/stage.ts'
+
+const LIMIT = 33_554_432
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    models: priced(['m']),
+    channels: [channel('m', upstream.baseUrl('m'))],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+})
+afterAll(() => stage?.close())
+
+const GOOD = JSON.stringify(ask('m'))
+const post = (body: string | Buffer, options: CallOptions = {}): Promise<Answer> => {
+  stage.upstream.script('m', { kind: 'whole' })
+  return stage.chat('ann', body, options)
+}
+
+/** Asserts the status, the envelope, that nothing of the inside shows, and that the upstream was not called. */
+function refused(answer: Answer, status: number): Answer {
+  expect(answer.status, answer.text.slice(0, 500)).toBe(status)
+  const { error } = answer.json()
+  expect(error).toMatchObject({
+    message: expect.any(String),
+    type: expect.any(String),
+    code: expect.any(String),
+  })
+  expect(error.message).toMatch(/\(request id: [^()\s]+\)$/)
+  expect(answer.text).not.toMatch(/node_modules|node:internal|\.ts\b|\bat \w+ \(|\/src\/|127\.0\.0\.1/)
+  expect(answer.text.length).toBeLessThan(1000)
+  expect(stage.upstream.received('m')).toHaveLength(0)
+  return answer
+}
+
+describe('a body that is no JSON object is a 400 invalid_request_error:', () => {
+  test.each([
+    ['empty', ''],
+    ['white space', '  \n '],
+    ['cut off', GOOD.slice(0, -1)],
+    ['with more behind it', `${GOOD}}`],
+    ['two values', `${GOOD}${GOOD}`],
+    ['a trailing comma', `${GOOD.slice(0, -1)},}`],
+    ['single quotes', "{'model':'m'}"],
+    ['a comment', `{/* */${GOOD.slice(1)}`],
+    ['NaN', GOOD.replace('{', '{"temperature":NaN,')],
+    ['a leading zero', GOOD.replace('{', '{"seed":01,')],
+    ['a raw line break in a string', GOOD.replace('hi', 'h\ni')],
+    ['a bad escape', GOOD.replace('hi', '\\x41')],
+    ['null', 'null'],
+    ['a string', '"m"'],
+    ['a number', '5'],
+    ['an array', `[${GOOD}]`],
+    ['true', 'true'],
+    ['UTF-16', Buffer.from(GOOD, 'utf16le')],
+    ['NUL bytes', Buffer.alloc(64)],
+    ['invalid UTF-8', Buffer.from(GOOD.replace('hi', '\xff\xfe'), 'latin1')],
+  ])('%s', async (_, body) => {
+    const answer = refused(await post(body), 400)
+    expect(answer.json().error.type).toBe('invalid_request_error')
+  })
+})
+
+describe('a key that appears twice at the top is a 400 that names it:', () => {
+  test.each([
+    ['model', `{"model":"m",${GOOD.slice(1)}`],
+    ['messages', `{"messages":[],${GOOD.slice(1)}`],
+    ['stream', `{"stream":true,"stream":false,${GOOD.slice(1)}`],
+    ['model', `{"\\u006dodel":"other",${GOOD.slice(1)}`],
+    ['unknown', `{"unknown":1,"unknown":1,${GOOD.slice(1)}`],
+  ])('%s', async (name, body) => {
+    expect(refused(await post(body), 400).json().error.message).toContain(name)
+  })
+})
+
+test.each([1_000, 100_000])('a depth of %i is refused with 400, and quickly', async (depth) => {
+  const started = performance.now()
+  refused(await post(`{"x":${'['.repeat(depth)}${']'.repeat(depth)},${GOOD.slice(1)}`), 400)
+  refused(await post(`{"x":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)},${GOOD.slice(1)}`), 400)
+  refused(await post('['.repeat(depth)), 400)
+  expect(performance.now() - started).toBeLessThan(3000)
+})
+
+describe('the limit of a body', () => {
+  const padded = (bytes: number): string => {
+    const head = '{"model":"m","messages":[{"role":"user","content":"'
+    const tail = '"}]}'
+    return `${head}${'a b '.repeat(bytes).slice(0, bytes - head.length - tail.length)}${tail}`
+  }
+  const tooLarge = (answer: Answer): void => {
+    expect(refused(answer, 413).json().error.type).toBe('request_too_large')
+  }
+  test('of 33,554,432 bytes is accepted', async () => {
+    const body = padded(LIMIT)
+    const answer = await post(body)
+    expect(answer.status, answer.text).toBe(200)
+    expect(stage.upstream.only('m').body.equals(Buffer.from(body))).toBe(true)
+  })
+  test('passed by one byte is 413 request_too_large', async () => tooLarge(await post(padded(LIMIT + 1))))
+  test('holds for a body without a length', async () => {
+    const path = 'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n'
+    const connection = rawConnection(
+      stage.gateway.port,
+      `${path}content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`,
+    )
+    const chunk = Buffer.concat([Buffer.from('100000\r\n'), Buffer.alloc(0x100000, 97), Buffer.from('\r\n')])
+    for (let sent = 0; sent < 34; sent++) connection.socket.write(chunk)
+    expect(await connection.until('request_too_large')).toMatch(/^HTTP\/1\.1 413 /)
+    connection.socket.destroy()
+  })
+  test('is told from the length alone, before the body is read', async () => {
+    const path = 'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n'
+    const connection = rawConnection(
+      stage.gateway.port,
+      `${path}content-type: application/json\r\ncontent-length: ${LIMIT + 1}\r\n\r\n`,
+    )
+    expect(await connection.until('request_too_large')).toMatch(/^HTTP\/1\.1 413 /)
+    connection.socket.destroy()
+  })
+  test('holds for the decoded body', async () => {
+    tooLarge(await post(gzipSync(padded(LIMIT + 1)), { headers: { 'content-encoding': 'gzip' } }))
+    const answer = await post(gzipSync(padded(LIMIT)), { headers: { 'content-encoding': 'gzip' } })
+    expect(answer.status, answer.text).toBe(200)
+  })
+  test('stops a bomb, and costs no memory to speak of', async () => {
+    const bomb = Buffer.concat(Array.from({ length: 40 }, () => gzipSync(Buffer.alloc(50 << 20))))
+    const started = performance.now()
+    tooLarge(await post(bomb, { headers: { 'content-encoding': 'gzip' } }))
+    expect(performance.now() - started).toBeLessThan(5000)
+  })
+})
+
+describe('the encoding of a body', () => {
+  test.each([
+    ['gzip', gzipSync(GOOD)],
+    ['x-gzip', gzipSync(GOOD)],
+    ['GZIP', gzipSync(GOOD)],
+    ['br', brotliCompressSync(GOOD)],
+    ['deflate', deflateSync(GOOD)],
+    ['zstd', zstdCompressSync(GOOD)],
+    ['identity', Buffer.from(GOOD)],
+  ])('%s is accepted, and the upstream gets the plain bytes', async (encoding, body) => {
+    const answer = await post(body, { headers: { 'content-encoding': encoding } })
+    expect(answer.status, answer.text).toBe(200)
+    expect(stage.upstream.only('m').text).toBe(GOOD)
+    expect(stage.upstream.only('m').headers['content-encoding'] ?? 'identity').toBe('identity')
+  })
+  test.each(['compress', 'x-unknown', 'gzip, gzip', 'gzip, compress'])('%s is 415', async (encoding) => {
+    refused(await post(gzipSync(GOOD), { headers: { 'content-encoding': encoding } }), 415)
+  })
+  test.each(['gzip', 'br', 'deflate', 'zstd'])('%s that is none is 400', async (encoding) => {
+    refused(await post(Buffer.from(GOOD), { headers: { 'content-encoding': encoding } }), 400)
+  })
+  test('that is cut off is 400', async () => {
+    const whole = gzipSync(GOOD)
+    refused(await post(whole.subarray(0, whole.length - 9), { headers: { 'content-encoding': 'gzip' } }), 400)
+  })
+})
+
+test.each([
+  'text/plain',
+  'application/x-www-form-urlencoded',
+  'application/vnd.odd+json; charset=utf-8',
+  'rubbish',
+])('the content type %s does no harm', async (type) => {
+  const answer = await post(GOOD, { headers: { 'content-type': type } })
+  expect(answer.status).toBeOneOf([200, 400, 415])
+})
+
+describe('a length that lies', () => {
+  const head = (length: number): string =>
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`
+
+  test('too small leaves half a body, which is a 400', async () => {
+    stage.upstream.script('m', { kind: 'whole' })
+    const connection = rawConnection(stage.gateway.port, `${head(20)}${GOOD}`)
+    expect(await connection.until('invalid_request_error')).toMatch(/^HTTP\/1\.1 400 /)
+    connection.socket.destroy()
+    expect(stage.upstream.received('m')).toHaveLength(0)
+  })
+  test('too large, with the end of the connection, calls nobody and breaks nothing', async () => {
+    stage.upstream.script('m', { kind: 'whole' })
+    const connection = rawConnection(stage.gateway.port, `${head(5000)}${GOOD}`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    connection.socket.end()
+    await connection.closed()
+    expect(stage.upstream.received('m')).toHaveLength(0)
+    expect((await post(GOOD)).status).toBe(200)
+  })
+  test.each([
+    ['two lengths', 'content-length: 5\r\ncontent-length: 6\r\n'],
+    ['a length and chunks', 'content-length: 5\r\ntransfer-encoding: chunked\r\n'],
+    ['an unknown transfer encoding', 'transfer-encoding: xchunked\r\n'],
+  ])('%s are refused', async (_, headers) => {
+    stage.upstream.script('m', { kind: 'whole' })
+    const text = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n${headers}\r\n5\r\nhello\r\n0\r\n\r\n`
+    expect(await rawConnection(stage.gateway.port, text).closed()).toMatch(/^HTTP\/1\.1 [45]\d\d /)
+    expect(stage.upstream.received('m')).toHaveLength(0)
+  })
+})
+
+test('after all of this the gateway answers as before', async () => {
+  expect((await post(GOOD)).status).toBe(200)
+})

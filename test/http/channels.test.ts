@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask, type Stage, setStage } from '../equipment/stage.ts'
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => {
+    const lane = (name: string, fields: Record<string, unknown>) =>
+      channel(name, upstream.baseUrl(name), fields)
+    return {
+      models: priced(['ranked', 'shared', 'mapped', 'prefixed', 'headed', 'constructor']),
+      channels: [
+        lane('second', { models: ['ranked'], priority: 1 }),
+        lane('first', { models: ['ranked'], priority: 5 }),
+        lane('third', { models: ['ranked'], priority: 0, weight: 1000 }),
+        lane('light', { models: ['shared'], weight: 1 }),
+        lane('heavy', { models: ['shared'], weight: 4 }),
+        lane('mapping', { models: ['mapped'], model_mapping: { mapped: 'vendor/real-name-2025' } }),
+        lane('headers', {
+          models: ['headed'],
+          headers: { 'x-tenant': 'blue', 'X-Title': 'Sluice' },
+        }),
+      ],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    }
+  })
+})
+afterAll(() => stage?.close())
+
+describe('among the channels of a model', () => {
+  test('the highest priority comes first, whatever the weights', async () => {
+    for (const lane of ['first', 'second', 'third']) stage.upstream.script(lane, { kind: 'whole' })
+    for (let call = 0; call < 10; call++) expect((await stage.chat('ann', ask('ranked'))).status).toBe(200)
+    expect(stage.upstream.received('first')).toHaveLength(10)
+    expect(stage.upstream.received('second')).toHaveLength(0)
+    expect(stage.upstream.received('third')).toHaveLength(0)
+  })
+
+  test('weight is the share among equals', async () => {
+    for (const lane of ['light', 'heavy']) stage.upstream.script(lane, { kind: 'whole' })
+    const calls = 300
+    for (let batch = 0; batch < calls / 20; batch++)
+      await Promise.all(Array.from({ length: 20 }, () => stage.chat('ann', ask('shared'))))
+    const share = stage.upstream.received('light').length / calls
+    // One fifth; a fair draw leaves this band less than once in ten million runs.
+    expect(share).toBeGreaterThan(0.08)
+    expect(share).toBeLessThan(0.33)
+    expect(stage.upstream.received('heavy').length).toBe(calls - stage.upstream.received('light').length)
+  })
+
+  test('a mapping gives the upstream its own name for the model', async () => {
+    stage.upstream.script('mapping', { kind: 'whole' })
+    expect((await stage.chat('ann', ask('mapped'))).status).toBe(200)
+    expect(JSON.parse(stage.upstream.only('mapping').text).model).toBe('vendor/real-name-2025')
+  })
+
+  test("the upstream's name is not a name that callers may ask for", async () => {
+    expect((await stage.chat('ann', ask('vendor/real-name-2025'))).status).toBeOneOf([400, 503])
+  })
+
+  test('a model that has no channel is not found, even if its name means something to JavaScript', async () => {
+    for (const name of ['constructor', '__proto__', 'toString'])
+      expect((await stage.chat('ann', ask(name))).status, name).toBeOneOf([400, 503])
+  })
+})
+
+describe('a request to an upstream', () => {
+  test('goes to the base URL of its channel, with the key and the headers of the channel', async () => {
+    stage.upstream.script('headers', { kind: 'whole' })
+    await stage.chat('ann', ask('headed'))
+    const { method, path, headers } = stage.upstream.only('headers')
+    expect(`${method} ${path}`).toBe('POST /v1/chat/completions')
+    expect(headers).toMatchObject({
+      authorization: 'Bearer upstream-key-of-headers',
+      'x-tenant': 'blue',
+      'x-title': 'Sluice',
+      'content-type': 'application/json',
+    })
+    expect(headers['accept-encoding'] ?? 'identity').toBe('identity')
+  })
+
+  test("carries nothing of the caller's that is not on the list of headers", async () => {
+    stage.upstream.script('headers', { kind: 'whole' })
+    await stage.chat('ann', ask('headed'), {
+      headers: {
+        cookie: 'session=canary-cookie',
+        'x-api-key': 'canary-key',
+        'x-forwarded-for': '203.0.113.9',
+        'x-anything': 'canary-anything',
+        'proxy-authorization': 'canary-proxy',
+        'x-tenant': 'red',
+      },
+    })
+    const { headers, text } = stage.upstream.only('headers')
+    expect(JSON.stringify(headers)).not.toMatch(/canary|203\.0\.113\.9|sk-ann|red/)
+    expect(text).not.toContain('canary')
+  })
+})
+
+test('of the headers of an upstream only those on the list come back', async () => {
+  stage.upstream.script('headers', {
+    kind: 'whole',
+    headers: {
+      'set-cookie': ['a=canary'],
+      server: 'canary',
+      'x-upstream-secret': 'canary',
+      'access-control-allow-origin': 'canary',
+      'openai-organization': 'canary',
+    },
+  })
+  const answer = await stage.chat('ann', ask('headed'))
+  expect(answer.status).toBe(200)
+  expect(JSON.stringify(answer.headers)).not.toContain('canary')
+  expect(answer.headers['content-type']).toMatch(/^application\/json/)
+  expect(answer.headers['x-request-id']).toBeTypeOf('string')
+})

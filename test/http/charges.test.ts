@@ -1,0 +1,336 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  type Behaviour,
+  contentFrame,
+  DONE_FRAME,
+  errorBody,
+  finishFrame,
+  roleFrame,
+  usageFrame,
+  usageText,
+} from '../equipment/behaviour.ts'
+import { send } from '../equipment/client.ts'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf, type GatewayDatabase, type UsageRow } from '../equipment/database.ts'
+import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+
+const MODELS = {
+  // One unit a prompt token, four an output token, a quarter a cached one.
+  m: PLAIN_PRICE,
+  drained: PLAIN_PRICE,
+  retried: PLAIN_PRICE,
+  free: { input: 0, output: 0 },
+  tiny: { input: 0.0002, output: 0.0002 },
+  percall: { request: 0.002 },
+  tiered: { ...PLAIN_PRICE, tiers: [{ above: 200, input: 4, output: 12 }] },
+}
+
+let stage: Stage
+let database: GatewayDatabase
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    options: { retries: 1, hold_tokens: 100 },
+    groups: { default: { ratio: 1 }, half: { ratio: 0.5 } },
+    models: Object.fromEntries(Object.entries(MODELS).map(([name, price]) => [name, { price }])),
+    channels: [
+      ...['m', 'free', 'tiny', 'percall', 'tiered'].map((name) =>
+        channel(name, upstream.baseUrl(name), { groups: ['default', 'half'] }),
+      ),
+      channel('drained', upstream.baseUrl('drained'), { on_client_gone: 'drain' }),
+      channel('retried', upstream.baseUrl('retried'), { priority: 5 }),
+      channel('second', upstream.baseUrl('second'), { models: ['retried'] }),
+    ],
+    users: [
+      ROOT,
+      user(2, 'ann', [
+        token('ann', { remain_quota: 1_000_000_000 }),
+        token('half', { remain_quota: 1_000_000_000, group: 'half' }),
+        token('endless'),
+        token('small', { remain_quota: 1000 }),
+      ]),
+    ],
+  }))
+  database = databaseOf(stage.gateway.dataDir)
+})
+afterAll(() => stage?.close())
+
+/** Three hundred tokens, whoever counts; and two hundred of an answer. */
+const PROMPT = Array.from({ length: 300 }, () => 'apple').join(' ')
+const ANSWER = ' banana'.repeat(200)
+const LONG = { messages: [{ role: 'user', content: PROMPT }] }
+
+interface Charged {
+  readonly row: UsageRow
+  readonly status: number
+  readonly text: string
+}
+
+/** Makes a call, and checks that everybody was charged what its row says by the time the answer was complete. */
+async function charged(
+  lane: keyof typeof MODELS,
+  behaviour: Behaviour,
+  fields: Record<string, unknown> = {},
+  key = 'ann',
+): Promise<Charged> {
+  stage.upstream.script(lane, behaviour)
+  const before = { token: database.token(`token-${key}`), user: database.user('ann') }
+  const live = await stage.live(key, ask(lane, { stream: behaviour.kind === 'stream', ...fields }))
+  const answer = await live.end()
+  const row = database.usageOf(String(answer.headers['x-request-id']))
+  if (!row) throw new Error(`no usage row for ${answer.status} ${answer.text.slice(0, 300)}`)
+  const after = { token: database.token(`token-${key}`), user: database.user('ann') }
+  expect(after.token.used_quota - before.token.used_quota).toBe(row.quota)
+  expect(after.user.used_quota - before.user.used_quota).toBe(row.quota)
+  expect(before.user.quota - after.user.quota).toBe(row.quota)
+  expect(after.user.request_count - before.user.request_count).toBe(1)
+  if (key === 'endless') return { row, status: answer.status, text: answer.text }
+  expect(before.token.remain_quota - after.token.remain_quota).toBe(row.quota)
+  return { row, status: answer.status, text: answer.text }
+}
+
+/** Makes a call that delivers nothing, and checks that it cost nothing and counts for nothing. */
+async function uncharged(lane: keyof typeof MODELS, behaviour: Behaviour, body: object): Promise<void> {
+  stage.upstream.script(lane, behaviour)
+  const before = { token: database.token('token-ann'), user: database.user('ann') }
+  await (await stage.live('ann', body)).end()
+  await untilNoHolds()
+  const after = { token: database.token('token-ann'), user: database.user('ann') }
+  expect(after.token).toMatchObject({
+    used_quota: before.token.used_quota,
+    remain_quota: before.token.remain_quota,
+  })
+  expect(after.user).toEqual(before.user)
+}
+
+async function untilNoHolds(): Promise<void> {
+  await expect.poll(() => database.openHolds(), { timeout: 5000 }).toHaveLength(0)
+}
+
+const whole = (usage: string | null, content?: string): Behaviour => ({
+  kind: 'whole',
+  usage,
+  ...(content === undefined ? {} : { content }),
+})
+
+describe('a complete answer with usage costs its usage', () => {
+  test('whole: 100 prompt and 50 output tokens', async () => {
+    const { row } = await charged('m', whole(usageText(100, 50)))
+    expect(row).toMatchObject({
+      quota: 300,
+      reason: 'complete',
+      input_tokens: 100,
+      output_tokens: 50,
+      model: 'm',
+    })
+  })
+  test('cached prompt tokens at their own price, and once', async () => {
+    const { row } = await charged('m', whole(usageText(100, 50, 40)))
+    expect(row).toMatchObject({ quota: 60 + 10 + 200, input_tokens: 60, cache_read_tokens: 40 })
+  })
+  test.each([
+    ['streamed, usage in a frame of its own, asked for by the gateway', {}, {}],
+    ['streamed, asked for by the caller', {}, { stream_options: { include_usage: true } }],
+    ['streamed, usage in the chunk that finishes', { usageIn: 'finish chunk' as const }, {}],
+    ['streamed byte by byte', { drip: true, events: 2 }, {}],
+  ])('%s', async (_, streamed, fields) => {
+    const { row } = await charged('m', { kind: 'stream', usage: usageText(100, 50), ...streamed }, fields)
+    expect(row).toMatchObject({ quota: 300, reason: 'complete', stream: 1 })
+  })
+  test('the last usage of a stream counts where every chunk has one', async () => {
+    const first = finishFrame(usageText(100, 1))
+    const frames = [contentFrame('a'), first, usageFrame(usageText(100, 50)), DONE_FRAME]
+    const { row } = await charged('m', { kind: 'stream', frames })
+    expect(row.quota).toBe(300)
+  })
+  test.each([
+    [3, 2, 1, 6], // 1 + 0.5 + 4 = 5.5, away from zero
+    [3, 1, 1, 6], // 2 + 0.25 + 4 = 6.25
+    [3, 3, 1, 5], // 0.75 + 4 = 4.75
+  ])(
+    'rounded once: %i prompt, %i of them cached, %i output cost %i',
+    async (prompt, cached, output, quota) => {
+      expect((await charged('m', whole(usageText(prompt, output, cached)))).row.quota).toBe(quota)
+    },
+  )
+  test("times the group's ratio", async () => {
+    expect((await charged('m', whole(usageText(100, 50)), {}, 'half')).row.quota).toBe(150)
+    expect((await charged('m', whole(usageText(1, 1)), {}, 'half')).row.quota).toBe(3)
+  })
+  test('by the tier that the prompt reaches', async () => {
+    expect((await charged('tiered', whole(usageText(200, 10)))).row.quota).toBe(240)
+    expect((await charged('tiered', whole(usageText(201, 10)))).row.quota).toBe(402 + 60)
+  })
+  test('and a price per call where there is one', async () => {
+    expect((await charged('percall', whole(usageText(100, 50)))).row.quota).toBe(1000)
+    expect((await charged('percall', { kind: 'stream' }, {}, 'half')).row.quota).toBe(500)
+  })
+  test('at least one unit where anything was used', async () => {
+    expect((await charged('tiny', whole(usageText(1, 1)))).row.quota).toBe(1)
+  })
+  test('nothing for a free model, but the request counts', async () => {
+    expect((await charged('free', whole(usageText(100, 50)))).row.quota).toBe(0)
+  })
+  test('also for an unlimited token, whose counters and whose user move', async () => {
+    expect((await charged('m', whole(usageText(100, 50)), {}, 'endless')).row.quota).toBe(300)
+  })
+  test('also where it is dearer than its hold: the balance goes below zero', async () => {
+    const { row, status } = await charged('m', whole(usageText(10, 5000)), { max_tokens: 10 }, 'small')
+    expect({ status, quota: row.quota }).toEqual({ status: 200, quota: 20_010 })
+    expect(database.token('token-small').remain_quota).toBe(1000 - 20_010)
+    const next = await stage.chat('small', ask('m'))
+    expect(next.status).toBe(401)
+    expect(next.json().error.message).toMatch(/exhausted|quota/i)
+  })
+  test('moves the time of last access', async () => {
+    await charged('m', whole(usageText(1, 1)))
+    expect(Math.abs(database.token('token-ann').accessed_time - Date.now() / 1000)).toBeLessThan(5)
+  })
+})
+
+describe('a complete answer without usable usage is counted by the gateway:', () => {
+  const estimated = (row: UsageRow): void => {
+    expect(row.reason).toBe('estimated')
+    expect(row.input_tokens).toBeGreaterThanOrEqual(280)
+    expect(row.input_tokens).toBeLessThanOrEqual(350)
+    expect(row.output_tokens).toBeGreaterThanOrEqual(190)
+    expect(row.output_tokens).toBeLessThanOrEqual(230)
+    expect(row.quota).toBe(row.input_tokens + 4 * row.output_tokens)
+  }
+  const USELESS: [string, string | null][] = [
+    ['absent', null],
+    ['null', 'null'],
+    ['empty', '{}'],
+    ['negative', '{"prompt_tokens":-100,"completion_tokens":50}'],
+    ['a fraction', '{"prompt_tokens":100.5,"completion_tokens":50}'],
+    ['text', '{"prompt_tokens":"100","completion_tokens":"50"}'],
+    ['infinite', '{"prompt_tokens":1e400,"completion_tokens":50}'],
+    ['2^63', '{"prompt_tokens":9223372036854775808,"completion_tokens":50}'],
+    ['all zero', usageText(0, 0)],
+    ['zero where there is text', usageText(100, 0)],
+  ]
+  test.each(USELESS)('%s, whole', async (_, usage) => {
+    estimated((await charged('m', whole(usage, ANSWER), LONG)).row)
+  })
+  test.each(USELESS)('%s, streamed', async (_, usage) => {
+    estimated((await charged('m', { kind: 'stream', events: 200, word: ' banana', usage }, LONG)).row)
+  })
+})
+
+describe('nothing is charged for', () => {
+  test.each([400, 401, 404, 429, 500, 503, 418])('an error with status %i', async (status) => {
+    await uncharged('m', { kind: 'status', status, body: errorBody('no') }, ask('m'))
+  })
+  test('a connection that breaks before the answer', () => uncharged('m', { kind: 'drop' }, ask('m')))
+  test('rubbish in place of an answer', () => uncharged('m', { kind: 'whole', body: '{"half":' }, ask('m')))
+  test('a stream that breaks before any content', () =>
+    uncharged('m', { kind: 'stream', frames: [roleFrame()], ending: 'reset' }, askStream('m')))
+  test('a stream whose first event is an error', () =>
+    uncharged('m', { kind: 'stream', events: 0, ending: 'error' }, askStream('m')))
+  test('a request that is refused', () => uncharged('m', whole(null), ask('m', { n: 0 })))
+})
+
+describe('an answer that breaks off after content costs', () => {
+  test.each(['reset', 'close', 'error', 'half frame'] as const)(
+    'prompt and output as counted (%s)',
+    async (ending) => {
+      const { row, text } = await charged('m', { kind: 'stream', events: 200, word: ' banana', ending }, LONG)
+      expect(text).not.toContain('[DONE]')
+      expect(row.reason).toBe('cut')
+      expect(row.input_tokens).toBeGreaterThanOrEqual(280)
+      expect(row.input_tokens).toBeLessThanOrEqual(350)
+      expect(row.output_tokens).toBeGreaterThanOrEqual(190)
+      expect(row.output_tokens).toBeLessThanOrEqual(230)
+      expect(row.quota).toBe(row.input_tokens + 4 * row.output_tokens)
+    },
+  )
+  const withUsage = (usage: string): string =>
+    contentFrame(ANSWER).replace(/\}\n\n$/, `,"usage":${usage}}\n\n`)
+  test('the reported input, and the reported output where it is the larger', async () => {
+    const frames = [roleFrame(), withUsage(usageText(50, 500))]
+    const { row } = await charged('m', { kind: 'stream', frames, ending: 'reset' }, LONG)
+    expect(row).toMatchObject({ quota: 50 + 2000, reason: 'cut' })
+  })
+  test('the reported input, and the counted output where that is the larger', async () => {
+    const frames = [roleFrame(), withUsage(usageText(50, 3))]
+    const { row } = await charged('m', { kind: 'stream', frames, ending: 'reset' }, LONG)
+    expect(row.input_tokens).toBe(50)
+    expect(row.output_tokens).toBeGreaterThanOrEqual(190)
+    expect(row.output_tokens).toBeLessThanOrEqual(230)
+  })
+})
+
+describe('a caller who leaves pays', () => {
+  const rowAfter = async (start: () => Promise<void>): Promise<UsageRow> => {
+    const known = new Set(database.usage().map(({ id }) => id))
+    await start()
+    await untilNoHolds()
+    const fresh = database.usage().filter(({ id }) => !known.has(id))
+    expect(fresh).toHaveLength(1)
+    return fresh[0] as UsageRow
+  }
+
+  test('the prompt, even before the first byte', async () => {
+    stage.upstream.script('m', { kind: 'silence' })
+    const row = await rowAfter(async () => {
+      const leaving = send(stage.gateway.url, ask('m', LONG), { key: 'ann' })
+      await stage.upstream.receivedAtLeast('m', 1)
+      leaving.destroy()
+    })
+    expect(row.reason).toBe('client_gone')
+    expect(row.quota).toBeGreaterThanOrEqual(280)
+    expect(row.quota).toBeLessThanOrEqual(350)
+  })
+
+  test('the prompt and what was generated, in the middle of a stream', async () => {
+    stage.upstream.script('m', { kind: 'stream', events: Infinity, word: ' banana', paceMs: 5 })
+    const row = await rowAfter(async () => {
+      const live = await stage.live('ann', askStream('m', LONG))
+      await stage.upstream.only('m').sentAtLeast(20)
+      live.abort()
+    })
+    const { eventsSent } = stage.upstream.only('m')
+    expect(row.reason).toBe('client_gone')
+    expect(row.input_tokens).toBeGreaterThanOrEqual(280)
+    expect(row.output_tokens).toBeGreaterThanOrEqual(10)
+    expect(row.output_tokens).toBeLessThanOrEqual(eventsSent + 30)
+    expect(row.quota).toBe(row.input_tokens + 4 * row.output_tokens)
+  })
+
+  test.each(['whole', 'stream'] as const)(
+    'exactly what is reported, where the channel drains (%s)',
+    async (kind) => {
+      let release: (value?: unknown) => void = () => {}
+      const after = new Promise((resolve) => (release = resolve))
+      stage.upstream.script('drained', { kind, usage: usageText(100, 50), after })
+      const row = await rowAfter(async () => {
+        const leaving = send(stage.gateway.url, ask('drained', { stream: kind === 'stream' }), { key: 'ann' })
+        await stage.upstream.receivedAtLeast('drained', 1)
+        leaving.destroy()
+        // The gateway must have noticed before the answer comes.
+        await new Promise((resolve) => setTimeout(resolve, 200))
+        release()
+      })
+      expect(row).toMatchObject({ quota: 300, reason: 'client_gone' })
+    },
+  )
+})
+
+test('of several attempts only the one that was delivered is charged', async () => {
+  stage.upstream.script('retried', { kind: 'status', status: 503, body: errorBody('no') })
+  stage.upstream.script('second', whole(usageText(100, 50)))
+  const rows = database.usage().length
+  const answer = await stage.chat('ann', ask('retried'))
+  expect(answer.status).toBe(200)
+  expect(database.usageOf(String(answer.headers['x-request-id']))?.quota).toBe(300)
+  expect(database.usage()).toHaveLength(rows + 1)
+})
+
+test('in the end every account adds up', async () => {
+  await untilNoHolds()
+  const ann = database.user('ann')
+  const rows = database.usage().filter((row) => row.user_id === ann.id)
+  const sum = (each: UsageRow[]): number => each.reduce((total, row) => total + row.quota, 0)
+  expect(ann.used_quota).toBe(sum(rows))
+  for (const each of database.tokens().filter((token) => token.user_id === ann.id))
+    expect(each.used_quota).toBe(sum(rows.filter((row) => row.token_id === each.id)))
+})

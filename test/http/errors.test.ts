@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Behaviour, errorBody } from '../equipment/behaviour.ts'
+import { call } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+
+const PASSED_ON = [400, 404, 409, 413, 422, 429, 500, 503, 529]
+/** Every answer that is not one. */
+const RUBBISH: [string, Behaviour][] = [
+  ['418', { kind: 'status', status: 418, body: errorBody('canary teapot') }],
+  ['402', { kind: 'status', status: 402, body: errorBody('canary payment') }],
+  ['204', { kind: 'status', status: 204 }],
+  ['301', { kind: 'status', status: 301, headers: { location: 'http://127.0.0.1:1/canary' } }],
+  ['307', { kind: 'status', status: 307, headers: { location: 'http://127.0.0.1:1/canary' } }],
+  [
+    '502',
+    { kind: 'status', status: 502, body: '<html>canary</html>', headers: { 'content-type': 'text/html' } },
+  ],
+  ['html', { kind: 'whole', body: '<html>canary</html>', headers: { 'content-type': 'text/html' } }],
+  ['half json', { kind: 'whole', body: '{"id":"canary","choices":[{"mess' }],
+  ['no object', { kind: 'whole', body: '"canary"' }],
+  ['null', { kind: 'whole', body: 'null' }],
+  ['an error with status 200', { kind: 'whole', body: errorBody('canary 200') }],
+  [
+    'cut',
+    { kind: 'raw', bytes: 'HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"canary":', ending: 'close' },
+  ],
+  ['dropped', { kind: 'drop' }],
+  ['silent', { kind: 'silence' }],
+]
+const MODELS = [
+  ...PASSED_ON.map((code) => `e${code}`),
+  ...RUBBISH.map(([name]) => `rubbish-${name.replaceAll(' ', '-')}`),
+  'quiet',
+  'leaky',
+]
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    options: { retries: 0 },
+    models: priced(MODELS),
+    channels: [
+      ...MODELS.map((model) =>
+        channel(model, upstream.baseUrl(model), { timeouts: { first_byte: '400ms' } }),
+      ),
+      channel('unreachable', 'http://127.0.0.1:1/v1'),
+      channel('priceless', upstream.baseUrl('priceless'), { models: ['nobody-knows-its-price'] }),
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann'), token('poor', { remain_quota: 5 })])],
+  }))
+})
+afterAll(() => stage?.close())
+
+const REQUEST_ID = /\(request id: ([^()\s]+)\)$/
+
+describe('an error of the upstream', () => {
+  test.each(PASSED_ON)('with status %i keeps its status and message, in our envelope', async (status) => {
+    stage.upstream.script(`e${status}`, {
+      kind: 'status',
+      status,
+      body: errorBody(`what went wrong: ${status}`, 'some_type', 'some_code'),
+      headers: { 'retry-after': '17' },
+    })
+    const answer = await stage.chat('ann', ask(`e${status}`))
+    expect(answer.status).toBe(status)
+    const { error } = answer.json()
+    expect(error.message).toContain(`what went wrong: ${status}`)
+    expect(error.type).toBeTypeOf('string')
+    expect(error.code).toBeTypeOf('string')
+    expect(answer.headers['content-type']).toMatch(/^application\/json/)
+    expect(answer.headers['retry-after']).toBe('17')
+  })
+
+  test('is an ordinary answer, not a stream, where a stream was asked for', async () => {
+    stage.upstream.script('e429', { kind: 'status', status: 429, body: errorBody('busy') })
+    const answer = await stage.chat('ann', askStream('e429'))
+    expect(answer.status).toBe(429)
+    expect(answer.headers['content-type']).toMatch(/^application\/json/)
+    expect(answer.json().error.message).toContain('busy')
+  })
+
+  test.each(['<html>canary</html>', '', '"text"', '{"detail":"canary detail"}', '{"error":"canary text"}'])(
+    'with the body %j still comes in our envelope',
+    async (body) => {
+      stage.upstream.script('e400', { kind: 'status', status: 400, body })
+      const answer = await stage.chat('ann', ask('e400'))
+      expect(answer.status).toBe(400)
+      expect(answer.json().error).toEqual({
+        message: expect.any(String),
+        type: expect.any(String),
+        code: expect.any(String),
+      })
+      expect(answer.text).not.toContain('<html>')
+    },
+  )
+
+  test('never shows the key or the address that it was called with', async () => {
+    stage.upstream.script('leaky', {
+      kind: 'status',
+      status: 400,
+      body: errorBody(`bad call to ${stage.upstream.baseUrl('leaky')} with upstream-key-of-leaky`),
+    })
+    const { text } = await stage.chat('ann', ask('leaky'))
+    expect(text).toContain('bad call')
+    expect(text).not.toContain('upstream-key-of-leaky')
+    expect(text).not.toContain(`127.0.0.1:${stage.upstream.port}`)
+  })
+})
+
+describe('a 500 api_error that shows nothing of it is the answer to', () => {
+  const failure = async (model: string, body: object): Promise<void> => {
+    const answer = await stage.chat('ann', body)
+    expect(answer.status, answer.text).toBe(500)
+    const { error } = answer.json()
+    expect(error.type).toBe('api_error')
+    expect(error.code).toBeTypeOf('string')
+    expect(error.message).toMatch(REQUEST_ID)
+    expect(answer.text).not.toMatch(new RegExp(`canary|127\\.0\\.0\\.1|upstream-key-of-${model}`))
+  }
+  test.each(RUBBISH)('%s', async (name, behaviour) => {
+    const model = `rubbish-${name.replaceAll(' ', '-')}`
+    stage.upstream.script(model, behaviour)
+    await failure(model, ask(model))
+  })
+  test('no connection', () => failure('unreachable', ask('unreachable')))
+  test('JSON where a stream was asked for and none came', async () => {
+    stage.upstream.script('rubbish-null', { kind: 'whole', body: '[]' })
+    await failure('rubbish-null', askStream('rubbish-null'))
+  })
+})
+
+describe('an error of our own', () => {
+  test('carries the id of its request, the same in the header', async () => {
+    const answer = await stage.chat('ann', ask('no-such-model'))
+    const id = REQUEST_ID.exec(answer.json().error.message)?.[1]
+    expect(id).toBeTypeOf('string')
+    expect(answer.headers['x-request-id']).toBe(id)
+  })
+
+  test('names an unpriced model: 400 model_price_error', async () => {
+    const answer = await stage.chat('ann', ask('nobody-knows-its-price'))
+    expect(answer.status).toBe(400)
+    expect(answer.json().error).toMatchObject({ type: 'invalid_request_error', code: 'model_price_error' })
+    expect(answer.json().error.message).toContain('nobody-knows-its-price')
+    expect(stage.upstream.received('priceless')).toHaveLength(0)
+  })
+
+  test('says what remains and what is needed when the quota is too small', async () => {
+    stage.upstream.script('quiet', { kind: 'whole' })
+    const answer = await stage.chat('poor', ask('quiet', { max_tokens: 1000 }))
+    expect(answer.status).toBe(403)
+    const { error } = answer.json()
+    expect(error).toMatchObject({ type: 'permission_error', code: 'insufficient_quota' })
+    const numbers = (error.message.replace(REQUEST_ID, '').match(/\d+/g) ?? []).map(Number)
+    expect(numbers).toContain(5)
+    // A thousand tokens of output at four units each, and a prompt.
+    expect(numbers.some((number) => number > 4000 && number < 5000)).toBe(true)
+    expect(stage.upstream.received('quiet')).toHaveLength(0)
+  })
+})
+
+describe('a path or method that is not served', () => {
+  test.each([
+    ['GET', '/'],
+    ['GET', '/v1'],
+    ['POST', '/v1/chat/completions/more'],
+    ['POST', '/v2/chat/completions'],
+    ['GET', '/etc/passwd'],
+    ['GET', '/../../etc/passwd'],
+    ['POST', '/%2e%2e/v1/chat/completions'],
+    ['GET', '/v1/chat%2Fcompletions'],
+  ])('%s %s is 404 in an error envelope', async (method, path) => {
+    const answer = await call(stage.gateway.url, undefined, { method, path, key: 'ann' })
+    expect(answer.status).toBe(404)
+    expect(answer.json().error).toMatchObject({ message: expect.any(String), type: expect.any(String) })
+  })
+  test.each(['GET', 'PUT', 'DELETE', 'PATCH'])('%s /v1/chat/completions is 404 or 405', async (method) => {
+    const answer = await call(stage.gateway.url, undefined, { method, key: 'ann' })
+    expect(answer.status).toBeOneOf([404, 405])
+    expect(answer.json().error.message).toMatch(REQUEST_ID)
+  })
+})
+
+test('the log names neither keys nor prompts', async () => {
+  const secret = 'canary-prompt-3f9b1c'
+  stage.upstream.script('leaky', { kind: 'whole' })
+  await stage.chat('ann', { model: 'leaky', messages: [{ role: 'user', content: secret }] })
+  await stage.chat('ann', { model: 'leaky', messages: secret })
+  await stage.chat('canaryunknownkey', ask('leaky'))
+  expect(stage.gateway.logs()).not.toMatch(/canary-prompt|canaryunknownkey|sk-ann|upstream-key-of/)
+})

@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Behaviour, contentFrame, errorBody, roleFrame } from '../equipment/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+
+const status = (code: number): Behaviour => ({
+  kind: 'status',
+  status: code,
+  body: errorBody(`status ${code}`),
+})
+/** What the next channel is tried for. */
+const RETRIED: [string, Behaviour][] = [
+  ['r429', status(429)],
+  ['r500', status(500)],
+  ['r502', status(502)],
+  ['r503', status(503)],
+  ['r529', status(529)],
+  ['rdrop', { kind: 'drop' }],
+  ['rreset', { kind: 'raw', bytes: '', ending: 'reset' }],
+  ['rhalfhead', { kind: 'raw', bytes: 'HTTP/1.1 200 OK\r\ncontent-', ending: 'close' }],
+  ['rnothttp', { kind: 'raw', bytes: 'SSH-2.0-OpenSSH_9.2\r\n', ending: 'close' }],
+  ['rhtml', { kind: 'whole', body: '<html>canary</html>', headers: { 'content-type': 'text/html' } }],
+  ['rsilent', { kind: 'silence' }],
+]
+/** What is the caller's own doing. */
+const FINAL = [400, 404, 409, 413, 422]
+const MODELS = [
+  ...RETRIED.map(([name]) => name),
+  ...FINAL.map((code) => `f${code}`),
+  'many',
+  'dead',
+  'begun',
+  'stale',
+]
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    options: { retries: 2 },
+    models: priced([...MODELS, 'refusedport']),
+    channels: [
+      ...MODELS.map((model) =>
+        channel(model, upstream.baseUrl(model), { priority: 5, timeouts: { first_byte: '500ms' } }),
+      ),
+      // Nobody listens on port 1.
+      channel('refusedport', 'http://127.0.0.1:1/v1', { priority: 5 }),
+      channel('spare', upstream.baseUrl('spare'), { models: [...MODELS, 'refusedport'], priority: 1 }),
+      ...[4, 3, 2].map((priority) =>
+        channel(`many-${priority}`, upstream.baseUrl(`many-${priority}`), { models: ['many'], priority }),
+      ),
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+})
+afterAll(() => stage?.close())
+
+describe('before the first byte, the next channel is tried', () => {
+  test.each(RETRIED)('after %s', async (model, behaviour) => {
+    stage.upstream.script(model, behaviour)
+    stage.upstream.script('spare', { kind: 'whole', content: 'from the spare' })
+    const answer = await stage.chat('ann', ask(model))
+    expect(answer.status, answer.text).toBe(200)
+    expect(answer.json().choices[0]?.message.content).toBe('from the spare')
+    expect(stage.upstream.received(model).length).toBeGreaterThan(0)
+    expect(stage.upstream.received('spare')).toHaveLength(1)
+  })
+
+  test('after a refused connection', async () => {
+    stage.upstream.script('spare', { kind: 'whole' })
+    expect((await stage.chat('ann', ask('refusedport'))).status).toBe(200)
+  })
+
+  test('for streams as well', async () => {
+    stage.upstream.script('r503', status(503))
+    stage.upstream.script('spare', { kind: 'stream', events: 2 })
+    const answer = await stage.chat('ann', askStream('r503'))
+    expect(answer.status).toBe(200)
+    expect(answer.text).toContain('data: [DONE]')
+  })
+
+  test('with the same bytes', async () => {
+    stage.upstream.script('r500', status(500))
+    stage.upstream.script('spare', { kind: 'whole' })
+    const body = '{ "messages":[{"role":"user","content":"hi"}],"model":"r500", "seed": 9007199254740993 }'
+    await stage.chat('ann', body)
+    expect(stage.upstream.only('spare').text).toBe(body)
+  })
+
+  test('as often as options.retries says, and not more', async () => {
+    for (const lane of ['many', 'many-4', 'many-3', 'many-2', 'spare'])
+      stage.upstream.script(lane, status(503))
+    const answer = await stage.chat('ann', ask('many'))
+    expect(answer.status).toBe(503)
+    const tried = (lane: string): number => stage.upstream.received(lane).length
+    expect([tried('many'), tried('many-4'), tried('many-3'), tried('many-2'), tried('spare')]).toEqual([
+      1, 1, 1, 0, 0,
+    ])
+  })
+})
+
+describe('no other channel is tried', () => {
+  test.each(FINAL)('after %i, which is the caller’s', async (code) => {
+    stage.upstream.script(`f${code}`, status(code))
+    stage.upstream.script('spare', { kind: 'whole' })
+    const answer = await stage.chat('ann', ask(`f${code}`))
+    expect(answer.status).toBe(code)
+    expect(stage.upstream.received(`f${code}`)).toHaveLength(1)
+    expect(stage.upstream.received('spare')).toHaveLength(0)
+  })
+
+  test('once content has been sent', async () => {
+    stage.upstream.script('begun', {
+      kind: 'stream',
+      frames: [roleFrame(), contentFrame('begun')],
+      ending: 'reset',
+    })
+    stage.upstream.script('spare', { kind: 'stream' })
+    const answer = await (await stage.live('ann', askStream('begun'))).end()
+    expect(answer.text).toContain('begun')
+    expect(answer.text).not.toContain('[DONE]')
+    expect(stage.upstream.received('spare')).toHaveLength(0)
+  })
+})
+
+test('a kept connection that the upstream closed meanwhile is not an error', async () => {
+  stage.upstream.script('stale', { kind: 'drop', when: 'only if reused' })
+  stage.upstream.script('spare', { kind: 'whole' })
+  for (let call = 0; call < 4; call++) expect((await stage.chat('ann', ask('stale'))).status).toBe(200)
+})

@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Answer } from '../equipment/client.ts'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask, type Stage, setStage } from '../equipment/stage.ts'
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => {
+    const lane = (name: string, models: string[], groups: string[]) =>
+      channel(name, upstream.baseUrl(name), { models, groups })
+    return {
+      groups: { default: { ratio: 1 }, vip: { ratio: 0.5 }, inner: { ratio: 1, open: false } },
+      models: {
+        alpha: { vendor: 'acme', price: PLAIN_PRICE },
+        beta: { vendor: 'bolt', price: PLAIN_PRICE },
+        lonely: { vendor: 'acme', price: PLAIN_PRICE },
+      },
+      channels: [
+        lane('plain', ['alpha', 'beta'], ['default']),
+        lane('fine', ['alpha', 'beta', 'lonely'], ['vip']),
+        lane('closed', ['alpha'], ['inner']),
+      ],
+      users: [
+        ROOT,
+        user(2, 'ann', [
+          token('free'),
+          token('limited', { model_limits_enabled: true, model_limits: 'beta,gamma' }),
+          token('spaced', { model_limits_enabled: true, model_limits: ' alpha , beta' }),
+          token('off', { model_limits_enabled: false, model_limits: 'beta' }),
+          token('nothing', { model_limits_enabled: true, model_limits: '' }),
+          token('vip', { group: 'vip' }),
+          token('intruder', { group: 'inner' }),
+          token('routed', { group: 'vip', vendor_routes: '{"acme":"default"}' }),
+          token('sneaky', { vendor_routes: '{"acme":"inner"}' }),
+        ]),
+        user(3, 'insider', [token('inside'), token('inside2', { group: 'inner' })], { group: 'inner' }),
+      ],
+    }
+  })
+})
+afterAll(() => stage?.close())
+
+async function laneOf(key: string, model: string): Promise<string> {
+  const lanes = ['plain', 'fine', 'closed']
+  for (const lane of lanes) stage.upstream.script(lane, { kind: 'whole' })
+  const answer = await stage.chat(key, ask(model))
+  expect(answer.status, answer.text).toBe(200)
+  return lanes.filter((lane) => stage.upstream.received(lane).length > 0).join()
+}
+
+function forbidden(answer: Answer): string {
+  expect(answer.status, answer.text).toBe(403)
+  expect(answer.json().error.type).toBe('permission_error')
+  return answer.json().error.message
+}
+
+describe('model limits', () => {
+  test('refuse with 403 a model that is not in the list', async () => {
+    expect(forbidden(await stage.chat('limited', ask('alpha')))).toContain('alpha')
+  })
+  test('let a listed model through', async () => {
+    expect((await stage.chat('limited', ask('beta'))).status).toBe(200)
+    expect((await stage.chat('spaced', ask('alpha'))).status).toBe(200)
+  })
+  test('do not count while they are not enabled', async () => {
+    expect((await stage.chat('off', ask('alpha'))).status).toBe(200)
+  })
+  test('with an empty list allow nothing', async () =>
+    void forbidden(await stage.chat('nothing', ask('alpha'))))
+  test('are not blind to letters', async () => void forbidden(await stage.chat('limited', ask('BETA'))))
+})
+
+describe('the group', () => {
+  test("of a token that names none is its user's own", async () => {
+    expect(await laneOf('free', 'alpha')).toBe('plain')
+    expect(await laneOf('inside', 'alpha')).toBe('closed')
+  })
+  test('that a token names decides the channels', async () =>
+    expect(await laneOf('vip', 'alpha')).toBe('fine'))
+  test('may be named by its own users where it is closed', async () =>
+    expect(await laneOf('inside2', 'alpha')).toBe('closed'))
+  test('that is closed is refused with 403 to others', async () => {
+    expect(forbidden(await stage.chat('intruder', ask('alpha')))).toContain('inner')
+  })
+  test("of a model's vendor comes from vendor_routes, else from the token's group", async () => {
+    expect(await laneOf('routed', 'alpha')).toBe('plain')
+    expect(await laneOf('routed', 'beta')).toBe('fine')
+  })
+  test('that is closed cannot be reached by vendor_routes', async () => {
+    forbidden(await stage.chat('sneaky', ask('alpha')))
+    expect((await stage.chat('sneaky', ask('beta'))).status).toBe(200)
+  })
+})
+
+describe('a model without an enabled channel under the group', () => {
+  const missing = async (key: string, model: string, group: string): Promise<void> => {
+    const answer = await stage.chat(key, ask(model))
+    expect(answer.status, answer.text).toBe(503)
+    const { error } = answer.json()
+    expect(error).toMatchObject({ type: 'gateway_error', code: 'model_not_found' })
+    expect(error.message.toLowerCase()).toContain(
+      `no available channel for model ${model} under group ${group}`,
+    )
+    expect(error.message).toMatch(/\(request id: [^()\s]+\)$/)
+  }
+  test('is 503 model_not_found', () => missing('free', 'lonely', 'default'))
+  test('is so in the group that the call went to', () => missing('inside', 'beta', 'inner'))
+})

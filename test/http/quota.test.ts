@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { usageText } from '../equipment/behaviour.ts'
+import { events } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
+import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+
+/** The output that each call of the crowd may have; at four units each it outweighs its prompt by far. */
+const MAXIMUM = 100_000
+/** Ten holds and a bit, whatever the prompt is taken for (up to 10,000 units), but never eleven. */
+const FOR_TEN = 10 * (4 * MAXIMUM + 10_000)
+const SLICE_TOKENS = 100
+const GROWING = 3000
+
+let stage: Stage
+let database: GatewayDatabase
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    options: { hold_tokens: SLICE_TOKENS },
+    models: priced(['m']),
+    channels: [channel('m', upstream.baseUrl('m'))],
+    users: [
+      ROOT,
+      user(2, 'ann', [
+        token('whole', { remain_quota: FOR_TEN }),
+        token('stream', { remain_quota: FOR_TEN }),
+        token('growing', { remain_quota: GROWING }),
+        token('poor', { remain_quota: 10 }),
+        token('rich', { remain_quota: 100_000 }),
+      ]),
+      user(3, 'beggar', [token('bybeggar')], { quota: 100 }),
+      user(4, 'team', [token('one'), token('two'), token('three')], { quota: FOR_TEN }),
+    ],
+  }))
+  database = databaseOf(stage.gateway.dataDir)
+})
+afterAll(() => stage?.close())
+
+describe('of 50 calls at once on a quota for 10, exactly 10 are admitted', () => {
+  async function crowd(keys: string[], stream: boolean): Promise<void> {
+    let release: (value?: unknown) => void = () => {}
+    const after = new Promise((resolve) => (release = resolve))
+    const usage = usageText(10, 5)
+    stage.upstream.script('m', stream ? { kind: 'stream', usage, after } : { kind: 'whole', usage, after })
+    let refused = 0
+    const calls = Array.from({ length: 50 }, async (_, index) => {
+      const answer = await stage.chat(
+        keys[index % keys.length] ?? '',
+        ask('m', { stream, max_tokens: MAXIMUM }),
+      )
+      if (answer.status !== 200) refused++
+      return answer
+    })
+    await expect.poll(() => refused + stage.upstream.received('m').length, { timeout: 10_000 }).toBe(50)
+    expect(stage.upstream.received('m')).toHaveLength(10)
+    release()
+    const answers = await Promise.all(calls)
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(10)
+    for (const answer of answers.filter(({ status }) => status !== 200)) {
+      expect(answer.status).toBe(403)
+      expect(answer.json().error.code).toBe('insufficient_quota')
+    }
+    expect(database.openHolds()).toHaveLength(0)
+  }
+
+  test.each([
+    ['whole', false],
+    ['stream', true],
+  ])('by a token (%s)', async (key, stream) => {
+    await crowd([key], stream)
+    // Ten answers of ten prompt and five output tokens.
+    expect(database.token(`token-${key}`)).toMatchObject({ used_quota: 300, remain_quota: FOR_TEN - 300 })
+  })
+  test('by a user, whatever tokens are used', async () => {
+    await crowd(['one', 'two', 'three'], false)
+    expect(database.user('team')).toMatchObject({ used_quota: 300, quota: FOR_TEN - 300 })
+  })
+  test('and what was not used is free again', async () => {
+    await crowd(['whole'], false)
+  })
+})
+
+describe('what is held', () => {
+  /** The units that a refusal says are needed. */
+  async function needed(fields: Record<string, unknown>): Promise<number> {
+    const answer = await stage.chat('poor', ask('m', fields))
+    expect(answer.status, answer.text).toBe(403)
+    const said = answer.json().error.message.replace(/\(request id: .*$/, '')
+    return Math.max(...(said.match(/\d+/g) ?? []).map(Number))
+  }
+  const PROMPT_AT_MOST = 500
+  test.each([
+    ['max_tokens', { max_tokens: 1000 }, 1000],
+    ['max_completion_tokens', { max_completion_tokens: 1000 }, 1000],
+    ['the larger of both', { max_tokens: 500, max_completion_tokens: 1000 }, 1000],
+    ['options.hold_tokens where the request names no maximum', {}, SLICE_TOKENS],
+    ['n times the maximum', { max_tokens: 1000, n: 5 }, 5000],
+  ])('follows %s', async (_, fields, outputTokens) => {
+    const units = await needed(fields)
+    expect(units).toBeGreaterThan(4 * outputTokens)
+    expect(units).toBeLessThan(4 * outputTokens + PROMPT_AT_MOST)
+  })
+  test('covers the prompt', async () => {
+    const units = await needed({
+      max_tokens: 1,
+      messages: [{ role: 'user', content: 'apple '.repeat(2000) }],
+    })
+    expect(units).toBeGreaterThanOrEqual(2000)
+  })
+})
+
+test("a call that its user's quota cannot pay is refused, though the token has no limit", async () => {
+  stage.upstream.script('m', { kind: 'whole' })
+  const answer = await stage.chat('bybeggar', ask('m', { max_tokens: 1000 }))
+  expect(answer.status).toBe(403)
+  expect(answer.json().error).toMatchObject({ type: 'permission_error', code: 'insufficient_quota' })
+  expect(answer.json().error.message).toContain('100')
+  expect(stage.upstream.received('m')).toHaveLength(0)
+})
+
+describe('an upstream that ignores the maximum', () => {
+  test('is let go when the quota is used up: an error event says so, and the overspend is one slice at most', async () => {
+    stage.upstream.script('m', {
+      kind: 'stream',
+      events: Number.POSITIVE_INFINITY,
+      word: ' banana',
+      usage: null,
+    })
+    const answer = await (await stage.live('growing', askStream('m', { max_tokens: 50 }))).end()
+    expect(answer.text).not.toContain('[DONE]')
+    const { error } = JSON.parse(events(answer.text).at(-1) ?? '{}')
+    expect(error).toMatchObject({ code: expect.any(String), type: expect.any(String) })
+    expect(error.message).toMatch(/quota/i)
+    await stage.upstream.only('m').ended
+    const { used_quota: used, remain_quota: remain } = database.token('token-growing')
+    expect(used + remain).toBe(GROWING)
+    expect(used).toBeLessThanOrEqual(GROWING + SLICE_TOKENS * 4)
+    // Nor is it cut while there is quota to grow by.
+    expect(used).toBeGreaterThanOrEqual(GROWING - 2 * SLICE_TOKENS * 4)
+    expect(database.usageOf(String(answer.headers['x-request-id']))?.reason).toBe('cut')
+  })
+
+  test('is heard to the end while there is quota to grow by', async () => {
+    stage.upstream.script('m', { kind: 'stream', events: 600, word: ' banana', usage: usageText(10, 600) })
+    const answer = await stage.chat('rich', askStream('m'))
+    expect(answer.text).toContain('[DONE]')
+    expect(database.token('token-rich').used_quota).toBe(10 + 2400)
+  })
+})

@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  type Behaviour,
+  contentFrame,
+  DONE_FRAME,
+  errorBody,
+  finishFrame,
+  roleFrame,
+  usageFrame,
+  usageText,
+} from '../equipment/behaviour.ts'
+import { events, streamedContent } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { askStream, type Stage, setStage } from '../equipment/stage.ts'
+
+const MODELS = ['m', 'through', 'stall', 'ttfb']
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    options: { retries: 0 },
+    models: priced(MODELS),
+    channels: [
+      channel('m', upstream.baseUrl('m')),
+      channel('through', upstream.baseUrl('through'), { pass_through: true }),
+      channel('stall', upstream.baseUrl('stall'), { timeouts: { idle: '600ms' } }),
+      channel('ttfb', upstream.baseUrl('ttfb'), { timeouts: { first_byte: '500ms' } }),
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+})
+afterAll(() => stage?.close())
+
+const WITH_USAGE = { stream_options: { include_usage: true } }
+
+async function streamed(model: string, behaviour: Behaviour, fields: Record<string, unknown> = {}) {
+  stage.upstream.script(model, behaviour)
+  const answer = await (await stage.live('ann', askStream(model, fields))).end()
+  return { ...answer, sent: JSON.parse(stage.upstream.only(model).text) }
+}
+
+describe('the usage of a stream', () => {
+  const usage = usageText(11, 5)
+  test('comes to a caller who asked for it', async () => {
+    const answer = await streamed('m', { kind: 'stream', usage }, WITH_USAGE)
+    expect(answer.sent.stream_options).toEqual({ include_usage: true })
+    expect(events(answer.text).at(-2)).toContain(`"choices":[],"usage":${usage}`)
+    expect(events(answer.text).at(-1)).toBe('[DONE]')
+  })
+
+  test.each([
+    {},
+    { stream_options: null },
+    { stream_options: {} },
+    { stream_options: { include_usage: false } },
+  ])('is asked for by the gateway, and its frame swallowed, where the caller says %j', async (fields) => {
+    const answer = await streamed('m', { kind: 'stream', usage, events: 4 }, fields)
+    expect(answer.sent.stream_options).toMatchObject({ include_usage: true })
+    expect(answer.text).not.toContain('"usage"')
+    expect(streamedContent(answer.text)).toBe(' word0 word1 word2 word3')
+    expect(answer.text.endsWith(`${finishFrame()}${DONE_FRAME}`)).toBe(true)
+  })
+
+  test('is left where it is in a chunk that has choices', async () => {
+    const answer = await streamed('m', { kind: 'stream', usage, usageIn: 'finish chunk' })
+    expect(answer.text).toContain(finishFrame(usage))
+  })
+
+  test('is not invented where the upstream sends none', async () => {
+    const answer = await streamed('m', { kind: 'stream', usage: null }, WITH_USAGE)
+    expect(answer.text).not.toContain('"usage"')
+    expect(answer.text.endsWith(DONE_FRAME)).toBe(true)
+  })
+
+  test('is not asked for in pass-through mode, and nothing is swallowed', async () => {
+    const answer = await streamed('through', { kind: 'stream', usage, usageIn: 'always' })
+    expect(answer.sent.stream_options).toBeUndefined()
+    expect(answer.text).toContain(usageFrame(usage))
+  })
+
+  test('is not asked for where there is no stream', async () => {
+    stage.upstream.script('m', { kind: 'whole' })
+    await stage.chat('ann', { model: 'm', messages: [{ role: 'user', content: 'hi' }] })
+    expect(stage.upstream.only('m').text).not.toContain('stream_options')
+  })
+})
+
+describe('the bytes of a stream', () => {
+  const frames = [
+    roleFrame(),
+    ': a comment\n\n',
+    contentFrame('näïve 😀'),
+    'data: {"choices":[{"index":0,"delta":{"content":"x","x_big":9007199254740993}}],  "odd":"spacing"}\n\n',
+    'event: keep\ndata:{"choices":[{"index":0,"delta":{"reasoning_content":"hm"}}]}\n\n',
+    contentFrame('a text that says "usage":{"prompt_tokens":1} and choices: []'),
+    finishFrame(),
+    usageFrame(usageText(10, 4)),
+    DONE_FRAME,
+  ]
+  test.each([
+    ['event by event', false],
+    ['byte by byte', true],
+  ])('come as the upstream sent them, %s', async (_, drip) => {
+    const answer = await streamed('m', { kind: 'stream', frames, drip }, WITH_USAGE)
+    expect(answer.text).toBe(frames.join(''))
+    expect(answer.headers['content-type']).toMatch(/^text\/event-stream/)
+  })
+
+  test('come so with carriage returns, too', async () => {
+    const crlf = [contentFrame('a'), finishFrame(), DONE_FRAME].map((each) => each.replaceAll('\n', '\r\n'))
+    const answer = await streamed('m', { kind: 'stream', frames: crlf }, WITH_USAGE)
+    expect(answer.text).toBe(crlf.join(''))
+  })
+
+  test('are the same but for the swallowed frame, however they are cut', async () => {
+    const answer = await streamed('m', { kind: 'stream', frames, drip: true })
+    expect(answer.text).toBe(frames.filter((each) => !each.includes('"choices":[],"usage"')).join(''))
+  })
+
+  test('arrive as they are sent, not at the end', async () => {
+    stage.upstream.script('m', { kind: 'stream', events: 3, ending: 'stall' })
+    const live = await stage.live('ann', askStream('m'))
+    await live.until(' word2')
+    live.abort()
+  })
+})
+
+describe('a stream that does not end as it should', () => {
+  const cases: [string, Behaviour][] = [
+    ['reset', { kind: 'stream', events: 3, ending: 'reset' }],
+    ['closed', { kind: 'stream', events: 3, ending: 'close' }],
+    ['ended in half a frame', { kind: 'stream', events: 3, ending: 'half frame' }],
+    [
+      'ended without a finish',
+      { kind: 'stream', frames: [roleFrame(), contentFrame(' word2')], ending: 'no done' },
+    ],
+  ]
+  test.each(cases)(
+    '(%s) never looks finished: an error event ends it, without [DONE]',
+    async (_, behaviour) => {
+      const answer = await streamed('m', behaviour)
+      expect(answer.text).toContain(' word2')
+      expect(answer.text).not.toContain('[DONE]')
+      const { error } = JSON.parse(events(answer.text).at(-1) ?? '{}')
+      expect(error).toMatchObject({
+        message: expect.any(String),
+        type: expect.any(String),
+        code: expect.any(String),
+      })
+    },
+  )
+
+  test('because its upstream says so passes that on once', async () => {
+    const answer = await streamed('m', { kind: 'stream', events: 3, ending: 'error' })
+    expect(answer.text).toContain('the upstream stumbled')
+    expect(events(answer.text).filter((data) => data.includes('"error"'))).toHaveLength(1)
+    expect(answer.text).not.toContain('[DONE]')
+  })
+
+  test('because nothing comes any more ends after the idle limit', async () => {
+    const started = performance.now()
+    const answer = await streamed('stall', { kind: 'stream', events: 2, ending: 'stall' })
+    expect(performance.now() - started).toBeGreaterThan(550)
+    expect(performance.now() - started).toBeLessThan(5000)
+    expect(answer.text).toContain('"error"')
+    expect(answer.text).not.toContain('[DONE]')
+    await stage.upstream.only('stall').ended
+  })
+})
+
+describe('a stream that has not begun', () => {
+  test('fails with a status if its first event is an error', async () => {
+    const answer = await streamed('m', {
+      kind: 'stream',
+      frames: [`data: ${errorBody('canary: no model')}\n\n`],
+      ending: 'no done',
+    })
+    expect(answer.status === 200 ? answer.text : 'an error status').toMatch(/error/)
+    expect(answer.text).not.toContain('[DONE]')
+  })
+  test('fails with 500 if the first byte is late, and the upstream is let go', async () => {
+    const answer = await streamed('ttfb', { kind: 'silence' })
+    expect(answer.status).toBe(500)
+    expect(answer.json().error.type).toBe('api_error')
+    await stage.upstream.only('ttfb').ended
+  })
+})

@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask, type Stage, setStage } from '../equipment/stage.ts'
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    options: { trusted_proxies: ['127.0.0.1/32', '172.16.0.0/12'] },
+    models: priced(['m']),
+    channels: [channel('m', upstream.baseUrl('m'))],
+    users: [ROOT, user(2, 'ann', [token('office', { allow_ips: '10.0.0.0/8\n2001:db8::/32' })])],
+  }))
+})
+afterAll(() => stage?.close())
+
+const forwarded = async (value: string): Promise<number> =>
+  (await stage.chat('office', ask('m'), { headers: { 'x-forwarded-for': value } })).status
+
+describe('behind a trusted proxy', () => {
+  test('the address that it forwards counts', async () => {
+    expect(await forwarded('10.1.2.3')).toBe(200)
+    expect(await forwarded('9.9.9.9')).toBe(403)
+    expect(await forwarded('2001:db8::7')).toBe(200)
+  })
+  test('the last address that no trusted proxy wrote counts, whatever a caller put before it', async () => {
+    expect(await forwarded('10.1.2.3, 9.9.9.9')).toBe(403)
+    expect(await forwarded('9.9.9.9, 10.1.2.3')).toBe(200)
+    expect(await forwarded('9.9.9.9, 10.1.2.3, 172.16.5.5')).toBe(200)
+    expect(await forwarded('10.1.2.3, 9.9.9.9, 172.16.5.5')).toBe(403)
+  })
+  test('what is no address is denied', async () => expect(await forwarded('10.0.0.1.evil')).toBe(403))
+  test('without the header its own address counts', async () => {
+    expect((await stage.chat('office', ask('m'))).status).toBe(403)
+  })
+})
