@@ -38,6 +38,8 @@ export interface Rate {
   readonly tiers: readonly { readonly above: number; readonly tokens: TokenRates }[]
   readonly request: bigint
   readonly webSearch: bigint
+  /** Nothing that such a call does costs anything. */
+  readonly free: boolean
 }
 
 const KINDS = ['input', 'output', 'cacheRead', 'cacheWrite5m', 'cacheWrite1h'] as const
@@ -60,21 +62,26 @@ export function rateOf(price: Price, ratio: Decimal, quotaPerUnit: number): Rate
     cacheWrite5m: rate(tokens.cacheWrite5m, perToken),
     cacheWrite1h: rate(tokens.cacheWrite1h, perToken),
   })
-  return {
+  const scaled = {
     denominator: 10n ** BigInt(scale),
     tokens: rates(price.tokens),
     tiers: price.tiers.map((tier) => ({ above: tier.above, tokens: rates(tier.tokens) })),
     request: rate(price.request, factor),
     webSearch: rate(price.webSearch, factor),
   }
+  const coefficients = [scaled.tokens, ...scaled.tiers.map((tier) => tier.tokens)]
+    .flatMap((tokens) => KINDS.map((kind) => tokens[kind]))
+    .concat(scaled.request, scaled.webSearch)
+  return { ...scaled, free: coefficients.every((value) => value === 0n) }
 }
 
 /**
  * The charge in quota units: computed exactly, rounded once, half away from zero, and at least 1 where the rate is not
- * zero and anything was used.
+ * zero and any token was used.
  */
 export function charge(rate: Rate, usage: Usage): number {
-  const tokens = ratesFor(rate, promptTokens(usage))
+  const prompt = promptTokens(usage)
+  const tokens = ratesFor(rate, prompt)
   const sum =
     BigInt(usage.input) * tokens.input +
     BigInt(usage.output) * tokens.output +
@@ -83,7 +90,8 @@ export function charge(rate: Rate, usage: Usage): number {
     BigInt(usage.cacheWrite1h) * tokens.cacheWrite1h +
     BigInt(usage.webSearches) * rate.webSearch +
     rate.request
-  return rounded(sum, rate.denominator)
+  const least = !rate.free && prompt + usage.output > 0 ? 1 : 0
+  return Math.max(rounded(sum, rate.denominator), least)
 }
 
 /**
@@ -105,14 +113,6 @@ export function mostItCanCost(rate: Rate, promptBound: number, outputBound: numb
   return rounded(sum, rate.denominator)
 }
 
-/** True where nothing that such a call does costs anything. */
-export function isFree(rate: Rate): boolean {
-  return [rate.tokens, ...rate.tiers.map((tier) => tier.tokens)]
-    .flatMap((tokens) => KINDS.map((kind) => tokens[kind]))
-    .concat(rate.request, rate.webSearch)
-    .every((value) => value === 0n)
-}
-
 function ratesFor(rate: Rate, prompt: number): TokenRates {
   let found = rate.tokens
   for (const tier of rate.tiers) if (prompt > tier.above) found = tier.tokens
@@ -131,9 +131,7 @@ function greatest(...values: bigint[]): bigint {
 }
 
 function rounded(sum: bigint, denominator: bigint): number {
-  if (sum <= 0n) return 0
-  const quota = (2n * sum + denominator) / (2n * denominator)
-  const result = Number(quota === 0n ? 1n : quota)
+  const result = Number((2n * sum + denominator) / (2n * denominator))
   if (!Number.isSafeInteger(result)) throw new RangeError('a charge is beyond what can be counted')
   return result
 }

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { HoldFacts } from '../domain/hold.ts'
+import type { Settlement } from '../domain/settlement.ts'
 import { GatewayError } from '../errors.ts'
-import type { Settlement } from '../store/ledger-writes.ts'
+import type { SettledCall } from '../store/ledger-writes.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Store } from '../store/store.ts'
 import { Accounts } from './accounts.ts'
@@ -10,12 +11,6 @@ import { OpenHold } from './open-hold.ts'
 
 /** How long a settlement that the store refused (a full disk, say) waits before it is tried again. */
 const SETTLE_AGAIN_MS = 200
-
-/** How a call ended and what it costs; what the hold knows already is added to it. */
-export type Charge = Pick<
-  Settlement,
-  'quota' | 'reason' | 'delivered' | 'endedMs' | 'usage' | 'channel' | 'upstreamModel' | 'firstByteMs'
->
 
 /** The accounts of this node: admits, grows and settles holds. `docs/ledger.md` tells the whole story. */
 export class Ledger {
@@ -79,20 +74,20 @@ export class Ledger {
   }
 
   /** Called by `OpenHold.settle`. */
-  settle(hold: OpenHold, charge: Charge): Promise<void> {
+  settle(hold: OpenHold, settlement: Settlement): Promise<void> {
     const { account } = hold
     take(account, -hold.amount)
-    account.token.remain -= charge.quota
-    account.user.remain -= charge.quota
+    account.token.remain -= settlement.quota
+    account.user.remain -= settlement.quota
     this.open.delete(hold)
-    return this.#write(account, this.#settleUntilWritten(hold, charge))
+    return this.#write(account, this.#settleUntilWritten(hold, settlement))
   }
 
   // A charge is never given up: while the store cannot take it, it waits.
-  async #settleUntilWritten(hold: OpenHold, charge: Charge): Promise<void> {
+  async #settleUntilWritten(hold: OpenHold, settlement: Settlement): Promise<void> {
     const { facts, account } = hold
-    const row: Settlement = {
-      ...charge,
+    const row: SettledCall = {
+      ...settlement,
       id: facts.id,
       tokenId: account.token.id,
       userId: account.user.id,
@@ -100,7 +95,7 @@ export class Ledger {
       group: facts.group,
       stream: facts.stream,
       priceVersion: facts.priceVersion,
-      durationMs: charge.endedMs - facts.startedMs,
+      durationMs: settlement.endedMs - facts.startedMs,
     }
     for (;;) {
       try {

@@ -1,6 +1,7 @@
 import type { Hold, HoldFacts } from '../domain/hold.ts'
+import type { Settlement } from '../domain/settlement.ts'
 import type { Account } from './balance.ts'
-import type { Charge, Ledger } from './ledger.ts'
+import type { Ledger } from './ledger.ts'
 
 /**
  * A hold of this process, from its admission to its settlement. It is resolved exactly once, by `settle`.
@@ -61,9 +62,9 @@ export class OpenHold implements Hold {
   }
 
   /** Ends the hold with its charge. Resolves when that is durable: gate two waits for it. */
-  settle(charge: Charge): Promise<void> {
+  settle(settlement: Settlement): Promise<void> {
     if (this.#settled) throw new Error(`hold ${this.facts.id} was resolved twice`)
     this.#settled = true
-    return this.#ledger.settle(this, charge)
+    return this.#ledger.settle(this, settlement)
   }
 }

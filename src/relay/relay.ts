@@ -7,6 +7,7 @@ import { GatewayError } from '../errors.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type ChatRequest, gateChatRequest, readChatRequest } from '../protocols/chat/index.ts'
 import { scanObject } from "../protocols/json-scan.ts"
+import type { ScannedObject } from "../protocols/scanned-object.ts"
 import type { Upstreams } from '../upstreams/http.ts'
 import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
 import { Attempt } from './attempt.ts'

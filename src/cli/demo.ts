@@ -1,0 +1,25 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import { demoYaml } from '../simulator/demo-config.ts'
+import { startSimulator } from '../simulator/start-simulator.ts'
+import { loadConfig } from './load-config.ts'
+import { run } from './start.ts'
+
+/** `sluice demo`: the gateway with simulated upstreams. Its data is gone afterwards, unless DATA_DIR says where to keep it. */
+export async function demo(): Promise<number> {
+  const simulator = await startSimulator()
+  const kept = process.env['DATA_DIR']
+  const dataDir = kept ?? mkdtempSync(join(tmpdir(), 'sluice-demo-'))
+  try {
+    mkdirSync(dataDir, { recursive: true })
+    const config = join(dataDir, 'demo.yaml')
+    writeFileSync(config, demoYaml(simulator))
+    const loaded = loadConfig({ config }, { ...process.env, DATA_DIR: dataDir })
+    return loaded ? await run(loaded) : 1
+  } finally {
+    if (kept === undefined) rmSync(dataDir, { recursive: true, force: true })
+    await simulator.close()
+  }
+}

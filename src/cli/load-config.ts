@@ -1,0 +1,19 @@
+import process from 'node:process'
+import { type Config, readConfig } from '../config/config.ts'
+import { readEnvironment } from '../config/environment.ts'
+import { ConfigError, formatMistake } from '../config/mistakes.ts'
+
+/** Reads environment and configuration; says every mistake on standard error, and then gives undefined. */
+export function loadConfig(
+  options: { readonly config?: string },
+  env: NodeJS.ProcessEnv = process.env,
+): Config | undefined {
+  try {
+    return readConfig(readEnvironment(env, options))
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    for (const mistake of error.mistakes) process.stderr.write(`${formatMistake(mistake)}\n`)
+    process.stderr.write('Nothing was started. "sluice check" reads the configuration without starting.\n')
+    return undefined
+  }
+}

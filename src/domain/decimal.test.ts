@@ -1,0 +1,36 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { atScale, multiply, parseDecimal } from './decimal.ts'
+
+describe('a decimal', () => {
+  test.each([
+    ['0.1', 1n, 1],
+    ['3', 3n, 0],
+    ['-2.50', -250n, 2],
+    ['1e-7', 1n, 7],
+    ['1.5e3', 1500n, 0],
+    [0.3, 3n, 1],
+    [1e-7, 1n, 7],
+  ])('%s is read as it is written', (source, digits, scale) => {
+    expect(parseDecimal(source)).toEqual({ digits, scale })
+  })
+
+  test.each(['', 'x', '1.', '.5', '1,5', 'Infinity', 'NaN', '0x10', '1e9999'])('"%s" is none', (source) => {
+    expect(parseDecimal(source)).toBeUndefined()
+  })
+
+  test('multiplies exactly', () => {
+    const whole = fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n })
+    const scale = fc.integer({ min: 0, max: 12 })
+    fc.assert(
+      fc.property(whole, scale, whole, scale, (a, i, b, j) => {
+        const product = multiply({ digits: a, scale: i }, { digits: b, scale: j })
+        expect(atScale(product, 24)).toBe(a * b * 10n ** BigInt(24 - i - j))
+      }),
+    )
+  })
+
+  test('is never written with fewer places than it has', () => {
+    expect(() => atScale({ digits: 15n, scale: 1 }, 0)).toThrow(RangeError)
+  })
+})

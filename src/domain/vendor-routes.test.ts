@@ -1,0 +1,24 @@
+import { describe, expect, test } from 'vitest'
+import { parseVendorRoutes } from './vendor-routes.ts'
+
+describe('vendor_routes', () => {
+  test('maps vendors to groups', () => {
+    expect(parseVendorRoutes('{"anthropic": "vip", "__proto__": "default"}')).toEqual(
+      new Map([
+        ['anthropic', 'vip'],
+        ['__proto__', 'default'],
+      ]),
+    )
+  })
+
+  test.each(['', '  '])('empty (%j) is an empty map', (text) => {
+    expect(parseVendorRoutes(text)).toEqual(new Map())
+  })
+
+  test.each(['{', '[]', '"a"', 'null', '1', '{"a": 1}', '{"a": {"b": "c"}}', '{"": "vip"}', '{"a": ""}', '{"a": " "}'])(
+    '%s is none',
+    (text) => {
+      expect(parseVendorRoutes(text)).toBeUndefined()
+    },
+  )
+})
