@@ -26,6 +26,7 @@ export async function openSqliteStore(options: {
       return writer.queued
     },
     async close() {
+      writer.refuseMore()
       // The last connection to go tidies up, and only one that writes can.
       await reader.close()
       await writer.close()

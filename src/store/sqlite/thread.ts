@@ -28,11 +28,13 @@ export class DatabaseThread {
   readonly #ended: Promise<void>
   #waiting: Waiting[] = []
   #underWay: Waiting[] | undefined
+  #refusing = false
   #closing = false
   #trouble: Error | undefined
 
   constructor(orders: ThreadOrders) {
-    this.#worker = new Worker(WORKER, { workerData: orders, name: `sluice ${orders.role}` })
+    // Options of the main program (an entry given as text, a debugger's port) are not for its threads.
+    this.#worker = new Worker(WORKER, { workerData: orders, name: `sluice ${orders.role}`, execArgv: [] })
     const ready = Promise.withResolvers<void>()
     this.ready = ready.promise
     this.ready.catch(() => {})
@@ -61,15 +63,21 @@ export class DatabaseThread {
 
   /** Queues an operation. Promises settle in the order of the calls. */
   run(name: string, input: unknown): Promise<unknown> {
-    if (this.#closing) return Promise.reject(new StoreUnavailable('the store is closed'))
+    if (this.#refusing) return Promise.reject(new StoreUnavailable('the store is closed'))
     return new Promise((resolve, reject) => {
       this.#waiting.push({ operation: [name, input], resolve, reject })
       this.#send()
     })
   }
 
+  /** Takes no more operations; those in the queue still run. */
+  refuseMore(): void {
+    this.#refusing = true
+  }
+
   /** Lets the queue run out, then ends the thread. */
   close(): Promise<void> {
+    this.refuseMore()
     this.#closing = true
     this.#send()
     return this.#ended
@@ -117,7 +125,7 @@ export class DatabaseThread {
   }
 
   #abandon(error: StoreUnavailable): void {
-    this.#closing = true
+    this.refuseMore()
     const abandoned = [...(this.#underWay ?? []), ...this.#waiting]
     this.#underWay = undefined
     this.#waiting = []

@@ -1,0 +1,266 @@
+import { DatabaseSync } from 'node:sqlite'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import {
+  holdOf,
+  newToken,
+  newUser,
+  openedStore,
+  settledCall,
+  storeWithAccount,
+  temporaryFolder,
+} from '../../../test/store-rows.ts'
+
+const NOTHING_WRONG = { tokens: [], users: [], openHolds: { count: 0, amount: 0 } }
+
+describe('a settlement', () => {
+  test('moves used and remaining quota of token and user, the time of use and the count of requests', async () => {
+    const { store, tokenId, who } = await storeWithAccount()
+    await store.write('hold', holdOf(who, 'a'))
+    await store.write('settle', settledCall(who, 'a'))
+    const account = await store.write('loadAccount', { tokenId })
+    expect(account?.token).toMatchObject({
+      usedQuota: 300,
+      remainQuota: 499_700,
+      accessedTime: 1_760_000_101,
+    })
+    expect(account?.user).toMatchObject({ usedQuota: 300, quota: 999_700, requestCount: 1 })
+    expect(account?.openHolds).toEqual({ token: 0, user: 0 })
+    expect(await store.read('conservation')).toEqual(NOTHING_WRONG)
+  })
+
+  test('charges once, however often it is written, in one commit or in several', async () => {
+    const { store, tokenId, who } = await storeWithAccount()
+    await Promise.all([
+      store.write('hold', holdOf(who, 'a')),
+      store.write('settle', settledCall(who, 'a')),
+      store.write('settle', settledCall(who, 'a')),
+    ])
+    await store.write('settle', settledCall(who, 'a', { quota: 999 }))
+    const account = await store.write('loadAccount', { tokenId })
+    expect(account?.token.usedQuota).toBe(300)
+    expect(account?.user).toMatchObject({ usedQuota: 300, requestCount: 1 })
+    expect(await store.read('conservation')).toEqual(NOTHING_WRONG)
+  })
+
+  test('keeps every detail of the call', async () => {
+    const path = join(temporaryFolder(), 'sluice.db')
+    const { store, who } = await storeWithAccount(path)
+    await store.write(
+      'settle',
+      settledCall(who, 'a', {
+        usage: {
+          input: 1,
+          cacheRead: 2,
+          cacheWrite5m: 3,
+          cacheWrite1h: 4,
+          output: 5,
+          reasoning: 6,
+          webSearches: 7,
+        },
+        stream: true,
+        group: 'vip',
+      }),
+    )
+    const file = new DatabaseSync(path, { readOnly: true })
+    const rows = file.prepare('SELECT * FROM usage_log').all()
+    file.close()
+    expect(rows.map((row) => ({ ...row }))).toEqual([
+      {
+        id: 'a',
+        ended_ms: 1_760_000_101_500,
+        user_id: who.userId,
+        token_id: who.tokenId,
+        model: 'm',
+        upstream_model: 'm-2026',
+        channel: 'c',
+        group_name: 'vip',
+        input_tokens: 1,
+        cache_read_tokens: 2,
+        cache_write_5m_tokens: 3,
+        cache_write_1h_tokens: 4,
+        output_tokens: 5,
+        reasoning_tokens: 6,
+        web_searches: 7,
+        quota: 300,
+        price_version: 'v1',
+        duration_ms: 1500,
+        first_byte_ms: 400,
+        stream: 1,
+        reason: 'complete',
+      },
+    ])
+  })
+
+  test('with nothing delivered is no request, and does not turn back the time of use', async () => {
+    const { store, tokenId, who } = await storeWithAccount()
+    await store.write('settle', settledCall(who, 'a'))
+    await store.write(
+      'settle',
+      settledCall(who, 'b', { quota: 0, delivered: false, reason: 'failed', endedMs: 1_760_000_000_000 }),
+    )
+    const account = await store.write('loadAccount', { tokenId })
+    expect(account?.user.requestCount).toBe(1)
+    expect(account?.token.accessedTime).toBe(1_760_000_101)
+  })
+
+  test('may take a balance below zero, and moves the counters of an unlimited token too', async () => {
+    const { store, userId } = await storeWithAccount()
+    const token = await store.write(
+      'createToken',
+      newToken(userId, { name: 'free', key: 'k2', remainQuota: 0, unlimitedQuota: true }),
+    )
+    await store.write('settle', settledCall({ userId, tokenId: token.id }, 'a', { quota: 1_000_001 }))
+    const account = await store.write('loadAccount', { tokenId: token.id })
+    expect(account?.token).toMatchObject({
+      usedQuota: 1_000_001,
+      remainQuota: -1_000_001,
+      unlimitedQuota: true,
+    })
+    expect(account?.user.quota).toBe(-1)
+  })
+
+  test('counts in whole units up to 2^53', async () => {
+    const { store, tokenId, who } = await storeWithAccount()
+    const near = Number.MAX_SAFE_INTEGER - 1
+    await store.write('settle', settledCall(who, 'a', { quota: near }))
+    await store.write('settle', settledCall(who, 'b', { quota: 1 }))
+    const account = await store.write('loadAccount', { tokenId })
+    expect(account?.token.usedQuota).toBe(Number.MAX_SAFE_INTEGER)
+    await expect(store.write('settle', settledCall(who, 'c', { quota: 0.5 }))).rejects.toThrow(/INTEGER/)
+  })
+
+  test('many in one commit, of many accounts, add up to the unit', async () => {
+    const store = await openedStore()
+    const accounts: { userId: number; tokenId: number; quota: number; calls: number }[] = []
+    for (const [index, username] of ['ada', 'bob', 'cyd'].entries()) {
+      const user = await store.write('createUser', newUser({ username }))
+      for (const name of ['x', 'y']) {
+        const token = await store.write('createToken', newToken(user.id, { name, key: `${index}${name}` }))
+        accounts.push({ userId: user.id, tokenId: token.id, quota: 0, calls: 0 })
+      }
+    }
+    await Promise.all(
+      Array.from({ length: 1200 }, (_, index) => {
+        const account = accounts[(index * 7) % accounts.length]
+        if (!account) throw new Error('no account')
+        account.quota += index
+        account.calls += 1
+        return store.write('settle', settledCall(account, `id-${index}`, { quota: index }))
+      }),
+    )
+    for (const { tokenId, quota } of accounts) {
+      const account = await store.write('loadAccount', { tokenId })
+      expect(account?.token.usedQuota).toBe(quota)
+    }
+    const ada = await store.read('userByName', 'ada')
+    expect(ada?.requestCount).toBe((accounts[0]?.calls ?? 0) + (accounts[1]?.calls ?? 0))
+    expect(await store.read('conservation')).toEqual(NOTHING_WRONG)
+  })
+})
+
+describe('conservation', () => {
+  test('names a token and a user whose count is not the sum of their charges, and sums up what is held', async () => {
+    const path = join(temporaryFolder(), 'sluice.db')
+    const { store, userId, tokenId, who } = await storeWithAccount(path)
+    await store.write('settle', settledCall(who, 'a'))
+    await store.write('hold', holdOf(who, 'b'))
+    await store.write('hold', holdOf(who, 'c', { amount: 500 }))
+    const tamper = new DatabaseSync(path)
+    tamper.exec('UPDATE tokens SET used_quota = used_quota + 1; UPDATE users SET used_quota = used_quota - 1')
+    tamper.close()
+    expect(await store.read('conservation')).toEqual({
+      tokens: [tokenId],
+      users: [userId],
+      openHolds: { count: 2, amount: 1500 },
+    })
+  })
+})
+
+describe('an account', () => {
+  test('is loaded as every write queued before leaves it', async () => {
+    const { store, tokenId, who } = await storeWithAccount()
+    const queued = [
+      store.write('hold', holdOf(who, 'a')),
+      store.write('hold', holdOf(who, 'b')),
+      store.write('growHold', { id: 'b', by: 50 }),
+      store.write('settle', settledCall(who, 'a')),
+    ]
+    const account = await store.write('loadAccount', { tokenId })
+    expect(account?.token).toMatchObject({ remainQuota: 499_700, userId: who.userId, name: 'main' })
+    expect(account?.openHolds).toEqual({ token: 1050, user: 1050 })
+    await Promise.all(queued)
+  })
+
+  test("sums the user's holds over all tokens, the token's alone", async () => {
+    const { store, userId, tokenId, who } = await storeWithAccount()
+    const other = await store.write('createToken', newToken(userId, { name: 'other', key: 'k2' }))
+    await store.write('hold', holdOf(who, 'a'))
+    await store.write('hold', holdOf({ userId, tokenId: other.id }, 'b'))
+    const account = await store.write('loadAccount', { tokenId })
+    expect(account?.openHolds).toEqual({ token: 1000, user: 2000 })
+  })
+
+  test('of a token that never was is null', async () => {
+    const { store } = await storeWithAccount()
+    expect(await store.write('loadAccount', { tokenId: 99 })).toBeNull()
+  })
+})
+
+describe('recovery', () => {
+  test('charges a hold of another owner its prompt and what was marked as delivered, at most what was held', async () => {
+    const { store, tokenId, who } = await storeWithAccount()
+    await store.write('hold', holdOf(who, 'untouched', { owner: 'gone' }))
+    await store.write('hold', holdOf(who, 'marked', { owner: 'gone' }))
+    await store.write('markProgress', { id: 'marked', amount: 250 })
+    await store.write('markProgress', { id: 'marked', amount: 200 })
+    await store.write('hold', holdOf(who, 'beyond', { owner: 'gone', amount: 400 }))
+    await store.write('markProgress', { id: 'beyond', amount: 900 })
+    await store.write('hold', holdOf(who, 'grown', { owner: 'gone' }))
+    await store.write('growHold', { id: 'grown', by: 1000 })
+    await store.write('markProgress', { id: 'grown', amount: 1800 })
+    await store.write('hold', holdOf(who, 'alive'))
+    // 100; 100 + 250; 400, though 1,000 are known; 100 + 1,800.
+    const total = 100 + 350 + 400 + 1900
+    expect(await store.write('recover', { owner: 'now', nowMs: 1_760_000_200_000 })).toEqual({
+      count: 4,
+      quota: total,
+    })
+    const account = await store.write('loadAccount', { tokenId })
+    expect(account?.token.usedQuota).toBe(total)
+    // Only what was delivered counts as a request.
+    expect(account?.user.requestCount).toBe(3)
+    expect(account?.openHolds.token).toBe(1000)
+    expect(await store.write('recover', { owner: 'now', nowMs: 1_760_000_300_000 })).toEqual({
+      count: 0,
+      quota: 0,
+    })
+    expect((await store.read('conservation')).tokens).toEqual([])
+  })
+
+  test('does not charge again what was settled, and a late settlement does not charge what was recovered', async () => {
+    const { store, tokenId, who } = await storeWithAccount()
+    await store.write('hold', holdOf(who, 'a', { owner: 'gone' }))
+    await store.write('settle', settledCall(who, 'a'))
+    expect((await store.write('recover', { owner: 'now', nowMs: 1 })).count).toBe(0)
+    await store.write('hold', holdOf(who, 'b', { owner: 'gone' }))
+    await store.write('recover', { owner: 'now', nowMs: 1 })
+    await store.write('settle', settledCall(who, 'b'))
+    expect((await store.write('loadAccount', { tokenId }))?.token.usedQuota).toBe(300 + 100)
+  })
+
+  test('settles 10,000 holds within a second', async () => {
+    const { store, who } = await storeWithAccount()
+    await Promise.all(
+      Array.from({ length: 10_000 }, (_, index) =>
+        store.write('hold', holdOf(who, `id-${index}`, { owner: 'gone' })),
+      ),
+    )
+    const start = performance.now()
+    const recovered = await store.write('recover', { owner: 'now', nowMs: 1_760_000_200_000 })
+    const took = performance.now() - start
+    expect(recovered).toEqual({ count: 10_000, quota: 1_000_000 })
+    expect(took).toBeLessThan(1000)
+    expect(await store.read('conservation')).toEqual(NOTHING_WRONG)
+  })
+})

@@ -1,0 +1,298 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, test } from 'vitest'
+import {
+  holdOf,
+  newToken,
+  newUser,
+  openedStore,
+  SECRETS,
+  settledCall,
+  storeWithAccount,
+  temporaryFolder,
+} from '../../../test/store-rows.ts'
+import { GatewayError } from '../../errors.ts'
+import { deriveSecrets } from '../secrets.ts'
+import { StoreUnavailable } from '../store-unavailable.ts'
+import { openSqliteStore } from './open.ts'
+
+/**
+ * The commits in the file's write-ahead log: the frames that end a transaction (they tell the size of the database) and
+ * belong to the log's present round (they carry its salt). https://sqlite.org/fileformat2.html#walformat
+ */
+function commitsIn(path: string): number {
+  const log = readFileSync(`${path}-wal`)
+  const pageSize = log.readUInt32BE(8)
+  const salt = log.subarray(16, 24)
+  let commits = 0
+  for (let frame = 32; frame < log.length; frame += 24 + pageSize) {
+    if (log.readUInt32BE(frame + 4) > 0 && log.subarray(frame + 8, frame + 16).equals(salt)) commits += 1
+  }
+  return commits
+}
+
+describe('group commit', () => {
+  test('what gathers while a commit is under way shares the next one', async () => {
+    const path = join(temporaryFolder(), 'sluice.db')
+    const { store, who } = await storeWithAccount(path)
+    const before = commitsIn(path)
+    await Promise.all(
+      Array.from({ length: 101 }, (_, index) => store.write('hold', holdOf(who, `id-${index}`))),
+    )
+    // The first goes at once, the hundred that came meanwhile go together.
+    expect(commitsIn(path) - before).toBe(2)
+  })
+
+  test('a write that comes alone is committed alone, without waiting for others', async () => {
+    const path = join(temporaryFolder(), 'sluice.db')
+    const { store, who } = await storeWithAccount(path)
+    const before = commitsIn(path)
+    for (let index = 0; index < 5; index += 1) await store.write('hold', holdOf(who, `id-${index}`))
+    expect(commitsIn(path) - before).toBe(5)
+  })
+
+  test('a batch is bounded', async () => {
+    const path = join(temporaryFolder(), 'sluice.db')
+    const { store, who } = await storeWithAccount(path)
+    const before = commitsIn(path)
+    await Promise.all(
+      Array.from({ length: 1202 }, (_, index) => store.write('hold', holdOf(who, `id-${index}`))),
+    )
+    // 1, 500, 500, 201.
+    expect(commitsIn(path) - before).toBe(4)
+  })
+
+  test('what was acknowledged is there for another connection at once', async () => {
+    const path = join(temporaryFolder(), 'sluice.db')
+    const { store, who } = await storeWithAccount(path)
+    const other = new DatabaseSync(path, { readOnly: true })
+    const count = other.prepare('SELECT count(*) AS n FROM holds')
+    for (let index = 1; index <= 20; index += 1) {
+      await store.write('hold', holdOf(who, `id-${index}`))
+      expect(count.get()).toEqual({ n: index })
+    }
+    other.close()
+  })
+})
+
+describe('the queue', () => {
+  test('answers in the order of the calls, whatever kind they are of, failures too', async () => {
+    const { store, userId, tokenId, who } = await storeWithAccount()
+    const order: number[] = []
+    const note = (place: number) => () => void order.push(place)
+    await Promise.all([
+      store.write('hold', holdOf(who, 'a')).then(note(0)),
+      store.write('createToken', newToken(userId, { name: 'n', key: 'k2' })).then(note(1)),
+      store.write('hold', holdOf(who, 'a')).catch(note(2)),
+      store.write('settle', settledCall(who, 'a')).then(note(3)),
+      store.write('createUser', newUser()).catch(note(4)),
+      store.write('loadAccount', { tokenId }).then(note(5)),
+      store.write('markProgress', { id: 'a', amount: 1 }).then(note(6)),
+    ])
+    expect(order).toEqual([0, 1, 2, 3, 4, 5, 6])
+  })
+
+  test('counts what is not durable yet', async () => {
+    const { store, who } = await storeWithAccount()
+    expect(store.queued).toBe(0)
+    const writes = [store.write('hold', holdOf(who, 'a')), store.write('hold', holdOf(who, 'b'))]
+    expect(store.queued).toBe(2)
+    await Promise.all(writes)
+    expect(store.queued).toBe(0)
+  })
+
+  test('an operation that fails rejects alone, and leaves nothing behind', async () => {
+    const { store, userId, who } = await storeWithAccount()
+    const results = await Promise.allSettled([
+      store.write('hold', holdOf(who, 'first')),
+      store.write('hold', holdOf(who, 'a')),
+      store.write('hold', holdOf(who, 'a')),
+      store.write('hold', holdOf({ userId, tokenId: 99 }, 'b')),
+      // Its user is made before its tokens are refused: both must go.
+      store.write('seedUsers', {
+        nowSeconds: 1,
+        seeds: [
+          {
+            id: undefined,
+            username: 'eve',
+            role: 1,
+            status: undefined,
+            group: 'default',
+            quota: 5,
+            accessToken: undefined,
+            tokens: [newToken(0, { key: 'k1' }) as never],
+          },
+        ],
+      }),
+      store.write('hold', holdOf(who, 'c')),
+    ])
+    expect(results.map((result) => result.status)).toEqual([
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+      'rejected',
+      'rejected',
+      'fulfilled',
+    ])
+    expect(await store.read('userByName', 'eve')).toBeNull()
+    expect((await store.read('conservation')).openHolds).toEqual({ count: 3, amount: 3000 })
+  })
+
+  test('an input that cannot cross to the thread rejects, and the queue goes on', async () => {
+    const { store, who } = await storeWithAccount()
+    const uncloneable = { ...holdOf(who, 'a'), id: (() => 'a') as never }
+    await expect(store.write('hold', uncloneable)).rejects.toThrow(/could not be cloned/)
+    await store.write('hold', holdOf(who, 'b'))
+  })
+
+  test("an operation's own error comes back with its class and code", async () => {
+    const { store } = await storeWithAccount()
+    const error: unknown = await store.write('createUser', newUser()).catch((error: unknown) => error)
+    expect(error).toBeInstanceOf(GatewayError)
+    expect(error).toMatchObject({ code: 'invalid_request', message: 'there is a user "ada" already' })
+  })
+
+  test('text with NUL is refused, in the operations of every call and in the others', async () => {
+    const { store, userId, who } = await storeWithAccount()
+    await expect(store.write('hold', holdOf(who, 'a', { model: 'm\0x' }))).rejects.toThrow(/NUL/)
+    await expect(store.write('createToken', newToken(userId, { name: 'n\0', key: 'k2' }))).rejects.toThrow(
+      /NUL/,
+    )
+    expect(await store.read('listTokens', { userId })).toHaveLength(1)
+  })
+})
+
+describe('a database that cannot be written', () => {
+  test('rejects all that shared the commit with StoreUnavailable, and serves again when it can', async () => {
+    const path = join(temporaryFolder(), 'sluice.db')
+    const { store, who } = await storeWithAccount(path)
+    const other = new DatabaseSync(path)
+    other.exec('BEGIN IMMEDIATE')
+    const results = await Promise.allSettled([
+      store.write('hold', holdOf(who, 'a')),
+      store.write('settle', settledCall(who, 'a')),
+    ])
+    other.exec('ROLLBACK')
+    other.close()
+    for (const result of results.slice(0, 1)) {
+      if (result.status === 'fulfilled') throw new Error('it was written')
+      expect(result.reason).toBeInstanceOf(StoreUnavailable)
+      expect(result.reason).toMatchObject({ message: expect.stringMatching(/locked by another program/) })
+      expect((result.reason as Error).cause).toBeInstanceOf(Error)
+    }
+    await store.write('hold', holdOf(who, 'b'))
+    expect((await store.read('conservation')).tokens).toEqual([])
+  })
+
+  test('cannot be opened where there is no folder, and says why', async () => {
+    const path = join(temporaryFolder(), 'none', 'sluice.db')
+    await expect(openSqliteStore({ path, secret: SECRETS })).rejects.toThrow(/ENOENT.*none/)
+  })
+})
+
+describe('closing', () => {
+  test('waits for all that was queued, and refuses what comes after', async () => {
+    const path = join(temporaryFolder(), 'sluice.db')
+    const { store, who } = await storeWithAccount(path)
+    const writes = Array.from({ length: 700 }, (_, index) => store.write('hold', holdOf(who, `id-${index}`)))
+    const closed = store.close()
+    await expect(store.write('hold', holdOf(who, 'late'))).rejects.toBeInstanceOf(StoreUnavailable)
+    await closed
+    await Promise.all(writes)
+    await expect(store.read('countUsers')).rejects.toBeInstanceOf(StoreUnavailable)
+    // The log was folded into the file.
+    expect(readdirSync(dirname(path))).toEqual(['sluice.db'])
+    const again = await openedStore(path)
+    expect((await again.read('conservation')).openHolds.count).toBe(700)
+  })
+})
+
+describe('keys at rest', () => {
+  test('neither a key nor an access token is anywhere in the files, and the files are their owner’s alone', async () => {
+    const path = join(temporaryFolder(), 'sluice.db')
+    const store = await openedStore(path)
+    const user = await store.write('createUser', newUser({ accessToken: 'PlainAccessToken' }))
+    const token = await store.write('createToken', newToken(user.id, { key: 'PlainKey0123456789' }))
+    for (const name of readdirSync(dirname(path))) {
+      const file = join(dirname(path), name)
+      const bytes = readFileSync(file)
+      expect(bytes.includes('PlainKey0123456789')).toBe(false)
+      expect(bytes.includes('PlainAccessToken')).toBe(false)
+      expect(statSync(file).mode & 0o077).toBe(0)
+    }
+    // The same bytes would be found if they were there.
+    expect(readFileSync(`${path}-wal`).includes('ada')).toBe(true)
+    expect(await store.read('revealKey', { tokenId: token.id, userId: user.id })).toBe('PlainKey0123456789')
+  })
+
+  test('another secret is refused with a word on what to do, and the right one still opens', async () => {
+    const path = join(temporaryFolder(), 'sluice.db')
+    await (await openSqliteStore({ path, secret: SECRETS })).close()
+    const other = deriveSecrets('not the secret it was made with')
+    await expect(openSqliteStore({ path, secret: other })).rejects.toThrow(/another secret.*GATEWAY_SECRET/)
+    const store = await openSqliteStore({ path, secret: SECRETS })
+    await store.close()
+  })
+})
+
+const WRITER = `
+  const [open, secrets, path, round] = process.argv.slice(1)
+  const { openSqliteStore } = await import(open)
+  const { deriveSecrets } = await import(secrets)
+  const store = await openSqliteStore({ path, secret: deriveSecrets('a secret that only tests know') })
+  const { writeSync } = await import('node:fs')
+  for (let n = 0; ; n += 8) {
+    await Promise.all(Array.from({ length: 8 }, async (_, k) => {
+      const id = round + '-' + (n + k)
+      await store.write('settle', { id, tokenId: 1, userId: 1, quota: 3, reason: 'complete', delivered: true, endedMs: 1,
+        usage: { input: 1, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0, output: 1, reasoning: 0, webSearches: 0 },
+        model: 'm', upstreamModel: 'm', channel: 'c', group: 'g', stream: false, priceVersion: 'v', durationMs: 1,
+        firstByteMs: null })
+      writeSync(1, id + '\\n')
+    }))
+  }
+`
+
+test('nothing that was acknowledged is lost when the process is killed, and the accounts add up', async () => {
+  const path = join(temporaryFolder(), 'sluice.db')
+  const first = await openSqliteStore({ path, secret: SECRETS })
+  const user = await first.write('createUser', newUser())
+  await first.write('createToken', newToken(user.id))
+  await first.close()
+  const acknowledged: string[] = []
+  for (let round = 0; round < 5; round += 1) {
+    const modules = ['./open.ts', '../secrets.ts'].map((module) => new URL(module, import.meta.url).href)
+    const child = spawn(
+      process.execPath,
+      ['--input-type=module', '-e', WRITER, ...modules, path, `${round}`],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    )
+    let said = ''
+    child.stdout.setEncoding('latin1').on('data', (text: string) => {
+      said += text
+    })
+    await once(child.stdout, 'data')
+    setTimeout(() => child.kill('SIGKILL'), 30 + 40 * round)
+    await once(child, 'close')
+    acknowledged.push(...said.split('\n').slice(0, -1))
+  }
+  const file = new DatabaseSync(path, { readOnly: true })
+  const kept = new Set(
+    file
+      .prepare('SELECT id FROM usage_log')
+      .all()
+      .map((row) => row['id']),
+  )
+  file.close()
+  expect(acknowledged.length).toBeGreaterThan(40)
+  expect(acknowledged.filter((id) => !kept.has(id))).toEqual([])
+  const store = await openedStore(path)
+  const accounts = await store.read('conservation')
+  expect(accounts).toMatchObject({ tokens: [], users: [] })
+  expect((await store.write('loadAccount', { tokenId: 1 }))?.token.usedQuota).toBe(3 * kept.size)
+})
