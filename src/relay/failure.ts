@@ -70,7 +70,7 @@ export function refused(
   retryAfter: string | undefined,
 ): Failure {
   const rule = STATUSES.get(status) ?? OUT_OF_ORDER
-  const said = readUpstreamError(status, body)
+  const said = readUpstreamError(body)
   return {
     onward: rule.onward,
     keyRefused: rule.keyRefused === true,

@@ -194,7 +194,7 @@ export class StreamAnswer implements Sink {
   }
 
   #errorFrame(data: string): Buffer {
-    const said = readUpstreamError(500, Buffer.from(data))
+    const said = readUpstreamError(Buffer.from(data))
     const message = redact(said.message ?? 'the upstream reported an error', this.#target.channel)
     return chatErrorFrame({ type: said.type ?? CUT.type, code: said.code ?? CUT.code, message })
   }
