@@ -1,0 +1,141 @@
+import { DatabaseSync } from 'node:sqlite'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import {
+  newToken,
+  newUser,
+  openedStore,
+  SECRETS,
+  storeWithAccount,
+  temporaryFolder,
+} from '../../../test/store-rows.ts'
+import { hashKey } from '../secrets.ts'
+
+describe('a token', () => {
+  test('is found by the hash of its key, with its user', async () => {
+    const { store, userId, tokenId } = await storeWithAccount()
+    const found = await store.read('tokenByKeyHash', hashKey(SECRETS, 'k1'))
+    expect(found?.token).toEqual({
+      id: tokenId,
+      userId,
+      name: 'main',
+      status: 1,
+      createdTime: 1_760_000_000,
+      accessedTime: 0,
+      expiredTime: -1,
+      remainQuota: 500_000,
+      unlimitedQuota: false,
+      usedQuota: 0,
+      modelLimitsEnabled: false,
+      modelLimits: '',
+      allowIps: null,
+      group: '',
+      vendorRoutes: '',
+      deletedTime: null,
+    })
+    expect(found?.user).toEqual({
+      id: userId,
+      username: 'ada',
+      role: 1,
+      status: 1,
+      group: 'default',
+      quota: 1_000_000,
+      usedQuota: 0,
+      requestCount: 0,
+    })
+    expect(await store.read('tokenByKeyHash', hashKey(SECRETS, 'k2'))).toBeNull()
+  })
+
+  test('keeps what it was made with', async () => {
+    const { store, userId } = await storeWithAccount()
+    const made = {
+      name: 'second',
+      status: 2,
+      expiredTime: 1_900_000_000,
+      remainQuota: 5e14,
+      unlimitedQuota: true,
+      modelLimitsEnabled: true,
+      modelLimits: 'a,b',
+      allowIps: '10.0.0.0/8',
+      group: 'vip',
+      vendorRoutes: '{"x":"vip"}',
+    } as const
+    const token = await store.write('createToken', newToken(userId, { ...made, key: 'k2' }))
+    expect(token).toMatchObject(made)
+    expect(await store.read('listTokens', { userId })).toEqual([
+      expect.objectContaining({ name: 'main' }),
+      token,
+    ])
+  })
+
+  test('that was deleted is still found by its key, and says when it was deleted; it is listed and revealed no more', async () => {
+    const path = join(temporaryFolder(), 'sluice.db')
+    const { store, userId, tokenId } = await storeWithAccount(path)
+    const db = new DatabaseSync(path)
+    db.exec('UPDATE tokens SET deleted_time = 1760000005')
+    db.close()
+    expect((await store.read('tokenByKeyHash', hashKey(SECRETS, 'k1')))?.token.deletedTime).toBe(
+      1_760_000_005,
+    )
+    expect(await store.read('listTokens', { userId })).toEqual([])
+    expect(await store.read('revealKey', { tokenId, userId })).toBeNull()
+    const change = { tokenId, status: 2, onlyFrom: 1 } as const
+    expect(await store.write('setTokenStatus', change)).toBe(false)
+    // Its key is not free for another.
+    await expect(store.write('createToken', newToken(userId, { name: 'again' }))).rejects.toThrow(
+      /another token/,
+    )
+  })
+
+  test('is revealed to its own user alone', async () => {
+    const { store, userId, tokenId } = await storeWithAccount()
+    expect(await store.read('revealKey', { tokenId, userId })).toBe('k1')
+    expect(await store.read('revealKey', { tokenId, userId: userId + 1 })).toBeNull()
+  })
+
+  test('whose sealed key was moved to another row does not open', async () => {
+    const path = join(temporaryFolder(), 'sluice.db')
+    const { store, userId, tokenId } = await storeWithAccount(path)
+    const other = await store.write('createToken', newToken(userId, { name: 'other', key: 'k2' }))
+    const db = new DatabaseSync(path)
+    db.exec(
+      `UPDATE tokens SET key_cipher = (SELECT key_cipher FROM tokens WHERE id = ${tokenId}) WHERE id = ${other.id}`,
+    )
+    db.close()
+    await expect(store.read('revealKey', { tokenId: other.id, userId })).rejects.toThrow()
+  })
+
+  test('changes its status only from the one that is expected', async () => {
+    const { store, userId, tokenId } = await storeWithAccount()
+    expect(await store.write('setTokenStatus', { tokenId, status: 4, onlyFrom: 1 })).toBe(true)
+    expect(await store.write('setTokenStatus', { tokenId, status: 3, onlyFrom: 1 })).toBe(false)
+    expect((await store.read('listTokens', { userId }))[0]?.status).toBe(4)
+  })
+})
+
+describe('a user', () => {
+  test('is found by name', async () => {
+    const { store, userId } = await storeWithAccount()
+    expect((await store.read('userByName', 'ada'))?.id).toBe(userId)
+    expect(await store.read('userByName', 'Ada')).toBeNull()
+    expect(await store.read('countUsers')).toBe(1)
+  })
+
+  test('may have a given id; a taken id, name or access token is refused, by name', async () => {
+    const store = await openedStore()
+    const bob = await store.write(
+      'createUser',
+      newUser({ id: 41, username: 'bob', accessToken: 'secret-of-bob' }),
+    )
+    expect(bob.id).toBe(41)
+    expect((await store.write('createUser', newUser())).id).toBe(42)
+    const refused = (of: Parameters<typeof newUser>[0]) =>
+      expect(store.write('createUser', newUser(of))).rejects
+    await refused({ username: 'bob' }).toThrow('there is a user "bob" already')
+    await refused({ id: 41, username: 'eve' }).toThrow('the id 41 belongs to the user "bob" already')
+    await refused({ username: 'eve', accessToken: 'secret-of-bob' }).toThrow(
+      /the access token of the user "eve"/,
+    )
+    expect(await store.read('countUsers')).toBe(2)
+  })
+})
