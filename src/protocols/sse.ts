@@ -1,3 +1,5 @@
+import { GatewayError } from '../errors.ts'
+
 /** The bytes of one event that are read at most. */
 export const MAX_EVENT_BYTES = 1_048_576
 
@@ -7,21 +9,180 @@ export interface Frames {
   readonly ends: readonly number[]
 }
 
-/** Splits server-sent events at blank lines, wherever the network cut them. Throws `upstream_error` above the cap. */
+const LF = 0x0a
+const CR = 0x0d
+const BLANK_LINE = Buffer.from('\n\n')
+const NOTHING = Buffer.alloc(0)
+/** More bytes than the longest run of line ends that can straddle two chunks: CR LF CR, then LF. */
+const SEAM = 3
+
+/**
+ * Splits server-sent events at blank lines (LF, CR LF or CR, mixed), wherever the network cut them. Linear in the bytes
+ * pushed, however small the chunks; what is kept across chunks is copied, so that a chunk's memory may be used again.
+ * A frame that ends in a CR is whole when the next byte shows whether an LF belongs to it.
+ * Throws `upstream_error` where one frame is larger than the cap.
+ */
 export class FrameSplitter {
-  constructor(_maxEventBytes = MAX_EVENT_BYTES) {}
+  readonly #maxEventBytes: number
+  /** The beginning of a frame, in the pieces it came in. */
+  #pieces: Buffer[] = []
+  #size = 0
+  #bytes: Buffer = NOTHING
+  /** The next CR, and the next two LFs in a row, at or after the last place that was asked for; −1 = none left. */
+  #cr = 0
+  #blank = 0
 
-  push(_chunk: Buffer): Frames {
-    throw new Error('not yet')
+  constructor(maxEventBytes = MAX_EVENT_BYTES) {
+    this.#maxEventBytes = maxEventBytes
   }
 
-  /** The bytes of a frame that never became whole. */
-  end(): Buffer {
-    throw new Error('not yet')
+  /** The frames that this chunk made whole. */
+  push(chunk: Buffer): Frames {
+    const bytes = this.take(chunk)
+    const ends: number[] = []
+    if (!bytes) return { bytes: NOTHING, ends }
+    let at = 0
+    for (let end = this.next(0); end > 0; end = this.next(at)) {
+      ends.push(end)
+      at = end
+    }
+    this.keep(at)
+    return { bytes, ends }
+  }
+
+  /** What is left when the stream ends; the bytes after its last end are a frame that never became whole. */
+  end(): Frames {
+    const bytes = Buffer.concat(this.#pieces)
+    this.#pieces = []
+    this.#size = 0
+    const last = bytes[bytes.length - 1]
+    const whole = last === CR && (bytes.length === 1 || isLineEnd(bytes[bytes.length - 2]))
+    return { bytes, ends: whole ? [bytes.length] : [] }
+  }
+
+  /**
+   * The same in three steps, for a reader that knows some frames by sight: the bytes to read, which begin with a frame
+   * (undefined while none can be whole); `next` for the end of the frame at an offset (−1 = not whole yet); `keep` for
+   * where the last whole frame ended.
+   */
+  take(chunk: Buffer): Buffer | undefined {
+    if (this.#size === 0) return this.#read(chunk)
+    const seam = Buffer.concat([this.#tail(), chunk])
+    this.#read(seam)
+    if (this.#end(0, this.#size <= SEAM) < 0) {
+      this.#hold(chunk)
+      return undefined
+    }
+    const bytes = Buffer.concat([...this.#pieces, chunk])
+    this.#pieces = []
+    this.#size = 0
+    return this.#read(bytes)
+  }
+
+  next(from: number): number {
+    const end = this.#end(from, true)
+    if (end - from > this.#maxEventBytes) this.#tooLarge()
+    return end
+  }
+
+  keep(from: number): void {
+    if (from < this.#bytes.length) this.#hold(this.#bytes.subarray(from))
+    this.#bytes = NOTHING
+  }
+
+  #read(bytes: Buffer): Buffer {
+    this.#bytes = bytes
+    this.#cr = 0
+    this.#blank = 0
+    return bytes
+  }
+
+  #hold(piece: Buffer): void {
+    this.#size += piece.length
+    if (this.#size > this.#maxEventBytes) this.#tooLarge()
+    this.#pieces.push(Buffer.from(piece))
+  }
+
+  /** The last bytes that are held. */
+  #tail(): Buffer {
+    let tail: Buffer = NOTHING
+    for (let i = this.#pieces.length - 1; i >= 0 && tail.length < SEAM; i--) {
+      tail = Buffer.concat([this.#pieces[i] as Buffer, tail])
+    }
+    return tail.subarray(Math.max(0, tail.length - SEAM))
+  }
+
+  /** The end of the first blank line at or after `from`; a line begins at `from` itself only if `lineStart`. */
+  #end(from: number, lineStart: boolean): number {
+    const bytes = this.#bytes
+    if (this.#cr >= 0 && this.#cr <= from) this.#cr = bytes.indexOf(CR, from)
+    if (this.#blank >= 0 && this.#blank <= from) this.#blank = bytes.indexOf(BLANK_LINE, from)
+    if (this.#cr < 0 || (this.#blank >= 0 && this.#blank < this.#cr)) {
+      if (lineStart && bytes[from] === LF) return from + 1
+      return this.#blank < 0 ? -1 : this.#blank + 2
+    }
+    return endWithCr(bytes, from, lineStart)
+  }
+
+  #tooLarge(): never {
+    throw new GatewayError(
+      'upstream_error',
+      `The upstream sent an event of more than ${this.#maxEventBytes} bytes.`,
+    )
   }
 }
 
-/** The `data` of a frame by the rules of the event stream format; undefined where it has none. */
-export function dataOf(_frame: string): string | undefined {
-  throw new Error('not yet')
+function endWithCr(bytes: Buffer, from: number, lineStart: boolean): number {
+  const length = bytes.length
+  let atLineStart = lineStart
+  let p = from
+  while (p < length) {
+    const byte = bytes[p] as number
+    p++
+    if (byte !== LF && byte !== CR) {
+      atLineStart = false
+      continue
+    }
+    if (byte === CR) {
+      if (p === length) return -1
+      if (bytes[p] === LF) p++
+    }
+    if (atLineStart) return p
+    atLineStart = true
+  }
+  return -1
 }
+
+function isLineEnd(byte: number | undefined): boolean {
+  return byte === LF || byte === CR
+}
+
+/**
+ * The data of a frame by the rules for interpreting an event stream: the values of its `data` fields, a line each;
+ * undefined where it has none (comments, keep-alives). The byte order mark at a stream's start is the caller's to take off.
+ */
+export function dataOf(frame: string): string | undefined {
+  const end = frame.length - BLANK.length
+  const isPlain = frame.startsWith('data: ') && frame.endsWith(BLANK) && frame.indexOf('\n') === end
+  return isPlain && !frame.includes('\r') ? frame.slice(6, end) : fieldOf(frame, 'data')
+}
+
+/** All values of a field, a line each; undefined where the frame has no such field. */
+function fieldOf(frame: string, name: string): string | undefined {
+  let data: string | undefined
+  for (const line of frame.split(LINE_END)) {
+    const colon = line.indexOf(':')
+    if ((colon < 0 ? line : line.slice(0, colon)) !== name) continue
+    const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
+    data = data === undefined ? value : `${data}\n${value}`
+  }
+  return data
+}
+
+/** The frame's event name; undefined where it is a plain message. */
+export function eventOf(frame: string): string | undefined {
+  return fieldOf(frame, 'event')?.split('\n').pop()
+}
+
+const BLANK = '\n\n'
+const LINE_END = /\r\n|\n|\r/

@@ -1,6 +1,7 @@
 export * from './errors.ts'
 export * from './gate.ts'
 export * from './prompt.ts'
+export * from './reply.ts'
 export * from './request.ts'
 export * from './tap.ts'
 export * from './usage.ts'

@@ -1,4 +1,7 @@
-import type { ScannedObject } from '../json-scan.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Member, Node, ScannedObject } from '../scanned-object.ts'
+import { asRecord } from './generated-text.ts'
+import { promptBound } from './prompt.ts'
 
 /** What the gateway reads in a chat request; everything else passes as it came. */
 export interface ChatRequest {
@@ -16,7 +19,223 @@ export interface ChatRequest {
   readonly promptBound: number
 }
 
-/** Checks every row of the table in `docs/api.md: Chat completions`; throws `invalid_request` naming the field. */
-export function readChatRequest(_scan: ScannedObject): ChatRequest {
-  throw new Error('not yet')
+/** No model writes as much; what is above is a mistake (`docs/api.md: Errors`, max_tokens too large). */
+const MAX_OUTPUT_TOKENS = 10_000_000
+const MAX_MODEL_LENGTH = 256
+const MAX_SHOWN = 60
+
+/** A check of one member that is present and not null; throws `invalid_request`. */
+type Check = (scan: ScannedObject, member: Member) => void
+
+const isText = (value: unknown): boolean => typeof value === 'string'
+const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText)
+const isObject = (value: unknown): boolean => asRecord(value) !== undefined
+const isNumber = (from: number, to: number) => (value: unknown) =>
+  typeof value === 'number' && value >= from && value <= to
+const isInteger = (from: number, to: number) => (value: unknown) =>
+  Number.isInteger(value) && isNumber(from, to)(value)
+
+const text = open('a string', isText)
+const hidden = secret('a string', isText)
+const flag = open('true or false', (value) => typeof value === 'boolean')
+const object = secret('an object', isObject)
+const integer = open('an integer', Number.isInteger)
+const penalty = open('a number from -2 to 2', isNumber(-2, 2))
+const outputTokens = open(`an integer from 1 to ${MAX_OUTPUT_TOKENS}`, isInteger(1, MAX_OUTPUT_TOKENS))
+const choice = secret(
+  'a string or an object with a type',
+  (value) => isText(value) || isText(asRecord(value)?.['type']),
+)
+
+/** The table in `docs/api.md: Chat completions`, row for row. Enumerations are open: a provider may know more. */
+const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+  [
+    'model',
+    open(`a name of 1 to ${MAX_MODEL_LENGTH} characters, none of them a control character`, isModelName),
+  ],
+  ['messages', checkMessages],
+  ['max_tokens', outputTokens],
+  ['max_completion_tokens', outputTokens],
+  ['stream', flag],
+  ['stream_options', checkStreamOptions],
+  ['n', open('an integer from 1 to 128', isInteger(1, 128))],
+  ['stop', secret('a string or an array of up to 4 strings', isStop)],
+  ['temperature', open('a number from 0 to 2', isNumber(0, 2))],
+  ['top_p', open('a number from 0 to 1', isNumber(0, 1))],
+  ['top_k', integer],
+  ['seed', integer],
+  ['presence_penalty', penalty],
+  ['frequency_penalty', penalty],
+  ['logit_bias', secret('an object of numbers from -100 to 100', isLogitBias)],
+  ['logprobs', flag],
+  ['top_logprobs', checkTopLogprobs],
+  ['tools', checkTools],
+  ['tool_choice', choice],
+  ['parallel_tool_calls', flag],
+  ['response_format', secret('an object with a type', (value) => isText(asRecord(value)?.['type']))],
+  ['function_call', secret('a string or an object with a name', isFunctionCall)],
+  ['functions', checkFunctions],
+  ['prediction', object],
+  ['reasoning_effort', text],
+  ['verbosity', text],
+  ['modalities', open('an array of strings', isTexts)],
+  ['audio', object],
+  ['web_search_options', secret('an object whose search_context_size is a string', isWebSearchOptions)],
+  ['prompt_cache_key', hidden],
+  ['prompt_cache_retention', text],
+  ['store', flag],
+  [
+    'metadata',
+    secret('an object of strings', (value) => Object.values(asRecord(value) ?? { not: 1 }).every(isText)),
+  ],
+  ['user', hidden],
+  ['safety_identifier', hidden],
+  ['service_tier', text],
+])
+
+const REQUIRED = ['model', 'messages'] as const
+
+/**
+ * Checks the types and ranges of every row of the table in `docs/api.md: Chat completions`; null in an optional field is
+ * absence, fields outside the table pass. Throws `invalid_request` naming the field, what was expected and what came,
+ * of which a field that can hold a prompt shows its kind alone.
+ */
+export function readChatRequest(scan: ScannedObject): ChatRequest {
+  for (const field of REQUIRED) {
+    if (!isPresent(scan, field)) throw new GatewayError('invalid_request', `'${field}' is required.`)
+  }
+  for (const member of scan.members.values()) {
+    if (scan.kindOf(member.node) !== 'null') CHECKS.get(member.key)?.(scan, member)
+  }
+  const limits = [scan.value('max_tokens'), scan.value('max_completion_tokens')].filter(
+    (n) => typeof n === 'number',
+  )
+  return {
+    model: scan.value('model') as string,
+    stream: scan.value('stream') === true,
+    includeUsage: asRecord(scan.value('stream_options'))?.['include_usage'] === true,
+    n: (scan.value('n') as number | null | undefined) ?? 1,
+    maxTokens: limits.length > 0 ? Math.max(...limits) : undefined,
+    messageCount: scan.span('messages')?.count ?? 0,
+    webSearch: isPresent(scan, 'web_search_options'),
+    promptBound: promptBound(scan),
+  }
+}
+
+function isPresent(scan: ScannedObject, field: string): boolean {
+  const kind = scan.kind(field)
+  return kind !== undefined && kind !== 'null'
+}
+
+/** A check of the parsed value; `open` shows a wrong scalar, `secret` only what kind of thing came. */
+function open(expected: string, holds: (value: unknown) => boolean): Check {
+  return (scan, { key, node }) => {
+    const value = scan.value(key)
+    if (!holds(value)) refuse(key, expected, isScalar(value) ? shown(value) : kindName(scan, node))
+  }
+}
+
+function secret(expected: string, holds: (value: unknown) => boolean): Check {
+  return (scan, { key, node }) => {
+    if (!holds(scan.value(key))) refuse(key, expected, kindName(scan, node))
+  }
+}
+
+function checkMessages(scan: ScannedObject, { node, count }: Member): void {
+  if (scan.kindOf(node) !== 'array') refuse('messages', 'a non-empty array of messages', kindName(scan, node))
+  if (count === 0) refuse('messages', 'a non-empty array of messages', 'an empty array')
+  eachObject(scan, node, 'messages', (message, path) => {
+    const role = scan.memberOf(message, 'role')
+    if (role === undefined) refuse(`${path}.role`, 'a string', 'nothing')
+    if (scan.kindOf(role) !== 'string') refuse(`${path}.role`, 'a string', kindName(scan, role))
+  })
+}
+
+/** A tool without a type is a function to some providers and their clients. */
+function checkTools(scan: ScannedObject, { node }: Member): void {
+  eachObject(scan, node, 'tools', (tool, path) => {
+    const type = scan.memberOf(tool, 'type')
+    if (type === undefined && scan.memberOf(tool, 'function') !== undefined) return
+    if (type === undefined) refuse(`${path}.type`, 'a string', 'nothing')
+    if (scan.kindOf(type) !== 'string') refuse(`${path}.type`, 'a string', kindName(scan, type))
+  })
+}
+
+function checkFunctions(scan: ScannedObject, { node }: Member): void {
+  eachObject(scan, node, 'functions', () => {})
+}
+
+function checkStreamOptions(scan: ScannedObject, { node }: Member): void {
+  if (scan.kindOf(node) !== 'object') refuse('stream_options', 'an object', kindName(scan, node))
+  const wanted = scan.memberOf(node, 'include_usage')
+  if (wanted === undefined) return
+  const kind = scan.kindOf(wanted)
+  if (kind === 'true' || kind === 'false' || kind === 'null') return
+  refuse('stream_options.include_usage', 'true or false', kindName(scan, wanted))
+}
+
+function checkTopLogprobs(scan: ScannedObject, member: Member): void {
+  open('an integer from 0 to 20', isInteger(0, 20))(scan, member)
+  if (scan.value('logprobs') !== true) {
+    throw new GatewayError('invalid_request', `'top_logprobs' requires 'logprobs' to be true.`)
+  }
+}
+
+/** Looks at the elements where they lie: a long conversation is not parsed for the sake of its roles. */
+function eachObject(
+  scan: ScannedObject,
+  node: Node,
+  path: string,
+  check: (element: Node, path: string) => void,
+): void {
+  if (scan.kindOf(node) !== 'array') refuse(path, 'an array of objects', kindName(scan, node))
+  let index = 0
+  for (const element of scan.elements(node)) {
+    const at = `${path}[${index++}]`
+    if (scan.kindOf(element) !== 'object') refuse(at, 'an object', kindName(scan, element))
+    check(element, at)
+  }
+}
+
+function isModelName(value: unknown): boolean {
+  return (
+    typeof value === 'string' && value !== '' && value.length <= MAX_MODEL_LENGTH && !/\p{Cc}/u.test(value)
+  )
+}
+
+function isStop(value: unknown): boolean {
+  return isText(value) || (isTexts(value) && (value as unknown[]).length <= 4)
+}
+
+function isLogitBias(value: unknown): boolean {
+  return Object.values(asRecord(value) ?? { not: undefined }).every(isNumber(-100, 100))
+}
+
+function isFunctionCall(value: unknown): boolean {
+  return isText(value) || isText(asRecord(value)?.['name'])
+}
+
+function isWebSearchOptions(value: unknown): boolean {
+  const options = asRecord(value)
+  return options !== undefined && isText(options['search_context_size'] ?? '')
+}
+
+function isScalar(value: unknown): boolean {
+  return typeof value !== 'object' || value === null
+}
+
+/** A scalar as JSON, cut short. */
+function shown(value: unknown): string {
+  const json = JSON.stringify(value).replaceAll(/[^\x20-\x7e]/g, '?')
+  return json.length <= MAX_SHOWN ? json : `${json.slice(0, MAX_SHOWN)}…`
+}
+
+function kindName(scan: ScannedObject, node: Node): string {
+  const kind = scan.kindOf(node)
+  if (kind === 'true' || kind === 'false' || kind === 'null') return kind
+  return /^[ao]/.test(kind) ? `an ${kind}` : `a ${kind}`
+}
+
+function refuse(field: string, expected: string, came: string): never {
+  throw new GatewayError('invalid_request', `Invalid '${field}': expected ${expected}, got ${came}.`)
 }

@@ -1,22 +1,103 @@
 import type { Usage } from '../../domain/usage.ts'
+import { asRecord } from './generated-text.ts'
 
-/** Usage as a chat upstream reports it, made disjoint; undefined where it is missing or cannot be true. */
-export function readChatUsage(_value: unknown): Usage | undefined {
-  throw new Error('not yet')
+/** No answer has more tokens than this; a larger figure is a fault of the upstream's. */
+const MAX_COUNT = 1_000_000_000
+
+type Counts = Readonly<Record<string, unknown>>
+
+const NONE: Counts = {}
+
+/**
+ * Usage as a chat upstream reports it, made disjoint; undefined where it is missing, is no count, or cannot be true.
+ * What providers do differently, all seen in traffic:
+ * - tokens read from a cache are named in five ways, and are part of the prompt in each;
+ * - tokens written to a cache are part of the prompt too; where only their sum is known they are of the five-minute kind;
+ * - some leave reasoning out of `completion_tokens`, or audio out of `prompt_tokens`: `total_tokens` then says so.
+ */
+export function readChatUsage(value: unknown): Usage | undefined {
+  const usage = asRecord(value)
+  if (!usage) return undefined
+  const prompt = usage['prompt_tokens'] ?? usage['input_tokens']
+  const completion = usage['completion_tokens'] ?? usage['output_tokens']
+  if (prompt === undefined || prompt === null || completion === undefined || completion === null)
+    return undefined
+  const promptDetails =
+    asRecord(usage['prompt_tokens_details']) ?? asRecord(usage['input_tokens_details']) ?? NONE
+  const outputDetails =
+    asRecord(usage['completion_tokens_details']) ?? asRecord(usage['output_tokens_details']) ?? NONE
+
+  const cacheRead = most(
+    [promptDetails, 'cached_tokens'],
+    [usage, 'prompt_cache_hit_tokens'],
+    [usage, 'cache_read_input_tokens'],
+    [usage, 'num_cached_tokens'],
+    [usage, 'cached_tokens'],
+  )
+  const written = most(
+    [promptDetails, 'cached_creation_tokens'],
+    [promptDetails, 'cache_write_tokens'],
+    [promptDetails, 'cache_creation_tokens'],
+    [usage, 'cache_creation_input_tokens'],
+  )
+  const cacheWrite1h = most(
+    [usage, 'claude_cache_creation_1h_tokens'],
+    [usage, 'claude_cache_creation_1_h_tokens'],
+  )
+  const named5m = most(
+    [usage, 'claude_cache_creation_5m_tokens'],
+    [usage, 'claude_cache_creation_5_m_tokens'],
+  )
+  const cacheWrite5m = Math.max(named5m, written - cacheWrite1h)
+
+  const reasoning = count(outputDetails, 'reasoning_tokens')
+  const audio = count(promptDetails, 'audio_tokens')
+  const leftOut = count(usage, 'total_tokens') - toCount(prompt) - toCount(completion)
+  const audioLeftOut = leftOut > 0 && (leftOut === audio || leftOut === audio + reasoning) ? audio : 0
+  const reasoningLeftOut = leftOut > 0 && leftOut - audioLeftOut === reasoning ? reasoning : 0
+  const output = toCount(completion) + reasoningLeftOut
+  const result: Usage = {
+    input: toCount(prompt) + audioLeftOut - cacheRead - cacheWrite5m - cacheWrite1h,
+    cacheRead,
+    cacheWrite5m,
+    cacheWrite1h,
+    output,
+    reasoning,
+    webSearches: most(
+      [asRecord(usage['server_tool_use_details']) ?? NONE, 'web_search_requests'],
+      [asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'],
+    ),
+  }
+  const sound = Object.values(result).every((tokens) => Number.isSafeInteger(tokens) && tokens >= 0)
+  return sound && reasoning <= output ? result : undefined
 }
 
-/** What a whole reply says about itself. */
-export interface ReplyFacts {
-  /** It is a JSON object with a `choices` array and no error. */
-  readonly valid: boolean
-  readonly usage: Usage | undefined
-  /** The reply is an error object, in spite of its status. */
-  readonly error: boolean
-  /** The generated text of all choices, for counting; parsed when asked for. */
-  text(): string
+/**
+ * The usage of a chunk or a whole reply, wherever the provider put it: at the top, under its own name beside it, or in
+ * a choice.
+ */
+export function usageOf(reply: Counts): Usage | undefined {
+  const choices = reply['choices']
+  return (
+    readChatUsage(reply['usage']) ??
+    readChatUsage(asRecord(reply['x_groq'])?.['usage']) ??
+    (Array.isArray(choices) ? readChatUsage(asRecord(choices[0])?.['usage']) : undefined)
+  )
 }
 
-/** Reads a whole reply's facts; never throws. */
-export function usageOfReply(_bytes: Buffer): ReplyFacts {
-  throw new Error('not yet')
+/** The largest of counts that mean the same; not a number if one of them is none. */
+function most(...places: readonly (readonly [Counts, string])[]): number {
+  return Math.max(...places.map(([counts, name]) => count(counts, name)))
+}
+
+/** 0 where nothing is said; not a number where what is said is no count. */
+function count(counts: Counts, name: string): number {
+  const value = counts[name]
+  return value === undefined || value === null ? 0 : toCount(value)
+}
+
+function toCount(value: unknown): number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_COUNT
+    ? value
+    : Number.NaN
 }

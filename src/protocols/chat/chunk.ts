@@ -1,0 +1,57 @@
+import type { Usage } from '../../domain/usage.ts'
+import { asRecord, generatedText } from './generated-text.ts'
+import { isError } from './reply.ts'
+import { usageOf } from './usage.ts'
+
+/** What one choice of a chunk brings. */
+export interface ChunkChoice {
+  readonly index: number
+  /** The generated text, in pieces that are not empty. */
+  readonly pieces: readonly string[]
+  readonly finished: boolean
+}
+
+/** What a chunk of a chat stream says. */
+export interface ChunkFacts {
+  readonly choices: readonly ChunkChoice[]
+  readonly usage: Usage | undefined
+  /** `choices` is empty and `usage` is an object: the chunk that `include_usage` asks for. */
+  readonly isUsageChunk: boolean
+  readonly isError: boolean
+}
+
+const MAX_CHOICES = 128
+
+/** Reads a chunk's data; undefined where it is not a JSON object. */
+export function readChunk(data: string): ChunkFacts | undefined {
+  const chunk = parsed(data)
+  if (!chunk) return undefined
+  const choices = Array.isArray(chunk['choices']) ? chunk['choices'] : undefined
+  return {
+    choices: (choices ?? []).map(readChoice),
+    usage: usageOf(chunk),
+    isUsageChunk: choices?.length === 0 && asRecord(chunk['usage']) !== undefined,
+    isError: isError(chunk['error']) || chunk['object'] === 'error',
+  }
+}
+
+function readChoice(value: unknown): ChunkChoice {
+  const choice = asRecord(value)
+  const index = choice?.['index']
+  return {
+    index:
+      Number.isInteger(index) && (index as number) >= 0 && (index as number) < MAX_CHOICES
+        ? (index as number)
+        : 0,
+    pieces: generatedText(choice?.['delta']),
+    finished: typeof choice?.['finish_reason'] === 'string' && choice['finish_reason'] !== '',
+  }
+}
+
+function parsed(data: string): Record<string, unknown> | undefined {
+  try {
+    return asRecord(JSON.parse(data))
+  } catch {
+    return undefined
+  }
+}

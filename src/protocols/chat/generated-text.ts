@@ -1,0 +1,62 @@
+/**
+ * What the model wrote, in a whole message or in one delta: content, refusal, reasoning, the transcript of audio, names
+ * and arguments of tool calls. Each non-empty piece once; text that a provider repeats under two names is one piece.
+ */
+export function generatedText(message: unknown): string[] {
+  const pieces: string[] = []
+  const record = asRecord(message)
+  if (!record) return pieces
+  addText(pieces, record['content'])
+  add(pieces, record['refusal'])
+  add(pieces, asRecord(record['audio'])?.['transcript'])
+  addReasoning(pieces, record)
+  addCall(pieces, record['function_call'])
+  if (Array.isArray(record['tool_calls'])) {
+    for (const call of record['tool_calls']) {
+      addCall(pieces, asRecord(call)?.['function'])
+      addCall(pieces, asRecord(call)?.['custom'])
+    }
+  }
+  return pieces
+}
+
+/** A JSON object, or undefined for anything else. */
+export function asRecord(value: unknown): Record<string, unknown> | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : undefined
+}
+
+/** `reasoning_content` and `reasoning` are one text under two names; `reasoning_details` holds it where neither does. */
+function addReasoning(pieces: string[], record: Record<string, unknown>): void {
+  const before = pieces.length
+  addText(pieces, record['reasoning_content'])
+  if (record['reasoning'] !== record['reasoning_content']) addText(pieces, record['reasoning'])
+  if (pieces.length === before) addText(pieces, record['reasoning_details'])
+}
+
+/** Text as it is, or in parts: `{text}`, or `{thinking}` with text or further parts in it. */
+function addText(pieces: string[], value: unknown): void {
+  add(pieces, value)
+  if (!Array.isArray(value)) return
+  for (const part of value) {
+    const record = asRecord(part)
+    add(pieces, record?.['text'])
+    add(pieces, record?.['refusal'])
+    const thinking = record?.['thinking']
+    add(pieces, thinking)
+    if (Array.isArray(thinking)) for (const thought of thinking) add(pieces, asRecord(thought)?.['text'])
+  }
+}
+
+/** A function's name and arguments, or a custom tool's name and input. */
+function addCall(pieces: string[], value: unknown): void {
+  const call = asRecord(value)
+  add(pieces, call?.['name'])
+  add(pieces, call?.['arguments'])
+  add(pieces, call?.['input'])
+}
+
+function add(pieces: string[], value: unknown): void {
+  if (typeof value === 'string' && value !== '') pieces.push(value)
+}
