@@ -48,9 +48,9 @@ const NOTHING: UpstreamErrorText = { message: undefined, type: undefined, code: 
 /**
  * Reads an upstream's error body in whatever shape it came; never throws. An object under `error` (a list of them is
  * read by its first), the same without the envelope, a bare string, or plain text. A page of HTML says nothing, and
- * neither does a code that only repeats the status.
+ * neither does a code that only repeats the HTTP status.
  */
-export function readUpstreamError(status: number, bytes: Buffer): UpstreamErrorText {
+export function readUpstreamError(bytes: Buffer): UpstreamErrorText {
   const text = bytes.toString('utf8', 0, MAX_BODY).trim()
   let value: unknown
   try {
@@ -68,7 +68,7 @@ export function readUpstreamError(status: number, bytes: Buffer): UpstreamErrorT
   return {
     message: messageIn(error) ?? messageIn(envelope),
     type: name(error['type']),
-    code: code === String(status) ? undefined : code,
+    code: /^[1-5]\d\d$/.test(code ?? '') ? undefined : code,
   }
 }
 
