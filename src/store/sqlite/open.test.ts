@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -291,4 +291,27 @@ test('nothing that was acknowledged is lost when the process is killed, and the 
   const accounts = await store.read('conservation')
   expect(accounts).toMatchObject({ tokens: [], users: [] })
   expect((await store.write('loadAccount', { tokenId: 1 }))?.token.usedQuota).toBe(3 * kept.size)
+})
+
+const IMPORTS = `
+  import { registerHooks } from 'node:module'
+  const seen = []
+  registerHooks({
+    resolve(specifier, parent, next) {
+      seen.push(specifier)
+      return next(specifier, parent)
+    },
+  })
+  await import(process.argv[1])
+  console.log(JSON.stringify(seen))
+`
+
+test('the main thread loads neither Kysely nor the database', () => {
+  const open = new URL('./open.ts', import.meta.url).href
+  const said = execFileSync(process.execPath, ['--input-type=module', '-e', IMPORTS, open], {
+    encoding: 'utf8',
+  })
+  const specifiers = JSON.parse(said) as string[]
+  expect(specifiers).toContain('./thread.ts')
+  expect(specifiers.filter((specifier) => /kysely|sqlite$|operations/.test(specifier))).toEqual([])
 })
