@@ -1,5 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -232,65 +231,6 @@ describe('keys at rest', () => {
     const store = await openSqliteStore({ path, secret: SECRETS })
     await store.close()
   })
-})
-
-const WRITER = `
-  const [open, secrets, path, round] = process.argv.slice(1)
-  const { openSqliteStore } = await import(open)
-  const { deriveSecrets } = await import(secrets)
-  const store = await openSqliteStore({ path, secret: deriveSecrets('a secret that only tests know') })
-  const { writeSync } = await import('node:fs')
-  for (let n = 0; ; n += 8) {
-    await Promise.all(Array.from({ length: 8 }, async (_, k) => {
-      const id = round + '-' + (n + k)
-      await store.write('settle', { id, tokenId: 1, userId: 1, quota: 3, reason: 'complete', delivered: true, endedMs: 1,
-        usage: { input: 1, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0, output: 1, reasoning: 0, webSearches: 0 },
-        model: 'm', upstreamModel: 'm', channel: 'c', group: 'g', stream: false, priceVersion: 'v', durationMs: 1,
-        firstByteMs: null })
-      writeSync(1, id + '\\n')
-    }))
-  }
-`
-
-test('nothing that was acknowledged is lost when the process is killed, and the accounts add up', async () => {
-  const path = join(temporaryFolder(), 'sluice.db')
-  const first = await openSqliteStore({ path, secret: SECRETS })
-  const user = await first.write('createUser', newUser())
-  await first.write('createToken', newToken(user.id))
-  await first.close()
-  const acknowledged: string[] = []
-  for (let round = 0; round < 5; round += 1) {
-    const modules = ['./open.ts', '../secrets.ts'].map((module) => new URL(module, import.meta.url).href)
-    const child = spawn(
-      process.execPath,
-      ['--input-type=module', '-e', WRITER, ...modules, path, `${round}`],
-      {
-        stdio: ['ignore', 'pipe', 'inherit'],
-      },
-    )
-    let said = ''
-    child.stdout.setEncoding('latin1').on('data', (text: string) => {
-      said += text
-    })
-    await once(child.stdout, 'data')
-    setTimeout(() => child.kill('SIGKILL'), 30 + 40 * round)
-    await once(child, 'close')
-    acknowledged.push(...said.split('\n').slice(0, -1))
-  }
-  const file = new DatabaseSync(path, { readOnly: true })
-  const kept = new Set(
-    file
-      .prepare('SELECT id FROM usage_log')
-      .all()
-      .map((row) => row['id']),
-  )
-  file.close()
-  expect(acknowledged.length).toBeGreaterThan(40)
-  expect(acknowledged.filter((id) => !kept.has(id))).toEqual([])
-  const store = await openedStore(path)
-  const accounts = await store.read('conservation')
-  expect(accounts).toMatchObject({ tokens: [], users: [] })
-  expect((await store.write('loadAccount', { tokenId: 1 }))?.token.usedQuota).toBe(3 * kept.size)
 })
 
 const IMPORTS = `
