@@ -16,10 +16,10 @@ type Operation<Implementation> = Implementation extends (
 type Operations<Registry> = { readonly [Name in keyof Registry]: Operation<Registry[Name]> }
 
 /** Everything that can be asked, by name. */
-export type Reads = Operations<typeof reads>
+type Reads = Operations<typeof reads>
 
 /** Everything that can be changed, by name; `loadAccount` is here because it must see what was queued before it. */
-export type Writes = Operations<typeof writes> & LedgerWrites
+type Writes = Operations<typeof writes> & LedgerWrites
 
 /**
  * The rows of the gateway. Inputs and outputs are plain values that can cross to another thread. An operation that fails
