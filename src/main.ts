@@ -41,7 +41,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
   const flushing = setInterval(() => log.flush(), 250).unref()
   const folder = lockDataFolder(environment.dataDir)
   const secrets = secretsOf(environment)
-  const store = await openSqliteStore({ path: environment.databasePath, secret: secrets })
+  const store = await openSqliteStore({ path: environment.databaseUrl.slice('sqlite:'.length), secret: secrets })
   const firstCredentials = await seed(store, config)
   const ledger = new Ledger(store, randomUUID())
   const recovered = await ledger.recover()

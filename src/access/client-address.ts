@@ -27,7 +27,7 @@ export function clientAddress(trustedProxies: readonly string[], onUntrusted: ()
 
 function lastUntrusted(forwarded: string, peer: string, trusted: AddressSet): string {
   let address = peer
-  for (const hop of forwarded.split(',').reverse()) {
+  for (const hop of forwarded.split(',').toReversed()) {
     const candidate = plain(hop.trim())
     if (isIP(candidate) === 0) return address
     address = candidate

@@ -4,7 +4,6 @@ import { describe, expect, test } from 'vitest'
 import {
   newToken,
   newUser,
-  openedStore,
   SECRETS,
   storeWithAccount,
   temporaryFolder,
