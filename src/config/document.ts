@@ -20,7 +20,7 @@ export interface ReadDocument {
 }
 
 /** More than any configuration needs, and few enough that aliases of aliases cannot fill the memory. */
-const MOST_NODES = 200_000
+const MOST_NODES = 100_000
 const DEEPEST = 32
 
 /** Reads the text of a YAML file. Every mistake is a remark; nothing is thrown. */

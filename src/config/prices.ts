@@ -45,15 +45,14 @@ export const price: Field<Price> = section({
   input: amount.optional(),
   output: amount.optional(),
   ...cached,
-  request: amount.default(ZERO),
+  request: amount.optional(),
   web_search: amount.default(WEB_SEARCH),
   tiers: list(tier, 'a list of { above, input, output }'),
 })
   .superRefine((given, ctx) => {
     const { input, output, request } = given
     const perToken = [given.cache_read, given.cache_write_5m, given.cache_write_1h, given.tiers[0]]
-    const onlyPerCall =
-      request !== ZERO && !input && !output && perToken.every((value) => value === undefined)
+    const onlyPerCall = request && !input && !output && perToken.every((value) => value === undefined)
     const missing = (key: string): void =>
       ctx.addIssue({
         code: 'custom',
@@ -75,7 +74,7 @@ export const price: Field<Price> = section({
   .transform((given) => ({
     tokens: completed({ ...given, input: given.input ?? ZERO, output: given.output ?? ZERO }),
     tiers: given.tiers,
-    request: given.request,
+    request: given.request ?? ZERO,
     webSearch: given.web_search,
   }))
 

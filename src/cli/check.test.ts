@@ -1,0 +1,129 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { check } from './check.ts'
+
+const EXAMPLE = join(import.meta.dirname, '../../gateway.example.yaml')
+const SET = {
+  ANTHROPIC_API_KEY: 'a',
+  OPENAI_API_KEY: 'o',
+  COHERE_API_KEY: 'c',
+  ROOT_ACCESS_TOKEN: 'an-access-token-of-some-length',
+  ROOT_API_KEY: 'sk-AnApiKeyOfSomeLength',
+}
+
+let folder = ''
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'check-'))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+function file(text: string): string {
+  const path = join(folder, 'gateway.yaml')
+  writeFileSync(path, text)
+  return path
+}
+
+class Collected extends Writable {
+  text = ''
+  override _write(chunk: Buffer, _: BufferEncoding, done: () => void): void {
+    this.text += chunk.toString()
+    done()
+  }
+}
+
+async function run(options: { config?: string; json?: boolean }, env: NodeJS.ProcessEnv = {}) {
+  const [out, err] = [new Collected(), new Collected()]
+  const code = await check(options, { env, out, err })
+  return { code, out: out.text, err: err.text.replaceAll(`${folder}/`, '') }
+}
+
+describe('sluice check', () => {
+  test('says every mistake with file, line, path and what is expected, without colours off a terminal', async () => {
+    const config = file(
+      'options:\n  retries: many\nchannels:\n  - name: a\n    protocol: chat\n    base_url: ftp://a\n    models: [m]\n',
+    )
+    expect(await run({ config })).toEqual({
+      code: 1,
+      out: '',
+      err:
+        'gateway.yaml:2: options.retries: expected a whole number from 0 to 100, found "many"\n' +
+        'gateway.yaml:6: channels[0].base_url: expected an http:// or https:// URL, found "ftp://a"\n',
+    })
+  })
+
+  test('says what is wrong with the environment', async () => {
+    expect(await run({}, { PORT: 'x' })).toEqual({
+      code: 1,
+      out: '',
+      err: 'environment: PORT: expected a port from 0 to 65535\n',
+    })
+  })
+
+  test('says what the configuration holds, and its warnings', async () => {
+    const config = file(
+      'channels: [{ name: a, protocol: chat, base_url: "http://a", models: [house-model] }]\n',
+    )
+    expect(await run({ config })).toEqual({
+      code: 0,
+      out: 'The configuration is good: 1 channel, 1 model, 1 group, 0 users.\n',
+      err: 'warning: gateway.yaml:1: channels[0].models[0]: house-model has no price: calls to it are refused\n',
+    })
+  })
+
+  test('prints one JSON object with --json', async () => {
+    const good = await run({ config: EXAMPLE, json: true }, SET)
+    expect([good.code, good.err]).toEqual([0, ''])
+    expect(JSON.parse(good.out)).toMatchObject({
+      ok: true,
+      channels: 3,
+      models: 3,
+      groups: 2,
+      users: 1,
+      mistakes: [],
+    })
+    const bad = await run({ config: file('x: 1'), json: true })
+    expect([bad.code, bad.err]).toEqual([1, ''])
+    expect(JSON.parse(bad.out)).toMatchObject({ ok: false, mistakes: [{ line: 1, path: 'x' }] })
+  })
+})
+
+describe('the example file', () => {
+  test('is good once its variables are set', async () => {
+    expect(await run({ config: EXAMPLE }, SET)).toMatchObject({
+      code: 0,
+      out: 'The configuration is good: 3 channels, 3 models, 2 groups, 1 user.\n',
+    })
+  })
+
+  test('is refused for each variable that is not', async () => {
+    const { code, err } = await run({ config: EXAMPLE })
+    const variables = Object.keys(SET).map((name) => `expected the environment variable ${name} to be set`)
+    expect(code).toBe(1)
+    const said = err
+      .trim()
+      .split('\n')
+      .map((line) => line.split(': ').at(-1))
+    expect(new Set(said)).toEqual(new Set(variables))
+  })
+
+  test('and the documentation name every key that there is', async () => {
+    const example = readFileSync(EXAMPLE, 'utf8')
+    const documentation = readFileSync(join(import.meta.dirname, '../../docs/configuration.md'), 'utf8')
+    const sections = ['options', 'rate_limits', 'groups', 'models', 'channels', 'users']
+    const unknownKey =
+      'options: { "?": }\nrate_limits: { "?": , key: { "?": } }\ngroups: { g: { "?": } }\nmodels: { m: { "?": , price: { "?": , tiers: [{ "?": }] } } }\nchannels: [{ "?": , timeouts: { "?": } }]\nusers: [{ "?": , tokens: [{ "?": }] }]\n'
+    const { out } = await run({ config: file(unknownKey), json: true })
+    const { mistakes }: { mistakes: { message: string }[] } = JSON.parse(out)
+    const keys = mistakes.flatMap(
+      ({ message }) => /^unknown key, expected one of (.*)$/.exec(message)?.[1]?.split(', ') ?? [],
+    )
+    expect(keys.length).toBeGreaterThan(70)
+    for (const key of [...sections, ...keys]) {
+      expect(example).toMatch(new RegExp(`\\b${key}:`))
+      expect(documentation).toMatch(new RegExp(`\`(?:[\\w.]+\\.)?${key}\``))
+    }
+  })
+})

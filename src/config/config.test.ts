@@ -1,0 +1,250 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Config, readConfig } from './config.ts'
+import { readEnvironment } from './environment.ts'
+import { ConfigError, formatMistake } from './mistakes.ts'
+
+let folder = ''
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'config-'))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+function config(text: string, env: NodeJS.ProcessEnv = {}): Config {
+  const file = join(folder, 'some.yaml')
+  writeFileSync(file, text)
+  return readConfig(readEnvironment(env, { config: file }, folder))
+}
+
+const withoutFile = (env: NodeJS.ProcessEnv) => readConfig(readEnvironment(env, {}, folder))
+const warnings = ({ warnings }: Config) =>
+  warnings.map((warning) => formatMistake(warning).replace(`${folder}/`, ''))
+const CHANNEL = 'channels: [{ name: a, protocol: chat, base_url: "http://a", models: [gpt-4o-mini] }]\n'
+
+describe('the configuration', () => {
+  test('is refused with the file, the line, the path and what is expected', () => {
+    const file = join(folder, 'some.yaml')
+    const error = (() => {
+      try {
+        return config('options:\n  retries: 2\n\n  display: EUR\nchannels: [{ name: 1 }]\n')
+      } catch (caught) {
+        return caught
+      }
+    })()
+    expect(error).toBeInstanceOf(ConfigError)
+    expect(error).toMatchObject({
+      mistakes: [
+        { file, line: 4, path: 'options.display', message: 'expected one of USD, CNY, TOKENS, found "EUR"' },
+        { file, line: 5, path: 'channels[0].name' },
+        { file, line: 5, path: 'channels[0].protocol' },
+        { file, line: 5, path: 'channels[0].base_url' },
+        { file, line: 5, path: 'channels[0].models' },
+      ],
+    })
+  })
+
+  test('that cannot be read is refused', () => {
+    expect(() => readConfig(readEnvironment({}, { config: folder }))).toThrow(
+      /expected a file that can be read/,
+    )
+  })
+
+  test('is frozen throughout', () => {
+    const { settings, environment, users } = config(`${CHANNEL}users: [{ username: u }]`)
+    expect(() => Object.assign(settings.options, { retries: 9 })).toThrow(TypeError)
+    expect(() => Object.assign(settings.channels[0]?.timeouts ?? {}, { idleMs: 9 })).toThrow(TypeError)
+    expect(() => (settings.groups as Map<string, unknown>).set('x', {})).toThrow(TypeError)
+    expect(() => (settings.channels[0]?.allow as Set<string> | undefined)?.add('speed')).toThrow(TypeError)
+    expect(() => (environment.variables as Map<string, string>).clear()).toThrow(TypeError)
+    expect(() => (users as unknown[]).push(1)).toThrow(TypeError)
+  })
+})
+
+describe('models', () => {
+  const { settings } = config(`
+models:
+  gpt-4o-mini: { rate_limit: { requests: 5 } }
+  gpt-4o: { price: { input: 1, output: 2 } }
+  gpt-oss-120b: { vendor: cerebras }
+  house-model: { vendor: house }
+`)
+
+  test('that are declared without a price have the built-in one', () => {
+    const model = settings.models.get('gpt-4o-mini')
+    expect(model).toMatchObject({ name: 'gpt-4o-mini', vendor: 'openai', rateLimit: { requests: 5 } })
+    expect(model.price?.tokens.input).toEqual({ digits: 15n, scale: 2 })
+    expect(settings.models.get('gpt-oss-120b').price?.tokens.input).toEqual({ digits: 35n, scale: 2 })
+  })
+
+  test('that are declared with a price have that one', () => {
+    expect(settings.models.get('gpt-4o')).toMatchObject({
+      vendor: 'openai',
+      price: { tokens: { output: { digits: 2n, scale: 0 } } },
+    })
+  })
+
+  test('that are not declared come from the built-in prices, or are without vendor and price', () => {
+    expect(settings.models.get('claude-sonnet-4-5')).toMatchObject({
+      vendor: 'anthropic',
+      rateLimit: { requests: 0 },
+    })
+    expect(settings.models.get('nobody')).toEqual({
+      name: 'nobody',
+      vendor: undefined,
+      price: undefined,
+      rateLimit: { requests: 0, tokens: 0, windowMs: 60_000 },
+    })
+    expect(settings.models.get('house-model')).toMatchObject({ vendor: 'house', price: undefined })
+    expect(settings.models.get('__proto__').price).toBeUndefined()
+  })
+
+  test('are listed as far as the file declares them', () => {
+    expect(settings.models.declared).toEqual(['gpt-4o-mini', 'gpt-4o', 'gpt-oss-120b', 'house-model'])
+  })
+})
+
+describe('vendor keys', () => {
+  test('make a channel each, where no channel is configured', () => {
+    const { settings } = withoutFile({
+      OPENAI_API_KEY: 'sk-o',
+      ANTHROPIC_API_KEY: 'sk-a',
+      COHERE_API_KEY: 'c',
+    })
+    expect(
+      settings.channels.map(({ name, protocol, baseUrl, keys, groups }) => [
+        name,
+        protocol,
+        baseUrl,
+        keys,
+        groups,
+      ]),
+    ).toEqual([
+      ['openai', 'chat', 'https://api.openai.com/v1', ['sk-o'], ['default']],
+      ['anthropic', 'messages', 'https://api.anthropic.com/v1', ['sk-a'], ['default']],
+      ['cohere', 'chat', 'https://api.cohere.ai/compatibility/v1', ['c'], ['default']],
+      ['cohere-rerank', 'rerank', 'https://api.cohere.com/v1', ['c'], ['default']],
+    ])
+    const [openai, anthropic, cohere, rerank] = settings.channels.map(({ models }) => models)
+    expect(openai).toEqual(expect.arrayContaining(['gpt-4o', 'gpt-4o-mini', 'gpt-4o-2024-08-06', 'o3']))
+    expect(openai).not.toContain('text-embedding-3-small')
+    expect(openai).not.toContain('whisper-1')
+    expect(anthropic).toContain('claude-sonnet-4-5')
+    expect(cohere).toContain('command-r-plus-08-2024')
+    expect(rerank).toContain('rerank-english-v3.0')
+  })
+
+  test('make none where a channel is configured', () => {
+    expect(config(CHANNEL, { OPENAI_API_KEY: 'sk-o' }).settings.channels.map(({ name }) => name)).toEqual([
+      'a',
+    ])
+  })
+
+  test('may come under either of two names', () => {
+    expect(
+      withoutFile({ GOOGLE_API_KEY: 'g' }).settings.channels.map(({ name, keys }) => [name, keys]),
+    ).toEqual([['google', ['g']]])
+  })
+
+  test('decide whose price a model has that several vendors serve', () => {
+    const vendorsOf = (env: NodeJS.ProcessEnv) => {
+      const { settings } = withoutFile(env)
+      const channels = settings.channels.filter(({ models }) => models.includes('gpt-oss-120b'))
+      return [channels.map(({ name }) => name), settings.models.get('gpt-oss-120b').vendor]
+    }
+    expect(vendorsOf({ CEREBRAS_API_KEY: 'k' })).toEqual([['cerebras'], 'cerebras'])
+    expect(vendorsOf({ CEREBRAS_API_KEY: 'k', OPENAI_API_KEY: 'k', GROQ_API_KEY: 'k' })).toEqual([
+      ['cerebras'],
+      'cerebras',
+    ])
+  })
+})
+
+describe('the price version', () => {
+  const version = (text: string) => config(text).settings.priceVersion
+  const price = (text: string) => `models: { m: { price: ${text} } }\n`
+  const base = version(price('{ input: 1, output: 2 }'))
+
+  test('is twelve hexadecimal digits, the same for the same prices however they are written', () => {
+    expect(base).toMatch(/^[0-9a-f]{12}$/)
+    expect(
+      version(
+        `# a remark\noptions: { retries: 9 }\n${price('{ output: "2.00", input: 1.0, cache_read: 0.1 }')}`,
+      ),
+    ).toBe(base)
+  })
+
+  test.each([
+    ['a price', price('{ input: 1, output: 2.01 }')],
+    ['a price of a cached kind', price('{ input: 1, output: 2, cache_read: 0.2 }')],
+    ['a tier', price('{ input: 1, output: 2, tiers: [{ above: 9, input: 1, output: 2 }] }')],
+    ['the price of a search', price('{ input: 1, output: 2, web_search: 0.02 }')],
+    ['the price of a call', price('{ input: 1, output: 2, request: 1 }')],
+    ['a ratio', `groups: { default: { ratio: 2 } }\n${price('{ input: 1, output: 2 }')}`],
+    ['a group', `groups: { vip: {} }\n${price('{ input: 1, output: 2 }')}`],
+    ['the quota of a unit', `options: { quota_per_unit: 1 }\n${price('{ input: 1, output: 2 }')}`],
+  ])('changes with %s', (_, text) => {
+    expect(version(text)).not.toBe(base)
+  })
+})
+
+describe('a warning is said of', () => {
+  test('nothing, where nothing is unusual', () => {
+    expect(warnings(config(CHANNEL.replace('gpt-4o-mini', 'claude-sonnet-4-5')))).toEqual([])
+  })
+
+  test('a configuration without channels', () => {
+    expect(warnings(withoutFile({}))).toEqual([
+      'environment: channels: there is no channel, and no *_API_KEY of a known vendor in the environment: no call can be answered',
+    ])
+  })
+
+  test('a model without a price', () => {
+    const text =
+      'channels:\n  - name: a\n    protocol: chat\n    base_url: http://a\n    models:\n      - claude-sonnet-4-5\n      - house-model\n'
+    expect(warnings(config(text))).toEqual([
+      'some.yaml:7: channels[0].models[1]: house-model has no price: calls to it are refused',
+    ])
+    expect(warnings(config(`${text}options: { unpriced_models: free }`))).toEqual([
+      'some.yaml:7: channels[0].models[1]: house-model has no price: calls to it are free',
+    ])
+  })
+
+  test('a kind of price that is not charged', () => {
+    const text = CHANNEL.replace('gpt-4o-mini', 'gpt-audio')
+    expect(warnings(config(text))).toEqual([
+      'some.yaml:1: models: the built-in price of gpt-audio has input_audio_mtok, which is not charged',
+      'some.yaml:1: models: the built-in price of gpt-audio has output_audio_mtok, which is not charged',
+    ])
+    expect(warnings(config(`${text}models: { gpt-audio: { price: { input: 1, output: 1 } } }`))).toEqual([])
+  })
+
+  test('a declared model that no channel serves', () => {
+    expect(
+      warnings(config(`${CHANNEL.replace('gpt-4o-mini', 'claude-sonnet-4-5')}models:\n  other: {}\n`)),
+    ).toEqual(['some.yaml:3: models.other: no channel serves this model'])
+  })
+
+  test('a mapping that is never used', () => {
+    expect(
+      warnings(
+        config(
+          'channels:\n  - name: a\n    protocol: chat\n    base_url: http://a\n    models: [claude-opus-4-5]\n    model_mapping:\n      m: n\n',
+        ),
+      ),
+    ).toEqual([
+      'some.yaml:7: channels[0].model_mapping.m: models does not list this name, so it is never mapped',
+    ])
+  })
+
+  test('short secrets, and limits that are not switched on', () => {
+    const users =
+      'users:\n  - username: u\n    access_token: short\n    tokens:\n      - name: t\n        key: sk-short\n        unlimited_quota: true\n        model_limits: m\n'
+    expect(warnings(config(`${CHANNEL.replace('gpt-4o-mini', 'claude-sonnet-4-5')}${users}`))).toEqual([
+      'some.yaml:4: users[0].access_token: fewer than 16 characters can be guessed',
+      'some.yaml:7: users[0].tokens[0].key: fewer than 16 characters can be guessed',
+      'some.yaml:9: users[0].tokens[0].model_limits: without model_limits_enabled: true it limits nothing',
+    ])
+  })
+})

@@ -1,0 +1,336 @@
+import { describe, expect, test } from 'vitest'
+import { charge, rateOf } from '../domain/price.ts'
+import { NO_USAGE } from '../domain/usage.ts'
+import { type FileContent, readContent } from './content.ts'
+import { readDocument } from './document.ts'
+
+function read(text: string, env: Record<string, string> = {}): FileContent {
+  const { content, remarks } = readContent(
+    readDocument(text, (name) => new Map(Object.entries(env)).get(name)),
+  )
+  expect(remarks).toEqual([])
+  if (!content) throw new Error('the file was refused without a remark')
+  return content
+}
+
+const NO_LIMIT = { requests: 0, tokens: 0, windowMs: 60_000 }
+
+describe('without anything in it, the file means the documented defaults', () => {
+  test.each(['', '# nothing\n', 'options:\ngroups: null\nmodels: {}\nchannels:\nusers: []\n', 'null'])(
+    '%j',
+    (text) => {
+      const content = read(text)
+      expect(content.options).toEqual({
+        quotaPerUnit: 500_000,
+        display: 'USD',
+        usdExchangeRate: { digits: 73n, scale: 1 },
+        tokenStats: true,
+        maxUserTokens: 1000,
+        bodyLimit: 33_554_432,
+        unpricedModels: 'refuse',
+        holdTokens: 4096,
+        passThrough: false,
+        retries: 2,
+        trustedProxies: [],
+        metricsToken: '',
+        usageLogDays: 90,
+        media: { allowPrivateNetworks: false, maxBytes: 20_971_520, timeoutMs: 10_000 },
+      })
+      expect(content.rateLimits).toEqual({
+        global: { requests: 180, tokens: 0, windowMs: 180_000 },
+        relay: NO_LIMIT,
+        search: { requests: 10, tokens: 0, windowMs: 60_000 },
+        critical: { requests: 20, tokens: 0, windowMs: 1_200_000 },
+        key: NO_LIMIT,
+      })
+      expect(content.groups).toEqual(
+        new Map([['default', { name: 'default', ratio: { digits: 1n, scale: 0 }, open: true }]]),
+      )
+      expect([content.models.size, content.channels, content.users]).toEqual([0, [], []])
+    },
+  )
+})
+
+describe('rate limits', () => {
+  test('an entry that is not written is off once the section is there', () => {
+    const { rateLimits } = read('rate_limits:\n  search: { requests: 5 }\n  critical:\n')
+    expect(rateLimits.search).toEqual({ requests: 5, tokens: 0, windowMs: 60_000 })
+    expect(
+      [rateLimits.global, rateLimits.relay, rateLimits.critical, rateLimits.key].map(
+        ({ requests }) => requests,
+      ),
+    ).toEqual([0, 0, 0, 0])
+  })
+
+  test('a key may be limited in tokens', () => {
+    expect(read('rate_limits: { key: { tokens: 1000, window: 1h } }').rateLimits.key).toEqual({
+      requests: 0,
+      tokens: 1000,
+      windowMs: 3_600_000,
+    })
+  })
+})
+
+describe('groups', () => {
+  test('default is there beside the declared ones, and may be declared itself', () => {
+    const { groups } = read('groups: { vip: { ratio: 0.8, open: false }, staff: }')
+    expect([...groups.keys()]).toEqual(['default', 'vip', 'staff'])
+    expect(groups.get('vip')).toEqual({ name: 'vip', ratio: { digits: 8n, scale: 1 }, open: false })
+    expect(groups.get('staff')).toEqual({ name: 'staff', ratio: { digits: 1n, scale: 0 }, open: true })
+    expect(read('groups: { default: { ratio: 2 } }').groups.get('default')?.ratio).toEqual({
+      digits: 2n,
+      scale: 0,
+    })
+  })
+
+  test('may be called like something every object has', () => {
+    expect([...read('groups: { constructor: {}, toString: {} }').groups.keys()]).toEqual([
+      'default',
+      'constructor',
+      'toString',
+    ])
+  })
+})
+
+describe('prices', () => {
+  const priceOf = (price: string) => read(`models: { m: { price: ${price} } }`).models.get('m')?.price
+
+  test('that are not given follow from input: a tenth, 1.25 times and twice', () => {
+    const price = priceOf('{ input: 3, output: 15 }')
+    if (!price) throw new Error('no price')
+    const rate = rateOf(price, { digits: 1n, scale: 0 }, 1_000_000)
+    const each = (kind: 'cacheRead' | 'cacheWrite5m' | 'cacheWrite1h') =>
+      charge(rate, { ...NO_USAGE, [kind]: 1000 })
+    expect([each('cacheRead'), each('cacheWrite5m'), each('cacheWrite1h')]).toEqual([300, 3750, 6000])
+    expect(charge(rate, { ...NO_USAGE, webSearches: 1 })).toBe(10_000)
+  })
+
+  test('are decimals as they are written, however long', () => {
+    const price = priceOf(
+      '{ input: 0.1, output: "0.30", cache_read: 0.01234567890123456789, cache_write_5m: .5, cache_write_1h: 1e-3 }',
+    )
+    expect(price?.tokens).toEqual({
+      input: { digits: 1n, scale: 1 },
+      output: { digits: 30n, scale: 2 },
+      cacheRead: { digits: 1234567890123456789n, scale: 20 },
+      cacheWrite5m: { digits: 5n, scale: 1 },
+      cacheWrite1h: { digits: 1n, scale: 3 },
+    })
+  })
+
+  test('may be for the call alone', () => {
+    const price = priceOf('{ request: 0.002 }')
+    expect(price?.request).toEqual({ digits: 2n, scale: 3 })
+    expect(price?.tokens.input).toEqual({ digits: 0n, scale: 0 })
+  })
+
+  test('may have tiers, whose cached kinds follow from their own input', () => {
+    const price = priceOf(
+      '{ input: 3, output: 15, cache_read: 1, tiers: [{ above: 200000, input: 6, output: 22.5 }] }',
+    )
+    expect(price?.tiers).toEqual([
+      {
+        above: 200_000,
+        tokens: {
+          input: { digits: 6n, scale: 0 },
+          output: { digits: 225n, scale: 1 },
+          cacheRead: { digits: 6n, scale: 1 },
+          cacheWrite5m: { digits: 750n, scale: 2 },
+          cacheWrite1h: { digits: 12n, scale: 0 },
+        },
+      },
+    ])
+  })
+})
+
+describe('channels', () => {
+  test('need a name, a protocol, an address and models; the rest has defaults', () => {
+    const { channels } = read(
+      'channels: [{ name: a, protocol: chat, base_url: "https://a.example/v1/", models: [m] }]',
+    )
+    expect(channels).toEqual([
+      {
+        name: 'a',
+        protocol: 'chat',
+        baseUrl: 'https://a.example/v1',
+        keys: [],
+        models: ['m'],
+        groups: ['default'],
+        priority: 0,
+        weight: 1,
+        modelMapping: new Map(),
+        allow: new Set(),
+        disableStore: false,
+        passThrough: false,
+        headers: new Map(),
+        rateLimit: NO_LIMIT,
+        onClientGone: 'cancel',
+        timeouts: { connectMs: 5_000, firstByteMs: 120_000, idleMs: 120_000, totalMs: 900_000 },
+      },
+    ])
+  })
+
+  test('take everything that is documented', () => {
+    const { channels } = read(
+      `
+groups: { vip: {} }
+channels:
+  - name: b
+    protocol: messages
+    base_url: \${BASE}
+    keys: ["\${KEY}", "$\${KEY}"]
+    models: [m, n]
+    groups: [vip]
+    priority: -3
+    weight: 0.5
+    model_mapping: { m: upstream-m }
+    allow: [speed, service_tier]
+    disable_store: true
+    pass_through: true
+    headers: { X-Team: red }
+    rate_limit: { requests: 1, tokens: 2, window: 3s }
+    on_client_gone: drain
+    timeouts: { connect: 1s, first_byte: 2s, idle: 3s, total: 4m }
+`,
+      { BASE: 'http://127.0.0.1:4000/v1', KEY: 'k1' },
+    )
+    expect(channels[0]).toEqual({
+      name: 'b',
+      protocol: 'messages',
+      baseUrl: 'http://127.0.0.1:4000/v1',
+      keys: ['k1', '${KEY}'],
+      models: ['m', 'n'],
+      groups: ['vip'],
+      priority: -3,
+      weight: 0.5,
+      modelMapping: new Map([['m', 'upstream-m']]),
+      allow: new Set(['speed', 'service_tier']),
+      disableStore: true,
+      passThrough: true,
+      headers: new Map([['x-team', 'red']]),
+      rateLimit: { requests: 1, tokens: 2, windowMs: 3_000 },
+      onClientGone: 'drain',
+      timeouts: { connectMs: 1_000, firstByteMs: 2_000, idleMs: 3_000, totalMs: 240_000 },
+    })
+  })
+})
+
+describe('users', () => {
+  test('need a name; their tokens a name and a quota', () => {
+    const { users } = read('users: [{ username: u, tokens: [{ name: t, remain_quota: 5 }] }]')
+    expect(users).toEqual([
+      {
+        id: undefined,
+        username: 'u',
+        role: 1,
+        status: undefined,
+        group: 'default',
+        quota: 0,
+        accessToken: undefined,
+        tokens: [
+          {
+            name: 't',
+            key: undefined,
+            status: undefined,
+            expiredTime: -1,
+            remainQuota: 5,
+            unlimitedQuota: false,
+            modelLimitsEnabled: false,
+            modelLimits: '',
+            allowIps: null,
+            group: '',
+            vendorRoutes: '',
+          },
+        ],
+      },
+    ])
+  })
+
+  test('take every writable field of a token', () => {
+    const { users } = read(
+      `
+groups: { vip: { open: false }, slow: {} }
+users:
+  - id: 7
+    username: \${NAME}
+    role: 100
+    status: 2
+    group: vip
+    quota: 10
+    access_token: at
+    tokens:
+      - name: t
+        key: sk-sk-AbC123
+        status: 2
+        expired_time: 1000000000
+        remain_quota: 3
+        unlimited_quota: \${YES}
+        model_limits_enabled: true
+        model_limits: m,n
+        allow_ips: |
+          10.0.0.0/8
+
+          ::1
+        group: vip
+        vendor_routes: '{"anthropic": "slow", "openai": "vip"}'
+`,
+      { NAME: 'ann', YES: 'true' },
+    )
+    expect(users[0]).toEqual({
+      id: 7,
+      username: 'ann',
+      role: 100,
+      status: 2,
+      group: 'vip',
+      quota: 10,
+      accessToken: 'at',
+      tokens: [
+        {
+          name: 't',
+          key: 'AbC123',
+          status: 2,
+          expiredTime: 1_000_000_000,
+          remainQuota: 3,
+          unlimitedQuota: true,
+          modelLimitsEnabled: true,
+          modelLimits: 'm,n',
+          allowIps: '10.0.0.0/8\n::1',
+          group: 'vip',
+          vendorRoutes: '{"anthropic": "slow", "openai": "vip"}',
+        },
+      ],
+    })
+  })
+
+  test('two users may have tokens of the same name', () => {
+    const users = ['a', 'b'].map(
+      (name) => `{ username: ${name}, tokens: [{ name: main, unlimited_quota: true }] }`,
+    )
+    expect(read(`users: [${users.join(', ')}]`).users).toHaveLength(2)
+  })
+})
+
+test('anchors and aliases mean what they stand for', () => {
+  const { channels } = read(`
+channels:
+  - { name: a, protocol: chat, base_url: http://a, models: &both [m, n] }
+  - { name: b, protocol: chat, base_url: http://b, models: *both }
+`)
+  expect(channels.map(({ models }) => models)).toEqual([
+    ['m', 'n'],
+    ['m', 'n'],
+  ])
+})
+
+test('a number or a switch may come from a variable', () => {
+  const { options } = read(
+    'options:\n  retries: ${N}\n  token_stats: ${F}\n  usd_exchange_rate: ${R}\n  body_limit: ${N}KiB\n',
+    { N: '7', F: 'false', R: '7.10' },
+  )
+  expect(options).toMatchObject({
+    retries: 7,
+    tokenStats: false,
+    usdExchangeRate: { digits: 710n, scale: 2 },
+    bodyLimit: 7168,
+  })
+})

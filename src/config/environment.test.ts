@@ -1,0 +1,126 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readEnvironment } from './environment.ts'
+import { ConfigError } from './mistakes.ts'
+
+let folder = ''
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'environment-'))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+function said(env: NodeJS.ProcessEnv, flags: { config?: string } = {}): string[] {
+  try {
+    readEnvironment(env, flags, folder)
+    return []
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return error.message.split('\n')
+  }
+}
+
+describe('the environment', () => {
+  test('has a default for everything', () => {
+    expect(readEnvironment({}, {}, folder)).toEqual({
+      port: 3000,
+      host: '127.0.0.1',
+      dataDir: join(folder, 'data'),
+      databaseUrl: `sqlite:${join(folder, 'data', 'sluice.db')}`,
+      redisUrl: undefined,
+      configFile: undefined,
+      secret: undefined,
+      logLevel: 'info',
+      vendorKeys: new Map(),
+      variables: new Map(),
+    })
+  })
+
+  test('is taken as it is', () => {
+    const env = {
+      PORT: '0',
+      HOST: '::1',
+      DATA_DIR: 'here',
+      DATABASE_URL: 'sqlite:other/ledger.db',
+      GATEWAY_SECRET: '0123456789abcdef',
+      LOG_LEVEL: 'WARN',
+      OPENAI_API_KEY: 'sk-1',
+      SOMEBODY_API_KEY: 'x',
+    }
+    expect(readEnvironment(env, {}, folder)).toMatchObject({
+      port: 0,
+      host: '::1',
+      dataDir: join(folder, 'here'),
+      databaseUrl: `sqlite:${join(folder, 'other/ledger.db')}`,
+      secret: '0123456789abcdef',
+      logLevel: 'warn',
+      vendorKeys: new Map([['OPENAI_API_KEY', 'sk-1']]),
+      variables: new Map(Object.entries(env)),
+    })
+  })
+
+  test('an empty variable counts as unset', () => {
+    expect(
+      said({ PORT: '', REDIS_URL: '', OPENAI_API_KEY: '', GATEWAY_CONFIG: '', GATEWAY_SECRET: '' }),
+    ).toEqual([])
+  })
+
+  test('the database is in the data folder unless told otherwise', () => {
+    expect(readEnvironment({ DATA_DIR: '/var/lib/sluice' }, {}, folder).databaseUrl).toBe(
+      'sqlite:/var/lib/sluice/sluice.db',
+    )
+  })
+
+  test.each([
+    [{ PORT: '70000' }, 'environment: PORT: expected a port from 0 to 65535'],
+    [{ PORT: 'http' }, 'environment: PORT: expected a port from 0 to 65535'],
+    [{ HOST: 'a b' }, 'environment: HOST: expected an address or host name'],
+    [{ DATABASE_URL: 'mysql://x' }, 'environment: DATABASE_URL: expected sqlite:PATH'],
+    [
+      { DATABASE_URL: 'postgres://u:p@h/d' },
+      'environment: DATABASE_URL: expected sqlite:PATH: balances shared through PostgreSQL are not built yet',
+    ],
+    [
+      { REDIS_URL: 'redis://h' },
+      'environment: REDIS_URL: expected it to be unset: limits shared through Redis are not built yet',
+    ],
+    [{ GATEWAY_SECRET: 'short' }, 'environment: GATEWAY_SECRET: expected at least 16 characters'],
+    [
+      { LOG_LEVEL: 'warning' },
+      'environment: LOG_LEVEL: expected one of fatal, error, warn, info, debug, trace, silent',
+    ],
+    [
+      { LOG_LEVEL: 'inf' },
+      'environment: LOG_LEVEL: expected one of fatal, error, warn, info, debug, trace, silent (info?)',
+    ],
+    [
+      { OPENAI_API_KEY: 'two words' },
+      'environment: OPENAI_API_KEY: expected a key: printable characters without spaces',
+    ],
+  ])('%o is refused', (env, expected) => {
+    expect(said(env)).toEqual([expected])
+  })
+
+  test('every mistake is said at once', () => {
+    expect(said({ PORT: '-1', LOG_LEVEL: 'loud', REDIS_URL: 'redis://h' })).toHaveLength(3)
+  })
+
+  test('a configuration file that is named must exist', () => {
+    expect(said({ GATEWAY_CONFIG: 'none.yaml' })).toEqual([
+      `environment: GATEWAY_CONFIG: expected a file, but there is none at ${join(folder, 'none.yaml')}`,
+    ])
+    expect(said({}, { config: 'none.yaml' })).toEqual([
+      `environment: --config: expected a file, but there is none at ${join(folder, 'none.yaml')}`,
+    ])
+  })
+
+  test('gateway.yaml is taken if it is there, a named file before it, a flag before that', () => {
+    for (const name of ['gateway.yaml', 'variable.yaml', 'flag.yaml']) writeFileSync(join(folder, name), '')
+    const fileOf = (env: NodeJS.ProcessEnv, config?: string): string | undefined =>
+      readEnvironment(env, { config }, folder).configFile
+    expect(fileOf({})).toBe(join(folder, 'gateway.yaml'))
+    expect(fileOf({ GATEWAY_CONFIG: 'variable.yaml' })).toBe(join(folder, 'variable.yaml'))
+    expect(fileOf({ GATEWAY_CONFIG: 'variable.yaml' }, 'flag.yaml')).toBe(join(folder, 'flag.yaml'))
+  })
+})

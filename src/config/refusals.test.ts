@@ -1,0 +1,675 @@
+import { describe, expect, test } from 'vitest'
+import { readContent } from './content.ts'
+import { readDocument } from './document.ts'
+import { formatMistake } from './mistakes.ts'
+
+const variables = new Map([
+  ['KEY', 'super-secret'],
+  ['EMPTY', ''],
+])
+
+/** What is said of a file, as the operator reads it. */
+function said(text: string): string[] {
+  const { remarks } = readContent(readDocument(text, (name) => variables.get(name)))
+  return remarks.map((remark) => formatMistake({ file: 'gateway.yaml', ...remark }))
+}
+
+function channel(lines: string): string {
+  const fields = new Map([
+    ['name', 'a'],
+    ['protocol', 'chat'],
+    ['base_url', 'https://a.example/v1'],
+    ['models', '[m]'],
+  ])
+  for (const line of lines.split('\n')) {
+    const [, key = '', value = ''] = /^(\w+): ?(.*)$/.exec(line) ?? []
+    fields.set(key, value)
+  }
+  const [first, ...rest] = [...fields].filter(([key]) => key !== '').map(([key, value]) => `${key}: ${value}`)
+  return [`channels:`, `  - ${first}`, ...rest.map((line) => `    ${line}`)].join('\n')
+}
+
+function token(lines: string): string {
+  const all = `name: t\nunlimited_quota: true\n${lines}`.split('\n')
+  return `users:\n  - username: u\n    tokens:\n      - ${all.join('\n        ')}`
+}
+
+/** What is wrong, the file, and what is said of it. */
+type Case = readonly [what: string, file: string, ...said: string[]]
+
+// One table, and long: whatever a file may have wrong with it stands here, in the order of the documentation.
+
+const YAML: Case[] = [
+  [
+    'a syntax error',
+    'options:\n  retries: [2\n',
+    'gateway.yaml:3: expected YAML: Flow sequence in block collection must be sufficiently indented and end with a ]',
+  ],
+  [
+    'a second document',
+    'options: {}\n---\noptions: {}\n',
+    'gateway.yaml:2: expected YAML: Source contains multiple documents; please use YAML.parseAllDocuments()',
+  ],
+  [
+    'an unknown tag',
+    'options:\n  display: !money USD\n',
+    'gateway.yaml:2: expected YAML: Unresolved tag: !money',
+  ],
+  [
+    'a variable in a list without quotes',
+    'channels:\n  - keys: [${KEY}]\n',
+    'gateway.yaml:2: expected YAML: Missing , or : between flow sequence items (a value with ${NAME} in a [list] needs quotes)',
+  ],
+  [
+    'a key written twice',
+    'options:\n  retries: 1\n  hold_tokens: 1\n  retries: 2\n',
+    'gateway.yaml:4: options.retries: expected this key once, it is already on line 2',
+  ],
+  [
+    'a key that is no name',
+    'options:\n  __proto__: 1\n',
+    'gateway.yaml:2: options: expected a name as the key',
+  ],
+  [
+    'an alias to nothing',
+    'options:\n  retries: *two\n',
+    'gateway.yaml:2: options.retries: expected the anchor &two further up',
+  ],
+  [
+    'a circle of aliases',
+    'options: &o\n  media: *o\n',
+    `gateway.yaml:2: options${'.media'.repeat(32)}: expected at most 32 levels`,
+    'gateway.yaml:2: options.media.media: unknown key, expected one of allow_private_networks, max_bytes, timeout',
+  ],
+  [
+    'a list where the sections should be',
+    '- options\n',
+    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, found a list',
+  ],
+  [
+    'a text where the sections should be',
+    'options\n',
+    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, found "options"',
+  ],
+]
+
+const VARIABLES: Case[] = [
+  [
+    'a variable that is not set',
+    channel('keys: ["${NOBODY_KNOWS}"]'),
+    'gateway.yaml:6: channels[0].keys[0]: expected the environment variable NOBODY_KNOWS to be set',
+  ],
+  [
+    'several that are not set, each once',
+    'options:\n  display: ${ONE}${TWO}\n',
+    'gateway.yaml:2: options.display: expected the environment variable ONE to be set',
+    'gateway.yaml:2: options.display: expected the environment variable TWO to be set',
+  ],
+  [
+    'a reference that is not closed',
+    'options:\n  metrics_token: a${KEY\n',
+    'gateway.yaml:2: options.metrics_token: expected ${NAME} with the name of a variable; a literal ${ is written $${',
+  ],
+  [
+    'a reference without a name',
+    'options:\n  metrics_token: a${}\n',
+    'gateway.yaml:2: options.metrics_token: expected ${NAME} with the name of a variable; a literal ${ is written $${',
+  ],
+  [
+    'a wrong value from a variable, without showing it',
+    channel('base_url: ${KEY}'),
+    'gateway.yaml:4: channels[0].base_url: expected an http:// or https:// URL, found "${KEY}"',
+  ],
+  [
+    'an empty key from a variable',
+    channel('keys: ["${EMPTY}"]'),
+    'gateway.yaml:6: channels[0].keys[0]: expected a key: printable characters without spaces, found something else',
+  ],
+]
+
+const OPTIONS: Case[] = [
+  ['an unknown section', 'chanels: []\n', 'gateway.yaml:1: chanels: unknown key, expected channels'],
+  [
+    'an unknown key',
+    'options:\n  retrys: 2\n',
+    'gateway.yaml:2: options.retrys: unknown key, expected retries',
+  ],
+  [
+    'an unknown key that is like nothing',
+    'options:\n  media:\n    colour: red\n',
+    'gateway.yaml:3: options.media.colour: unknown key, expected one of allow_private_networks, max_bytes, timeout',
+  ],
+  [
+    'an unknown key without a value',
+    'options:\n  retrys:\n',
+    'gateway.yaml:2: options.retrys: unknown key, expected retries',
+  ],
+  [
+    'a section that is a list',
+    'options: [1]\n',
+    'gateway.yaml:1: options: expected a mapping with quota_per_unit, display, usd_exchange_rate, token_stats, max_user_tokens, body_limit, unpriced_models, hold_tokens, pass_through, retries, trusted_proxies, metrics_token, usage_log_days, media, found a list',
+  ],
+  [
+    'a word for a number',
+    'options:\n  retries: many\n',
+    'gateway.yaml:2: options.retries: expected a whole number from 0 to 100, found "many"',
+  ],
+  [
+    'a fraction for a whole number',
+    'options:\n  hold_tokens: 1.5\n',
+    'gateway.yaml:2: options.hold_tokens: expected a whole number from 1 to 100000000, found 1.5',
+  ],
+  [
+    'no quota for a unit',
+    'options:\n  quota_per_unit: 0\n',
+    'gateway.yaml:2: options.quota_per_unit: expected a whole number from 1 to 9000000, found 0',
+  ],
+  [
+    'a word for true',
+    'options:\n  token_stats: yes\n',
+    'gateway.yaml:2: options.token_stats: expected true or false, found "yes"',
+  ],
+  [
+    'a word out of another list',
+    'options:\n  unpriced_models: refused\n',
+    'gateway.yaml:2: options.unpriced_models: expected one of refuse, free (refuse?), found "refused"',
+  ],
+  [
+    'an exchange rate of nothing',
+    'options:\n  usd_exchange_rate: 0\n',
+    'gateway.yaml:2: options.usd_exchange_rate: expected a decimal number above 0 and up to 1000000, found 0',
+  ],
+  [
+    'a size in a unit that there is not',
+    'options:\n  body_limit: 32Mb\n',
+    'gateway.yaml:2: options.body_limit: expected a size such as 32MiB, 20MB or 1048576, found "32Mb"',
+  ],
+  [
+    'a size out of bounds',
+    'options:\n  body_limit: 5B\n',
+    'gateway.yaml:2: options.body_limit: expected a size from 1024 to 1073741824 bytes, found "5B"',
+  ],
+  [
+    'a duration without a unit',
+    'options:\n  media: { timeout: 10 }\n',
+    'gateway.yaml:2: options.media.timeout: expected a duration such as 500ms, 5s, 20m or 1h, found 10',
+  ],
+  [
+    'a duration of nothing',
+    'options:\n  media: { timeout: 0s }\n',
+    'gateway.yaml:2: options.media.timeout: expected a duration from 1ms to 596h, found "0s"',
+  ],
+  [
+    'a duration that no timer can wait',
+    'options:\n  media: { timeout: 600h }\n',
+    'gateway.yaml:2: options.media.timeout: expected a duration from 1ms to 596h, found "600h"',
+  ],
+  [
+    'a bad CIDR',
+    'options:\n  trusted_proxies:\n    - 10.0.0.0/8\n    - 10.0.0.0/33\n',
+    'gateway.yaml:4: options.trusted_proxies[1]: expected an address or CIDR such as 10.0.0.0/8, found "10.0.0.0/33"',
+  ],
+  [
+    'a text for a list',
+    'options:\n  trusted_proxies: 10.0.0.0/8\n',
+    'gateway.yaml:2: options.trusted_proxies: expected a list of addresses and CIDRs, found "10.0.0.0/8"',
+  ],
+  [
+    'a number for a text',
+    'options:\n  metrics_token: 12345\n',
+    'gateway.yaml:2: options.metrics_token: expected printable characters without spaces, found something else',
+  ],
+]
+
+const LIMITS_AND_GROUPS: Case[] = [
+  [
+    'an unknown limit',
+    'rate_limits:\n  serach: { requests: 1 }\n',
+    'gateway.yaml:2: rate_limits.serach: unknown key, expected search',
+  ],
+  [
+    'tokens where none are counted',
+    'rate_limits:\n  search: { requests: 1, tokens: 1 }\n',
+    'gateway.yaml:2: rate_limits.search.tokens: unknown key, expected one of requests, window',
+  ],
+  [
+    'a limit below zero',
+    'rate_limits:\n  key: { requests: -1 }\n',
+    'gateway.yaml:2: rate_limits.key.requests: expected a whole number from 0 to 1000000000000, found -1',
+  ],
+  [
+    'a bad window',
+    'rate_limits:\n  key: { requests: 1, window: 1 minute }\n',
+    'gateway.yaml:2: rate_limits.key.window: expected a duration such as 500ms, 5s, 20m or 1h, found "1 minute"',
+  ],
+  [
+    'a ratio below zero',
+    'groups:\n  vip:\n    ratio: -0.8\n',
+    'gateway.yaml:3: groups.vip.ratio: expected a decimal number from 0 to 1000000, found -0.8',
+  ],
+  [
+    'a ratio that is no number',
+    'groups:\n  vip:\n    ratio: half\n',
+    'gateway.yaml:3: groups.vip.ratio: expected a decimal number from 0 to 1000000, found "half"',
+  ],
+  [
+    'groups in a list',
+    'groups: [vip]\n',
+    'gateway.yaml:1: groups: expected a mapping from group names, found a list',
+  ],
+]
+
+const MODELS: Case[] = [
+  [
+    'a price below zero',
+    'models:\n  m:\n    price:\n      input: -1\n      output: 2\n',
+    'gateway.yaml:4: models.m.price.input: expected a decimal number from 0 to 1000000, found -1',
+  ],
+  [
+    'a price with more places than can be charged',
+    'models:\n  m:\n    price: { input: 0.000000000000000000001, output: 2 }\n',
+    'gateway.yaml:3: models.m.price.input: expected a decimal number with at most 20 places, found 0.000000000000000000001',
+  ],
+  [
+    'a price that is infinite',
+    'models:\n  m:\n    price: { input: .inf, output: 2 }\n',
+    'gateway.yaml:3: models.m.price.input: expected a decimal number from 0 to 1000000, found .inf',
+  ],
+  [
+    'no price for the output',
+    'models:\n  m:\n    price: { input: 1 }\n',
+    'gateway.yaml:3: models.m.price.output: expected a price per million tokens (0 if it is free), found nothing',
+  ],
+  [
+    'an empty price',
+    'models:\n  m:\n    price: {}\n',
+    'gateway.yaml:3: models.m.price.input: expected a price per million tokens (0 if it is free), found nothing',
+    'gateway.yaml:3: models.m.price.output: expected a price per million tokens (0 if it is free), found nothing',
+  ],
+  [
+    'a price that is a number',
+    'models:\n  m: { price: 3 }\n',
+    'gateway.yaml:2: models.m.price: expected a mapping with input, output, cache_read, cache_write_5m, cache_write_1h, request, web_search, tiers, found 3',
+  ],
+  [
+    'an unknown kind of price',
+    'models:\n  m: { price: { input: 1, output: 1, cache_write: 1 } }\n',
+    'gateway.yaml:2: models.m.price.cache_write: unknown key, expected cache_write_5m',
+  ],
+  [
+    'a tier without an output price',
+    'models:\n  m:\n    price:\n      input: 1\n      output: 2\n      tiers:\n        - { above: 10, input: 2 }\n',
+    'gateway.yaml:7: models.m.price.tiers[0].output: expected a decimal number from 0 to 1000000, found nothing',
+  ],
+  [
+    'tiers out of order',
+    'models:\n  m:\n    price:\n      input: 1\n      output: 2\n      tiers:\n        - { above: 10, input: 2, output: 2 }\n        - { above: 10, input: 3, output: 3 }\n',
+    'gateway.yaml:8: models.m.price.tiers[1].above: expected more than 10, found 10',
+  ],
+  [
+    'a name with dots, in brackets',
+    'models:\n  gpt-4.1: { vendr: openai }\n',
+    'gateway.yaml:2: models["gpt-4.1"].vendr: unknown key, expected vendor',
+  ],
+]
+
+const CHANNELS: Case[] = [
+  [
+    'nothing but a name',
+    'channels:\n  - name: a\n',
+    'gateway.yaml:2: channels[0].protocol: expected one of chat, messages, rerank, found nothing',
+    'gateway.yaml:2: channels[0].base_url: expected an http:// or https:// URL, found nothing',
+    'gateway.yaml:2: channels[0].models: expected a list of at least one model, found nothing',
+  ],
+  [
+    'an unknown protocol',
+    channel('protocol: chats'),
+    'gateway.yaml:3: channels[0].protocol: expected one of chat, messages, rerank (chat?), found "chats"',
+  ],
+  [
+    'a URL of another scheme',
+    channel('base_url: ftp://a.example'),
+    'gateway.yaml:4: channels[0].base_url: expected an http:// or https:// URL, found "ftp://a.example"',
+  ],
+  [
+    'a URL that is none',
+    channel('base_url: api.example.com'),
+    'gateway.yaml:4: channels[0].base_url: expected an http:// or https:// URL, found "api.example.com"',
+  ],
+  [
+    'a URL with a user',
+    channel('base_url: https://u:p@a.example/v1'),
+    'gateway.yaml:4: channels[0].base_url: expected a URL without a user or password (credentials go to keys or headers), found "https://u:p@a.example/v1"',
+  ],
+  [
+    'a URL with a query',
+    channel('base_url: https://a.example/v1?x=1'),
+    'gateway.yaml:4: channels[0].base_url: expected a URL without ? or #, found "https://a.example/v1?x=1"',
+  ],
+  [
+    'a URL with a fragment',
+    channel('base_url: "https://a.example/v1#x"'),
+    'gateway.yaml:4: channels[0].base_url: expected a URL without ? or #, found "https://a.example/v1#x"',
+  ],
+  [
+    'a URL of an endpoint',
+    channel('base_url: https://a.example/v1/chat/completions/'),
+    'gateway.yaml:4: channels[0].base_url: expected a URL up to and including the version, /chat/completions is added, found "https://a.example/v1/chat/completions/"',
+  ],
+  [
+    'no models',
+    channel('models: []'),
+    'gateway.yaml:5: channels[0].models: expected a list of at least one model, found nothing',
+  ],
+  [
+    'a model twice',
+    channel('models: [m, m]'),
+    'gateway.yaml:5: channels[0].models[1]: expected each entry once, this is entry 0 again',
+  ],
+  [
+    'a model that YAML takes for a number',
+    channel('models: [4.1]'),
+    'gateway.yaml:5: channels[0].models[0]: expected the name of a model (1 to 200 characters, in quotes if it looks like a number), found 4.1',
+  ],
+  [
+    'a nothing in a list',
+    channel('models: [m, null]'),
+    'gateway.yaml:5: channels[0].models[1]: expected the name of a model (1 to 200 characters, in quotes if it looks like a number), found nothing',
+  ],
+  [
+    'a key with a space',
+    channel('keys: [a b]'),
+    'gateway.yaml:6: channels[0].keys[0]: expected a key: printable characters without spaces, found something else',
+  ],
+  [
+    'a group that nobody declared',
+    `groups: { premium: {} }\n${channel('groups: [default, premum]')}`,
+    'gateway.yaml:7: channels[0].groups[1]: expected a group that groups declares (premium?), found "premum"',
+  ],
+  [
+    'no groups',
+    channel('groups: []'),
+    'gateway.yaml:6: channels[0].groups: expected a list of at least one group, found nothing',
+  ],
+  [
+    'a weight below zero',
+    channel('weight: -1'),
+    'gateway.yaml:6: channels[0].weight: expected a number from 0 to 1000000, found -1',
+  ],
+  [
+    'a priority between numbers',
+    channel('priority: 0.5'),
+    'gateway.yaml:6: channels[0].priority: expected a whole number from -1000000 to 1000000, found 0.5',
+  ],
+  [
+    'a field that no gate holds',
+    channel('allow: [service-tier]'),
+    'gateway.yaml:6: channels[0].allow[0]: expected one of service_tier, safety_identifier, include_obfuscation, inference_geo, speed (service_tier?), found "service-tier"',
+  ],
+  [
+    'a header that is none',
+    channel('headers: { "a b": c }'),
+    'gateway.yaml:6: channels[0].headers["a b"]: expected the name of a header',
+  ],
+  [
+    'a header value of two lines',
+    channel('headers: { x-a: "b\\r\\nc: d" }'),
+    'gateway.yaml:6: channels[0].headers.x-a: expected a header value: printable characters, no line breaks, found something else',
+  ],
+  [
+    'a header of the connection',
+    channel('headers: { Content-Length: "1" }'),
+    'gateway.yaml:6: channels[0].headers.Content-Length: expected a header that the gateway does not set itself',
+  ],
+  [
+    'a header twice',
+    channel('headers: { x-a: "1", X-A: "2" }'),
+    'gateway.yaml:6: channels[0].headers.X-A: expected this header once (names are the same in upper and lower case)',
+  ],
+  [
+    'a mapping to nothing',
+    channel('model_mapping: { m: }'),
+    'gateway.yaml:6: channels[0].model_mapping.m: expected the name of a model (1 to 200 characters, in quotes if it looks like a number), found nothing',
+  ],
+  [
+    'an unknown way to leave',
+    channel('on_client_gone: stop'),
+    'gateway.yaml:6: channels[0].on_client_gone: expected one of cancel, drain, found "stop"',
+  ],
+  [
+    'an unknown timeout',
+    channel('timeouts: { first_bite: 1s }'),
+    'gateway.yaml:6: channels[0].timeouts.first_bite: unknown key, expected first_byte',
+  ],
+  [
+    'two channels of one name',
+    'channels:\n  - { name: a, protocol: chat, base_url: http://a, models: [m] }\n  - { name: a, protocol: chat, base_url: http://b, models: [m] }\n',
+    'gateway.yaml:3: channels[1].name: expected a different name, another entry has the same',
+  ],
+  [
+    'an empty entry',
+    'channels:\n  -\n',
+    'gateway.yaml:2: channels[0].name: expected a name for the channel (1 to 200 characters, in quotes if it looks like a number), found nothing',
+    'gateway.yaml:2: channels[0].protocol: expected one of chat, messages, rerank, found nothing',
+    'gateway.yaml:2: channels[0].base_url: expected an http:// or https:// URL, found nothing',
+    'gateway.yaml:2: channels[0].models: expected a list of at least one model, found nothing',
+  ],
+]
+
+const USERS: Case[] = [
+  [
+    'a user without a name',
+    'users:\n  - id: 1\n',
+    'gateway.yaml:2: users[0].username: expected a name for the user (1 to 64 characters, in quotes if it looks like a number), found nothing',
+  ],
+  [
+    'an id of zero',
+    'users:\n  - username: a\n    id: 0\n',
+    'gateway.yaml:3: users[0].id: expected a whole number from 1 to 9007199254740991, found 0',
+  ],
+  [
+    'an unknown role',
+    'users:\n  - username: a\n    role: 2\n',
+    'gateway.yaml:3: users[0].role: expected one of 1, 10, 100 (1?), found 2',
+  ],
+  [
+    'an unknown status',
+    'users:\n  - username: a\n    status: 3\n',
+    'gateway.yaml:3: users[0].status: expected one of 1, 2 (1?), found 3',
+  ],
+  [
+    'a group that nobody declared',
+    'users:\n  - username: a\n    group: vip\n',
+    'gateway.yaml:3: users[0].group: expected a group that groups declares, found "vip"',
+  ],
+  [
+    'a quota below zero',
+    'users:\n  - username: a\n    quota: -5\n',
+    'gateway.yaml:3: users[0].quota: expected a whole number from 0 to 500000000000000, found -5',
+  ],
+  [
+    'an access token with a space, without showing it',
+    'users:\n  - username: a\n    access_token: "open sesame"\n',
+    'gateway.yaml:3: users[0].access_token: expected a token: printable characters without spaces, found something else',
+  ],
+  [
+    'two users of one name',
+    'users:\n  - username: a\n  - username: a\n',
+    'gateway.yaml:3: users[1].username: expected a different username, another entry has the same',
+  ],
+  [
+    'two users of one id',
+    'users:\n  - { id: 7, username: a }\n  - { id: 7, username: b }\n',
+    'gateway.yaml:3: users[1].id: expected a different id, another entry has the same',
+  ],
+  [
+    'two users of one access token',
+    'users:\n  - { username: a, access_token: "${KEY}" }\n  - { username: b, access_token: super-secret }\n',
+    'gateway.yaml:3: users[1].access_token: expected a different access_token, another entry has the same',
+  ],
+]
+
+const TOKENS: Case[] = [
+  [
+    'a token without a name',
+    'users:\n  - username: u\n    tokens:\n      - unlimited_quota: true\n',
+    'gateway.yaml:4: users[0].tokens[0].name: expected a name for the token (1 to 50 characters, in quotes if it looks like a number), found nothing',
+  ],
+  [
+    'a name of 51 characters',
+    token(`name: ${'x'.repeat(51)}`).replace('name: t\n        ', ''),
+    `gateway.yaml:5: users[0].tokens[0].name: expected a name for the token (1 to 50 characters, in quotes if it looks like a number), found "${'x'.repeat(51)}"`,
+  ],
+  [
+    'a key with a hyphen',
+    token('key: sk-abc-def'),
+    'gateway.yaml:6: users[0].tokens[0].key: expected sk- and then letters and digits only, found something else',
+  ],
+  [
+    'a key with an underscore, from a variable',
+    token('key: sk-${KEY}_'),
+    'gateway.yaml:6: users[0].tokens[0].key: expected sk- and then letters and digits only, found something else',
+  ],
+  [
+    'a key of nothing but sk-',
+    token('key: sk-'),
+    'gateway.yaml:6: users[0].tokens[0].key: expected sk- and then letters and digits only, found something else',
+  ],
+  [
+    'a key that is used twice, with sk- and without',
+    `${token('key: sk-abc')}\n      - { name: s, unlimited_quota: true, key: abc }`,
+    'gateway.yaml:7: users[0].tokens[1].key: expected a different key, another entry has the same',
+  ],
+  [
+    'two tokens of one name',
+    `${token('key: sk-abc')}\n      - { name: t, unlimited_quota: true }`,
+    'gateway.yaml:7: users[0].tokens[1].name: expected a different name, another entry has the same',
+  ],
+  [
+    'a status that only time can bring',
+    token('status: 4'),
+    'gateway.yaml:6: users[0].tokens[0].status: expected one of 1, 2 (1?), found 4',
+  ],
+  [
+    'an expiry of zero',
+    token('expired_time: 0'),
+    'gateway.yaml:6: users[0].tokens[0].expired_time: expected -1 (never) or a time in Unix seconds, found 0',
+  ],
+  [
+    'an expiry below −1',
+    token('expired_time: -2'),
+    'gateway.yaml:6: users[0].tokens[0].expired_time: expected -1 (never) or a time in Unix seconds, found -2',
+  ],
+  [
+    'an expiry in words',
+    token('expired_time: 2026-12-31'),
+    'gateway.yaml:6: users[0].tokens[0].expired_time: expected -1 (never) or a time in Unix seconds, found "2026-12-31"',
+  ],
+  [
+    'neither a quota nor none needed',
+    'users:\n  - username: u\n    tokens:\n      - name: t\n',
+    'gateway.yaml:4: users[0].tokens[0].remain_quota: expected a quota (or unlimited_quota: true), found nothing',
+  ],
+  [
+    'a quota below zero',
+    token('remain_quota: -1'),
+    'gateway.yaml:6: users[0].tokens[0].remain_quota: expected a whole number from 0 to 500000000000000, found -1',
+  ],
+  [
+    'a quota above a billion units',
+    `options: { quota_per_unit: 2 }\n${token('remain_quota: 2000000001')}`,
+    'gateway.yaml:7: users[0].tokens[0].remain_quota: expected a whole number from 0 to 2000000000, found 2000000001',
+  ],
+  [
+    'an address that is none',
+    token('allow_ips: "10.0.0.1\\n10.0.0.256"'),
+    'gateway.yaml:6: users[0].tokens[0].allow_ips: expected addresses and CIDRs, one a line (10.0.0.256 is neither), found "10.0.0.1\\n10.0.0.256"',
+  ],
+  [
+    'a list of model limits',
+    token('model_limits: [a]'),
+    'gateway.yaml:6: users[0].tokens[0].model_limits: expected model names with commas between them, found a list',
+  ],
+  [
+    'a group that nobody declared',
+    token('group: vip'),
+    'gateway.yaml:6: users[0].tokens[0].group: expected a group that groups declares, found "vip"',
+  ],
+  [
+    'a closed group of others',
+    `groups: { vip: { open: false } }\n${token('group: vip')}`,
+    'gateway.yaml:7: users[0].tokens[0].group: expected an open group, or the user\'s own (vip is closed), found "vip"',
+  ],
+  [
+    'routes that are no JSON',
+    token("vendor_routes: '{anthropic: vip}'"),
+    'gateway.yaml:6: users[0].tokens[0].vendor_routes: expected a JSON map from vendors to groups such as {"anthropic": "vip"}, nothing in it empty, found "{anthropic: vip}"',
+  ],
+  [
+    'routes to an empty group',
+    token(`vendor_routes: '{"a": ""}'`),
+    'gateway.yaml:6: users[0].tokens[0].vendor_routes: expected a JSON map from vendors to groups such as {"anthropic": "vip"}, nothing in it empty, found "{\\"a\\": \\"\\"}"',
+  ],
+  [
+    'routes to a group that nobody declared',
+    token(`vendor_routes: '{"a": "vip"}'`),
+    'gateway.yaml:6: users[0].tokens[0].vendor_routes: expected a group that groups declares, found "{\\"a\\": \\"vip\\"}"',
+  ],
+  [
+    'routes that are a mapping',
+    token('vendor_routes: { a: default }'),
+    'gateway.yaml:6: users[0].tokens[0].vendor_routes: expected a JSON map from vendors to groups, in quotes, found a mapping',
+  ],
+  [
+    'an unknown key',
+    token('unlimited: true'),
+    'gateway.yaml:6: users[0].tokens[0].unlimited: unknown key, expected one of name, key, status, expired_time, remain_quota, unlimited_quota, model_limits_enabled, model_limits, allow_ips, group, vendor_routes',
+  ],
+]
+
+describe('gateway.yaml is refused for', () => {
+  const cases = [
+    ...YAML,
+    ...VARIABLES,
+    ...OPTIONS,
+    ...LIMITS_AND_GROUPS,
+    ...MODELS,
+    ...CHANNELS,
+    ...USERS,
+    ...TOKENS,
+  ]
+  test.each(cases.map(([what, file, ...expected]) => ({ what, file, expected })))(
+    '$what',
+    ({ file, expected }) => {
+      expect(said(file)).toEqual(expected)
+    },
+  )
+})
+
+test('every mistake is said at once, wherever it stands', () => {
+  const file = [
+    'options: { retries: many }',
+    'groups: { vip: { ratio: -1 } }',
+    'channels:',
+    '  - { name: a, protocol: chat, base_url: nowhere, models: [m], groups: [vip, pro] }',
+    '  - { name: a, protocol: chat, base_url: http://b, models: [m], keys: ["${NOT_SET}"] }',
+    'users: [{ username: u, tokens: [{ name: t }] }]',
+  ].join('\n')
+  expect(said(file).map((line) => line.split(': expected')[0])).toEqual([
+    'gateway.yaml:5: channels[1].keys[0]',
+    'gateway.yaml:1: options.retries',
+    'gateway.yaml:2: groups.vip.ratio',
+    'gateway.yaml:4: channels[0].base_url',
+    'gateway.yaml:4: channels[0].groups[1]',
+    'gateway.yaml:6: users[0].tokens[0].remain_quota',
+    'gateway.yaml:5: channels[1].name',
+  ])
+})
+
+test('aliases of aliases cannot fill the memory', () => {
+  const lines = Array.from({ length: 12 }, (_, level) => {
+    const item = level === 0 ? 'x' : `*a${level - 1}`
+    return `a${level}: &a${level} [${Array.from({ length: 10 }, () => item).join(', ')}]`
+  })
+  expect(said(lines.join('\n')).some((line) => line.endsWith('expected at most 100000 values'))).toBe(true)
+})
