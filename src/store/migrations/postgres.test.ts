@@ -12,7 +12,7 @@ test('the same migration speaks PostgreSQL: counted ids, 64-bit columns, and no 
       createIntrospector: (db) => new PostgresIntrospector(db),
       createQueryCompiler: () => new PostgresQueryCompiler(),
     },
-    log: ({ query }) => said.push(query.sql.trim()),
+    log: ({ query }) => void said.push(query.sql.trim()),
   })
   await accountsAndLedger(POSTGRES_TYPES).up(db)
   const tables = said.filter((sql) => sql.startsWith('create table'))
