@@ -1,0 +1,123 @@
+import { describe, expect, test } from 'vitest'
+import type { Channel, GatedField } from '../../domain/channel.ts'
+import { scanObject } from '../json-scan.ts'
+import { type GatedRequest, gateChatRequest } from './gate.ts'
+import { readChatRequest } from './request.ts'
+
+const OFF = { requests: 0, tokens: 0, windowMs: 0 }
+const CHANNEL: Channel = {
+  name: 'one',
+  protocol: 'chat',
+  baseUrl: 'http://127.0.0.1/v1',
+  keys: [],
+  models: [],
+  groups: [],
+  priority: 0,
+  weight: 1,
+  modelMapping: new Map([['big', 'vendor/big-2026']]),
+  allow: new Set(),
+  disableStore: false,
+  passThrough: false,
+  headers: new Map(),
+  rateLimit: OFF,
+  onClientGone: 'cancel',
+  timeouts: { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 1 },
+}
+const ALL = new Set<GatedField>([
+  'service_tier',
+  'safety_identifier',
+  'include_obfuscation',
+  'inference_geo',
+  'speed',
+])
+
+function gate(
+  source: string,
+  channel: Partial<Channel> = {},
+  passThrough = false,
+): GatedRequest & { same: boolean } {
+  const bytes = Buffer.from(source)
+  const scan = scanObject(bytes)
+  const gated = gateChatRequest(scan, readChatRequest(scan), { ...CHANNEL, ...channel }, passThrough)
+  return { ...gated, same: gated.body === bytes }
+}
+
+const body = (fields: string, model = 'small'): string =>
+  `{"model":"${model}","messages":[{"role":"user"}]${fields}}`
+const FILTERED = ',"service_tier":"flex","safety_identifier":"u","inference_geo":"eu","speed":"fast"'
+
+describe('filtered fields', () => {
+  test('are removed, and nothing else is touched', () => {
+    const { body: sent } = gate(body(`${FILTERED},"seed": 12345678901234567890 ,"x":1.0`))
+    expect(sent.toString()).toBe(body(',"seed": 12345678901234567890 ,"x":1.0'))
+  })
+
+  test('pass where the channel allows them, one by one', () => {
+    expect(gate(body(FILTERED), { allow: ALL }).same).toBe(true)
+    expect(gate(body(FILTERED), { allow: new Set<GatedField>(['speed']) }).body.toString()).toBe(
+      body(',"speed":"fast"'),
+    )
+  })
+
+  test('include_obfuscation is taken out of stream_options, which go where nothing is left', () => {
+    expect(gate(body(',"stream_options":{"include_obfuscation":false}')).body.toString()).toBe(body(''))
+    expect(gate(body(',"stream_options":{"include_obfuscation":false,"x":1}')).body.toString()).toBe(
+      body(',"stream_options":{"x":1}'),
+    )
+    const asked = ',"stream":true,"stream_options":{"include_obfuscation":false,"include_usage":true}'
+    expect(gate(body(asked)).body.toString()).toBe(
+      body(',"stream":true,"stream_options":{"include_usage":true}'),
+    )
+    expect(gate(body(asked), { allow: ALL }).same).toBe(true)
+  })
+})
+
+describe('usage', () => {
+  test('is asked for where an answer is streamed and the caller did not', () => {
+    expect(gate(body(',"stream":true'))).toMatchObject({ askedForUsage: true })
+    expect(gate(body(',"stream":true')).body.toString()).toBe(
+      body(',"stream":true,"stream_options":{"include_usage":true}'),
+    )
+    for (const options of ['null', '{}', '{"include_usage":false}', '{"include_usage":null}']) {
+      const gated = gate(body(`,"stream":true,"stream_options":${options},"n":1`))
+      expect(gated.body.toString()).toBe(body(',"stream":true,"stream_options":{"include_usage":true},"n":1'))
+      expect(gated.askedForUsage).toBe(true)
+    }
+  })
+
+  test('is not asked for twice, nor for a whole answer', () => {
+    expect(gate(body(',"stream":true,"stream_options":{"include_usage":true}'))).toMatchObject({
+      askedForUsage: false,
+      same: true,
+    })
+    expect(gate(body(''))).toMatchObject({ askedForUsage: false, same: true })
+    expect(gate(body(',"stream":false'))).toMatchObject({ askedForUsage: false, same: true })
+  })
+})
+
+test('the model goes by the name that the channel maps it to', () => {
+  expect(gate(body('', 'big'))).toMatchObject({ upstreamModel: 'vendor/big-2026' })
+  expect(gate(body(',"n":2', 'big')).body.toString()).toBe(body(',"n":2', 'vendor/big-2026'))
+  expect(gate(body(''))).toMatchObject({ upstreamModel: 'small', same: true })
+})
+
+test('store is forwarded unless the channel disables it', () => {
+  expect(gate(body(',"store":true')).same).toBe(true)
+  expect(gate(body(',"store":true,"n":1'), { disableStore: true }).body.toString()).toBe(body(',"n":1'))
+})
+
+describe('pass-through', () => {
+  const fields = `${FILTERED},"stream":true,"stream_options":{"include_obfuscation":true},"store":true`
+
+  test.each([
+    ['of the gateway', {}, true],
+    ['of the channel', { passThrough: true }, false],
+  ] as const)('%s skips the filters and the asking for usage', (_whose, channel, passThrough) => {
+    expect(gate(body(fields), channel, passThrough)).toMatchObject({ same: true, askedForUsage: false })
+  })
+
+  test('keeps model mapping and disable_store', () => {
+    const gated = gate(body(fields, 'big'), { disableStore: true, passThrough: true })
+    expect(gated.body.toString()).toBe(body(fields.replace(',"store":true', ''), 'vendor/big-2026'))
+  })
+})

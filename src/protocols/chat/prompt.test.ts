@@ -1,0 +1,134 @@
+import { describe, expect, test } from 'vitest'
+import { scanObject } from '../json-scan.ts'
+import { promptBound, promptText } from './prompt.ts'
+
+const bytes = (request: object): Buffer => Buffer.from(JSON.stringify(request))
+const bound = (request: object): number => promptBound(scanObject(bytes(request)))
+const user = (content: unknown): object => ({ model: 'm', messages: [{ role: 'user', content }] })
+const base64 = (size: number): string => 'A'.repeat(size)
+
+describe('the bound', () => {
+  test('is at least the bytes of the text, in every script', () => {
+    for (const text of ['hello'.repeat(100), '漢字'.repeat(100), '🙂'.repeat(100), '\u0000\n"'.repeat(100)]) {
+      expect(bound(user(text))).toBeGreaterThan(Buffer.byteLength(text))
+    }
+  })
+
+  test('grows with tools, formats and fields that nobody knows', () => {
+    const long = 'x'.repeat(5000)
+    const plain = bound(user('hi'))
+    for (const field of ['tools', 'functions', 'response_format', 'prediction', 'documents']) {
+      expect(
+        bound({ ...user('hi'), [field]: [{ type: 'function', function: { description: long } }] }) - plain,
+      ).toBeGreaterThan(5000)
+    }
+  })
+
+  test('counts a mark for each message', () => {
+    const message = { role: 'user', content: '' }
+    const many = bound({ model: 'm', messages: Array(100).fill(message) })
+    const one = bound({ model: 'm', messages: [message] })
+    expect(many - one).toBe(99 * (JSON.stringify(message).length + 1 + 8))
+  })
+
+  test('a picture costs the same whatever its bytes, and no fortune', () => {
+    const picture = (url: string, model = 'm'): number =>
+      bound({ ...user([{ type: 'image_url', image_url: { url } }]), model })
+    const small = picture(`data:image/png;base64,${base64(100)}`)
+    expect(picture(`data:image/png;base64,${base64(5_000_000)}`)).toBe(small)
+    expect(picture('https://example.com/a.png')).toBe(small)
+    expect(small).toBeGreaterThan(10_000)
+    expect(small).toBeLessThan(11_000)
+    // 2,833 and 5,667 for each of up to eight tiles.
+    expect(picture('https://example.com/a.png', 'gpt-4o-mini')).toBeGreaterThan(2833 + 8 * 5667)
+  })
+
+  test('sound costs by its length, a film and a document a flat sum', () => {
+    const part = (type: string, size: number): number =>
+      bound(user([{ type, [type]: { data: base64(size) } }])) - bound(user([]))
+    // A minute of 16 kHz WAV is 2.56 million bytes of base64, and at most 32 tokens a second.
+    expect(part('input_audio', 2_560_000)).toBeGreaterThan(60 * 32)
+    expect(part('input_audio', 2_560_000)).toBeLessThan(200_000)
+    expect(part('file', 1000)).toBeGreaterThan(20_000)
+    expect(part('file', 10_000_000)).toBe(200_000)
+    expect(part('video_url', 10_000_000)).toBe(100_000)
+  })
+
+  test('media in any message count, several of them each', () => {
+    const image = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } }
+    const plain = bound({ model: 'm', messages: [{ role: 'user', content: [] }] })
+    const two = bound({
+      model: 'm',
+      messages: [
+        { role: 'user', content: [image, { type: 'text', text: 'x' }, image] },
+        { role: 'tool', content: [image] },
+      ],
+    })
+    expect(two - plain).toBeGreaterThan(30_000)
+    expect(two - plain).toBeLessThan(30_200)
+  })
+
+  test('odd contents are bounded by their bytes', () => {
+    for (const content of [
+      null,
+      1,
+      {},
+      [null, 1, 'x', {}, { type: 1 }, { type: 'new', data: base64(3000) }],
+    ]) {
+      expect(bound(user(content))).toBeGreaterThanOrEqual(bytes(user(content)).length)
+    }
+  })
+})
+
+describe('the text for counting', () => {
+  test('is what is written in messages and tools', () => {
+    const { text } = promptText(
+      bytes({
+        model: 'm',
+        messages: [
+          { role: 'system', content: 'Be "short"\n' },
+          {
+            role: 'user',
+            name: 'ann',
+            content: [
+              { type: 'text', text: 'look' },
+              { type: 'text', text: 'here' },
+            ],
+          },
+          {
+            role: 'assistant',
+            content: null,
+            tool_calls: [
+              { id: 'c', type: 'function', function: { name: 'weather', arguments: '{"city":"Ulm"}' } },
+            ],
+          },
+          { role: 'tool', tool_call_id: 'c', content: 'rain' },
+        ],
+        tools: [{ type: 'function', function: { name: 'weather', description: 'tells it' } }],
+      }),
+    )
+    expect(text.split('\n')).toEqual([
+      'system',
+      'Be "short"',
+      '',
+      'user',
+      'ann',
+      'look',
+      'here',
+      'assistant',
+      'weather',
+      '{"city":"Ulm"}',
+      'tool',
+      'rain',
+      '[{"type":"function","function":{"name":"weather","description":"tells it"}}]',
+    ])
+  })
+
+  test('leaves media out and allows a flat number of tokens for each', () => {
+    const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${base64(1000)}` } }
+    const plain = promptText(bytes(user([{ type: 'text', text: 'x' }])))
+    const seen = promptText(bytes(user([{ type: 'text', text: 'x' }, image, image])))
+    expect(seen.text).toBe(plain.text)
+    expect(seen.extraTokens - plain.extraTokens).toBe(2000)
+  })
+})

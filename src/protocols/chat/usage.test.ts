@@ -1,0 +1,189 @@
+import { describe, expect, test } from 'vitest'
+import { NO_USAGE, type Usage } from '../../domain/usage.ts'
+import { usageOfReply } from './reply.ts'
+import { readChatUsage, usageOf } from './usage.ts'
+
+const usage = (parts: Partial<Usage>): Usage => ({ ...NO_USAGE, ...parts })
+const plain = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }
+
+describe('usage is disjoint', () => {
+  test('cached tokens are taken out of the prompt, by whichever name they come', () => {
+    const expected = usage({ input: 60, cacheRead: 40, output: 20 })
+    for (const cached of [
+      { prompt_tokens_details: { cached_tokens: 40 } },
+      { prompt_cache_hit_tokens: 40, prompt_cache_miss_tokens: 60 },
+      { prompt_cache_hit_tokens: 40, prompt_tokens_details: { cached_tokens: 40 } },
+      { cache_read_input_tokens: 40 },
+      { num_cached_tokens: 40 },
+    ]) {
+      expect(readChatUsage({ ...plain, ...cached })).toEqual(expected)
+    }
+  })
+
+  test('cache writes are taken out too, split by how long they live', () => {
+    expect(
+      readChatUsage({ ...plain, prompt_tokens_details: { cached_tokens: 10, cached_creation_tokens: 30 } }),
+    ).toEqual(usage({ input: 60, cacheRead: 10, cacheWrite5m: 30, output: 20 }))
+    expect(
+      readChatUsage({
+        ...plain,
+        prompt_tokens_details: { cached_tokens: 10, cached_creation_tokens: 30 },
+        claude_cache_creation_5m_tokens: 10,
+        claude_cache_creation_1h_tokens: 15,
+      }),
+    ).toEqual(usage({ input: 60, cacheRead: 10, cacheWrite5m: 15, cacheWrite1h: 15, output: 20 }))
+    expect(
+      readChatUsage({ ...plain, claude_cache_creation_5m_tokens: 10, claude_cache_creation_1h_tokens: 15 }),
+    ).toEqual(usage({ input: 75, cacheWrite5m: 10, cacheWrite1h: 15, output: 20 }))
+    expect(readChatUsage({ ...plain, prompt_tokens_details: { cache_write_tokens: 30 } })).toEqual(
+      usage({ input: 70, cacheWrite5m: 30, output: 20 }),
+    )
+  })
+
+  test('reasoning is a part of the output', () => {
+    expect(readChatUsage({ ...plain, completion_tokens_details: { reasoning_tokens: 15 } })).toEqual(
+      usage({ input: 100, output: 20, reasoning: 15 }),
+    )
+  })
+
+  test('what a total shows to be left out is added: reasoning, and audio in the prompt', () => {
+    expect(
+      readChatUsage({
+        prompt_tokens: 12,
+        completion_tokens: 1,
+        total_tokens: 241,
+        completion_tokens_details: { reasoning_tokens: 228 },
+      }),
+    ).toEqual(usage({ input: 12, output: 229, reasoning: 228 }))
+    expect(
+      readChatUsage({
+        prompt_tokens: 9,
+        completion_tokens: 201,
+        total_tokens: 585,
+        prompt_tokens_details: { audio_tokens: 375 },
+      }),
+    ).toEqual(usage({ input: 384, output: 201 }))
+    expect(readChatUsage({ ...plain, total_tokens: 500 })).toEqual(usage({ input: 100, output: 20 }))
+  })
+
+  test('the names of the other dialect do where the usual ones are missing', () => {
+    expect(
+      readChatUsage({ input_tokens: 100, output_tokens: 20, input_tokens_details: { cached_tokens: 40 } }),
+    ).toEqual(usage({ input: 60, cacheRead: 40, output: 20 }))
+    expect(readChatUsage({ ...plain, input_tokens: 0, output_tokens: 0 })).toEqual(
+      usage({ input: 100, output: 20 }),
+    )
+  })
+
+  test('web searches are counted', () => {
+    expect(
+      readChatUsage({ ...plain, server_tool_use_details: { web_search_requests: 2 } })?.webSearches,
+    ).toBe(2)
+  })
+
+  test('null says nothing', () => {
+    expect(
+      readChatUsage({
+        ...plain,
+        prompt_tokens_details: null,
+        completion_tokens_details: { reasoning_tokens: null },
+        prompt_cache_hit_tokens: null,
+      }),
+    ).toEqual(usage({ input: 100, output: 20 }))
+  })
+})
+
+describe('usage that cannot be true is no usage', () => {
+  test.each([
+    [undefined],
+    [null],
+    ['x'],
+    [[]],
+    [{}],
+    [{ prompt_tokens: 1 }],
+    [{ completion_tokens: 1 }],
+    [{ prompt_tokens: null, completion_tokens: 1 }],
+    [{ ...plain, prompt_tokens: -1 }],
+    [{ ...plain, prompt_tokens: 1.5 }],
+    [{ ...plain, prompt_tokens: '100' }],
+    [{ ...plain, completion_tokens: 1_000_000_001 }],
+    [{ ...plain, completion_tokens: 1e400 }],
+    [{ ...plain, prompt_tokens_details: { cached_tokens: 101 } }],
+    [{ ...plain, prompt_tokens_details: { cached_tokens: -5 } }],
+    [{ ...plain, prompt_tokens_details: { cached_tokens: 60, cached_creation_tokens: 41 } }],
+    [{ ...plain, claude_cache_creation_1h_tokens: 'x' }],
+    [{ ...plain, completion_tokens_details: { reasoning_tokens: 21 } }],
+    [{ ...plain, server_tool_use: { web_search_requests: -1 } }],
+  ])('%j', (value) => {
+    expect(readChatUsage(value)).toBeUndefined()
+  })
+
+  test('zeros are usage', () => {
+    expect(readChatUsage({ prompt_tokens: 0, completion_tokens: 0 })).toEqual(NO_USAGE)
+    expect(readChatUsage({ prompt_tokens: 1_000_000_000, completion_tokens: 0 })?.input).toBe(1_000_000_000)
+  })
+})
+
+test('usage is found beside its usual place, and there first', () => {
+  const other = { prompt_tokens: 1, completion_tokens: 1 }
+  expect(usageOf({ usage: null, x_groq: { usage: plain } })?.input).toBe(100)
+  expect(usageOf({ choices: [{ usage: plain }] })?.input).toBe(100)
+  expect(usageOf({ usage: plain, x_groq: { usage: other }, choices: [{ usage: other }] })?.input).toBe(100)
+})
+
+describe('a whole reply', () => {
+  const reply = (parts: object): Buffer =>
+    Buffer.from(JSON.stringify({ id: 'x', object: 'chat.completion', choices: [], usage: plain, ...parts }))
+  const choice = (message: object): object => ({ index: 0, message, finish_reason: 'stop' })
+
+  test('says its usage and its text', () => {
+    const facts = usageOfReply(
+      reply({ choices: [choice({ content: 'one' }), choice({ content: null, reasoning_content: 'two' })] }),
+    )
+    expect(facts).toMatchObject({ valid: true, error: false, usage: usage({ input: 100, output: 20 }) })
+    expect(facts.text()).toBe('one\ntwo')
+  })
+
+  test('without usage is valid all the same', () => {
+    expect(usageOfReply(reply({ usage: undefined }))).toMatchObject({ valid: true, usage: undefined })
+    expect(usageOfReply(reply({ usage: undefined, choices: [{ usage: plain }] })).usage?.input).toBe(100)
+  })
+
+  test('that is an error, rubbish or cut is not valid', () => {
+    expect(usageOfReply(reply({ error: { message: 'no' } }))).toMatchObject({ valid: false, error: true })
+    expect(usageOfReply(Buffer.from('{"error":"no"}'))).toMatchObject({ valid: false, error: true })
+    expect(usageOfReply(reply({ error: null }))).toMatchObject({ valid: true, error: false })
+    for (const rubbish of ['', '[]', 'null', '<html>', '{"choices":[', '{"choices":{}}', '{}']) {
+      const facts = usageOfReply(Buffer.from(rubbish))
+      expect(facts).toMatchObject({ valid: false, error: false })
+      expect(facts.text()).toBe('')
+    }
+  })
+
+  test('that names a key twice is read as any client reads it', () => {
+    const twice = Buffer.from(
+      `{"id":"a","id":"b","choices":[{"message":{"content":"x"}}],"usage":${JSON.stringify(plain)}}`,
+    )
+    expect(usageOfReply(twice)).toMatchObject({ valid: true, usage: usage({ input: 100, output: 20 }) })
+  })
+
+  test('the text holds all that was generated, each piece once', () => {
+    const message = {
+      content: [
+        { type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] },
+        { type: 'text', text: 'four' },
+      ],
+      refusal: 'no',
+      reasoning: 'why',
+      reasoning_content: 'why',
+      reasoning_details: [{ text: 'why' }],
+      audio: { data: 'T2dn', transcript: 'beep' },
+      function_call: { name: 'f', arguments: '{}' },
+      tool_calls: [{ function: { name: 'g', arguments: '{"a":1}' } }, { custom: { name: 'h', input: 'i' } }],
+    }
+    const text = usageOfReply(reply({ choices: [choice(message)] })).text()
+    expect(text.split('\n').sort()).toEqual(
+      ['beep', 'f', 'four', 'g', 'h', 'hm', 'i', 'no', 'why', '{"a":1}', '{}'].sort(),
+    )
+  })
+})
