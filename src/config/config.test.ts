@@ -141,6 +141,21 @@ describe('vendor keys', () => {
     ])
   })
 
+  test('make no difference to prices where a channel is configured', () => {
+    const [without, with_] = [config(CHANNEL), config(CHANNEL, { OPENROUTER_API_KEY: 'k' })]
+    expect(with_.settings.priceVersion).toBe(without.settings.priceVersion)
+    expect(with_.settings.models.get('gpt-4o:extended').vendor).toBe('openai')
+  })
+
+  test('give a name that several vendors list to the first of them', () => {
+    const { settings } = withoutFile({ OPENROUTER_API_KEY: 'r', OPENAI_API_KEY: 'o' })
+    const serving = settings.channels.filter(({ models }) => models.includes('gpt-4o:extended'))
+    expect(serving.map(({ name }) => name)).toEqual(['openai'])
+    expect(withoutFile({ OPENROUTER_API_KEY: 'r' }).settings.models.get('gpt-4o:extended').vendor).toBe(
+      'openrouter',
+    )
+  })
+
   test('may come under either of two names', () => {
     expect(
       withoutFile({ GOOGLE_API_KEY: 'g' }).settings.channels.map(({ name, keys }) => [name, keys]),
