@@ -7,7 +7,7 @@ import { chargeable, unchargedKinds } from './price-data.ts'
 import { VENDORS, type Vendor } from './vendors.ts'
 
 /** What the built-in table says of a model. */
-export interface BuiltInModel {
+interface BuiltInModel {
   readonly vendor: string
   /** Undefined where the table has no price that we can charge. */
   readonly price: Price | undefined

@@ -7,7 +7,7 @@ import { KEY_VARIABLES } from './vendors.ts'
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 /** How much is logged; `silent` is nothing. */
-export type LogLevel = (typeof LOG_LEVELS)[number]
+type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** What the environment and the command line say. Paths are absolute. `docs/configuration.md: Environment`. */
 export interface Environment {
