@@ -25,7 +25,7 @@ function referenceData(frame: string): string | undefined {
   let buffer: string | undefined
   let rest = frame
   while (rest !== '') {
-    const end = [...rest].findIndex((c) => c === '\n' || c === '\r')
+    const end = rest.search(/[\r\n]/)
     const line = end < 0 ? rest : rest.slice(0, end)
     rest = end < 0 ? '' : rest.slice(rest.startsWith('\r\n', end) ? end + 2 : end + 1)
     if (line.startsWith(':')) continue

@@ -26,7 +26,7 @@ describe('the bound', () => {
 
   test('counts a mark for each message', () => {
     const message = { role: 'user', content: '' }
-    const many = bound({ model: 'm', messages: Array(100).fill(message) })
+    const many = bound({ model: 'm', messages: Array.from({ length: 100 }, () => message) })
     const one = bound({ model: 'm', messages: [message] })
     expect(many - one).toBe(99 * (JSON.stringify(message).length + 1 + 8))
   })

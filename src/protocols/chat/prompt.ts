@@ -69,7 +69,7 @@ export function promptBound(scan: ScannedObject): number {
   let tokens = scan.bytes.length + REQUEST_TOKENS
   if (!messages) return tokens
   tokens += messages.count * MESSAGE_TOKENS
-  if (scan.has('tools') || scan.has('functions')) tokens += TOOLS_TOKENS
+  if (scan.kind('tools') === 'array' || scan.kind('functions') === 'array') tokens += TOOLS_TOKENS
   for (const message of scan.elements(messages.node)) {
     for (const { tokens: media, bytes } of mediaParts(scan, message))
       tokens += media.most(bytes, model) - bytes

@@ -1,5 +1,7 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { NO_USAGE, type Usage } from '../../domain/usage.ts'
+import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
 import { usageOfReply } from './reply.ts'
 import { readChatUsage, usageOf } from './usage.ts'
 
@@ -107,7 +109,7 @@ describe('usage that cannot be true is no usage', () => {
     [{ ...plain, prompt_tokens: 1.5 }],
     [{ ...plain, prompt_tokens: '100' }],
     [{ ...plain, completion_tokens: 1_000_000_001 }],
-    [{ ...plain, completion_tokens: 1e400 }],
+    [{ ...plain, completion_tokens: Number.POSITIVE_INFINITY }],
     [{ ...plain, prompt_tokens_details: { cached_tokens: 101 } }],
     [{ ...plain, prompt_tokens_details: { cached_tokens: -5 } }],
     [{ ...plain, prompt_tokens_details: { cached_tokens: 60, cached_creation_tokens: 41 } }],
@@ -185,5 +187,33 @@ describe('a whole reply', () => {
     expect(text.split('\n').sort()).toEqual(
       ['beep', 'f', 'four', 'g', 'h', 'hm', 'i', 'no', 'why', '{"a":1}', '{}'].sort(),
     )
+  })
+})
+
+describe('recorded traffic', () => {
+  const folder = process.env['RECORDINGS']
+  const replies = folder
+    ? readdirSync(join(folder, 'chat')).filter((name) => name.endsWith('.json') && !name.startsWith('error-'))
+    : []
+
+  test(`${replies.length} recorded replies are valid, and their usage adds up to their total`, () => {
+    for (const name of replies) {
+      const bytes = readFileSync(join(folder ?? '', 'chat', name))
+      const facts = usageOfReply(bytes)
+      expect(facts, name).toMatchObject({ valid: true, error: false })
+      const { usage: raw } = JSON.parse(bytes.toString()) as {
+        usage: {
+          prompt_tokens: number
+          total_tokens: number
+          prompt_tokens_details?: { cached_tokens?: number } | null
+        }
+      }
+      if ((raw.prompt_tokens_details?.cached_tokens ?? 0) > raw.prompt_tokens) {
+        expect(facts.usage, name).toBeUndefined()
+      } else {
+        expect(facts.usage && promptTokens(facts.usage) + facts.usage.output, name).toBe(raw.total_tokens)
+      }
+    }
+    expect(replies.length).toBeGreaterThanOrEqual(0)
   })
 })
