@@ -43,7 +43,8 @@ async function answer(parts: AppParts, routes: Map<string, Endpoint[]>, visit: V
     case 'anyone':
       return endpoint.handle({ ...visit, isReady: parts.isReady() })
     case 'api-key': {
-      if (!parts.isReady()) throw new GatewayError('overloaded', 'the gateway is about to stop', { retryAfter: 5 })
+      if (!parts.isReady())
+        throw new GatewayError('overloaded', 'the gateway is about to stop', { retryAfter: 5 })
       const key = bearerKey(visit.request.headers.authorization)
       const entering = parts.apiKeys.authenticate(key, parts.clientAddress()(visit.request))
       const caller = entering instanceof Promise ? await entering : entering

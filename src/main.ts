@@ -37,11 +37,17 @@ export interface Gateway {
 /** Opens the store, settles what a crash left behind, and listens. Rejects with a sentence for the operator. */
 export async function startGateway(config: Config): Promise<Gateway> {
   const { environment } = config
-  const log = pino({ level: environment.logLevel, base: null }, pino.destination({ sync: false, minLength: 4096 }))
+  const log = pino(
+    { level: environment.logLevel, base: null },
+    pino.destination({ sync: false, minLength: 4096 }),
+  )
   const flushing = setInterval(() => log.flush(), 250).unref()
   const folder = lockDataFolder(environment.dataDir)
   const secrets = secretsOf(environment)
-  const store = await openSqliteStore({ path: environment.databaseUrl.slice('sqlite:'.length), secret: secrets })
+  const store = await openSqliteStore({
+    path: environment.databaseUrl.slice('sqlite:'.length),
+    secret: secrets,
+  })
   const firstCredentials = await seed(store, config)
   const ledger = new Ledger(store, randomUUID())
   const recovered = await ledger.recover()

@@ -13,9 +13,12 @@ describe('the lookup key', () => {
     expect(lookupKey(sent)).toBe(key)
   })
 
-  test.each(['', 'sk-', '-abc', 'sk--abc', 'a b', 'ab_c', 'é', 'x'.repeat(129)])('"%s" holds none', (sent) => {
-    expect(lookupKey(sent)).toBeUndefined()
-  })
+  test.each(['', 'sk-', '-abc', 'sk--abc', 'a b', 'ab_c', 'é', 'x'.repeat(129)])(
+    '"%s" holds none',
+    (sent) => {
+      expect(lookupKey(sent)).toBeUndefined()
+    },
+  )
 
   test('a prefix is a prefix, not a set of letters: keys may begin with s or k', () => {
     const base62 = fc.stringMatching(/^[0-9A-Za-z]{1,60}$/)

@@ -9,7 +9,12 @@ export interface RateLimit {
 }
 
 /** Fields that are removed before forwarding unless the channel names them. */
-export type GatedField = 'service_tier' | 'safety_identifier' | 'include_obfuscation' | 'inference_geo' | 'speed'
+export type GatedField =
+  | 'service_tier'
+  | 'safety_identifier'
+  | 'include_obfuscation'
+  | 'inference_geo'
+  | 'speed'
 
 /** One upstream as the operator configured it. `docs/configuration.md: Channels`. */
 export interface Channel {

@@ -61,7 +61,10 @@ describe('a charge', () => {
 
   test('takes a tier for the whole call once the prompt is larger than its bound', () => {
     const tiered = rateOf(
-      price({ tokens: tokens('3', '15', '0.3'), tiers: [{ above: 200_000, tokens: tokens('6', '22.5', '0.6') }] }),
+      price({
+        tokens: tokens('3', '15', '0.3'),
+        tiers: [{ above: 200_000, tokens: tokens('6', '22.5', '0.6') }],
+      }),
       ONE,
       500_000,
     )

@@ -38,7 +38,7 @@ export interface Rate {
   readonly tiers: readonly { readonly above: number; readonly tokens: TokenRates }[]
   readonly request: bigint
   readonly webSearch: bigint
-  /** Nothing that such a call does costs anything. */
+  /** Neither calls nor tokens cost anything. */
   readonly free: boolean
 }
 
@@ -71,7 +71,7 @@ export function rateOf(price: Price, ratio: Decimal, quotaPerUnit: number): Rate
   }
   const coefficients = [scaled.tokens, ...scaled.tiers.map((tier) => tier.tokens)]
     .flatMap((tokens) => KINDS.map((kind) => tokens[kind]))
-    .concat(scaled.request, scaled.webSearch)
+    .concat(scaled.request)
   return { ...scaled, free: coefficients.every((value) => value === 0n) }
 }
 
@@ -120,10 +120,7 @@ function ratesFor(rate: Rate, prompt: number): TokenRates {
 }
 
 function reachable(rate: Rate, promptBound: number): TokenRates[] {
-  return [
-    rate.tokens,
-    ...rate.tiers.filter((tier) => promptBound > tier.above).map((tier) => tier.tokens),
-  ]
+  return [rate.tokens, ...rate.tiers.filter((tier) => promptBound > tier.above).map((tier) => tier.tokens)]
 }
 
 function greatest(...values: bigint[]): bigint {

@@ -15,10 +15,18 @@ describe('vendor_routes', () => {
     expect(parseVendorRoutes(text)).toEqual(new Map())
   })
 
-  test.each(['{', '[]', '"a"', 'null', '1', '{"a": 1}', '{"a": {"b": "c"}}', '{"": "vip"}', '{"a": ""}', '{"a": " "}'])(
-    '%s is none',
-    (text) => {
-      expect(parseVendorRoutes(text)).toBeUndefined()
-    },
-  )
+  test.each([
+    '{',
+    '[]',
+    '"a"',
+    'null',
+    '1',
+    '{"a": 1}',
+    '{"a": {"b": "c"}}',
+    '{"": "vip"}',
+    '{"a": ""}',
+    '{"a": " "}',
+  ])('%s is none', (text) => {
+    expect(parseVendorRoutes(text)).toBeUndefined()
+  })
 })

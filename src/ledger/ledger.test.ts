@@ -1,13 +1,7 @@
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  newToken,
-  newUser,
-  SECRETS,
-  storeWithAccount,
-  temporaryFolder,
-} from '../../test/store-rows.ts'
+import { newToken, newUser, SECRETS, storeWithAccount, temporaryFolder } from '../../test/store-rows.ts'
 import type { HoldFacts } from '../domain/hold.ts'
 import type { Settlement } from '../domain/settlement.ts'
 import { NO_USAGE } from '../domain/usage.ts'
@@ -62,7 +56,10 @@ describe('the ledger', () => {
 
   test('refuses by the user where the token could still pay, and says what remains and what is needed', async () => {
     const { store, userId } = await storeWithAccount()
-    const rich = await store.write('createToken', newToken(userId, { name: 'rich', key: 'k2', remainQuota: 9_000_000 }))
+    const rich = await store.write(
+      'createToken',
+      newToken(userId, { name: 'rich', key: 'k2', remainQuota: 9_000_000 }),
+    )
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, rich.id)
     expect(() => ledger.admit(account, 1_000_001, facts('h1'))).toThrow(/1000000 remain, 1000001 are needed/)
@@ -133,9 +130,18 @@ type Step =
 
 const steps = fc.array(
   fc.oneof(
-    { weight: 5, arbitrary: fc.record({ do: fc.constant('admit' as const), token: fc.nat(1), amount: fc.nat(400) }) },
-    { weight: 4, arbitrary: fc.record({ do: fc.constant('settle' as const), nth: fc.nat(9), quota: fc.nat(500) }) },
-    { weight: 2, arbitrary: fc.record({ do: fc.constant('grow' as const), nth: fc.nat(9), by: fc.nat(300) }) },
+    {
+      weight: 5,
+      arbitrary: fc.record({ do: fc.constant('admit' as const), token: fc.nat(1), amount: fc.nat(400) }),
+    },
+    {
+      weight: 4,
+      arbitrary: fc.record({ do: fc.constant('settle' as const), nth: fc.nat(9), quota: fc.nat(500) }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({ do: fc.constant('grow' as const), nth: fc.nat(9), by: fc.nat(300) }),
+    },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('crash' as const) }) },
   ),
   { maxLength: 40 },

@@ -70,7 +70,9 @@ export class Ledger {
 
   /** Called by `OpenHold.mark`. */
   mark(hold: OpenHold, amount: number): void {
-    this.#write(hold.account, this.#store.write('markProgress', { id: hold.facts.id, amount })).catch(() => {})
+    this.#write(hold.account, this.#store.write('markProgress', { id: hold.facts.id, amount })).catch(
+      () => {},
+    )
   }
 
   /** Called by `OpenHold.settle`. */

@@ -285,7 +285,7 @@ describe('a body is accepted exactly where JSON.parse accepts it', () => {
 describe('what JSON.parse would hide', () => {
   test('a top-level key that is given twice is refused, in whatever spelling', () => {
     expect(refusal('{"model":"a","model":"b"}')).toBe(
-      'Invalid JSON at byte 13: a top-level key is given twice.',
+      'Invalid JSON at byte 13: the top-level key "model" is given twice.',
     )
     expect(refusal('{"model":"a","mod\\u0065l":"b"}')).toMatch(/given twice/)
     expect(refusal('{"__proto__":"a","__proto__":"b"}')).toMatch(/given twice/)

@@ -94,7 +94,7 @@ export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): Sca
           if (members.has(key))
             throw new GatewayError(
               'invalid_json',
-              `Invalid JSON at byte ${p}: a top-level key is given twice.`,
+              `Invalid JSON at byte ${p}: the top-level key ${JSON.stringify(key.slice(0, 60))} is given twice.`,
             )
           keyStart = p
           count = 0

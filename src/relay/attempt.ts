@@ -15,8 +15,9 @@ export class Attempt implements Answer, Source {
   readonly #target: Target
   readonly #deadlineMs: number
   readonly #resolve: (end: AttemptEnd) => void
-  #exchange: Exchange | undefined
+  readonly #success: WholeAnswer | StreamAnswer
   #sink: Sink
+  #exchange: Exchange | undefined
   #finished = false
 
   constructor(call: Call, target: Target, nowMs: number) {
@@ -26,7 +27,10 @@ export class Attempt implements Answer, Source {
     const { promise, resolve } = Promise.withResolvers<AttemptEnd>()
     this.end = promise
     this.#resolve = resolve
-    this.#sink = this.#success('')
+    this.#success = call.request.stream
+      ? new StreamAnswer(call, target, this)
+      : new WholeAnswer(call, target, this)
+    this.#sink = this.#success
   }
 
   /** To be told as soon as the request is on its way. */
@@ -36,7 +40,7 @@ export class Attempt implements Answer, Source {
 
   /** The caller went away. */
   left(): void {
-    this.#sink.left()
+    this.#success.left()
   }
 
   /** Once a second. */
@@ -49,12 +53,21 @@ export class Attempt implements Answer, Source {
   started(status: number, headers: IncomingHttpHeaders): void {
     const type = headers['content-type'] ?? ''
     if (status < 200 || status > 299 || status === 204) {
-      this.#sink = new RefusedAnswer(this, this.#target.channel, status, headers['retry-after'])
-    } else if (/^text\/event-stream\b/i.test(type) === this.#call.request.stream && !/^text\/html\b/i.test(type)) {
-      this.#sink = this.#success(type)
+      this.#sink = new RefusedAnswer(
+        this,
+        this.#success,
+        this.#target.channel,
+        status,
+        headers['retry-after'],
+      )
+    } else if (
+      /^text\/event-stream\b/i.test(type) === this.#call.request.stream &&
+      !/^text\/html\b/i.test(type)
+    ) {
+      this.#success.begin(type)
     } else {
       this.cancel()
-      this.#sink.failed(unanswered('unexpected content type'))
+      this.#success.failed(unanswered('unexpected content type'))
     }
   }
 
@@ -86,11 +99,5 @@ export class Attempt implements Answer, Source {
     if (this.#finished) return
     this.#finished = true
     this.#resolve(end)
-  }
-
-  #success(contentType: string): Sink {
-    return this.#call.request.stream
-      ? new StreamAnswer(this.#call, this.#target, this, contentType)
-      : new WholeAnswer(this.#call, this.#target, this, contentType)
   }
 }

@@ -84,7 +84,10 @@ async function decoded(bytes: Buffer, decode: Decode, limit: number): Promise<Bu
     return await decode(bytes, { maxOutputLength: limit })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(limit)
-    throw new GatewayError('invalid_request', 'the request body cannot be decoded as its content-encoding says')
+    throw new GatewayError(
+      'invalid_request',
+      'the request body cannot be decoded as its content-encoding says',
+    )
   }
 }
 

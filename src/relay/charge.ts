@@ -52,12 +52,7 @@ export function price(
   return counted(rate, body, answered, count)
 }
 
-async function counted(
-  rate: Rate,
-  body: Buffer,
-  answered: Answered,
-  count: LocalCount,
-): Promise<Priced> {
+async function counted(rate: Rate, body: Buffer, answered: Answered, count: LocalCount): Promise<Priced> {
   const { ending, whole, reported } = answered
   const output = await count.count(answered.text())
   const usage: Usage =

@@ -11,7 +11,8 @@ const AS_TEXT = { disallowedSpecial: new Set<string>() }
 parentPort?.on('message', ({ id, text }: { id: number; text: string }) => {
   let tokens = 0
   const exact = Math.min(text.length, EXACT)
-  for (let at = 0; at < exact; at += PIECE) tokens += countTokens(text.slice(at, Math.min(at + PIECE, exact)), AS_TEXT)
+  for (let at = 0; at < exact; at += PIECE)
+    tokens += countTokens(text.slice(at, Math.min(at + PIECE, exact)), AS_TEXT)
   if (text.length > exact) tokens = Math.ceil((tokens / exact) * text.length)
   parentPort?.postMessage({ id, tokens })
 })

@@ -8,14 +8,17 @@ const LIMIT = 64 * 1024
 /** Takes in an answer that is no success: its body tells why. */
 export class RefusedAnswer implements Sink {
   readonly #source: Source
+  readonly #hoped: Sink
   readonly #channel: Channel
   readonly #status: number
   readonly #retryAfter: string | undefined
   readonly #chunks: Buffer[] = []
   #length = 0
 
-  constructor(source: Source, channel: Channel, status: number, retryAfter: string | undefined) {
+  /** `hoped` is what a success would have been taken in by: it knows what a failure means for the caller. */
+  constructor(source: Source, hoped: Sink, channel: Channel, status: number, retryAfter: string | undefined) {
     this.#source = source
+    this.#hoped = hoped
     this.#channel = channel
     this.#status = status
     this.#retryAfter = retryAfter
@@ -24,20 +27,17 @@ export class RefusedAnswer implements Sink {
   received(chunk: Buffer): void {
     this.#chunks.push(chunk)
     this.#length += chunk.length
-    if (this.#length >= LIMIT) this.left()
+    if (this.#length < LIMIT) return
+    this.#source.cancel()
+    this.ended()
   }
 
   ended(): void {
     const body = Buffer.concat(this.#chunks).subarray(0, LIMIT)
-    this.#source.finish(refused(this.#channel, this.#status, body, this.#retryAfter))
+    this.#hoped.failed(refused(this.#channel, this.#status, body, this.#retryAfter))
   }
 
   failed(): void {
-    this.ended()
-  }
-
-  left(): void {
-    this.#source.cancel()
     this.ended()
   }
 

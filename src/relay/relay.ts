@@ -1,13 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '../access/caller.ts'
+import type { Channel } from '../domain/channel.ts'
 import { charge, mostItCanCost } from '../domain/price.ts'
 import type { Settings } from '../domain/settings.ts'
 import { NO_USAGE } from '../domain/usage.ts'
 import { GatewayError } from '../errors.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type ChatRequest, gateChatRequest, readChatRequest } from '../protocols/chat/index.ts'
-import { scanObject } from "../protocols/json-scan.ts"
-import type { ScannedObject } from "../protocols/scanned-object.ts"
+import { scanObject } from '../protocols/json-scan.ts'
+import type { ScannedObject } from '../protocols/scanned-object.ts'
 import type { Upstreams } from '../upstreams/http.ts'
 import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
 import { Attempt } from './attempt.ts'
@@ -34,6 +35,11 @@ export interface RelayParts {
   readonly bodies: Bodies
   readonly count: LocalCount
   readonly drains: Drains
+}
+
+interface Turn {
+  readonly channel: Channel
+  readonly keys: readonly UpstreamKey[]
 }
 
 /** A request to relay, by a caller who was let in. */
@@ -123,26 +129,46 @@ export class Relay {
     return new Call({ request, body, hold, rate, budget, response, record, count, drains })
   }
 
-  async #attempt(call: Call, settings: Settings, scan: ScannedObject, { channels }: Resolution): Promise<void> {
-    const failures: Failure[] = []
+  async #attempt(
+    call: Call,
+    settings: Settings,
+    scan: ScannedObject,
+    { channels }: Resolution,
+  ): Promise<void> {
+    const { keyRings } = this.#parts
     const { record, response } = call
-    for (const channel of channels.slice(0, 1 + settings.options.retries)) {
+    const failures: Failure[] = []
+    for (const { channel, keys } of this.#inTurn(channels, settings)) {
       const gated = gateChatRequest(scan, call.request, channel, settings.options.passThrough)
       record.channel = channel.name
-      for (const key of this.#parts.keyRings.usable(channel, Date.now())) {
-        if (call.hold.isLost) throw unwritable()
+      for (const key of keys) {
+        if (response.destroyed) throw lastWord(failures)
         record.attempts = (record.attempts ?? 0) + 1
         const end = await this.#once(call, { channel, gated }, key)
-        if (end === 'settled') return
+        if (call.hold.isLost) throw unwritable()
+        if (end === 'settled') return keyRings.restore(channel, key)
         failures.push(end)
         record.failure = end.cause
-        if (end.keyRefused) this.#parts.keyRings.setAside(channel, key, Date.now())
-        if (end.onward === 'nowhere' || response.destroyed) throw lastWord(failures)
+        if (end.keyRefused) keyRings.setAside(channel, key, Date.now())
+        if (end.onward === 'nowhere') throw lastWord(failures)
         if (end.onward === 'next-channel') break
       }
     }
-    if (call.hold.isLost) throw unwritable()
     throw lastWord(failures)
+  }
+
+  // Keys that were refused lately are passed over, unless there are no others: then they are as good as any.
+  #inTurn(channels: readonly Channel[], settings: Settings): Turn[] {
+    const { keyRings } = this.#parts
+    const nowMs = Date.now()
+    const turns = channels.map((channel) => ({ channel, keys: keyRings.inTurn(channel) }))
+    const good = turns
+      .map(({ channel, keys }) => ({
+        channel,
+        keys: keys.filter((key) => !keyRings.isSetAside(channel, key, nowMs)),
+      }))
+      .filter(({ keys }) => keys.length > 0)
+    return (good.length > 0 ? good : turns).slice(0, 1 + settings.options.retries)
   }
 
   async #once(call: Call, target: Target, key: UpstreamKey): Promise<Failure | 'settled'> {

@@ -80,9 +80,7 @@ function servingChannels(settings: Settings, group: Group, model: string): reado
 // Higher priority first; among equals a draw by weight, each further place drawn from what is left.
 function inOrder(channels: readonly Channel[], random: () => number): Channel[] {
   const key = new Map(channels.map((channel) => [channel, drawKey(channel.weight, random())]))
-  return [...channels].sort(
-    (a, b) => b.priority - a.priority || (key.get(b) ?? 0) - (key.get(a) ?? 0),
-  )
+  return [...channels].sort((a, b) => b.priority - a.priority || (key.get(b) ?? 0) - (key.get(a) ?? 0))
 }
 
 // Sorting by u^(1/weight) draws without replacement in proportion to the weights; weight 0 comes last.

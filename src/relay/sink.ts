@@ -10,8 +10,6 @@ export interface Sink {
   ended(): void
   /** No more will come: the connection broke, or a time-out struck. */
   failed(failure: Failure): void
-  /** The caller went away. */
-  left(): void
   /** Once a second. */
   tick(nowMs: number): void
 }

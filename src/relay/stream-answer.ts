@@ -22,26 +22,30 @@ export class StreamAnswer implements Sink {
   readonly #call: Call
   readonly #target: Target
   readonly #source: Source
-  readonly #contentType: string
   readonly #tap: ChatTap
   readonly #watch: OutputWatch
   /** What came before the hold was durable. */
   #early: Buffer[] = []
   #open = false
   #over = false
+  #contentType = ''
   #callerLeft = false
   #draining = false
   #counting = false
   #unreadSinceMs = 0
   #markedMs = Date.now()
 
-  constructor(call: Call, target: Target, source: Source, contentType: string) {
+  constructor(call: Call, target: Target, source: Source) {
     this.#call = call
     this.#target = target
     this.#source = source
-    this.#contentType = contentType
     this.#tap = new ChatTap({ swallowUsage: target.gated.askedForUsage })
     this.#watch = new OutputWatch(call, this.#tap)
+  }
+
+  /** It is a success. */
+  begin(contentType: string): void {
+    this.#contentType = contentType
   }
 
   received(chunk: Buffer): void {
@@ -54,7 +58,7 @@ export class StreamAnswer implements Sink {
       this.#source.cancel()
       return this.failed(unanswered('an event was too large'))
     }
-    if (this.#tap.error && this.#mayGoElsewhere) {
+    if (this.#tap.error && !this.#tap.error.afterContent && this.#mayGoElsewhere) {
       this.#source.cancel()
       return this.failed(unanswered('error in the first event'))
     }
@@ -74,16 +78,19 @@ export class StreamAnswer implements Sink {
 
   failed(failure: Failure): void {
     if (this.#over) return
-    if (this.#mayGoElsewhere) {
+    if (this.#mayGoElsewhere || this.#call.hold.isLost) {
       this.#over = true
       this.#early = []
       this.#source.finish(failure)
     } else {
       this.#call.record.failure = failure.cause
-      this.#breakOff(chatErrorFrame({ ...CUT, message: 'the upstream broke off before the answer was complete' }))
+      this.#breakOff(
+        chatErrorFrame({ ...CUT, message: 'the upstream broke off before the answer was complete' }),
+      )
     }
   }
 
+  /** The caller went away. */
   left(): void {
     if (this.#over || this.#callerLeft) return
     this.#callerLeft = true
@@ -104,9 +111,9 @@ export class StreamAnswer implements Sink {
     if (this.#tap.emittedBytes > 0) this.#call.hold.mark(this.#call.outputQuota(this.#watch.tokens))
   }
 
-  // Nothing reached the caller, and somebody is there to be answered: another channel may try.
+  // Nothing is on its way to the caller, and somebody is there to be answered: another channel may try.
   get #mayGoElsewhere(): boolean {
-    return !this.#open && !this.#callerLeft
+    return !this.#open && this.#early.length === 0 && !this.#callerLeft
   }
 
   // Gate one: nothing is sent before a crash can no longer lose the hold.
@@ -148,7 +155,10 @@ export class StreamAnswer implements Sink {
   #begin(): void {
     if (this.#open) return
     this.#open = true
-    this.#call.response.writeHead(200, { ...this.#call.headers(this.#contentType), 'x-accel-buffering': 'no' })
+    this.#call.response.writeHead(200, {
+      ...this.#call.headers(this.#contentType),
+      'x-accel-buffering': 'no',
+    })
   }
 
   // The hold seems used up: reading stops until an exact count has told.

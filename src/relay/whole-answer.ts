@@ -12,17 +12,21 @@ export class WholeAnswer implements Sink {
   readonly #call: Call
   readonly #target: Target
   readonly #source: Source
-  readonly #contentType: string
   readonly #chunks: Buffer[] = []
   #length = 0
+  #contentType = ''
   #callerLeft = false
   #draining = false
   #over = false
 
-  constructor(call: Call, target: Target, source: Source, contentType: string) {
+  constructor(call: Call, target: Target, source: Source) {
     this.#call = call
     this.#target = target
     this.#source = source
+  }
+
+  /** It is a success. */
+  begin(contentType: string): void {
     this.#contentType = contentType
   }
 
@@ -42,26 +46,27 @@ export class WholeAnswer implements Sink {
     const body = only && this.#chunks.length === 1 ? only : Buffer.concat(this.#chunks, this.#length)
     const facts = usageOfReply(body)
     if (!facts.valid) this.failed(unanswered(facts.error ? 'error with status 200' : 'no chat completion'))
-    else if (this.#callerLeft) this.#settleUnheard(facts)
+    else if (this.#callerLeft) void this.#settleUnheard(facts)
     else void this.#deliver(body, facts)
   }
 
   failed(failure: Failure): void {
     if (this.#over) return
-    if (this.#callerLeft) this.#settleUnheard(undefined)
+    if (this.#callerLeft) void this.#settleUnheard(undefined)
     else {
       this.#over = true
       this.#source.finish(failure)
     }
   }
 
+  /** The caller went away. */
   left(): void {
     if (this.#over || this.#callerLeft) return
     this.#callerLeft = true
     this.#draining = this.#target.channel.onClientGone === 'drain' && this.#call.drains.begin()
     if (this.#draining) return
     this.#source.cancel()
-    this.#settleUnheard(undefined)
+    void this.#settleUnheard(undefined)
   }
 
   tick(): void {}
@@ -79,11 +84,11 @@ export class WholeAnswer implements Sink {
     this.#source.finish('settled')
   }
 
-  // The caller is gone: what is known is charged, and nobody waits for it.
-  #settleUnheard(facts: ReplyFacts | undefined): void {
+  // The caller is gone: what is known is charged.
+  async #settleUnheard(facts: ReplyFacts | undefined): Promise<void> {
     this.#over = true
     if (this.#draining) this.#call.drains.end()
-    void this.#call.settle(this.#target, answered('client_gone', facts), false)
+    await this.#call.settle(this.#target, answered('client_gone', facts), false)
     this.#source.finish('settled')
   }
 }

@@ -19,8 +19,8 @@ export class KeyRings {
   // By channel name and key, so that it outlives a reading of the configuration.
   readonly #refusedUntil = new Map<string, number>()
 
-  /** The channel's keys in the order in which to try them now; empty while all of them are set aside. */
-  usable(channel: Channel, nowMs: number): UpstreamKey[] {
+  /** The channel's keys in the order in which to try them now. */
+  inTurn(channel: Channel): readonly UpstreamKey[] {
     let ring = this.#rings.get(channel)
     if (!ring) {
       const values = channel.keys.length === 0 ? [''] : channel.keys
@@ -28,10 +28,15 @@ export class KeyRings {
       this.#rings.set(channel, ring)
     }
     const { keys, next } = ring
+    if (keys.length === 1) return keys
     ring.next = (next + 1) % keys.length
-    const inTurn = next === 0 ? keys : [...keys.slice(next), ...keys.slice(0, next)]
-    if (this.#refusedUntil.size === 0) return [...inTurn]
-    return inTurn.filter((key) => (this.#refusedUntil.get(nameOf(channel, key)) ?? 0) <= nowMs)
+    return next === 0 ? keys : [...keys.slice(next), ...keys.slice(0, next)]
+  }
+
+  /** Whether a key was refused a short while ago. */
+  isSetAside(channel: Channel, key: UpstreamKey, nowMs: number): boolean {
+    if (this.#refusedUntil.size === 0) return false
+    return (this.#refusedUntil.get(nameOf(channel, key)) ?? 0) > nowMs
   }
 
   /** Leaves a key alone that the upstream refused. */
@@ -39,7 +44,7 @@ export class KeyRings {
     this.#refusedUntil.set(nameOf(channel, key), nowMs + SET_ASIDE_MS)
   }
 
-  /** Takes a key back that worked. */
+  /** Takes a key back that was not refused any more. */
   restore(channel: Channel, key: UpstreamKey): void {
     if (this.#refusedUntil.size > 0) this.#refusedUntil.delete(nameOf(channel, key))
   }

@@ -19,6 +19,7 @@ const MODELS = {
   m: PLAIN_PRICE,
   drained: PLAIN_PRICE,
   retried: PLAIN_PRICE,
+  refused: PLAIN_PRICE,
   free: { input: 0, output: 0 },
   tiny: { input: 0.0002, output: 0.0002 },
   percall: { request: 0.002 },
@@ -33,7 +34,7 @@ beforeAll(async () => {
     groups: { default: { ratio: 1 }, half: { ratio: 0.5 } },
     models: Object.fromEntries(Object.entries(MODELS).map(([name, price]) => [name, { price }])),
     channels: [
-      ...['m', 'free', 'tiny', 'percall', 'tiered'].map((name) =>
+      ...['m', 'refused', 'free', 'tiny', 'percall', 'tiered'].map((name) =>
         channel(name, upstream.baseUrl(name), { groups: ['default', 'half'] }),
       ),
       channel('drained', upstream.baseUrl('drained'), { on_client_gone: 'drain' }),
@@ -217,7 +218,10 @@ describe('a complete answer without usable usage is counted by the gateway:', ()
 })
 
 describe('nothing is charged for', () => {
-  test.each([400, 401, 404, 429, 500, 503, 418])('an error with status %i', async (status) => {
+  test('an error that sets the key aside', async () => {
+    await uncharged('refused', { kind: 'status', status: 401, body: errorBody('no') }, ask('refused'))
+  })
+  test.each([400, 404, 429, 500, 503, 418])('an error with status %i', async (status) => {
     await uncharged('m', { kind: 'status', status, body: errorBody('no') }, ask('m'))
   })
   test('a connection that breaks before the answer', () => uncharged('m', { kind: 'drop' }, ask('m')))
@@ -263,10 +267,10 @@ describe('a caller who leaves pays', () => {
   const rowAfter = async (start: () => Promise<void>): Promise<UsageRow> => {
     const known = new Set(database.usage().map(({ id }) => id))
     await start()
+    const fresh = (): UsageRow[] => database.usage().filter(({ id }) => !known.has(id))
+    await expect.poll(() => fresh().length, { timeout: 10_000 }).toBe(1)
     await untilNoHolds()
-    const fresh = database.usage().filter(({ id }) => !known.has(id))
-    expect(fresh).toHaveLength(1)
-    return fresh[0] as UsageRow
+    return fresh()[0] as UsageRow
   }
 
   test('the prompt, even before the first byte', async () => {
