@@ -50,6 +50,8 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
   const port = await freePort()
   let output = ''
   let child: ChildProcess | undefined
+  /** Somebody asked it to end. */
+  let expected = false
 
   const start = async (config: Configuration | string): Promise<void> => {
     writeFileSync(file, typeof config === 'string' ? config : stringify(config))
@@ -68,15 +70,20 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
       },
     })
     child = started
+    expected = false
     const keep = (chunk: Buffer): void => {
       output += chunk.toString()
     }
     started.stdout.on('data', keep)
     started.stderr.on('data', keep)
+    started.on('exit', (code, by) => {
+      if (!expected) console.error(`the gateway ended by itself (${by ?? code}):\n${output.slice(-4000)}`)
+    })
     const deadline = performance.now() + START_LIMIT_MS
     while (!(await answers(port))) {
       const over = ended(started) || performance.now() > deadline
       if (over) {
+        expected = true
         started.kill('SIGKILL')
         throw new Error(`the gateway did not start:\n${output.slice(-4000)}`)
       }
@@ -85,6 +92,7 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
   }
   const signal = async (name: 'SIGTERM' | 'SIGKILL'): Promise<void> => {
     if (!child || ended(child)) return
+    expected = true
     const gone = new Promise((resolve) => child?.once('exit', resolve))
     child.kill(name)
     await gone

@@ -26,6 +26,8 @@ export interface Performance {
   sent(): void
 }
 
+const BEFORE_BREAKING_MS = 80
+
 /** Answers one request as the behaviour says. */
 export async function play(behaviour: Behaviour, performance: Performance): Promise<void> {
   const { reply, socket } = performance
@@ -92,14 +94,15 @@ async function end(
   write: (text: string) => Promise<void>,
 ): Promise<void> {
   const usage = stream.usage === undefined ? usageText(10, stream.events ?? 5) : stream.usage
-  switch (stream.ending ?? 'done') {
+  const ending = stream.ending ?? 'done'
+  // What was sent must have come through before something breaks: a gateway may hold it back for a commit.
+  if (ending !== 'done' && ending !== 'no done' && ending !== 'stall') await sleep(BEFORE_BREAKING_MS)
+  switch (ending) {
     case 'stall':
       return
     case 'close':
     case 'reset':
-      // The last event must have left before the connection breaks.
-      await sleep(20)
-      return leave(socket, stream.ending as 'close' | 'reset')
+      return leave(socket, ending)
     case 'half frame':
       await write('data: {"id":"chatcmpl-1","choices":[{"index":0,"delta":{"content":"cut he')
       reply.end()
@@ -115,7 +118,7 @@ async function end(
         const inFrame = stream.usageIn === 'always' || (stream.usageIn !== 'finish chunk' && askedForUsage)
         if (inFrame && usage !== null) await write(usageFrame(usage))
       }
-      if (stream.ending !== 'no done') await write(DONE_FRAME)
+      if (ending !== 'no done') await write(DONE_FRAME)
       reply.end()
   }
 }

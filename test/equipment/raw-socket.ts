@@ -11,7 +11,8 @@ export interface RawConnection {
 
 /** Connects and writes the bytes as they are. */
 export function rawConnection(port: number, bytes: string | Buffer): RawConnection {
-  const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
+  const socket = connect(port, '127.0.0.1')
+  socket.write(bytes)
   let received = ''
   socket.on('error', () => {})
   socket.on('data', (chunk: Buffer) => {

@@ -39,7 +39,7 @@ let stage: Stage
 beforeAll(async () => {
   stage = await setStage((upstream) => ({
     options: { retries: 0 },
-    models: priced(MODELS),
+    models: priced([...MODELS, 'unreachable']),
     channels: [
       ...MODELS.map((model) =>
         channel(model, upstream.baseUrl(model), { timeouts: { first_byte: '400ms' } }),

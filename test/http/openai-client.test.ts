@@ -8,7 +8,7 @@ import OpenAI, {
   RateLimitError,
 } from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { DONE_FRAME, errorBody, finishFrame, usageText } from '../equipment/behaviour.ts'
+import { DONE_FRAME, errorBody, finishFrame, roleFrame, usageText } from '../equipment/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { type Stage, setStage } from '../equipment/stage.ts'
 
@@ -99,6 +99,7 @@ describe('the official OpenAI client', () => {
     stage.upstream.script('m', {
       kind: 'stream',
       frames: [
+        roleFrame(),
         delta('{"index":0,"id":"call_1","type":"function","function":{"name":"weather","arguments":""}}'),
         delta('{"index":0,"function":{"arguments":"{\\"city\\":"}}'),
         delta('{"index":0,"function":{"arguments":"\\"Bern\\"}"}}'),

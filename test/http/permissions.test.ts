@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Answer } from '../equipment/client.ts'
 import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
 import { ask, type Stage, setStage } from '../equipment/stage.ts'
 
 let stage: Stage
@@ -29,14 +30,22 @@ beforeAll(async () => {
           token('off', { model_limits_enabled: false, model_limits: 'beta' }),
           token('nothing', { model_limits_enabled: true, model_limits: '' }),
           token('vip', { group: 'vip' }),
-          token('intruder', { group: 'inner' }),
+          // What these name is closed to them behind the configuration's back, below.
+          token('intruder', { group: 'vip' }),
           token('routed', { group: 'vip', vendor_routes: '{"acme":"default"}' }),
-          token('sneaky', { vendor_routes: '{"acme":"inner"}' }),
+          token('sneaky', { vendor_routes: '{"acme":"vip"}' }),
+          token('stranded', { group: 'vip' }),
         ]),
         user(3, 'insider', [token('inside'), token('inside2', { group: 'inner' })], { group: 'inner' }),
       ],
     }
   })
+  await stage.gateway.stop()
+  const database = databaseOf(stage.gateway.dataDir)
+  database.write("update tokens set group_name = 'inner' where name = 'token-intruder'")
+  database.write(`update tokens set vendor_routes = '{"acme":"inner"}' where name = 'token-sneaky'`)
+  database.write("update tokens set group_name = 'abolished' where name = 'token-stranded'")
+  await stage.gateway.restart()
 })
 afterAll(() => stage?.close())
 
@@ -81,6 +90,9 @@ describe('the group', () => {
     expect(await laneOf('inside2', 'alpha')).toBe('closed'))
   test('that is closed is refused with 403 to others', async () => {
     expect(forbidden(await stage.chat('intruder', ask('alpha')))).toContain('inner')
+  })
+  test('that nobody knows any more is refused with 403', async () => {
+    expect(forbidden(await stage.chat('stranded', ask('alpha')))).toContain('abolished')
   })
   test("of a model's vendor comes from vendor_routes, else from the token's group", async () => {
     expect(await laneOf('routed', 'alpha')).toBe('plain')
