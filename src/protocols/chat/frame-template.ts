@@ -72,7 +72,7 @@ export function learnTemplate(frame: Buffer, facts: ChunkFacts): FrameTemplate |
   const choice = facts.choices[0]
   const piece = choice?.pieces[0]
   if (!choice || piece === undefined || facts.choices.length > 1 || choice.pieces.length > 1) return undefined
-  if (choice.finished || facts.usage || facts.isError || frame[frame.length - 1] !== 0x0a) return undefined
+  if (facts.usage || facts.isError || frame[frame.length - 1] !== 0x0a) return undefined
   const literal = Buffer.from(JSON.stringify(piece))
   let at = frame.indexOf(literal)
   for (let places = 0; at >= 0 && places < MAX_PLACES; places++) {

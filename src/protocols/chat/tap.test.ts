@@ -290,6 +290,29 @@ describe('what a stream says', () => {
     })
   })
 
+  test('frames that are alike but for a little are not taken for one another', () => {
+    const one = { usage: { prompt_tokens: 1, completion_tokens: 1 } }
+    const two = { usage: { prompt_tokens: 1, completion_tokens: 2 } }
+    const usages = [one, two, one].map((parts) => chunk({ content: 'a' }, parts)).join('')
+    expect(watch([Buffer.from(usages)]).tap.usage?.output).toBe(1)
+    // The text is also the model's name.
+    const named = chunk({ content: 'm' }) + chunk({ content: 'm' }, { model: 'longer' })
+    expect(watch([Buffer.from(named)]).tap.text).toBe('mm')
+    // A bare line end within the text: no JSON, and not one line.
+    const broken =
+      chunk({ content: 'a' }) + chunk({ content: 'b c' }).replace('b c', 'b\nc') + chunk({ content: 'd' })
+    expect(watch([Buffer.from(broken)])).toMatchObject({
+      forwarded: broken,
+      tap: { text: 'ad', contentFrames: 2 },
+    })
+    // More after the padding than before.
+    const padded =
+      chunk({ content: 'a' }, { obfuscation: 'x' }) + chunk({ content: 'b' }, { obfuscation: 'yz', ...two })
+    expect(watch([Buffer.from(padded)]).tap).toMatchObject({ text: 'ab', usage: { output: 2 } })
+    const other = padded + chunk({ content: 'c' }, { obfuscation: 'x"', ...one })
+    expect(watch([Buffer.from(other)]).tap).toMatchObject({ text: 'abc', usage: { output: 1 } })
+  })
+
   test('a finish reason is needed for every choice that was seen', () => {
     const two = chunk({ content: 'a' }) + chunk({ content: 'b' }, {}, 1) + finish()
     expect(watch([Buffer.from(two)]).tap.sawFinish).toBe(false)

@@ -42,7 +42,7 @@ type Verdict = 'forward' | 'swallow' | 'end'
 
 const BYTE_ORDER_MARK = '\ufeff'
 const MAX_TEMPLATES = 4
-/** So many templates in a row that matched nothing, and no more are made: this stream's frames differ too much. */
+/** So many attempts in a row that helped with no frame, and no more are made: this stream's frames differ too much. */
 const MAX_UNPROVEN = 8
 /** Bytes after the last word that are kept. */
 const MAX_ENDING = 65_536
@@ -207,9 +207,8 @@ export class ChatTap {
 
   #learn(frame: Buffer, facts: ChunkFacts): void {
     const template = learnTemplate(frame, facts)
-    if (!template) return
     this.#unproven++
-    this.#templates.unshift(template)
+    if (template) this.#templates.unshift(template)
     if (this.#templates.length > MAX_TEMPLATES) this.#templates.pop()
     if (this.#unproven === MAX_UNPROVEN) this.#templates.length = 0
   }

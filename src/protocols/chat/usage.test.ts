@@ -65,6 +65,15 @@ describe('usage is disjoint', () => {
         prompt_tokens_details: { audio_tokens: 375 },
       }),
     ).toEqual(usage({ input: 384, output: 201 }))
+    expect(
+      readChatUsage({
+        prompt_tokens: 9,
+        completion_tokens: 1,
+        total_tokens: 40,
+        prompt_tokens_details: { audio_tokens: 10 },
+        completion_tokens_details: { reasoning_tokens: 20 },
+      }),
+    ).toEqual(usage({ input: 19, output: 21, reasoning: 20 }))
     expect(readChatUsage({ ...plain, total_tokens: 500 })).toEqual(usage({ input: 100, output: 20 }))
   })
 
