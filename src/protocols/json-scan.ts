@@ -39,7 +39,6 @@ const EXPECTED = [
   'a key in double quotes',
   'a value or "]"',
   'a value',
-  '"," or the closing bracket',
 ] as const
 
 /** The bytes that may follow a backslash, `u` aside: " \ / b f n r t. */

@@ -1,5 +1,6 @@
 import type { Usage } from '../../domain/usage.ts'
-import { asRecord, generatedText } from './generated-text.ts'
+import { generatedText } from './generated-text.ts'
+import { asRecord, parseRecord } from './record.ts'
 import { isError } from './reply.ts'
 import { usageOf } from './usage.ts'
 
@@ -24,7 +25,7 @@ const MAX_CHOICES = 128
 
 /** Reads a chunk's data; undefined where it is not a JSON object. */
 export function readChunk(data: string): ChunkFacts | undefined {
-  const chunk = parsed(data)
+  const chunk = parseRecord(data)
   if (!chunk) return undefined
   const choices = Array.isArray(chunk['choices']) ? chunk['choices'] : undefined
   return {
@@ -45,13 +46,5 @@ function readChoice(value: unknown): ChunkChoice {
         : 0,
     pieces: generatedText(choice?.['delta']),
     finished: typeof choice?.['finish_reason'] === 'string' && choice['finish_reason'] !== '',
-  }
-}
-
-function parsed(data: string): Record<string, unknown> | undefined {
-  try {
-    return asRecord(JSON.parse(data))
-  } catch {
-    return undefined
   }
 }

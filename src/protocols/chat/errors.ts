@@ -1,4 +1,4 @@
-import { asRecord } from './generated-text.ts'
+import { asRecord } from './record.ts'
 
 /** The chat protocol's error envelope; `docs/api.md: Envelopes`. */
 export interface ChatError {

@@ -1,3 +1,5 @@
+import { asRecord } from './record.ts'
+
 /**
  * What the model wrote, in a whole message or in one delta: content, refusal, reasoning, the transcript of audio, names
  * and arguments of tool calls. Each non-empty piece once; text that a provider repeats under two names is one piece.
@@ -18,13 +20,6 @@ export function generatedText(message: unknown): string[] {
     }
   }
   return pieces
-}
-
-/** A JSON object, or undefined for anything else. */
-export function asRecord(value: unknown): Record<string, unknown> | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : undefined
 }
 
 /** `reasoning_content` and `reasoning` are one text under two names; `reasoning_details` holds it where neither does. */

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../errors.ts'
 import type { Member, Node, ScannedObject } from '../scanned-object.ts'
-import { asRecord } from './generated-text.ts'
+import { asRecord } from './record.ts'
 import { promptBound } from './prompt.ts'
 
 /** What the gateway reads in a chat request; everything else passes as it came. */

@@ -1,5 +1,5 @@
 import type { Usage } from '../../domain/usage.ts'
-import { asRecord } from './generated-text.ts'
+import { asRecord } from './record.ts'
 
 /** No answer has more tokens than this; a larger figure is a fault of the upstream's. */
 const MAX_COUNT = 1_000_000_000
