@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
 import { ask, type Stage, setStage } from '../equipment/stage.ts'
 import type { Answer } from '../equipment/client.ts'
 
@@ -15,6 +16,8 @@ const LISTS: Record<string, string | null> = {
   sibling: '127.0.0.2',
   sixth: '2001:db8::/32',
   loopback6: '::1',
+  // Written to the database behind the configuration's back, below.
+  broken: '127.0.0.1',
 }
 
 let stage: Stage
@@ -34,6 +37,13 @@ beforeAll(async () => {
     }),
     { host: '::' },
   )
+  await stage.gateway.stop()
+  databaseOf(stage.gateway.dataDir).write(
+    'update tokens set allow_ips = ? where name = ?',
+    '127.0.0.1\nnonsense',
+    'token-broken',
+  )
+  await stage.gateway.restart()
 })
 afterAll(() => stage?.close())
 
@@ -55,6 +65,7 @@ describe('an allow-list of addresses', () => {
     'keeps 127.0.0.1 out by the list "%s"',
     async (key) => refused(await from(key, '127.0.0.1')),
   )
+  test('that is not valid keeps everybody out', async () => refused(await from('broken', '127.0.0.1')))
   test('knows IPv6', async () => {
     expect((await from('loopback6', '::1')).status).toBe(200)
     refused(await from('sixth', '::1'))

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
 import { ask, type Stage, setStage } from '../equipment/stage.ts'
 
 let stage: Stage
@@ -16,10 +17,16 @@ beforeAll(async () => {
         token('expired', { expired_time: 1_000_000_000 }),
         token('future', { expired_time: 4_000_000_000 }),
         token('drained', { remain_quota: 0 }),
+        token('deleted'),
       ]),
       user(3, 'banned', [token('ofbanned')], { status: 2 }),
     ],
   }))
+  await stage.gateway.stop()
+  databaseOf(stage.gateway.dataDir).write(
+    "update tokens set deleted_time = 1700000000 where name = 'token-deleted'",
+  )
+  await stage.gateway.restart()
 })
 afterAll(() => stage?.close())
 
@@ -66,6 +73,8 @@ describe('a call is refused with 401, and a message that says why,', () => {
   test('for an expired key', async () => expect(await message('Bearer sk-expired')).toMatch(/expired/i))
   test('for an exhausted key', async () =>
     expect(await message('Bearer sk-drained')).toMatch(/exhausted|quota/i))
+  test('for a deleted key, which stays so though the configuration names it', async () =>
+    expect(await message('Bearer sk-deleted')).toMatch(/deleted/i))
   test('for a key in other letters', async () => void (await message('Bearer sk-ALIVE')))
   test('for a key with more behind it', async () => void (await message('Bearer sk-aliveandmore')))
   test.each(['constructor', '__proto__', 'toString'])('for the key %s', async (name) => {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Answer, CallOptions } from '../equipment/client.ts'
@@ -131,11 +132,18 @@ describe('the limit of a body', () => {
   test('stops a bomb, and costs no memory to speak of', async () => {
     const member = gzipSync(Buffer.alloc(10 << 20))
     const bomb = Buffer.concat(Array.from({ length: 200 }, () => member))
+    const peak = peakMemory(stage.gateway.pid)
     const started = performance.now()
     tooLarge(await post(bomb, { headers: { 'content-encoding': 'gzip' } }))
     expect(performance.now() - started).toBeLessThan(5000)
+    expect(peakMemory(stage.gateway.pid) - peak).toBeLessThan(128 << 20)
   })
 })
+
+/** The most memory that a process has had so far, in bytes. */
+function peakMemory(pid: number): number {
+  return Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
+}
 
 describe('the encoding of a body', () => {
   test.each([

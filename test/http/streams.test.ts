@@ -147,6 +147,7 @@ describe('a stream that does not end as it should', () => {
         type: expect.any(String),
         code: expect.any(String),
       })
+      expect(error.message).toContain(`(request id: ${answer.headers['x-request-id']})`)
     },
   )
 
@@ -155,6 +156,14 @@ describe('a stream that does not end as it should', () => {
     expect(answer.text).toContain('the upstream stumbled')
     expect(events(answer.text).filter((data) => data.includes('"error"'))).toHaveLength(1)
     expect(answer.text).not.toContain('[DONE]')
+  })
+
+  test('because its upstream says so shows neither the key nor the address that it was called with', async () => {
+    const said = errorBody(`call to ${stage.upstream.baseUrl('m')} with upstream-key-of-m failed`)
+    const frames = [roleFrame(), contentFrame('begun'), `data: ${said}\n\n`]
+    const answer = await streamed('m', { kind: 'stream', frames, ending: 'no done' })
+    expect(answer.text).toContain('failed')
+    expect(answer.text).not.toMatch(/upstream-key-of-m|127\.0\.0\.1/)
   })
 
   test('because nothing comes any more ends after the idle limit', async () => {

@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { audit } from '../equipment/auditor.ts'
+import { type Behaviour, contentFrame, DONE_FRAME, errorBody, roleFrame } from '../equipment/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { ask, type Stage, setStage } from '../equipment/stage.ts'
+
+const QUOTA = 1_000_000_000
+const CROWD = 25
+const sse = (text: string): string =>
+  `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n${text}`
+
+/** Ways for an upstream to be wrong, for whole answers and streams alike. */
+const FAULTS: Record<string, Behaviour> = {
+  'drops the connection': { kind: 'drop' },
+  'resets it before the head': { kind: 'raw', bytes: 'HTTP/1.1 2', ending: 'reset' },
+  'sends no HTTP': { kind: 'raw', bytes: '\0\x01\x02 hello\r\n\r\n', ending: 'close' },
+  'never answers': { kind: 'silence' },
+  'sends a head and no more': {
+    kind: 'raw',
+    bytes: 'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n',
+    ending: 'stall',
+  },
+  'promises more than it sends': {
+    kind: 'raw',
+    bytes: 'HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{',
+    ending: 'close',
+  },
+  'sends bad chunks': {
+    kind: 'raw',
+    bytes: 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n',
+    ending: 'close',
+  },
+  'sends headers without end': {
+    kind: 'raw',
+    bytes: `HTTP/1.1 200 OK\r\n${'x-y: z\r\n'.repeat(20_000)}`,
+    ending: 'stall',
+  },
+  'sends a login page': { kind: 'whole', body: '<html>', headers: { 'content-type': 'text/html' } },
+  'sends half of its JSON': { kind: 'whole', body: '{"choices":[{"mess' },
+  'sends null': { kind: 'whole', body: 'null' },
+  'sends an array of nothing': { kind: 'whole', body: '{"choices":[]}' },
+  'sends choices of the wrong kind': { kind: 'whole', body: '{"choices":{"0":5},"usage":[]}' },
+  'sends an error as success': { kind: 'whole', body: errorBody('no') },
+  'streams null': { kind: 'raw', bytes: sse(`data: null\n\n${DONE_FRAME}`), ending: 'close' },
+  'streams what is no JSON': {
+    kind: 'raw',
+    bytes: sse(`data: {"choices":\n\ndata: hm\n\n${DONE_FRAME}`),
+    ending: 'close',
+  },
+  'streams wrong types': {
+    kind: 'raw',
+    bytes: sse(`data: {"choices":"x"}\n\ndata: {"choices":[7,null]}\n\ndata: [1]\n\n${DONE_FRAME}`),
+    ending: 'close',
+  },
+  'streams an end and nothing else': { kind: 'raw', bytes: sse(DONE_FRAME), ending: 'close' },
+  'streams nothing': { kind: 'raw', bytes: sse(''), ending: 'close' },
+  'streams on after its end': {
+    kind: 'raw',
+    bytes: sse(`${roleFrame()}${contentFrame('a')}${DONE_FRAME}${contentFrame('b')}${DONE_FRAME}`),
+    ending: 'close',
+  },
+  'streams bytes that are no text': {
+    kind: 'raw',
+    bytes: Buffer.concat([
+      Buffer.from(sse('data: ')),
+      Buffer.from([0xff, 0xc0, 0x80, 0xed, 0xa0, 0x80]),
+      Buffer.from('\n\n'),
+    ]),
+    ending: 'reset',
+  },
+  'sends a million empty lines': { kind: 'raw', bytes: sse('\n'.repeat(1_000_000)), ending: 'close' },
+  'sends an event without end': { kind: 'raw', bytes: sse(`data: ${'x'.repeat(20 << 20)}`), ending: 'close' },
+  'compresses unasked': {
+    kind: 'whole',
+    body: Buffer.from([31, 139, 8, 0]),
+    headers: { 'content-encoding': 'gzip' },
+  },
+}
+
+let stage: Stage
+beforeAll(async () => {
+  const timeouts = { connect: '1s', first_byte: '500ms', idle: '500ms' }
+  stage = await setStage((upstream) => ({
+    options: { retries: 0 },
+    models: priced(['m']),
+    channels: [channel('m', upstream.baseUrl('m'), { timeouts })],
+    users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: QUOTA })], { quota: QUOTA })],
+  }))
+})
+afterAll(() => stage?.close())
+
+describe(`${CROWD} calls at once are answered, and charged as they should, though the upstream`, () => {
+  test.each(Object.keys(FAULTS))('%s', async (name) => {
+    const { pid } = stage.gateway
+    const fault = FAULTS[name] as Behaviour
+    const database = databaseOf(stage.gateway.dataDir)
+    for (const stream of [false, true]) {
+      stage.upstream.script('m', fault)
+      const answers = await Promise.all(
+        Array.from({ length: name.includes('event without end') ? 3 : CROWD }, async () =>
+          (await stage.live('ann', ask('m', { stream }))).end(),
+        ),
+      )
+      for (const { status, text, broken } of answers) {
+        expect(broken).toBe(false)
+        expect(status).toBeOneOf([200, 500])
+        expect(status === 200 || text.includes('"type":"api_error"')).toBe(true)
+        expect(text).not.toMatch(/<html>|node_modules|node:internal/)
+      }
+    }
+    await expect.poll(() => database.openHolds().length, { timeout: 5000 }).toBe(0)
+    const granted = { tokens: new Map([['token-ann', QUOTA]]), users: new Map([['ann', QUOTA]]) }
+    expect(audit(stage.gateway.dataDir, [], granted)).toEqual([])
+    expect(stage.gateway.pid).toBe(pid)
+    // And it has recovered: the next call is an ordinary one.
+    stage.upstream.script('m', { kind: 'whole' })
+    expect((await stage.chat('ann', ask('m'))).status).toBe(200)
+  })
+})
