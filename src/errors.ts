@@ -25,6 +25,7 @@ export const ERRORS = {
   request_timeout: { status: 408, type: 'invalid_request_error' },
   request_too_large: { status: 413, type: 'request_too_large' },
   unsupported_media_type: { status: 415, type: 'invalid_request_error' },
+  headers_too_large: { status: 431, type: 'invalid_request_error' },
   rate_limited: { status: 429, type: 'rate_limit_error' },
   internal_error: { status: 500, type: 'api_error' },
   upstream_error: { status: 500, type: 'api_error' },

@@ -17,6 +17,7 @@ import { lockDataFolder, secretOfDataFolder } from './store/data-folder.ts'
 import { deriveSecrets, hashKey, type Secrets } from './store/secrets.ts'
 import { openSqliteStore } from './store/sqlite/open.ts'
 import type { Store } from './store/store.ts'
+import { answerUnreadable } from './unreadable.ts'
 import { Upstreams } from './upstreams/http.ts'
 import { KeyRings } from './upstreams/key-ring.ts'
 
@@ -119,6 +120,7 @@ function hardened(server: Server): Server {
   server.keepAliveTimeout = 65_000
   server.maxHeadersCount = 100
   server.maxConnections = 10_000
+  server.on('clientError', answerUnreadable)
   return server
 }
 

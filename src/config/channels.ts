@@ -1,5 +1,5 @@
 import type { Channel } from '../domain/channel.ts'
-import { readBaseUrl } from './addresses.ts'
+import { readBaseUrl } from './base-url.ts'
 import {
   credential,
   dictionary,

@@ -1,5 +1,5 @@
 import type { Options } from '../domain/settings.ts'
-import { isAddressRange } from './addresses.ts'
+import { isAddressRange } from '../domain/ip-allow-list.ts'
 import {
   decimal,
   duration,

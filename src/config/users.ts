@@ -1,6 +1,6 @@
 import type { TokenSeed, UserSeed } from '../domain/seed.ts'
 import type { Group } from '../domain/settings.ts'
-import { isAddressRange } from './addresses.ts'
+import { isAddressRange } from '../domain/ip-allow-list.ts'
 import {
   credential,
   type Field,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { allowedAddresses, parseAddresses } from './ip-allow-list.ts'
+import { allowedAddresses, isAddressRange, parseAddresses } from './ip-allow-list.ts'
 
 describe('an allow-list', () => {
   test.each([null, '', '  \n \n'])('without entries (%j) lets everybody in', (list) => {
@@ -38,3 +38,29 @@ describe('an allow-list', () => {
     expect(allowedAddresses('0.0.0.0/0')('localhost')).toBe(false)
   })
 })
+
+test.each([
+  '10.0.0.1',
+  '10.0.0.0/8',
+  '0.0.0.0/0',
+  '192.168.1.7/32',
+  '::1',
+  '2001:db8::/32',
+  '::/0',
+  '::ffff:10.0.0.1/128',
+])('%s is an address or CIDR', (text) => expect(isAddressRange(text)).toBe(true))
+
+test.each([
+  '',
+  '10.0.0',
+  '10.0.0.256',
+  '10.0.0.0/33',
+  '10.0.0.0/08',
+  '10.0.0.0/',
+  '10.0.0.0/8/8',
+  '::/129',
+  'fe80::1%eth0',
+  'localhost',
+  '010.0.0.1',
+  ' 10.0.0.1',
+])('"%s" is no address or CIDR', (text) => expect(isAddressRange(text)).toBe(false))

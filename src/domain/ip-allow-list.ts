@@ -17,7 +17,7 @@ export function parseAddresses(lines: readonly string[]): AddressSet | undefined
     if (prefix === undefined) list.addAddress(address, family)
     else {
       const bits = Number(prefix)
-      if (!/^\d{1,3}$/.test(prefix) || bits > (version === 4 ? 32 : 128)) return undefined
+      if (!/^(?:0|[1-9]\d{0,2})$/.test(prefix) || bits > (version === 4 ? 32 : 128)) return undefined
       list.addSubnet(address, bits, family)
     }
   }
@@ -25,6 +25,11 @@ export function parseAddresses(lines: readonly string[]): AddressSet | undefined
     const version = isIP(address)
     return version !== 0 && list.check(address, version === 4 ? 'ipv4' : 'ipv6')
   }
+}
+
+/** Whether `text` is an address, or a CIDR such as `10.0.0.0/8`. */
+export function isAddressRange(text: string): boolean {
+  return parseAddresses([text]) !== undefined
 }
 
 /** The entries of a token's `allow_ips`: one a line, blank lines apart. `docs/api.md: Token`. */

@@ -2,8 +2,6 @@ import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../errors.ts'
 import { type Member, ScannedObject } from './scanned-object.ts'
 
-export { type JsonKind, type Member, ScannedObject } from './scanned-object.ts'
-
 /** Bounds on what is accepted: nesting, and values of any kind (keys are not counted). */
 export interface ScanLimits {
   readonly depth: number

@@ -65,17 +65,26 @@ function receive(request: IncomingMessage, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let length = 0
+    let over = false
     request.on('data', (chunk: Buffer) => {
       length += chunk.length
-      if (length > limit) {
-        request.removeAllListeners('data')
-        request.pause()
+      if (length <= limit) chunks.push(chunk)
+      else if (!over) {
+        over = true
         reject(tooLarge(limit))
-      } else chunks.push(chunk)
+      }
     })
-    request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)))
-    request.on('error', () => reject(cutShort()))
-    request.on('close', () => reject(cutShort()))
+    request.on('end', () => {
+      over = true
+      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks))
+    })
+    // Comes after every request; an error that nobody sees would cost more than reading one.
+    request.on('close', () => {
+      if (!over) reject(cutShort())
+    })
+    request.on('error', () => {
+      if (!over) reject(cutShort())
+    })
   })
 }
 

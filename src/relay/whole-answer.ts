@@ -7,6 +7,9 @@ import type { Sink, Source } from './sink.ts'
 /** Bytes of one answer that are held until it is charged. */
 const LIMIT = 64 * 1024 * 1024
 
+/** Bytes up to which copying an answer is cheaper than sending it by itself. */
+const ONE_PIECE = 8 * 1024
+
 /** Takes in an answer that comes in one piece: held until its charge is durable, then sent as it came. */
 export class WholeAnswer implements Sink {
   readonly #call: Call
@@ -79,7 +82,9 @@ export class WholeAnswer implements Sink {
     if (!response.destroyed) {
       const headers = this.#call.headers(this.#contentType || 'application/json')
       response.writeHead(200, { ...headers, 'content-length': String(body.length) })
-      response.end(body)
+      // A short text leaves in one piece with its head; bytes would be a second piece.
+      if (body.length <= ONE_PIECE) response.end(body.toString('latin1'), 'latin1')
+      else response.end(body)
     }
     this.#source.finish('settled')
   }

@@ -147,7 +147,7 @@ describe('a stream that does not end as it should', () => {
         type: expect.any(String),
         code: expect.any(String),
       })
-      expect(error.message).toContain(`(request id: ${answer.headers['x-request-id']})`)
+      expect(error.message).toContain(`(request id: ${String(answer.headers['x-request-id'])})`)
     },
   )
 

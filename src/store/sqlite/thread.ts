@@ -30,6 +30,7 @@ export class DatabaseThread {
   #underWay: Waiting[] | undefined
   #refusing = false
   #closing = false
+  #scheduled = false
   #trouble: Error | undefined
 
   constructor(orders: ThreadOrders) {
@@ -66,7 +67,7 @@ export class DatabaseThread {
     if (this.#refusing) return Promise.reject(new StoreUnavailable('the store is closed'))
     return new Promise((resolve, reject) => {
       this.#waiting.push({ operation: [name, input], resolve, reject })
-      this.#send()
+      this.#sendSoon()
     })
   }
 
@@ -81,6 +82,16 @@ export class DatabaseThread {
     this.#closing = true
     this.#send()
     return this.#ended
+  }
+
+  // At the end of this turn of the event loop: what else it brings crosses with it, and crossing is what costs.
+  #sendSoon(): void {
+    if (this.#underWay || this.#scheduled) return
+    this.#scheduled = true
+    setImmediate(() => {
+      this.#scheduled = false
+      this.#send()
+    })
   }
 
   #send(): void {
@@ -110,8 +121,7 @@ export class DatabaseThread {
   #finish(reply: BatchReply): void {
     const batch = this.#underWay ?? []
     this.#underWay = undefined
-    // First of all the thread gets its next work, then the callers get their answers.
-    this.#send()
+    this.#sendSoon()
     if (reply.kind === 'failed') {
       for (const waiting of batch) waiting.reject(putTogether(reply.failure))
       return

@@ -1,14 +1,3 @@
-import { isIPv4, isIPv6 } from 'node:net'
-
-/** An IP address, or a CIDR such as `10.0.0.0/8`. */
-export function isAddressRange(text: string): boolean {
-  const [address = '', prefix, ...rest] = text.split('/')
-  if (rest.length > 0 || address.includes('%')) return false
-  const bits = isIPv4(address) ? 32 : isIPv6(address) ? 128 : undefined
-  if (bits === undefined) return false
-  return prefix === undefined || (/^(?:0|[1-9]\d{0,2})$/.test(prefix) && Number(prefix) <= bits)
-}
-
 /** A URL to which a path can be added, without the slash at its end; or what is wrong with it. */
 export function readBaseUrl(text: string): { url: string } | { expected: string } {
   const url = URL.canParse(text) && !/[\s\\]/.test(text) ? new URL(text) : undefined

@@ -1,0 +1,31 @@
+import { randomUUIDv7 } from 'node:crypto'
+import { STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { renderError } from './api/envelopes.ts'
+import { GatewayError } from './errors.ts'
+
+const KINDS = new Map<string | undefined, () => GatewayError>([
+  [
+    'HPE_HEADER_OVERFLOW',
+    () => new GatewayError('headers_too_large', 'the request headers are larger than 16 KiB'),
+  ],
+  [
+    'ERR_HTTP_REQUEST_TIMEOUT',
+    () => new GatewayError('request_timeout', 'the request was not complete in time'),
+  ],
+])
+
+/** Answers what is no HTTP request, in the words of the API, and closes the connection: nothing after it can be trusted. */
+export function answerUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy()
+    return
+  }
+  const known =
+    KINDS.get(error.code)?.() ?? new GatewayError('invalid_request', 'this is no valid HTTP request')
+  const { status, headers, body } = renderError('relay', known, randomUUIDv7())
+  const head = Object.entries({ ...headers, connection: 'close' }).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  )
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body.toString()}`)
+}
