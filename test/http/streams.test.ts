@@ -23,7 +23,7 @@ beforeAll(async () => {
     channels: [
       channel('m', upstream.baseUrl('m')),
       channel('through', upstream.baseUrl('through'), { pass_through: true }),
-      channel('stall', upstream.baseUrl('stall'), { timeouts: { idle: '600ms' } }),
+      channel('stall', upstream.baseUrl('stall'), { timeouts: { idle: '2s' } }),
       channel('ttfb', upstream.baseUrl('ttfb'), { timeouts: { first_byte: '500ms' } }),
     ],
     users: [ROOT, user(2, 'ann', [token('ann')])],
@@ -169,8 +169,9 @@ describe('a stream that does not end as it should', () => {
   test('because nothing comes any more ends after the idle limit', async () => {
     const started = performance.now()
     const answer = await streamed('stall', { kind: 'stream', events: 2, ending: 'stall' })
-    expect(performance.now() - started).toBeGreaterThan(550)
-    expect(performance.now() - started).toBeLessThan(5000)
+    // Limits are kept to within half a second or so; they are meant for minutes.
+    expect(performance.now() - started).toBeGreaterThan(1400)
+    expect(performance.now() - started).toBeLessThan(6000)
     expect(answer.text).toContain('"error"')
     expect(answer.text).not.toContain('[DONE]')
     await stage.upstream.only('stall').ended
