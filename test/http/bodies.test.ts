@@ -138,6 +138,16 @@ describe('the limit of a body', () => {
     expect(performance.now() - started).toBeLessThan(5000)
     expect(peakMemory(stage.gateway.pid) - peak).toBeLessThan(128 << 20)
   })
+  test('cannot be passed by many small bombs at once: some wait for another time', async () => {
+    const small = gzipSync(Buffer.alloc(LIMIT - 1, ' '))
+    expect(small.length).toBeLessThan(100_000)
+    const peak = peakMemory(stage.gateway.pid)
+    const headers = { 'content-encoding': 'gzip' }
+    const answers = await Promise.all(Array.from({ length: 40 }, () => stage.chat('ann', small, { headers })))
+    for (const { status } of answers) expect(status).toBeOneOf([400, 503])
+    // All bodies together may take 256 MB; what decodes them takes its share.
+    expect(peakMemory(stage.gateway.pid) - peak).toBeLessThan(768 << 20)
+  })
 })
 
 /** The most memory that a process has had so far, in bytes. */

@@ -28,7 +28,7 @@ beforeAll(async () => {
         token('poor', { remain_quota: 10 }),
         token('rich', { remain_quota: 100_000 }),
       ]),
-      user(3, 'beggar', [token('bybeggar')], { quota: 100 }),
+      user(3, 'beggar', [token('bybeggar'), token('promised', { remain_quota: 1_000_000 })], { quota: 100 }),
       user(4, 'team', [token('one'), token('two'), token('three')], { quota: FOR_TEN }),
     ],
   }))
@@ -109,9 +109,12 @@ describe('what is held', () => {
   })
 })
 
-test("a call that its user's quota cannot pay is refused, though the token has no limit", async () => {
+test.each([
+  ['has no limit', 'bybeggar'],
+  ['could', 'promised'],
+])("a call that its user's quota cannot pay is refused, though the token %s", async (_, key) => {
   stage.upstream.script('m', { kind: 'whole' })
-  const answer = await stage.chat('bybeggar', ask('m', { max_tokens: 1000 }))
+  const answer = await stage.chat(key, ask('m', { max_tokens: 1000 }))
   expect(answer.status).toBe(403)
   expect(answer.json().error).toMatchObject({ type: 'permission_error', code: 'insufficient_quota' })
   expect(answer.json().error.message).toContain('100')
