@@ -98,8 +98,18 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
     await gone
   }
 
+  const discard = async (): Promise<void> => {
+    await signal('SIGKILL')
+    rmSync(dataDir, { recursive: true, force: true })
+  }
+
   let config = options.config
-  await start(config)
+  try {
+    await start(config)
+  } catch (error) {
+    await discard()
+    throw error
+  }
   return {
     url: `http://127.0.0.1:${port}`,
     port,
@@ -115,10 +125,7 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
       config = next ?? config
       await start(config)
     },
-    async discard() {
-      await signal('SIGKILL')
-      rmSync(dataDir, { recursive: true, force: true })
-    },
+    discard,
   }
 }
 

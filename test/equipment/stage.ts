@@ -20,7 +20,12 @@ export async function setStage(
   options: Omit<GatewayOptions, 'config'> = {},
 ): Promise<Stage> {
   const upstream = await startUpstream()
-  const gateway = await startGateway({ ...options, config: configure(upstream) })
+  const gateway = await startGateway({ ...options, config: configure(upstream) }).catch(
+    async (error: unknown) => {
+      await upstream.stop()
+      throw error
+    },
+  )
   return {
     upstream,
     gateway,
