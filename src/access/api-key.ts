@@ -25,6 +25,8 @@ export class ApiKeys {
   readonly #store: Store
   readonly #ledger: Ledger
   readonly #hash: (key: string) => string
+  /** Moves whenever something is forgotten: what was asked for before is not remembered after. */
+  #forgotten = 0
   readonly #known = new LRUCache<string, KnownKey | 'unknown'>({ max: KEPT_KEYS })
 
   /** `hash` turns a key into what the store looks it up by. */
@@ -36,11 +38,26 @@ export class ApiKeys {
 
   /** Forgets a token's key, or all keys: what was changed is read again at the next call. */
   forget(tokenId?: number): void {
+    this.#forgotten += 1
     if (tokenId === undefined) this.#known.clear()
-    else {
-      for (const [key, known] of this.#known.entries()) {
-        if (known !== 'unknown' && known.token.id === tokenId) this.#known.delete(key)
-      }
+    else this.#forgetWhere(({ token }) => token.id === tokenId)
+  }
+
+  /** Forgets all keys of a user. */
+  forgetUser(userId: number): void {
+    this.#forgotten += 1
+    this.#forgetWhere(({ user }) => user.id === userId)
+  }
+
+  /** Forgets a key (without `sk-`) that may be remembered as unknown. */
+  forgetKey(key: string): void {
+    this.#forgotten += 1
+    this.#known.delete(key)
+  }
+
+  #forgetWhere(isMeant: (known: KnownKey) => boolean): void {
+    for (const [key, known] of this.#known.entries()) {
+      if (known !== 'unknown' && isMeant(known)) this.#known.delete(key)
     }
   }
 
@@ -59,14 +76,16 @@ export class ApiKeys {
   }
 
   async #load(key: string, address: string): Promise<Caller> {
+    const forgotten = this.#forgotten
     const found = await this.#store.read('tokenByKeyHash', this.#hash(key))
     const account = found && (await this.#ledger.accounts.load(found.token.id))
     if (!found || !account) {
-      this.#known.set(key, 'unknown', { ttl: UNKNOWN_MS })
+      if (forgotten === this.#forgotten) this.#known.set(key, 'unknown', { ttl: UNKNOWN_MS })
       throw unknownKey()
     }
     const known = { ...found, addresses: allowedAddresses(found.token.allowIps) }
-    this.#known.set(key, known)
+    // What changed while it was read is read again.
+    if (forgotten === this.#forgotten) this.#known.set(key, known)
     return this.#check(known, account, address)
   }
 

@@ -1,3 +1,4 @@
+import type { User } from '../domain/user.ts'
 import type { Store } from '../store/store.ts'
 import { type Account, Balance } from './balance.ts'
 
@@ -33,6 +34,18 @@ export class Accounts {
       this.#loading.set(tokenId, loading)
     }
     return loading
+  }
+
+  /**
+   * Adds to what a user has; undefined if there is no such user. It can be spent when it is durable, not before: a top-up
+   * that the store refuses in the end must not have paid for a call. Writes resolve in the order in which they were
+   * queued, so that a balance which was read before it is here by then, and one that is not here yet was read after it.
+   */
+  async topUp(userId: number, amount: number, most: number): Promise<User | undefined> {
+    const user = await this.#store.write('topUpUser', { userId, amount, most })
+    const balance = this.#users.get(userId)
+    if (user && balance) balance.remain += amount
+    return user ?? undefined
   }
 
   async #read(tokenId: number): Promise<Account | undefined> {

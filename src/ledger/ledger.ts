@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { HoldFacts } from '../domain/hold.ts'
 import type { Settlement } from '../domain/settlement.ts'
+import type { User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
 import type { SettledCall } from '../store/ledger-writes.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
@@ -58,6 +59,14 @@ export class Ledger {
     const hold = new OpenHold(this, account, facts, amount, written)
     this.open.add(hold)
     return hold
+  }
+
+  /**
+   * Adds `amount` quota units to what a user has, up to `most` in all (`invalid_request` beyond it). Resolves to the user
+   * once that is durable, and can be spent; to undefined if there is no such user.
+   */
+  topUp(userId: number, amount: number, most: number): Promise<User | undefined> {
+    return this.accounts.topUp(userId, amount, most)
   }
 
   /** Called by `OpenHold.grow`. */

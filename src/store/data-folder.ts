@@ -17,9 +17,20 @@ export interface DataFolderLock {
   release(): void
 }
 
+/** Another process holds the data folder. */
+export class DataFolderInUse extends Error {
+  constructor(path: string, options: { cause?: unknown } = {}) {
+    super(
+      `the data folder ${path} is in use by another process: stop the gateway that runs on it, or choose another DATA_DIR`,
+      options,
+    )
+    this.name = 'DataFolderInUse'
+  }
+}
+
 /**
  * Makes the folder if it is not there (for its owner alone), and locks it. The lock is one that the system takes back when
- * the process dies, so that none is left behind. Throws if another process holds it.
+ * the process dies, so that none is left behind. Throws `DataFolderInUse` if another process holds it.
  */
 export function lockDataFolder(path: string): DataFolderLock {
   mkdirSync(path, { recursive: true, mode: 0o700 })
@@ -29,10 +40,7 @@ export function lockDataFolder(path: string): DataFolderLock {
   } catch (error) {
     lock.close()
     if (!isBusy(error)) throw error
-    throw new Error(
-      `the data folder ${path} is in use by another process: stop the gateway that runs on it, or choose another DATA_DIR`,
-      { cause: error },
-    )
+    throw new DataFolderInUse(path, { cause: error })
   }
   return { release: () => lock.close() }
 }

@@ -30,3 +30,14 @@ export async function listTokens(db: Db, { userId }: { readonly userId: number }
     .execute()
   return rows.map(tokenFromRow)
 }
+
+/** The live token of that id; null if there is none, or no longer. */
+export async function tokenById(db: Db, { tokenId }: { readonly tokenId: number }): Promise<Token | null> {
+  const row = await db
+    .selectFrom('tokens')
+    .selectAll()
+    .where('id', '=', tokenId)
+    .where('deleted_time', 'is', null)
+    .executeTakeFirst()
+  return row ? tokenFromRow(row) : null
+}

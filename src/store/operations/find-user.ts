@@ -13,6 +13,28 @@ export async function userByName(db: Db, username: string): Promise<User | null>
   return row ? userFromRow(row) : null
 }
 
+/** The user of that id; null if there is none, or no longer. */
+export async function userById(db: Db, userId: number): Promise<User | null> {
+  const row = await db
+    .selectFrom('users')
+    .selectAll()
+    .where('id', '=', userId)
+    .where('deleted_time', 'is', null)
+    .executeTakeFirst()
+  return row ? userFromRow(row) : null
+}
+
+/** All users that are not deleted, oldest first. */
+export async function listUsers(db: Db): Promise<User[]> {
+  const rows = await db
+    .selectFrom('users')
+    .selectAll()
+    .where('deleted_time', 'is', null)
+    .orderBy('id')
+    .execute()
+  return rows.map(userFromRow)
+}
+
 /** All users, deleted ones included: 0 says that this database is new. */
 export async function countUsers(db: Db): Promise<number> {
   const { count } = await db

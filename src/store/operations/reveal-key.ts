@@ -16,3 +16,22 @@ export async function revealKey(
     .executeTakeFirst()
   return row ? unseal(secrets, row.key_cipher, { table: 'tokens', row: tokenId }) : null
 }
+
+/** The keys of all live tokens of a user, without `sk-`, oldest token first. */
+export async function revealKeys(
+  db: Db,
+  { userId }: { readonly userId: number },
+  secrets: Secrets,
+): Promise<{ readonly tokenId: number; readonly key: string }[]> {
+  const rows = await db
+    .selectFrom('tokens')
+    .select(['id', 'key_cipher'])
+    .where('user_id', '=', userId)
+    .where('deleted_time', 'is', null)
+    .orderBy('id')
+    .execute()
+  return rows.map(({ id, key_cipher }) => ({
+    tokenId: id,
+    key: unseal(secrets, key_cipher, { table: 'tokens', row: id }),
+  }))
+}

@@ -1,0 +1,146 @@
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { newToken, newUser, SECRETS, storeWithAccount, temporaryFolder } from '../../test/store-rows.ts'
+import type { HoldFacts } from '../domain/hold.ts'
+import type { Settlement } from '../domain/settlement.ts'
+import type { Token } from '../domain/token.ts'
+import { NO_USAGE } from '../domain/usage.ts'
+import { openSqliteStore } from '../store/sqlite/open.ts'
+import type { Account } from './balance.ts'
+import { Ledger } from './ledger.ts'
+import type { OpenHold } from './open-hold.ts'
+
+const MOST = 1_000_000_000_000
+
+const facts = (id: string): HoldFacts => ({
+  id,
+  model: 'm',
+  channel: 'c',
+  group: 'default',
+  stream: false,
+  priceVersion: 'v1',
+  startedMs: 0,
+  promptAmount: 5,
+})
+
+const charged = (quota: number): Settlement => ({
+  quota,
+  reason: 'complete',
+  delivered: true,
+  endedMs: 1000,
+  usage: NO_USAGE,
+  channel: 'c',
+  upstreamModel: 'm',
+  firstByteMs: null,
+})
+
+async function accountOf(ledger: Ledger, tokenId: number): Promise<Account> {
+  const account = await ledger.accounts.load(tokenId)
+  if (!account) throw new Error('no account')
+  return account
+}
+
+describe('a top-up', () => {
+  test('of a balance in use can be spent once it is durable', async () => {
+    const { store, userId, tokenId } = await storeWithAccount()
+    const ledger = new Ledger(store, 'run')
+    const account = await accountOf(ledger, tokenId)
+    const topUp = ledger.topUp(userId, 500, MOST)
+    expect(account.user.free).toBe(1_000_000)
+    expect(await topUp).toMatchObject({ id: userId, quota: 1_000_500 })
+    expect(account.user.free).toBe(1_000_500)
+  })
+
+  test.each(['before', 'after'])('counts once where the balance is read right %s it', async (when) => {
+    const { store, userId, tokenId } = await storeWithAccount()
+    const ledger = new Ledger(store, 'run')
+    const reading = when === 'before' ? accountOf(ledger, tokenId) : undefined
+    const topUp = ledger.topUp(userId, 500, MOST)
+    const [account] = await Promise.all([reading ?? accountOf(ledger, tokenId), topUp])
+    expect(account.user.remain).toBe(1_000_500)
+  })
+
+  test('that is refused pays for nothing, not even for a moment', async () => {
+    const { store, userId, tokenId } = await storeWithAccount()
+    const ledger = new Ledger(store, 'run')
+    const account = await accountOf(ledger, tokenId)
+    const topUp = ledger.topUp(userId, 500, 1_000_000)
+    expect(account.user.free).toBe(1_000_000)
+    await expect(topUp).rejects.toThrow('no user may have more than 1000000 quota units')
+    expect(account.user.free).toBe(1_000_000)
+  })
+
+  test('of a user who is not there is undefined', async () => {
+    const { store } = await storeWithAccount()
+    expect(await new Ledger(store, 'run').topUp(99, 1, MOST)).toBeUndefined()
+  })
+})
+
+type Step =
+  | { readonly do: 'admit'; readonly token: number; readonly amount: number }
+  | { readonly do: 'settle'; readonly nth: number; readonly quota: number }
+  | { readonly do: 'topUp'; readonly amount: number }
+  /** Lets the writes so far come back. */
+  | { readonly do: 'wait' }
+
+const steps = fc.array(
+  fc.oneof(
+    fc.record({ do: fc.constant('admit' as const), token: fc.nat(2), amount: fc.nat(300) }),
+    fc.record({ do: fc.constant('settle' as const), nth: fc.nat(9), quota: fc.nat(400) }),
+    fc.record({ do: fc.constant('topUp' as const), amount: fc.integer({ min: 1, max: 500 }) }),
+    fc.record({ do: fc.constant('wait' as const) }),
+  ),
+  { maxLength: 40 },
+)
+
+async function runs(sequence: readonly Step[]): Promise<void> {
+  const store = await openSqliteStore({ path: join(temporaryFolder(), 'sluice.db'), secret: SECRETS })
+  const user = await store.write('createUser', newUser({ quota: 1000 }))
+  const tokens: Token[] = []
+  for (const key of ['a', 'b', 'c']) {
+    tokens.push(await store.write('createToken', newToken(user.id, { name: key, key, unlimitedQuota: true })))
+  }
+  const ledger = new Ledger(store, 'run')
+  const under: Promise<unknown>[] = []
+  const holds: OpenHold[] = []
+  let [given, spent] = [1000, 0]
+  const admit = async (id: string, token: number, amount: number): Promise<void> => {
+    const account = await accountOf(ledger, tokens[token]?.id ?? 0)
+    try {
+      holds.push(ledger.admit(account, amount, facts(id)))
+    } catch {}
+  }
+  for (const [index, step] of sequence.entries()) {
+    switch (step.do) {
+      case 'admit':
+        // The balance of this token may not have been read yet: that is queued among the rest.
+        under.push(admit(`h${index}`, step.token, step.amount))
+        break
+      case 'settle': {
+        const [hold] = holds.splice(step.nth % Math.max(holds.length, 1), 1)
+        if (!hold) break
+        const quota = Math.min(step.quota, hold.amount)
+        spent += quota
+        under.push(hold.settle(charged(quota)))
+        break
+      }
+      case 'topUp':
+        given += step.amount
+        under.push(ledger.topUp(user.id, step.amount, MOST))
+        break
+      case 'wait':
+        await Promise.all(under)
+    }
+  }
+  await Promise.all(under)
+  const account = await accountOf(ledger, tokens[0]?.id ?? 0)
+  expect(account.user.remain).toBe(given - spent)
+  expect(account.user.free).toBeGreaterThanOrEqual(0)
+  expect((await store.read('userById', user.id))?.quota).toBe(given - spent)
+  await store.close()
+}
+
+test('whatever is held, settled and topped up at once, memory and row agree, and nobody overdraws', async () => {
+  await fc.assert(fc.asyncProperty(steps, runs), { numRuns: 30 })
+}, 60_000)
