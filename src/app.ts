@@ -10,6 +10,9 @@ import { ROUTES } from './api/routes.ts'
 import { GatewayError } from './errors.ts'
 import type { Relay } from './relay/relay.ts'
 
+/** How long a caller may go on sending a body that was refused. */
+const UNREAD_BODY_MS = 5_000
+
 /** What the application is made of. */
 export interface AppParts {
   readonly apiKeys: ApiKeys
@@ -80,9 +83,17 @@ function refuse(log: Logger, { id, request, response, record }: Visit, error: un
   }
   const { status, headers, body } = renderError('relay', error, id)
   if (error instanceof GatewayError) record.failure ??= error.code
-  // What is left of a body that nobody will read is not worth the connection.
-  response.writeHead(status, request.complete ? headers : { ...headers, connection: 'close' })
+  response.writeHead(status, headers)
   response.end(body)
+  if (!request.complete) letFinish(request)
+}
+
+// A caller that is still sending would lose the answer if the connection closed now. What comes is thrown away, for a while.
+function letFinish(request: IncomingMessage): void {
+  const { socket } = request
+  const patience = setTimeout(() => socket.destroy(), UNREAD_BODY_MS).unref()
+  request.once('close', () => clearTimeout(patience))
+  request.resume()
 }
 
 function logVisit(log: Logger, { id, startedMs, request, response, record }: Visit): void {

@@ -1,44 +1,71 @@
 import type { IncomingMessage } from 'node:http'
-import { promisify } from 'node:util'
-import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib'
+import type { Readable, Transform } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { GatewayError } from '../errors.ts'
 
-/** Request bodies that may be in memory at one time, all calls together. */
+/** Bytes of request bodies that may be in memory at one time, all calls together. */
 const ALL_BODIES_LIMIT = 256 * 1024 * 1024
-/** What a body of unknown length counts until it is read. */
-const UNKNOWN_LENGTH = 64 * 1024
 
-type Decode = (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>
-
-const DECODERS = new Map<string, Decode>([
-  ['gzip', promisify(gunzip)],
-  ['br', promisify(brotliDecompress)],
-  ['deflate', promisify(inflate)],
-  ['zstd', promisify(zstdDecompress)],
+const DECODERS = new Map<string, () => Transform>([
+  ['gzip', createGunzip],
+  ['x-gzip', createGunzip],
+  ['br', createBrotliDecompress],
+  ['deflate', createInflate],
+  ['zstd', createZstdDecompress],
 ])
 
 /** Reads JSON request bodies, each up to a limit, all of them together up to another. */
 export class Bodies {
-  #reserved = 0
+  #held = 0
 
   /**
    * The decoded body. `limit` counts decoded bytes. Over it: `request_too_large`; another content type or encoding than
-   * we read: `unsupported_media_type`; too many bodies at once: `overloaded`, before a byte of it is read.
+   * we read: `unsupported_media_type`; too many bytes of all calls at once: `overloaded`, before the body is read where
+   * its length is told.
    */
   async read(request: IncomingMessage, limit: number): Promise<Buffer> {
     requireJson(request.headers['content-type'])
-    const decode = decoderFor(request.headers['content-encoding'])
-    const announced = request.headers['content-length']
-    const length = announced === undefined ? UNKNOWN_LENGTH : Number(announced)
+    const decoder = decoderFor(request.headers['content-encoding'])
+    const length = Number(request.headers['content-length'] ?? 0)
     if (length > limit) throw tooLarge(limit)
-    if (this.#reserved + length > ALL_BODIES_LIMIT) throw busy()
-    this.#reserved += length
+    const share = new Share(this, decoder ? 0 : length)
     try {
-      const bytes = await receive(request, limit)
-      return decode ? await decoded(bytes, decode, limit) : bytes
+      return await received(request, decoder, limit, share)
     } finally {
-      this.#reserved -= length
+      share.giveBack()
     }
+  }
+
+  /** Called by `Share`: takes bytes off what is left for all, or refuses. */
+  take(bytes: number): void {
+    if (this.#held + bytes > ALL_BODIES_LIMIT) throw busy()
+    this.#held += bytes
+  }
+
+  /** Called by `Share`. */
+  giveBack(bytes: number): void {
+    this.#held -= bytes
+  }
+}
+
+/** What one body takes of the room for all: what it announces at first, and more if it turns out larger. */
+class Share {
+  readonly #bodies: Bodies
+  #taken = 0
+
+  constructor(bodies: Bodies, announced: number) {
+    this.#bodies = bodies
+    this.cover(announced)
+  }
+
+  cover(bytes: number): void {
+    if (bytes <= this.#taken) return
+    this.#bodies.take(bytes - this.#taken)
+    this.#taken = bytes
+  }
+
+  giveBack(): void {
+    this.#bodies.giveBack(this.#taken)
   }
 }
 
@@ -50,54 +77,60 @@ function requireJson(contentType: string | undefined): void {
   )
 }
 
-function decoderFor(contentEncoding: string | undefined): Decode | undefined {
+function decoderFor(contentEncoding: string | undefined): Transform | undefined {
   const encoding = (contentEncoding ?? 'identity').trim().toLowerCase()
   if (encoding === 'identity' || encoding === '') return undefined
-  const decode = DECODERS.get(encoding === 'x-gzip' ? 'gzip' : encoding)
-  if (decode) return decode
+  const decoder = DECODERS.get(encoding)
+  if (decoder) return decoder()
   throw new GatewayError(
     'unsupported_media_type',
     'this content-encoding is not read here; gzip, br, deflate, zstd and identity are',
   )
 }
 
-function receive(request: IncomingMessage, limit: number): Promise<Buffer> {
+function received(
+  request: IncomingMessage,
+  decoder: Transform | undefined,
+  limit: number,
+  share: Share,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
+    const source: Readable = decoder ? request.pipe(decoder) : request
     const chunks: Buffer[] = []
     let length = 0
     let over = false
-    request.on('data', (chunk: Buffer) => {
+    const refuse = (error: GatewayError): void => {
+      if (over) return
+      over = true
+      if (decoder) {
+        request.unpipe(decoder)
+        decoder.destroy()
+        request.resume()
+      }
+      reject(error)
+    }
+    source.on('data', (chunk: Buffer) => {
+      if (over) return
       length += chunk.length
-      if (length <= limit) chunks.push(chunk)
-      else if (!over) {
-        over = true
-        reject(tooLarge(limit))
+      if (length > limit) return refuse(tooLarge(limit))
+      try {
+        share.cover(length)
+        chunks.push(chunk)
+      } catch (error) {
+        refuse(error as GatewayError)
       }
     })
-    request.on('end', () => {
+    source.on('end', () => {
       over = true
-      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks))
+      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, length))
     })
-    // Comes after every request; an error that nobody sees would cost more than reading one.
+    decoder?.on('error', () => refuse(undecodable()))
+    request.on('error', () => refuse(cutShort()))
+    // Comes after every request: an error is only made where somebody waits for it.
     request.on('close', () => {
-      if (!over) reject(cutShort())
-    })
-    request.on('error', () => {
-      if (!over) reject(cutShort())
+      if (!over && !request.complete) refuse(cutShort())
     })
   })
-}
-
-async function decoded(bytes: Buffer, decode: Decode, limit: number): Promise<Buffer> {
-  try {
-    return await decode(bytes, { maxOutputLength: limit })
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(limit)
-    throw new GatewayError(
-      'invalid_request',
-      'the request body cannot be decoded as its content-encoding says',
-    )
-  }
 }
 
 function tooLarge(limit: number): GatewayError {
@@ -108,6 +141,13 @@ function busy(): GatewayError {
   return new GatewayError('overloaded', 'too many requests are being read at the moment; try again', {
     retryAfter: 1,
   })
+}
+
+function undecodable(): GatewayError {
+  return new GatewayError(
+    'invalid_request',
+    'the request body cannot be decoded as its content-encoding says',
+  )
 }
 
 function cutShort(): GatewayError {

@@ -84,9 +84,7 @@ export class StreamAnswer implements Sink {
       this.#source.finish(failure)
     } else {
       this.#call.record.failure = failure.cause
-      this.#breakOff(
-        chatErrorFrame({ ...CUT, message: 'the upstream broke off before the answer was complete' }),
-      )
+      this.#breakOff(this.#ourFrame(CUT, 'the upstream broke off before the answer was complete'))
     }
   }
 
@@ -171,7 +169,7 @@ export class StreamAnswer implements Sink {
       if (this.#over) return
       if (usedUp) {
         this.#source.cancel()
-        this.#breakOff(chatErrorFrame({ ...USED_UP, message: 'the quota held for this answer is used up' }))
+        this.#breakOff(this.#ourFrame(USED_UP, 'the quota held for this answer is used up'))
       } else if (this.#unreadSinceMs === 0) this.#source.resume()
     })
   }
@@ -201,6 +199,10 @@ export class StreamAnswer implements Sink {
       this.#call.response.end(lastFrame)
     }
     this.#source.finish('settled')
+  }
+
+  #ourFrame(kind: { type: string; code: string }, message: string): Buffer {
+    return chatErrorFrame({ ...kind, message: `${message} (request id: ${this.#call.hold.facts.id})` })
   }
 
   #errorFrame(data: string): Buffer {

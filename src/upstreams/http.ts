@@ -22,10 +22,19 @@ export interface Exchange {
   cancel(): void
 }
 
+/** Where calls of a channel go, and the headers that all of them carry, names and values in turn. */
+interface Address {
+  readonly origin: string
+  readonly basePath: string
+  readonly headers: readonly string[]
+}
+
 /** The one HTTP client for model upstreams. A call needs a hold: nothing goes upstream that nobody pays for. */
 export class Upstreams {
   // One pool of connections for each connect timeout that channels ask for.
   readonly #agents = new Map<number, Agent>()
+  // What is the same for each call of a channel with a key.
+  readonly #addresses = new WeakMap<Channel, Map<string, Address>>()
 
   /** Posts `body` to `path` below the channel's base URL. */
   post(
@@ -38,24 +47,14 @@ export class Upstreams {
     answer: Answer,
   ): Exchange {
     if (hold.isSettled) throw new Error(`hold ${hold.facts.id} is settled: nothing may be sent for it`)
-    const url = new URL(channel.baseUrl)
-    const headers = [
-      'content-type',
-      'application/json',
-      'accept',
-      accept,
-      'accept-encoding',
-      'identity',
-      ...credentials(channel.protocol, key.value),
-    ]
-    for (const [name, value] of channel.headers) headers.push(name, value)
+    const { origin, basePath, headers } = this.#address(channel, key)
     const exchange = new UndiciExchange(answer)
     this.#agent(channel.timeouts.connectMs).dispatch(
       {
-        origin: url.origin,
-        path: url.pathname + path,
+        origin,
+        path: basePath + path,
         method: 'POST',
-        headers,
+        headers: [...headers, 'accept', accept],
         body,
         headersTimeout: channel.timeouts.firstByteMs,
         bodyTimeout: channel.timeouts.idleMs,
@@ -63,6 +62,14 @@ export class Upstreams {
       exchange,
     )
     return exchange
+  }
+
+  #address(channel: Channel, key: UpstreamKey): Address {
+    let addresses = this.#addresses.get(channel)
+    if (!addresses) this.#addresses.set(channel, (addresses = new Map()))
+    let address = addresses.get(key.value)
+    if (!address) addresses.set(key.value, (address = addressOf(channel, key)))
+    return address
   }
 
   #agent(connectMs: number): Agent {
@@ -83,6 +90,14 @@ export class Upstreams {
   async close(): Promise<void> {
     await Promise.all([...this.#agents.values()].map((agent) => agent.destroy()))
   }
+}
+
+function addressOf(channel: Channel, key: UpstreamKey): Address {
+  const { origin, pathname } = new URL(channel.baseUrl)
+  const headers = ['content-type', 'application/json', 'accept-encoding', 'identity']
+  headers.push(...credentials(channel.protocol, key.value))
+  for (const [name, value] of channel.headers) headers.push(name, value)
+  return { origin, basePath: pathname === '/' ? '' : pathname, headers }
 }
 
 class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
