@@ -1,0 +1,32 @@
+import type { Settings } from '../domain/settings.ts'
+import type { User } from '../domain/user.ts'
+import { parseVendorRoutes } from '../domain/vendor-routes.ts'
+import { GatewayError } from '../errors.ts'
+
+/** Refuses a group that the configuration does not declare. */
+export function requireGroup(settings: Settings, group: string): void {
+  if (settings.groups.has(group)) return
+  throw new GatewayError('invalid_request', `group: there is no group "${group}" in the configuration`)
+}
+
+/** Refuses a group that a token of this user may not name: an unknown one, or a closed one that is not the user's. */
+export function requireTokenGroup(settings: Settings, user: User, group: string): void {
+  requireGroup(settings, group)
+  if (group === user.group || settings.groups.get(group)?.open) return
+  throw new GatewayError(
+    'invalid_request',
+    `group: "${group}" is closed, and not the group of the user "${user.username}"`,
+  )
+}
+
+/** Refuses `vendor_routes` that cannot be read, or that name a group which a token of this user may not name. */
+export function requireVendorRoutes(settings: Settings, user: User, text: string): void {
+  const routes = parseVendorRoutes(text)
+  if (!routes) {
+    throw new GatewayError(
+      'invalid_request',
+      'vendor_routes: expected a JSON map from vendors to groups such as {"anthropic": "vip"}, nothing in it empty',
+    )
+  }
+  for (const group of routes.values()) requireTokenGroup(settings, user, group)
+}

@@ -1,0 +1,94 @@
+import { randomBytes } from 'node:crypto'
+import { closeSync, fsyncSync, lstatSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import { basename, dirname, isAbsolute, resolve } from 'node:path'
+import { z } from 'zod'
+import { GatewayError } from '../errors.ts'
+import { copyDatabase } from '../store/sqlite/backup.ts'
+import type { BackupParts } from './parts.ts'
+import { readInput } from './read-input.ts'
+
+const INPUT = z.object({
+  file: z.string({ error: 'expected the path of a file' }).refine(isAbsolute, {
+    error: 'expected the path of a file, from the root',
+  }),
+  force: z.boolean().default(false),
+})
+
+/** A copy of the database that was made. */
+export interface Backup {
+  readonly file: string
+  readonly bytes: number
+  /** The file with the secret that the copy cannot be used without, and that is not in it; null = GATEWAY_SECRET. */
+  readonly secret_file: string | null
+}
+
+/**
+ * Copies the embedded database as it is at one moment into a file that only its owner may read. Until the copy is whole
+ * and on the disk, it has another name. A file that is there is replaced with `force` alone.
+ */
+export async function backup(
+  { databaseUrl, secretFile }: BackupParts,
+  given: z.input<typeof INPUT>,
+): Promise<Backup> {
+  const { file, force } = readInput(INPUT, given)
+  const path = pathOf(databaseUrl)
+  const target = resolve(file)
+  refuseTarget(target, path, force)
+  const unfinished = `${target}.${randomBytes(6).toString('hex')}.unfinished`
+  try {
+    closeSync(openSync(unfinished, 'wx', 0o600))
+    await copyDatabase({ path, target: unfinished })
+    if (!force && exists(target)) throw taken(target)
+    renameSync(unfinished, target)
+    syncFolder(dirname(target))
+  } catch (error) {
+    rmSync(unfinished, { force: true })
+    throw told(target, error)
+  }
+  return { file: target, bytes: statSync(target).size, secret_file: secretFile ?? null }
+}
+
+function pathOf(databaseUrl: string): string {
+  if (databaseUrl.startsWith('sqlite:')) return databaseUrl.slice('sqlite:'.length)
+  throw new GatewayError(
+    'invalid_request',
+    'sluice backup copies the embedded database; a PostgreSQL server has tools of its own (pg_dump)',
+  )
+}
+
+function refuseTarget(target: string, path: string, force: boolean): void {
+  const ours = new Set(['', '-wal', '-shm', '-journal'].map((suffix) => `${basename(path)}${suffix}`))
+  if (isSame(dirname(target), dirname(path)) && ours.has(basename(target))) {
+    throw new GatewayError('invalid_request', `${target} is the database itself; choose another file`)
+  }
+  if (!exists(target)) return
+  if (!lstatSync(target).isFile()) throw new GatewayError('invalid_request', `${target} is not a file`)
+  if (isSame(target, path)) throw new GatewayError('invalid_request', `${target} is the database itself`)
+  if (!force) throw taken(target)
+}
+
+function taken(target: string): GatewayError {
+  return new GatewayError('invalid_request', `${target} is there already; --force replaces it`)
+}
+
+function exists(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+}
+
+function isSame(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((path) => statSync(path, { throwIfNoEntry: false }))
+  return a !== undefined && b !== undefined && a.ino === b.ino && a.dev === b.dev
+}
+
+function syncFolder(path: string): void {
+  const folder = openSync(path, 'r')
+  fsyncSync(folder)
+  closeSync(folder)
+}
+
+/** Trouble with the file is the caller's to know. */
+function told(target: string, error: unknown): unknown {
+  if (error instanceof GatewayError) return error
+  const reason = error instanceof Error ? error.message : String(error)
+  return new GatewayError('internal_error', `${target} could not be written: ${reason}`, { cause: error })
+}

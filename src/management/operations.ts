@@ -1,0 +1,36 @@
+import { backup } from './backup.ts'
+import { createToken } from './create-token.ts'
+import { createUser } from './create-user.ts'
+import { disableToken } from './disable-token.ts'
+import { issueAccessToken } from './issue-access-token.ts'
+import { listTokens } from './list-tokens.ts'
+import { listUsers } from './list-users.ts'
+import { topUpUser } from './top-up-user.ts'
+import { disableUser, enableUser } from './user-status.ts'
+
+/**
+ * Account management, by name. Each reads its input itself, so that it may come from anywhere; what it answers with is
+ * JSON. Errors are `GatewayError`s, with a sentence for whoever asked.
+ */
+export const operations = {
+  backup,
+  createToken,
+  createUser,
+  disableToken,
+  disableUser,
+  enableUser,
+  issueAccessToken,
+  listTokens,
+  listUsers,
+  topUpUser,
+} as const
+
+/** The name of an operation. */
+export type OperationName = keyof typeof operations
+
+/** What an operation takes; those that take nothing are given an empty object. */
+export type OperationInput<Name extends OperationName> =
+  Parameters<(typeof operations)[Name]> extends [unknown, infer Input] ? Input : Record<string, never>
+
+/** What an operation answers with. */
+export type OperationOutput<Name extends OperationName> = Awaited<ReturnType<(typeof operations)[Name]>>

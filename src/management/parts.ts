@@ -1,0 +1,25 @@
+import type { ApiKeys } from '../access/api-key.ts'
+import type { UserSeed } from '../domain/seed.ts'
+import type { Settings } from '../domain/settings.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Store } from '../store/store.ts'
+
+/** What a copy of the database needs to know. */
+export interface BackupParts {
+  /** `sqlite:PATH`, or the address of a server. */
+  readonly databaseUrl: string
+  /** The file that holds the secret; undefined if the environment does (GATEWAY_SECRET). */
+  readonly secretFile: string | undefined
+}
+
+/** What account management works on: the same parts that calls go through, so that a change counts at the next one. */
+export interface ManagementParts extends BackupParts {
+  readonly store: Store
+  readonly ledger: Ledger
+  readonly apiKeys: ApiKeys
+  /** The settings in force. */
+  readonly settings: () => Settings
+  /** What the configuration declares of users: a declared status cannot be changed elsewhere. */
+  readonly seeds: () => readonly UserSeed[]
+  readonly nowMs: () => number
+}
