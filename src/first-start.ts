@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { UserSeed } from './domain/seed.ts'
 import { generateKey } from './store/generate-key.ts'
 import type { Store } from './store/store.ts'
 
@@ -13,8 +14,22 @@ export interface FirstCredentials {
   readonly key: string
 }
 
+/**
+ * Makes the declared users that are absent and, in a database without users, a root user where none is declared: its
+ * credentials are the answer.
+ */
+export async function seedAccounts(
+  store: Store,
+  seeds: readonly UserSeed[],
+): Promise<FirstCredentials | undefined> {
+  const isFirstStart = (await store.read('countUsers')) === 0
+  await store.write('seedUsers', { seeds, nowSeconds: Math.floor(Date.now() / 1000) })
+  if (!isFirstStart || seeds.some(({ role }) => role === 100)) return undefined
+  return makeFirstUser(store)
+}
+
 /** Makes the root user of an empty database, and a key without limits. Nothing of it can be read again but the key. */
-export async function makeFirstUser(store: Store): Promise<FirstCredentials> {
+async function makeFirstUser(store: Store): Promise<FirstCredentials> {
   const nowSeconds = Math.floor(Date.now() / 1000)
   const accessToken = randomBytes(24).toString('base64url')
   const key = generateKey()

@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import pino, { type Logger } from 'pino'
 import { ApiKeys } from './access/api-key.ts'
 import { type ClientAddress, clientAddress } from './access/client-address.ts'
 import { createApp } from './app.ts'
 import type { Config } from './config/config.ts'
 import type { Environment } from './config/environment.ts'
-import { type FirstCredentials, makeFirstUser } from './first-start.ts'
+import { serveControl } from './control/serve-control.ts'
+import { type FirstCredentials, seedAccounts } from './first-start.ts'
 import { Ledger } from './ledger/ledger.ts'
 import { Bodies } from './relay/body.ts'
 import { Drains } from './relay/drains.ts'
@@ -16,7 +18,6 @@ import { Relay } from './relay/relay.ts'
 import { lockDataFolder, secretOfDataFolder } from './store/data-folder.ts'
 import { deriveSecrets, hashKey, type Secrets } from './store/secrets.ts'
 import { openSqliteStore } from './store/sqlite/open.ts'
-import type { Store } from './store/store.ts'
 import { answerUnreadable } from './unreadable.ts'
 import { Upstreams } from './upstreams/http.ts'
 import { KeyRings } from './upstreams/key-ring.ts'
@@ -49,7 +50,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
     path: environment.databaseUrl.slice('sqlite:'.length),
     secret: secrets,
   })
-  const firstCredentials = await seed(store, config)
+  const firstCredentials = await seedAccounts(store, config.users)
   const ledger = new Ledger(store, randomUUID())
   const recovered = await ledger.recover()
 
@@ -66,9 +67,10 @@ export async function startGateway(config: Config): Promise<Gateway> {
     drains: new Drains(),
   })
   let draining = false
+  const apiKeys = new ApiKeys(store, ledger, (key) => hashKey(secrets, key))
   const addressOf = addresses(settings.options.trustedProxies, log)
   const app = createApp({
-    apiKeys: new ApiKeys(store, ledger, (key) => hashKey(secrets, key)),
+    apiKeys,
     clientAddress: () => addressOf,
     relay,
     isReady: () => !draining,
@@ -76,6 +78,18 @@ export async function startGateway(config: Config): Promise<Gateway> {
   })
   const server = hardened(createServer({ maxHeaderSize: 16_384, connectionsCheckingInterval: 1_000 }, app))
   const url = await listen(server, environment)
+  const control = await serveControl({
+    dataDir: environment.dataDir,
+    databaseUrl: environment.databaseUrl,
+    secretFile: environment.secret === undefined ? join(environment.dataDir, 'secret') : undefined,
+    store,
+    ledger,
+    apiKeys,
+    settings: () => settings,
+    seeds: () => config.users,
+    nowMs: () => Date.now(),
+    log,
+  })
 
   return {
     url,
@@ -88,6 +102,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
       await upstreams.close()
       await settled(ledger)
       await count.close()
+      await control.close()
       await store.close()
       clearInterval(flushing)
       log.flush()
@@ -98,13 +113,6 @@ export async function startGateway(config: Config): Promise<Gateway> {
 
 function secretsOf({ secret, dataDir }: Environment): Secrets {
   return deriveSecrets(secret ?? secretOfDataFolder(dataDir))
-}
-
-async function seed(store: Store, { users }: Config): Promise<FirstCredentials | undefined> {
-  const isFirstStart = (await store.read('countUsers')) === 0
-  await store.write('seedUsers', { seeds: users, nowSeconds: Math.floor(Date.now() / 1000) })
-  if (!isFirstStart || users.some(({ role }) => role === 100)) return undefined
-  return makeFirstUser(store)
 }
 
 function addresses(trustedProxies: readonly string[], log: Logger): ClientAddress {

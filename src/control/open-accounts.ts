@@ -1,0 +1,81 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Environment } from '../config/environment.ts'
+import { DataFolderInUse, type DataFolderLock, lockDataFolder } from '../store/data-folder.ts'
+import type { Accounts } from './accounts.ts'
+import { callGateway, greetGateway, NobodyListens } from './call-gateway.ts'
+import type { Hello } from './messages.ts'
+import { ownAccounts } from './own-accounts.ts'
+
+/** How long a folder may be locked by somebody who does not listen: a gateway that starts or stops, another command. */
+const PATIENCE_MS = 5_000
+
+/**
+ * The accounts in a data folder: of the gateway that runs on it, over its socket; or, where none runs, on the database
+ * itself, with the folder locked until `close`. A folder without a database is refused, unless `makesDatabase`. Rejects
+ * with a sentence for the operator.
+ */
+export async function openAccounts(
+  environment: Environment,
+  { makesDatabase = false }: { readonly makesDatabase?: boolean } = {},
+): Promise<Accounts> {
+  const { dataDir, databaseUrl } = environment
+  const hasDatabase = (): boolean => existsSync(databaseUrl.slice('sqlite:'.length))
+  if (!makesDatabase && !hasDatabase() && !existsSync(join(dataDir, 'lock.db'))) throw noDatabase(dataDir)
+  const endMs = Date.now() + PATIENCE_MS
+  for (;;) {
+    const lock = lockIfFree(dataDir)
+    if (lock) {
+      if (makesDatabase || hasDatabase()) return ownAccounts(environment, lock)
+      lock.release()
+      throw noDatabase(dataDir)
+    }
+    const hello = await greeted(dataDir)
+    if (hello) return gatewaysAccounts(dataDir, hello)
+    if (Date.now() > endMs) {
+      throw new Error(
+        `another process holds the data folder ${dataDir} and does not listen on its control.sock: ` +
+          'a gateway that is starting or stopping may need a moment more; else stop that process',
+      )
+    }
+    await delay(100)
+  }
+}
+
+function lockIfFree(dataDir: string): DataFolderLock | undefined {
+  try {
+    return lockDataFolder(dataDir)
+  } catch (error) {
+    if (error instanceof DataFolderInUse) return undefined
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(
+      `the data folder ${dataDir} cannot be used (${reason}): run the command as the user that the gateway runs as`,
+      { cause: error },
+    )
+  }
+}
+
+async function greeted(dataDir: string): Promise<Hello | undefined> {
+  try {
+    return await greetGateway(dataDir)
+  } catch (error) {
+    if (error instanceof NobodyListens) return undefined
+    throw error
+  }
+}
+
+function gatewaysAccounts(dataDir: string, { display }: Hello): Accounts {
+  return {
+    display: () => Promise.resolve(display),
+    firstCredentials: () => Promise.resolve(undefined),
+    run: (name, input) => callGateway(dataDir, name, input),
+    close: () => Promise.resolve(),
+  }
+}
+
+function noDatabase(dataDir: string): Error {
+  return new Error(
+    `there is no database of a gateway in ${dataDir}: set DATA_DIR to its folder, or start it once with "sluice start"`,
+  )
+}

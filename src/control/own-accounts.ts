@@ -1,0 +1,85 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { ApiKeys } from '../access/api-key.ts'
+import { readConfig } from '../config/config.ts'
+import type { Environment } from '../config/environment.ts'
+import { type FirstCredentials, seedAccounts } from '../first-start.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { operations } from '../management/operations.ts'
+import type { BackupParts, ManagementParts } from '../management/parts.ts'
+import { quotaDisplay } from '../management/quota-display.ts'
+import { type DataFolderLock, secretOfDataFolder } from '../store/data-folder.ts'
+import { deriveSecrets, hashKey } from '../store/secrets.ts'
+import { openSqliteStore } from '../store/sqlite/open.ts'
+import type { Accounts } from './accounts.ts'
+
+/** The parts of a gateway that account management needs, without the gateway. */
+interface OpenParts extends ManagementParts {
+  readonly firstCredentials: FirstCredentials | undefined
+}
+
+type AnyOperation = (parts: ManagementParts, input: unknown) => Promise<never>
+
+/**
+ * Does the work here, on a data folder that this process has locked. The database is opened at the first operation that
+ * needs it open, which a copy does not: a copy made before an update must not be updated itself.
+ */
+export function ownAccounts(environment: Environment, lock: DataFolderLock): Accounts {
+  let opened: Promise<OpenParts> | undefined
+  const open = (): Promise<OpenParts> => (opened ??= openParts(environment))
+  return {
+    display: async () => quotaDisplay((await open()).settings()),
+    firstCredentials: async () => (await opened)?.firstCredentials,
+    async run(name, input) {
+      if (name === 'backup') {
+        const parts = backupParts(environment)
+        return (await (operations.backup as (parts: BackupParts, input: unknown) => Promise<unknown>)(
+          parts,
+          input,
+        )) as never
+      }
+      return (operations[name] as AnyOperation)(await open(), input)
+    },
+    async close() {
+      try {
+        const parts = await opened?.catch(() => undefined)
+        await parts?.store.close()
+      } finally {
+        lock.release()
+      }
+    },
+  }
+}
+
+function backupParts({ databaseUrl, secret, dataDir }: Environment): BackupParts {
+  const file = join(dataDir, 'secret')
+  return { databaseUrl, secretFile: secret === undefined && existsSync(file) ? file : undefined }
+}
+
+async function openParts(environment: Environment): Promise<OpenParts> {
+  const { settings, users } = readConfig(environment)
+  const secrets = deriveSecrets(environment.secret ?? secretOfDataFolder(environment.dataDir))
+  const store = await openSqliteStore({
+    path: environment.databaseUrl.slice('sqlite:'.length),
+    secret: secrets,
+  })
+  try {
+    // On a new database what the first start makes comes first: its ids are declared.
+    const isNew = (await store.read('countUsers')) === 0
+    const firstCredentials = isNew ? await seedAccounts(store, users) : undefined
+    const ledger = new Ledger(store, 'command')
+    return {
+      ...backupParts(environment),
+      store,
+      ledger,
+      apiKeys: new ApiKeys(store, ledger, (key) => hashKey(secrets, key)),
+      settings: () => settings,
+      seeds: () => users,
+      nowMs: () => Date.now(),
+      firstCredentials,
+    }
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}

@@ -1,0 +1,152 @@
+import { rmSync } from 'node:fs'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import process from 'node:process'
+import type { Logger } from 'pino'
+import { GatewayError } from '../errors.ts'
+import { operations } from '../management/operations.ts'
+import type { ManagementParts } from '../management/parts.ts'
+import { quotaDisplay } from '../management/quota-display.ts'
+import { StoreUnavailable } from '../store/store-unavailable.ts'
+import type { ControlFailure, Hello } from './messages.ts'
+import { socketPath } from './socket-path.ts'
+
+/** Bytes of an operation's input. */
+const BODY_LIMIT = 1024 * 1024
+/** How long operations that run may take to end once the gateway stops. */
+const GRACE_MS = 5_000
+
+/** What the socket's end in the gateway is made of. */
+export interface ControlParts extends ManagementParts {
+  /** Locked by this process. */
+  readonly dataDir: string
+  readonly log: Logger
+}
+
+type AnyOperation = (parts: ManagementParts, input: unknown) => Promise<unknown>
+
+/**
+ * Listens for commands on a socket in the data folder that only its owner can open: whoever may read the folder is the
+ * operator. `POST /OPERATION` takes and answers JSON. Close it before the store.
+ */
+export async function serveControl(parts: ControlParts): Promise<{ close(): Promise<void> }> {
+  const socket = socketPath(parts.dataDir)
+  const running = new Set<Promise<void>>()
+  const server = createServer((request, response) => {
+    const answered = answer(parts, request, response).finally(() => running.delete(answered))
+    running.add(answered)
+  })
+  server.maxConnections = 64
+  server.headersTimeout = 5_000
+  server.requestTimeout = 30_000
+  // The folder is locked, so that nobody listens on what is there.
+  rmSync(socket.path, { force: true })
+  await listenForOwner(server, socket.path)
+  return {
+    async close() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      await Promise.race([Promise.all(running), afterGrace()])
+      server.closeAllConnections()
+      await closed
+      rmSync(socket.path, { force: true })
+      socket.release()
+    },
+  }
+}
+
+// The file is made in this very turn, so that it is never open to others, not even for a moment.
+async function listenForOwner(server: Server, path: string): Promise<void> {
+  const before = process.umask(0o177)
+  const listening = new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.once('listening', resolve)
+  })
+  try {
+    server.listen(path)
+  } finally {
+    process.umask(before)
+  }
+  await listening
+}
+
+async function answer(
+  parts: ControlParts,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  try {
+    send(response, 200, await outcome(parts, request))
+  } catch (error) {
+    const known = toldOf(parts.log, error)
+    const failure: ControlFailure = { error: { code: known.code, message: known.message } }
+    send(response, known.kind.status, failure)
+  }
+}
+
+async function outcome(parts: ControlParts, request: IncomingMessage): Promise<unknown> {
+  const name = (request.url ?? '/').slice(1)
+  if (name === '' && request.method === 'GET') {
+    return { display: quotaDisplay(parts.settings()) } satisfies Hello
+  }
+  if (request.method !== 'POST' || !Object.hasOwn(operations, name)) {
+    throw new GatewayError(
+      'not_found',
+      'the gateway that runs does not know this operation: is it of another version?',
+    )
+  }
+  const input: unknown = parse(await bodyOf(request))
+  const output = await (operations[name as keyof typeof operations] as AnyOperation)(parts, input)
+  parts.log.info({ operation: name }, 'command')
+  return output
+}
+
+function send(response: ServerResponse, status: number, value: unknown): void {
+  const body = Buffer.from(JSON.stringify(value))
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': String(body.length),
+    connection: 'close',
+  })
+  response.end(body)
+}
+
+function bodyOf(request: IncomingMessage): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let length = 0
+    request.on('data', (chunk: Buffer) => {
+      length += chunk.length
+      if (length <= BODY_LIMIT) chunks.push(chunk)
+      else reject(new GatewayError('request_too_large', `the input is larger than ${BODY_LIMIT} bytes`))
+    })
+    request.on('end', () => resolve(Buffer.concat(chunks).toString()))
+    request.on('error', reject)
+    request.on('close', () => reject(new GatewayError('invalid_request', 'the input was cut short')))
+  })
+}
+
+function parse(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    throw new GatewayError('invalid_json', 'the input is not JSON')
+  }
+}
+
+// The operator may know what is wrong with the database; what nobody foresaw is for the log.
+function toldOf(log: Logger, error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error
+  if (error instanceof StoreUnavailable) return new GatewayError('overloaded', told(error))
+  log.error({ error }, 'unforeseen error of a command')
+  return new GatewayError(
+    'internal_error',
+    'it failed for a reason that nobody foresaw; the log of the gateway says more',
+  )
+}
+
+function told({ message, cause }: Error): string {
+  return cause instanceof Error ? `${message}: ${told(cause)}` : message
+}
+
+function afterGrace(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, GRACE_MS).unref())
+}
