@@ -1,6 +1,6 @@
 import process from 'node:process'
 import type { Config } from '../config/config.ts'
-import { startGateway } from '../main.ts'
+import { type Gateway, startGateway } from '../main.ts'
 import { loadConfig } from './load-config.ts'
 import { welcome } from './welcome.ts'
 
@@ -12,24 +12,35 @@ export async function start(options: { readonly config?: string }): Promise<numb
 
 /** Runs a gateway with a configuration that was read already. */
 export async function run(config: Config): Promise<number> {
-  let gateway: Awaited<ReturnType<typeof startGateway>>
+  let gateway: Gateway
   try {
     gateway = await startGateway(config)
   } catch (error) {
     process.stderr.write(`sluice cannot start: ${error instanceof Error ? error.message : String(error)}\n`)
-    // Threads that were started on the way must not keep it alive.
-    process.exit(1)
+    return 1
   }
   process.stdout.write(welcome(gateway, config))
-  const signal = await untilSignal()
-  process.stdout.write(`${signal}: no new calls are taken; running ones may end\n`)
-  process.once(signal, () => process.exit(1))
-  await gateway.close()
-  return 0
+  const reason = await Promise.race([untilSignal(), gateway.failed])
+  if (reason instanceof Error) {
+    process.stderr.write(
+      `sluice stops: ${reason.message}; calls that were under way are settled at the next start\n`,
+    )
+    process.exit(1)
+  }
+  process.stdout.write(`${reason}: no new calls are taken; running ones may end\n`)
+  // A second signal ends at once: what is open then is settled at the next start.
+  for (const signal of SIGNALS) process.once(signal, () => process.exit(1))
+  const unresolved = await gateway.close()
+  if (unresolved > 0) {
+    process.stderr.write(`${unresolved} calls could not be settled; the next start will settle them\n`)
+  }
+  return unresolved > 0 ? 1 : 0
 }
+
+const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 
 function untilSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal))
+    for (const signal of SIGNALS) process.once(signal, () => resolve(signal))
   })
 }

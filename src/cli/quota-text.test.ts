@@ -1,0 +1,13 @@
+import { expect, test } from 'vitest'
+import { quotaText } from './quota-text.ts'
+
+test.each([
+  [500_000, 'USD', '500000 ($1.00)'],
+  [1, 'USD', '1 ($0.000002)'],
+  [-250_000, 'USD', '-250000 (-$0.50)'],
+  [617_283_500_000, 'USD', '617283500000 ($1,234,567.00)'],
+  [500_000, 'CNY', '500000 (¥7.30)'],
+  [500_000, 'TOKENS', '500000'],
+] as const)('%i in %s is %s', (quota, display, text) => {
+  expect(quotaText(quota, { display, quota_per_unit: 500_000, usd_exchange_rate: 7.3 })).toBe(text)
+})

@@ -1,0 +1,40 @@
+import process from 'node:process'
+import type { Command } from 'commander'
+import { CONFIG } from './options.ts'
+
+const START_HELP = `
+The first start on an empty database makes a root user and prints its access token and an API key, once.
+Example:
+  OPENAI_API_KEY=… sluice start   # without a configuration, each vendor key in the environment makes a channel`
+
+/** `sluice start`, `demo` and `check`. */
+export function addServiceCommands(program: Command): void {
+  program
+    .command('start')
+    .description('run the gateway until it is told to stop (SIGTERM, SIGINT)')
+    .addOption(CONFIG)
+    .addHelpText('after', START_HELP)
+    .action(async (options: { config?: string }) => {
+      const { start } = await import('./start.ts')
+      process.exitCode = await start(options)
+    })
+
+  program
+    .command('demo')
+    .description('run the gateway with a simulated upstream of each protocol: no vendor key is needed')
+    .action(async () => {
+      const { demo } = await import('./demo.ts')
+      process.exitCode = await demo()
+    })
+
+  program
+    .command('check')
+    .description('read the configuration and say every mistake, with file, line and what is expected')
+    .addOption(CONFIG)
+    .option('--json', 'print one JSON object')
+    .addHelpText('after', '\nExits with 1 if there is any mistake.')
+    .action(async (options: { config?: string; json?: boolean }) => {
+      const { check } = await import('./check.ts')
+      process.exitCode = await check(options)
+    })
+}

@@ -1,0 +1,39 @@
+import { styleText } from 'node:util'
+import { characterCount } from '../domain/character-count.ts'
+
+/** A column of a table of `Row`s. */
+export interface Column<Row> {
+  readonly title: string
+  readonly cell: (row: Row) => string
+  /** For numbers. */
+  readonly right?: boolean
+  /** Rows whose cell stands out. */
+  readonly warns?: (row: Row) => boolean
+}
+
+/** The rows below each other, each column as wide as its widest cell; in colours if `stream` is a terminal. */
+export function table<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  stream: NodeJS.WritableStream,
+): string {
+  const cells = rows.map((row) => columns.map(({ cell }) => cell(row)))
+  const widths = columns.map(({ title }, index) =>
+    Math.max(...[title, ...cells.map((row) => row[index] ?? '')].map(characterCount)),
+  )
+  const padded = (text: string, index: number): string => {
+    const space = ' '.repeat((widths[index] ?? 0) - characterCount(text))
+    return columns[index]?.right ? space + text : text + space
+  }
+  const lines = [
+    columns.map(({ title }, index) => styleText('bold', padded(title, index), { stream })),
+    ...cells.map((row, at) =>
+      row.map((text, index) => {
+        const [column, of] = [columns[index], rows[at]]
+        const warns = of !== undefined && column?.warns?.(of)
+        return warns ? styleText('yellow', padded(text, index), { stream }) : padded(text, index)
+      }),
+    ),
+  ]
+  return lines.map((line) => `${line.join('  ').trimEnd()}\n`).join('')
+}

@@ -1,0 +1,178 @@
+import process from 'node:process'
+import { type Command, Option } from 'commander'
+import type { QuotaDisplay } from '../management/quota-display.ts'
+import type { TokenObject } from '../management/token-object.ts'
+import { CONFIG, commaList, expiry, JSON_OUTPUT, wholeNumber } from './options.ts'
+import { quotaText } from './quota-text.ts'
+import { type Column, table } from './table.ts'
+import { type AccountOptions, printJson, withAccounts } from './with-accounts.ts'
+
+const STATUS = new Map([
+  [1, 'enabled'],
+  [2, 'disabled'],
+  [3, 'expired'],
+  [4, 'exhausted'],
+])
+
+const CREATE_HELP = `
+The key is printed once, alone on standard output: KEY=$(sluice token create …) holds it and nothing else.
+It works at once. What it spends is taken from its own quota, if it has one, and from its user's.
+Examples:
+  sluice token create --user ann --name laptop --unlimited
+  sluice token create --user ann --name trial --quota 500000 --expires 30d
+  sluice token create --user ann --name ci --unlimited --models gpt-4o-mini --allow-ips 10.0.0.0/8,192.0.2.7
+  sluice token create --user ann --name both --unlimited --vendor-routes '{"anthropic": "vip"}'`
+
+const LIST_HELP = `
+Keys are masked. An id is what "sluice token disable" takes.
+Example:
+  sluice token list --user ann`
+
+/** What `token create` may be told. */
+interface CreateOptions extends AccountOptions {
+  readonly user: string
+  readonly name: string
+  readonly quota?: number
+  readonly unlimited?: boolean
+  readonly expires: number
+  readonly group?: string
+  readonly models?: readonly string[]
+  readonly allowIps?: readonly string[]
+  readonly vendorRoutes?: string
+}
+
+/** `sluice token …`. */
+export function addTokenCommands(program: Command): void {
+  const token = program.command('token').description('API keys, and what each of them may do')
+
+  token
+    .command('create')
+    .description('make an API key, and print it once')
+    .requiredOption('--user <name>', 'whose key it is')
+    .requiredOption('--name <name>', 'what to call it: at most 50 characters')
+    .addOption(
+      new Option('--quota <units>', 'what it may spend, in quota units')
+        .argParser(wholeNumber)
+        .conflicts('unlimited'),
+    )
+    .option('--unlimited', 'it may spend what its user has')
+    .addOption(
+      new Option('--expires <time>', 'never, 30d, 12h, 2027-01-31, or a Unix time in seconds')
+        .argParser(expiry)
+        .default(-1, 'never'),
+    )
+    .option('--group <name>', "the group that its calls go through; default the user's own")
+    .option('--models <names>', 'the only models it may use, with commas between them', commaList)
+    .option(
+      '--allow-ips <ranges>',
+      'the only addresses it may come from, with commas between them',
+      commaList,
+    )
+    .option('--vendor-routes <json>', 'groups by vendor, as a JSON map')
+    .addOption(JSON_OUTPUT)
+    .addOption(CONFIG)
+    .addHelpText('after', CREATE_HELP)
+    .action((options: CreateOptions, command: Command) => {
+      if (options.quota === undefined && !options.unlimited) {
+        command.error('error: say what the key may spend: --quota <units> or --unlimited')
+      }
+      return create(options)
+    })
+
+  token
+    .command('list')
+    .description("a user's keys, masked, with quota, use and expiry")
+    .requiredOption('--user <name>', 'whose keys')
+    .addOption(JSON_OUTPUT)
+    .addOption(CONFIG)
+    .addHelpText('after', LIST_HELP)
+    .action(list)
+
+  token
+    .command('disable <id>')
+    .description('refuse a key, from the next call on')
+    .addOption(JSON_OUTPUT)
+    .addOption(CONFIG)
+    .addHelpText('after', '\n"sluice token list --user NAME" tells the ids.')
+    .action(disable)
+}
+
+async function create(options: CreateOptions): Promise<void> {
+  await withAccounts(options, async (accounts) => {
+    const made = await accounts.run('createToken', {
+      user: options.user,
+      name: options.name,
+      expired_time: options.expires,
+      remain_quota: options.quota ?? 0,
+      unlimited_quota: options.unlimited ?? false,
+      model_limits_enabled: options.models !== undefined,
+      model_limits: options.models?.join(',') ?? '',
+      allow_ips: options.allowIps?.join('\n') ?? null,
+      group: options.group ?? '',
+      vendor_routes: options.vendorRoutes ?? '',
+    })
+    if (options.json) printJson(made)
+    else {
+      const limit = quotaOf(made, await accounts.display())
+      process.stderr.write(
+        `The key "${made.name}" of ${options.user} (id ${made.id}; quota: ${limit}; ${expiryText(made)}), printed once:\n`,
+      )
+      process.stdout.write(`${made.key}\n`)
+    }
+  })
+}
+
+async function list({ user, ...options }: AccountOptions & { user: string }): Promise<void> {
+  await withAccounts(options, async (accounts) => {
+    const tokens = await accounts.run('listTokens', { user })
+    if (options.json) printJson(tokens)
+    else process.stdout.write(table(tokens, columns(await accounts.display()), process.stdout))
+  })
+}
+
+async function disable(id: string, options: AccountOptions): Promise<void> {
+  await withAccounts(options, async (accounts) => {
+    if (!/^\d{1,15}$/.test(id))
+      throw new Error(`expected the id of a token, not "${id}": token list tells it`)
+    const changed = await accounts.run('disableToken', { id: Number(id) })
+    if (options.json) printJson(changed)
+    else process.stdout.write(`The key "${changed.name}" (id ${changed.id}) is refused from now on.\n`)
+  })
+}
+
+function columns(display: QuotaDisplay): readonly Column<TokenObject>[] {
+  return [
+    { title: 'ID', cell: ({ id }) => String(id), right: true },
+    { title: 'NAME', cell: ({ name }) => name },
+    { title: 'KEY', cell: ({ key }) => key },
+    {
+      title: 'STATUS',
+      cell: ({ status }) => STATUS.get(status) ?? String(status),
+      warns: ({ status }) => status !== 1,
+    },
+    { title: 'GROUP', cell: ({ group }) => group || '-' },
+    { title: 'QUOTA', cell: (token) => quotaOf(token, display), right: true },
+    { title: 'USED', cell: ({ used_quota }) => quotaText(used_quota, display), right: true },
+    { title: 'EXPIRES', cell: ({ expired_time }) => timeText(expired_time) },
+    {
+      title: 'LAST USED',
+      cell: ({ accessed_time }) => (accessed_time === 0 ? '-' : timeText(accessed_time)),
+    },
+  ]
+}
+
+function quotaOf({ unlimited_quota, remain_quota }: TokenObject, display: QuotaDisplay): string {
+  return unlimited_quota ? 'unlimited' : quotaText(remain_quota, display)
+}
+
+// Who wrote `--expires 30` meant days.
+function expiryText({ expired_time, status }: TokenObject): string {
+  return status === 3 ? `expired since ${timeText(expired_time)}` : `expires: ${timeText(expired_time)}`
+}
+
+/** `2027-01-31 10:00Z`, or `never`. */
+function timeText(seconds: number): string {
+  return seconds === -1
+    ? 'never'
+    : `${new Date(seconds * 1000).toISOString().slice(0, 16).replace('T', ' ')}Z`
+}

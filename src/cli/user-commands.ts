@@ -1,0 +1,184 @@
+import process from 'node:process'
+import { type Command, Option } from 'commander'
+import type { QuotaDisplay } from '../management/quota-display.ts'
+import type { UserObject } from '../management/user-object.ts'
+import { CONFIG, JSON_OUTPUT, wholeNumber } from './options.ts'
+import { quotaText } from './quota-text.ts'
+import { type Column, table } from './table.ts'
+import { type AccountOptions, printJson, withAccounts } from './with-accounts.ts'
+
+const ROLES = new Map([
+  [1, 'user'],
+  [10, 'admin'],
+  [100, 'root'],
+])
+
+const LIST_HELP = `
+Quota is shown in quota units, and as the money that it stands for (options.display).
+Example:
+  sluice user list --json | jq '.[] | select(.quota < 500000) | .username'`
+
+const CREATE_HELP = `
+Quota units are what keys are charged in: 500000 are a dollar, unless options.quota_per_unit says otherwise.
+A new user has no API key and no access token: "sluice token create" and "sluice user access-token" make them.
+Examples:
+  sluice user create ann --quota 5000000
+  sluice user create ops --role 10 --group vip`
+
+const TOP_UP_HELP = `
+Calls that are running go on; what is added can be spent at once.
+Example:
+  sluice user top-up ann 5000000`
+
+const ACCESS_TOKEN_HELP = `
+The token is printed once, alone on standard output; only its hash is kept. The one before stops working.
+Example:
+  ACCESS_TOKEN=$(sluice user access-token ann)`
+
+/** `sluice user …`. */
+export function addUserCommands(program: Command): void {
+  const user = program.command('user').description('accounts: who may have API keys, and what they may spend')
+
+  user
+    .command('create <name>')
+    .description('make a user')
+    .addOption(
+      new Option('--role <role>', '1 common user, 10 admin, 100 root').default(1).argParser(wholeNumber),
+    )
+    .option('--group <name>', 'a group that the configuration declares', 'default')
+    .option('--quota <units>', 'what the user may spend, in quota units', wholeNumber, 0)
+    .addOption(JSON_OUTPUT)
+    .addOption(CONFIG)
+    .addHelpText('after', CREATE_HELP)
+    .action(create)
+
+  user
+    .command('list')
+    .description('all users, with quota, use and status')
+    .addOption(JSON_OUTPUT)
+    .addOption(CONFIG)
+    .addHelpText('after', LIST_HELP)
+    .action(list)
+
+  user
+    .command('disable <name>')
+    .description("refuse all of a user's keys, from the next call on")
+    .addOption(JSON_OUTPUT)
+    .addOption(CONFIG)
+    .action((name: string, options: AccountOptions) => setStatus('disableUser', name, options))
+
+  user
+    .command('enable <name>')
+    .description("let a user's keys work again")
+    .addOption(JSON_OUTPUT)
+    .addOption(CONFIG)
+    .action((name: string, options: AccountOptions) => setStatus('enableUser', name, options))
+
+  user
+    .command('top-up <name> <quota>')
+    .description('add quota units to what a user may spend')
+    .addOption(JSON_OUTPUT)
+    .addOption(CONFIG)
+    .addHelpText('after', TOP_UP_HELP)
+    .action(topUp)
+
+  user
+    .command('access-token <name>')
+    .description("issue a new access token for the account API, in the place of the user's old one")
+    .addOption(JSON_OUTPUT)
+    .addOption(CONFIG)
+    .addHelpText('after', ACCESS_TOKEN_HELP)
+    .action(accessToken)
+}
+
+async function create(
+  username: string,
+  { role, group, quota, ...options }: AccountOptions & { role: number; group: string; quota: number },
+): Promise<void> {
+  const work = withAccounts(
+    options,
+    async (accounts) => {
+      const made = await accounts.run('createUser', { username, role: role as 1 | 10 | 100, group, quota })
+      if (options.json) printJson(made)
+      else say(`Made the user ${named(made)} with ${quotaText(made.quota, await accounts.display())}.`)
+    },
+    { makesDatabase: true },
+  )
+  await work
+}
+
+async function list(options: AccountOptions): Promise<void> {
+  await withAccounts(options, async (accounts) => {
+    const users = await accounts.run('listUsers', {})
+    if (options.json) printJson(users)
+    else process.stdout.write(table(users, columns(await accounts.display()), process.stdout))
+  })
+}
+
+async function setStatus(
+  operation: 'disableUser' | 'enableUser',
+  user: string,
+  options: AccountOptions,
+): Promise<void> {
+  await withAccounts(options, async (accounts) => {
+    const changed = await accounts.run(operation, { user })
+    if (options.json) printJson(changed)
+    else if (operation === 'disableUser')
+      say(`${named(changed)} is disabled: every key is refused from now on.`)
+    else say(`${named(changed)} is enabled.`)
+  })
+}
+
+async function topUp(user: string, quota: string, options: AccountOptions): Promise<void> {
+  await withAccounts(options, async (accounts) => {
+    const changed = await accounts.run('topUpUser', { user, amount: amountOf(quota) })
+    if (options.json) printJson(changed)
+    else say(`${named(changed)} has ${quotaText(changed.quota, await accounts.display())} now.`)
+  })
+}
+
+async function accessToken(user: string, options: AccountOptions): Promise<void> {
+  await withAccounts(options, async (accounts) => {
+    const issued = await accounts.run('issueAccessToken', { user })
+    if (options.json) printJson(issued)
+    else {
+      process.stderr.write(`The new access token of ${named(issued)}, printed once:\n`)
+      say(issued.access_token)
+    }
+  })
+}
+
+function amountOf(text: string): number {
+  if (!/^\d{1,16}$/.test(text)) throw new Error(`expected a whole number of quota units, not "${text}"`)
+  return Number(text)
+}
+
+function columns(display: QuotaDisplay): readonly Column<UserObject>[] {
+  return [
+    { title: 'ID', cell: ({ id }) => String(id), right: true },
+    { title: 'NAME', cell: ({ username }) => username },
+    { title: 'ROLE', cell: ({ role }) => ROLES.get(role) ?? String(role) },
+    {
+      title: 'STATUS',
+      cell: ({ status }) => (status === 1 ? 'enabled' : 'disabled'),
+      warns: ({ status }) => status !== 1,
+    },
+    { title: 'GROUP', cell: ({ group }) => group },
+    {
+      title: 'QUOTA',
+      cell: ({ quota }) => quotaText(quota, display),
+      right: true,
+      warns: ({ quota }) => quota <= 0,
+    },
+    { title: 'USED', cell: ({ used_quota }) => quotaText(used_quota, display), right: true },
+    { title: 'REQUESTS', cell: ({ request_count }) => String(request_count), right: true },
+  ]
+}
+
+function named({ id, username }: { readonly id: number; readonly username: string }): string {
+  return `${username} (id ${id})`
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

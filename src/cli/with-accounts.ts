@@ -1,0 +1,54 @@
+import process from 'node:process'
+import type { Accounts } from '../control/accounts.ts'
+import type { FirstCredentials } from '../first-start.ts'
+
+/** Options that every command on accounts has. */
+export interface AccountOptions {
+  readonly config?: string
+  readonly json?: boolean
+}
+
+/**
+ * Opens the accounts, of the running gateway or of the data folder, and closes them after the work. What goes wrong is
+ * said in a sentence on standard error, with exit code 1.
+ */
+export async function withAccounts(
+  options: AccountOptions,
+  work: (accounts: Accounts) => Promise<void>,
+  { makesDatabase = false }: { readonly makesDatabase?: boolean } = {},
+): Promise<void> {
+  try {
+    const { readEnvironment } = await import('../config/environment.ts')
+    const { openAccounts } = await import('../control/open-accounts.ts')
+    const accounts = await openAccounts(readEnvironment(process.env, options), { makesDatabase })
+    try {
+      await work(accounts)
+    } finally {
+      const first = await accounts.firstCredentials().catch(() => undefined)
+      if (first) process.stderr.write(firstText(first))
+      await accounts.close()
+    }
+  } catch (error) {
+    process.stderr.write(await sentences(error))
+    process.exitCode = 1
+  }
+}
+
+/** One line for a program, with `--json`. */
+export function printJson(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value)}\n`)
+}
+
+async function sentences(error: unknown): Promise<string> {
+  const { ConfigError, formatMistake } = await import('../config/mistakes.ts')
+  if (error instanceof ConfigError)
+    return error.mistakes.map((mistake) => `${formatMistake(mistake)}\n`).join('')
+  return `sluice: ${error instanceof Error ? error.message : String(error)}\n`
+}
+
+function firstText({ userId, accessToken, key }: FirstCredentials): string {
+  return (
+    'The database is new, and a root user was made in it. This is printed once; keep it:\n' +
+    `  user id       ${userId}\n  access token  ${accessToken}\n  API key       ${key}\n`
+  )
+}
