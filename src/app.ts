@@ -1,91 +1,147 @@
 import { randomUUIDv7 } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 import type { ApiKeys } from './access/api-key.ts'
 import { bearerKey } from './access/bearer.ts'
 import type { ClientAddress } from './access/client-address.ts'
+import { requireOperator } from './access/operator.ts'
 import type { Endpoint, Visit } from './api/endpoint.ts'
-import { renderError } from './api/envelopes.ts'
+import { type Area, renderError } from './api/envelopes.ts'
 import { ROUTES } from './api/routes.ts'
 import { GatewayError } from './errors.ts'
+import type { Metrics } from './metrics/metrics.ts'
+import { UpstreamRefusal } from './relay/failure.ts'
 import type { Relay } from './relay/relay.ts'
 
 /** How long a caller may go on sending a body that was refused. */
 const UNREAD_BODY_MS = 5_000
+/** Of a path that nothing is at, what is told and logged. */
+const SHOWN_PATH = 200
 
 /** What the application is made of. */
 export interface AppParts {
   readonly apiKeys: ApiKeys
   readonly clientAddress: () => ClientAddress
+  readonly metricsToken: () => string
   readonly relay: Relay
-  /** Whether calls are taken. */
-  readonly isReady: () => boolean
+  readonly metrics: Metrics
+  /** Whether calls are taken; and, for whoever asks for it, whether the database can be written. */
+  readonly isOpen: () => boolean
+  readonly isReady: () => Promise<boolean>
   readonly log: Logger
 }
 
-/** Finds the route, lets the caller in, and turns whatever is thrown into an answer. */
-export function createApp(parts: AppParts): RequestListener {
-  const routes = new Map<string, Endpoint[]>()
-  for (const route of ROUTES) routes.set(route.path, [...(routes.get(route.path) ?? []), route])
-  return (request, response) => {
-    const visit: Visit = {
-      id: randomUUIDv7(),
-      startedMs: Date.now(),
-      request,
-      response,
-      record: {},
+/** The application: finds the route, lets the caller in, and turns whatever is thrown into an answer. */
+export class App {
+  readonly #parts: AppParts
+  readonly #routes = new Map<string, Endpoint[]>()
+  /** The latest answer on each connection. */
+  readonly #answers = new WeakMap<Socket, ServerResponse>()
+  #visits = 0
+
+  constructor(parts: AppParts) {
+    this.#parts = parts
+    for (const route of ROUTES) this.#routes.set(route.path, [...(this.#routes.get(route.path) ?? []), route])
+  }
+
+  /** Requests that are not answered to the last byte. */
+  get visits(): number {
+    return this.#visits
+  }
+
+  /** Whether a connection is in the middle of an answer. */
+  isAnswering(socket: Socket): boolean {
+    const answer = this.#answers.get(socket)
+    return answer !== undefined && answer.headersSent && !answer.writableFinished
+  }
+
+  readonly listener: RequestListener = (request, response) => {
+    const visit: Visit = { id: randomUUIDv7(), startedMs: Date.now(), request, response, record: {} }
+    const endpoint = this.#find(request)
+    this.#visits += 1
+    this.#answers.set(request.socket, response)
+    // A visit is over when its answer is sent, or lost, and all that it set going is done: only then is its charge known.
+    let open = 2
+    const over = (): void => {
+      open -= 1
+      if (open === 0) this.#logged(visit, endpoint)
     }
-    response.once('close', () => logVisit(parts.log, visit))
-    answer(parts, routes, visit).catch((error: unknown) => refuse(parts.log, visit, error))
+    response.once('close', () => {
+      this.#visits -= 1
+      over()
+    })
+    this.#answer(visit, endpoint)
+      .catch((error: unknown) => this.#refuse(visit, areaOf(endpoint), error))
+      .finally(over)
+  }
+
+  async #answer(visit: Visit, endpoint: Endpoint | GatewayError): Promise<void> {
+    if (endpoint instanceof GatewayError) throw endpoint
+    const { apiKeys, clientAddress, isOpen, isReady, metrics, metricsToken, relay } = this.#parts
+    switch (endpoint.access) {
+      case 'anyone':
+        return endpoint.handle({ ...visit, isReady })
+      case 'operator':
+        requireOperator(visit.request, metricsToken())
+        return endpoint.handle({ ...visit, metrics })
+      case 'api-key': {
+        if (!isOpen())
+          throw new GatewayError('overloaded', 'the gateway is stopping; try again', { retryAfter: 5 })
+        const key = bearerKey(visit.request.headers.authorization)
+        const entering = apiKeys.authenticate(key, clientAddress()(visit.request))
+        const caller = entering instanceof Promise ? await entering : entering
+        visit.record.userId = caller.user.id
+        visit.record.tokenId = caller.token.id
+        return endpoint.handle({ ...visit, caller, relay })
+      }
+    }
+  }
+
+  #find(request: IncomingMessage): Endpoint | GatewayError {
+    const path = pathOf(request)
+    const found = this.#routes.get(path)
+    if (!found) return new GatewayError('not_found', `there is nothing at ${path.slice(0, SHOWN_PATH)}`)
+    const endpoint = found.find(({ method }) => method === request.method)
+    if (endpoint) return endpoint
+    const methods = found.map(({ method }) => method).join(', ')
+    return new GatewayError('method_not_allowed', `${path} takes ${methods}, not ${request.method}`, {
+      allow: methods,
+    })
+  }
+
+  #refuse({ id, request, response, record }: Visit, area: Area, error: unknown): void {
+    if (error instanceof GatewayError) record.failure ??= error.code
+    else if (!(error instanceof UpstreamRefusal))
+      this.#parts.log.error({ id, err: error }, 'unforeseen error')
+    if (response.headersSent || response.destroyed) {
+      response.destroy()
+      return
+    }
+    const { status, headers, body } = renderError(area, error, id)
+    response.writeHead(status, headers)
+    response.end(body)
+    if (!request.complete) letFinish(request)
+  }
+
+  #logged({ id, startedMs, request, response, record }: Visit, endpoint: Endpoint | GatewayError): void {
+    const status = statusOf(response)
+    const path = pathOf(request).slice(0, SHOWN_PATH)
+    this.#parts.metrics.requests.add(1, endpoint instanceof GatewayError ? 'other' : path, String(status))
+    this.#parts.log.info(
+      { id, method: request.method, path, status, ms: Date.now() - startedMs, ...record },
+      'request',
+    )
   }
 }
 
-async function answer(parts: AppParts, routes: Map<string, Endpoint[]>, visit: Visit): Promise<void> {
-  const endpoint = find(routes, visit.request)
-  switch (endpoint.access) {
-    case 'anyone':
-      return endpoint.handle({ ...visit, isReady: parts.isReady() })
-    case 'api-key': {
-      if (!parts.isReady())
-        throw new GatewayError('overloaded', 'the gateway is about to stop', { retryAfter: 5 })
-      const key = bearerKey(visit.request.headers.authorization)
-      const entering = parts.apiKeys.authenticate(key, parts.clientAddress()(visit.request))
-      const caller = entering instanceof Promise ? await entering : entering
-      visit.record.userId = caller.user.id
-      visit.record.tokenId = caller.token.id
-      return endpoint.handle({ ...visit, caller, relay: parts.relay })
-    }
-  }
-}
-
-function find(routes: Map<string, Endpoint[]>, request: IncomingMessage): Endpoint {
-  const path = pathOf(request)
-  const found = routes.get(path)
-  if (!found) throw new GatewayError('not_found', `there is nothing at ${path.slice(0, 200)}`)
-  const endpoint = found.find(({ method }) => method === request.method)
-  if (endpoint) return endpoint
-  const methods = found.map(({ method }) => method).join(', ')
-  throw new GatewayError('method_not_allowed', `${path} takes ${methods}, not ${request.method}`)
+function areaOf(endpoint: Endpoint | GatewayError): Area {
+  return endpoint instanceof GatewayError ? 'relay' : endpoint.area
 }
 
 function pathOf({ url = '/' }: IncomingMessage): string {
   const query = url.indexOf('?')
   return query === -1 ? url : url.slice(0, query)
-}
-
-function refuse(log: Logger, { id, request, response, record }: Visit, error: unknown): void {
-  if (!(error instanceof Error) || error.name === 'Error' || error instanceof TypeError) {
-    log.error({ id, error }, 'unforeseen error')
-  }
-  if (response.headersSent || response.destroyed) {
-    response.destroy()
-    return
-  }
-  const { status, headers, body } = renderError('relay', error, id)
-  if (error instanceof GatewayError) record.failure ??= error.code
-  response.writeHead(status, headers)
-  response.end(body)
-  if (!request.complete) letFinish(request)
 }
 
 // A caller that is still sending would lose the answer if the connection closed now. What comes is thrown away, for a while.
@@ -96,21 +152,7 @@ function letFinish(request: IncomingMessage): void {
   request.resume()
 }
 
-function logVisit(log: Logger, { id, startedMs, request, response, record }: Visit): void {
-  log.info(
-    {
-      id,
-      method: request.method,
-      path: pathOf(request),
-      status: statusOf(response),
-      ms: Date.now() - startedMs,
-      ...record,
-    },
-    'request',
-  )
-}
-
 // 499, as other proxies write it, for a caller that did not wait.
 function statusOf(response: ServerResponse): number {
-  return response.headersSent ? response.statusCode : 499
+  return response.headersSent && response.writableFinished ? response.statusCode : 499
 }

@@ -20,6 +20,7 @@ export const ERRORS = {
   model_not_allowed: { status: 403, type: 'permission_error' },
   group_not_allowed: { status: 403, type: 'permission_error' },
   insufficient_quota: { status: 403, type: 'permission_error' },
+  not_operator: { status: 403, type: 'permission_error' },
   not_found: { status: 404, type: 'invalid_request_error' },
   method_not_allowed: { status: 405, type: 'invalid_request_error' },
   request_timeout: { status: 408, type: 'invalid_request_error' },
@@ -41,12 +42,19 @@ export class GatewayError extends Error {
   readonly code: ErrorCode
   /** Seconds after which the caller may try again; sent as `retry-after`. */
   readonly retryAfter: number | undefined
+  /** The methods that a path takes instead; sent as `allow`. */
+  readonly allow: string | undefined
 
-  constructor(code: ErrorCode, message: string, options: { retryAfter?: number; cause?: unknown } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { retryAfter?: number; allow?: string; cause?: unknown } = {},
+  ) {
     super(message, { cause: options.cause })
     this.name = 'GatewayError'
     this.code = code
     this.retryAfter = options.retryAfter
+    this.allow = options.allow
   }
 
   get kind(): ErrorKind {

@@ -1,29 +1,30 @@
 import { randomUUID } from 'node:crypto'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { Server } from 'node:http'
 import { join } from 'node:path'
 import pino, { type Logger } from 'pino'
 import { ApiKeys } from './access/api-key.ts'
-import { type ClientAddress, clientAddress } from './access/client-address.ts'
-import { createApp } from './app.ts'
+import { clientAddress } from './access/client-address.ts'
+import { App } from './app.ts'
 import type { Config } from './config/config.ts'
 import type { Environment } from './config/environment.ts'
 import { serveControl } from './control/serve-control.ts'
 import { type FirstCredentials, seedAccounts } from './first-start.ts'
 import { Ledger } from './ledger/ledger.ts'
+import { listen } from './listen.ts'
+import { Metrics } from './metrics/metrics.ts'
 import { Bodies } from './relay/body.ts'
 import { Drains } from './relay/drains.ts'
 import { LocalCount } from './relay/local-count.ts'
 import { Relay } from './relay/relay.ts'
+import { reloadOnChange } from './reload.ts'
 import { lockDataFolder, secretOfDataFolder } from './store/data-folder.ts'
 import { deriveSecrets, hashKey, type Secrets } from './store/secrets.ts'
 import { openSqliteStore } from './store/sqlite/open.ts'
-import { answerUnreadable } from './unreadable.ts'
 import { Upstreams } from './upstreams/http.ts'
 import { KeyRings } from './upstreams/key-ring.ts'
 
-/** How long running calls may take to end once the gateway is told to stop. */
-const GRACE_MS = 30_000
+/** How long calls that were broken off at the end of a stop may take to be settled. */
+const SETTLING_MS = 5_000
 
 /** A gateway that listens. */
 export interface Gateway {
@@ -32,52 +33,60 @@ export interface Gateway {
   readonly firstCredentials: FirstCredentials | undefined
   /** What earlier runs left open and this one settled. */
   readonly recovered: { readonly count: number; readonly quota: number }
-  /** Takes no more calls, lets running ones end, writes everything, and lets go of the data folder. */
-  close(): Promise<void>
+  /** Resolves when the database can no longer be relied on: the process should end, and the next one will recover. */
+  readonly failed: Promise<Error>
+  /**
+   * Takes no more calls, lets running ones end, writes everything, and lets go of the data folder. Resolves to the number
+   * of calls that could not be settled; the next start will settle them.
+   */
+  close(): Promise<number>
 }
 
-/** Opens the store, settles what a crash left behind, and listens. Rejects with a sentence for the operator. */
+/** Opens the store, settles what a crash left behind, and takes calls. Rejects with a sentence for the operator. */
 export async function startGateway(config: Config): Promise<Gateway> {
+  await using opened = new AsyncDisposableStack()
   const { environment } = config
-  const log = pino(
-    { level: environment.logLevel, base: null },
-    pino.destination({ sync: false, minLength: 4096 }),
-  )
-  const flushing = setInterval(() => log.flush(), 250).unref()
-  const folder = lockDataFolder(environment.dataDir)
+  const log = opened.adopt(openLog(environment), (open) => open.flush())
+  opened.adopt(lockDataFolder(environment.dataDir), (lock) => lock.release())
+  let app: App | undefined
+  const { server, url } = await listen(environment, () => app)
+  opened.defer(() => closed(server))
+
   const secrets = secretsOf(environment)
-  const store = await openSqliteStore({
-    path: environment.databaseUrl.slice('sqlite:'.length),
-    secret: secrets,
-  })
+  const path = environment.databaseUrl.slice('sqlite:'.length)
+  const store = opened.adopt(await openSqliteStore({ path, secret: secrets }), (open) => open.close())
   const firstCredentials = await seedAccounts(store, config.users)
   const ledger = new Ledger(store, randomUUID())
   const recovered = await ledger.recover()
-
-  const count = new LocalCount()
-  const upstreams = new Upstreams()
-  const { settings } = config
-  const relay = new Relay({
-    settings: () => settings,
-    ledger,
-    upstreams,
-    keyRings: new KeyRings(),
-    bodies: new Bodies(),
-    count,
-    drains: new Drains(),
-  })
-  let draining = false
   const apiKeys = new ApiKeys(store, ledger, (key) => hashKey(secrets, key))
-  const addressOf = addresses(settings.options.trustedProxies, log)
-  const app = createApp({
-    apiKeys,
-    clientAddress: () => addressOf,
-    relay,
-    isReady: () => !draining,
-    log,
+
+  let running = config
+  let draining = false
+  const addressesOf = ({ settings }: Config): ReturnType<typeof clientAddress> =>
+    clientAddress(settings.options.trustedProxies, () =>
+      log.warn('a peer that is not in options.trusted_proxies sends X-Forwarded-For; it is not believed'),
+    )
+  let addressOf = addressesOf(config)
+
+  const metrics = new Metrics({
+    openStreams: () => relay.openStreams,
+    openCalls: () => app?.visits ?? 0,
+    openHolds: () => ledger.open.size,
+    unwrittenOperations: () => store.queued,
   })
-  const server = hardened(createServer({ maxHeaderSize: 16_384, connectionsCheckingInterval: 1_000 }, app))
-  const url = await listen(server, environment)
+  const relay: Relay = opened.adopt(
+    new Relay({
+      settings: () => running.settings,
+      ledger,
+      upstreams: opened.adopt(new Upstreams(), (upstreams) => upstreams.close()),
+      keyRings: new KeyRings(),
+      bodies: new Bodies(),
+      count: opened.adopt(new LocalCount(), (count) => count.close()),
+      drains: new Drains(),
+      metrics,
+    }),
+    (open) => open.close(),
+  )
   const control = await serveControl({
     dataDir: environment.dataDir,
     databaseUrl: environment.databaseUrl,
@@ -85,78 +94,76 @@ export async function startGateway(config: Config): Promise<Gateway> {
     store,
     ledger,
     apiKeys,
-    settings: () => settings,
-    seeds: () => config.users,
+    settings: () => running.settings,
+    seeds: () => running.users,
     nowMs: () => Date.now(),
     log,
   })
+  opened.defer(() => control.close())
+  const reloading = await reloadOnChange(
+    environment,
+    async (next) => {
+      await seedAccounts(store, next.users)
+      running = next
+      addressOf = addressesOf(next)
+      apiKeys.forget()
+    },
+    (result) => metrics.reloads.add(1, result),
+    log,
+  )
+  opened.defer(() => reloading.close())
+
+  app = new App({
+    apiKeys,
+    clientAddress: () => addressOf,
+    metricsToken: () => running.settings.options.metricsToken,
+    relay,
+    metrics,
+    isOpen: () => !draining,
+    isReady: async () => !draining && (ledger.isAbleToWrite || (await ledger.probe())),
+    log,
+  })
+  const visits = (): number => app?.visits ?? 0
+  const everything = opened.move()
 
   return {
     url,
     firstCredentials,
     recovered,
+    failed: store.failed,
     async close() {
       draining = true
-      await drain(server, relay)
-      relay.close()
-      await upstreams.close()
-      await settled(ledger)
-      await count.close()
-      await control.close()
-      await store.close()
-      clearInterval(flushing)
-      log.flush()
-      folder.release()
+      server.close()
+      const idle = setInterval(() => server.closeIdleConnections(), 50)
+      await until(() => visits() === 0, running.settings.options.drainTimeoutMs)
+      relay.stop()
+      await until(() => visits() === 0 && ledger.unresolved === 0, SETTLING_MS)
+      clearInterval(idle)
+      const unresolved = ledger.unresolved
+      ledger.giveUp()
+      await everything.disposeAsync()
+      return unresolved
     },
   }
+}
+
+function openLog({ logLevel }: Environment): Logger {
+  const log = pino({ level: logLevel, base: null }, pino.destination({ sync: false, minLength: 4096 }))
+  setInterval(() => log.flush(), 250).unref()
+  return log
 }
 
 function secretsOf({ secret, dataDir }: Environment): Secrets {
   return deriveSecrets(secret ?? secretOfDataFolder(dataDir))
 }
 
-function addresses(trustedProxies: readonly string[], log: Logger): ClientAddress {
-  return clientAddress(trustedProxies, () =>
-    log.warn('a peer that is not in options.trusted_proxies sends X-Forwarded-For; it is not believed'),
-  )
-}
-
-// Slow or endless requests must not hold a connection for ever.
-function hardened(server: Server): Server {
-  server.headersTimeout = 10_000
-  server.requestTimeout = 60_000
-  server.keepAliveTimeout = 65_000
-  server.maxHeadersCount = 100
-  server.maxConnections = 10_000
-  server.on('clientError', answerUnreadable)
-  return server
-}
-
-async function listen(server: Server, { port, host }: Environment): Promise<string> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
-  const { port: bound } = server.address() as AddressInfo
-  return `http://${host.includes(':') ? `[${host}]` : host}:${bound}`
-}
-
-async function drain(server: Server, relay: Relay): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  const endMs = Date.now() + GRACE_MS
-  while (relay.running > 0 && Date.now() < endMs) {
-    server.closeIdleConnections()
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
+async function closed(server: Server): Promise<void> {
+  const ended = new Promise<void>((resolve) => server.close(() => resolve()))
   server.closeAllConnections()
-  await closed
+  await ended
 }
 
-// Closed connections make their calls settle; that takes a moment.
-async function settled(ledger: Ledger): Promise<void> {
-  const endMs = Date.now() + 5_000
-  while (ledger.open.size > 0 && Date.now() < endMs) await new Promise((resolve) => setTimeout(resolve, 10))
+async function until(isSo: () => boolean, limitMs: number): Promise<void> {
+  const endMs = Date.now() + limitMs
+  while (!isSo() && Date.now() < endMs) await new Promise((resolve) => setTimeout(resolve, 10))
 }

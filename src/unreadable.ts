@@ -15,9 +15,12 @@ const KINDS = new Map<string | undefined, () => GatewayError>([
   ],
 ])
 
-/** Answers what is no HTTP request, in the words of the API, and closes the connection: nothing after it can be trusted. */
-export function answerUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
+/**
+ * Answers what is no HTTP request, in the words of the API, and closes the connection: nothing after it can be trusted.
+ * Where another answer is under way on it, it is only closed.
+ */
+export function answerUnreadable(error: NodeJS.ErrnoException, socket: Duplex, isAnswering: boolean): void {
+  if (!socket.writable || isAnswering || error.code === 'ECONNRESET') {
     socket.destroy()
     return
   }

@@ -9,7 +9,7 @@ const SRC = fileURLToPath(new URL('../src', import.meta.url))
 const LAYERS = [
   ['cli'],
   ['main.ts', 'simulator'],
-  ['reload.ts', 'control'],
+  ['reload.ts', 'listen.ts', 'control'],
   ['config', 'app.ts', 'first-start.ts', 'unreadable.ts'],
   ['api'],
   ['relay', 'management'],

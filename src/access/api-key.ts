@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { lookupKey } from '../domain/api-key.ts'
 import { type AddressSet, allowedAddresses } from '../domain/ip-allow-list.ts'
 import { TOKEN_STATUS, type Token, type TokenStatus } from '../domain/token.ts'
+import { statusAt } from '../domain/token-status.ts'
 import { USER_STATUS, type User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
 import type { Account } from '../ledger/balance.ts'
@@ -91,7 +92,7 @@ export class ApiKeys {
 
   #check({ token, user, addresses }: KnownKey, account: Account, address: string): Caller {
     if (token.deletedTime !== null) throw new GatewayError('token_deleted', 'this API key was deleted')
-    const status = currentStatus(token, account, Date.now())
+    const status = statusAt(token, account.token.remain, Date.now())
     if (status !== TOKEN_STATUS.enabled) {
       if (status !== token.status) this.#moveTo(token.id, status)
       throw refusal(status)
@@ -100,7 +101,7 @@ export class ApiKeys {
       throw new GatewayError('user_disabled', 'the user of this API key is disabled')
     if (!addresses(address))
       throw new GatewayError('ip_not_allowed', 'this API key may not be used from this address')
-    return { token, user, account }
+    return { token, user }
   }
 
   // A key whose time or quota ran out is marked so when somebody uses it; the answer does not wait for it.
@@ -110,14 +111,6 @@ export class ApiKeys {
       .then(() => this.forget(tokenId))
       .catch(() => {})
   }
-}
-
-/** The status that a token has at `nowMs`, whatever the store still says. `docs/api.md: States and transitions`. */
-function currentStatus(token: Token, account: Account, nowMs: number): TokenStatus {
-  if (token.status !== TOKEN_STATUS.enabled) return token.status
-  if (token.expiredTime !== -1 && token.expiredTime * 1000 <= nowMs) return TOKEN_STATUS.expired
-  if (!account.unlimited && account.token.remain <= 0) return TOKEN_STATUS.exhausted
-  return TOKEN_STATUS.enabled
 }
 
 function refusal(status: Exclude<TokenStatus, 1>): GatewayError {

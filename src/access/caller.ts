@@ -1,10 +1,8 @@
 import type { Token } from '../domain/token.ts'
 import type { User } from '../domain/user.ts'
-import type { Account } from '../ledger/balance.ts'
 
-/** Who makes a relay call: a live key, its owner, and the account to charge. */
+/** Who makes a relay call: a live key, and its owner. */
 export interface Caller {
   readonly token: Token
   readonly user: User
-  readonly account: Account
 }

@@ -6,6 +6,5 @@ export const chatCompletions: KeyEndpoint = {
   path: '/v1/chat/completions',
   area: 'relay',
   access: 'api-key',
-  door: 'raw',
   handle: ({ relay, ...visit }) => relay.chatCompletion(visit),
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '../access/caller.ts'
+import type { Metrics } from '../metrics/metrics.ts'
 import type { CallRecord } from '../relay/call.ts'
 import type { Relay } from '../relay/relay.ts'
 import type { Area } from './envelopes.ts'
@@ -11,8 +12,6 @@ interface Declared {
   readonly path: string
   /** Which envelope its errors come in. */
   readonly area: Area
-  /** Served straight from `node:http`. */
-  readonly door: 'raw'
 }
 
 /** One request at an endpoint. */
@@ -34,8 +33,14 @@ export interface KeyEndpoint extends Declared {
 /** For everybody. */
 export interface OpenEndpoint extends Declared {
   readonly access: 'anyone'
-  handle(visit: Visit & { readonly isReady: boolean }): void
+  handle(visit: Visit & { readonly isReady: () => Promise<boolean> }): void | Promise<void>
+}
+
+/** For whoever watches over the gateway: callers on this machine, or bearers of `options.metrics_token` where one is set. */
+export interface OperatorEndpoint extends Declared {
+  readonly access: 'operator'
+  handle(visit: Visit & { readonly metrics: Metrics }): void
 }
 
 /** A route: it does not build without saying how it authenticates. */
-export type Endpoint = KeyEndpoint | OpenEndpoint
+export type Endpoint = KeyEndpoint | OpenEndpoint | OperatorEndpoint

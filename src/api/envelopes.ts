@@ -1,6 +1,7 @@
 import { GatewayError } from '../errors.ts'
 import { chatErrorBody } from '../protocols/chat/index.ts'
 import { UpstreamRefusal } from '../relay/failure.ts'
+import { StoreUnavailable } from '../store/store-unavailable.ts'
 
 /** The parts of the API whose errors look alike; `docs/api.md: Envelopes`. */
 export type Area = 'relay'
@@ -41,6 +42,7 @@ export function renderError(area: Area, error: unknown, requestId: string): Rend
     'x-request-id': requestId,
   }
   if (told.retryAfter !== undefined) headers['retry-after'] = told.retryAfter
+  if (error instanceof GatewayError && error.allow !== undefined) headers['allow'] = error.allow
   return { status: told.status, headers, body }
 }
 
@@ -49,7 +51,7 @@ function toldOf(error: unknown): Told {
     const { status, type, code, message, retryAfter } = error
     return { status, type, code, message, retryAfter, ours: false }
   }
-  const known = error instanceof GatewayError ? error : new GatewayError('internal_error', 'internal error')
+  const known = error instanceof GatewayError ? error : unforeseen(error)
   const { code, message, kind, retryAfter } = known
   return {
     ...kind,
@@ -58,4 +60,12 @@ function toldOf(error: unknown): Told {
     retryAfter: retryAfter === undefined ? undefined : String(retryAfter),
     ours: true,
   }
+}
+
+function unforeseen(error: unknown): GatewayError {
+  return error instanceof StoreUnavailable
+    ? new GatewayError('overloaded', 'the gateway cannot reach its database at the moment; try again', {
+        retryAfter: 5,
+      })
+    : new GatewayError('internal_error', 'internal error')
 }

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { OpenEndpoint } from './endpoint.ts'
 
 /** 200 for as long as the process runs. */
@@ -6,21 +7,21 @@ export const healthz: OpenEndpoint = {
   path: '/healthz',
   area: 'relay',
   access: 'anyone',
-  door: 'raw',
-  handle({ response }) {
-    response.writeHead(200, { 'content-type': 'text/plain', 'cache-control': 'no-store' }).end('ok\n')
-  },
+  handle: ({ response }) => say(response, 200, 'ok'),
 }
 
-/** 200 while calls are taken, 503 before and while draining. */
+/** 200 while calls are taken; 503 before, while draining, and while the database cannot be written. */
 export const readyz: OpenEndpoint = {
   method: 'GET',
   path: '/readyz',
   area: 'relay',
   access: 'anyone',
-  door: 'raw',
-  handle({ response, isReady }) {
-    response.writeHead(isReady ? 200 : 503, { 'content-type': 'text/plain', 'cache-control': 'no-store' })
-    response.end(isReady ? 'ready\n' : 'not ready\n')
+  async handle({ response, isReady }) {
+    if (await isReady()) say(response, 200, 'ready')
+    else say(response, 503, 'not ready')
   },
+}
+
+function say(response: ServerResponse, status: number, word: string): void {
+  response.writeHead(status, { 'content-type': 'text/plain', 'cache-control': 'no-store' }).end(`${word}\n`)
 }

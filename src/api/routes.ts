@@ -1,6 +1,7 @@
 import { chatCompletions } from './chat-completions.ts'
 import type { Endpoint } from './endpoint.ts'
 import { healthz, readyz } from './health.ts'
+import { metricsEndpoint } from './metrics.ts'
 
 /** Everything that the gateway answers to: its table of contents. */
-export const ROUTES: readonly Endpoint[] = [chatCompletions, healthz, readyz]
+export const ROUTES: readonly Endpoint[] = [chatCompletions, healthz, readyz, metricsEndpoint]

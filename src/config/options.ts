@@ -53,6 +53,7 @@ export const options: Field<Options> = section({
     /^[!-~]*$/.test(given) ? given : undefined,
   ).default(''),
   usage_log_days: integer(1, 100_000).default(90),
+  drain_timeout: duration.default(30_000),
   media,
 }).transform(
   (given): Options => ({
@@ -69,6 +70,7 @@ export const options: Field<Options> = section({
     trustedProxies: given.trusted_proxies,
     metricsToken: given.metrics_token,
     usageLogDays: given.usage_log_days,
+    drainTimeoutMs: given.drain_timeout,
     media: given.media,
   }),
 )

@@ -32,6 +32,13 @@ export function isAddressRange(text: string): boolean {
   return parseAddresses([text]) !== undefined
 }
 
+const LOOPBACK = parseAddresses(['127.0.0.0/8', '::1'])
+
+/** Whether an address is this machine's own. */
+export function isLoopback(address: string): boolean {
+  return LOOPBACK?.(address) ?? false
+}
+
 /** The entries of a token's `allow_ips`: one a line, blank lines apart. `docs/api.md: Token`. */
 export function allowListLines(allowIps: string | null): string[] {
   return (allowIps ?? '')

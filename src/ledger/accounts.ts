@@ -24,7 +24,7 @@ export class Accounts {
     return this.#accounts.get(tokenId)
   }
 
-  /** The account of a token; undefined if there is no such token. */
+  /** The account of a token, read if it must be; undefined if there is no such token. Charge it in the same turn. */
   load(tokenId: number): Promise<Account | undefined> {
     const known = this.#accounts.get(tokenId)
     if (known) return Promise.resolve(known)

@@ -7,7 +7,7 @@ import type { SettledCall } from '../store/ledger-writes.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Store } from '../store/store.ts'
 import { Accounts } from './accounts.ts'
-import { type Account, affordable, type Balance } from './balance.ts'
+import { type Account, affordable } from './balance.ts'
 import { OpenHold } from './open-hold.ts'
 
 /** How long a settlement that the store refused (a full disk, say) waits before it is tried again. */
@@ -20,12 +20,36 @@ export class Ledger {
   readonly open = new Set<OpenHold>()
   readonly #store: Store
   readonly #owner: string
+  #settling = 0
+  #isAbleToWrite = true
+  #givenUp = false
 
   /** `owner` names this run of the process; holds of any other are recovered at start. */
   constructor(store: Store, owner: string) {
     this.#store = store
     this.#owner = owner
     this.accounts = new Accounts(store)
+  }
+
+  /** Calls whose charge is not durable yet: open holds, and settlements that are being written. */
+  get unresolved(): number {
+    return this.open.size + this.#settling
+  }
+
+  /** Whether the last write that anybody waited for could be made. */
+  get isAbleToWrite(): boolean {
+    return this.#isAbleToWrite
+  }
+
+  /** Tries whether the store can write, by a write that changes nothing. */
+  async probe(): Promise<boolean> {
+    await this.#noted(this.#store.write('markProgress', { id: '', amount: 0 }))
+    return this.#isAbleToWrite
+  }
+
+  /** Settlements that cannot be written are not tried again: the next start will settle them as a crash. */
+  giveUp(): void {
+    this.#givenUp = true
   }
 
   /** Settles what runs before this one left open, each at what it is known to have cost. */
@@ -73,15 +97,13 @@ export class Ledger {
   grow(hold: OpenHold, by: number): boolean {
     if (by > affordable(hold.account)) return false
     take(hold.account, by)
-    this.#write(hold.account, this.#store.write('growHold', { id: hold.facts.id, by })).catch(() => {})
+    void this.#write(hold.account, this.#store.write('growHold', { id: hold.facts.id, by }))
     return true
   }
 
   /** Called by `OpenHold.mark`. */
   mark(hold: OpenHold, amount: number): void {
-    this.#write(hold.account, this.#store.write('markProgress', { id: hold.facts.id, amount })).catch(
-      () => {},
-    )
+    void this.#write(hold.account, this.#store.write('markProgress', { id: hold.facts.id, amount }))
   }
 
   /** Called by `OpenHold.settle`. */
@@ -91,7 +113,7 @@ export class Ledger {
     account.token.remain -= settlement.quota
     account.user.remain -= settlement.quota
     this.open.delete(hold)
-    return this.#write(account, this.#settleUntilWritten(hold, settlement))
+    return this.#settleUntilWritten(hold, settlement)
   }
 
   // A charge is never given up: while the store cannot take it, it waits.
@@ -108,28 +130,56 @@ export class Ledger {
       priceVersion: facts.priceVersion,
       durationMs: settlement.endedMs - facts.startedMs,
     }
-    for (;;) {
-      try {
-        await this.#store.write('settle', row)
-        return
-      } catch (error) {
-        if (!(error instanceof StoreUnavailable)) throw error
-        await delay(SETTLE_AGAIN_MS)
-      }
+    this.#settling += 1
+    try {
+      while (!(await this.#settled(account, row))) await delay(SETTLE_AGAIN_MS)
+    } finally {
+      this.#settling -= 1
     }
   }
 
-  #write<Result>(account: Account, written: Promise<Result>): Promise<Result> {
-    account.token.unwritten += 1
-    account.user.unwritten += 1
-    return written.finally(() => {
-      account.token.unwritten -= 1
-      account.user.unwritten -= 1
-    })
+  async #settled(account: Account, row: SettledCall): Promise<boolean> {
+    begin(account)
+    try {
+      await this.#store.write('settle', row)
+      this.#isAbleToWrite = true
+      return true
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable) || this.#givenUp) throw error
+      this.#isAbleToWrite = false
+      return false
+    } finally {
+      end(account)
+    }
+  }
+
+  // Never rejects: tells whether it was written.
+  async #write(account: Account, written: Promise<void>): Promise<boolean> {
+    begin(account)
+    const isWritten = await this.#noted(written)
+    end(account)
+    return isWritten
+  }
+
+  #noted(written: Promise<void>): Promise<boolean> {
+    return written.then(
+      () => (this.#isAbleToWrite = true),
+      () => (this.#isAbleToWrite = false),
+    )
   }
 }
 
-function take({ token, user }: { token: Balance; user: Balance }, amount: number): void {
+function take({ token, user }: Account, amount: number): void {
   token.held += amount
   user.held += amount
+}
+
+function begin({ token, user }: Account): void {
+  token.unwritten += 1
+  user.unwritten += 1
+}
+
+function end({ token, user }: Account): void {
+  token.unwritten -= 1
+  user.unwritten -= 1
 }

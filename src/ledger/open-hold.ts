@@ -9,8 +9,11 @@ import type { Ledger } from './ledger.ts'
 export class OpenHold implements Hold {
   readonly facts: HoldFacts
   readonly account: Account
-  /** Resolves when a crash can no longer lose it; rejects if it could not be written. Gate one waits for it. */
-  readonly durable: Promise<void>
+  /**
+   * Resolves to true when a crash can no longer lose it, to false if it could not be written: then nothing may be sent for
+   * it. Gate one waits for it.
+   */
+  readonly durable: Promise<boolean>
   #isDurable = false
   #isLost = false
   #settled = false
@@ -18,17 +21,15 @@ export class OpenHold implements Hold {
   readonly #ledger: Ledger
 
   /** Made by `Ledger.admit` alone. */
-  constructor(ledger: Ledger, account: Account, facts: HoldFacts, amount: number, written: Promise<unknown>) {
+  constructor(ledger: Ledger, account: Account, facts: HoldFacts, amount: number, written: Promise<boolean>) {
     this.#ledger = ledger
     this.account = account
     this.facts = facts
     this.#amount = amount
-    this.durable = written.then(() => {
-      this.#isDurable = true
-    })
-    // Whoever needs to know awaits it; a call that ended before must not end the process.
-    this.durable.catch(() => {
-      this.#isLost = true
+    this.durable = written.then((isWritten) => {
+      this.#isDurable = isWritten
+      this.#isLost = !isWritten
+      return isWritten
     })
   }
 

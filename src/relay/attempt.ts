@@ -1,36 +1,62 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Answer, Exchange } from '../upstreams/http.ts'
 import type { Call, Target } from './call.ts'
-import { unanswered } from './failure.ts'
+import { type Failure, STOPPING, unanswered } from './failure.ts'
 import { RefusedAnswer } from './refused-answer.ts'
-import type { AttemptEnd, Sink, Source } from './sink.ts'
+import type { AttemptEnd, Sink, Source, WantedAnswer } from './sink.ts'
 import { StreamAnswer } from './stream-answer.ts'
 import { WholeAnswer } from './whole-answer.ts'
 
+/** How long an upstream may go on after its last word, so that its connection can be used again. */
+const AFTERMATH_MS = 2_000
+
 /** One request to one upstream with one key. Decides by status and content type who takes in the answer. */
 export class Attempt implements Answer, Source {
-  /** Resolves once, with how it ended. */
+  /** Resolves once, with how it ended; rejects where the call could not be settled. */
   readonly end: Promise<AttemptEnd>
   readonly #call: Call
   readonly #target: Target
+  readonly #wanted: WantedAnswer
   readonly #deadlineMs: number
   readonly #resolve: (end: AttemptEnd) => void
-  readonly #success: WholeAnswer | StreamAnswer
+  readonly #reject: (error: unknown) => void
   #sink: Sink
   #exchange: Exchange | undefined
-  #finished = false
+  #succeeded = false
+  #silent = false
+  #finishedMs = 0
 
   constructor(call: Call, target: Target, nowMs: number) {
     this.#call = call
     this.#target = target
     this.#deadlineMs = nowMs + target.channel.timeouts.totalMs
-    const { promise, resolve } = Promise.withResolvers<AttemptEnd>()
+    const { promise, resolve, reject } = Promise.withResolvers<AttemptEnd>()
     this.end = promise
     this.#resolve = resolve
-    this.#success = call.request.stream
+    this.#reject = reject
+    this.#wanted = call.request.stream
       ? new StreamAnswer(call, target, this)
       : new WholeAnswer(call, target, this)
-    this.#sink = this.#success
+    this.#sink = this.#wanted
+  }
+
+  /** The upstream took the request for good: its key works. */
+  get succeeded(): boolean {
+    return this.#succeeded
+  }
+
+  /** Nothing more will come from the upstream. */
+  get isSilent(): boolean {
+    return this.#silent
+  }
+
+  get isStream(): boolean {
+    return this.#call.request.stream
+  }
+
+  /** The call is settled by it, or it has failed. */
+  get isFinished(): boolean {
+    return this.#finishedMs > 0
   }
 
   /** To be told as soon as the request is on its way. */
@@ -40,34 +66,40 @@ export class Attempt implements Answer, Source {
 
   /** The caller went away. */
   left(): void {
-    this.#success.left()
+    this.#wanted.left(this.#exchange?.begun === true && this.#sink === this.#wanted)
+  }
+
+  /** The gateway stops and can wait no longer. */
+  stop(): void {
+    if (this.isFinished) return
+    this.cancel()
+    this.#wanted.failed(STOPPING)
   }
 
   /** Once a second. */
   tick(nowMs: number): void {
-    if (nowMs < this.#deadlineMs) return this.#sink.tick(nowMs)
-    this.cancel()
-    this.#sink.failed(unanswered('total time-out'))
+    if (this.isFinished) {
+      if (nowMs - this.#finishedMs > AFTERMATH_MS) this.cancel()
+    } else if (nowMs < this.#deadlineMs) this.#wanted.tick(nowMs)
+    else {
+      this.cancel()
+      this.#wanted.failed(unanswered('total time-out'))
+    }
   }
 
   started(status: number, headers: IncomingHttpHeaders): void {
     const type = headers['content-type'] ?? ''
     if (status < 200 || status > 299 || status === 204) {
-      this.#sink = new RefusedAnswer(
-        this,
-        this.#success,
-        this.#target.channel,
-        status,
-        headers['retry-after'],
-      )
+      this.#sink = new RefusedAnswer(this, this.#wanted, this.#target.channel, status, headers['retry-after'])
     } else if (
       /^text\/event-stream\b/i.test(type) === this.#call.request.stream &&
       !/^text\/html\b/i.test(type)
     ) {
-      this.#success.begin(type)
+      this.#succeeded = true
+      this.#wanted.begin(type)
     } else {
       this.cancel()
-      this.#success.failed(unanswered('unexpected content type'))
+      this.#wanted.failed(unanswered('unexpected content type'))
     }
   }
 
@@ -76,11 +108,13 @@ export class Attempt implements Answer, Source {
   }
 
   ended(): void {
+    this.#silent = true
     this.#sink.ended()
   }
 
   failed(error: Error): void {
-    this.#sink.failed(unanswered((error as NodeJS.ErrnoException).code ?? error.name))
+    this.#silent = true
+    this.#sink.failed(failureOf(error))
   }
 
   pause(): void {
@@ -92,12 +126,27 @@ export class Attempt implements Answer, Source {
   }
 
   cancel(): void {
+    this.#silent = true
     this.#exchange?.cancel()
   }
 
-  finish(end: AttemptEnd): void {
-    if (this.#finished) return
-    this.#finished = true
-    this.#resolve(end)
+  fail(failure: Failure): void {
+    this.#finish()
+    this.#resolve(failure)
   }
+
+  conclude(work: Promise<void>): void {
+    work.then(() => this.#resolve('settled'), this.#reject).finally(() => this.#finish())
+  }
+
+  #finish(): void {
+    this.#finishedMs = Date.now()
+  }
+}
+
+// undici names a connection that was closed under a request so; one that had been read from was kept from an earlier call.
+function failureOf(error: Error & { code?: string; socket?: { bytesRead?: number } }): Failure {
+  const failure = unanswered(error.code ?? error.name)
+  const wasKept = error.code === 'UND_ERR_SOCKET' && (error.socket?.bytesRead ?? 0) > 0
+  return wasKept ? { ...failure, onward: 'same-again' } : failure
 }

@@ -14,6 +14,12 @@ const DECODERS = new Map<string, () => Transform>([
   ['zstd', createZstdDecompress],
 ])
 
+/** A request's body, decoded. It counts against what all bodies may take until it is released. */
+export interface Body {
+  readonly bytes: Buffer
+  release(): void
+}
+
 /** Reads JSON request bodies, each up to a limit, all of them together up to another. */
 export class Bodies {
   #held = 0
@@ -23,49 +29,29 @@ export class Bodies {
    * we read: `unsupported_media_type`; too many bytes of all calls at once: `overloaded`, before the body is read where
    * its length is told.
    */
-  async read(request: IncomingMessage, limit: number): Promise<Buffer> {
+  async read(request: IncomingMessage, limit: number): Promise<Body> {
     requireJson(request.headers['content-type'])
     const decoder = decoderFor(request.headers['content-encoding'])
     const length = Number(request.headers['content-length'] ?? 0)
     if (length > limit) throw tooLarge(limit)
-    const share = new Share(this, decoder ? 0 : length)
-    try {
-      return await received(request, decoder, limit, share)
-    } finally {
-      share.giveBack()
+    if (this.#held + length > ALL_BODIES_LIMIT) throw busy()
+    let taken = 0
+    // Bytes count as they come: what is only announced takes no room from others.
+    const release = (): void => {
+      this.#held -= taken
+      taken = 0
     }
-  }
-
-  /** Called by `Share`: takes bytes off what is left for all, or refuses. */
-  take(bytes: number): void {
-    if (this.#held + bytes > ALL_BODIES_LIMIT) throw busy()
-    this.#held += bytes
-  }
-
-  /** Called by `Share`. */
-  giveBack(bytes: number): void {
-    this.#held -= bytes
-  }
-}
-
-/** What one body takes of the room for all: what it announces at first, and more if it turns out larger. */
-class Share {
-  readonly #bodies: Bodies
-  #taken = 0
-
-  constructor(bodies: Bodies, announced: number) {
-    this.#bodies = bodies
-    this.cover(announced)
-  }
-
-  cover(bytes: number): void {
-    if (bytes <= this.#taken) return
-    this.#bodies.take(bytes - this.#taken)
-    this.#taken = bytes
-  }
-
-  giveBack(): void {
-    this.#bodies.giveBack(this.#taken)
+    const take = (bytes: number): void => {
+      if (this.#held + bytes > ALL_BODIES_LIMIT) throw busy()
+      this.#held += bytes
+      taken += bytes
+    }
+    try {
+      return { bytes: await received(request, decoder, limit, take), release }
+    } catch (error) {
+      release()
+      throw error
+    }
   }
 }
 
@@ -92,8 +78,10 @@ function received(
   request: IncomingMessage,
   decoder: Transform | undefined,
   limit: number,
-  share: Share,
+  take: (bytes: number) => void,
 ): Promise<Buffer> {
+  // Its last event may have been before anybody listened.
+  if (request.destroyed) return Promise.reject(cutShort())
   return new Promise((resolve, reject) => {
     const source: Readable = decoder ? request.pipe(decoder) : request
     const chunks: Buffer[] = []
@@ -114,7 +102,7 @@ function received(
       length += chunk.length
       if (length > limit) return refuse(tooLarge(limit))
       try {
-        share.cover(length)
+        take(chunk.length)
         chunks.push(chunk)
       } catch (error) {
         refuse(error as GatewayError)

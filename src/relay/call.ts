@@ -1,8 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import type { Channel } from '../domain/channel.ts'
 import { charge, type Rate } from '../domain/price.ts'
+import type { Settlement } from '../domain/settlement.ts'
 import { NO_USAGE } from '../domain/usage.ts'
 import type { OpenHold } from '../ledger/open-hold.ts'
+import type { Metrics } from '../metrics/metrics.ts'
 import type { ChatRequest, GatedRequest } from '../protocols/chat/index.ts'
 import { type Answered, NOTHING, type Priced, price } from './charge.ts'
 import type { Drains } from './drains.ts'
@@ -50,6 +52,8 @@ export class Call {
   readonly record: CallRecord
   readonly count: LocalCount
   readonly drains: Drains
+  readonly #metrics: Metrics
+  readonly #promptTokens: number
   #firstByteMs: number | null = null
 
   constructor(parts: {
@@ -62,6 +66,9 @@ export class Call {
     record: CallRecord
     count: LocalCount
     drains: Drains
+    metrics: Metrics
+    /** As many as the prompt is expected to have, for progress marks. */
+    promptTokens: number
   }) {
     this.request = parts.request
     this.body = parts.body
@@ -72,6 +79,8 @@ export class Call {
     this.record = parts.record
     this.count = parts.count
     this.drains = parts.drains
+    this.#metrics = parts.metrics
+    this.#promptTokens = parts.promptTokens
   }
 
   /** Headers of the answer. */
@@ -88,9 +97,10 @@ export class Call {
     this.#firstByteMs ??= Date.now() - this.hold.facts.startedMs
   }
 
-  /** What `tokens` of output alone cost, for progress marks. */
-  outputQuota(tokens: number): number {
-    return charge(this.rate, { ...NO_USAGE, output: tokens })
+  /** Notes that `tokens` of output were generated: a crash from now on is charged them, too. */
+  mark(tokens: number): void {
+    const amount = charge(this.rate, { ...NO_USAGE, input: this.#promptTokens, output: tokens })
+    this.hold.mark(amount - this.hold.facts.promptAmount)
   }
 
   /** Charges an answer. Resolves when the charge is durable: gate two. `delivered`: the caller got any of it. */
@@ -107,15 +117,18 @@ export class Call {
   }
 
   #charge(target: Target | undefined, priced: Priced, delivered: boolean): Promise<void> {
-    this.record.quota = priced.quota
-    this.record.reason = priced.reason
-    return this.hold.settle({
+    const { facts } = this.hold
+    const settlement: Settlement = {
       ...priced,
       delivered,
       endedMs: Date.now(),
-      channel: target?.channel.name ?? this.hold.facts.channel,
-      upstreamModel: target?.gated.upstreamModel ?? this.hold.facts.model,
+      channel: target?.channel.name ?? facts.channel,
+      upstreamModel: target?.gated.upstreamModel ?? facts.model,
       firstByteMs: this.#firstByteMs,
-    })
+    }
+    this.record.quota = priced.quota
+    this.record.reason = priced.reason
+    this.#metrics.settled(facts.model, facts.stream, settlement.endedMs - facts.startedMs, settlement)
+    return this.hold.settle(settlement)
   }
 }

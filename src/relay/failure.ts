@@ -3,16 +3,19 @@ import { GatewayError } from '../errors.ts'
 import { readUpstreamError } from '../protocols/chat/index.ts'
 import { redact } from '../upstreams/redact.ts'
 
-/** Where a call may go after an attempt that delivered nothing. */
-export type Onward = 'next-key' | 'next-channel' | 'nowhere'
+/** Where a call may go after an attempt that delivered nothing; `same-again` where a kept connection turned out dead. */
+export type Onward = 'same-again' | 'next-key' | 'next-channel' | 'nowhere'
+
+/** The longest message of an upstream's that is passed on. */
+const LONGEST_MESSAGE = 4096
 
 /** An attempt that delivered nothing. */
 export interface Failure {
   readonly onward: Onward
   /** The upstream refused the credential. */
   readonly keyRefused: boolean
-  /** What may be told to the caller as the upstream said it. */
-  readonly refusal: UpstreamRefusal | undefined
+  /** What the caller is to be told, if this is the last word: an upstream's refusal, or a reason of our own. */
+  readonly refusal: UpstreamRefusal | GatewayError | undefined
   /** For the log: what happened, in a few words without anybody's text. */
   readonly cause: string
 }
@@ -70,21 +73,43 @@ export function refused(
   retryAfter: string | undefined,
 ): Failure {
   const rule = STATUSES.get(status) ?? OUT_OF_ORDER
-  const said = readUpstreamError(body)
   return {
     onward: rule.onward,
     keyRefused: rule.keyRefused === true,
-    refusal:
-      rule.type === undefined
-        ? undefined
-        : new UpstreamRefusal(
-            status,
-            rule.type,
-            said.code ?? rule.code ?? '',
-            redact(said.message ?? `the upstream answered ${status}`, channel),
-            retryAfter,
-          ),
+    refusal: rule.type === undefined ? undefined : refusalOf(channel, status, rule, body, retryAfter),
     cause: `status ${status}`,
+  }
+}
+
+function refusalOf(
+  channel: Channel,
+  status: number,
+  { type = '', code = '' }: StatusRule,
+  body: Buffer,
+  retryAfter: string | undefined,
+): UpstreamRefusal {
+  const said = readUpstreamError(body)
+  const message = redact(said.message ?? `the upstream answered ${status}`, channel)
+  return new UpstreamRefusal(
+    status,
+    type,
+    redact(said.code ?? code, channel),
+    message.slice(0, LONGEST_MESSAGE),
+    retryAfter,
+  )
+}
+
+/** What a stream's error event may say to the caller: the upstream's own words, but for our keys and its address. */
+export function saidInStream(
+  channel: Channel,
+  data: string,
+): { type?: string; code?: string; message: string } {
+  const said = readUpstreamError(Buffer.from(data))
+  const message = redact(said.message ?? 'the upstream reported an error', channel)
+  return {
+    ...(said.type === undefined ? {} : { type: redact(said.type, channel) }),
+    ...(said.code === undefined ? {} : { code: redact(said.code, channel) }),
+    message: message.slice(0, LONGEST_MESSAGE),
   }
 }
 
@@ -93,7 +118,15 @@ export function unanswered(cause: string): Failure {
   return { onward: 'next-channel', keyRefused: false, refusal: undefined, cause }
 }
 
-/** What the caller is told when every channel failed: what an upstream said last, or that none could be had. */
+/** The gateway stops: whoever asks again will be answered by another run of it. */
+export const STOPPING: Failure = {
+  onward: 'nowhere',
+  keyRefused: false,
+  refusal: new GatewayError('overloaded', 'the gateway is stopping; try again', { retryAfter: 5 }),
+  cause: 'stopping',
+}
+
+/** What the caller is told when every channel failed: what was said last, or that no answer could be had. */
 export function lastWord(failures: readonly Failure[]): Error {
   const refusal = failures.findLast((failure) => failure.refusal)?.refusal
   return refusal ?? new GatewayError('upstream_error', 'no upstream could answer this request')

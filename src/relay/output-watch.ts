@@ -37,11 +37,11 @@ export class OutputWatch {
   }
 
   /** False once the hold seems used up and cannot grow: then only an exact count can tell. */
-  withinHold(): boolean {
+  withinHold(mayGrow: boolean): boolean {
     const { budget, hold } = this.#call
     const tokens = this.tokens
     while (tokens >= this.#budget * GROW_AT) {
-      if (!hold.grow(budget.sliceQuota)) return tokens < this.#budget
+      if (!mayGrow || !hold.grow(budget.sliceQuota)) return tokens <= this.#limit()
       this.#budget += budget.slice
       this.#grew = true
     }

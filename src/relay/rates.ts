@@ -6,19 +6,20 @@ const ZERO = { digits: 0n, scale: 0 }
 const NOTHING = { input: ZERO, output: ZERO, cacheRead: ZERO, cacheWrite5m: ZERO, cacheWrite1h: ZERO }
 const FREE: Price = { tokens: NOTHING, tiers: [], request: ZERO, webSearch: ZERO }
 
-/** The rates of one reading of the configuration, made when they are first asked for. */
-const RATES = new WeakMap<Settings, Map<Price, Map<Group, Rate>>>()
+/** What calls are charged by; each rate is made when it is first asked for. */
+export class Rates {
+  // A group belongs to one reading of the configuration, and so does the rate of a price for it.
+  readonly #made = new WeakMap<Group, WeakMap<Price, Rate>>()
 
-/** What a call of `model` under `group` is charged by. An unpriced model is refused, unless the operator gives it away. */
-export function rateFor(settings: Settings, model: Model, group: Group): Rate {
-  const price = model.price ?? (settings.options.unpricedModels === 'free' ? FREE : refuse(model))
-  let rates = RATES.get(settings)
-  if (!rates) RATES.set(settings, (rates = new Map()))
-  let byGroup = rates.get(price)
-  if (!byGroup) rates.set(price, (byGroup = new Map()))
-  let rate = byGroup.get(group)
-  if (!rate) byGroup.set(group, (rate = rateOf(price, group.ratio, settings.options.quotaPerUnit)))
-  return rate
+  /** The rate of `model` under `group`. An unpriced model is refused, unless the operator gives it away. */
+  of({ options }: Settings, model: Model, group: Group): Rate {
+    const price = model.price ?? (options.unpricedModels === 'free' ? FREE : refuse(model))
+    let byPrice = this.#made.get(group)
+    if (!byPrice) this.#made.set(group, (byPrice = new WeakMap()))
+    let rate = byPrice.get(price)
+    if (!rate) byPrice.set(price, (rate = rateOf(price, group.ratio, options.quotaPerUnit)))
+    return rate
+  }
 }
 
 function refuse(model: Model): never {

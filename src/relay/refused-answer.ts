@@ -8,17 +8,23 @@ const LIMIT = 64 * 1024
 /** Takes in an answer that is no success: its body tells why. */
 export class RefusedAnswer implements Sink {
   readonly #source: Source
-  readonly #hoped: Sink
+  readonly #wanted: Sink
   readonly #channel: Channel
   readonly #status: number
   readonly #retryAfter: string | undefined
   readonly #chunks: Buffer[] = []
   #length = 0
 
-  /** `hoped` is what a success would have been taken in by: it knows what a failure means for the caller. */
-  constructor(source: Source, hoped: Sink, channel: Channel, status: number, retryAfter: string | undefined) {
+  /** `wanted` is what a success would have been taken in by: it knows what a failure means for the caller. */
+  constructor(
+    source: Source,
+    wanted: Sink,
+    channel: Channel,
+    status: number,
+    retryAfter: string | undefined,
+  ) {
     this.#source = source
-    this.#hoped = hoped
+    this.#wanted = wanted
     this.#channel = channel
     this.#status = status
     this.#retryAfter = retryAfter
@@ -34,12 +40,10 @@ export class RefusedAnswer implements Sink {
 
   ended(): void {
     const body = Buffer.concat(this.#chunks).subarray(0, LIMIT)
-    this.#hoped.failed(refused(this.#channel, this.#status, body, this.#retryAfter))
+    this.#wanted.failed(refused(this.#channel, this.#status, body, this.#retryAfter))
   }
 
   failed(): void {
     this.ended()
   }
-
-  tick(): void {}
 }

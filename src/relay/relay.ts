@@ -5,7 +5,9 @@ import { charge, mostItCanCost } from '../domain/price.ts'
 import type { Settings } from '../domain/settings.ts'
 import { NO_USAGE } from '../domain/usage.ts'
 import { GatewayError } from '../errors.ts'
+import type { Account } from '../ledger/balance.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import type { Metrics } from '../metrics/metrics.ts'
 import { type ChatRequest, gateChatRequest, readChatRequest } from '../protocols/chat/index.ts'
 import { scanObject } from '../protocols/json-scan.ts'
 import type { ScannedObject } from '../protocols/scanned-object.ts'
@@ -17,8 +19,8 @@ import { Call, type CallRecord, type OutputBudget, type Target } from './call.ts
 import type { Drains } from './drains.ts'
 import { type Failure, lastWord } from './failure.ts'
 import type { LocalCount } from './local-count.ts'
-import { rateFor } from './rates.ts'
-import { type Resolution, resolve } from './resolve.ts'
+import { Rates } from './rates.ts'
+import { type Resolution, Routing } from './resolve.ts'
 
 /** Web searches that one call may make, at most, by what is asked for. */
 const SEARCHES_HELD = 10
@@ -35,6 +37,7 @@ export interface RelayParts {
   readonly bodies: Bodies
   readonly count: LocalCount
   readonly drains: Drains
+  readonly metrics: Metrics
 }
 
 interface Turn {
@@ -55,22 +58,26 @@ export interface RelayRequest {
 /** Relays calls: reads, admits, tries channel after channel, and sees to it that each hold is resolved. */
 export class Relay {
   readonly #parts: RelayParts
-  /** The attempts under way. */
-  readonly #running = new Set<Attempt>()
+  readonly #rates = new Rates()
+  readonly #routing = new Routing()
+  /** The attempts under way, and those whose upstream has not fallen silent yet. */
+  readonly #attempts = new Set<Attempt>()
   readonly #sweep: NodeJS.Timeout
 
   constructor(parts: RelayParts) {
     this.#parts = parts
     // One timer for all calls: a timer for each would cost more than the calls.
-    this.#sweep = setInterval(() => {
-      const nowMs = Date.now()
-      for (const attempt of this.#running) attempt.tick(nowMs)
-    }, 1_000).unref()
+    this.#sweep = setInterval(() => this.#tick(Date.now()), 1_000).unref()
   }
 
-  /** Calls under way. */
-  get running(): number {
-    return this.#running.size
+  /** Streams under way. */
+  get openStreams(): number {
+    return [...this.#attempts].filter((attempt) => attempt.isStream && !attempt.isFinished).length
+  }
+
+  /** Ends the calls that are still under way: streams with an error event, all of them with a settlement. */
+  stop(): void {
+    for (const attempt of this.#attempts) attempt.stop()
   }
 
   /** Stops the clock that running calls are watched by. */
@@ -82,12 +89,24 @@ export class Relay {
   async chatCompletion(relayed: RelayRequest): Promise<void> {
     const settings = this.#parts.settings()
     const body = await this.#parts.bodies.read(relayed.request, settings.options.bodyLimit)
+    try {
+      await this.#relay(relayed, settings, body.bytes)
+    } finally {
+      body.release()
+    }
+  }
+
+  async #relay(relayed: RelayRequest, settings: Settings, body: Buffer): Promise<void> {
     const scan = scanObject(body)
     const request = readChatRequest(scan)
     const { record, caller } = relayed
     record.model = request.model
-    const resolution = resolve(settings, caller, request.model)
-    const call = this.#admit(settings, relayed, request, body, resolution)
+    const resolution = this.#routing.resolve(settings, caller, request.model)
+    const { accounts } = this.#parts.ledger
+    // Found and charged in one turn: in between it might be forgotten, and read a second time.
+    const account = accounts.get(caller.token.id) ?? (await accounts.load(caller.token.id))
+    if (!account) throw new GatewayError('invalid_api_key', 'this API key is unknown')
+    const call = this.#admit(settings, relayed, account, request, body, resolution)
     try {
       await this.#attempt(call, settings, scan, resolution)
     } finally {
@@ -97,19 +116,20 @@ export class Relay {
 
   #admit(
     settings: Settings,
-    { id, caller, response, record, startedMs }: RelayRequest,
+    { id, response, record, startedMs }: RelayRequest,
+    account: Account,
     request: ChatRequest,
     body: Buffer,
     { model, group, channels }: Resolution,
   ): Call {
-    const rate = rateFor(settings, model, group)
+    const rate = this.#rates.of(settings, model, group)
     const searches = request.webSearch ? SEARCHES_HELD : 0
     const { holdTokens } = settings.options
     const tokens = (request.maxTokens ?? holdTokens) * request.n
     const most = (output: number): number => mostItCanCost(rate, request.promptBound, output, searches)
     const amount = most(tokens)
-    const expected = Math.ceil(request.promptBound / EXPECTED_BYTES_PER_TOKEN)
-    const hold = this.#parts.ledger.admit(caller.account, amount, {
+    const promptTokens = Math.ceil(request.promptBound / EXPECTED_BYTES_PER_TOKEN)
+    const hold = this.#parts.ledger.admit(account, amount, {
       id,
       model: model.name,
       channel: channels[0]?.name ?? '',
@@ -117,7 +137,7 @@ export class Relay {
       stream: request.stream,
       priceVersion: settings.priceVersion,
       startedMs,
-      promptAmount: charge(rate, { ...NO_USAGE, input: expected }),
+      promptAmount: charge(rate, { ...NO_USAGE, input: promptTokens }),
     })
     const budget: OutputBudget = {
       tokens,
@@ -125,8 +145,20 @@ export class Relay {
       slice: holdTokens,
       sliceQuota: most(tokens + holdTokens) - amount,
     }
-    const { count, drains } = this.#parts
-    return new Call({ request, body, hold, rate, budget, response, record, count, drains })
+    const { count, drains, metrics } = this.#parts
+    return new Call({
+      request,
+      body,
+      hold,
+      rate,
+      budget,
+      response,
+      record,
+      count,
+      drains,
+      metrics,
+      promptTokens,
+    })
   }
 
   async #attempt(
@@ -136,22 +168,19 @@ export class Relay {
     { channels }: Resolution,
   ): Promise<void> {
     const { keyRings } = this.#parts
-    const { record, response } = call
     const failures: Failure[] = []
     for (const { channel, keys } of this.#inTurn(channels, settings)) {
       const gated = gateChatRequest(scan, call.request, channel, settings.options.passThrough)
-      record.channel = channel.name
+      call.record.channel = channel.name
       for (const key of keys) {
-        if (response.destroyed) throw lastWord(failures)
-        record.attempts = (record.attempts ?? 0) + 1
-        const end = await this.#once(call, { channel, gated }, key)
+        let failure = await this.#once(call, { channel, gated }, key)
+        if (failure?.onward === 'same-again') failure = await this.#once(call, { channel, gated }, key)
+        if (!failure) return
         if (call.hold.isLost) throw unwritable()
-        if (end === 'settled') return keyRings.restore(channel, key)
-        failures.push(end)
-        record.failure = end.cause
-        if (end.keyRefused) keyRings.setAside(channel, key, Date.now())
-        if (end.onward === 'nowhere') throw lastWord(failures)
-        if (end.onward === 'next-channel') break
+        failures.push(failure)
+        if (failure.keyRefused) keyRings.setAside(channel, key, Date.now())
+        if (failure.onward === 'nowhere') throw lastWord(failures)
+        if (failure.onward !== 'next-key') break
       }
     }
     throw lastWord(failures)
@@ -171,24 +200,49 @@ export class Relay {
     return (good.length > 0 ? good : turns).slice(0, 1 + settings.options.retries)
   }
 
-  async #once(call: Call, target: Target, key: UpstreamKey): Promise<Failure | 'settled'> {
-    const { response, hold, request } = call
+  /** One attempt; undefined if the call is settled by it. */
+  async #once(call: Call, target: Target, key: UpstreamKey): Promise<Failure | undefined> {
+    const { response, hold, request, record } = call
+    if (response.destroyed) return CALLER_GONE
+    const { channel, gated } = target
     const attempt = new Attempt(call, target, Date.now())
     const left = (): void => {
       if (!response.writableFinished) attempt.left()
     }
     response.once('close', left)
-    this.#running.add(attempt)
+    this.#attempts.add(attempt)
+    record.attempts = (record.attempts ?? 0) + 1
     const accept = request.stream ? 'text/event-stream' : 'application/json'
-    const { channel, gated } = target
     attempt.sent(
       this.#parts.upstreams.post(hold, channel, key, '/chat/completions', accept, gated.body, attempt),
     )
-    const end = await attempt.end
-    this.#running.delete(attempt)
-    response.off('close', left)
-    return end
+    try {
+      const end = await attempt.end
+      if (attempt.succeeded) this.#parts.keyRings.restore(channel, key)
+      if (end === 'settled') return undefined
+      record.failure = end.cause
+      this.#parts.metrics.upstreamErrors.add(1, channel.name, end.cause)
+      return end
+    } finally {
+      response.off('close', left)
+      if (attempt.isSilent) this.#attempts.delete(attempt)
+    }
   }
+
+  #tick(nowMs: number): void {
+    for (const attempt of this.#attempts) {
+      attempt.tick(nowMs)
+      if (attempt.isFinished && attempt.isSilent) this.#attempts.delete(attempt)
+    }
+  }
+}
+
+/** Nobody is there to be answered any more. */
+const CALLER_GONE: Failure = {
+  onward: 'nowhere',
+  keyRefused: false,
+  refusal: undefined,
+  cause: 'caller gone',
 }
 
 function unwritable(): GatewayError {

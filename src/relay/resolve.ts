@@ -19,27 +19,49 @@ export interface Chooser {
   readonly user: User
 }
 
-/**
- * The model, group and channels of a call. A model outside the key's limits is a `model_not_allowed`, a group that the
- * user may not use a `group_not_allowed`, no channel at all a `model_not_found`. `random` yields numbers in [0, 1).
- */
-export function resolve(
-  settings: Settings,
-  chooser: Chooser,
-  name: string,
-  random: () => number = Math.random,
-): Resolution {
-  requireAllowed(chooser.token, name)
-  const model = settings.models.get(name)
-  const group = groupOf(settings, chooser, model)
-  const serving = servingChannels(settings, group, name)
-  if (serving.length === 0) {
-    throw new GatewayError(
-      'model_not_found',
-      `no available channel for model ${shown(name)} under group ${group.name}`,
-    )
+/** Finds the way for calls. */
+export class Routing {
+  readonly #random: () => number
+  // What was found is kept for as long as the settings live; what was not found is not, for anybody can ask for anything.
+  readonly #found = new WeakMap<Settings, Map<string, readonly Channel[]>>()
+
+  /** `random` yields numbers in [0, 1). */
+  constructor(random: () => number = Math.random) {
+    this.#random = random
   }
-  return { model, group, channels: serving.length === 1 ? serving : inOrder(serving, random) }
+
+  /**
+   * The model, group and channels of a call. A model outside the key's limits is a `model_not_allowed`, a group that the
+   * user may not use a `group_not_allowed`, no channel at all a `model_not_found`.
+   */
+  resolve(settings: Settings, chooser: Chooser, name: string): Resolution {
+    requireAllowed(chooser.token, name)
+    const model = settings.models.get(name)
+    const group = groupOf(settings, chooser, model)
+    const serving = this.#serving(settings, group, name)
+    if (serving.length === 0) {
+      throw new GatewayError(
+        'model_not_found',
+        `no available channel for model ${shown(name)} under group ${group.name}`,
+      )
+    }
+    return { model, group, channels: serving.length === 1 ? serving : inOrder(serving, this.#random) }
+  }
+
+  #serving(settings: Settings, group: Group, model: string): readonly Channel[] {
+    let found = this.#found.get(settings)
+    if (!found) this.#found.set(settings, (found = new Map()))
+    const key = `${group.name}\0${model}`
+    let channels = found.get(key)
+    if (!channels) {
+      channels = settings.channels.filter(
+        ({ protocol, groups, models }) =>
+          protocol === 'chat' && groups.includes(group.name) && models.includes(model),
+      )
+      if (channels.length > 0) found.set(key, channels)
+    }
+    return channels
+  }
 }
 
 function requireAllowed(token: Token, model: string): void {
@@ -57,24 +79,6 @@ function groupOf(settings: Settings, { token, user }: Chooser, model: Model): Gr
   const group = settings.groups.get(name)
   if (group && (group.open || group.name === user.group)) return group
   throw new GatewayError('group_not_allowed', `this API key may not use the group ${shown(name)}`)
-}
-
-// What was found is kept for as long as the settings live; what was not found is not, for anybody can ask for anything.
-const FOUND = new WeakMap<Settings, Map<string, readonly Channel[]>>()
-
-function servingChannels(settings: Settings, group: Group, model: string): readonly Channel[] {
-  let found = FOUND.get(settings)
-  if (!found) FOUND.set(settings, (found = new Map()))
-  const key = `${group.name}\0${model}`
-  let channels = found.get(key)
-  if (!channels) {
-    channels = settings.channels.filter(
-      ({ protocol, groups, models }) =>
-        protocol === 'chat' && groups.includes(group.name) && models.includes(model),
-    )
-    if (channels.length > 0) found.set(key, channels)
-  }
-  return channels
 }
 
 // Higher priority first; among equals a draw by weight, each further place drawn from what is left.

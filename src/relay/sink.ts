@@ -8,8 +8,16 @@ export interface Sink {
   received(chunk: Buffer): void
   /** The upstream said all it had to say. */
   ended(): void
-  /** No more will come: the connection broke, or a time-out struck. */
+  /** No more will come that could be used. */
   failed(failure: Failure): void
+}
+
+/** A sink for an answer that is wanted. */
+export interface WantedAnswer extends Sink {
+  /** It is a success, of this content type. */
+  begin(contentType: string): void
+  /** The caller went away; `reached` tells whether the upstream may be at work for it. */
+  left(reached: boolean): void
   /** Once a second. */
   tick(nowMs: number): void
 }
@@ -20,6 +28,8 @@ export interface Source {
   resume(): void
   /** Gives up the upstream call; nothing is received afterwards. */
   cancel(): void
-  /** Tells how the attempt ended. */
-  finish(end: AttemptEnd): void
+  /** Nothing was delivered: the attempt ends with that. */
+  fail(failure: Failure): void
+  /** The attempt ends when this work, which settles the call, is done. */
+  conclude(work: Promise<void>): void
 }

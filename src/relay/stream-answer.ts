@@ -1,13 +1,11 @@
-import { ChatTap, chatErrorFrame, readUpstreamError } from '../protocols/chat/index.ts'
-import { redact } from '../upstreams/redact.ts'
+import { ChatTap, chatErrorFrame } from '../protocols/chat/index.ts'
 import type { Call, Target } from './call.ts'
 import type { Ending } from './charge.ts'
-import { type Failure, unanswered } from './failure.ts'
+import { endAnswer, UNREAD_MS } from './end-answer.ts'
+import { type Failure, saidInStream, unanswered } from './failure.ts'
 import { OutputWatch } from './output-watch.ts'
-import type { Sink, Source } from './sink.ts'
+import type { Source, WantedAnswer } from './sink.ts'
 
-/** How long a caller may leave what was sent to it unread. */
-const UNREAD_MS = 60_000
 /** How often a running stream notes what it has cost so far. */
 const MARK_MS = 5_000
 
@@ -18,22 +16,24 @@ const USED_UP = { type: 'permission_error', code: 'insufficient_quota' }
  * Takes in a stream: its frames go to the caller as they come, but for the last one, which waits until the charge is
  * durable. Its life: waiting (nothing sent) → open (first frame sent) → over.
  */
-export class StreamAnswer implements Sink {
+export class StreamAnswer implements WantedAnswer {
   readonly #call: Call
   readonly #target: Target
   readonly #source: Source
   readonly #tap: ChatTap
   readonly #watch: OutputWatch
+  #contentType = ''
   /** What came before the hold was durable. */
   #early: Buffer[] = []
   #open = false
   #over = false
-  #contentType = ''
   #callerLeft = false
   #draining = false
+  #markedMs = Date.now()
+  // Why nothing is read for the moment: gate one is shut, an exact count is made, the caller has unread bytes.
+  #gateShut = false
   #counting = false
   #unreadSinceMs = 0
-  #markedMs = Date.now()
 
   constructor(call: Call, target: Target, source: Source) {
     this.#call = call
@@ -43,7 +43,6 @@ export class StreamAnswer implements Sink {
     this.#watch = new OutputWatch(call, this.#tap)
   }
 
-  /** It is a success. */
   begin(contentType: string): void {
     this.#contentType = contentType
   }
@@ -58,46 +57,48 @@ export class StreamAnswer implements Sink {
       this.#source.cancel()
       return this.failed(unanswered('an event was too large'))
     }
-    if (this.#tap.error && !this.#tap.error.afterContent && this.#mayGoElsewhere) {
+    const { error } = this.#tap
+    if (error && !error.afterContent && this.#mayGoElsewhere) {
       this.#source.cancel()
       return this.failed(unanswered('error in the first event'))
     }
     if (step.forward) this.#forward(step.forward)
     if (step.terminal) this.ended()
-    else if (!this.#watch.withinHold()) this.#checkHold()
+    else if (!this.#watch.withinHold(!this.#callerLeft)) this.#checkHold()
   }
 
   ended(): void {
     if (this.#over) return
     const { ending, complete } = this.#tap.end()
-    const error = this.#tap.error
-    if (error) this.#breakOff(this.#errorFrame(error.data))
-    else if (complete) void this.#finish(this.#callerLeft ? 'client_gone' : 'complete', ending, true)
+    const { error } = this.#tap
+    if (error) this.#breakOff(chatErrorFrame({ ...CUT, ...saidInStream(this.#target.channel, error.data) }))
+    else if (complete) this.#finish(this.#callerLeft ? 'client_gone' : 'complete', ending, true)
     else this.failed(unanswered('stream ended early'))
   }
 
   failed(failure: Failure): void {
     if (this.#over) return
-    if (this.#mayGoElsewhere || this.#call.hold.isLost) {
+    if (this.#mayGoElsewhere) {
       this.#over = true
-      this.#early = []
-      this.#source.finish(failure)
-    } else {
-      this.#call.record.failure = failure.cause
-      this.#breakOff(this.#ourFrame(CUT, 'the upstream broke off before the answer was complete'))
+      return this.#source.fail(failure)
     }
+    this.#call.record.failure = failure.cause
+    const reason = failure.refusal?.message ?? 'the upstream broke off before the answer was complete'
+    this.#breakOff(this.#ourFrame(CUT, reason))
   }
 
-  /** The caller went away. */
-  left(): void {
+  left(reached: boolean): void {
     if (this.#over || this.#callerLeft) return
     this.#callerLeft = true
     this.#unreadSinceMs = 0
-    this.#draining = this.#target.channel.onClientGone === 'drain' && this.#call.drains.begin()
-    if (this.#draining) this.#source.resume()
+    this.#draining = reached && this.#target.channel.onClientGone === 'drain' && this.#call.drains.begin()
+    if (this.#draining) return this.#flow()
+    this.#source.cancel()
+    if (reached) this.#finish('client_gone', undefined, false)
     else {
-      this.#source.cancel()
-      void this.#finish('client_gone', undefined, false)
+      this.#over = true
+      this.#call.settleForNothing(this.#target)
+      this.#source.conclude(Promise.resolve())
     }
   }
 
@@ -106,7 +107,7 @@ export class StreamAnswer implements Sink {
     if (this.#unreadSinceMs > 0 && nowMs - this.#unreadSinceMs > UNREAD_MS) this.#call.response.destroy()
     if (nowMs - this.#markedMs < MARK_MS) return
     this.#markedMs = nowMs
-    if (this.#tap.emittedBytes > 0) this.#call.hold.mark(this.#call.outputQuota(this.#watch.tokens))
+    if (this.#tap.emittedBytes > 0) this.#call.mark(this.#watch.tokens)
   }
 
   // Nothing is on its way to the caller, and somebody is there to be answered: another channel may try.
@@ -114,22 +115,29 @@ export class StreamAnswer implements Sink {
     return !this.#open && this.#early.length === 0 && !this.#callerLeft
   }
 
+  #flow(): void {
+    if (this.#over || !(this.#gateShut || this.#counting || this.#unreadSinceMs > 0)) this.#source.resume()
+    else this.#source.pause()
+  }
+
   // Gate one: nothing is sent before a crash can no longer lose the hold.
   #forward(bytes: Buffer): void {
     if (this.#callerLeft) return
     if (this.#call.hold.isDurable) return this.#send(bytes)
-    if (this.#early.push(bytes) > 1) return
-    this.#source.pause()
-    this.#call.hold.durable.then(
-      () => {
+    this.#early.push(bytes)
+    if (this.#gateShut) return
+    this.#gateShut = true
+    this.#flow()
+    void this.#call.hold.durable.then((isDurable) => {
+      this.#gateShut = false
+      if (isDurable) {
         this.#sendEarly()
-        if (!this.#over && this.#unreadSinceMs === 0) this.#source.resume()
-      },
-      () => {
-        this.#source.cancel()
-        this.failed(unanswered('the hold could not be written'))
-      },
-    )
+        return this.#flow()
+      }
+      this.#early = []
+      this.#source.cancel()
+      this.failed(unanswered('the hold could not be written'))
+    })
   }
 
   #sendEarly(): void {
@@ -140,17 +148,17 @@ export class StreamAnswer implements Sink {
   }
 
   #send(bytes: Buffer): void {
-    this.#begin()
+    this.#openAnswer()
     if (this.#call.response.write(bytes) || this.#unreadSinceMs > 0) return
     this.#unreadSinceMs = Date.now()
-    this.#source.pause()
+    this.#flow()
     this.#call.response.once('drain', () => {
       this.#unreadSinceMs = 0
-      if (!this.#counting) this.#source.resume()
+      this.#flow()
     })
   }
 
-  #begin(): void {
+  #openAnswer(): void {
     if (this.#open) return
     this.#open = true
     this.#call.response.writeHead(200, {
@@ -163,51 +171,46 @@ export class StreamAnswer implements Sink {
   #checkHold(): void {
     if (this.#counting || this.#over) return
     this.#counting = true
-    this.#source.pause()
-    void this.#watch.isUsedUp().then((usedUp) => {
+    this.#flow()
+    void this.#watch.isUsedUp().then((isUsedUp) => {
       this.#counting = false
-      if (this.#over) return
-      if (usedUp) {
-        this.#source.cancel()
-        this.#breakOff(this.#ourFrame(USED_UP, 'the quota held for this answer is used up'))
-      } else if (this.#unreadSinceMs === 0) this.#source.resume()
+      if (!isUsedUp || this.#over) return this.#flow()
+      this.#source.cancel()
+      this.#breakOff(this.#ourFrame(USED_UP, 'the quota held for this answer is used up'))
     })
   }
 
   #breakOff(lastFrame: Buffer): void {
-    void this.#finish(this.#callerLeft ? 'client_gone' : 'cut', lastFrame, false)
+    this.#finish(this.#callerLeft ? 'client_gone' : 'cut', lastFrame, false)
+  }
+
+  #finish(ending: Ending, lastFrame: Buffer | undefined, whole: boolean): void {
+    this.#over = true
+    // What an upstream says after its last word is thrown away, not left to stop up its connection.
+    this.#flow()
+    if (this.#draining) this.#call.drains.end()
+    this.#source.conclude(this.#settleAndEnd(ending, lastFrame, whole))
   }
 
   // Gate two: the last frame goes out, in a write of its own, once the charge is durable.
-  async #finish(ending: Ending, lastFrame: Buffer | undefined, whole: boolean): Promise<void> {
-    this.#over = true
-    if (this.#draining) this.#call.drains.end()
+  async #settleAndEnd(ending: Ending, lastFrame: Buffer | undefined, whole: boolean): Promise<void> {
     const tap = this.#tap
-    if (ending === 'cut' && tap.emittedBytes === 0) this.#call.settleForNothing(this.#target)
+    const hasText = tap.emittedBytes > 0
+    if (ending === 'cut' && !hasText) this.#call.settleForNothing(this.#target)
     else {
-      const hasText = tap.emittedBytes > 0
-      const delivered = this.#open || this.#early.length > 0 || ending === 'complete'
       await this.#call.settle(
         this.#target,
         { ending, whole, reported: tap.usage, hasText: () => hasText, text: () => tap.text },
-        delivered,
+        this.#open || !this.#callerLeft,
       )
     }
-    if (lastFrame && !this.#callerLeft) {
-      this.#sendEarly()
-      this.#begin()
-      this.#call.response.end(lastFrame)
-    }
-    this.#source.finish('settled')
+    if (!lastFrame || this.#callerLeft) return
+    this.#sendEarly()
+    this.#openAnswer()
+    endAnswer(this.#call.response, lastFrame)
   }
 
   #ourFrame(kind: { type: string; code: string }, message: string): Buffer {
     return chatErrorFrame({ ...kind, message: `${message} (request id: ${this.#call.hold.facts.id})` })
-  }
-
-  #errorFrame(data: string): Buffer {
-    const said = readUpstreamError(Buffer.from(data))
-    const message = redact(said.message ?? 'the upstream reported an error', this.#target.channel)
-    return chatErrorFrame({ type: said.type ?? CUT.type, code: said.code ?? CUT.code, message })
   }
 }

@@ -1,23 +1,23 @@
 import { type ReplyFacts, usageOfReply } from '../protocols/chat/index.ts'
 import type { Call, Target } from './call.ts'
 import type { Answered } from './charge.ts'
+import { endAnswer } from './end-answer.ts'
 import { type Failure, unanswered } from './failure.ts'
-import type { Sink, Source } from './sink.ts'
+import type { Source, WantedAnswer } from './sink.ts'
 
 /** Bytes of one answer that are held until it is charged. */
 const LIMIT = 64 * 1024 * 1024
-
 /** Bytes up to which copying an answer is cheaper than sending it by itself. */
 const ONE_PIECE = 8 * 1024
 
 /** Takes in an answer that comes in one piece: held until its charge is durable, then sent as it came. */
-export class WholeAnswer implements Sink {
+export class WholeAnswer implements WantedAnswer {
   readonly #call: Call
   readonly #target: Target
   readonly #source: Source
   readonly #chunks: Buffer[] = []
-  #length = 0
   #contentType = ''
+  #length = 0
   #callerLeft = false
   #draining = false
   #over = false
@@ -28,7 +28,6 @@ export class WholeAnswer implements Sink {
     this.#source = source
   }
 
-  /** It is a success. */
   begin(contentType: string): void {
     this.#contentType = contentType
   }
@@ -49,52 +48,54 @@ export class WholeAnswer implements Sink {
     const body = only && this.#chunks.length === 1 ? only : Buffer.concat(this.#chunks, this.#length)
     const facts = usageOfReply(body)
     if (!facts.valid) this.failed(unanswered(facts.error ? 'error with status 200' : 'no chat completion'))
-    else if (this.#callerLeft) void this.#settleUnheard(facts)
-    else void this.#deliver(body, facts)
+    else if (this.#callerLeft) this.#settleUnheard(facts)
+    else {
+      this.#over = true
+      this.#source.conclude(this.#deliver(body, facts))
+    }
   }
 
   failed(failure: Failure): void {
     if (this.#over) return
-    if (this.#callerLeft) void this.#settleUnheard(undefined)
+    if (this.#callerLeft) this.#settleUnheard(undefined)
     else {
       this.#over = true
-      this.#source.finish(failure)
+      this.#source.fail(failure)
     }
   }
 
-  /** The caller went away. */
-  left(): void {
+  left(reached: boolean): void {
     if (this.#over || this.#callerLeft) return
     this.#callerLeft = true
-    this.#draining = this.#target.channel.onClientGone === 'drain' && this.#call.drains.begin()
+    this.#draining = reached && this.#target.channel.onClientGone === 'drain' && this.#call.drains.begin()
     if (this.#draining) return
     this.#source.cancel()
-    void this.#settleUnheard(undefined)
+    if (reached) this.#settleUnheard(undefined)
+    else {
+      this.#over = true
+      this.#call.settleForNothing(this.#target)
+      this.#source.conclude(Promise.resolve())
+    }
   }
 
   tick(): void {}
 
+  // Gate two: the answer is sent once its charge is durable, and so its hold was.
   async #deliver(body: Buffer, facts: ReplyFacts): Promise<void> {
-    this.#over = true
-    // Gate two: the answer is sent once its charge is durable, and so its hold was.
     await this.#call.settle(this.#target, answered('complete', facts), true)
     const { response } = this.#call
-    if (!response.destroyed) {
-      const headers = this.#call.headers(this.#contentType || 'application/json')
-      response.writeHead(200, { ...headers, 'content-length': String(body.length) })
-      // A short text leaves in one piece with its head; bytes would be a second piece.
-      if (body.length <= ONE_PIECE) response.end(body.toString('latin1'), 'latin1')
-      else response.end(body)
-    }
-    this.#source.finish('settled')
+    if (response.destroyed) return
+    const headers = this.#call.headers(this.#contentType || 'application/json')
+    response.writeHead(200, { ...headers, 'content-length': String(body.length) })
+    // A short text leaves in one piece with its head; bytes would be a second piece.
+    endAnswer(response, body.length <= ONE_PIECE ? body.toString('latin1') : body)
   }
 
   // The caller is gone: what is known is charged.
-  async #settleUnheard(facts: ReplyFacts | undefined): Promise<void> {
+  #settleUnheard(facts: ReplyFacts | undefined): void {
     this.#over = true
     if (this.#draining) this.#call.drains.end()
-    await this.#call.settle(this.#target, answered('client_gone', facts), false)
-    this.#source.finish('settled')
+    this.#source.conclude(this.#call.settle(this.#target, answered('client_gone', facts), false))
   }
 }
 

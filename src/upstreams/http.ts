@@ -15,6 +15,8 @@ export interface Answer {
 
 /** A call under way. */
 export interface Exchange {
+  /** A connection was found, and the request is being sent: the upstream may be at work. */
+  readonly begun: boolean
   /** Stops reading until `resume`. */
   pause(): void
   resume(): void
@@ -107,6 +109,10 @@ class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
 
   constructor(answer: Answer) {
     this.#answer = answer
+  }
+
+  get begun(): boolean {
+    return this.#controller !== undefined
   }
 
   pause(): void {

@@ -2,10 +2,16 @@ import type { Channel } from '../domain/channel.ts'
 
 const LOOKS_LIKE_A_KEY = /\b(?:sk|pk|rk|gsk|xai|key)-[A-Za-z0-9_*-]{6,}|\bBearer\s+[^\s"',]+/gi
 
+/** Shorter values of headers are words that an upstream may use. */
+const SHORTEST_SECRET = 8
+
 /** `text` of an upstream's without our keys for it and without its address. */
 export function redact(text: string, channel: Channel): string {
   let result = text
-  for (const key of channel.keys) if (key !== '') result = result.replaceAll(key, '[redacted]')
+  const headers = [...channel.headers.values()].filter((value) => value.length >= SHORTEST_SECRET)
+  for (const secret of [...channel.keys, ...headers]) {
+    if (secret !== '') result = result.replaceAll(secret, '[redacted]')
+  }
   const { host, hostname } = new URL(channel.baseUrl)
   for (const address of [channel.baseUrl, host, hostname]) result = result.replaceAll(address, '[upstream]')
   return result.replace(LOOKS_LIKE_A_KEY, '[redacted]')

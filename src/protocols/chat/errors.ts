@@ -34,7 +34,7 @@ export interface UpstreamErrorText {
 }
 
 /** Characters of a message, and of a type or a code, that are taken. */
-const MAX_MESSAGE = 4096
+const MAX_MESSAGE = 65_536
 const MAX_NAME = 128
 
 /** Bytes of an error body that are looked at. */

@@ -225,8 +225,10 @@ export class ChatTap {
   }
 
   #hold(bytes: Buffer): void {
+    const room = MAX_ENDING - this.#endingBytes
+    if (room <= 0) return
     this.#endingBytes += bytes.length
-    if (this.#endingBytes <= MAX_ENDING) this.#ending.push(Buffer.from(bytes))
+    this.#ending.push(Buffer.from(bytes.subarray(0, room)))
   }
 }
 

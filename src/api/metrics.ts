@@ -1,0 +1,14 @@
+import { METRICS_CONTENT_TYPE, metricsText } from '../metrics/text.ts'
+import type { OperatorEndpoint } from './endpoint.ts'
+
+/** The gateway's figures for Prometheus. `docs/operations.md: Metrics`. */
+export const metricsEndpoint: OperatorEndpoint = {
+  method: 'GET',
+  path: '/metrics',
+  area: 'relay',
+  access: 'operator',
+  handle({ response, metrics }) {
+    response.writeHead(200, { 'content-type': METRICS_CONTENT_TYPE, 'cache-control': 'no-store' })
+    response.end(metricsText(metrics.read()))
+  },
+}

@@ -1,0 +1,67 @@
+import { randomUUIDv7 } from 'node:crypto'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { renderError } from './api/envelopes.ts'
+import type { App } from './app.ts'
+import { GatewayError } from './errors.ts'
+import { answerUnreadable } from './unreadable.ts'
+
+/** Where the gateway listens. */
+export interface Address {
+  readonly host: string
+  /** 0 = any free one. */
+  readonly port: number
+}
+
+/**
+ * Listens at once, so that an address that is taken is known before anything is made; calls are answered with 503 until
+ * there is an application. Rejects with a sentence for the operator.
+ */
+export async function listen(
+  { host, port }: Address,
+  app: () => App | undefined,
+): Promise<{ server: Server; url: string }> {
+  const listener: RequestListener = (request, response) => (app()?.listener ?? notYet)(request, response)
+  const server = createServer({ maxHeaderSize: 16_384, connectionsCheckingInterval: 1_000 }, listener)
+  // Slow or endless requests must not hold a connection for ever.
+  server.headersTimeout = 10_000
+  server.requestTimeout = 60_000
+  server.keepAliveTimeout = 65_000
+  server.maxHeadersCount = 100
+  server.maxConnections = 10_000
+  server.on('clientError', (error, socket) =>
+    answerUnreadable(error, socket, app()?.isAnswering(socket as Socket) ?? false),
+  )
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(explained(error, host, port)))
+    server.listen(port, host, resolve)
+  })
+  const { port: bound } = server.address() as AddressInfo
+  return { server, url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}` }
+}
+
+const notYet: RequestListener = (request, response) => {
+  if (request.url === '/healthz') {
+    response.writeHead(200, { 'content-type': 'text/plain' }).end('ok\n')
+    return
+  }
+  const starting = new GatewayError('overloaded', 'the gateway is starting; try again', { retryAfter: 1 })
+  const { status, headers, body } = renderError('relay', starting, randomUUIDv7())
+  response.writeHead(status, headers).end(body)
+}
+
+function explained(error: NodeJS.ErrnoException, host: string, port: number): Error {
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return new Error(`port ${port} of ${host} is taken: stop what listens there, or set PORT to another`)
+    case 'EACCES':
+      return new Error(
+        `port ${port} of ${host} needs more rights than this user has: set PORT to one above 1023`,
+      )
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return new Error(`${host} is no address of this machine: set HOST to one that is`)
+    default:
+      return error
+  }
+}

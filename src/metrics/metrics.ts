@@ -1,0 +1,89 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { Settlement } from '../domain/settlement.ts'
+import { Counter, Gauge, Histogram, type Metric } from './series.ts'
+
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900]
+
+const KINDS = ['input', 'cacheRead', 'cacheWrite5m', 'cacheWrite1h', 'output', 'reasoning'] as const
+
+/** What is looked up when somebody asks, and by whom it is known. */
+export interface Gauges {
+  readonly openStreams: () => number
+  readonly openCalls: () => number
+  readonly openHolds: () => number
+  readonly unwrittenOperations: () => number
+}
+
+/**
+ * The figures that an operator watches. They are plain sums, kept by label values that the configuration bounds: a call
+ * costs a few additions. `docs/operations.md: Metrics` lists them.
+ */
+export class Metrics {
+  readonly requests = new Counter('sluice_requests_total', 'Requests answered.', ['path', 'status'])
+  readonly callSeconds = new Histogram(
+    'sluice_call_duration_seconds',
+    'From the request to the end of its answer.',
+    ['model', 'channel', 'stream'],
+    SECONDS,
+  )
+  readonly firstByteSeconds = new Histogram(
+    'sluice_first_byte_seconds',
+    'From the request to the first byte of the upstream.',
+    ['model', 'channel', 'stream'],
+    SECONDS,
+  )
+  readonly tokens = new Counter('sluice_tokens_total', 'Tokens charged, by kind.', [
+    'model',
+    'channel',
+    'kind',
+  ])
+  readonly quota = new Counter('sluice_quota_total', 'Quota units charged.', ['model', 'channel'])
+  readonly settlements = new Counter('sluice_settlements_total', 'How calls ended.', ['reason'])
+  readonly upstreamErrors = new Counter('sluice_upstream_errors_total', 'Attempts that delivered nothing.', [
+    'channel',
+    'cause',
+  ])
+  readonly reloads = new Counter('sluice_config_reloads_total', 'Readings of the configuration.', ['result'])
+  readonly #gauges: readonly Gauge[]
+  readonly #loopDelay: ReturnType<typeof monitorEventLoopDelay>
+
+  constructor(gauges: Gauges) {
+    this.#loopDelay = monitorEventLoopDelay({ resolution: 20 })
+    this.#loopDelay.enable()
+    const delay = (percentile: number) => (): number => this.#loopDelay.percentile(percentile) / 1e9
+    this.#gauges = [
+      new Gauge('sluice_open_streams', 'Streams under way.', gauges.openStreams),
+      new Gauge('sluice_open_calls', 'Relay calls under way.', gauges.openCalls),
+      new Gauge('sluice_open_holds', 'Holds that are not settled.', gauges.openHolds),
+      new Gauge('sluice_ledger_lag', 'Writes that are not durable yet.', gauges.unwrittenOperations),
+      new Gauge('sluice_event_loop_delay_p50_seconds', 'Since the last look.', delay(50)),
+      new Gauge('sluice_event_loop_delay_p99_seconds', 'Since the last look.', delay(99)),
+      new Gauge('sluice_resident_memory_bytes', 'Resident memory.', () => process.memoryUsage.rss()),
+    ]
+  }
+
+  /** A call was charged. */
+  settled(model: string, stream: boolean, durationMs: number, settlement: Settlement): void {
+    const { channel, usage, quota, reason, firstByteMs } = settlement
+    const streamed = stream ? 'true' : 'false'
+    this.settlements.add(1, reason)
+    this.callSeconds.record(durationMs / 1000, model, channel, streamed)
+    if (firstByteMs !== null) this.firstByteSeconds.record(firstByteMs / 1000, model, channel, streamed)
+    if (quota > 0) this.quota.add(quota, model, channel)
+    for (const kind of KINDS) if (usage[kind] > 0) this.tokens.add(usage[kind], model, channel, kind)
+  }
+
+  /** All figures as they stand; the event loop's delay starts anew. */
+  *read(): Iterable<Metric> {
+    yield this.requests
+    yield this.callSeconds
+    yield this.firstByteSeconds
+    yield this.tokens
+    yield this.quota
+    yield this.settlements
+    yield this.upstreamErrors
+    yield this.reloads
+    yield* this.#gauges
+    this.#loopDelay.reset()
+  }
+}

@@ -1,0 +1,124 @@
+/** A figure with its labels, as it is shown. */
+export interface Sample {
+  readonly name: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly value: number
+}
+
+/** A named figure of the gateway. */
+export interface Metric {
+  readonly name: string
+  readonly help: string
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  samples(): Iterable<Sample>
+}
+
+/** Label values in the order of the metric's label names. */
+type Values = readonly string[]
+
+abstract class Series<Cell> {
+  readonly name: string
+  readonly help: string
+  readonly #labels: readonly string[]
+  readonly #cells = new Map<string, { readonly values: Values; readonly cell: Cell }>()
+
+  constructor(name: string, help: string, labels: readonly string[]) {
+    this.name = name
+    this.help = help
+    this.#labels = labels
+  }
+
+  protected abstract fresh(): Cell
+
+  /** The cell for these label values, made at first use. */
+  protected cell(values: Values): Cell {
+    const key = values.length === 1 ? (values[0] ?? '') : values.join('\0')
+    let entry = this.#cells.get(key)
+    if (!entry) this.#cells.set(key, (entry = { values, cell: this.fresh() }))
+    return entry.cell
+  }
+
+  protected *labelled(): Iterable<[Record<string, string>, Cell]> {
+    for (const { values, cell } of this.#cells.values()) {
+      yield [Object.fromEntries(this.#labels.map((label, i) => [label, values[i] ?? ''])), cell]
+    }
+  }
+}
+
+/** A sum that only grows. */
+export class Counter extends Series<{ sum: number }> implements Metric {
+  readonly type = 'counter'
+
+  add(amount: number, ...values: string[]): void {
+    this.cell(values).sum += amount
+  }
+
+  protected fresh(): { sum: number } {
+    return { sum: 0 }
+  }
+
+  *samples(): Iterable<Sample> {
+    for (const [labels, { sum }] of this.labelled()) yield { name: this.name, labels, value: sum }
+  }
+}
+
+/** A figure that is looked up when somebody asks. */
+export class Gauge implements Metric {
+  readonly type = 'gauge'
+  readonly name: string
+  readonly help: string
+  readonly #read: () => number
+
+  constructor(name: string, help: string, read: () => number) {
+    this.name = name
+    this.help = help
+    this.#read = read
+  }
+
+  samples(): Sample[] {
+    return [{ name: this.name, labels: {}, value: this.#read() }]
+  }
+}
+
+interface Distribution {
+  readonly buckets: number[]
+  sum: number
+  count: number
+}
+
+/** How figures spread over bounds, ascending. */
+export class Histogram extends Series<Distribution> implements Metric {
+  readonly type = 'histogram'
+  readonly #bounds: readonly number[]
+
+  constructor(name: string, help: string, labels: readonly string[], bounds: readonly number[]) {
+    super(name, help, labels)
+    this.#bounds = bounds
+  }
+
+  record(value: number, ...values: string[]): void {
+    const cell = this.cell(values)
+    cell.sum += value
+    cell.count += 1
+    let i = 0
+    while (i < this.#bounds.length && value > (this.#bounds[i] ?? 0)) i += 1
+    cell.buckets[i] = (cell.buckets[i] ?? 0) + 1
+  }
+
+  protected fresh(): Distribution {
+    return { buckets: Array.from({ length: this.#bounds.length + 1 }, () => 0), sum: 0, count: 0 }
+  }
+
+  *samples(): Iterable<Sample> {
+    for (const [labels, { buckets, sum, count }] of this.labelled()) {
+      let cumulated = 0
+      for (const [i, bound] of this.#bounds.entries()) {
+        cumulated += buckets[i] ?? 0
+        yield { name: `${this.name}_bucket`, labels: { ...labels, le: String(bound) }, value: cumulated }
+      }
+      yield { name: `${this.name}_bucket`, labels: { ...labels, le: '+Inf' }, value: count }
+      yield { name: `${this.name}_sum`, labels, value: sum }
+      yield { name: `${this.name}_count`, labels, value: count }
+    }
+  }
+}
