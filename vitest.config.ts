@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     exclude: ['test/night/**', 'node_modules/**'],
+    globalSetup: ['test/postgres-server.ts'],
     testTimeout: 20_000,
     hookTimeout: 30_000,
     pool: 'forks',

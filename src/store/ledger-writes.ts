@@ -35,8 +35,16 @@ export interface StoredAccount {
   readonly openHolds: { readonly token: number; readonly user: number }
 }
 
+/** What a run of `prune` came to. */
+export interface Pruned {
+  /** Rows removed. */
+  readonly rows: number
+  /** How long the writer was at it, the commit not included. */
+  readonly tookMs: number
+}
+
 /**
- * The writes that every call makes. They are kept in the local SQLite file whatever database holds the rest, and run as
+ * The writes that every call makes, and what keeps their rows in bounds. They are kept in the local SQLite file whatever database holds the rest, and run as
  * prepared statements; `docs/decisions/2026-11-20-store-threads.md`.
  */
 export interface LedgerWrites {
@@ -53,5 +61,10 @@ export interface LedgerWrites {
     /** The sum of the charges. */
     readonly quota: number
   }
+  /**
+   * Looks at the `limit` oldest rows of the usage log and removes those of calls that ended before `beforeMs`. The daily
+   * sums stay.
+   */
+  prune(old: { readonly beforeMs: number; readonly limit: number }): Pruned
   loadAccount(account: { readonly tokenId: number }): StoredAccount | null
 }

@@ -9,6 +9,7 @@ export interface Database {
   readonly tokens: TokensTable
   readonly holds: HoldsTable
   readonly usage_log: UsageLogTable
+  readonly usage_days: UsageDaysTable
   readonly store_identity: StoreIdentityTable
 }
 
@@ -109,6 +110,27 @@ interface UsageLogTable {
   first_byte_ms: number | null
   stream: number
   reason: string
+}
+
+/** The usage log summed up; kept when single rows of the log are not. */
+interface UsageDaysTable {
+  /** Of the end of the calls: days since 1970-01-01, UTC. */
+  day: number
+  user_id: number
+  token_id: number
+  model: string
+  channel: string
+  group_name: string
+  /** Calls that were answered, as in `request_count` of a user. */
+  requests: number
+  input_tokens: number
+  cache_read_tokens: number
+  cache_write_5m_tokens: number
+  cache_write_1h_tokens: number
+  output_tokens: number
+  reasoning_tokens: number
+  web_searches: number
+  quota: number
 }
 
 /** One row: what this database was made with. */

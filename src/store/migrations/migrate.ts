@@ -2,11 +2,15 @@ import type { Kysely } from 'kysely'
 import { DEFAULT_MIGRATION_TABLE, type Migration, Migrator } from 'kysely/migration'
 import type { Database } from '../schema.ts'
 import { accountsAndLedger } from './0001-accounts-and-ledger.ts'
+import { usageDays } from './0002-usage-days.ts'
 import type { ColumnTypes } from './column-types.ts'
+import { isCurrent, type STEP_NAMES } from './step-names.ts'
 
-/** Every step of the schema, in order. A step that was released is never changed; a new one is added. */
-function steps(types: ColumnTypes): Readonly<Record<string, Migration>> {
-  return { '0001-accounts-and-ledger': accountsAndLedger(types) }
+function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number], Migration>> {
+  return {
+    '0001-accounts-and-ledger': accountsAndLedger(types),
+    '0002-usage-days': usageDays(types),
+  }
 }
 
 /**
@@ -14,26 +18,20 @@ function steps(types: ColumnTypes): Readonly<Record<string, Migration>> {
  * that dies on the way leaves the schema as it was. Throws on a database that a newer version has changed.
  */
 export async function migrateToLatest(db: Kysely<Database>, types: ColumnTypes): Promise<void> {
-  const known = steps(types)
-  await refuseNewer(db, Object.keys(known))
-  const migrator = new Migrator({ db, provider: { getMigrations: () => Promise.resolve({ ...known }) } })
-  const { error } = await migrator.migrateToLatest()
+  if (isCurrent(await stepsRun(db))) return
+  const provider = { getMigrations: () => Promise.resolve({ ...steps(types) }) }
+  const { error } = await new Migrator({ db, provider }).migrateToLatest()
   if (error !== undefined)
     throw new Error('the schema of the database could not be brought up to date', { cause: error })
 }
 
-async function refuseNewer(db: Kysely<Database>, known: readonly string[]): Promise<void> {
+async function stepsRun(db: Kysely<Database>): Promise<string[]> {
   const tables = await db.introspection.getTables({ withInternalKyselyTables: true })
-  if (!tables.some((table) => table.name === DEFAULT_MIGRATION_TABLE)) return
+  if (!tables.some((table) => table.name === DEFAULT_MIGRATION_TABLE)) return []
   const rows = await db
     .withTables<{ kysely_migration: { name: string } }>()
     .selectFrom(DEFAULT_MIGRATION_TABLE)
     .select('name')
     .execute()
-  const unknown = rows.map((row) => row.name).filter((name) => !known.includes(name))
-  if (unknown.length === 0) return
-  throw new Error(
-    `this database was changed by a newer version of sluice (its schema has "${unknown.sort().join('", "')}", ` +
-      `this version knows up to "${known.at(-1)}"): start that version, or go back to a copy made before it`,
-  )
+  return rows.map((row) => row.name)
 }

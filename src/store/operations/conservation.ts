@@ -3,10 +3,12 @@ import type { Db } from './operation.ts'
 
 /** Where the accounts do not add up. Empty lists mean that every charge is accounted for. */
 export interface Conservation {
-  /** Ids of tokens whose `used_quota` is not the sum of their usage rows. */
+  /** Ids of tokens whose `used_quota` is not the sum of their days. */
   readonly tokens: readonly number[]
   /** The same of users. */
   readonly users: readonly number[]
+  /** Days (since 1970-01-01, UTC) of which the usage log, which may have been trimmed, tells more than their sums. */
+  readonly days: readonly number[]
   readonly openHolds: {
     readonly count: number
     /** Quota units. */
@@ -16,34 +18,6 @@ export interface Conservation {
 
 /** Compares what was charged with what was counted, row by row: for tests, and for a watch in production. */
 export async function conservation(db: Db): Promise<Conservation> {
-  const tokens = await db
-    .selectFrom('tokens')
-    .leftJoin('usage_log', 'usage_log.token_id', 'tokens.id')
-    .select('tokens.id')
-    .groupBy(['tokens.id', 'tokens.used_quota'])
-    .having((eb) =>
-      eb(
-        eb.fn.coalesce(eb.fn.sum<number>('usage_log.quota'), sql<number>`0`),
-        '<>',
-        eb.ref('tokens.used_quota'),
-      ),
-    )
-    .orderBy('tokens.id')
-    .execute()
-  const users = await db
-    .selectFrom('users')
-    .leftJoin('usage_log', 'usage_log.user_id', 'users.id')
-    .select('users.id')
-    .groupBy(['users.id', 'users.used_quota'])
-    .having((eb) =>
-      eb(
-        eb.fn.coalesce(eb.fn.sum<number>('usage_log.quota'), sql<number>`0`),
-        '<>',
-        eb.ref('users.used_quota'),
-      ),
-    )
-    .orderBy('users.id')
-    .execute()
   const openHolds = await db
     .selectFrom('holds')
     .select((eb) => [
@@ -52,8 +26,44 @@ export async function conservation(db: Db): Promise<Conservation> {
     ])
     .executeTakeFirstOrThrow()
   return {
-    tokens: tokens.map((row) => row.id),
-    users: users.map((row) => row.id),
+    tokens: await chargedOtherwise(db, 'tokens', 'token_id'),
+    users: await chargedOtherwise(db, 'users', 'user_id'),
+    days: await daysBeyondTheirSums(db),
     openHolds: { count: openHolds.count, amount: openHolds.amount },
   }
+}
+
+async function chargedOtherwise(
+  db: Db,
+  table: 'tokens' | 'users',
+  owner: 'token_id' | 'user_id',
+): Promise<number[]> {
+  const { rows } = await sql<{ id: number }>`
+    select accounts.id
+    from ${sql.table(table)} as accounts
+    left join (select ${sql.ref(owner)} as id, sum(quota) as quota from usage_days group by ${sql.ref(owner)}) as used
+      on used.id = accounts.id
+    where accounts.used_quota <> coalesce(used.quota, 0)
+    order by accounts.id`.execute(db)
+  return rows.map(({ id }) => id)
+}
+
+async function daysBeyondTheirSums(db: Db): Promise<number[]> {
+  const { rows } = await sql<{ day: number }>`
+    select distinct log.day
+    from (
+      select ended_ms / 86400000 as day, user_id, token_id, model, channel, group_name, sum(quota) as quota,
+        sum(input_tokens + cache_read_tokens + cache_write_5m_tokens + cache_write_1h_tokens + output_tokens) as tokens
+      from usage_log
+      group by ended_ms / 86400000, user_id, token_id, model, channel, group_name
+    ) as log
+    left join usage_days as days
+      on days.day = log.day and days.user_id = log.user_id and days.token_id = log.token_id
+      and days.model = log.model and days.channel = log.channel and days.group_name = log.group_name
+    where days.day is null
+      or days.quota < log.quota
+      or days.input_tokens + days.cache_read_tokens + days.cache_write_5m_tokens + days.cache_write_1h_tokens
+        + days.output_tokens < log.tokens
+    order by log.day`.execute(db)
+  return rows.map(({ day }) => day)
 }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { GatewayError } from '../../errors.ts'
 import type { Role, User } from '../../domain/user.ts'
 import { hashAccessToken, type Secrets } from '../secrets.ts'
@@ -27,7 +28,9 @@ export async function createUser(db: Db, user: NewUser, secrets: Secrets): Promi
   const row = await db
     .insertInto('users')
     .values({
-      ...(user.id === undefined ? {} : { id: user.id }),
+      // Counted on from the largest there is, as PostgreSQL's own counter knows nothing of ids that were given to it. No
+      // row of a user is ever removed, so that none is used twice.
+      id: user.id ?? sql<number>`(select coalesce(max(id), 0) + 1 from users)`,
       username: user.username,
       display_name: user.username,
       role: user.role,

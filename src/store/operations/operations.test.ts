@@ -1,19 +1,11 @@
-import { DatabaseSync } from 'node:sqlite'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import {
-  newToken,
-  newUser,
-  openedStore,
-  SECRETS,
-  storeWithAccount,
-  temporaryFolder,
-} from '../../../test/store-rows.ts'
+import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
+import { newToken, newUser, SECRETS } from '../../../test/store-rows.ts'
 import { hashKey } from '../secrets.ts'
 
-describe('a token', () => {
+describe.each(ENGINES)('a token, on $name', (engine) => {
   test('is found by the hash of its key, with its user', async () => {
-    const { store, userId, tokenId } = await storeWithAccount()
+    const { store, userId, tokenId } = await rowsWithAccount(engine)
     const found = await store.read('tokenByKeyHash', hashKey(SECRETS, 'k1'))
     expect(found?.token).toEqual({
       id: tokenId,
@@ -47,7 +39,7 @@ describe('a token', () => {
   })
 
   test('keeps what it was made with', async () => {
-    const { store, userId } = await storeWithAccount()
+    const { store, userId } = await rowsWithAccount(engine)
     const made = {
       name: 'second',
       status: 2,
@@ -69,11 +61,8 @@ describe('a token', () => {
   })
 
   test('that was deleted is still found by its key, and says when it was deleted; it is listed and revealed no more', async () => {
-    const path = join(temporaryFolder(), 'sluice.db')
-    const { store, userId, tokenId } = await storeWithAccount(path)
-    const db = new DatabaseSync(path)
-    db.exec('UPDATE tokens SET deleted_time = 1760000005')
-    db.close()
+    const { store, database, userId, tokenId } = await rowsWithAccount(engine)
+    await database.sql('UPDATE tokens SET deleted_time = 1760000005')
     expect((await store.read('tokenByKeyHash', hashKey(SECRETS, 'k1')))?.token.deletedTime).toBe(
       1_760_000_005,
     )
@@ -88,41 +77,38 @@ describe('a token', () => {
   })
 
   test('is revealed to its own user alone', async () => {
-    const { store, userId, tokenId } = await storeWithAccount()
+    const { store, userId, tokenId } = await rowsWithAccount(engine)
     expect(await store.read('revealKey', { tokenId, userId })).toBe('k1')
     expect(await store.read('revealKey', { tokenId, userId: userId + 1 })).toBeNull()
   })
 
   test('whose sealed key was moved to another row does not open', async () => {
-    const path = join(temporaryFolder(), 'sluice.db')
-    const { store, userId, tokenId } = await storeWithAccount(path)
+    const { store, database, userId, tokenId } = await rowsWithAccount(engine)
     const other = await store.write('createToken', newToken(userId, { name: 'other', key: 'k2' }))
-    const db = new DatabaseSync(path)
-    db.exec(
+    await database.sql(
       `UPDATE tokens SET key_cipher = (SELECT key_cipher FROM tokens WHERE id = ${tokenId}) WHERE id = ${other.id}`,
     )
-    db.close()
     await expect(store.read('revealKey', { tokenId: other.id, userId })).rejects.toThrow()
   })
 
   test('changes its status only from the one that is expected', async () => {
-    const { store, userId, tokenId } = await storeWithAccount()
+    const { store, userId, tokenId } = await rowsWithAccount(engine)
     expect(await store.write('setTokenStatus', { tokenId, status: 4, onlyFrom: 1 })).toBe(true)
     expect(await store.write('setTokenStatus', { tokenId, status: 3, onlyFrom: 1 })).toBe(false)
     expect((await store.read('listTokens', { userId }))[0]?.status).toBe(4)
   })
 })
 
-describe('a user', () => {
+describe.each(ENGINES)('a user, on $name', (engine) => {
   test('is found by name', async () => {
-    const { store, userId } = await storeWithAccount()
+    const { store, userId } = await rowsWithAccount(engine)
     expect((await store.read('userByName', 'ada'))?.id).toBe(userId)
     expect(await store.read('userByName', 'Ada')).toBeNull()
     expect(await store.read('countUsers')).toBe(1)
   })
 
   test('may have a given id; a taken id, name or access token is refused, by name', async () => {
-    const store = await openedStore()
+    const { store } = await openedRows(engine)
     const bob = await store.write(
       'createUser',
       newUser({ id: 41, username: 'bob', accessToken: 'secret-of-bob' }),

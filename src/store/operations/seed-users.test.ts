@@ -1,7 +1,6 @@
-import { DatabaseSync } from 'node:sqlite'
-import { join } from 'node:path'
-import { expect, test } from 'vitest'
-import { newUser, openedStore, SECRETS, temporaryFolder } from '../../../test/store-rows.ts'
+import { describe, expect, test } from 'vitest'
+import { ENGINES, openedRows } from '../../../test/store-engines.ts'
+import { newUser, SECRETS } from '../../../test/store-rows.ts'
 import type { TokenSeed, UserSeed } from '../../domain/seed.ts'
 import { hashKey } from '../secrets.ts'
 
@@ -38,98 +37,100 @@ function userSeed(of: Partial<UserSeed> = {}): UserSeed {
   }
 }
 
-test('declared users and tokens are made where they are absent', async () => {
-  const store = await openedStore()
-  const seeds = [userSeed(), userSeed({ id: undefined, username: 'ada', accessToken: undefined, tokens: [] })]
-  const made = await store.write('seedUsers', { seeds, nowSeconds: NOW })
-  expect(made.users.map((user) => [user.id, user.username, user.role, user.quota])).toEqual([
-    [1, 'root', 100, 500_000_000],
-    [2, 'ada', 100, 500_000_000],
-  ])
-  expect(made.tokens).toEqual([{ id: 1, userId: 1, name: 'main' }])
-  const found = await store.read('tokenByKeyHash', hashKey(SECRETS, 'RootKey1'))
-  expect(found?.token).toMatchObject({
-    userId: 1,
-    name: 'main',
-    status: 1,
-    unlimitedQuota: true,
-    createdTime: NOW,
+describe.each(ENGINES)('seeds, on $name:', (engine) => {
+  test('declared users and tokens are made where they are absent', async () => {
+    const { store } = await openedRows(engine)
+    const seeds = [
+      userSeed(),
+      userSeed({ id: undefined, username: 'ada', accessToken: undefined, tokens: [] }),
+    ]
+    const made = await store.write('seedUsers', { seeds, nowSeconds: NOW })
+    expect(made.users.map((user) => [user.id, user.username, user.role, user.quota])).toEqual([
+      [1, 'root', 100, 500_000_000],
+      [2, 'ada', 100, 500_000_000],
+    ])
+    expect(made.tokens).toEqual([{ id: 1, userId: 1, name: 'main' }])
+    const found = await store.read('tokenByKeyHash', hashKey(SECRETS, 'RootKey1'))
+    expect(found?.token).toMatchObject({
+      userId: 1,
+      name: 'main',
+      status: 1,
+      unlimitedQuota: true,
+      createdTime: NOW,
+    })
   })
-})
 
-test('a token without a key is given one: 48 letters and digits', async () => {
-  const store = await openedStore()
-  const seeds = [userSeed({ tokens: [tokenSeed({ key: undefined })] })]
-  await store.write('seedUsers', { seeds, nowSeconds: NOW })
-  expect(await store.read('revealKey', { tokenId: 1, userId: 1 })).toMatch(/^[0-9A-Za-z]{48}$/)
-})
-
-test('what is there is not overwritten, and a declared token that is new is added to it', async () => {
-  const store = await openedStore()
-  await store.write('seedUsers', { seeds: [userSeed()], nowSeconds: NOW })
-  const again = userSeed({
-    quota: 1,
-    group: 'vip',
-    accessToken: 'another',
-    tokens: [
-      tokenSeed({ key: 'Other', remainQuota: 5, unlimitedQuota: false }),
-      tokenSeed({ name: 'new', key: 'New' }),
-    ],
+  test('a token without a key is given one: 48 letters and digits', async () => {
+    const { store } = await openedRows(engine)
+    const seeds = [userSeed({ tokens: [tokenSeed({ key: undefined })] })]
+    await store.write('seedUsers', { seeds, nowSeconds: NOW })
+    expect(await store.read('revealKey', { tokenId: 1, userId: 1 })).toMatch(/^[0-9A-Za-z]{48}$/)
   })
-  const made = await store.write('seedUsers', { seeds: [again], nowSeconds: NOW + 1 })
-  expect(made).toEqual({ users: [], tokens: [{ id: 2, userId: 1, name: 'new' }] })
-  expect(await store.read('userByName', 'root')).toMatchObject({ quota: 500_000_000, group: 'default' })
-  expect(await store.read('revealKey', { tokenId: 1, userId: 1 })).toBe('RootKey1')
-  expect((await store.read('listTokens', { userId: 1 }))[0]).toMatchObject({
-    unlimitedQuota: true,
-    remainQuota: 0,
-  })
-})
 
-test('a declared status is applied at every reading, and one that is not declared stays as it is', async () => {
-  const store = await openedStore()
-  const seed = (status: 1 | 2 | undefined) =>
-    store.write('seedUsers', {
-      seeds: [userSeed({ status, tokens: [tokenSeed({ status })] })],
+  test('what is there is not overwritten, and a declared token that is new is added to it', async () => {
+    const { store } = await openedRows(engine)
+    await store.write('seedUsers', { seeds: [userSeed()], nowSeconds: NOW })
+    const again = userSeed({
+      quota: 1,
+      group: 'vip',
+      accessToken: 'another',
+      tokens: [
+        tokenSeed({ key: 'Other', remainQuota: 5, unlimitedQuota: false }),
+        tokenSeed({ name: 'new', key: 'New' }),
+      ],
+    })
+    const made = await store.write('seedUsers', { seeds: [again], nowSeconds: NOW + 1 })
+    expect(made).toEqual({ users: [], tokens: [{ id: 2, userId: 1, name: 'new' }] })
+    expect(await store.read('userByName', 'root')).toMatchObject({ quota: 500_000_000, group: 'default' })
+    expect(await store.read('revealKey', { tokenId: 1, userId: 1 })).toBe('RootKey1')
+    expect((await store.read('listTokens', { userId: 1 }))[0]).toMatchObject({
+      unlimitedQuota: true,
+      remainQuota: 0,
+    })
+  })
+
+  test('a declared status is applied at every reading, and one that is not declared stays as it is', async () => {
+    const { store } = await openedRows(engine)
+    const seed = (status: 1 | 2 | undefined) =>
+      store.write('seedUsers', {
+        seeds: [userSeed({ status, tokens: [tokenSeed({ status })] })],
+        nowSeconds: NOW,
+      })
+    const statuses = async () => [
+      (await store.read('userByName', 'root'))?.status,
+      (await store.read('listTokens', { userId: 1 }))[0]?.status,
+    ]
+    await seed(undefined)
+    expect(await statuses()).toEqual([1, 1])
+    await seed(2)
+    expect(await statuses()).toEqual([2, 2])
+    await seed(undefined)
+    expect(await statuses()).toEqual([2, 2])
+    await seed(1)
+    expect(await statuses()).toEqual([1, 1])
+  })
+
+  test('a deleted token counts as present, and its status is left alone', async () => {
+    const { store, database } = await openedRows(engine)
+    await store.write('seedUsers', { seeds: [userSeed()], nowSeconds: NOW })
+    await database.sql(`UPDATE tokens SET deleted_time = ${NOW}`)
+    const made = await store.write('seedUsers', {
+      seeds: [userSeed({ tokens: [tokenSeed({ status: 2 })] })],
       nowSeconds: NOW,
     })
-  const statuses = async () => [
-    (await store.read('userByName', 'root'))?.status,
-    (await store.read('listTokens', { userId: 1 }))[0]?.status,
-  ]
-  await seed(undefined)
-  expect(await statuses()).toEqual([1, 1])
-  await seed(2)
-  expect(await statuses()).toEqual([2, 2])
-  await seed(undefined)
-  expect(await statuses()).toEqual([2, 2])
-  await seed(1)
-  expect(await statuses()).toEqual([1, 1])
-})
-
-test('a deleted token counts as present, and its status is left alone', async () => {
-  const path = join(temporaryFolder(), 'sluice.db')
-  const store = await openedStore(path)
-  await store.write('seedUsers', { seeds: [userSeed()], nowSeconds: NOW })
-  const db = new DatabaseSync(path)
-  db.exec(`UPDATE tokens SET deleted_time = ${NOW}`)
-  const made = await store.write('seedUsers', {
-    seeds: [userSeed({ tokens: [tokenSeed({ status: 2 })] })],
-    nowSeconds: NOW,
+    expect(made.tokens).toEqual([])
+    expect(await database.sql('SELECT status, deleted_time FROM tokens')).toEqual([
+      { status: 1, deleted_time: NOW },
+    ])
   })
-  expect(made.tokens).toEqual([])
-  expect(db.prepare('SELECT status, deleted_time FROM tokens').all()).toEqual([
-    { status: 1, deleted_time: NOW },
-  ])
-  db.close()
-})
 
-test('seeds that clash with what is there are refused whole, and say with what', async () => {
-  const store = await openedStore()
-  await store.write('createUser', newUser({ id: 1 }))
-  const seeds = [userSeed({ id: 2, username: 'bob', accessToken: undefined, tokens: [] }), userSeed()]
-  await expect(store.write('seedUsers', { seeds, nowSeconds: NOW })).rejects.toThrow(
-    'the id 1 belongs to the user "ada" already',
-  )
-  expect(await store.read('userByName', 'bob')).toBeNull()
+  test('seeds that clash with what is there are refused whole, and say with what', async () => {
+    const { store } = await openedRows(engine)
+    await store.write('createUser', newUser({ id: 1 }))
+    const seeds = [userSeed({ id: 2, username: 'bob', accessToken: undefined, tokens: [] }), userSeed()]
+    await expect(store.write('seedUsers', { seeds, nowSeconds: NOW })).rejects.toThrow(
+      'the id 1 belongs to the user "ada" already',
+    )
+    expect(await store.read('userByName', 'bob')).toBeNull()
+  })
 })

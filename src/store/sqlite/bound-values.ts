@@ -1,15 +1,8 @@
 import type { SQLInputValue } from 'node:sqlite'
-import { GatewayError } from '../../errors.ts'
+import { refuseNul } from '../refuse-nul.ts'
 
-/**
- * Refuses text that holds NUL: PostgreSQL cannot keep it, and tools that read the file cut it there. What the databases
- * do not share is better refused by both.
- */
-export function refuseNul(values: readonly unknown[]): readonly SQLInputValue[] {
-  for (const value of values) {
-    if (typeof value === 'string' && value.includes('\0')) {
-      throw new GatewayError('invalid_request', 'text may not contain the character NUL (U+0000)')
-    }
-  }
+/** The values as the driver takes them; refused if one is text that holds NUL. */
+export function boundValues(values: readonly unknown[]): readonly SQLInputValue[] {
+  refuseNul(values)
   return values as readonly SQLInputValue[]
 }

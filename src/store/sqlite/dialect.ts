@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { Kysely, type LogConfig, SqliteAdapter, type SqliteDatabase, SqliteDialect } from 'kysely'
 import type { Database } from '../schema.ts'
-import { refuseNul } from './bound-values.ts'
+import { boundValues } from './bound-values.ts'
 
 /** Statements kept prepared; the operations make a small number of different ones. */
 const KEPT_STATEMENTS = 200
@@ -46,8 +46,8 @@ function preparing(connection: DatabaseSync): SqliteDatabase {
 function adapted(statement: StatementSync): ReturnType<SqliteDatabase['prepare']> {
   return {
     reader: statement.columns().length > 0,
-    all: (parameters) => statement.all(...refuseNul(parameters)),
-    run: (parameters) => statement.run(...refuseNul(parameters)),
-    iterate: (parameters) => statement.iterate(...refuseNul(parameters)),
+    all: (parameters) => statement.all(...boundValues(parameters)),
+    run: (parameters) => statement.run(...boundValues(parameters)),
+    iterate: (parameters) => statement.iterate(...boundValues(parameters)),
   }
 }

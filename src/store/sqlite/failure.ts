@@ -1,27 +1,22 @@
 import { GatewayError } from '../../errors.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import type { Failure } from './messages.ts'
-
-/** SQLite's primary result codes that speak of the database as a whole, not of the statement. */
-const DATABASE_TROUBLE: ReadonlyMap<number, string> = new Map([
-  [5, 'is locked by another program'],
-  [6, 'is locked by another connection'],
-  [7, 'ran out of memory'],
-  [8, 'is read-only'],
-  [9, 'was interrupted'],
-  [10, 'could not be read or written'],
-  [11, 'is damaged'],
-  [13, 'has no room left'],
-  [14, 'could not be opened'],
-  [15, 'is locked by another program'],
-  [26, 'is not a database'],
-])
+import { sqliteCode, troubleOf } from './trouble.ts'
 
 /** The error as it may be thrown on: `StoreUnavailable` where the database is to blame, else itself. */
 export function blamed(error: unknown): unknown {
-  const code = sqliteCode(error)
-  const trouble = code === undefined ? undefined : DATABASE_TROUBLE.get(code & 0xff)
-  return trouble === undefined ? error : new StoreUnavailable(`the database ${trouble}`, { cause: error })
+  const trouble = troubleOf(error)
+  if (!trouble) return error
+  return new StoreUnavailable(`the database ${trouble.is}`, { cause: error, lasting: trouble.lasting })
+}
+
+/** The same for a database that could not be opened: a sentence that names the file, and says what to do. */
+export function openingFailure(error: unknown, path: string): unknown {
+  const cause = error instanceof StoreUnavailable ? error.cause : error
+  const trouble = troubleOf(cause)
+  if (!trouble) return error
+  const told = `the database ${path} ${trouble.is} (${withCauses(cause)}): ${trouble.remedy}`
+  return new StoreUnavailable(told, { cause: error, lasting: trouble.lasting })
 }
 
 /** Takes an error apart, to be sent to another thread. */
@@ -31,7 +26,7 @@ export function takeApart(error: unknown): Failure {
   }
   if (error instanceof StoreUnavailable) {
     const cause = error.cause === undefined ? undefined : takeApart(error.cause)
-    return { kind: 'unavailable', message: error.message, cause }
+    return { kind: 'unavailable', message: error.message, cause, lasting: error.lasting }
   }
   return {
     kind: 'other',
@@ -48,17 +43,12 @@ export function putTogether(failure: Failure): Error {
     return new GatewayError(code, message, retryAfter === undefined ? {} : { retryAfter })
   }
   if (failure.kind === 'unavailable') {
-    const { message, cause } = failure
-    return new StoreUnavailable(message, cause === undefined ? {} : { cause: putTogether(cause) })
+    const { message, cause, lasting } = failure
+    return new StoreUnavailable(message, { lasting, ...(cause && { cause: putTogether(cause) }) })
   }
   const error = new Error(failure.message)
   error.stack = failure.stack
   return failure.sqliteCode === undefined ? error : Object.assign(error, { sqliteCode: failure.sqliteCode })
-}
-
-function sqliteCode(error: unknown): number | undefined {
-  if (!(error instanceof Error) || !('errcode' in error)) return undefined
-  return typeof error.errcode === 'number' ? error.errcode : undefined
 }
 
 function withCauses(error: unknown): string {

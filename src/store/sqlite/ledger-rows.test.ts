@@ -11,7 +11,7 @@ import {
   temporaryFolder,
 } from '../../../test/store-rows.ts'
 
-const NOTHING_WRONG = { tokens: [], users: [], openHolds: { count: 0, amount: 0 } }
+const NOTHING_WRONG = { tokens: [], users: [], days: [], openHolds: { count: 0, amount: 0 } }
 
 describe('a settlement', () => {
   test('moves used and remaining quota of token and user, the time of use and the count of requests', async () => {
@@ -172,6 +172,7 @@ describe('conservation', () => {
     expect(await store.read('conservation')).toEqual({
       tokens: [tokenId],
       users: [userId],
+      days: [],
       openHolds: { count: 2, amount: 1500 },
     })
   })

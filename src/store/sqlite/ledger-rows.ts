@@ -1,32 +1,35 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { NO_USAGE } from '../../domain/usage.ts'
-import type { HoldOpening, LedgerWrites, SettledCall, StoredAccount } from '../ledger-writes.ts'
+import type { HoldOpening, LedgerWrites, Pruned, SettledCall, StoredAccount } from '../ledger-writes.ts'
 import type { Database, TokenRow, UserRow } from '../schema.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
-import { refuseNul } from './bound-values.ts'
+import { boundValues } from './bound-values.ts'
 import { type LedgerStatements, prepareLedger } from './ledger-statements.ts'
+import { UsageSums } from './usage-sums.ts'
 
 /** Holds settled at a time by recovery, so that memory stays small however many there are. */
 const RECOVERED_AT_ONCE = 2000
 
 /**
  * The ledger's rows within the transaction that is open. Each write is one statement that fails whole, or one that cannot
- * fail after another; what settlements move on balances is added up and written once for each token and user, by
- * `writeBalances`, which the transaction must call before its end.
+ * fail after another; what settlements move on balances and daily sums is added up and written once for each row, by
+ * `writeSums`, which the transaction must call before its end.
  */
 export class LedgerRows implements LedgerWrites {
   readonly #statements: LedgerStatements
   readonly #tokens = new Map<number, { quota: number; accessedSeconds: number }>()
   readonly #users = new Map<number, { quota: number; requests: number }>()
+  readonly #days: UsageSums
 
   constructor(db: DatabaseSync) {
     this.#statements = prepareLedger(db)
+    this.#days = new UsageSums(db)
   }
 
   hold(opening: HoldOpening): void {
     this.#statements.insertHold.run(
-      ...refuseNul([
+      ...boundValues([
         opening.id,
         opening.owner,
         opening.tokenId,
@@ -55,7 +58,7 @@ export class LedgerRows implements LedgerWrites {
     const { usage } = call
     // The row first: if it is refused, the hold stays open and nothing has happened.
     const { changes } = this.#statements.insertUsage.run(
-      ...refuseNul([
+      ...boundValues([
         call.id,
         call.endedMs,
         call.userId,
@@ -80,7 +83,10 @@ export class LedgerRows implements LedgerWrites {
       ]),
     )
     this.#statements.deleteHold.run(call.id)
-    if (changes === 1) this.#charge(call)
+    if (changes === 1) {
+      this.#charge(call)
+      this.#days.add(call)
+    }
   }
 
   recover({ owner, nowMs }: Parameters<LedgerWrites['recover']>[0]): { count: number; quota: number } {
@@ -99,7 +105,7 @@ export class LedgerRows implements LedgerWrites {
   }
 
   loadAccount({ tokenId }: Parameters<LedgerWrites['loadAccount']>[0]): StoredAccount | null {
-    this.writeBalances()
+    this.writeSums()
     const token = this.#statements.token.get(tokenId) as TokenRow | undefined
     if (!token) return null
     const user = this.#statements.user.get(token.user_id) as unknown as UserRow
@@ -113,8 +119,14 @@ export class LedgerRows implements LedgerWrites {
     }
   }
 
+  prune({ beforeMs, limit }: Parameters<LedgerWrites['prune']>[0]): Pruned {
+    const start = performance.now()
+    const { changes } = this.#statements.prune.run(limit, beforeMs)
+    return { rows: Number(changes), tookMs: performance.now() - start }
+  }
+
   /** Writes what the settlements since the last time moved. */
-  writeBalances(): void {
+  writeSums(): void {
     if (this.#tokens.size === 0) return
     for (const [id, { quota, accessedSeconds }] of this.#tokens) {
       this.#statements.chargeToken.run(quota, accessedSeconds, id)
@@ -122,13 +134,15 @@ export class LedgerRows implements LedgerWrites {
     for (const [id, { quota, requests }] of this.#users) {
       this.#statements.chargeUser.run(quota, requests, id)
     }
-    this.forgetBalances()
+    this.#days.write()
+    this.forgetSums()
   }
 
   /** Drops what was not written, as the transaction it belongs to is rolled back. */
-  forgetBalances(): void {
+  forgetSums(): void {
     this.#tokens.clear()
     this.#users.clear()
+    this.#days.forget()
   }
 
   #charge({ tokenId, userId, quota, delivered, endedMs }: SettledCall): void {

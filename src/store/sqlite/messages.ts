@@ -8,6 +8,17 @@ export interface ThreadOrders {
   readonly secrets: Secrets
 }
 
+/** The reads that the writer answers, in the order of its queue. */
+const LOCAL_READS = ['countUsers', 'tokenByKeyHash'] as const
+
+/** The name of a read that needs no thread of its own. */
+export type LocalRead = (typeof LOCAL_READS)[number]
+
+/** Whether the writer answers the operation of that name, though it writes nothing. */
+export function isLocalRead(name: string): name is LocalRead {
+  return LOCAL_READS.some((read) => read === name)
+}
+
 /** The name of an operation, and its input. */
 export type QueuedOperation = readonly [name: string, input: unknown]
 
@@ -40,7 +51,12 @@ export type Failure =
       readonly message: string
       readonly retryAfter: number | undefined
     }
-  | { readonly kind: 'unavailable'; readonly message: string; readonly cause: Failure | undefined }
+  | {
+      readonly kind: 'unavailable'
+      readonly message: string
+      readonly cause: Failure | undefined
+      readonly lasting: boolean
+    }
   | {
       readonly kind: 'other'
       readonly message: string

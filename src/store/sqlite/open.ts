@@ -1,35 +1,69 @@
 import type { Secrets } from '../secrets.ts'
+import { StoreUnavailable } from '../store-unavailable.ts'
 import type { Store } from '../store.ts'
+import { isLocalRead } from './messages.ts'
 import { DatabaseThread } from './thread.ts'
 
 /**
  * Opens the database file, makes it if it is not there, and brings its schema up to date. Rejects, with a sentence for
- * the operator, if the file was made with another secret or by a newer version, or cannot be used at all.
+ * the operator, if the file was made with another secret or by a newer version, is damaged, or cannot be used at all.
  */
 export async function openSqliteStore(options: {
   readonly path: string
   readonly secret: Secrets
 }): Promise<Store> {
   const { path, secret: secrets } = options
-  const writer = new DatabaseThread({ role: 'writer', path, secrets })
-  const reader = new DatabaseThread({ role: 'reader', path, secrets })
+  const failed = Promise.withResolvers<StoreUnavailable>()
+  const writer = new DatabaseThread({ role: 'writer', path, secrets }, failed.resolve)
   try {
-    await Promise.all([writer.ready, reader.ready])
+    await writer.ready
   } catch (error) {
-    await Promise.all([writer.close(), reader.close()])
+    await writer.close()
     throw error
   }
+  const reader = new LazyReader(() => new DatabaseThread({ role: 'reader', path, secrets }, heedDamage))
+  // A reader that died takes its own questions with it and nothing else: the next question starts another.
+  function heedDamage(reason: StoreUnavailable): void {
+    if (!reader.hasEnded) failed.resolve(reason)
+  }
   return {
-    read: (name, ...[input]) => reader.run(name, input) as never,
+    read: (name, ...[input]) => (isLocalRead(name) ? writer : reader).run(name, input) as never,
     write: (name, ...[input]) => writer.run(name, input) as never,
     get queued() {
       return writer.queued
     },
+    failed: failed.promise,
     async close() {
       writer.refuseMore()
       // The last connection to go tidies up, and only one that writes can.
       await reader.close()
       await writer.close()
     },
+  }
+}
+
+/** A thread that is started by the first question, and costs nothing where nobody asks. */
+class LazyReader {
+  readonly #start: () => DatabaseThread
+  #thread: DatabaseThread | undefined
+  #isClosed = false
+
+  constructor(start: () => DatabaseThread) {
+    this.#start = start
+  }
+
+  get hasEnded(): boolean {
+    return this.#thread?.hasEnded ?? false
+  }
+
+  run(name: string, input: unknown): Promise<unknown> {
+    if (this.#isClosed) return Promise.reject(new StoreUnavailable('the store is closed'))
+    if (!this.#thread || this.hasEnded) this.#thread = this.#start()
+    return this.#thread.run(name, input)
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#thread?.close()
   }
 }

@@ -1,26 +1,51 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { Kysely } from 'kysely'
-import { SQLITE_TYPES } from '../migrations/column-types.ts'
-import { migrateToLatest } from '../migrations/migrate.ts'
-import type { Database } from '../schema.ts'
+import { refuseOtherSecret } from '../key-check.ts'
+import { isCurrent } from '../migrations/step-names.ts'
 import type { Secrets } from '../secrets.ts'
-import { kyselyOver } from './dialect.ts'
+import { StoreUnavailable } from '../store-unavailable.ts'
 
-/** Brings the schema up to date, and makes sure that the secret is the one that the database was made with. */
-export async function prepareDatabase(connection: DatabaseSync, secrets: Secrets): Promise<void> {
-  const db = kyselyOver(connection)
-  await migrateToLatest(db, SQLITE_TYPES)
-  await refuseOtherSecret(db, secrets)
+/** The tables that must be whole for a single call to be charged; the log, which may be large, is not among them. */
+const LOOKED_THROUGH = ['store_identity', 'users', 'tokens', 'holds', 'usage_days']
+
+const SQLITE_CORRUPT = 11
+
+/**
+ * Brings the schema up to date, and makes sure that the secret is the one that the database was made with. After a stop
+ * that was not clean, the tables of the accounts are looked through first.
+ */
+export async function prepareDatabase(
+  connection: DatabaseSync,
+  secrets: Secrets,
+  { stoppedClean = true }: { readonly stoppedClean?: boolean } = {},
+): Promise<void> {
+  if (!stoppedClean) refuseDamaged(connection)
+  if (!isCurrent(stepsRun(connection))) {
+    const { migrateConnection } = await import('./migrate-connection.ts')
+    await migrateConnection(connection)
+  }
+  const insert = connection.prepare('INSERT INTO store_identity VALUES (1, ?) ON CONFLICT (id) DO NOTHING')
+  const identity = connection.prepare('SELECT key_check FROM store_identity')
+  if (!identity.get()) insert.run(secrets.check)
+  refuseOtherSecret(identity.get()?.['key_check'] as string, secrets)
 }
 
-async function refuseOtherSecret(db: Kysely<Database>, secrets: Secrets): Promise<void> {
-  const identity = await db.selectFrom('store_identity').select('key_check').executeTakeFirst()
-  if (!identity) {
-    await db.insertInto('store_identity').values({ id: 1, key_check: secrets.check }).execute()
-  } else if (identity.key_check !== secrets.check) {
-    throw new Error(
-      'this database was made with another secret, and its keys cannot be read with this one: set GATEWAY_SECRET to the ' +
-        'secret that it was made with, or, if none was set, put the file "secret" of its data folder back',
-    )
+function stepsRun(connection: DatabaseSync): string[] {
+  if (!tablesOf(connection).has('kysely_migration')) return []
+  const rows = connection.prepare('SELECT name FROM kysely_migration').all()
+  return rows.map((row) => row['name'] as string)
+}
+
+function refuseDamaged(connection: DatabaseSync): void {
+  const tables = tablesOf(connection)
+  for (const table of LOOKED_THROUGH.filter((name) => tables.has(name))) {
+    const { quick_check: found } = connection.prepare(`PRAGMA quick_check('${table}')`).get() ?? {}
+    if (found === 'ok') continue
+    const cause = Object.assign(new Error(`${table}: ${String(found)}`), { errcode: SQLITE_CORRUPT })
+    throw new StoreUnavailable('the database is damaged', { cause, lasting: true })
   }
+}
+
+function tablesOf(connection: DatabaseSync): ReadonlySet<string> {
+  const rows = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all()
+  return new Set(rows.map((row) => row['name'] as string))
 }

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { putTogether } from './failure.ts'
-import type { BatchReply, FromThread, QueuedOperation, ThreadOrders, ToThread } from './messages.ts'
+import type { BatchReply, Failure, FromThread, QueuedOperation, ThreadOrders, ToThread } from './messages.ts'
 
 /** Operations that cross at once: few enough that a batch stays short, whatever has gathered. */
 const MOST_AT_ONCE = 500
@@ -13,6 +13,12 @@ interface Waiting {
   resolve(value: unknown): void
   reject(error: unknown): void
 }
+
+/**
+ * Messages are small and soon forgotten: a small nursery keeps the memory of a busy thread small. What one holds beyond is
+ * bounded by the largest answer.
+ */
+const MEMORY = { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 512 }
 
 // From source the neighbour is TypeScript, built it is JavaScript.
 const WORKER = new URL(`./worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
@@ -26,32 +32,54 @@ export class DatabaseThread {
   readonly ready: Promise<void>
   readonly #worker: Worker
   readonly #ended: Promise<void>
+  readonly #onFailed: (reason: StoreUnavailable) => void
   #waiting: Waiting[] = []
   #underWay: Waiting[] | undefined
-  #refusing = false
+  #refusal: StoreUnavailable | undefined
   #closing = false
+  #hasEnded = false
   #scheduled = false
   #trouble: Error | undefined
 
-  constructor(orders: ThreadOrders) {
-    // Options of the main program (an entry given as text, a debugger's port) are not for its threads.
-    this.#worker = new Worker(WORKER, { workerData: orders, name: `sluice ${orders.role}`, execArgv: [] })
+  /**
+   * `onFailed` is called if the database turns out to be unreliable, or the thread ends though nobody told it to. After
+   * that, every operation is refused.
+   */
+  constructor(orders: ThreadOrders, onFailed: (reason: StoreUnavailable) => void) {
+    this.#worker = new Worker(WORKER, {
+      workerData: orders,
+      name: `sluice ${orders.role}`,
+      // Options of the main program (an entry given as text, a debugger's port) are not for its threads.
+      execArgv: [],
+      resourceLimits: MEMORY,
+    })
+    this.#onFailed = onFailed
     const ready = Promise.withResolvers<void>()
     this.ready = ready.promise
     this.ready.catch(() => {})
+    let isReady = false
     this.#worker.on('message', (message: FromThread) => {
-      if (message.kind === 'ready') ready.resolve()
-      else if (message.kind === 'refused') ready.reject(putTogether(message.failure))
-      else this.#finish(message)
+      if (message.kind === 'ready') {
+        isReady = true
+        ready.resolve()
+      } else if (message.kind === 'refused') {
+        this.#trouble = putTogether(message.failure)
+        ready.reject(this.#trouble)
+      } else this.#finish(message)
     })
     this.#worker.on('error', (error) => {
       this.#trouble = error
     })
     this.#ended = new Promise((resolve) => {
       this.#worker.on('exit', () => {
-        const error = new StoreUnavailable('the database thread has ended', { cause: this.#trouble })
+        this.#hasEnded = true
+        const error = new StoreUnavailable('the database thread has ended', {
+          cause: this.#trouble,
+          lasting: true,
+        })
         ready.reject(error)
         this.#abandon(error)
+        if (isReady && !this.#closing) onFailed(error)
         resolve()
       })
     })
@@ -62,9 +90,14 @@ export class DatabaseThread {
     return this.#waiting.length + (this.#underWay?.length ?? 0)
   }
 
+  /** The thread is gone. */
+  get hasEnded(): boolean {
+    return this.#hasEnded
+  }
+
   /** Queues an operation. Promises settle in the order of the calls. */
   run(name: string, input: unknown): Promise<unknown> {
-    if (this.#refusing) return Promise.reject(new StoreUnavailable('the store is closed'))
+    if (this.#refusal) return Promise.reject(this.#refusal)
     return new Promise((resolve, reject) => {
       this.#waiting.push({ operation: [name, input], resolve, reject })
       this.#sendSoon()
@@ -72,8 +105,8 @@ export class DatabaseThread {
   }
 
   /** Takes no more operations; those in the queue still run. */
-  refuseMore(): void {
-    this.#refusing = true
+  refuseMore(reason = new StoreUnavailable('the store is closed')): void {
+    this.#refusal ??= reason
   }
 
   /** Lets the queue run out, then ends the thread. */
@@ -124,18 +157,28 @@ export class DatabaseThread {
     this.#sendSoon()
     if (reply.kind === 'failed') {
       for (const waiting of batch) waiting.reject(putTogether(reply.failure))
+      this.#heed(reply.failure)
       return
     }
     for (const [index, waiting] of batch.entries()) {
       const outcome = reply.outcomes[index]
       if (outcome === undefined) waiting.resolve(undefined)
-      else if ('failure' in outcome) waiting.reject(putTogether(outcome.failure))
-      else waiting.resolve(outcome.value)
+      else if ('failure' in outcome) {
+        waiting.reject(putTogether(outcome.failure))
+        this.#heed(outcome.failure)
+      } else waiting.resolve(outcome.value)
     }
   }
 
+  #heed(failure: Failure): void {
+    if (failure.kind !== 'unavailable' || !failure.lasting) return
+    const reason = putTogether(failure) as StoreUnavailable
+    this.#abandon(reason)
+    this.#onFailed(reason)
+  }
+
   #abandon(error: StoreUnavailable): void {
-    this.refuseMore()
+    this.refuseMore(error)
     const abandoned = [...(this.#underWay ?? []), ...this.#waiting]
     this.#underWay = undefined
     this.#waiting = []

@@ -1,14 +1,20 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Kysely } from 'kysely'
+import type { UserSeed } from '../../domain/seed.ts'
 import type { LedgerWrites } from '../ledger-writes.ts'
-import { writes } from '../operations/writes.ts'
-import type { Database } from '../schema.ts'
+import type { seedUsers } from '../operations/seed-users.ts'
 import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
-import { kyselyOver } from './dialect.ts'
 import { blamed, takeApart } from './failure.ts'
 import { LedgerRows } from './ledger-rows.ts'
-import type { BatchReply, Outcome, QueuedOperation } from './messages.ts'
+import { LocalReads } from './local-reads.ts'
+import {
+  type BatchReply,
+  isLocalRead,
+  type LocalRead,
+  type Outcome,
+  type QueuedOperation,
+} from './messages.ts'
+import type { WriteOperation } from './write-operations.ts'
 
 const LEDGER_WRITES: ReadonlySet<string> = new Set<keyof LedgerWrites>([
   'hold',
@@ -17,9 +23,10 @@ const LEDGER_WRITES: ReadonlySet<string> = new Set<keyof LedgerWrites>([
   'settle',
   'recover',
   'loadAccount',
+  'prune',
 ])
 
-type AnyWrite = (db: Kysely<Database>, input: unknown, secrets: Secrets) => Promise<unknown>
+const NOTHING_SEEDED: Awaited<ReturnType<typeof seedUsers>> = { users: [], tokens: [] }
 
 /**
  * Writes batches: each is one transaction, begun and committed here. An operation that fails leaves no trace and fails
@@ -27,9 +34,10 @@ type AnyWrite = (db: Kysely<Database>, input: unknown, secrets: Secrets) => Prom
  */
 export class WriteBatches {
   readonly #db: DatabaseSync
-  readonly #kysely: Kysely<Database>
   readonly #secrets: Secrets
   readonly #ledger: LedgerRows
+  readonly #reads: LocalReads
+  #operation: WriteOperation | undefined
   readonly #begin: StatementSync
   readonly #commit: StatementSync
   readonly #savepoint: StatementSync
@@ -38,9 +46,9 @@ export class WriteBatches {
 
   constructor(db: DatabaseSync, secrets: Secrets) {
     this.#db = db
-    this.#kysely = kyselyOver(db)
     this.#secrets = secrets
     this.#ledger = new LedgerRows(db)
+    this.#reads = new LocalReads(db)
     this.#begin = db.prepare('BEGIN IMMEDIATE')
     this.#commit = db.prepare('COMMIT')
     this.#savepoint = db.prepare('SAVEPOINT operation')
@@ -54,13 +62,11 @@ export class WriteBatches {
       this.#begin.run()
       const outcomes: Outcome[] = []
       for (const [name, input] of operations) {
-        outcomes.push(
-          LEDGER_WRITES.has(name)
-            ? this.#runLedgerWrite(name as keyof LedgerWrites, input)
-            : await this.#runWrite(name as keyof typeof writes, input),
-        )
+        if (LEDGER_WRITES.has(name)) outcomes.push(this.#runLedgerWrite(name as keyof LedgerWrites, input))
+        else if (isLocalRead(name)) outcomes.push(this.#runRead(name, input))
+        else outcomes.push(await this.#runWrite(name, input))
       }
-      this.#ledger.writeBalances()
+      this.#ledger.writeSums()
       this.#commit.run()
       return { kind: 'done', outcomes }
     } catch (error) {
@@ -79,11 +85,24 @@ export class WriteBatches {
     }
   }
 
-  async #runWrite(name: keyof typeof writes, input: unknown): Promise<Outcome> {
-    this.#ledger.writeBalances()
+  #runRead(name: LocalRead, input: unknown): Outcome {
+    try {
+      this.#ledger.writeSums()
+      return { value: this.#reads[name](input as never) }
+    } catch (error) {
+      return this.#failedAlone(error)
+    }
+  }
+
+  async #runWrite(name: string, input: unknown): Promise<Outcome> {
+    this.#ledger.writeSums()
+    if (name === 'seedUsers' && this.#reads.hasSeeds((input as { seeds: readonly UserSeed[] }).seeds)) {
+      return { value: NOTHING_SEEDED }
+    }
+    this.#operation ??= (await import('./write-operations.ts')).writeOperations(this.#db, this.#secrets)
     this.#savepoint.run()
     try {
-      const value = await (writes[name] as AnyWrite)(this.#kysely, input, this.#secrets)
+      const value = await this.#operation(name, input)
       this.#release.run()
       return value === undefined ? undefined : { value }
     } catch (error) {
@@ -102,7 +121,7 @@ export class WriteBatches {
   }
 
   #rollback(): void {
-    this.#ledger.forgetBalances()
+    this.#ledger.forgetSums()
     if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
   }
 }

@@ -1,0 +1,18 @@
+/** The name of every step of the schema, in order. A step that was released is never changed; a new one is added. */
+export const STEP_NAMES = ['0001-accounts-and-ledger', '0002-usage-days'] as const
+
+/**
+ * Whether a database at which these steps have run lacks none. Throws, with a sentence for the operator, if a newer version
+ * has changed it.
+ */
+export function isCurrent(run: readonly string[]): boolean {
+  const known = new Set<string>(STEP_NAMES)
+  const unknown = run.filter((name) => !known.has(name)).sort()
+  if (unknown.length > 0) {
+    throw new Error(
+      `this database was changed by a newer version of sluice (its schema has "${unknown.join('", "')}", ` +
+        `this version knows up to "${STEP_NAMES.at(-1)}"): start that version, or go back to a copy made before it`,
+    )
+  }
+  return run.length === STEP_NAMES.length
+}

@@ -1,0 +1,154 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Client } from 'pg'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
+import { newToken, newUser, SECRETS } from '../../../test/store-rows.ts'
+import { GatewayError } from '../../errors.ts'
+import { deriveSecrets } from '../secrets.ts'
+import { StoreUnavailable } from '../store-unavailable.ts'
+import { openPostgresStore } from './open.ts'
+
+const HERE = ENGINES.filter(({ name }) => name === 'PostgreSQL')
+
+describe.each(HERE)('the store on $name', (engine) => {
+  test('takes writes that come together one after another, in effect: no id twice, no name twice', async () => {
+    const { store } = await openedRows(engine)
+    const made = await Promise.all(
+      Array.from({ length: 12 }, (_, index) =>
+        store.write('createUser', newUser({ username: `user-${index}` })),
+      ),
+    )
+    expect(made.map(({ id }) => id).sort((a, b) => a - b)).toEqual(
+      Array.from({ length: 12 }, (_, index) => index + 1),
+    )
+    const results = await Promise.allSettled(
+      Array.from({ length: 6 }, () => store.write('createUser', newUser({ username: 'wanted by all' }))),
+    )
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    for (const result of results) {
+      if (result.status === 'rejected') expect(result.reason).toBeInstanceOf(GatewayError)
+    }
+  })
+
+  test('may be opened by two at once while it is empty', async () => {
+    const database = await engine.database()
+    const stores = await Promise.all([database.open(), database.open(), database.open()])
+    for (const store of stores) {
+      expect(await store.read('countUsers')).toBe(0)
+      await store.close()
+    }
+  })
+
+  test('refuses a count that no number holds, instead of rounding it', async () => {
+    const { store, database } = await rowsWithAccount(engine)
+    await database.sql('UPDATE users SET quota = 9007199254740993')
+    await expect(store.read('userByName', 'ada')).rejects.toThrow(/9007199254740993.*2\^53/)
+    // The connection is as good as before.
+    expect(await store.read('countUsers')).toBe(1)
+  })
+
+  test('gives up what another transaction holds for too long, and says so; serves again afterwards', async () => {
+    const { database, tokenId } = await rowsWithAccount(engine)
+    const store = await openPostgresStore({
+      url: `${database.place}?statement_timeout=300`,
+      secrets: SECRETS,
+    })
+    onTestFinished(() => store.close())
+    const other = new Client({ connectionString: database.place })
+    onTestFinished(() => other.end())
+    await other.connect()
+    await other.query('begin')
+    await other.query('update tokens set name = name')
+    const change = { tokenId, status: 2, onlyFrom: 1 } as const
+    const error: unknown = await store.write('setTokenStatus', change).catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(StoreUnavailable)
+    expect(error).toMatchObject({ message: expect.stringMatching(/took too long/) as unknown })
+    await other.query('rollback')
+    expect(await store.write('setTokenStatus', change)).toBe(true)
+  })
+
+  test('survives the loss of its connections', async () => {
+    const { store, database } = await rowsWithAccount(engine)
+    await database.sql(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sluice'",
+    )
+    await delay(50)
+    expect(await store.read('countUsers')).toBe(1)
+  })
+
+  test('that cannot be reached says so, without the password', async () => {
+    const { place } = await engine.database()
+    const url = new URL(place)
+    url.pathname = '/no_such_database'
+    await expect(openPostgresStore({ url: url.href, secrets: SECRETS })).rejects.toThrow(
+      /no_such_database.*not exist/,
+    )
+    const nobody = openPostgresStore({ url: 'postgres://me:hush@127.0.0.1:1/db', secrets: SECRETS })
+    const error: unknown = await nobody.catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(StoreUnavailable)
+    expect(String(error)).toMatch(/cannot be reached.*127\.0\.0\.1:1/)
+    expect(String(error)).not.toMatch(/hush/)
+  })
+})
+
+describe.each(ENGINES)('on $name', (engine) => {
+  test('text with NUL is the same mistake of the caller', async () => {
+    const { store, userId } = await rowsWithAccount(engine)
+    const error: unknown = await store
+      .write('createToken', newToken(userId, { name: 'n\0', key: 'k2' }))
+      .catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(GatewayError)
+    expect(error).toMatchObject({
+      code: 'invalid_request',
+      message: 'text may not contain the character NUL (U+0000)',
+    })
+    await expect(store.read('userByName', 'a\0')).rejects.toThrow(/NUL/)
+    expect(await store.read('listTokens', { userId })).toHaveLength(1)
+  })
+
+  test('capitals matter in names, as they do in keys', async () => {
+    const { store } = await openedRows(engine)
+    await store.write('createUser', newUser({ username: 'Ada' }))
+    await store.write('createUser', newUser({ username: 'ada' }))
+    expect((await store.read('userByName', 'Ada'))?.id).toBe(1)
+    expect((await store.read('userByName', 'ada'))?.id).toBe(2)
+  })
+
+  test('a user without an id is counted on from those that were given one, in one go too', async () => {
+    const { store } = await openedRows(engine)
+    const seed = {
+      role: 1,
+      status: undefined,
+      group: 'default',
+      quota: 0,
+      accessToken: undefined,
+      tokens: [],
+    } as const
+    const seeds = [
+      { ...seed, id: 1, username: 'a' },
+      { ...seed, id: 2, username: 'b' },
+      { ...seed, id: 30, username: 'c' },
+      { ...seed, id: undefined, username: 'd' },
+    ]
+    const { users } = await store.write('seedUsers', { seeds, nowSeconds: 1 })
+    expect(users.map(({ id }) => id)).toEqual([1, 2, 30, 31])
+    expect((await store.write('createUser', newUser({ username: 'e' }))).id).toBe(32)
+  })
+
+  test('another secret is refused with a word on what to do, and the right one still opens', async () => {
+    const database = await engine.database()
+    await (await database.open()).close()
+    const other = deriveSecrets('not the secret it was made with')
+    await expect(database.open(other)).rejects.toThrow(/another secret.*GATEWAY_SECRET/)
+    await (await database.open()).close()
+  })
+
+  test('a database that a newer version has changed is refused, with a word on what to do', async () => {
+    const database = await engine.database()
+    await (await database.open()).close()
+    await database.sql(
+      "INSERT INTO kysely_migration VALUES ('9999-from-the-future', '2030-01-01T00:00:00.000Z')",
+    )
+    await expect(database.open()).rejects.toThrow(/newer version of sluice.*9999-from-the-future/)
+  })
+})

@@ -1,0 +1,96 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { settledCall, storeWithAccount, temporaryFolder } from '../../test/store-rows.ts'
+import { pruneUsage } from './prune-usage.ts'
+import type { Store } from './store.ts'
+
+const DAY_MS = 86_400_000
+const NOW_MS = Date.UTC(2026, 2, 31, 12)
+
+/** An id as calls have them: in the order of time. */
+const idAt = (ms: number): string => `${ms.toString(16).padStart(12, '0')}-7000`
+
+async function storeWithCalls(
+  endedDaysAgo: readonly number[],
+): Promise<{ store: Store; path: string; tokenId: number }> {
+  const path = join(temporaryFolder(), 'sluice.db')
+  const { store, who, tokenId } = await storeWithAccount(path)
+  await Promise.all(
+    endedDaysAgo.map((days, index) => {
+      const endedMs = NOW_MS - days * DAY_MS
+      return store.write(
+        'settle',
+        settledCall(who, `${idAt(endedMs - 1000)}-${index}`, { endedMs, quota: 1 }),
+      )
+    }),
+  )
+  return { store, path, tokenId }
+}
+
+function rowsIn(path: string): { readonly log: number; readonly oldestMs: number; readonly quota: number } {
+  const file = new DatabaseSync(path, { readOnly: true })
+  const row = file
+    .prepare(
+      'SELECT count(*) AS log, min(ended_ms) AS oldestMs, (SELECT sum(quota) FROM usage_days) AS quota FROM usage_log',
+    )
+    .get() as { log: number; oldestMs: number; quota: number }
+  file.close()
+  return { ...row }
+}
+
+test('rows older than so many days go, the others and all sums stay', async () => {
+  const { store, path, tokenId } = await storeWithCalls([200, 91, 90.001, 90, 89.999, 1, 0])
+  expect(await pruneUsage(store, 90, NOW_MS)).toBe(3)
+  expect(rowsIn(path)).toEqual({ log: 4, oldestMs: NOW_MS - 90 * DAY_MS, quota: 7 })
+  expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+  expect((await store.write('loadAccount', { tokenId }))?.token.usedQuota).toBe(7)
+  expect(await pruneUsage(store, 90, NOW_MS)).toBe(0)
+})
+
+test('a call that began before and ended after is kept, and hides none that are old', async () => {
+  const path = join(temporaryFolder(), 'sluice.db')
+  const { store, who } = await storeWithAccount(path)
+  await store.write('settle', settledCall(who, `${idAt(1)}-long`, { endedMs: NOW_MS }))
+  await store.write('settle', settledCall(who, `${idAt(2)}-short`, { endedMs: NOW_MS - 2 * DAY_MS }))
+  expect(await pruneUsage(store, 1, NOW_MS)).toBe(1)
+  expect(rowsIn(path)).toMatchObject({ log: 1, oldestMs: NOW_MS })
+})
+
+test('one batch looks at no more rows than it is told to', async () => {
+  const { store, path } = await storeWithCalls(Array.from({ length: 50 }, () => 100))
+  expect((await store.write('prune', { beforeMs: NOW_MS, limit: 20 })).rows).toBe(20)
+  expect(rowsIn(path).log).toBe(30)
+})
+
+test('a signal stops it between two batches', async () => {
+  const { store, path } = await storeWithCalls(Array.from({ length: 400 }, () => 100))
+  const stop = new AbortController()
+  const pruning = pruneUsage(store, 90, NOW_MS, stop.signal)
+  await delay(20)
+  stop.abort()
+  const removed = await pruning
+  expect(removed).toBeGreaterThan(0)
+  expect(removed).toBeLessThan(400)
+  expect(rowsIn(path).log).toBe(400 - removed)
+})
+
+test('a large backlog goes in batches that each hold the writer for a few milliseconds', async () => {
+  const { store, path } = await storeWithCalls(
+    Array.from({ length: 12_000 }, (_, index) => 200 - index / 200),
+  )
+  const took: number[] = []
+  const watched: Pick<Store, 'write'> = {
+    async write(name, ...input) {
+      const output = await store.write(name, ...input)
+      took.push((output as { tookMs: number }).tookMs)
+      return output
+    },
+  }
+  expect(await pruneUsage(watched, 90, NOW_MS)).toBe(12_000)
+  expect(rowsIn(path).log).toBe(0)
+  // Batches adapt: far fewer than with the first size, and the middle one within the bound.
+  expect(took.length).toBeLessThan(100)
+  expect(took.sort((a, b) => a - b)[Math.floor(took.length / 2)]).toBeLessThan(10)
+})

@@ -1,0 +1,56 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { TokenSeed, UserSeed } from '../../domain/seed.ts'
+import type { Token } from '../../domain/token.ts'
+import type { User } from '../../domain/user.ts'
+import type { TokenRow, UserRow } from '../schema.ts'
+import { tokenFromRow } from '../token-rows.ts'
+import { userFromRow } from '../user-rows.ts'
+
+/**
+ * What is asked at every start and at the first call of a key, as prepared statements: the writer answers it in its queue,
+ * so that a gateway that serves known users needs neither a second thread nor Kysely. Each says the same as the operation
+ * of its name.
+ */
+export class LocalReads {
+  readonly #tokenByHash: StatementSync
+  readonly #userById: StatementSync
+  readonly #count: StatementSync
+  readonly #userByName: StatementSync
+  readonly #tokensByName: StatementSync
+
+  constructor(db: DatabaseSync) {
+    this.#tokenByHash = db.prepare('SELECT * FROM tokens WHERE key_hash = ?')
+    this.#userById = db.prepare('SELECT * FROM users WHERE id = ?')
+    this.#count = db.prepare('SELECT count(*) AS count FROM users')
+    this.#userByName = db.prepare('SELECT id, status FROM users WHERE username = ?')
+    this.#tokensByName = db.prepare('SELECT status, deleted_time FROM tokens WHERE user_id = ? AND name = ?')
+  }
+
+  tokenByKeyHash(keyHash: string): { readonly token: Token; readonly user: User } | null {
+    const token = this.#tokenByHash.get(keyHash) as TokenRow | undefined
+    if (!token) return null
+    const user = this.#userById.get(token.user_id) as unknown as UserRow
+    return { token: tokenFromRow(token), user: userFromRow(user) }
+  }
+
+  countUsers(): number {
+    return this.#count.get()?.['count'] as number
+  }
+
+  /** Whether `seedUsers` with these seeds would change nothing, as at most starts. */
+  hasSeeds(seeds: readonly UserSeed[]): boolean {
+    return seeds.every((seed) => {
+      const user = this.#userByName.get(seed.username)
+      if (!user || (seed.status !== undefined && seed.status !== user['status'])) return false
+      return seed.tokens.every((token) => this.#hasToken(user['id'] as number, token))
+    })
+  }
+
+  #hasToken(userId: number, { name, status }: TokenSeed): boolean {
+    const tokens = this.#tokensByName.all(userId, name)
+    if (tokens.length === 0) return false
+    return tokens.every(
+      (token) => status === undefined || token['deleted_time'] !== null || token['status'] === status,
+    )
+  }
+}

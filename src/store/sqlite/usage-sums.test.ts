@@ -1,0 +1,98 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, test } from 'vitest'
+import { newToken, settledCall, storeWithAccount, temporaryFolder } from '../../../test/store-rows.ts'
+import { NO_USAGE } from '../../domain/usage.ts'
+
+// 2026-03-01T00:00:00Z is 20,513 days after 1970-01-01.
+const MIDNIGHT_MS = Date.UTC(2026, 2, 1)
+const DAY = 20_513
+
+const USAGE = {
+  input: 1,
+  cacheRead: 2,
+  cacheWrite5m: 3,
+  cacheWrite1h: 4,
+  output: 5,
+  reasoning: 6,
+  webSearches: 7,
+}
+
+function daysIn(path: string): Readonly<Record<string, unknown>>[] {
+  const file = new DatabaseSync(path, { readOnly: true })
+  const rows = file
+    .prepare('SELECT * FROM usage_days ORDER BY day, user_id, token_id, model, channel, group_name')
+    .all()
+  file.close()
+  return rows.map((row) => ({ ...row }))
+}
+
+test('settlements are summed up by the day of their end (UTC), user, token, model, channel and group', async () => {
+  const path = join(temporaryFolder(), 'sluice.db')
+  const { store, userId, tokenId, who } = await storeWithAccount(path)
+  const call = (id: string, of: Parameters<typeof settledCall>[2]) =>
+    store.write('settle', settledCall(who, id, { endedMs: MIDNIGHT_MS, usage: USAGE, ...of }))
+  // In one commit and in several, to the same rows.
+  await Promise.all([call('a', {}), call('b', { quota: 5 }), call('c', { endedMs: MIDNIGHT_MS - 1 })])
+  await call('d', { delivered: false, reason: 'failed', quota: 0, usage: NO_USAGE })
+  await call('e', { endedMs: MIDNIGHT_MS + 86_399_999 })
+  await call('f', { model: 'other' })
+  await call('g', { channel: 'other' })
+  await call('h', { group: 'other' })
+  const key = { user_id: userId, token_id: tokenId, model: 'm', channel: 'c', group_name: 'default' }
+  const sums = (of: number, quota: number) => ({
+    requests: of,
+    input_tokens: of,
+    cache_read_tokens: 2 * of,
+    cache_write_5m_tokens: 3 * of,
+    cache_write_1h_tokens: 4 * of,
+    output_tokens: 5 * of,
+    reasoning_tokens: 6 * of,
+    web_searches: 7 * of,
+    quota,
+  })
+  expect(daysIn(path)).toEqual([
+    { day: DAY - 1, ...key, ...sums(1, 300) },
+    // a, b and e; d was not answered.
+    { day: DAY, ...key, ...sums(3, 605) },
+    { day: DAY, ...key, group_name: 'other', ...sums(1, 300) },
+    { day: DAY, ...key, channel: 'other', ...sums(1, 300) },
+    { day: DAY, ...key, model: 'other', ...sums(1, 300) },
+  ])
+})
+
+test('a settlement that is written twice is counted once', async () => {
+  const path = join(temporaryFolder(), 'sluice.db')
+  const { store, who } = await storeWithAccount(path)
+  await Promise.all([
+    store.write('settle', settledCall(who, 'a')),
+    store.write('settle', settledCall(who, 'a')),
+  ])
+  await store.write('settle', settledCall(who, 'a'))
+  expect(daysIn(path)).toMatchObject([{ requests: 1, quota: 300 }])
+})
+
+test('the days of a user and of a token add up to what their rows say', async () => {
+  const path = join(temporaryFolder(), 'sluice.db')
+  const { store, userId, who } = await storeWithAccount(path)
+  const other = await store.write('createToken', newToken(userId, { name: 'other', key: 'k2' }))
+  await Promise.all(
+    Array.from({ length: 300 }, (_, index) =>
+      store.write(
+        'settle',
+        settledCall(index % 3 === 0 ? { userId, tokenId: other.id } : who, `id-${index}`, {
+          quota: index,
+          delivered: index % 5 !== 0,
+          endedMs: MIDNIGHT_MS + index * 3_600_000,
+        }),
+      ),
+    ),
+  )
+  const days = daysIn(path)
+  const user = await store.read('userByName', 'ada')
+  expect(days.reduce((sum, row) => sum + (row['requests'] as number), 0)).toBe(user?.requestCount)
+  expect(days.reduce((sum, row) => sum + (row['quota'] as number), 0)).toBe(user?.usedQuota)
+  // 300 hours are 13 days, of two tokens each.
+  expect(days).toHaveLength(26)
+  expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+})

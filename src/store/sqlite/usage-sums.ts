@@ -1,0 +1,75 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { SettledCall } from '../ledger-writes.ts'
+
+const DAY_MS = 86_400_000
+
+const KEY = ['day', 'user_id', 'token_id', 'model', 'channel', 'group_name']
+
+const SUMMED = [
+  'requests',
+  'input_tokens',
+  'cache_read_tokens',
+  'cache_write_5m_tokens',
+  'cache_write_1h_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+  'web_searches',
+  'quota',
+]
+
+/** The key and the sums of a row, in the order of the columns above. */
+interface DaySums {
+  readonly key: readonly (number | string)[]
+  readonly sums: number[]
+}
+
+/**
+ * The daily sums of the usage log within the transaction that is open: settlements are added up here, and each row is
+ * written once, by `write`.
+ */
+export class UsageSums {
+  readonly #upsert: StatementSync
+  readonly #rows = new Map<string, DaySums>()
+
+  constructor(db: DatabaseSync) {
+    // The driver binds every number as a double; the casts keep sums whole.
+    const values = [...KEY.map(() => '?'), ...SUMMED.map(() => 'CAST(? AS INTEGER)')]
+    this.#upsert = db.prepare(
+      `INSERT INTO usage_days (${[...KEY, ...SUMMED].join(', ')}) VALUES (${values.join(', ')})
+       ON CONFLICT (${KEY.join(', ')}) DO UPDATE SET ${SUMMED.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')}`,
+    )
+  }
+
+  add(call: SettledCall): void {
+    const { usage, model, channel, group, tokenId } = call
+    const day = Math.floor(call.endedMs / DAY_MS)
+    // No text of a row holds NUL. A token has one user.
+    const name = `${day}\0${tokenId}\0${model}\0${channel}\0${group}`
+    let row = this.#rows.get(name)
+    if (!row) {
+      row = { key: [day, call.userId, tokenId, model, channel, group], sums: [0, 0, 0, 0, 0, 0, 0, 0, 0] }
+      this.#rows.set(name, row)
+    }
+    const { sums } = row
+    sums[0]! += call.delivered ? 1 : 0
+    sums[1]! += usage.input
+    sums[2]! += usage.cacheRead
+    sums[3]! += usage.cacheWrite5m
+    sums[4]! += usage.cacheWrite1h
+    sums[5]! += usage.output
+    sums[6]! += usage.reasoning
+    sums[7]! += usage.webSearches
+    sums[8]! += call.quota
+  }
+
+  /** Writes what was added since the last time. */
+  write(): void {
+    for (const { key, sums } of this.#rows.values()) this.#upsert.run(...key, ...sums)
+    this.#rows.clear()
+  }
+
+  /** Drops what was not written, as the transaction it belongs to is rolled back. */
+  forget(): void {
+    this.#rows.clear()
+  }
+}

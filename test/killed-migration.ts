@@ -1,0 +1,133 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import { expect, onTestFinished } from 'vitest'
+import { randomFrom } from './equipment/random.ts'
+import { openForWriting } from '../src/store/sqlite/connection.ts'
+import { prepareDatabase } from '../src/store/sqlite/prepare-database.ts'
+import type { Engine, TestDatabase } from './store-engines.ts'
+import { SECRETS } from './store-rows.ts'
+
+const TABLES = ['holds', 'store_identity', 'tokens', 'usage_days', 'usage_log', 'users']
+
+const SOURCES = new URL('../src/store/', import.meta.url)
+
+// Says a dot after each statement. At the one it is given it waits to be killed, or it pauses a little after each.
+const MIGRATION = `
+  const [sources, place, stopAt, pauseMs] = process.argv.slice(1)
+  const from = (file) => import(new URL(file, sources).href)
+  const { Kysely, PostgresDialect } = await import(process.env.KYSELY)
+  const { writeSync } = await import('node:fs')
+  const { migrateToLatest } = await from('migrations/migrate.ts')
+  const types = await from('migrations/column-types.ts')
+  const isSqlite = !place.startsWith('postgres')
+  const cell = new Int32Array(new SharedArrayBuffer(4))
+  let statements = 0
+  const log = () => {
+    writeSync(1, '.')
+    statements += 1
+    if (statements === Number(stopAt)) Atomics.wait(cell, 0, 0)
+    if (Number(pauseMs) > 0) Atomics.wait(cell, 0, 0, Number(pauseMs))
+  }
+  const db = isSqlite
+    ? (await from('sqlite/dialect.ts')).kyselyOver((await from('sqlite/connection.ts')).openForWriting(place), log)
+    : new Kysely({ dialect: new PostgresDialect({ pool: (await from('postgres/pool.ts')).connectionPool(place) }), log })
+  await migrateToLatest(db, isSqlite ? types.SQLITE_TYPES : types.POSTGRES_TYPES)
+  writeSync(1, 'done')
+  await db.destroy()
+`
+
+interface Kill {
+  /** The statement after which it happens exactly, or 0: then so many milliseconds after the first. */
+  readonly atStatement: number
+  readonly afterMs: number
+}
+
+/** Migrates in another process, which is killed on the way; true if it had been done before. */
+async function migrateAndKill(place: string, kill: Kill, cache: string): Promise<boolean> {
+  const child = spawn(
+    process.execPath,
+    [
+      '--input-type=module',
+      '-e',
+      MIGRATION,
+      SOURCES.href,
+      place,
+      `${kill.atStatement}`,
+      kill.atStatement === 0 ? '2' : '0',
+    ],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, NODE_COMPILE_CACHE: cache, KYSELY: import.meta.resolve('kysely') },
+    },
+  )
+  let said = ''
+  child.stdout.setEncoding('latin1').on('data', (text: string) => {
+    if (said === '' && kill.atStatement === 0) setTimeout(() => child.kill('SIGKILL'), kill.afterMs)
+    said += text
+    if (kill.atStatement > 0 && said.length >= kill.atStatement) child.kill('SIGKILL')
+  })
+  await once(child, 'close')
+  return said.endsWith('done')
+}
+
+async function tablesOf({ place, sql }: TestDatabase): Promise<unknown[]> {
+  const rows = await sql(
+    place.startsWith('postgres')
+      ? "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'"
+      : "SELECT name FROM sqlite_schema WHERE type = 'table'",
+  )
+  return rows
+    .map((row) => row['name'] as string)
+    .filter((name) => !name.startsWith('kysely_') && !name.startsWith('sqlite_'))
+    .sort()
+}
+
+// Without threads, which take longer to start than a migration to run.
+async function migrateAgain({ place, open }: TestDatabase): Promise<void> {
+  if (place.startsWith('postgres')) await (await open()).close()
+  else {
+    const connection = openForWriting(place)
+    await prepareDatabase(connection, SECRETS, { stoppedClean: false })
+    connection.close()
+  }
+}
+
+/**
+ * Kills migrations of empty databases at random points, and looks at what each leaves: all of the schema or nothing of it,
+ * which the next start completes. Every other one is killed at a statement, the rest by the clock.
+ */
+export async function killMigrations(engine: Engine, kills: number): Promise<void> {
+  const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+  console.log(`migrations on ${engine.name} are killed ${kills} times with SEED=${seed}`)
+  const random = randomFrom(seed)
+  const cache = mkdtempSync(join(tmpdir(), 'sluice-compiled-'))
+  onTestFinished(() => rmSync(cache, { recursive: true, force: true }))
+  const plans = Array.from({ length: kills }, (_, index) => ({
+    atStatement: index % 2 === 0 ? 1 + Math.floor(random() * 30) : 0,
+    afterMs: random() * 80,
+  }))
+  let interrupted = 0
+  const runOne = async (plan: Kill): Promise<void> => {
+    const database = await engine.database()
+    const wasDone = await migrateAndKill(database.place, plan, cache)
+    if (!wasDone) interrupted += 1
+    if (engine.name === 'SQLite') {
+      expect(await database.sql('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
+    }
+    const tables = await tablesOf(database)
+    if (wasDone) expect(tables).toEqual(TABLES)
+    else expect([[], TABLES]).toContainEqual(tables)
+    await migrateAgain(database)
+    expect(await tablesOf(database)).toEqual(TABLES)
+  }
+  const left = [...plans]
+  const runSome = async (): Promise<void> => {
+    for (let plan = left.pop(); plan; plan = left.pop()) await runOne(plan)
+  }
+  await Promise.all([runSome(), runSome(), runSome()])
+  expect(interrupted).toBeGreaterThan(kills / 3)
+}

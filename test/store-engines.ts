@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import process from 'node:process'
+import { DatabaseSync } from 'node:sqlite'
+import { Client } from 'pg'
+import { inject, onTestFinished } from 'vitest'
+import { openPostgresStore } from '../src/store/postgres/open.ts'
+import { openSqliteStore } from '../src/store/sqlite/open.ts'
+import type { Rows } from '../src/store/store.ts'
+import type { PostgresAnswer } from './postgres-server.ts'
+import { newToken, newUser, SECRETS, temporaryFolder } from './store-rows.ts'
+
+/** A database of a test's own, and the means to look at it beside the store. */
+export interface TestDatabase {
+  /** A path or a URL. */
+  readonly place: string
+  readonly open: (secrets?: typeof SECRETS) => Promise<Rows>
+  /** Runs one statement; numbers are numbers. */
+  readonly sql: (statement: string) => Promise<Readonly<Record<string, unknown>>[]>
+}
+
+/** A kind of database that the store runs on. */
+export interface Engine {
+  readonly name: 'SQLite' | 'PostgreSQL'
+  /** An empty database, gone after the test. */
+  database(): Promise<TestDatabase>
+}
+
+const sqlite: Engine = {
+  name: 'SQLite',
+  database() {
+    const place = join(temporaryFolder(), 'sluice.db')
+    return Promise.resolve({
+      place,
+      open: (secrets = SECRETS) => openSqliteStore({ path: place, secret: secrets }),
+      sql(statement) {
+        const file = new DatabaseSync(place, { timeout: 5000 })
+        try {
+          return Promise.resolve(file.prepare(statement).all())
+        } finally {
+          file.close()
+        }
+      },
+    })
+  },
+}
+
+function postgres(server: string): Engine {
+  return {
+    name: 'PostgreSQL',
+    async database() {
+      const name = `sluice_test_${randomBytes(6).toString('hex')}`
+      await run(server, `create database ${name}`)
+      onTestFinished(async () => void (await run(server, `drop database ${name} with (force)`)))
+      const url = new URL(server)
+      url.pathname = `/${name}`
+      const place = url.href
+      return {
+        place,
+        open: (secrets = SECRETS) => openPostgresStore({ url: place, secrets }),
+        sql: (statement) => run(place, statement),
+      }
+    },
+  }
+}
+
+async function run(url: string, statement: string): Promise<Record<string, unknown>[]> {
+  const INT8 = 20
+  const client = new Client({ connectionString: url })
+  client.setTypeParser(INT8, Number)
+  await client.connect()
+  try {
+    return (await client.query<Record<string, unknown>>(statement)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+/**
+ * The engines that every test of an operation runs on. Without a PostgreSQL server its tests are left out, which the run
+ * says in a line; where the results are counted (`CI=true`) they fail instead.
+ */
+async function enginesHere(): Promise<readonly Engine[]> {
+  const answer = (await (await fetch(inject('postgresDesk'))).json()) as PostgresAnswer
+  if ('url' in answer) return [sqlite, postgres(answer.url)]
+  if (process.env['CI'] !== 'true') return [sqlite]
+  return [sqlite, { name: 'PostgreSQL', database: () => Promise.reject(new Error(answer.reason)) }]
+}
+
+/** SQLite, and PostgreSQL where there is a server. */
+export const ENGINES = await enginesHere()
+
+/** An open store on a database of its own, closed after the test. */
+export async function openedRows(engine: Engine): Promise<{ store: Rows; database: TestDatabase }> {
+  const database = await engine.database()
+  const store = await database.open()
+  onTestFinished(() => store.close())
+  return { store, database }
+}
+
+/** The same with one user and one token of it. */
+export async function rowsWithAccount(
+  engine: Engine,
+): Promise<{ store: Rows; database: TestDatabase; userId: number; tokenId: number }> {
+  const { store, database } = await openedRows(engine)
+  const user = await store.write('createUser', newUser())
+  const token = await store.write('createToken', newToken(user.id))
+  return { store, database, userId: user.id, tokenId: token.id }
+}
