@@ -13,6 +13,7 @@ import { GatewayError } from './errors.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { UpstreamRefusal } from './relay/failure.ts'
 import type { Relay } from './relay/relay.ts'
+import type { Tracing } from './tracing/tracing.ts'
 
 /** How long a caller may go on sending a body that was refused. */
 const UNREAD_BODY_MS = 5_000
@@ -30,6 +31,8 @@ export interface AppParts {
   readonly isOpen: () => boolean
   readonly isReady: () => Promise<boolean>
   readonly log: Logger
+  /** Where the environment names an exporter. */
+  readonly tracing: Tracing | undefined
 }
 
 /** The application: finds the route, lets the caller in, and turns whatever is thrown into an answer. */
@@ -37,7 +40,7 @@ export class App {
   readonly #parts: AppParts
   readonly #routes = new Map<string, Endpoint[]>()
   /** The latest answer on each connection. */
-  readonly #answers = new WeakMap<Socket, ServerResponse>()
+  readonly #answers = new Map<Socket, ServerResponse>()
   #visits = 0
 
   constructor(parts: AppParts) {
@@ -60,7 +63,8 @@ export class App {
     const visit: Visit = { id: randomUUIDv7(), startedMs: Date.now(), request, response, record: {} }
     const endpoint = this.#find(request)
     this.#visits += 1
-    this.#answers.set(request.socket, response)
+    const { socket } = request
+    this.#answers.set(socket, response)
     // A visit is over when its answer is sent, or lost, and all that it set going is done: only then is its charge known.
     let open = 2
     const over = (): void => {
@@ -69,6 +73,7 @@ export class App {
     }
     response.once('close', () => {
       this.#visits -= 1
+      if (this.#answers.get(socket) === response) this.#answers.delete(socket)
       over()
     })
     this.#answer(visit, endpoint)
@@ -125,14 +130,41 @@ export class App {
   }
 
   #logged({ id, startedMs, request, response, record }: Visit, endpoint: Endpoint | GatewayError): void {
+    const { log, metrics, tracing } = this.#parts
     const status = statusOf(response)
     const path = pathOf(request).slice(0, SHOWN_PATH)
-    this.#parts.metrics.requests.add(1, endpoint instanceof GatewayError ? 'other' : path, String(status))
-    this.#parts.log.info(
-      { id, method: request.method, path, status, ms: Date.now() - startedMs, ...record },
-      'request',
-    )
+    const route = endpoint instanceof GatewayError ? undefined : endpoint.path
+    const method = request.method ?? ''
+    const endedMs = Date.now()
+    metrics.requests.add(1, route ?? 'other', String(status))
+    log.info({ id, method, path, status, ms: endedMs - startedMs, ...record }, 'request')
+    if (!tracing) return
+    const { traceparent } = request.headers
+    tracing.request({
+      ...NOTHING_TOLD,
+      ...record,
+      id,
+      method,
+      route,
+      status,
+      startedMs,
+      endedMs,
+      traceparent: typeof traceparent === 'string' ? traceparent : undefined,
+    })
   }
+}
+
+/** What a request that was no call leaves open in its trace. */
+const NOTHING_TOLD = {
+  model: undefined,
+  upstreamModel: undefined,
+  channel: undefined,
+  stream: undefined,
+  inputTokens: undefined,
+  outputTokens: undefined,
+  quota: undefined,
+  reason: undefined,
+  failure: undefined,
 }
 
 function areaOf(endpoint: Endpoint | GatewayError): Area {

@@ -50,18 +50,21 @@ const notYet: RequestListener = (request, response) => {
   response.writeHead(status, headers).end(body)
 }
 
+const EXPLAINED = new Map<string | undefined, (host: string, port: number) => string>([
+  [
+    'EADDRINUSE',
+    (host, port) => `port ${port} of ${host} is taken: stop what listens there, or set PORT to another`,
+  ],
+  [
+    'EACCES',
+    (host, port) =>
+      `port ${port} of ${host} needs more rights than this user has: set PORT to one above 1023`,
+  ],
+  ['EADDRNOTAVAIL', (host) => `${host} is no address of this machine: set HOST to one that is`],
+  ['ENOTFOUND', (host) => `${host} is no address of this machine: set HOST to one that is`],
+])
+
 function explained(error: NodeJS.ErrnoException, host: string, port: number): Error {
-  switch (error.code) {
-    case 'EADDRINUSE':
-      return new Error(`port ${port} of ${host} is taken: stop what listens there, or set PORT to another`)
-    case 'EACCES':
-      return new Error(
-        `port ${port} of ${host} needs more rights than this user has: set PORT to one above 1023`,
-      )
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-      return new Error(`${host} is no address of this machine: set HOST to one that is`)
-    default:
-      return error
-  }
+  const told = EXPLAINED.get(error.code)?.(host, port)
+  return told === undefined ? error : new Error(told, { cause: error })
 }

@@ -20,6 +20,7 @@ import { reloadOnChange } from './reload.ts'
 import { lockDataFolder, secretOfDataFolder } from './store/data-folder.ts'
 import { deriveSecrets, hashKey, type Secrets } from './store/secrets.ts'
 import { openSqliteStore } from './store/sqlite/open.ts'
+import { openTracing } from './tracing/tracing.ts'
 import { Upstreams } from './upstreams/http.ts'
 import { KeyRings } from './upstreams/key-ring.ts'
 
@@ -113,6 +114,9 @@ export async function startGateway(config: Config): Promise<Gateway> {
   )
   opened.defer(() => reloading.close())
 
+  const tracing = await openTracing(environment.variables)
+  opened.defer(() => tracing?.close())
+
   app = new App({
     apiKeys,
     clientAddress: () => addressOf,
@@ -122,6 +126,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
     isOpen: () => !draining,
     isReady: async () => !draining && (ledger.isAbleToWrite || (await ledger.probe())),
     log,
+    tracing,
   })
   const visits = (): number => app?.visits ?? 0
   const everything = opened.move()

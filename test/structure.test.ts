@@ -15,7 +15,7 @@ const LAYERS = [
   ['relay', 'management'],
   ['access'],
   ['limits', 'ledger', 'upstreams'],
-  ['store', 'protocols', 'metrics'],
+  ['store', 'protocols', 'metrics', 'tracing'],
   ['domain'],
   ['errors.ts'],
 ]

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Channel } from '../domain/channel.ts'
 import { charge, type Rate } from '../domain/price.ts'
 import type { Settlement } from '../domain/settlement.ts'
-import { NO_USAGE } from '../domain/usage.ts'
+import { NO_USAGE, promptTokens } from '../domain/usage.ts'
 import type { OpenHold } from '../ledger/open-hold.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { ChatRequest, GatedRequest } from '../protocols/chat/index.ts'
@@ -16,7 +16,13 @@ export interface CallRecord {
   tokenId?: number
   model?: string
   channel?: string
+  upstreamModel?: string
+  stream?: boolean
   attempts?: number
+  firstByteMs?: number
+  /** All prompt tokens, cached or not, and all generated ones. */
+  inputTokens?: number
+  outputTokens?: number
   quota?: number
   reason?: string
   /** Why the last failed attempt failed. */
@@ -126,8 +132,13 @@ export class Call {
       upstreamModel: target?.gated.upstreamModel ?? facts.model,
       firstByteMs: this.#firstByteMs,
     }
-    this.record.quota = priced.quota
-    this.record.reason = priced.reason
+    const { record } = this
+    record.upstreamModel = settlement.upstreamModel
+    if (this.#firstByteMs !== null) record.firstByteMs = this.#firstByteMs
+    record.inputTokens = promptTokens(priced.usage)
+    record.outputTokens = priced.usage.output
+    record.quota = priced.quota
+    record.reason = priced.reason
     this.#metrics.settled(facts.model, facts.stream, settlement.endedMs - facts.startedMs, settlement)
     return this.hold.settle(settlement)
   }

@@ -101,6 +101,7 @@ export class Relay {
     const request = readChatRequest(scan)
     const { record, caller } = relayed
     record.model = request.model
+    record.stream = request.stream
     const resolution = this.#routing.resolve(settings, caller, request.model)
     const { accounts } = this.#parts.ledger
     // Found and charged in one turn: in between it might be forgotten, and read a second time.

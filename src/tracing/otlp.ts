@@ -1,0 +1,59 @@
+import { type Attributes, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import { parseTraceParent } from '@opentelemetry/core'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import {
+  defaultResource,
+  detectResources,
+  envDetector,
+  resourceFromAttributes,
+} from '@opentelemetry/resources'
+import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
+import type { TracedRequest, Tracing } from './tracing.ts'
+
+/**
+ * Spans by OTLP over HTTP. The exporter reads its address, headers and time-outs from OpenTelemetry's own variables. A
+ * span is made when its request is over, from the times that were noted: a request that is traced is no slower for it.
+ */
+export function otlpTracing(): Tracing {
+  const provider = new TracerProvider({
+    resource: defaultResource()
+      .merge(resourceFromAttributes({ 'service.name': 'sluice' }))
+      .merge(detectResources({ detectors: [envDetector] })),
+    spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter() })],
+  })
+  const tracer = provider.getTracer('sluice')
+  return {
+    request(traced) {
+      const parent = traced.traceparent === undefined ? null : parseTraceParent(traced.traceparent)
+      const span = tracer.startSpan(
+        traced.model === undefined ? `${traced.method} ${traced.route ?? 'unknown'}` : `chat ${traced.model}`,
+        { kind: SpanKind.SERVER, startTime: traced.startedMs, attributes: attributesOf(traced) },
+        parent ? trace.setSpanContext(ROOT_CONTEXT, { ...parent, isRemote: true }) : ROOT_CONTEXT,
+      )
+      if (traced.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
+      span.end(traced.endedMs)
+    },
+    close: () => provider.shutdown(),
+  }
+}
+
+// The names are OpenTelemetry's: HTTP's, and those for generative AI.
+function attributesOf(traced: TracedRequest): Attributes {
+  const attributes: Record<string, string | number | boolean | undefined> = {
+    'http.request.method': traced.method,
+    'http.route': traced.route,
+    'http.response.status_code': traced.status,
+    'error.type': traced.status >= 400 ? (traced.failure ?? String(traced.status)) : undefined,
+    'gen_ai.operation.name': traced.model === undefined ? undefined : 'chat',
+    'gen_ai.request.model': traced.model,
+    'gen_ai.response.model': traced.upstreamModel,
+    'gen_ai.usage.input_tokens': traced.inputTokens,
+    'gen_ai.usage.output_tokens': traced.outputTokens,
+    'sluice.request_id': traced.id,
+    'sluice.channel': traced.channel,
+    'sluice.stream': traced.stream,
+    'sluice.quota': traced.quota,
+    'sluice.settlement': traced.reason,
+  }
+  return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined))
+}
