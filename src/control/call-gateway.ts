@@ -95,7 +95,7 @@ function trouble(dataDir: string, error: unknown): unknown {
       { cause: error },
     )
   }
-  const reason = error.name === 'TimeoutError' ? 'in time' : `(${error.message})`
+  const reason = error.name === 'AbortError' ? 'in time' : `(${error.message})`
   return new Error(
     `the gateway on ${dataDir} does not answer ${reason}: look at its log; the command can be run once it has stopped`,
     { cause: error },

@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import { newToken, newUser, openedStore, SECRETS, storeWithAccount } from '../../../test/store-rows.ts'
-import { hashAccessToken } from '../secrets.ts'
+import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
+import { newToken, newUser } from '../../../test/store-rows.ts'
 
-describe('a top-up', () => {
+describe.each(ENGINES)('a top-up, on $name', (engine) => {
   test('adds whole units to what is there', async () => {
-    const { store, userId } = await storeWithAccount()
+    const { store, userId } = await rowsWithAccount(engine)
     const most = 9_000_000_000_000_000
     await store.write('topUpUser', { userId, amount: 8_000_000_000_000_001, most })
     expect((await store.read('userByName', 'ada'))?.quota).toBe(8_000_000_001_000_001)
   })
 
   test('beyond the most that a user may have changes nothing, up to it is taken', async () => {
-    const { store, userId } = await storeWithAccount()
+    const { store, userId } = await rowsWithAccount(engine)
     const topUp = (amount: number) => store.write('topUpUser', { userId, amount, most: 1_000_100 })
     await expect(topUp(101)).rejects.toThrow(
       'no user may have more than 1000100 quota units: this one has 1000000, and 101 more are too many',
@@ -21,20 +21,20 @@ describe('a top-up', () => {
   })
 
   test('of a user who is not there is null', async () => {
-    const { store } = await storeWithAccount()
+    const { store } = await rowsWithAccount(engine)
     expect(await store.write('topUpUser', { userId: 99, amount: 1, most: 10 })).toBeNull()
   })
 })
 
-describe('the most tokens that a user may have', () => {
+describe.each(ENGINES)('the most tokens that a user may have, on $name', (engine) => {
   test('of several that are made at once at the limit, one is', async () => {
-    const { store, userId } = await storeWithAccount()
+    const { store, userId } = await rowsWithAccount(engine)
     const outcomes = await Promise.allSettled(
       ['a', 'b', 'c'].map((key) =>
         store.write('createUserToken', { token: newToken(userId, { name: key, key }), most: 2 }),
       ),
     )
-    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     expect(await store.read('listTokens', { userId })).toHaveLength(2)
     await expect(
       store.write('createUserToken', { token: newToken(userId, { key: 'd' }), most: 2 }),
@@ -42,21 +42,21 @@ describe('the most tokens that a user may have', () => {
   })
 
   test('counts each user alone', async () => {
-    const { store } = await storeWithAccount()
+    const { store } = await rowsWithAccount(engine)
     const { id } = await store.write('createUser', newUser({ username: 'bob' }))
     const made = await store.write('createUserToken', { token: newToken(id, { key: 'a' }), most: 1 })
     expect(made.userId).toBe(id)
   })
 
   test('a token needs a user who is there', async () => {
-    const store = await openedStore()
+    const { store } = await openedRows(engine)
     await expect(store.write('createUserToken', { token: newToken(7), most: 9 })).rejects.toThrow('gone')
   })
 })
 
-describe('a status', () => {
+describe.each(ENGINES)('a status, on $name', (engine) => {
   test('of a user is written and told', async () => {
-    const { store, userId } = await storeWithAccount()
+    const { store, userId } = await rowsWithAccount(engine)
     expect(await store.write('setUserStatus', { userId, status: 2 })).toMatchObject({ id: userId, status: 2 })
     expect(await store.read('userById', userId)).toMatchObject({ status: 2 })
     expect(await store.write('setUserStatus', { userId: 99, status: 2 })).toBeNull()
@@ -64,7 +64,7 @@ describe('a status', () => {
   })
 
   test('of a token becomes disabled from any other', async () => {
-    const { store, userId } = await storeWithAccount()
+    const { store, userId } = await rowsWithAccount(engine)
     const { id } = await store.write('createToken', newToken(userId, { key: 'x', status: 3 }))
     expect(await store.write('disableToken', { tokenId: id })).toMatchObject({ id, status: 2 })
     expect(await store.read('tokenById', { tokenId: id })).toMatchObject({ status: 2 })
@@ -73,15 +73,15 @@ describe('a status', () => {
   })
 })
 
-describe('lists', () => {
+describe.each(ENGINES)('lists, on $name', (engine) => {
   test('of users are in the order of their ids', async () => {
-    const { store } = await storeWithAccount()
+    const { store } = await rowsWithAccount(engine)
     await store.write('createUser', newUser({ username: 'aaa' }))
     expect((await store.read('listUsers')).map(({ username }) => username)).toEqual(['ada', 'aaa'])
   })
 
   test('of keys are of one user, by token', async () => {
-    const { store, userId, tokenId } = await storeWithAccount()
+    const { store, userId, tokenId } = await rowsWithAccount(engine)
     const other = await store.write('createUser', newUser({ username: 'bob' }))
     await store.write('createToken', newToken(other.id, { key: 'notThis' }))
     const second = await store.write('createToken', newToken(userId, { key: 'k2' }))
@@ -92,16 +92,20 @@ describe('lists', () => {
   })
 })
 
-test('an access token replaces the one before, and only its hash is kept', async () => {
-  const { store, userId } = await storeWithAccount()
-  const before = await store.write('createUser', newUser({ username: 'bob', accessToken: 'the-first-one' }))
-  await store.write('setAccessToken', { userId: before.id, accessToken: 'the-second-one' })
-  // A third user may have the first one now, none the second.
-  await store.write('createUser', newUser({ username: 'cleo', accessToken: 'the-first-one' }))
-  await expect(
-    store.write('createUser', newUser({ username: 'dan', accessToken: 'the-second-one' })),
-  ).rejects.toThrow('belongs to another user already')
-  expect(hashAccessToken(SECRETS, 'the-second-one')).toMatch(/^[0-9a-f]{64}$/)
-  expect(await store.write('setAccessToken', { userId: 99, accessToken: 'x' })).toBeNull()
-  expect(userId).not.toBe(before.id)
-})
+test.each(ENGINES)(
+  'an access token replaces the one before, and only its hash is kept, on $name',
+  async (engine) => {
+    const { store, database } = await openedRows(engine)
+    const before = await store.write('createUser', newUser({ username: 'bob', accessToken: 'the-first-one' }))
+    await store.write('setAccessToken', { userId: before.id, accessToken: 'the-second-one' })
+    // A third user may have the first one now, none the second.
+    await store.write('createUser', newUser({ username: 'cleo', accessToken: 'the-first-one' }))
+    await expect(
+      store.write('createUser', newUser({ username: 'dan', accessToken: 'the-second-one' })),
+    ).rejects.toThrow('belongs to another user already')
+    const [row] = await database.sql(`select * from users where id = ${before.id}`)
+    expect(row?.['access_token_hash']).toMatch(/^[0-9a-f]{64}$/)
+    expect(JSON.stringify(row)).not.toContain('the-second-one')
+    expect(await store.write('setAccessToken', { userId: 99, accessToken: 'x' })).toBeNull()
+  },
+)

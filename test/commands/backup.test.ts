@@ -1,0 +1,172 @@
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { audit } from '../equipment/auditor.ts'
+import { call } from '../equipment/client.ts'
+import { commandOn, inManner, MANNERS, type Outcome, SECRET } from '../equipment/command.ts'
+import { AMPLE, channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+
+const QUOTA = 1_000_000_000
+const ENV = { GATEWAY_SECRET: SECRET }
+
+let stage: Stage
+let folder = ''
+const backup = (...args: string[]): Promise<Outcome> => commandOn(stage.gateway, 'backup', ...args)
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-backup-'))
+  stage = await setStage(
+    (upstream) => ({
+      models: priced(['m']),
+      channels: [channel('m', upstream.baseUrl('m'))],
+      users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: QUOTA })])],
+    }),
+    { env: ENV },
+  )
+})
+afterAll(async () => {
+  await stage.close()
+  rmSync(folder, { recursive: true })
+})
+
+/** What docs/operations.md says of restoring, done to a gateway of its own. */
+async function restored(copy: string, env: Record<string, string> = ENV): Promise<RunningGateway> {
+  const gateway = await startGateway({
+    config: readFileSync(join(stage.gateway.dataDir, 'gateway.yaml'), 'utf8'),
+    env,
+  })
+  await gateway.stop()
+  for (const suffix of ['-wal', '-shm']) rmSync(join(gateway.dataDir, `sluice.db${suffix}`), { force: true })
+  copyFileSync(copy, join(gateway.dataDir, 'sluice.db'))
+  return gateway
+}
+
+test('a copy that is made under load is restored: its keys work, and its accounts add up', async () => {
+  const load = { over: false }
+  const statuses: number[] = []
+  const clients = Array.from({ length: 8 }, async (_, client) => {
+    while (!load.over) {
+      const answer = await stage.chat('ann', client % 2 === 0 ? ask('m') : askStream('m'))
+      statuses.push(answer.status)
+    }
+  })
+  await expect.poll(() => statuses.length).toBeGreaterThan(20)
+  const file = join(folder, 'under-load.db')
+  const before = statuses.length
+  const made = await backup(file)
+  const during = statuses.length - before
+  load.over = true
+  await Promise.all(clients)
+
+  expect(made).toMatchObject({
+    code: 0,
+    out: `Copied the database into ${file} (${statSync(file).size} bytes).\n`,
+    err: 'The secret is not in it: without the same GATEWAY_SECRET the copy cannot be used. Keep it too, somewhere else.\n',
+  })
+  expect(during).toBeGreaterThan(0)
+  expect(new Set(statuses)).toEqual(new Set([200]))
+  const gateway = await restored(file)
+  try {
+    await gateway.restart()
+    const granted = {
+      tokens: new Map([['token-ann', QUOTA]]),
+      users: new Map([['ann', AMPLE]]),
+    }
+    expect(audit(gateway.dataDir, [], granted)).toEqual([])
+    const copied = databaseOf(gateway.dataDir).usage()
+    expect(copied.length).toBeGreaterThanOrEqual(20)
+    // What was not settled yet when the copy was made was settled by the restored gateway.
+    const original = new Map(
+      databaseOf(stage.gateway.dataDir)
+        .usage()
+        .map((row) => [row.id, row]),
+    )
+    for (const row of copied.filter(({ reason }) => reason !== 'crash')) {
+      expect(row).toEqual(original.get(row.id))
+    }
+    const answer = await call(gateway.url, ask('m'), { key: 'ann' })
+    expect(answer.status).toBe(200)
+    expect(audit(gateway.dataDir, [], granted)).toEqual([])
+  } finally {
+    await gateway.discard()
+  }
+})
+
+test('a copy cannot be used with another secret, and is not damaged by the attempt', async () => {
+  const file = join(folder, 'secret.db')
+  expect((await backup(file)).code).toBe(0)
+  const gateway = await restored(file, { GATEWAY_SECRET: 'another-secret-than-that-one' })
+  try {
+    await expect(gateway.restart()).rejects.toThrow('was made with another secret')
+  } finally {
+    await gateway.discard()
+  }
+})
+
+describe.each(MANNERS)('sluice backup, %s', (manner) => {
+  const during = <T>(work: () => Promise<T>): Promise<T> => inManner(manner, stage.gateway, work)
+
+  test('makes a file that only its owner may read, and replaces none without --force', async () => {
+    const file = join(folder, `${MANNERS.indexOf(manner)}.db`)
+    const [made, refused] = await during(async () => {
+      const first = await backup(file, '--json')
+      return [first, await backup(file)]
+    })
+    const { size, mode } = statSync(file)
+    expect(made?.json()).toEqual({ file, bytes: size, secret_file: null })
+    expect(mode & 0o777).toBe(0o600)
+    expect(refused).toMatchObject({ code: 1, err: `sluice: ${file} is there already; --force replaces it\n` })
+    writeFileSync(file, 'something else')
+    expect((await during(() => backup(file, '--force'))).code).toBe(0)
+    expect(readFileSync(file, 'latin1').startsWith('SQLite format 3\0')).toBe(true)
+    expect(readdirSync(folder).filter((name) => name.endsWith('.unfinished'))).toEqual([])
+  })
+
+  test('never writes over the database itself', async () => {
+    const { dataDir } = stage.gateway
+    const outcomes = await during(async () => [
+      await backup(join(dataDir, 'sluice.db'), '--force'),
+      await backup(join(dataDir, 'sluice.db-wal'), '--force'),
+      await backup(dataDir, '--force'),
+    ])
+    expect(outcomes.map(({ code }) => code)).toEqual([1, 1, 1])
+    expect(outcomes[0]?.err).toBe(
+      `sluice: ${join(dataDir, 'sluice.db')} is the database itself; choose another file\n`,
+    )
+    expect(outcomes[2]?.err).toBe(`sluice: ${dataDir} is not a file\n`)
+    expect((await stage.chat('ann', ask('m'))).status).toBe(200)
+  })
+
+  test('says what is wrong where it cannot write, and leaves nothing behind', async () => {
+    const file = join(folder, 'nowhere', 'copy.db')
+    const { code, err } = await during(() => backup(file))
+    expect(code).toBe(1)
+    expect(err).toMatch(new RegExp(`^sluice: ${file} could not be written: ENOENT[^\\n]+\\n$`))
+    expect(existsSync(join(folder, 'nowhere'))).toBe(false)
+  })
+})
+
+test('a copy is made of a database without opening it for anything else', async () => {
+  await stage.gateway.stop()
+  try {
+    const file = join(folder, 'as-it-is.db')
+    const before = readFileSync(join(stage.gateway.dataDir, 'sluice.db'))
+    expect((await backup(file)).code).toBe(0)
+    expect(readFileSync(join(stage.gateway.dataDir, 'sluice.db')).equals(before)).toBe(true)
+  } finally {
+    await stage.gateway.restart()
+  }
+})

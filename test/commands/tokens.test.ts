@@ -1,0 +1,221 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { commandOn, inManner, MANNERS, type Outcome, SECRET } from '../equipment/command.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { ask, type Stage, setStage } from '../equipment/stage.ts'
+
+/** What `--json` prints of a token, in part. */
+interface TokenLine {
+  readonly id: number
+  readonly name: string
+  readonly key: string
+  readonly status: number
+  readonly created_time: number
+}
+
+let stage: Stage
+const run = (...args: string[]): Promise<Outcome> => commandOn(stage.gateway, 'token', ...args)
+
+function started(): Promise<Stage> {
+  return setStage(
+    (upstream) => ({
+      options: { max_user_tokens: 3 },
+      groups: { default: {}, open: {}, vip: { ratio: 0.5, open: false } },
+      models: priced(['m', 'n']),
+      channels: [
+        channel('m', upstream.baseUrl('m'), { models: ['m', 'n'], groups: ['default', 'open', 'vip'] }),
+      ],
+      users: [
+        ROOT,
+        user(2, 'ann', []),
+        user(3, 'full', [token('one'), token('two')]),
+        user(4, 'star', [], { group: 'vip' }),
+        user(5, 'used', [token('used'), token('fixed', { status: 1 })]),
+      ],
+    }),
+    { env: { GATEWAY_SECRET: SECRET } },
+  )
+}
+
+describe.each(MANNERS)('sluice token, %s', (manner) => {
+  const during = <T>(work: () => Promise<T>): Promise<T> => inManner(manner, stage.gateway, work)
+
+  beforeAll(async () => {
+    stage = await started()
+  })
+  afterAll(() => stage.close())
+
+  test('create prints the key alone on standard output, and it works at once', async () => {
+    const made = await during(() => run('create', '--user', 'ann', '--name', 'laptop', '--unlimited'))
+    expect(made).toMatchObject({
+      code: 0,
+      err: 'The key "laptop" of ann (id 5; quota: unlimited; expires: never), printed once:\n',
+    })
+    expect(made.out).toMatch(/^sk-[A-Za-z0-9]{48}\n$/)
+    const key = made.out.trim().slice('sk-'.length)
+    expect((await stage.chat(key, ask('m'))).status).toBe(200)
+    expect(stage.gateway.logs()).not.toContain(key)
+  })
+
+  test('create takes every field of a token that can be written, and list tells them, the key masked', async () => {
+    const before = Math.floor(Date.now() / 1000)
+    const everyField = ['create', '--user', 'ann', '--name', 'trial', '--quota', '100000', '--json']
+    everyField.push('--expires', '2099-01-31', '--group', 'open', '--models', 'm, n')
+    everyField.push('--allow-ips', '127.0.0.1,10.0.0.0/8', '--vendor-routes', '{"acme": "default"}')
+    const [made, listed, shown] = await during(async () => [
+      await run(...everyField),
+      await run('list', '--user', 'ann', '--json'),
+      await run('list', '--user', 'ann'),
+    ])
+    expect(made.code).toBe(0)
+    const token = made.json() as TokenLine
+    expect(token).toEqual({
+      id: 6,
+      user_id: 2,
+      name: 'trial',
+      key: expect.stringMatching(/^sk-[A-Za-z0-9]{48}$/),
+      status: 1,
+      created_time: token.created_time,
+      accessed_time: 0,
+      expired_time: 4_073_500_800,
+      remain_quota: 100_000,
+      unlimited_quota: false,
+      used_quota: 0,
+      model_limits_enabled: true,
+      model_limits: 'm,n',
+      allow_ips: '127.0.0.1\n10.0.0.0/8',
+      group: 'open',
+      vendor_routes: '{"acme": "default"}',
+      DeletedAt: null,
+    })
+    expect(token.created_time - before).toBeGreaterThanOrEqual(0)
+    const masked = `${token.key.slice(0, 4)}**********${token.key.slice(-4)}`
+    expect((listed.json() as TokenLine[])[1]).toEqual({ ...token, key: masked })
+    expect(shown.out.split('\n')[2]).toMatch(
+      / 6 {2}trial +sk-\w\*{10}\w{4} +enabled +open +100000 \(\$0\.20\) +0 \(\$0\.00\) +2099-01-31 00:00Z +-$/,
+    )
+    expect(shown.out).not.toContain(token.key)
+    const key = token.key.slice('sk-'.length)
+    expect((await stage.chat(key, ask('m'))).status).toBe(200)
+    const outside = await stage.chat(key, ask('x'))
+    expect([outside.status, outside.json().error.code]).toEqual([403, 'model_not_allowed'])
+  })
+
+  test('a key is bound to the addresses that it was made with', async () => {
+    const made = await during(() =>
+      run('create', '--user', 'ann', '--name', 'far', '--unlimited', '--allow-ips', '10.0.0.0/8'),
+    )
+    const refused = await stage.chat(made.out.trim().slice(3), ask('m'))
+    expect([refused.status, refused.json().error.code]).toEqual([403, 'ip_not_allowed'])
+  })
+
+  test('disable refuses a key at the very next call', async () => {
+    expect((await stage.chat('used', ask('m'))).status).toBe(200)
+    const { id } = databaseOf(stage.gateway.dataDir).token('token-used')
+    const disabled = await during(() => run('disable', String(id)))
+    expect(disabled).toMatchObject({
+      code: 0,
+      out: `The key "token-used" (id ${id}) is refused from now on.\n`,
+      err: '',
+    })
+    const refused = await stage.chat('used', ask('m'))
+    expect([refused.status, refused.json().error.code]).toEqual([401, 'token_disabled'])
+    const again = await during(() => run('disable', String(id), '--json'))
+    expect(again.json()).toMatchObject({ id, name: 'token-used', key: '**********', status: 2 })
+  })
+
+  test('of several that are made at once at max_user_tokens, exactly one is', async () => {
+    const outcomes = await during(() =>
+      Promise.all(
+        ['a', 'b', 'c'].map((name) => run('create', '--user', 'full', '--name', name, '--unlimited')),
+      ),
+    )
+    expect(outcomes.filter(({ code }) => code === 0)).toHaveLength(1)
+    for (const { code, err } of outcomes) {
+      if (code === 1)
+        expect(err).toBe('sluice: a user may have 3 tokens at most (max_user_tokens), and this one has 3\n')
+    }
+    expect(
+      databaseOf(stage.gateway.dataDir)
+        .tokens()
+        .filter(({ user_id }) => user_id === 3),
+    ).toHaveLength(3)
+  })
+
+  test('a closed group is for users whose own it is', async () => {
+    const [own, other, route] = await during(async () => [
+      await run('create', '--user', 'star', '--name', 'a', '--unlimited', '--group', 'vip', '--json'),
+      await run('create', '--user', 'ann', '--name', 'b', '--unlimited', '--group', 'vip'),
+      await run('create', '--user', 'ann', '--name', 'c', '--unlimited', '--vendor-routes', '{"acme":"vip"}'),
+    ])
+    expect(own.json()).toMatchObject({ group: 'vip' })
+    const sentence = 'sluice: group: "vip" is closed, and not the group of the user "ann"\n'
+    expect([other.code, other.err, route.code, route.err]).toEqual([1, sentence, 1, sentence])
+  })
+
+  test('a key that has expired already is made, and says so', async () => {
+    const made = await during(() =>
+      run('create', '--user', 'star', '--name', 'old', '--quota', '5', '--expires', '30'),
+    )
+    expect(made.err).toMatch(/quota: 5 \(\$0\.00001\); expired since 1970-01-01 00:00Z\), printed once:\n$/)
+    const listed = await run('list', '--user', 'star', '--json')
+    expect((listed.json() as TokenLine[]).find(({ name }) => name === 'old')).toMatchObject({ status: 3 })
+    expect((await stage.chat(made.out.trim().slice(3), ask('m'))).json().error.code).toBe('token_expired')
+  })
+})
+
+describe('sluice token', () => {
+  beforeAll(async () => {
+    stage = await started()
+  })
+  afterAll(() => stage.close())
+
+  const create = ['create', '--user', 'star', '--name', 'x']
+  test.each([
+    [['list', '--user', 'nobody'], 'there is no user "nobody"'],
+    [['create', '--user', 'nobody', '--name', 'x', '--unlimited'], 'there is no user "nobody"'],
+    [['disable', '99'], 'there is no token with the id 99'],
+    [['disable', 'laptop'], 'expected the id of a token, not "laptop": token list tells it'],
+    [
+      ['create', '--user', 'star', '--name', '👩‍👩‍👧‍👦'.repeat(51), '--unlimited'],
+      'name: expected a text of 1 to 50 characters without spaces around it',
+    ],
+    [
+      [...create, '--quota', '500000000000001'],
+      'remain_quota: expected whole quota units from 0 to 500000000000000, not 500000000000001',
+    ],
+    [[...create, '--unlimited', '--group', 'nope'], 'group: there is no group "nope" in the configuration'],
+    [
+      [...create, '--unlimited', '--allow-ips', '10.0.0.0/33'],
+      'allow_ips: expected addresses and CIDRs, one a line',
+    ],
+    [
+      [...create, '--unlimited', '--vendor-routes', '{"acme": ""}'],
+      'vendor_routes: expected a JSON map from vendors to groups such as {"anthropic": "vip"}, nothing in it empty',
+    ],
+  ])('%j is refused in a sentence', async (args, sentence) => {
+    expect(await run(...args)).toMatchObject({ code: 1, out: '', err: `sluice: ${sentence}\n` })
+  })
+
+  test('the status of a declared token is changed where it is declared', async () => {
+    const { id } = databaseOf(stage.gateway.dataDir).token('token-fixed')
+    const { code, err } = await run('disable', String(id))
+    expect([code, err]).toEqual([
+      1,
+      'sluice: the status of the token "token-fixed" is declared in gateway.yaml, and applied at every reading: change it there\n',
+    ])
+  })
+
+  test.each([
+    [[...create], 'say what the key may spend'],
+    [[...create, '--quota', '1', '--unlimited'], 'cannot be used with'],
+    [[...create, '--quota', '-1'], 'whole number'],
+    [[...create, '--unlimited', '--expires', 'tomorrow'], 'a span such as 30d or 12h'],
+    [['create', '--name', 'x', '--unlimited'], "required option '--user <name>'"],
+  ])('%j is not understood, and says what is', async (args, said) => {
+    const { code, out, err } = await run(...args)
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toContain(said)
+    expect(err).not.toMatch(/^\s+at /m)
+  })
+})

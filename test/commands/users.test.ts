@@ -1,0 +1,194 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { commandOn, inManner, MANNERS, type Outcome, SECRET } from '../equipment/command.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { ask, type Stage, setStage } from '../equipment/stage.ts'
+
+/** What `--json` prints of a user. */
+interface UserLine {
+  readonly id: number
+  readonly username: string
+  readonly role: number
+  readonly status: number
+  readonly group: string
+  readonly quota: number
+  readonly used_quota: number
+  readonly request_count: number
+}
+
+let stage: Stage
+const run = (...args: string[]): Promise<Outcome> => commandOn(stage.gateway, 'user', ...args)
+
+function started(): Promise<Stage> {
+  return setStage(
+    (upstream) => ({
+      groups: { default: {}, vip: { ratio: 0.5, open: false } },
+      models: priced(['m']),
+      channels: [channel('m', upstream.baseUrl('m'))],
+      users: [
+        ROOT,
+        user(2, 'ann', [token('ann')]),
+        user(3, 'poor', [token('poor')], { quota: 0 }),
+        user(4, 'fixed', [token('fixed')], { status: 1 }),
+      ],
+    }),
+    { env: { GATEWAY_SECRET: SECRET } },
+  )
+}
+
+describe.each(MANNERS)('sluice user, %s', (manner) => {
+  const during = <T>(work: () => Promise<T>): Promise<T> => inManner(manner, stage.gateway, work)
+
+  beforeAll(async () => {
+    stage = await started()
+  })
+  afterAll(() => stage.close())
+
+  test('create makes a user, and list tells of all of them in the words of the API', async () => {
+    const [made, plain, listed] = await during(async () => [
+      await run('create', 'bob', '--role', '10', '--group', 'vip', '--quota', '750000', '--json'),
+      await run('create', 'Zoë'),
+      await run('list', '--json'),
+    ])
+    const bob = {
+      id: 5,
+      username: 'bob',
+      role: 10,
+      status: 1,
+      group: 'vip',
+      quota: 750_000,
+      used_quota: 0,
+      request_count: 0,
+    }
+    expect(made).toMatchObject({ code: 0, err: '' })
+    expect(made.json()).toEqual(bob)
+    expect(plain).toMatchObject({ code: 0, out: 'Made the user Zoë (id 6) with 0 ($0.00).\n', err: '' })
+    expect((listed.json() as UserLine[]).map(({ username }) => username)).toEqual([
+      'root',
+      'ann',
+      'poor',
+      'fixed',
+      'bob',
+      'Zoë',
+    ])
+    expect((listed.json() as UserLine[])[4]).toEqual(bob)
+  })
+
+  test('list shows a table: quota in units and as money, use, requests, status, role and group', async () => {
+    expect((await stage.chat('ann', ask('m'))).status).toBe(200)
+    const { code, out } = await during(() => run('list'))
+    const ann = databaseOf(stage.gateway.dataDir).user('ann')
+    const [titles = '', root = '', line = ''] = out.split('\n')
+    expect(code).toBe(0)
+    expect(titles.trim().split(/ {2,}/)).toEqual([
+      'ID',
+      'NAME',
+      'ROLE',
+      'STATUS',
+      'GROUP',
+      'QUOTA',
+      'USED',
+      'REQUESTS',
+    ])
+    expect(root).toMatch(
+      /^ *1 {2}root +root +enabled +default +1000000000000 \(\$2,000,000\.00\) +0 \(\$0\.00\) +0$/,
+    )
+    expect(ann.used_quota).toBeGreaterThan(0)
+    expect(line).toMatch(
+      new RegExp(
+        `^ *2 {2}ann +user +enabled +default +${ann.quota} \\(\\S+\\) +${ann.used_quota} \\(\\S+\\) +1$`,
+      ),
+    )
+    expect(out).not.toContain('\u001B')
+  })
+
+  test('disable refuses every key at the very next call, and enable lets them work again', async () => {
+    expect((await stage.chat('ann', ask('m'))).status).toBe(200)
+    const disabled = await during(() => run('disable', 'ann'))
+    expect(disabled).toMatchObject({ code: 0, err: '' })
+    expect(disabled.out).toBe('ann (id 2) is disabled: every key is refused from now on.\n')
+    const refused = await stage.chat('ann', ask('m'))
+    expect([refused.status, refused.json().error.code]).toEqual([403, 'user_disabled'])
+    const enabled = await during(() => run('enable', 'ann', '--json'))
+    expect(enabled.json()).toMatchObject({ username: 'ann', status: 1 })
+    expect((await stage.chat('ann', ask('m'))).status).toBe(200)
+  })
+
+  test('top-up adds to what a user may spend, at once', async () => {
+    const refused = await stage.chat('poor', ask('m'))
+    expect([refused.status, refused.json().error.code]).toEqual([403, 'insufficient_quota'])
+    const [first, second] = await during(async () => [
+      await run('top-up', 'poor', '400000'),
+      await run('top-up', 'poor', '100000', '--json'),
+    ])
+    expect(first).toMatchObject({ code: 0, out: 'poor (id 3) has 400000 ($0.80) now.\n', err: '' })
+    expect(second.json()).toMatchObject({ username: 'poor', quota: 500_000 })
+    expect((await stage.chat('poor', ask('m'))).status).toBe(200)
+    const row = databaseOf(stage.gateway.dataDir).user('poor')
+    expect(row.quota + row.used_quota).toBe(500_000)
+  })
+
+  test('access-token prints a new one, alone on standard output, and keeps none', async () => {
+    const issued = await during(async () => [
+      await run('access-token', 'ann'),
+      await run('access-token', 'ann', '--json'),
+    ])
+    const [first = '', second = ''] = [
+      issued[0]?.out.trim(),
+      (issued[1]?.json() as { access_token: string }).access_token,
+    ]
+    expect(issued[0]?.out).toMatch(/^[\w-]{32,}\n$/)
+    expect(issued[0]?.err).toBe('The new access token of ann (id 2), printed once:\n')
+    expect(issued[1]?.json()).toEqual({ id: 2, username: 'ann', access_token: second })
+    expect(second).toMatch(/^[\w-]{32,}$/)
+    expect(second).not.toBe(first)
+    await stage.gateway.stop()
+    const file = readFileSync(join(stage.gateway.dataDir, 'sluice.db'), 'latin1')
+    expect(file.includes(first) || file.includes(second)).toBe(false)
+    expect(stage.gateway.logs()).not.toContain(second)
+    await stage.gateway.restart()
+  })
+})
+
+describe('sluice user', () => {
+  beforeAll(async () => {
+    stage = await started()
+  })
+  afterAll(() => stage.close())
+
+  test.each([
+    [['disable', 'nobody'], 'there is no user "nobody"'],
+    [['enable', 'nobody'], 'there is no user "nobody"'],
+    [['top-up', 'nobody', '1'], 'there is no user "nobody"'],
+    [['access-token', 'nobody'], 'there is no user "nobody"'],
+    [['create', 'ann'], 'there is a user "ann" already'],
+    [['create', ' x'], 'username: expected a text of 1 to 64 characters without spaces around it'],
+    [['create', 'x\ny'], 'username: expected a text of 1 to 64 characters without spaces around it'],
+    [['create', 'x'.repeat(65)], 'username: expected a text of 1 to 64 characters without spaces around it'],
+    [['create', 'x', '--role', '7'], 'role: expected 1 (common user), 10 (admin) or 100 (root)'],
+    [['create', 'x', '--group', 'nope'], 'group: there is no group "nope" in the configuration'],
+    [
+      ['create', 'x', '--quota', '500000000000001'],
+      'quota: expected whole quota units from 0 to 500000000000000, not 500000000000001',
+    ],
+    [
+      ['top-up', 'ann', '500000000000000'],
+      /^no user may have more than 500000000000000 quota units: this one has \d+, and 500000000000000 more are too many$/,
+    ],
+    [['top-up', 'ann', '0'], 'amount: expected whole quota units from 1 to 500000000000000, not 0'],
+    [['top-up', 'ann', '1.5'], 'expected a whole number of quota units, not "1.5"'],
+    [
+      ['disable', 'fixed'],
+      'the status of the user "fixed" is declared in gateway.yaml, and applied at every reading: change it there',
+    ],
+  ])('%j is refused in a sentence', async (args, sentence) => {
+    const { code, out, err } = await run(...args)
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toMatch(/^sluice: [^\n]+\n$/)
+    expect(err.slice('sluice: '.length, -1)).toEqual(
+      typeof sentence === 'string' ? sentence : expect.stringMatching(sentence),
+    )
+  })
+})
