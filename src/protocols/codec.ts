@@ -1,0 +1,45 @@
+import type { Conversation } from './conversation.ts'
+import type { Reply, ReplyEvent } from './reply.ts'
+import type { ScannedObject } from './scanned-object.ts'
+
+/** Fields that a conversion left out, by names from a closed list of the codec's own; sent as `x-gateway-dropped`. */
+export type Dropped = Set<string>
+
+/** What an encoder cannot know by itself: codecs are pure. */
+export interface Minted {
+  /** Unix seconds. */
+  readonly created: number
+  /** For wires whose ids must have a form of their own. */
+  readonly id: string
+}
+
+/** Both directions of a protocol, for the road between two different ones. Pure and synchronous. */
+export interface Codec {
+  /** Reads a request that was checked; throws `invalid_request` naming the path where it cannot go on. */
+  decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation
+  /** The request as the upstream gets it; media are inline by now where the wire needs that. */
+  encodeRequest(conversation: Conversation, upstreamModel: string, dropped: Dropped): Buffer
+  /** Reads a whole reply; throws where it is none. */
+  decodeReply(bytes: Buffer): Reply
+  encodeReply(reply: Reply, minted: Minted): Buffer
+  streamDecoder(): StreamDecoder
+  streamEncoder(minted: Minted, options: { readonly includeUsage: boolean }): StreamEncoder
+}
+
+/** Reads a stream. Bytes may be cut anywhere. */
+export interface StreamDecoder {
+  /** What these bytes complete; throws `upstream_error` where one event is larger than the cap. */
+  push(chunk: Buffer): ReplyEvent[]
+  /** What is left to say when the upstream ended its connection: nothing, if it had said its last word. */
+  end(): ReplyEvent[]
+}
+
+/** Writes a stream: text in, in whatever pieces; every push is one write to the caller at most. */
+export interface StreamEncoder {
+  /** The frames for these events, but for the last of a stream. */
+  push(events: readonly ReplyEvent[]): string
+  /** The frame that ends a complete stream, to be sent once it is charged; '' before the `end` event. */
+  last(): string
+  /** The frame that ends a stream that broke off, in this protocol's own words. */
+  failure(error: { readonly type: string; readonly code: string; readonly message: string }): string
+}

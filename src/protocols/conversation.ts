@@ -1,0 +1,138 @@
+/**
+ * A request in no protocol's words: what at least two of them can say. Decoders make it, rules change it, encoders write it.
+ * It is only on the road between two different protocols; calls that keep their protocol keep their bytes.
+ */
+export interface Conversation {
+  readonly model: string
+  readonly stream: boolean
+  /** What comes before the first turn: system and developer texts, in their order. */
+  readonly system: readonly TextPart[]
+  readonly turns: readonly Turn[]
+  readonly tools: readonly Tool[]
+  /** Undefined = the wire's own default. */
+  readonly toolChoice: ToolChoice | undefined
+  /** Whether several tools may be called at once; undefined = the wire's own default. */
+  readonly parallelTools: boolean | undefined
+  readonly maxTokens: number | undefined
+  readonly temperature: number | undefined
+  readonly topP: number | undefined
+  readonly topK: number | undefined
+  readonly stop: readonly string[]
+  /** Undefined = not asked for either way. */
+  readonly thinking: Thinking | undefined
+  /** Web search by the provider, and how often it may search; undefined = none. */
+  readonly webSearch: { readonly maxUses: number } | undefined
+  /** The caller wants usage at the end of a stream, where that has to be asked for. */
+  readonly includeUsage: boolean
+}
+
+/** How much an answer may think before it speaks. */
+export type Thinking =
+  | { readonly kind: 'off' }
+  /** At most so many tokens. */
+  | { readonly kind: 'budget'; readonly tokens: number }
+  /** As much as the model sees fit, at an effort. */
+  | { readonly kind: 'adaptive'; readonly effort: Effort | undefined }
+
+/** The steps of effort that more than one wire knows. */
+export type Effort = 'low' | 'medium' | 'high'
+
+/** What one side said, in one go. */
+export interface Turn {
+  readonly role: 'user' | 'assistant'
+  readonly parts: readonly Part[]
+}
+
+/** A piece of a turn. */
+export type Part =
+  | TextPart
+  | MediaPart
+  | ThinkingPart
+  | ToolCallPart
+  | ToolResultPart
+  | OpaquePart
+
+/** A mark up to which the prompt may be cached. */
+export interface Cache {
+  readonly ttl: '5m' | '1h' | undefined
+}
+
+/** Text. */
+export interface TextPart {
+  readonly kind: 'text'
+  readonly text: string
+  readonly cache?: Cache
+}
+
+/** A picture, a document, a recording. */
+export interface MediaPart {
+  readonly kind: 'media'
+  readonly source: MediaSource
+  /** A document's name, where one is given. */
+  readonly name?: string
+  readonly cache?: Cache
+}
+
+/** Where media are: in the request itself, or somewhere to be fetched from. */
+export type MediaSource =
+  /** `data` is base64; the type is as given, or `application/octet-stream` where nobody knows it. */
+  | { readonly kind: 'inline'; readonly mediaType: string; readonly data: string }
+  | { readonly kind: 'url'; readonly url: string; readonly mediaType: string | undefined }
+
+/** What the model thought before it spoke. */
+export interface ThinkingPart {
+  readonly kind: 'thinking'
+  readonly text: string
+  readonly proof?: Proof
+}
+
+/** A call of one of the caller's tools. */
+export interface ToolCallPart {
+  readonly kind: 'tool-call'
+  readonly id: string
+  readonly name: string
+  /** The JSON text that the model wrote; empty means `{}`. */
+  readonly input: string
+  readonly cache?: Cache
+  readonly proof?: Proof
+}
+
+/** What a tool answered. */
+export interface ToolResultPart {
+  readonly kind: 'tool-result'
+  readonly callId: string
+  readonly parts: readonly (TextPart | MediaPart | OpaquePart)[]
+  readonly isError: boolean
+  readonly cache?: Cache
+}
+
+/** What only one wire knows: its own encoder writes it back, others leave it out and say so. */
+export interface OpaquePart {
+  readonly kind: 'opaque'
+  readonly protocol: ConversionProtocol
+  readonly value: unknown
+}
+
+/** What a provider wants back untouched to believe that a part is its own; only its own protocol's encoder uses it. */
+export interface Proof {
+  readonly protocol: ConversionProtocol
+  readonly value: string
+}
+
+/** The wires that a conversation can be read from and written to. */
+export type ConversionProtocol = 'chat' | 'messages'
+
+/** A tool that the caller offers. */
+export interface Tool {
+  readonly name: string
+  readonly description: string | undefined
+  /** JSON schema, as it came; undefined for a tool without parameters. */
+  readonly schema: unknown
+  readonly strict: boolean | undefined
+  readonly cache?: Cache
+}
+
+/** Which tools must, may or must not be called. */
+export type ToolChoice =
+  | { readonly kind: 'auto' | 'any' | 'none' }
+  | { readonly kind: 'tool'; readonly name: string }
