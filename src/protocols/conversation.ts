@@ -44,13 +44,7 @@ export interface Turn {
 }
 
 /** A piece of a turn. */
-export type Part =
-  | TextPart
-  | MediaPart
-  | ThinkingPart
-  | ToolCallPart
-  | ToolResultPart
-  | OpaquePart
+export type Part = TextPart | MediaPart | ThinkingPart | ToolCallPart | ToolResultPart | OpaquePart
 
 /** A mark up to which the prompt may be cached. */
 export interface Cache {

@@ -1,7 +1,7 @@
 import type { Usage } from '../../domain/usage.ts'
 import { generatedText } from './generated-text.ts'
-import { asRecord, parseRecord } from './record.ts'
-import { isError } from './reply.ts'
+import { asRecord, parseRecord } from '../record.ts'
+import { isError } from '../reply-facts.ts'
 import { usageOf } from './usage.ts'
 
 /** What one choice of a chunk brings. */

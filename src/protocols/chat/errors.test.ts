@@ -1,5 +1,5 @@
-import { describe, expect, test } from 'vitest'
-import { chatErrorBody, chatErrorFrame, readUpstreamError } from './errors.ts'
+import { expect, test } from 'vitest'
+import { chatErrorBody, chatErrorFrame } from './errors.ts'
 
 const parts = { type: 'api_error', code: 'internal_error', message: 'It "broke"\n' }
 
@@ -11,62 +11,4 @@ test('the envelope in a stream is one data line', () => {
   const frame = chatErrorFrame(parts).toString()
   expect(frame).toMatch(/^data: [^\n]+\n\n$/)
   expect(JSON.parse(frame.slice(6))).toEqual({ error: parts })
-})
-
-describe('an upstream error is understood', () => {
-  const none = { message: undefined, type: undefined, code: undefined }
-
-  test.each([
-    ['{"error":{"message":"m","type":"t","param":null,"code":"c"}}', { message: 'm', type: 't', code: 'c' }],
-    ['{"error":{"message":"m","type":"t","code":null}}', { message: 'm', type: 't', code: undefined }],
-    [
-      '{"error":{"code":"RateLimitReached","message":"m","details":"m"}}',
-      { message: 'm', type: undefined, code: 'RateLimitReached' },
-    ],
-    ['{"error":{"message":"m","code":401}}', { message: 'm', type: undefined, code: undefined }],
-    ['{"error":{"message":"m","code":1301}}', { message: 'm', type: undefined, code: '1301' }],
-    ['{"error":"m"}', { ...none, message: 'm' }],
-    ['{"error":"t","message":"m"}', { ...none, message: 'm' }],
-    ['[{"error":{"code":400,"message":"m","status":"S"}}]', { ...none, message: 'm' }],
-    ['{"object":"error","message":"m","type":"t","code":40001}', { message: 'm', type: 't', code: '40001' }],
-    [
-      '{"type":"error","error":{"type":"t","message":"m"},"request_id":"r"}',
-      { message: 'm', type: 't', code: undefined },
-    ],
-    ['{"detail":"m"}', { ...none, message: 'm' }],
-    ['{"detail":[{"loc":["body"],"msg":"m","type":"missing"}]}', { ...none, message: 'm' }],
-    ['{"errors":[{"message":"m"}]}', { ...none, message: 'm' }],
-    ['"m"', { ...none, message: 'm' }],
-    ['upstream connect error', { ...none, message: 'upstream connect error' }],
-  ])('%s', (body, expected) => {
-    expect(readUpstreamError(Buffer.from(body))).toEqual(expected)
-  })
-
-  test.each([
-    '',
-    '  ',
-    '{}',
-    '[]',
-    'null',
-    '1',
-    '<html><body>502 Bad Gateway</body></html>',
-    ' <!DOCTYPE html>',
-    '{"error":',
-    '{"error":null}',
-    '{"error":{"message":5}}',
-    '{"error":[]}',
-  ])('%s says nothing', (body) => {
-    expect(readUpstreamError(Buffer.from(body))).toEqual(none)
-  })
-
-  test('no more is taken than an error needs', () => {
-    const { message } = readUpstreamError(
-      Buffer.from(JSON.stringify({ error: { message: 'x'.repeat(50_000) } })),
-    )
-    expect(message).toHaveLength(50_000)
-    expect(readUpstreamError(Buffer.from('x'.repeat(200_000))).message).toHaveLength(65_536)
-    expect(readUpstreamError(Buffer.from('{"error":{"message":"m","type":"a b","code":"\\u0000"}}'))).toEqual(
-      { ...none, message: 'm' },
-    )
-  })
 })

@@ -1,57 +1,32 @@
 import { scanObject } from '../json-scan.ts'
+import {
+  DOCUMENT_TOKENS,
+  IMAGE_TOKENS,
+  type MediaTokens,
+  MESSAGE_TOKENS,
+  type PromptText,
+  REQUEST_TOKENS,
+  TOOLS_TOKENS,
+  TYPICAL_MESSAGE_TOKENS,
+  TYPICAL_REQUEST_TOKENS,
+} from '../prompt-tokens.ts'
 import type { Node, ScannedObject } from '../scanned-object.ts'
 import { generatedText } from './generated-text.ts'
 
-/** What a tokenizer counts where the upstream reported nothing. */
-export interface PromptText {
-  readonly text: string
-  /** A flat allowance in tokens for media, message frames and the like: added to the count of `text`. */
-  readonly extraTokens: number
-}
-
-/** Tokens of one media part, of which `bytes` is the length in the body, base64 included. */
-interface MediaTokens {
-  /** As many as it can have. */
-  readonly most: (bytes: number, model: string) => number
-  /** As many as it has for the most part. */
-  readonly typical: (bytes: number) => number
-}
-
 /**
- * Media cost tokens by what they show, not by their bytes:
- * - A picture is cut into tiles or patches after it was scaled down. 1,445 tokens is the most for the models that count
- *   tiles, 4,784 for those that count 28-pixel patches, 10,000 where 32-pixel patches are taken at full size. gpt-4o-mini
- *   counts 33 times as many as gpt-4o (at a price as much lower): 2,833 + 8 × 5,667.
  * - Sound is 10 to 32 tokens a second, in blocks of up to 30 seconds. Speech is hardly ever coded below 6 kbit/s, that is
  *   1,000 bytes of base64 a second: one token in 31 bytes; 16 leaves room.
- * - A document brings its text and, for PDF, a picture of each page: 20,000 for the pages of a short one, and a token
- *   a byte for text (a PDF's is compressed, base64 and tokens of four letters make up for that), within a context of 200,000.
  * - A film is about 300 tokens a second: 100,000 is five minutes and a half.
- * What a URL or a file id stands for cannot be known here, so size never makes it less than the flat part.
  */
 const MEDIA: ReadonlyMap<string, MediaTokens> = new Map<string, MediaTokens>([
-  [
-    'image_url',
-    { most: (_bytes, model) => (model.includes('4o-mini') ? 48_169 : 10_000), typical: () => 1000 },
-  ],
+  ['image_url', IMAGE_TOKENS],
   [
     'input_audio',
     { most: (bytes) => 1000 + Math.ceil(bytes / 16), typical: (bytes) => 100 + Math.ceil(bytes / 400) },
   ],
-  ['file', { most: (bytes) => Math.min(20_000 + bytes, 200_000), typical: () => 3000 }],
+  ['file', DOCUMENT_TOKENS],
   ['video_url', { most: () => 100_000, typical: () => 10_000 }],
 ])
-
-/** Marks around a message; `<|start|>role<|message|>…<|end|>` and its like are 3 to 5. */
-const MESSAGE_TOKENS = 8
-/** What opens the answer, and what servers put before a conversation of their own accord. */
-const REQUEST_TOKENS = 256
-/** The instructions that servers add where there are tools: up to about 500. */
-const TOOLS_TOKENS = 512
-
-/** For an estimate rather than a bound. */
-const TYPICAL_MESSAGE_TOKENS = 4
-const TYPICAL_REQUEST_TOKENS = 3
 
 interface MediaPart {
   readonly node: Node

@@ -1,6 +1,26 @@
 import { GatewayError } from '../../errors.ts'
-import type { Member, Node, ScannedObject } from '../scanned-object.ts'
-import { asRecord } from './record.ts'
+import {
+  type Check,
+  checkMembers,
+  eachObject,
+  flag,
+  integer,
+  isInteger,
+  isNumber,
+  isPresent,
+  isText,
+  isTexts,
+  kindName,
+  modelName,
+  object,
+  open,
+  outputTokens,
+  refuse,
+  secret,
+  text,
+} from '../field-check.ts'
+import { asRecord } from '../record.ts'
+import type { Member, ScannedObject } from '../scanned-object.ts'
 import { promptBound } from './prompt.ts'
 
 /** What the gateway reads in a chat request; everything else passes as it came. */
@@ -19,29 +39,8 @@ export interface ChatRequest {
   readonly promptBound: number
 }
 
-/** No model writes as much; what is above is a mistake (`docs/api.md: Errors`, max_tokens too large). */
-const MAX_OUTPUT_TOKENS = 10_000_000
-const MAX_MODEL_LENGTH = 256
-const MAX_SHOWN = 60
-
-/** A check of one member that is present and not null; throws `invalid_request`. */
-type Check = (scan: ScannedObject, member: Member) => void
-
-const isText = (value: unknown): boolean => typeof value === 'string'
-const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText)
-const isObject = (value: unknown): boolean => asRecord(value) !== undefined
-const isNumber = (from: number, to: number) => (value: unknown) =>
-  typeof value === 'number' && value >= from && value <= to
-const isInteger = (from: number, to: number) => (value: unknown) =>
-  Number.isInteger(value) && isNumber(from, to)(value)
-
-const text = open('a string', isText)
 const hidden = secret('a string', isText)
-const flag = open('true or false', (value) => typeof value === 'boolean')
-const object = secret('an object', isObject)
-const integer = open('an integer', Number.isInteger)
 const penalty = open('a number from -2 to 2', isNumber(-2, 2))
-const outputTokens = open(`an integer from 1 to ${MAX_OUTPUT_TOKENS}`, isInteger(1, MAX_OUTPUT_TOKENS))
 const choice = secret(
   'a string or an object with a type',
   (value) => isText(value) || isText(asRecord(value)?.['type']),
@@ -49,10 +48,7 @@ const choice = secret(
 
 /** The table in `docs/api.md: Chat completions`, row for row. Enumerations are open: a provider may know more. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
-  [
-    'model',
-    open(`a name of 1 to ${MAX_MODEL_LENGTH} characters, none of them a control character`, isModelName),
-  ],
+  ['model', modelName],
   ['messages', checkMessages],
   ['max_tokens', outputTokens],
   ['max_completion_tokens', outputTokens],
@@ -101,12 +97,7 @@ const REQUIRED = ['model', 'messages'] as const
  * of which a field that can hold a prompt shows its kind alone.
  */
 export function readChatRequest(scan: ScannedObject): ChatRequest {
-  for (const field of REQUIRED) {
-    if (!isPresent(scan, field)) throw new GatewayError('invalid_request', `'${field}' is required.`)
-  }
-  for (const member of scan.members.values()) {
-    if (scan.kindOf(member.node) !== 'null') CHECKS.get(member.key)?.(scan, member)
-  }
+  checkMembers(scan, REQUIRED, CHECKS)
   const limits = [scan.value('max_tokens'), scan.value('max_completion_tokens')].filter(
     (n) => typeof n === 'number',
   )
@@ -119,25 +110,6 @@ export function readChatRequest(scan: ScannedObject): ChatRequest {
     messageCount: scan.span('messages')?.count ?? 0,
     webSearch: isPresent(scan, 'web_search_options'),
     promptBound: promptBound(scan),
-  }
-}
-
-function isPresent(scan: ScannedObject, field: string): boolean {
-  const kind = scan.kind(field)
-  return kind !== undefined && kind !== 'null'
-}
-
-/** A check of the parsed value; `open` shows a wrong scalar, `secret` only what kind of thing came. */
-function open(expected: string, holds: (value: unknown) => boolean): Check {
-  return (scan, { key, node }) => {
-    const value = scan.value(key)
-    if (!holds(value)) refuse(key, expected, isScalar(value) ? shown(value) : kindName(scan, node))
-  }
-}
-
-function secret(expected: string, holds: (value: unknown) => boolean): Check {
-  return (scan, { key, node }) => {
-    if (!holds(scan.value(key))) refuse(key, expected, kindName(scan, node))
   }
 }
 
@@ -181,28 +153,6 @@ function checkTopLogprobs(scan: ScannedObject, member: Member): void {
   }
 }
 
-/** Looks at the elements where they lie: a long conversation is not parsed for the sake of its roles. */
-function eachObject(
-  scan: ScannedObject,
-  node: Node,
-  path: string,
-  check: (element: Node, path: string) => void,
-): void {
-  if (scan.kindOf(node) !== 'array') refuse(path, 'an array of objects', kindName(scan, node))
-  let index = 0
-  for (const element of scan.elements(node)) {
-    const at = `${path}[${index++}]`
-    if (scan.kindOf(element) !== 'object') refuse(at, 'an object', kindName(scan, element))
-    check(element, at)
-  }
-}
-
-function isModelName(value: unknown): boolean {
-  return (
-    typeof value === 'string' && value !== '' && value.length <= MAX_MODEL_LENGTH && !/\p{Cc}/u.test(value)
-  )
-}
-
 function isStop(value: unknown): boolean {
   return isText(value) || (isTexts(value) && (value as unknown[]).length <= 4)
 }
@@ -218,24 +168,4 @@ function isFunctionCall(value: unknown): boolean {
 function isWebSearchOptions(value: unknown): boolean {
   const options = asRecord(value)
   return options !== undefined && isText(options['search_context_size'] ?? '')
-}
-
-function isScalar(value: unknown): boolean {
-  return typeof value !== 'object' || value === null
-}
-
-/** A scalar as JSON, cut short. */
-function shown(value: unknown): string {
-  const json = JSON.stringify(value).replaceAll(/[^\x20-\x7e]/g, '?')
-  return json.length <= MAX_SHOWN ? json : `${json.slice(0, MAX_SHOWN)}…`
-}
-
-function kindName(scan: ScannedObject, node: Node): string {
-  const kind = scan.kindOf(node)
-  if (kind === 'true' || kind === 'false' || kind === 'null') return kind
-  return /^[ao]/.test(kind) ? `an ${kind}` : `a ${kind}`
-}
-
-function refuse(field: string, expected: string, came: string): never {
-  throw new GatewayError('invalid_request', `Invalid '${field}': expected ${expected}, got ${came}.`)
 }

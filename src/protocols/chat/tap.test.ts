@@ -4,7 +4,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../../errors.ts'
 import { generatedText } from './generated-text.ts'
-import { ChatTap, type TapEnd } from './tap.ts'
+import type { TapEnd } from '../stream-tap.ts'
+import { ChatTap } from './tap.ts'
 import { usageOf } from './usage.ts'
 
 const USAGE = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }

@@ -1,10 +1,6 @@
 import type { Usage } from '../../domain/usage.ts'
-import { asRecord } from './record.ts'
-
-/** No answer has more tokens than this; a larger figure is a fault of the upstream's. */
-const MAX_COUNT = 1_000_000_000
-
-type Counts = Readonly<Record<string, unknown>>
+import { asRecord } from '../record.ts'
+import { type Counts, count, isSound, most, toCount } from '../token-count.ts'
 
 const NONE: Counts = {}
 
@@ -68,8 +64,7 @@ export function readChatUsage(value: unknown): Usage | undefined {
       [asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'],
     ),
   }
-  const sound = Object.values(result).every((tokens) => Number.isSafeInteger(tokens) && tokens >= 0)
-  return sound && reasoning <= output ? result : undefined
+  return isSound(result) ? result : undefined
 }
 
 /**
@@ -83,21 +78,4 @@ export function usageOf(reply: Counts): Usage | undefined {
     readChatUsage(asRecord(reply['x_groq'])?.['usage']) ??
     (Array.isArray(choices) ? readChatUsage(asRecord(choices[0])?.['usage']) : undefined)
   )
-}
-
-/** The largest of counts that mean the same; not a number if one of them is none. */
-function most(...places: readonly (readonly [Counts, string])[]): number {
-  return Math.max(...places.map(([counts, name]) => count(counts, name)))
-}
-
-/** 0 where nothing is said; not a number where what is said is no count. */
-function count(counts: Counts, name: string): number {
-  const value = counts[name]
-  return value === undefined || value === null ? 0 : toCount(value)
-}
-
-function toCount(value: unknown): number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_COUNT
-    ? value
-    : Number.NaN
 }

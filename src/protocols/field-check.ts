@@ -1,0 +1,117 @@
+import { GatewayError } from '../errors.ts'
+import { asRecord } from './record.ts'
+import type { Member, Node, ScannedObject } from './scanned-object.ts'
+
+/** No model writes as much; what is above is a mistake (`docs/api.md: Errors`, max_tokens too large). */
+const MAX_OUTPUT_TOKENS = 10_000_000
+const MAX_MODEL_LENGTH = 256
+const MAX_SHOWN = 60
+
+/** A check of one member that is present and not null; throws `invalid_request`. */
+export type Check = (scan: ScannedObject, member: Member) => void
+
+/** Tests of a parsed value. */
+export const isText = (value: unknown): boolean => typeof value === 'string'
+export const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText)
+const isObject = (value: unknown): boolean => asRecord(value) !== undefined
+export const isNumber = (from: number, to: number) => (value: unknown) =>
+  typeof value === 'number' && value >= from && value <= to
+export const isInteger = (from: number, to: number) => (value: unknown) =>
+  Number.isInteger(value) && isNumber(from, to)(value)
+
+/**
+ * Checks a request against its protocol's table: required fields first, then what is there, in the body's order. null in
+ * an optional field is absence, fields outside the table pass.
+ */
+export function checkMembers(
+  scan: ScannedObject,
+  required: readonly string[],
+  checks: ReadonlyMap<string, Check>,
+): void {
+  for (const field of required) {
+    if (!isPresent(scan, field)) throw new GatewayError('invalid_request', `'${field}' is required.`)
+  }
+  for (const member of scan.members.values()) {
+    if (scan.kindOf(member.node) !== 'null') checks.get(member.key)?.(scan, member)
+  }
+}
+
+/** The field is there and not null. */
+export function isPresent(scan: ScannedObject, field: string): boolean {
+  const kind = scan.kind(field)
+  return kind !== undefined && kind !== 'null'
+}
+
+/** A check of the parsed value that shows a wrong scalar. */
+export function open(expected: string, holds: (value: unknown) => boolean): Check {
+  return (scan, { key, node }) => {
+    const value = scan.value(key)
+    if (!holds(value)) refuse(key, expected, isScalar(value) ? shown(value) : kindName(scan, node))
+  }
+}
+
+/** The same for a field that can hold a prompt: a message tells only what kind of thing came. */
+export function secret(expected: string, holds: (value: unknown) => boolean): Check {
+  return (scan, { key, node }) => {
+    if (!holds(scan.value(key))) refuse(key, expected, kindName(scan, node))
+  }
+}
+
+/** Checks that more than one table has. */
+export const text = open('a string', isText)
+export const flag = open('true or false', (value) => typeof value === 'boolean')
+export const integer = open('an integer', Number.isInteger)
+export const object = secret('an object', isObject)
+
+/** A model's name in a request. */
+export const modelName = open(
+  `a name of 1 to ${MAX_MODEL_LENGTH} characters, none of them a control character`,
+  isModelName,
+)
+
+/** A maximum of output tokens. */
+export const outputTokens = open(`an integer from 1 to ${MAX_OUTPUT_TOKENS}`, isInteger(1, MAX_OUTPUT_TOKENS))
+
+/** Looks at the elements where they lie: a long conversation is not parsed for the sake of its roles. */
+export function eachObject(
+  scan: ScannedObject,
+  node: Node,
+  path: string,
+  check: (element: Node, path: string) => void,
+): void {
+  if (scan.kindOf(node) !== 'array') refuse(path, 'an array of objects', kindName(scan, node))
+  let index = 0
+  for (const element of scan.elements(node)) {
+    const at = `${path}[${index++}]`
+    if (scan.kindOf(element) !== 'object') refuse(at, 'an object', kindName(scan, element))
+    check(element, at)
+  }
+}
+
+function isModelName(value: unknown): boolean {
+  return (
+    typeof value === 'string' && value !== '' && value.length <= MAX_MODEL_LENGTH && !/\p{Cc}/u.test(value)
+  )
+}
+
+function isScalar(value: unknown): boolean {
+  return typeof value !== 'object' || value === null
+}
+
+/** A scalar as JSON, cut short. */
+function shown(value: unknown): string {
+  const json = JSON.stringify(value).replaceAll(/[^\x20-\x7e]/g, '?')
+  return json.length <= MAX_SHOWN ? json : `${json.slice(0, MAX_SHOWN)}…`
+}
+
+/** What kind of value came, with its article, for a message. */
+export function kindName(scan: ScannedObject, node: Node): string {
+  const kind = scan.kindOf(node)
+  if (kind === 'true' || kind === 'false' || kind === 'null') return kind
+  return /^[ao]/.test(kind) ? `an ${kind}` : `a ${kind}`
+}
+
+/** Throws `invalid_request`. */
+export function refuse(field: string, expected: string, came: string): never {
+  throw new GatewayError('invalid_request', `Invalid '${field}': expected ${expected}, got ${came}.`)
+}

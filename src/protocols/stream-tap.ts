@@ -1,0 +1,229 @@
+import type { Usage } from '../domain/usage.ts'
+import { EmittedText } from './emitted-text.ts'
+import { type FramePiece, type FrameTemplate, learnTemplate } from './frame-template.ts'
+import { dataOf, FrameSplitter, MAX_EVENT_BYTES } from './sse.ts'
+
+/** What to do with the bytes that were pushed. */
+export interface TapStep {
+  /** To be sent now; undefined where nothing is. The pushed chunk itself where it can go whole. */
+  readonly forward: Buffer | undefined
+  /** The stream said its last word, or an error: it and what follows are in `ending`. */
+  readonly terminal: boolean
+}
+
+/** An error that upstream sent as a frame. */
+export interface StreamError {
+  /** The frame's data, as it came. */
+  readonly data: string
+  /** Whether generated text was forwarded before it. */
+  readonly afterContent: boolean
+}
+
+/** How a stream stood when upstream ended. */
+export interface TapEnd {
+  /** The last word or an error frame, and all after it; empty where upstream sent neither. Sent, or replaced, after settling. */
+  readonly ending: Buffer
+  /** Bytes of a frame that never became whole; not forwarded. */
+  readonly cutBytes: number
+  /** The stream said that it was finished, and no error. */
+  readonly complete: boolean
+}
+
+/** What happens to a frame. */
+export type Verdict = 'forward' | 'swallow' | 'end'
+
+const BYTE_ORDER_MARK = '\ufeff'
+const MAX_TEMPLATES = 4
+/** So many attempts in a row that helped with no frame, and no more are made: this stream's frames differ too much. */
+const MAX_UNPROVEN = 8
+/** Bytes after the last word that are kept. */
+const MAX_ENDING = 65_536
+
+/**
+ * Watches a native stream go by: tells which bytes go on now, holds back the end, and gathers what a settlement needs.
+ * Forwarded, swallowed, held and cut bytes together are the stream; how the network cut it changes neither them nor the
+ * facts. A protocol says what a frame means.
+ */
+export abstract class StreamTap {
+  /** The last valid usage. */
+  usage: Usage | undefined
+  /** The last word was seen. */
+  done = false
+  error: StreamError | undefined
+  /** UTF-8 bytes of generated text in forwarded frames. */
+  emittedBytes = 0
+  /** Forwarded frames with generated text. */
+  contentFrames = 0
+  readonly #frames: FrameSplitter
+  readonly #templates: FrameTemplate[] = []
+  #unproven = 0
+  /** Text by index, so that tokens of one do not join those of another. */
+  readonly #texts = new Map<number, EmittedText>()
+  readonly #ending: Buffer[] = []
+  #endingBytes = 0
+  #isFirst = true
+
+  constructor(maxEventBytes = MAX_EVENT_BYTES) {
+    this.#frames = new FrameSplitter(maxEventBytes)
+  }
+
+  /** Whether a reason was given for the end of the whole answer. */
+  abstract get sawFinish(): boolean
+
+  /** Reads a frame that is not like an earlier one, and calls `emit` for what the model wrote. */
+  protected abstract read(data: string, frame: string): Verdict
+
+  /** The one piece of text in a frame's data: such frames are recognised from then on and not read. */
+  protected abstract pieceOf(data: string): FramePiece | undefined
+
+  /** Whether these data are the protocol's last word. */
+  protected abstract isLastWord(data: string): boolean
+
+  /** The generated text so far, one after the other, for counting; of very long text the beginning. */
+  get text(): string {
+    return [...this.#texts.values()].join('\n')
+  }
+
+  /** Throws `upstream_error` where one event is larger than the cap. */
+  push(chunk: Buffer): TapStep {
+    if (this.#isTerminal) {
+      this.#hold(chunk)
+      return { forward: undefined, terminal: true }
+    }
+    const bytes = this.#frames.take(chunk)
+    if (!bytes) return { forward: undefined, terminal: false }
+    return { forward: this.#walk(bytes), terminal: this.#isTerminal }
+  }
+
+  end(): TapEnd {
+    const { bytes, ends } = this.#frames.end()
+    let cutBytes = 0
+    const data = dataOf(bytes.toString())
+    // A last frame without its blank line is only taken where it says the last word.
+    if (ends.length > 0 || (data !== undefined && this.isLastWord(data))) {
+      if (this.#read(bytes) !== 'swallow') this.#hold(bytes)
+    } else {
+      cutBytes = bytes.length
+    }
+    return {
+      ending: Buffer.concat(this.#ending),
+      cutBytes,
+      complete: this.error === undefined && (this.done || this.sawFinish),
+    }
+  }
+
+  /** Text that the model wrote, as one of those with this index. */
+  protected emit(index: number, text: string): void {
+    const bytes = Buffer.from(text)
+    this.emittedBytes += bytes.length
+    this.#textOf(index).append(bytes, 0, bytes.length)
+  }
+
+  /** The frames to come are of another kind than those before. */
+  protected forgetFrames(): void {
+    this.#templates.length = 0
+    this.#unproven = 0
+  }
+
+  get #isTerminal(): boolean {
+    return this.done || this.error !== undefined
+  }
+
+  /** Reads the whole frames in `bytes`; what of them goes on. */
+  #walk(bytes: Buffer): Buffer | undefined {
+    const kept: Buffer[] = []
+    let keptFrom = 0
+    let at = 0
+    while (at < bytes.length) {
+      const known = this.#readKnown(bytes, at)
+      if (known > 0) {
+        at = known
+        continue
+      }
+      const end = this.#frames.next(at)
+      if (end < 0) break
+      const verdict = this.#read(bytes.subarray(at, end))
+      if (verdict !== 'forward') {
+        if (at > keptFrom) kept.push(bytes.subarray(keptFrom, at))
+        keptFrom = end
+      }
+      if (verdict === 'end') {
+        this.#hold(bytes.subarray(at))
+        at = bytes.length
+        keptFrom = at
+        break
+      }
+      at = end
+    }
+    this.#frames.keep(at)
+    if (at > keptFrom) kept.push(keptFrom === 0 && at === bytes.length ? bytes : bytes.subarray(keptFrom, at))
+    return kept.length > 1 ? Buffer.concat(kept) : kept[0]
+  }
+
+  /** Reads a frame that is like an earlier one but for its text; the offset after it, or 0 where it is not. */
+  #readKnown(bytes: Buffer, at: number): number {
+    for (let i = 0; i < this.#templates.length; i++) {
+      const template = this.#templates[i] as FrameTemplate
+      const end = template.match(bytes, at)
+      if (end === 0) continue
+      const { from, to } = template
+      if (template.escaped) {
+        const text = unescaped(bytes.toString('utf8', from - 1, to + 1))
+        if (text === undefined) return 0
+        this.emit(template.index, text)
+      } else if (to > from) {
+        this.emittedBytes += to - from
+        this.#textOf(template.index).append(bytes, from, to)
+      }
+      if (to > from) this.contentFrames++
+      this.#unproven = 0
+      return end
+    }
+    return 0
+  }
+
+  #read(frame: Buffer): Verdict {
+    const text = frame.toString()
+    const data = dataOf(this.#isFirst && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text)
+    this.#isFirst = false
+    if (data === undefined) return 'forward'
+    const before = this.emittedBytes
+    const verdict = this.read(data, text)
+    if (this.emittedBytes > before) {
+      this.contentFrames++
+      if (this.#unproven < MAX_UNPROVEN) this.#learn(frame, data)
+    }
+    return verdict
+  }
+
+  #learn(frame: Buffer, data: string): void {
+    const piece = this.pieceOf(data)
+    const template = piece && learnTemplate(frame, piece, (other) => this.pieceOf(other))
+    this.#unproven++
+    if (template) this.#templates.unshift(template)
+    if (this.#templates.length > MAX_TEMPLATES) this.#templates.pop()
+    if (this.#unproven === MAX_UNPROVEN) this.#templates.length = 0
+  }
+
+  #textOf(index: number): EmittedText {
+    let text = this.#texts.get(index)
+    if (!text) this.#texts.set(index, (text = new EmittedText()))
+    return text
+  }
+
+  #hold(bytes: Buffer): void {
+    const room = MAX_ENDING - this.#endingBytes
+    if (room <= 0) return
+    this.#endingBytes += bytes.length
+    this.#ending.push(Buffer.from(bytes.subarray(0, room)))
+  }
+}
+
+/** A string literal's value; undefined where an escape is wrong. */
+function unescaped(literal: string): string | undefined {
+  try {
+    return JSON.parse(literal) as string
+  } catch {
+    return undefined
+  }
+}

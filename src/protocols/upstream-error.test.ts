@@ -1,0 +1,60 @@
+import { describe, expect, test } from 'vitest'
+import { readUpstreamError } from './upstream-error.ts'
+
+describe('an upstream error is understood', () => {
+  const none = { message: undefined, type: undefined, code: undefined }
+
+  test.each([
+    ['{"error":{"message":"m","type":"t","param":null,"code":"c"}}', { message: 'm', type: 't', code: 'c' }],
+    ['{"error":{"message":"m","type":"t","code":null}}', { message: 'm', type: 't', code: undefined }],
+    [
+      '{"error":{"code":"RateLimitReached","message":"m","details":"m"}}',
+      { message: 'm', type: undefined, code: 'RateLimitReached' },
+    ],
+    ['{"error":{"message":"m","code":401}}', { message: 'm', type: undefined, code: undefined }],
+    ['{"error":{"message":"m","code":1301}}', { message: 'm', type: undefined, code: '1301' }],
+    ['{"error":"m"}', { ...none, message: 'm' }],
+    ['{"error":"t","message":"m"}', { ...none, message: 'm' }],
+    ['[{"error":{"code":400,"message":"m","status":"S"}}]', { ...none, message: 'm' }],
+    ['{"object":"error","message":"m","type":"t","code":40001}', { message: 'm', type: 't', code: '40001' }],
+    [
+      '{"type":"error","error":{"type":"t","message":"m"},"request_id":"r"}',
+      { message: 'm', type: 't', code: undefined },
+    ],
+    ['{"detail":"m"}', { ...none, message: 'm' }],
+    ['{"detail":[{"loc":["body"],"msg":"m","type":"missing"}]}', { ...none, message: 'm' }],
+    ['{"errors":[{"message":"m"}]}', { ...none, message: 'm' }],
+    ['"m"', { ...none, message: 'm' }],
+    ['upstream connect error', { ...none, message: 'upstream connect error' }],
+  ])('%s', (body, expected) => {
+    expect(readUpstreamError(Buffer.from(body))).toEqual(expected)
+  })
+
+  test.each([
+    '',
+    '  ',
+    '{}',
+    '[]',
+    'null',
+    '1',
+    '<html><body>502 Bad Gateway</body></html>',
+    ' <!DOCTYPE html>',
+    '{"error":',
+    '{"error":null}',
+    '{"error":{"message":5}}',
+    '{"error":[]}',
+  ])('%s says nothing', (body) => {
+    expect(readUpstreamError(Buffer.from(body))).toEqual(none)
+  })
+
+  test('no more is taken than an error needs', () => {
+    const { message } = readUpstreamError(
+      Buffer.from(JSON.stringify({ error: { message: 'x'.repeat(50_000) } })),
+    )
+    expect(message).toHaveLength(50_000)
+    expect(readUpstreamError(Buffer.from('x'.repeat(200_000))).message).toHaveLength(65_536)
+    expect(readUpstreamError(Buffer.from('{"error":{"message":"m","type":"a b","code":"\\u0000"}}'))).toEqual(
+      { ...none, message: 'm' },
+    )
+  })
+})

@@ -1,0 +1,78 @@
+import { asRecord } from './record.ts'
+
+/** What an error envelope is made of, in whatever protocol. */
+export interface ErrorParts {
+  readonly type: string
+  readonly code: string
+  readonly message: string
+}
+
+/** What could be understood of an upstream's error; the message is as it came and must be redacted before it goes on. */
+export interface UpstreamErrorText {
+  readonly message: string | undefined
+  readonly type: string | undefined
+  readonly code: string | undefined
+}
+
+/** Characters of a message, and of a type or a code, that are taken. */
+const MAX_MESSAGE = 65_536
+const MAX_NAME = 128
+
+/** Bytes of an error body that are looked at. */
+const MAX_BODY = 65_536
+
+/** Where servers put the message. The first that holds text counts; `detail` may be a list of findings with `msg`. */
+const MESSAGES = ['message', 'detail', 'msg', 'error_message', 'error', 'errors', 'title'] as const
+
+const NOTHING: UpstreamErrorText = { message: undefined, type: undefined, code: undefined }
+
+/**
+ * Reads an upstream's error body in whatever shape it came; never throws. An object under `error` (a list of them is
+ * read by its first), the same without the envelope, a bare string, or plain text. A page of HTML says nothing, and
+ * neither does a code that only repeats the HTTP status.
+ */
+export function readUpstreamError(bytes: Buffer): UpstreamErrorText {
+  const text = bytes.toString('utf8', 0, MAX_BODY).trim()
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    const plain = text !== '' && !/^[<{["]/.test(text)
+    return plain ? { ...NOTHING, message: text.slice(0, MAX_MESSAGE) } : NOTHING
+  }
+  const outer = first(value)
+  if (typeof outer === 'string') return { ...NOTHING, message: cut(outer, MAX_MESSAGE) }
+  const envelope = asRecord(outer)
+  if (!envelope) return NOTHING
+  const error = asRecord(first(envelope['error'])) ?? envelope
+  const code = name(error['code']) ?? name(envelope['code'])
+  return {
+    message: messageIn(error) ?? messageIn(envelope),
+    type: name(error['type']),
+    code: /^[1-5]\d\d$/.test(code ?? '') ? undefined : code,
+  }
+}
+
+function messageIn(error: Readonly<Record<string, unknown>>): string | undefined {
+  for (const key of MESSAGES) {
+    const value = first(error[key])
+    const found =
+      cut(value, MAX_MESSAGE) ?? cut(asRecord(value)?.['message'] ?? asRecord(value)?.['msg'], MAX_MESSAGE)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+function first(value: unknown): unknown {
+  return Array.isArray(value) ? value[0] : value
+}
+
+function cut(value: unknown, length: number): string | undefined {
+  return typeof value === 'string' && value !== '' ? value.slice(0, length) : undefined
+}
+
+/** Codes are strings for us and numbers for some; a name with white space or control characters is no name. */
+function name(value: unknown): string | undefined {
+  const text = typeof value === 'number' ? String(value) : value
+  return typeof text === 'string' && /^[\x21-\x7e]+$/.test(text) ? text.slice(0, MAX_NAME) : undefined
+}
