@@ -1,4 +1,4 @@
-import type { Conversation } from './conversation.ts'
+import type { Conversation, MediaPart } from './conversation.ts'
 import type { Reply, ReplyEvent } from './reply.ts'
 import type { ScannedObject } from './scanned-object.ts'
 
@@ -17,6 +17,8 @@ export interface Minted {
 export interface Codec {
   /** Reads a request that was checked; throws `invalid_request` naming the path where it cannot go on. */
   decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation
+  /** Whether `encodeRequest` cannot take these media as they are: what they stand for has to be fetched before. */
+  mustFetch(media: MediaPart): boolean
   /** The request as the upstream gets it; media are inline by now where the wire needs that. */
   encodeRequest(conversation: Conversation, upstreamModel: string, dropped: Dropped): Buffer
   /** Reads a whole reply; throws where it is none. */
@@ -36,7 +38,7 @@ export interface StreamDecoder {
 
 /** Writes a stream: text in, in whatever pieces; every push is one write to the caller at most. */
 export interface StreamEncoder {
-  /** The frames for these events, but for the last of a stream. */
+  /** The frames for these events, but for the last of a stream; nothing for a `failure`, which `failure` has the words for. */
   push(events: readonly ReplyEvent[]): string
   /** The frame that ends a complete stream, to be sent once it is charged; '' before the `end` event. */
   last(): string

@@ -20,10 +20,25 @@ export interface Conversation {
   readonly stop: readonly string[]
   /** Undefined = not asked for either way. */
   readonly thinking: Thinking | undefined
-  /** Web search by the provider, and how often it may search; undefined = none. */
-  readonly webSearch: { readonly maxUses: number } | undefined
+  /** Web search by the provider; undefined = none. */
+  readonly webSearch: WebSearch | undefined
   /** The caller wants usage at the end of a stream, where that has to be asked for. */
   readonly includeUsage: boolean
+}
+
+/** Web search by the provider: how often it may search, and for whom. */
+export interface WebSearch {
+  readonly maxUses: number
+  /** Roughly where the user is. */
+  readonly location?: SearchLocation
+}
+
+/** A place, as closely as it is known. */
+export interface SearchLocation {
+  readonly city?: string
+  readonly country?: string
+  readonly region?: string
+  readonly timezone?: string
 }
 
 /** How much an answer may think before it speaks. */
@@ -71,6 +86,7 @@ export interface MediaPart {
 export type MediaSource =
   /** `data` is base64; the type is as given, or `application/octet-stream` where nobody knows it. */
   | { readonly kind: 'inline'; readonly mediaType: string; readonly data: string }
+  /** A family such as `image/*` where only that is known; undefined where nothing is. */
   | { readonly kind: 'url'; readonly url: string; readonly mediaType: string | undefined }
 
 /** What the model thought before it spoke. */
