@@ -1,0 +1,130 @@
+import type { StreamDecoder } from './codec.ts'
+import { type FramePiece, type FrameTemplate, learnTemplate } from './frame-template.ts'
+import type { ReplyEvent } from './reply.ts'
+import { dataOf, FrameSplitter, MAX_EVENT_BYTES } from './sse.ts'
+
+const BYTE_ORDER_MARK = '\ufeff'
+const MAX_TEMPLATES = 4
+/** So many attempts in a row that helped with no frame, and no more are made: this stream's frames differ too much. */
+const MAX_UNPROVEN = 8
+
+/**
+ * The half of a stream decoder that knows frames and no protocol: splits, and recognises frames that are like an earlier
+ * one but for the text in them, so that they need no parsing. A protocol says what a frame means.
+ */
+export abstract class FrameReader implements StreamDecoder {
+  #events: ReplyEvent[] = []
+  /** Nothing that follows is read. */
+  protected isOver = false
+  readonly #frames: FrameSplitter
+  readonly #templates: FrameTemplate[] = []
+  #unproven = 0
+  #isFirst = true
+
+  constructor(maxEventBytes = MAX_EVENT_BYTES) {
+    this.#frames = new FrameSplitter(maxEventBytes)
+  }
+
+  /** Reads a frame that is not like an earlier one. */
+  protected abstract read(data: string, frame: string): void
+
+  /** The one text that a frame brings and nothing else; its index is given back with the texts of frames like it. */
+  protected abstract pieceOf(data: string): FramePiece | undefined
+
+  /** Reads the text, never empty, of a frame that is like one that `pieceOf` understood. */
+  protected abstract readPiece(index: number, text: string): void
+
+  /** Whether these data are the protocol's last word. */
+  protected abstract isLastWord(data: string): boolean
+
+  /** The upstream ended its connection, and the stream is not over. */
+  protected abstract close(): void
+
+  protected emit(event: ReplyEvent): void {
+    this.#events.push(event)
+  }
+
+  push(chunk: Buffer): ReplyEvent[] {
+    const bytes = this.isOver ? undefined : this.#frames.take(chunk)
+    if (bytes) this.#walk(bytes)
+    return this.#taken()
+  }
+
+  end(): ReplyEvent[] {
+    if (this.isOver) return []
+    const { bytes, ends } = this.#frames.end()
+    const data = dataOf(bytes.toString())
+    // A last frame without its blank line is only taken where it says the last word.
+    if (ends.length > 0 || (data !== undefined && this.isLastWord(data))) this.#read(bytes)
+    if (!this.isOver) this.close()
+    this.isOver = true
+    return this.#taken()
+  }
+
+  #taken(): ReplyEvent[] {
+    const events = this.#events
+    if (events.length > 0) this.#events = []
+    return events
+  }
+
+  #walk(bytes: Buffer): void {
+    let at = 0
+    while (at < bytes.length && !this.isOver) {
+      const known = this.#readKnown(bytes, at)
+      if (known > 0) {
+        at = known
+        continue
+      }
+      const end = this.#frames.next(at)
+      if (end < 0) break
+      this.#read(bytes.subarray(at, end))
+      at = end
+    }
+    this.#frames.keep(this.isOver ? bytes.length : at)
+  }
+
+  /** Reads a frame that is like an earlier one but for its text; the offset after it, or 0 where it is not. */
+  #readKnown(bytes: Buffer, at: number): number {
+    for (let i = 0; i < this.#templates.length; i++) {
+      const template = this.#templates[i] as FrameTemplate
+      const end = template.match(bytes, at)
+      if (end === 0) continue
+      const text = template.escaped
+        ? unescaped(bytes.toString('utf8', template.from - 1, template.to + 1))
+        : bytes.toString('utf8', template.from, template.to)
+      if (text === undefined) return 0
+      if (text !== '') this.readPiece(template.index, text)
+      this.#unproven = 0
+      return end
+    }
+    return 0
+  }
+
+  #read(frame: Buffer): void {
+    const text = frame.toString()
+    const data = dataOf(this.#isFirst && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text)
+    this.#isFirst = false
+    if (data === undefined) return
+    const before = this.#events.length
+    this.read(data, text)
+    if (this.#events.length > before && this.#unproven < MAX_UNPROVEN) this.#learn(frame, data)
+  }
+
+  #learn(frame: Buffer, data: string): void {
+    const piece = this.pieceOf(data)
+    const template = piece && learnTemplate(frame, piece, (other) => this.pieceOf(other))
+    this.#unproven++
+    if (template) this.#templates.unshift(template)
+    if (this.#templates.length > MAX_TEMPLATES) this.#templates.pop()
+    if (this.#unproven === MAX_UNPROVEN) this.#templates.length = 0
+  }
+}
+
+/** A string literal's value; undefined where an escape is wrong. */
+function unescaped(literal: string): string | undefined {
+  try {
+    return JSON.parse(literal) as string
+  } catch {
+    return undefined
+  }
+}
