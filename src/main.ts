@@ -153,7 +153,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
 }
 
 function openLog({ logLevel }: Environment): Logger {
-  const log = pino({ level: logLevel, base: null }, pino.destination({ sync: false, minLength: 65_536 }))
+  const log = pino({ level: logLevel, base: null }, pino.destination({ sync: false, minLength: 12_288 }))
   setInterval(() => log.flush(), 250).unref()
   return log
 }
