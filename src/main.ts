@@ -12,6 +12,7 @@ import { type FirstCredentials, seedAccounts } from './first-start.ts'
 import { Ledger } from './ledger/ledger.ts'
 import { listen } from './listen.ts'
 import { Metrics } from './metrics/metrics.ts'
+import { pruneRegularly } from './prune.ts'
 import { Bodies } from './relay/body.ts'
 import { Drains } from './relay/drains.ts'
 import { LocalCount } from './relay/local-count.ts'
@@ -114,6 +115,10 @@ export async function startGateway(config: Config): Promise<Gateway> {
   )
   opened.defer(() => reloading.close())
 
+  opened.adopt(
+    pruneRegularly(store, () => running.settings.options.usageLogDays, log),
+    (pruning) => pruning.stop(),
+  )
   const tracing = await openTracing(environment.variables)
   opened.defer(() => tracing?.close())
 
