@@ -154,7 +154,7 @@ export function statusAt(url: string, path: string): Promise<number> {
 
 /** Looks again and again until it is so. */
 export async function eventually(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const deadline = performance.now() + PATIENCE_MS
+  const deadline = performance.now() + PATIENCE_MS / 2
   while (!(await isSo())) {
     if (performance.now() > deadline) throw new Error(`it never came to this: ${what}`)
     await sleep(20)
