@@ -86,10 +86,10 @@ export class App {
     const { apiKeys, clientAddress, isOpen, isReady, metrics, metricsToken, relay } = this.#parts
     switch (endpoint.access) {
       case 'anyone':
-        return endpoint.handle({ ...visit, isReady })
+        return endpoint.handle(visit, isReady)
       case 'operator':
         requireOperator(visit.request, metricsToken())
-        return endpoint.handle({ ...visit, metrics })
+        return endpoint.handle(visit, metrics)
       case 'api-key': {
         if (!isOpen())
           throw new GatewayError('overloaded', 'the gateway is stopping; try again', { retryAfter: 5 })
@@ -98,7 +98,7 @@ export class App {
         const caller = entering instanceof Promise ? await entering : entering
         visit.record.userId = caller.user.id
         visit.record.tokenId = caller.token.id
-        return endpoint.handle({ ...visit, caller, relay })
+        return endpoint.handle(visit, caller, relay)
       }
     }
   }

@@ -12,6 +12,7 @@ import { type FirstCredentials, seedAccounts } from './first-start.ts'
 import { Ledger } from './ledger/ledger.ts'
 import { listen } from './listen.ts'
 import { Metrics } from './metrics/metrics.ts'
+import { pruneRegularly } from './prune.ts'
 import { Bodies } from './relay/body.ts'
 import { Drains } from './relay/drains.ts'
 import { LocalCount } from './relay/local-count.ts'
@@ -114,6 +115,10 @@ export async function startGateway(config: Config): Promise<Gateway> {
   )
   opened.defer(() => reloading.close())
 
+  opened.adopt(
+    pruneRegularly(store, () => running.settings.options.usageLogDays, log),
+    (pruning) => pruning.stop(),
+  )
   const tracing = await openTracing(environment.variables)
   opened.defer(() => tracing?.close())
 
@@ -153,7 +158,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
 }
 
 function openLog({ logLevel }: Environment): Logger {
-  const log = pino({ level: logLevel, base: null }, pino.destination({ sync: false, minLength: 4096 }))
+  const log = pino({ level: logLevel, base: null }, pino.destination({ sync: false, minLength: 12_288 }))
   setInterval(() => log.flush(), 250).unref()
   return log
 }

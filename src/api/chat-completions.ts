@@ -6,5 +6,5 @@ export const chatCompletions: KeyEndpoint = {
   path: '/v1/chat/completions',
   area: 'relay',
   access: 'api-key',
-  handle: ({ relay, ...visit }) => relay.chatCompletion(visit),
+  handle: (visit, caller, relay) => relay.chatCompletion(visit, caller),
 }

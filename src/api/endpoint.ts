@@ -27,19 +27,19 @@ export interface Visit {
 /** For whoever brings an API key. */
 export interface KeyEndpoint extends Declared {
   readonly access: 'api-key'
-  handle(visit: Visit & { readonly caller: Caller; readonly relay: Relay }): Promise<void>
+  handle(visit: Visit, caller: Caller, relay: Relay): Promise<void>
 }
 
 /** For everybody. */
 export interface OpenEndpoint extends Declared {
   readonly access: 'anyone'
-  handle(visit: Visit & { readonly isReady: () => Promise<boolean> }): void | Promise<void>
+  handle(visit: Visit, isReady: () => Promise<boolean>): void | Promise<void>
 }
 
 /** For whoever watches over the gateway: callers on this machine, or bearers of `options.metrics_token` where one is set. */
 export interface OperatorEndpoint extends Declared {
   readonly access: 'operator'
-  handle(visit: Visit & { readonly metrics: Metrics }): void
+  handle(visit: Visit, metrics: Metrics): void
 }
 
 /** A route: it does not build without saying how it authenticates. */

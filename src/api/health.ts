@@ -16,7 +16,7 @@ export const readyz: OpenEndpoint = {
   path: '/readyz',
   area: 'relay',
   access: 'anyone',
-  async handle({ response, isReady }) {
+  async handle({ response }, isReady) {
     if (await isReady()) say(response, 200, 'ready')
     else say(response, 503, 'not ready')
   },

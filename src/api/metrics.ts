@@ -7,7 +7,7 @@ export const metricsEndpoint: OperatorEndpoint = {
   path: '/metrics',
   area: 'relay',
   access: 'operator',
-  handle({ response, metrics }) {
+  handle({ response }, metrics) {
     response.writeHead(200, { 'content-type': METRICS_CONTENT_TYPE, 'cache-control': 'no-store' })
     response.end(metricsText(metrics.read()))
   },

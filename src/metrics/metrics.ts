@@ -4,6 +4,9 @@ import { Counter, Gauge, Histogram, type Metric } from './series.ts'
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900]
 
+/** How often the event loop is looked at; the look itself counts that long where nothing delays it. */
+const LOOK_MS = 20
+
 const KINDS = ['input', 'cacheRead', 'cacheWrite5m', 'cacheWrite1h', 'output', 'reasoning'] as const
 
 /** What is looked up when somebody asks, and by whom it is known. */
@@ -48,9 +51,10 @@ export class Metrics {
   readonly #loopDelay: ReturnType<typeof monitorEventLoopDelay>
 
   constructor(gauges: Gauges) {
-    this.#loopDelay = monitorEventLoopDelay({ resolution: 20 })
+    this.#loopDelay = monitorEventLoopDelay({ resolution: LOOK_MS })
     this.#loopDelay.enable()
-    const delay = (percentile: number) => (): number => this.#loopDelay.percentile(percentile) / 1e9
+    const delay = (percentile: number) => (): number =>
+      Math.max(0, this.#loopDelay.percentile(percentile) / 1e9 - LOOK_MS / 1000)
     this.#gauges = [
       new Gauge('sluice_open_streams', 'Streams under way.', gauges.openStreams),
       new Gauge('sluice_open_calls', 'Relay calls under way.', gauges.openCalls),

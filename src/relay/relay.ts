@@ -45,12 +45,11 @@ interface Turn {
   readonly keys: readonly UpstreamKey[]
 }
 
-/** A request to relay, by a caller who was let in. */
+/** A request to relay. */
 export interface RelayRequest {
   readonly id: string
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  readonly caller: Caller
   readonly record: CallRecord
   readonly startedMs: number
 }
@@ -86,20 +85,20 @@ export class Relay {
   }
 
   /** Relays one chat completion. Rejects with what the caller is to be told, where nothing was sent to it yet. */
-  async chatCompletion(relayed: RelayRequest): Promise<void> {
+  async chatCompletion(relayed: RelayRequest, caller: Caller): Promise<void> {
     const settings = this.#parts.settings()
     const body = await this.#parts.bodies.read(relayed.request, settings.options.bodyLimit)
     try {
-      await this.#relay(relayed, settings, body.bytes)
+      await this.#relay(relayed, caller, settings, body.bytes)
     } finally {
       body.release()
     }
   }
 
-  async #relay(relayed: RelayRequest, settings: Settings, body: Buffer): Promise<void> {
+  async #relay(relayed: RelayRequest, caller: Caller, settings: Settings, body: Buffer): Promise<void> {
     const scan = scanObject(body)
     const request = readChatRequest(scan)
-    const { record, caller } = relayed
+    const { record } = relayed
     record.model = request.model
     record.stream = request.stream
     const resolution = this.#routing.resolve(settings, caller, request.model)

@@ -11,6 +11,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { troubleOf } from './sqlite/trouble.ts'
 
 /** A data folder that is ours until `release`, or until this process ends in whatever way. */
 export interface DataFolderLock {
@@ -33,16 +34,18 @@ export class DataFolderInUse extends Error {
  * the process dies, so that none is left behind. Throws `DataFolderInUse` if another process holds it.
  */
 export function lockDataFolder(path: string): DataFolderLock {
-  mkdirSync(path, { recursive: true, mode: 0o700 })
-  const lock = new DatabaseSync(join(path, 'lock.db'), { timeout: 0 })
-  try {
-    lock.exec('BEGIN EXCLUSIVE')
-  } catch (error) {
-    lock.close()
-    if (!isBusy(error)) throw error
-    throw new DataFolderInUse(path, { cause: error })
-  }
-  return { release: () => lock.close() }
+  return toldOf(path, () => {
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+    const lock = new DatabaseSync(join(path, 'lock.db'), { timeout: 0 })
+    try {
+      lock.exec('BEGIN EXCLUSIVE')
+    } catch (error) {
+      lock.close()
+      if (!isBusy(error)) throw error
+      throw new DataFolderInUse(path, { cause: error })
+    }
+    return { release: () => lock.close() }
+  })
 }
 
 /**
@@ -51,8 +54,23 @@ export function lockDataFolder(path: string): DataFolderLock {
  */
 export function secretOfDataFolder(path: string): string {
   const file = join(path, 'secret')
-  if (!existsSync(file)) makeSecret(path, file)
-  return readFileSync(file, 'utf8').trim()
+  return toldOf(path, () => {
+    if (!existsSync(file)) makeSecret(path, file)
+    return readFileSync(file, 'utf8').trim()
+  })
+}
+
+/** Runs what may fail for reasons of the folder, and says them in a sentence for the operator. */
+function toldOf<Result>(path: string, run: () => Result): Result {
+  try {
+    return run()
+  } catch (error) {
+    const trouble = troubleOf(error)
+    if (!trouble || !(error instanceof Error)) throw error
+    throw new Error(`the data folder ${path} ${trouble.is} (${error.message}): ${trouble.remedy}`, {
+      cause: error,
+    })
+  }
 }
 
 // Under another name until it is whole and on the disk: a half-written secret would lock its owner out.

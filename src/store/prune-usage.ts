@@ -3,13 +3,13 @@ import type { Store } from './store.ts'
 
 const DAY_MS = 86_400_000
 
-/** How long a batch may keep the writer, its commit not included: that may take about as long again. */
-const GOAL_MS = 3
+/** How long a batch may keep the writer before its commit, which then has so few pages to write that it takes about as long as any. */
+const GOAL_MS = 1
 /** Between batches, so that calls are served as if nobody pruned. */
 const PAUSE_MS = 50
 const FIRST_BATCH = 100
 const SMALLEST_BATCH = 20
-const LARGEST_BATCH = 5_000
+const LARGEST_BATCH = 1_000
 
 /**
  * Removes the usage rows of calls that ended more than `days` days before `nowMs`, in batches that hold the writer for a

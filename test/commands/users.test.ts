@@ -131,17 +131,17 @@ describe.each(MANNERS)('sluice user, %s', (manner) => {
   })
 
   test('access-token prints a new one, alone on standard output, and keeps none', async () => {
-    const issued = await during(async () => [
-      await run('access-token', 'ann'),
-      await run('access-token', 'ann', '--json'),
-    ])
-    const [first = '', second = ''] = [
-      issued[0]?.out.trim(),
-      (issued[1]?.json() as { access_token: string }).access_token,
-    ]
-    expect(issued[0]?.out).toMatch(/^[\w-]{32,}\n$/)
-    expect(issued[0]?.err).toBe('The new access token of ann (id 2), printed once:\n')
-    expect(issued[1]?.json()).toEqual({ id: 2, username: 'ann', access_token: second })
+    const issued = await during(
+      async (): Promise<[Outcome, Outcome]> => [
+        await run('access-token', 'ann'),
+        await run('access-token', 'ann', '--json'),
+      ],
+    )
+    const first = issued[0].out.trim()
+    const { access_token: second } = issued[1].json() as { access_token: string }
+    expect(issued[0].out).toMatch(/^[\w-]{32,}\n$/)
+    expect(issued[0].err).toBe('The new access token of ann (id 2), printed once:\n')
+    expect(issued[1].json()).toEqual({ id: 2, username: 'ann', access_token: second })
     expect(second).toMatch(/^[\w-]{32,}$/)
     expect(second).not.toBe(first)
     await stage.gateway.stop()

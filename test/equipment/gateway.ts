@@ -55,20 +55,24 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
 
   const start = async (config: Configuration | string): Promise<void> => {
     writeFileSync(file, typeof config === 'string' ? config : stringify(config))
-    const started = spawn(process.execPath, ['bin/sluice.mjs', 'start', '--config', file], {
-      cwd: options.root ?? REPOSITORY,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: {
-        PATH: process.env['PATH'],
-        HOME: process.env['HOME'],
-        PORT: String(port),
-        HOST: options.host ?? '127.0.0.1',
-        DATA_DIR: dataDir,
-        GATEWAY_SECRET: 'a-secret-for-tests-0123456789abcdef',
-        LOG_LEVEL: 'info',
-        ...options.env,
+    const started = spawn(
+      process.execPath,
+      ['--max-semi-space-size=32', 'bin/sluice.mjs', 'start', '--config', file],
+      {
+        cwd: options.root ?? REPOSITORY,
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: {
+          PATH: process.env['PATH'],
+          HOME: process.env['HOME'],
+          PORT: String(port),
+          HOST: options.host ?? '127.0.0.1',
+          DATA_DIR: dataDir,
+          GATEWAY_SECRET: 'a-secret-for-tests-0123456789abcdef',
+          LOG_LEVEL: 'info',
+          ...options.env,
+        },
       },
-    })
+    )
     child = started
     expected = false
     const keep = (chunk: Buffer): void => {

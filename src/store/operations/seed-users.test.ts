@@ -108,6 +108,9 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     expect(await statuses()).toEqual([2, 2])
     await seed(1)
     expect(await statuses()).toEqual([1, 1])
+    // Of the user alone.
+    await store.write('seedUsers', { seeds: [userSeed({ status: 2 })], nowSeconds: NOW })
+    expect(await statuses()).toEqual([2, 1])
   })
 
   test('a deleted token counts as present, and its status is left alone', async () => {

@@ -7,7 +7,8 @@ import { sqliteCode, troubleOf } from './trouble.ts'
 export function blamed(error: unknown): unknown {
   const trouble = troubleOf(error)
   if (!trouble) return error
-  return new StoreUnavailable(`the database ${trouble.is}`, { cause: error, lasting: trouble.lasting })
+  const told = `the database ${trouble.is}: ${trouble.remedy}`
+  return new StoreUnavailable(told, { cause: error, lasting: trouble.lasting })
 }
 
 /** The same for a database that could not be opened: a sentence that names the file, and says what to do. */

@@ -14,7 +14,7 @@ import {
   temporaryFolder,
 } from '../../../test/store-rows.ts'
 import { GatewayError } from '../../errors.ts'
-import { deriveSecrets } from '../secrets.ts'
+import { deriveSecrets, hashKey } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { openSqliteStore } from './open.ts'
 
@@ -259,4 +259,65 @@ test('the main thread loads neither Kysely nor the database', () => {
   const specifiers = JSON.parse(said) as string[]
   expect(specifiers).toContain('./thread.ts')
   expect(specifiers.filter((specifier) => /kysely|sqlite$|operations/.test(specifier))).toEqual([])
+})
+
+const CALLS = `
+  import { registerHooks } from 'node:module'
+  const seen = []
+  registerHooks({
+    resolve(specifier, parent, next) {
+      seen.push(specifier)
+      return next(specifier, parent)
+    },
+  })
+  const [sources, path, operations] = process.argv.slice(1)
+  const from = (file) => import(new URL(file, sources).href)
+  const { openForWriting } = await from('sqlite/connection.ts')
+  const { prepareDatabase } = await from('sqlite/prepare-database.ts')
+  const { WriteBatches } = await from('sqlite/write-batch.ts')
+  const { deriveSecrets } = await from('secrets.ts')
+  const secrets = deriveSecrets('a secret that only tests know')
+  const db = openForWriting(path)
+  await prepareDatabase(db, secrets)
+  const { outcomes } = await new WriteBatches(db, secrets).write(JSON.parse(operations))
+  console.log(JSON.stringify({ seen, outcomes }))
+`
+
+test('a start on a current database, and the calls of known users, need no Kysely', async () => {
+  const path = join(temporaryFolder(), 'sluice.db')
+  const store = await openSqliteStore({ path, secret: SECRETS })
+  const user = await store.write('createUser', newUser())
+  await store.write('createToken', newToken(user.id))
+  await store.close()
+  const who = { userId: 1, tokenId: 1 }
+  const seeds = [{ ...newUser(), tokens: [{ ...newToken(1), status: 1 }] }]
+  const operations = [
+    ['countUsers', undefined],
+    ['seedUsers', { seeds, nowSeconds: 1 }],
+    ['recover', { owner: 'now', nowMs: 1 }],
+    ['tokenByKeyHash', hashKey(SECRETS, 'k1')],
+    ['loadAccount', { tokenId: 1 }],
+    ['hold', holdOf(who, 'a')],
+    ['settle', settledCall(who, 'a')],
+    ['prune', { beforeMs: 1, limit: 1 }],
+  ]
+  const sources = new URL('../', import.meta.url).href
+  const said = execFileSync(
+    process.execPath,
+    ['--input-type=module', '-e', CALLS, sources, path, JSON.stringify(operations)],
+    { encoding: 'utf8' },
+  )
+  const { seen, outcomes } = JSON.parse(said) as { seen: string[]; outcomes: unknown[] }
+  expect(outcomes).toMatchObject([
+    { value: 1 },
+    { value: { users: [], tokens: [] } },
+    { value: { count: 0 } },
+    { value: { token: { id: 1 }, user: { username: 'ada' } } },
+    { value: { token: { id: 1 } } },
+    null,
+    null,
+    { value: { rows: 0 } },
+  ])
+  expect(seen).toContain('./ledger-rows.ts')
+  expect(seen.filter((specifier) => /kysely|operations/.test(specifier))).toEqual([])
 })

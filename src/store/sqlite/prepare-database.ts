@@ -40,7 +40,9 @@ function refuseDamaged(connection: DatabaseSync): void {
   for (const table of LOOKED_THROUGH.filter((name) => tables.has(name))) {
     const { quick_check: found } = connection.prepare(`PRAGMA quick_check('${table}')`).get() ?? {}
     if (found === 'ok') continue
-    const cause = Object.assign(new Error(`${table}: ${String(found)}`), { errcode: SQLITE_CORRUPT })
+    const cause = Object.assign(new Error(`${table}: ${String(found).split('\n').at(-1)}`), {
+      errcode: SQLITE_CORRUPT,
+    })
     throw new StoreUnavailable('the database is damaged', { cause, lasting: true })
   }
 }

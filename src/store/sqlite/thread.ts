@@ -18,7 +18,7 @@ interface Waiting {
  * Messages are small and soon forgotten: a small nursery keeps the memory of a busy thread small. What one holds beyond is
  * bounded by the largest answer.
  */
-const MEMORY = { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 512 }
+const MEMORY = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 512 }
 
 // From source the neighbour is TypeScript, built it is JavaScript.
 const WORKER = new URL(`./worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)

@@ -43,11 +43,10 @@ const SYSTEM: ReadonlyMap<string, Trouble> = new Map([
   ['EPERM', { is: 'may not be opened', lasting: false, remedy: READ_AND_WRITE }],
   ['EROFS', { is: 'is on a disk that is read-only', lasting: false, remedy: READ_AND_WRITE }],
   ['EISDIR', { is: 'is a folder', lasting: false, remedy: 'choose another DATABASE_URL' }],
-  [
-    'ENOENT',
-    { is: 'has no folder', lasting: false, remedy: 'make its folder, or choose another DATABASE_URL' },
-  ],
-  ['ENOTDIR', { is: 'has no folder', lasting: false, remedy: 'choose another DATABASE_URL' }],
+  // What the system says of a new folder on a read-only disk, too.
+  ['ENOENT', { is: 'is not there and cannot be made', lasting: false, remedy: READ_AND_WRITE }],
+  ['ENOTDIR', { is: 'is in no folder', lasting: false, remedy: 'choose another DATA_DIR' }],
+  ['EEXIST', { is: 'is a file', lasting: false, remedy: 'choose another DATA_DIR' }],
   ['ENOSPC', NO_ROOM],
   ['EDQUOT', NO_ROOM],
   ['EMFILE', { is: 'could not be opened', lasting: false, remedy: 'raise the limit of open files' }],

@@ -48,6 +48,8 @@ test('a full disk refuses the whole batch, leaves nothing of it, and the next ba
   expect(count.get()).toEqual({ n: 500 })
   // What the refused settlement would have moved was not kept for the next commit.
   expect(db.prepare('SELECT used_quota FROM tokens').get()).toEqual({ used_quota: 0 })
+  await batches.write([['settle', settledCall(WHO, 'b')]])
+  expect(db.prepare('SELECT requests, quota FROM usage_days').all()).toEqual([{ requests: 1, quota: 300 }])
   db.close()
 })
 

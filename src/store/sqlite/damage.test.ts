@@ -1,0 +1,153 @@
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, test } from 'vitest'
+import { patchedCopy } from '../../../test/equipment/patched-copy.ts'
+import { holdOf, newToken, newUser, openedStore, SECRETS, temporaryFolder } from '../../../test/store-rows.ts'
+import { StoreUnavailable } from '../store-unavailable.ts'
+import { blamed } from './failure.ts'
+import { openSqliteStore } from './open.ts'
+
+/** A database with 2,000 tokens, closed. */
+async function largeDatabase(): Promise<string> {
+  const path = join(temporaryFolder(), 'sluice.db')
+  const store = await openSqliteStore({ path, secret: SECRETS })
+  const { id } = await store.write('createUser', newUser())
+  await Promise.all(
+    Array.from({ length: 2000 }, (_, index) =>
+      store.write('createToken', newToken(id, { name: `token ${index}`, key: `k${index}` })),
+    ),
+  )
+  await store.close()
+  return path
+}
+
+/** Overwrites a page in the middle of the rows of a table. */
+function damage(path: string, table: string): void {
+  const file = new DatabaseSync(path, { readOnly: true })
+  const { page } = file
+    .prepare('SELECT max(pageno) AS page FROM dbstat WHERE name = ? AND pagetype = ?')
+    .get(table, 'leaf') as { page: number }
+  const { page_size: size } = file.prepare('PRAGMA page_size').get() as { page_size: number }
+  file.close()
+  writeSync(openSync(path, 'r+'), Buffer.alloc(size, 0xff), 0, size, (page - 1) * size)
+}
+
+async function refusal(path: string): Promise<string> {
+  const error: unknown = await openSqliteStore({ path, secret: SECRETS }).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  expect(error).toBeInstanceOf(StoreUnavailable)
+  return (error as Error).message
+}
+
+describe('a damaged database', () => {
+  test('whose beginning was overwritten is refused, by name, with a word on what to do, and left as it is', async () => {
+    const path = await largeDatabase()
+    const bytes = readFileSync(path)
+    bytes.fill('oops', 0, 100)
+    writeFileSync(path, bytes)
+    expect(await refusal(path)).toMatch(/^the database \/.*sluice\.db is not a database.*backup in its place/)
+    expect(readFileSync(path).equals(bytes)).toBe(true)
+  })
+
+  test('with a damaged page among its accounts is refused after a stop that was not clean', async () => {
+    const path = await largeDatabase()
+    const store = await openedStore(path)
+    await store.write('hold', holdOf({ userId: 1, tokenId: 1 }, 'a'))
+    // What a crash leaves: the file and its log.
+    const copy = join(temporaryFolder(), 'sluice.db')
+    for (const end of ['', '-wal']) copyFileSync(`${path}${end}`, `${copy}${end}`)
+    await (await openSqliteStore({ path: copy, secret: SECRETS })).close()
+    for (const end of ['', '-wal']) copyFileSync(`${path}${end}`, `${copy}${end}`)
+    damage(copy, 'tokens')
+    expect(await refusal(copy)).toMatch(/sluice\.db is damaged \(tokens: .*\): .*backup in its place/)
+  })
+
+  test('that shows its damage later ends the store: it says so once, and takes nothing more', async () => {
+    const path = await largeDatabase()
+    damage(path, 'tokens')
+    const store = await openedStore(path)
+    const error: unknown = await store.read('listTokens', { userId: 1 }).catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(StoreUnavailable)
+    const reason = await store.failed
+    expect(reason).toMatchObject({
+      lasting: true,
+      message: expect.stringMatching(/damaged.*backup/) as unknown,
+    })
+  })
+
+  test('that shows its damage to the writer refuses all that waits behind', async () => {
+    const path = await largeDatabase()
+    damage(path, 'tokens')
+    const store = await openedStore(path)
+    const loads = Array.from({ length: 2000 }, (_, index) =>
+      store.write('loadAccount', { tokenId: index + 1 }),
+    )
+    const results = await Promise.allSettled(loads)
+    expect(results.some(({ status }) => status === 'rejected')).toBe(true)
+    expect((await store.failed).lasting).toBe(true)
+    await expect(store.write('hold', holdOf({ userId: 1, tokenId: 1 }, 'a'))).rejects.toThrow(/damaged/)
+  })
+})
+
+test.each([
+  ['a failed fsync', 1034, /could not be read or written/, true],
+  ['a failed read', 266, /could not be read or written/, true],
+  ['a disk that turned read-only', 8, /read-only/, true],
+  ['a full disk', 13, /no room/, false],
+  ['a full disk that the index of the log meets first', 4874, /no room/, false],
+  ['another program that writes', 5, /locked by another program/, false],
+])('%s (%i) is told in words', (_, errcode, words, lasting) => {
+  const told = blamed(Object.assign(new Error('as the driver says it'), { errcode }))
+  expect(told).toBeInstanceOf(StoreUnavailable)
+  expect(told).toMatchObject({ lasting, message: expect.stringMatching(words) as unknown })
+})
+
+const DEAD_THREAD = `
+  const [root, path] = process.argv.slice(1)
+  const { openSqliteStore } = await import(root + '/src/store/sqlite/open.ts')
+  const { deriveSecrets } = await import(root + '/src/store/secrets.ts')
+  const store = await openSqliteStore({ path, secret: deriveSecrets('a secret that only tests know') })
+  store.failed.then((reason) => console.log('failed:', reason.lasting, reason.message))
+  const tell = (error) => console.log(error.name)
+  await Promise.all([
+    store.write('growHold', { id: 'a', by: 1 }).catch(tell),
+    store.read('userByName', 'nobody').then((user) => console.log(user), tell),
+  ])
+  await store.write('growHold', { id: 'a', by: 1 }).catch(tell)
+  await store.close()
+  console.log('closed')
+`
+
+/** What a store says whose threads die of one operation. */
+function saidAfter(text: string, by: string): string[] {
+  const copy = patchedCopy([{ file: 'src/store/sqlite/worker.ts', text, by }])
+  try {
+    const path = join(copy.root, 'data', 'sluice.db')
+    mkdirSync(join(copy.root, 'data'))
+    const out = execFileSync(process.execPath, ['--input-type=module', '-e', DEAD_THREAD, copy.root, path], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    return out.trim().split('\n')
+  } finally {
+    copy.discard()
+  }
+}
+
+const RUN = 'else void thread.run(message.operations).then(say)'
+
+test('a writer that dies ends the store: what waited is refused, and it says so', () => {
+  const said = saidAfter(RUN, `else if (orders.role === 'writer') process.exit(3)\n    ${RUN}`)
+  expect(said.filter((line) => line === 'StoreUnavailable')).toHaveLength(2)
+  expect(said).toContain('failed: true the database thread has ended')
+  expect(said.at(-1)).toBe('closed')
+})
+
+test('a reader that dies is replaced at the next question, and the accounts go on', () => {
+  const said = saidAfter(RUN, `else if (orders.role === 'reader') process.exit(3)\n    ${RUN}`)
+  expect(said).toEqual(['StoreUnavailable', 'closed'])
+})

@@ -1,0 +1,140 @@
+import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { call } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { rawConnection } from '../equipment/raw-socket.ts'
+import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
+import { ask, askStream } from '../equipment/stage.ts'
+import { discard, eventually, type Program, runProgram, statusAt } from './program.ts'
+
+let upstream: ScriptedUpstream
+let program: Program
+let watched: Program
+beforeAll(async () => {
+  upstream = await startUpstream()
+  const config = {
+    options: { trusted_proxies: ['0.0.0.0/0'] },
+    models: priced(['m']),
+    channels: [channel('m', upstream.baseUrl('m'))],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }
+  ;[program, watched] = await Promise.all([
+    runProgram({ config, env: { HOST: '::' } }),
+    runProgram({ config: { ...config, options: { metrics_token: 'watcher-of-figures' } }, env: { HOST: '::' } }),
+  ])
+  await Promise.all([program.ready(), watched.ready()])
+})
+afterAll(async () => {
+  await Promise.all([discard(program), discard(watched)])
+  await upstream?.stop()
+})
+
+/** Addresses of this machine that are none of its loopback. */
+const OUTSIDE = Object.values(networkInterfaces())
+  .flatMap((addresses) => addresses ?? [])
+  .filter(({ internal, family }) => !internal && family === 'IPv4')
+  .map(({ address }) => address)
+
+/** Keeps everybody else from writing to the database. */
+function lockDatabase({ folder }: Program): () => void {
+  const database = new DatabaseSync(join(folder.path, 'sluice.db'), { timeout: 5000 })
+  database.exec('BEGIN EXCLUSIVE')
+  return () => {
+    database.exec('ROLLBACK')
+    database.close()
+  }
+}
+
+describe('/metrics is for', () => {
+  const seen = async (url: string, headers: Record<string, string> = {}, host?: string): Promise<number> => {
+    const options = { method: 'GET', path: '/metrics', headers }
+    return (await call(url, undefined, host === undefined ? options : { ...options, host })).status
+  }
+
+  test('peers on this machine, whatever they forward', async () => {
+    expect(await seen(program.url)).toBe(200)
+    expect(await seen(program.url, {}, '::1')).toBe(200)
+    expect(await seen(program.url, { 'x-forwarded-for': '9.9.9.9' })).toBe(200)
+  })
+
+  test('nobody else, whatever they forward', async () => {
+    for (const host of OUTSIDE) {
+      expect(await seen(program.url, {}, host)).toBe(403)
+      for (const name of ['x-forwarded-for', 'forwarded', 'x-real-ip'])
+        expect(await seen(program.url, { [name]: '127.0.0.1' }, host)).toBe(403)
+      expect(await seen(program.url, { authorization: 'Bearer ' }, host)).toBe(403)
+    }
+  })
+
+  test('the bearers of options.metrics_token, where one is set, wherever they are', async () => {
+    for (const host of [...OUTSIDE, '127.0.0.1']) {
+      expect(await seen(watched.url, { authorization: 'Bearer watcher-of-figures' }, host)).toBe(200)
+      expect(await seen(watched.url, { authorization: 'Bearer watcher-of-figure' }, host)).toBe(403)
+      // Behind a proxy on this machine everybody is a peer on this machine.
+      expect(await seen(watched.url, {}, host)).toBe(403)
+    }
+  })
+})
+
+describe('/healthz and /readyz', () => {
+  test('are 200 while the gateway runs, to anybody, and not to be kept by caches', async () => {
+    for (const path of ['/healthz', '/readyz']) {
+      const answer = await call(program.url, undefined, { method: 'GET', path })
+      expect(answer.status).toBe(200)
+      expect(answer.headers['cache-control']).toBe('no-store')
+      for (const host of OUTSIDE) {
+        expect((await call(program.url, undefined, { method: 'GET', path, host })).status).toBe(200)
+      }
+    }
+  })
+
+  test('while the database cannot be written, ready is 503 though nobody calls; healthy it stays', async () => {
+    const unlock = lockDatabase(program)
+    try {
+      await eventually(async () => (await statusAt(program.url, '/readyz')) === 503, 'not ready')
+      const { status, headers } = await call(program.url, undefined, { method: 'GET', path: '/readyz' })
+      expect(status).toBe(503)
+      expect(Number(headers['retry-after'])).toBeGreaterThan(0)
+      expect(await statusAt(program.url, '/healthz')).toBe(200)
+    } finally {
+      unlock()
+    }
+    await eventually(async () => (await statusAt(program.url, '/readyz')) === 200, 'ready again')
+  })
+
+  test('calls meanwhile are told to try again; afterwards they are answered', async () => {
+    const unlock = lockDatabase(program)
+    try {
+      const refused = await call(program.url, ask('m'), { key: 'ann' })
+      expect(refused.status).toBe(503)
+      expect(refused.json().error).toMatchObject({ code: 'overloaded' })
+      expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+    } finally {
+      unlock()
+    }
+    expect((await call(program.url, ask('m'), { key: 'ann' })).status).toBe(200)
+  })
+
+  test('while it drains, ready is 503 at once on connections that are open already, and healthy it stays', async () => {
+    upstream.script('m', { kind: 'stream', events: 60, paceMs: 10 })
+    const live = call(watched.url, askStream('m'), { key: 'ann' })
+    await upstream.receivedAtLeast('m', 1)
+    await upstream.only('m').sentAtLeast(1)
+    // Begun before the signal, so that the connection is in use.
+    const [ready, healthy] = ['/readyz', '/healthz'].map((path) =>
+      rawConnection(watched.port, `GET ${path} HTTP/1.1\r\nhost: x\r\n`),
+    )
+    await sleep(50)
+    watched.kill('SIGTERM')
+    await eventually(() => watched.out().includes('SIGTERM: no new calls'), 'the signal was heard')
+    ready?.socket.write('\r\n')
+    healthy?.socket.write('\r\n')
+    expect(await ready?.until('\r\n\r\n')).toMatch(/^HTTP\/1\.1 503 [^]*retry-after: \d+/i)
+    expect(await healthy?.until('\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /)
+    expect((await live).text).toContain('data: [DONE]')
+    expect((await watched.exit).code).toBe(0)
+  })
+})

@@ -1,0 +1,194 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { usageText } from '../equipment/behaviour.ts'
+import { call, open } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
+import { ask, askStream } from '../equipment/stage.ts'
+import { type Line, metricsOf, readMetrics } from './metrics-text.ts'
+import { discard, eventually, type Program, runProgram } from './program.ts'
+
+let upstream: ScriptedUpstream
+let program: Program
+beforeAll(async () => {
+  upstream = await startUpstream()
+  program = await runProgram({
+    config: {
+      models: priced(['m', 'n']),
+      channels: [
+        channel('first', upstream.baseUrl('first'), { models: ['m'], priority: 1 }),
+        channel('second', upstream.baseUrl('second'), { models: ['m', 'n'] }),
+      ],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    },
+  })
+  await program.ready()
+})
+afterAll(async () => {
+  await discard(program)
+  await upstream?.stop()
+})
+
+const chat = (body: object): ReturnType<typeof call> => call(program.url, body, { key: 'ann' })
+
+interface Row {
+  readonly model: string
+  readonly channel: string
+  readonly stream: number
+  readonly reason: string
+  readonly quota: number
+  readonly input_tokens: number
+  readonly cache_read_tokens: number
+  readonly output_tokens: number
+}
+
+const rows = (): Row[] => databaseOf(program.folder.path).usage() as unknown as Row[]
+
+const total = (own: readonly Row[], read: (row: Row) => number): number => own.reduce((sum, row) => sum + read(row), 0)
+
+test('the page is valid, and all of it is zero before the first call', async () => {
+  const page = await metricsOf(program.url)
+  for (const name of ['open_streams', 'open_holds', 'ledger_lag']) expect(page.sum(`sluice_${name}`)).toBe(0)
+  expect(page.sum('sluice_tokens_total') + page.sum('sluice_quota_total')).toBe(0)
+  expect(page.sum('sluice_resident_memory_bytes')).toBeGreaterThan(20e6)
+})
+
+test('after known traffic, tokens and quota by model and channel are what the usage log says', async () => {
+  upstream.decide('first', ({ text }) => {
+    const { user: kind, stream } = JSON.parse(text)
+    if (kind === 'broken') return { kind: 'status', status: 500 }
+    if (kind === 'limited') return { kind: 'status', status: 429 }
+    if (kind === 'invalid') return { kind: 'status', status: 400 }
+    return stream ? { kind: 'stream', usage: usageText(100, 7) } : { kind: 'whole', usage: usageText(20, 3, 8) }
+  })
+  for (let i = 0; i < 3; i++) expect((await chat(ask('m'))).status).toBe(200)
+  for (let i = 0; i < 2; i++) expect((await chat(askStream('m'))).status).toBe(200)
+  for (const kind of ['broken', 'broken', 'limited']) expect((await chat(ask('m', { user: kind }))).status).toBe(200)
+  expect((await chat(ask('m', { user: 'invalid' }))).status).toBe(400)
+  expect((await chat(askStream('n'))).status).toBe(200)
+  expect((await call(program.url, ask('m'), { key: 'nobody' })).status).toBe(401)
+  await eventually(() => rows().length === 10, 'ten rows')
+
+  const page = await metricsOf(program.url)
+  for (const model of ['m', 'n']) {
+    for (const name of ['first', 'second']) {
+      const own = rows().filter((row) => row.model === model && row.channel === name)
+      const at = { model, channel: name }
+      expect(page.sum('sluice_quota_total', at)).toBe(total(own, ({ quota }) => quota))
+      for (const [kind, column] of [
+        ['input', 'input_tokens'],
+        ['cacheRead', 'cache_read_tokens'],
+        ['output', 'output_tokens'],
+      ] as const)
+        expect(page.sum('sluice_tokens_total', { ...at, kind })).toBe(total(own, (row) => row[column]))
+      for (const stream of [0, 1]) {
+        const labels = { ...at, stream: stream ? 'true' : 'false' }
+        const count = own.filter((row) => row.stream === stream).length
+        expect(page.sum('sluice_call_duration_seconds_count', labels)).toBe(count)
+      }
+    }
+  }
+  // By hand: 3 × (12 + 8 cached, 3 out), 2 × (100, 7), 3 × (10, 5) elsewhere; the stream of n (10, 5).
+  expect(page.sum('sluice_quota_total', { model: 'm', channel: 'first' })).toBe(3 * (12 + 2 + 12) + 2 * 128)
+  expect(page.sum('sluice_quota_total', { model: 'm', channel: 'second' })).toBe(3 * 30)
+  expect(page.sum('sluice_quota_total', { model: 'n' })).toBe(30)
+  expect(page.sum('sluice_tokens_total', { kind: 'cacheRead' })).toBe(3 * 8)
+
+  const path = '/v1/chat/completions'
+  expect(page.sum('sluice_requests_total', { path, status: '200' })).toBe(9)
+  expect(page.sum('sluice_requests_total', { path, status: '400' })).toBe(1)
+  expect(page.sum('sluice_requests_total', { path, status: '401' })).toBe(1)
+  expect(page.sum('sluice_settlements_total', { reason: 'complete' })).toBe(9)
+  expect(page.sum('sluice_settlements_total', { reason: 'failed' })).toBe(1)
+  expect(page.sum('sluice_upstream_errors_total', { channel: 'first', cause: 'status 500' })).toBe(2)
+  expect(page.sum('sluice_upstream_errors_total', { channel: 'first', cause: 'status 429' })).toBe(1)
+  expect(page.sum('sluice_upstream_errors_total', { channel: 'second' })).toBe(0)
+  expect(page.sum('sluice_first_byte_seconds_count')).toBe(9)
+})
+
+test('durations and first bytes are in seconds, and in the right bucket', async () => {
+  const before = await metricsOf(program.url)
+  const at = { model: 'n', channel: 'second', stream: 'true' }
+  upstream.script('second', { kind: 'stream', events: 3, paceMs: 200, after: sleep(300) })
+  await chat(askStream('n'))
+  const after = await metricsOf(program.url)
+  const moved = (name: string, labels: Record<string, string> = {}): number =>
+    after.sum(name, { ...at, ...labels }) - before.sum(name, { ...at, ...labels })
+  // 300 ms until it begins, then three events 200 ms apart.
+  expect(moved('sluice_first_byte_seconds_sum')).toBeGreaterThanOrEqual(0.29)
+  expect(moved('sluice_first_byte_seconds_sum')).toBeLessThan(0.85)
+  expect(moved('sluice_call_duration_seconds_sum')).toBeGreaterThanOrEqual(0.88)
+  expect(moved('sluice_call_duration_seconds_sum')).toBeLessThan(2.5)
+  expect(moved('sluice_call_duration_seconds_bucket', { le: '0.5' })).toBe(0)
+  expect(moved('sluice_call_duration_seconds_bucket', { le: '2.5' })).toBe(1)
+  upstream.script('second', { kind: 'stream' })
+})
+
+test('streams, calls and holds under way are counted while they are', async () => {
+  upstream.script('first', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })
+  const lives = await Promise.all([1, 2, 3].map(() => open(program.url, askStream('m'), { key: 'ann' })))
+  await Promise.all(lives.map((live) => live.until(' word1')))
+  const during = await metricsOf(program.url)
+  expect(during.sum('sluice_open_streams')).toBe(3)
+  expect(during.sum('sluice_open_holds')).toBe(3)
+  // The three, and the one that asks.
+  expect(during.sum('sluice_open_calls')).toBe(4)
+  for (const live of lives) live.abort()
+  await eventually(async () => {
+    const page = await metricsOf(program.url)
+    return page.sum('sluice_open_streams') + page.sum('sluice_open_holds') === 0
+  }, 'none under way')
+  expect((await metricsOf(program.url)).sum('sluice_settlements_total', { reason: 'client_gone' })).toBe(3)
+})
+
+test('the ledger lags while nothing can be written', async () => {
+  upstream.script('first', { kind: 'whole' })
+  const database = new DatabaseSync(join(program.folder.path, 'sluice.db'), { timeout: 5000 })
+  database.exec('BEGIN EXCLUSIVE')
+  const refused = chat(ask('m'))
+  await eventually(async () => (await metricsOf(program.url)).sum('sluice_ledger_lag') > 0, 'writes that wait')
+  database.exec('ROLLBACK')
+  database.close()
+  await refused
+  await eventually(async () => (await metricsOf(program.url)).sum('sluice_ledger_lag') === 0, 'all written')
+})
+
+test('the delay of the event loop is near nothing in an idle gateway', async () => {
+  await metricsOf(program.url)
+  await sleep(500)
+  expect((await metricsOf(program.url)).sum('sluice_event_loop_delay_p50_seconds')).toBeLessThan(0.015)
+})
+
+test('what strangers send makes no series', async () => {
+  const seriesOf = (lines: readonly Line[]): string[] => lines.map(({ name, labels }) => JSON.stringify([name, labels]))
+  const count = async (): Promise<number> => {
+    const { families } = await metricsOf(program.url)
+    return new Set([...families.values()].flatMap(({ lines }) => seriesOf(lines))).size
+  }
+  const stray = async (i: number): Promise<void> => {
+    await chat(ask(`model-${i}`))
+    await call(program.url, undefined, { method: 'GET', path: `/path-${i}?query=${i}` })
+    await call(program.url, undefined, { method: 'DELETE', path: '/v1/chat/completions' })
+    await call(program.url, ask('m'), { key: `key${i}` })
+  }
+  await stray(0)
+  const before = await count()
+  for (let i = 1; i < 40; i++) await stray(i)
+  expect(await count()).toBe(before)
+  expect((await metricsOf(program.url)).sum('sluice_requests_total', { path: 'other', status: '404' })).toBe(40)
+})
+
+test.each([
+  ['a series twice', '# HELP a_total A.\n# TYPE a_total counter\na_total 1\na_total 2\n'],
+  ['a counter without its name', '# HELP a A.\n# TYPE a counter\na 1\n'],
+  ['a line without a family', 'a 1\n'],
+  ['an unfinished page', '# HELP a A.\n# TYPE a gauge\na 1'],
+  ['a quote in a label', '# HELP a A.\n# TYPE a gauge\na{b="c"d"} 1\n'],
+  ['a histogram that shrinks', '# HELP a A.\n# TYPE a histogram\na_bucket{le="1"} 2\na_bucket{le="+Inf"} 1\na_sum 1\na_count 1\n'],
+  ['a histogram without an end', '# HELP a A.\n# TYPE a histogram\na_bucket{le="1"} 2\na_sum 1\na_count 2\n'],
+])('the reader of these tests refuses %s', (_, text) => {
+  expect(() => readMetrics(text)).toThrow()
+})

@@ -1,0 +1,178 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { stringify } from 'yaml'
+import { call } from '../equipment/client.ts'
+import type { Configuration } from '../equipment/configuration.ts'
+
+/** How the program is run. */
+export interface ProgramOptions {
+  /** The fields of gateway.yaml, or its text; the file of an earlier run in the same folder stays without one. */
+  readonly config?: Configuration | string
+  readonly env?: Readonly<Record<string, string>>
+  /** Where data and configuration lie; a new folder by default. */
+  readonly folder?: Folder
+  readonly port?: number
+  /** In place of `node bin/sluice.mjs start`; it is given `--config FILE` through the environment. */
+  readonly command?: readonly string[]
+}
+
+/** How a process ended. */
+export interface Exit {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  /** `performance.now()`. */
+  readonly at: number
+}
+
+/** The real program, with what it says kept apart by where it says it. */
+export interface Program {
+  readonly url: string
+  readonly port: number
+  readonly pid: number
+  readonly folder: Folder
+  /** Standard output so far. */
+  out(): string
+  /** Standard error so far. */
+  err(): string
+  /** The lines of the log so far, parsed. */
+  log(): Record<string, unknown>[]
+  kill(signal: NodeJS.Signals): void
+  readonly exit: Promise<Exit>
+  /** Settles once `/readyz` says 200; fails with its output if it ends before. */
+  ready(): Promise<void>
+}
+
+/** A data folder with the configuration file beside the data. */
+export interface Folder {
+  readonly path: string
+  readonly configFile: string
+  discard(): void
+}
+
+const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
+const PATIENCE_MS = 25_000
+
+/** The secret that programs are run with, where a test names none. */
+export const SECRET = 'a-secret-for-tests-0123456789abcdef'
+
+/** A new data folder. */
+export function newFolder(): Folder {
+  const path = mkdtempSync(join(tmpdir(), 'sluice-test-'))
+  return {
+    path,
+    configFile: join(path, 'gateway.yaml'),
+    discard: () => rmSync(path, { recursive: true, force: true }),
+  }
+}
+
+/** Runs the program; it may well refuse to start. */
+export async function runProgram(options: ProgramOptions): Promise<Program> {
+  const folder = options.folder ?? newFolder()
+  if (options.config !== undefined) {
+    const { config } = options
+    writeFileSync(folder.configFile, typeof config === 'string' ? config : stringify(config))
+  }
+  const port = options.port ?? (await freePort())
+  const [file = '', ...args] = options.command ?? [
+    process.execPath,
+    'bin/sluice.mjs',
+    'start',
+    '--config',
+    folder.configFile,
+  ]
+  const child = spawn(file, args, {
+    cwd: REPOSITORY,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      PATH: process.env['PATH'],
+      HOME: process.env['HOME'],
+      PORT: String(port),
+      DATA_DIR: folder.path,
+      GATEWAY_CONFIG: folder.configFile,
+      GATEWAY_SECRET: SECRET,
+      ...options.env,
+    },
+  })
+  let [out, err] = ['', '']
+  child.stdout.on('data', (chunk: Buffer) => {
+    out += chunk.toString()
+  })
+  child.stderr.on('data', (chunk: Buffer) => {
+    err += chunk.toString()
+  })
+  const exit = new Promise<Exit>((resolve) => {
+    child.on('close', (code, signal) => resolve({ code, signal, at: performance.now() }))
+  })
+  const url = `http://127.0.0.1:${port}`
+  return {
+    url,
+    port,
+    pid: child.pid ?? 0,
+    folder,
+    out: () => out,
+    err: () => err,
+    log: () =>
+      out
+        .split('\n')
+        .filter((line) => line.startsWith('{') && line.endsWith('}'))
+        .map((line) => JSON.parse(line) as Record<string, unknown>),
+    kill: (signal) => void child.kill(signal),
+    exit,
+    async ready() {
+      const deadline = performance.now() + PATIENCE_MS
+      while ((await statusAt(url, '/readyz')) !== 200) {
+        if (hasEnded(child) || performance.now() > deadline) {
+          child.kill('SIGKILL')
+          throw new Error(`the program is not ready:\n${out.slice(-3000)}\n${err.slice(-3000)}`)
+        }
+        await sleep(20)
+      }
+    },
+  }
+}
+
+/** Ends the program if it runs, and removes its folder. */
+export async function discard(program: Program | undefined): Promise<void> {
+  program?.kill('SIGKILL')
+  await program?.exit
+  program?.folder.discard()
+}
+
+/** The status of a GET; 0 if nobody answers. */
+export function statusAt(url: string, path: string): Promise<number> {
+  return call(url, undefined, { method: 'GET', path }).then(
+    ({ status }) => status,
+    () => 0,
+  )
+}
+
+/** Looks again and again until it is so. */
+export async function eventually(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  const deadline = performance.now() + PATIENCE_MS / 2
+  while (!(await isSo())) {
+    if (performance.now() > deadline) throw new Error(`it never came to this: ${what}`)
+    await sleep(20)
+  }
+}
+
+/** A port of 127.0.0.1 that nobody listens on. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.on('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null
+}

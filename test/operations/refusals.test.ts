@@ -1,0 +1,146 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { databaseOf } from '../equipment/database.ts'
+import { call } from '../equipment/client.ts'
+import { discard, type Folder, newFolder, type Program, type ProgramOptions, runProgram } from './program.ts'
+
+const CONFIG = { models: { m: { price: { input: 1, output: 1 } } } }
+
+const programs: Program[] = []
+afterAll(async () => {
+  await Promise.all(programs.map(discard))
+})
+
+async function run(options: ProgramOptions): Promise<Program> {
+  const program = await runProgram(options)
+  programs.push(program)
+  return program
+}
+
+/** Runs to readiness and stops; what is left is a data folder as an operator has it. */
+async function usedFolder(): Promise<Folder> {
+  const program = await run({ config: CONFIG })
+  await program.ready()
+  program.kill('SIGTERM')
+  expect((await program.exit).code).toBe(0)
+  return program.folder
+}
+
+/** It ended with 1, and said why in a sentence: no stack, nothing on standard output. */
+async function refusal(program: Program): Promise<string> {
+  expect(await program.exit).toMatchObject({ code: 1, signal: null })
+  expect(program.err()).not.toMatch(/^\s+at /m)
+  expect(program.out()).toBe('')
+  return program.err()
+}
+
+function fingerprint(file: string): string {
+  return createHash('sha256').update(readFileSync(file)).digest('hex')
+}
+
+const keyIn = (text: string): string => /API key\s+sk-(\S+)/.exec(text)?.[1] ?? ''
+
+describe.concurrent('a gateway that cannot start says what to do, ends with 1, and damages nothing', () => {
+  test('the port is taken: nothing is made yet, and the next start prints the first credentials', async () => {
+    const other = createServer((_, response) => response.end('mine'))
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+    const { port } = other.address() as AddressInfo
+    const program = await run({ config: CONFIG, port })
+    expect(await refusal(program)).toMatch(new RegExp(`port ${port} .*taken.*set PORT`))
+    expect((await call(`http://127.0.0.1:${port}`, undefined, { method: 'GET', path: '/' })).text).toBe(
+      'mine',
+    )
+    other.close()
+
+    const next = await run({ folder: program.folder, port })
+    await next.ready()
+    const key = keyIn(next.out())
+    expect(key).not.toBe('')
+    expect((await call(next.url, { model: 'm', messages: [] }, { key })).status).not.toBe(401)
+  })
+
+  test('the data folder is in use: the gateway that holds it goes on', async () => {
+    const holder = await run({ config: CONFIG })
+    await holder.ready()
+    expect(await refusal(await run({ folder: holder.folder }))).toMatch(
+      /data folder .* in use.*another DATA_DIR/,
+    )
+    const key = keyIn(holder.out())
+    expect((await call(holder.url, { model: 'm', messages: [] }, { key })).status).not.toBe(401)
+  })
+
+  test('another secret than the one that the database was made with', async () => {
+    const folder = await usedFolder()
+    const other = { GATEWAY_SECRET: 'quite-another-secret-0123456789' }
+    const before = fingerprint(join(folder.path, 'sluice.db'))
+    expect(await refusal(await run({ folder, env: other }))).toMatch(/another secret.*set GATEWAY_SECRET/)
+    expect(fingerprint(join(folder.path, 'sluice.db'))).toBe(before)
+    const again = await run({ folder })
+    await again.ready()
+  })
+
+  test.each([
+    [
+      'with an unknown key and a variable that is not set',
+      'options:\n  retrys: 3\n  metrics_token: "${NOT_THERE}"\n',
+      /gateway\.yaml:2: options\.retrys: .*retries[^]*gateway\.yaml:3: .*NOT_THERE/,
+    ],
+    ['that is no YAML', 'options:\n  retries: [1\nchannels:\n', /gateway\.yaml:\d+: /],
+  ])('a configuration %s', async (_, config, said) => {
+    const program = await run({ config })
+    expect(await refusal(program)).toMatch(said)
+    expect(program.err()).toContain('Nothing was started')
+  })
+
+  test('a configuration that cannot be read at all, and one that is not there', async () => {
+    const folder = newFolder()
+    mkdirSync(folder.configFile)
+    expect(await refusal(await run({ folder }))).toMatch(/gateway\.yaml: expected a file that can be read/)
+    const absent = newFolder()
+    expect(await refusal(await run({ folder: absent }))).toMatch(/there is none at .*gateway\.yaml/)
+  })
+
+  test('a data file that is no database is left as it is', async () => {
+    const folder = newFolder()
+    const file = join(folder.path, 'sluice.db')
+    writeFileSync(file, 'this was never a database, and it is longer than a page header. '.repeat(100))
+    const before = fingerprint(file)
+    expect(await refusal(await run({ folder, config: CONFIG }))).toMatch(
+      /sluice\.db is not a database.*backup/,
+    )
+    expect(fingerprint(file)).toBe(before)
+  })
+
+  test('a database that is damaged in the middle', async () => {
+    const folder = await usedFolder()
+    const file = join(folder.path, 'sluice.db')
+    const bytes = readFileSync(file)
+    bytes.fill(0xa5, 4096, 3 * 4096)
+    writeFileSync(file, bytes)
+    expect(await refusal(await run({ folder }))).toMatch(/sluice\.db is damaged.*backup/)
+    expect(readFileSync(file).equals(bytes)).toBe(true)
+  })
+
+  test('a database that a newer version has written', async () => {
+    const folder = await usedFolder()
+    databaseOf(folder.path).write(
+      "insert into kysely_migration (name, timestamp) values ('9999-from-the-future', '2030-01-01')",
+    )
+    const before = fingerprint(join(folder.path, 'sluice.db'))
+    expect(await refusal(await run({ folder }))).toMatch(/newer version/)
+    expect(fingerprint(join(folder.path, 'sluice.db'))).toBe(before)
+  })
+
+  test('variables that mean nothing, all of them at once', async () => {
+    const env = { PORT: 'many', LOG_LEVEL: 'loud', GATEWAY_SECRET: 'short', REDIS_URL: 'redis://localhost' }
+    const told = await refusal(await run({ config: CONFIG, env }))
+    expect(told).toMatch(/PORT: expected a port/)
+    expect(told).toMatch(/LOG_LEVEL: expected one of/)
+    expect(told).toMatch(/GATEWAY_SECRET: expected at least 16 characters/)
+    expect(told).toMatch(/REDIS_URL: expected it to be unset/)
+  })
+})

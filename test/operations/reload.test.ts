@@ -1,0 +1,277 @@
+import { renameSync, truncateSync, writeFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { stringify } from 'yaml'
+import { type Answer, call, open } from '../equipment/client.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
+import { ask, askStream } from '../equipment/stage.ts'
+import { metricsOf } from './metrics-text.ts'
+import { discard, eventually, type Program, runProgram } from './program.ts'
+
+let upstream: ScriptedUpstream
+let program: Program
+let base: Required<Configuration>
+beforeAll(async () => {
+  upstream = await startUpstream()
+  base = {
+    options: {},
+    groups: {},
+    models: priced(['m']),
+    channels: [channel('m', upstream.baseUrl('m'))],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }
+  program = await runProgram({ config: base })
+  await program.ready()
+})
+afterAll(async () => {
+  await discard(program)
+  await upstream?.stop()
+})
+
+const readings = async (result: 'applied' | 'refused'): Promise<number> =>
+  (await metricsOf(program.url)).sum('sluice_config_reloads_total', { result })
+
+/** Ways in which a file gets its new text. */
+const WRITERS: Readonly<Record<string, (text: string) => void | Promise<void>>> = {
+  'written in place': (text) => writeFileSync(program.folder.configFile, text),
+  'renamed over': (text) => {
+    writeFileSync(`${program.folder.configFile}.new`, text)
+    renameSync(`${program.folder.configFile}.new`, program.folder.configFile)
+  },
+  'written in steps, as an editor does': async (text) => {
+    const { configFile } = program.folder
+    truncateSync(configFile)
+    await sleep(40)
+    writeFileSync(configFile, text.slice(0, text.length / 2))
+    await sleep(40)
+    writeFileSync(configFile, text)
+  },
+  'moved away and made anew, as an editor does': async (text) => {
+    const { configFile } = program.folder
+    renameSync(configFile, `${configFile}~`)
+    await sleep(10)
+    writeFileSync(configFile, text)
+  },
+}
+
+/** Writes the file and waits until it was read. */
+async function change(
+  config: Configuration | string,
+  expected: 'applied' | 'refused' = 'applied',
+  write = WRITERS['renamed over'],
+): Promise<void> {
+  const before = await readings(expected)
+  await write?.(typeof config === 'string' ? config : stringify(config))
+  await eventually(async () => (await readings(expected)) > before, `a reading that is ${expected}`)
+}
+
+const chat = (key = 'ann', model = 'm', headers: Record<string, string> = {}): Promise<Answer> =>
+  call(program.url, ask(model), { key, headers })
+
+async function charged(answer: Answer): Promise<{ quota: number; price_version: string }> {
+  const row = databaseOf(program.folder.path).usageOf(String(answer.headers['x-request-id']))
+  return row as unknown as { quota: number; price_version: string }
+}
+
+/** The plain price, so many times over: 30 quota units for the upstream's usual answer. */
+const times = (factor: number): Record<string, unknown> =>
+  priced(['m'], { input: 2 * factor, output: 8 * factor })
+
+beforeEach(async () => {
+  upstream.script('m', { kind: 'whole' })
+})
+
+describe('a change of the file is applied', () => {
+  test.each(Object.entries(WRITERS))('when it is %s', async (_, write) => {
+    for (const factor of [2, 3, 1]) {
+      await change({ ...base, models: times(factor) }, 'applied', write)
+      expect((await charged(await chat())).quota).toBe(30 * factor)
+    }
+  })
+
+  test('and on SIGHUP, changed or not', async () => {
+    const before = await readings('applied')
+    program.kill('SIGHUP')
+    await eventually(async () => (await readings('applied')) === before + 1, 'a reading on SIGHUP')
+    expect((await chat()).status).toBe(200)
+  })
+
+  test('a price has one version, and the same price the same one again', async () => {
+    await change({ ...base, models: times(1) })
+    const one = await charged(await chat())
+    await change({ ...base, models: times(2) })
+    const two = await charged(await chat())
+    await change({ ...base, models: times(1) })
+    const again = await charged(await chat())
+    expect(again.price_version).toBe(one.price_version)
+    expect([one.quota, two.quota]).toEqual([30, 60])
+    expect(two.price_version).not.toBe(one.price_version)
+  })
+})
+
+describe('what takes effect', () => {
+  test('channels: a new one is called, a removed one gets no new request', async () => {
+    const m2 = channel('m2', upstream.baseUrl('m2'), { models: ['m'] })
+    await change({ ...base, channels: [m2] })
+    expect((await chat()).status).toBe(200)
+    expect(upstream.received('m')).toHaveLength(0)
+    expect(upstream.received('m2')).toHaveLength(1)
+    await change(base)
+    await chat()
+    expect(upstream.received('m2')).toHaveLength(1)
+  })
+
+  test('keys of a channel', async () => {
+    await change({ ...base, channels: [channel('m', upstream.baseUrl('m'), { keys: ['another-key'] })] })
+    await chat()
+    expect(upstream.only('m').headers.authorization).toBe('Bearer another-key')
+    await change(base)
+  })
+
+  test('models and groups', async () => {
+    expect((await chat('ann', 'n')).status).toBe(503)
+    await change({
+      ...base,
+      groups: { default: { ratio: 0.5 } },
+      models: priced(['m', 'n']),
+      channels: [channel('m', upstream.baseUrl('m'), { models: ['m', 'n'] })],
+    })
+    expect((await charged(await chat('ann', 'n'))).quota).toBe(15)
+    await change(base)
+    expect((await chat('ann', 'n')).status).toBe(503)
+  })
+
+  test('trusted_proxies', async () => {
+    const users = [...base.users, user(3, 'office', [token('office', { allow_ips: '10.0.0.0/8' })])]
+    await change({ ...base, users })
+    const forwarded = { 'x-forwarded-for': '10.1.2.3' }
+    expect((await chat('office', 'm', forwarded)).status).toBe(403)
+    await change({ ...base, users, options: { trusted_proxies: ['127.0.0.1'] } })
+    expect((await chat('office', 'm', forwarded)).status).toBe(200)
+    await change({ ...base, users })
+    expect((await chat('office', 'm', forwarded)).status).toBe(403)
+    await change(base)
+  })
+
+  test('metrics_token', async () => {
+    writeFileSync(program.folder.configFile, stringify({ ...base, options: { metrics_token: 'watcher' } }))
+    const seen = (headers: Record<string, string>): Promise<number> =>
+      call(program.url, undefined, { method: 'GET', path: '/metrics', headers }).then(({ status }) => status)
+    await eventually(
+      async () => (await seen({ authorization: 'Bearer another' })) === 403,
+      'the token is asked for',
+    )
+    expect(await seen({ authorization: 'Bearer watcher' })).toBe(200)
+    writeFileSync(program.folder.configFile, stringify(base))
+    await eventually(async () => (await seen({ authorization: 'Bearer another' })) === 200, 'no token')
+  })
+})
+
+describe('users of the file', () => {
+  test('new ones and their tokens are made; what the database owns is left alone', async () => {
+    expect((await chat('bob')).status).toBe(401)
+    await change({ ...base, users: [...base.users, user(4, 'bob', [token('bob', { remain_quota: 100_000 })])] })
+    // A key that was unknown a moment ago is known at once.
+    expect((await chat('bob')).status).toBe(200)
+    expect(databaseOf(program.folder.path).token('token-bob').remain_quota).toBe(99_970)
+    await change({ ...base, users: [...base.users, user(4, 'bob', [token('bob', { remain_quota: 5 })])] })
+    expect(databaseOf(program.folder.path).token('token-bob').remain_quota).toBe(99_970)
+    await change(base)
+    expect((await chat('bob')).status).toBe(200)
+  })
+
+  test('a declared status is applied at every reading, and holds for the very next call', async () => {
+    const carl = (status: number, ofToken: number): Configuration => ({
+      ...base,
+      users: [...base.users, user(5, 'carl', [token('carl', { status: ofToken })], { status })],
+    })
+    await change(carl(1, 1))
+    expect((await chat('carl')).status).toBe(200)
+    await change(carl(2, 1))
+    expect((await chat('carl')).status).toBe(403)
+    await change(carl(1, 1))
+    expect((await chat('carl')).status).toBe(200)
+    await change(carl(1, 2))
+    expect((await chat('carl')).status).toBe(401)
+    await change(carl(1, 1))
+    expect((await chat('carl')).status).toBe(200)
+    await change(base)
+  })
+})
+
+describe('a bad file changes nothing', () => {
+  test.each([
+    ['is no YAML', 'channels: [\n', /gateway\.yaml:\d+: /],
+    ['has an unknown key', 'options:\n  retrys: 1\n', /gateway\.yaml:2: options\.retrys: /],
+    [
+      'has a price that is none',
+      'models:\n  m:\n    price: { input: cheap, output: 1 }\n',
+      /gateway\.yaml:3: models\.m\.price\.input: /,
+    ],
+    [
+      'names a variable that is not set',
+      'options:\n  metrics_token: "${NOT_THERE}"\n',
+      /gateway\.yaml:2: .*NOT_THERE/,
+    ],
+    ['is empty', '', /gateway\.yaml: .*empty/],
+  ])(
+    'when it %s: that is logged with file and line, and the next good one is applied',
+    async (_, bad, said) => {
+      await change({ ...base, models: times(2) })
+      const logged = program.log().length
+      await change(bad, 'refused')
+      expect((await charged(await chat())).quota).toBe(60)
+      await eventually(
+        () =>
+          program
+            .log()
+            .slice(logged)
+            .some(({ level, mistakes }) => level === 50 && said.test(String(mistakes))),
+        'a line in the log',
+      )
+      await change({ ...base, models: times(3) })
+      expect((await charged(await chat())).quota).toBe(90)
+    },
+  )
+
+  test('when its users cannot be made: nothing else of it holds either', async () => {
+    await change(base)
+    const clash = user(2, 'somebody-else', [token('clash')])
+    await change({ ...base, models: times(5), users: [ROOT, clash] }, 'refused')
+    expect((await charged(await chat())).quota).toBe(30)
+    expect((await chat('clash')).status).toBe(401)
+  })
+
+  test('when it is gone', async () => {
+    renameSync(program.folder.configFile, `${program.folder.configFile}.gone`)
+    const before = await readings('refused')
+    program.kill('SIGHUP')
+    await eventually(async () => (await readings('refused')) > before, 'a refusal')
+    expect((await chat()).status).toBe(200)
+    await change({ ...base, models: times(4) })
+    expect((await charged(await chat())).quota).toBe(120)
+    await change(base)
+  })
+})
+
+test('a running stream is neither dropped nor priced anew while its channel is removed', async () => {
+  const before = await charged(await chat())
+  upstream.script('m', { kind: 'stream', events: 40, paceMs: 25 })
+  const live = await open(program.url, askStream('m', { stream_options: { include_usage: true } }), {
+    key: 'ann',
+  })
+  await live.until(' word1')
+  const m2 = channel('m2', upstream.baseUrl('m2'), { models: ['m'], keys: ['other'] })
+  upstream.forget('m2')
+  await change({ ...base, models: times(7), channels: [m2] })
+  expect(live.text()).not.toContain('[DONE]')
+  expect((await charged(await chat())).quota).toBe(210)
+  const answer = await live.end()
+  expect(answer.text).toContain(' word39')
+  expect(answer.text).toContain('data: [DONE]')
+  expect(await charged(answer)).toMatchObject({ quota: 10 + 40 * 4, price_version: before.price_version })
+  expect(upstream.received('m')).toHaveLength(1)
+  await change(base)
+})

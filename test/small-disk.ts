@@ -1,0 +1,48 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import { onTestFinished } from 'vitest'
+
+/** A file system of its own, gone after the test. */
+export interface SmallDisk {
+  readonly path: string
+  /** From now on nothing can be written to it. */
+  makeReadOnly(): void
+}
+
+/** Whether this process may mount one. Where the results are counted (`CI=true`), root must be able to. */
+export const CAN_MOUNT = process.getuid?.() === 0 && (process.env['CI'] === 'true' || triesToMount())
+
+if (!CAN_MOUNT) console.log('tests of full and read-only disks are left out: only root can mount one')
+
+/** Mounts a file system that holds so many bytes. */
+export function smallDisk(bytes: number): SmallDisk {
+  const path = mount(bytes)
+  onTestFinished(() => unmount(path))
+  return {
+    path,
+    makeReadOnly: () => void execFileSync('/bin/mount', ['-o', 'remount,ro', path], { stdio: 'pipe' }),
+  }
+}
+
+function triesToMount(): boolean {
+  try {
+    unmount(mount(65_536))
+    return true
+  } catch {
+    return false
+  }
+}
+
+function mount(bytes: number): string {
+  const path = mkdtempSync(join(tmpdir(), 'sluice-disk-'))
+  execFileSync('/bin/mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'sluice-test', path], { stdio: 'pipe' })
+  return path
+}
+
+function unmount(path: string): void {
+  execFileSync('/bin/umount', ['--lazy', path], { stdio: 'pipe' })
+  rmdirSync(path)
+}
