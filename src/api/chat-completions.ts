@@ -1,3 +1,4 @@
+import { chatDialect } from '../relay/roads/chat.ts'
 import type { KeyEndpoint } from './endpoint.ts'
 
 /** `docs/api.md: Chat completions`. */
@@ -6,5 +7,5 @@ export const chatCompletions: KeyEndpoint = {
   path: '/v1/chat/completions',
   area: 'relay',
   access: 'api-key',
-  handle: (visit, caller, relay) => relay.chatCompletion(visit, caller),
+  handle: (visit, caller, relay) => relay.call(chatDialect, visit, caller),
 }

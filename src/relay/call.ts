@@ -5,10 +5,10 @@ import type { Settlement } from '../domain/settlement.ts'
 import { NO_USAGE, promptTokens } from '../domain/usage.ts'
 import type { OpenHold } from '../ledger/open-hold.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import type { ChatRequest, GatedRequest } from '../protocols/chat/index.ts'
 import { type Answered, NOTHING, type Priced, price } from './charge.ts'
 import type { Drains } from './drains.ts'
 import type { LocalCount } from './local-count.ts'
+import type { Dialect, Prepared, RelayedRequest } from './roads/road.ts'
 
 /** What the log says of a call, beside its route and status. Scalars only: never a word of a prompt or a key. */
 export interface CallRecord {
@@ -43,12 +43,14 @@ export interface OutputBudget {
 /** Where one attempt goes. */
 export interface Target {
   readonly channel: Channel
-  readonly gated: GatedRequest
+  readonly prepared: Prepared
 }
 
 /** One admitted call: what was asked, what it may cost, and where the answer goes. */
 export class Call {
-  readonly request: ChatRequest
+  /** The caller's protocol. */
+  readonly dialect: Dialect
+  readonly request: RelayedRequest
   /** The caller's own bytes. */
   readonly body: Buffer
   readonly hold: OpenHold
@@ -63,7 +65,8 @@ export class Call {
   #firstByteMs: number | null = null
 
   constructor(parts: {
-    request: ChatRequest
+    dialect: Dialect
+    request: RelayedRequest
     body: Buffer
     hold: OpenHold
     rate: Rate
@@ -76,6 +79,7 @@ export class Call {
     /** As many as the prompt is expected to have, for progress marks. */
     promptTokens: number
   }) {
+    this.dialect = parts.dialect
     this.request = parts.request
     this.body = parts.body
     this.hold = parts.hold
@@ -90,12 +94,14 @@ export class Call {
   }
 
   /** Headers of the answer. */
-  headers(contentType: string): Record<string, string> {
-    return {
+  headers(contentType: string, { prepared: { dropped } }: Target): Record<string, string> {
+    const headers: Record<string, string> = {
       'content-type': contentType,
       'cache-control': 'no-store',
       'x-request-id': this.hold.facts.id,
     }
+    if (dropped.length > 0) headers['x-gateway-dropped'] = dropped.join(', ')
+    return headers
   }
 
   /** Notes that the first byte of an answer came. */
@@ -111,7 +117,7 @@ export class Call {
 
   /** Charges an answer. Resolves when the charge is durable: gate two. `delivered`: the caller got any of it. */
   settle(target: Target, answered: Answered, delivered: boolean): Promise<void> {
-    const priced = price(this.rate, this.body, answered, this.count)
+    const priced = price(this.rate, () => this.dialect.promptText(this.body), answered, this.count)
     return priced instanceof Promise
       ? priced.then((later) => this.#charge(target, later, delivered))
       : this.#charge(target, priced, delivered)
@@ -129,7 +135,7 @@ export class Call {
       delivered,
       endedMs: Date.now(),
       channel: target?.channel.name ?? facts.channel,
-      upstreamModel: target?.gated.upstreamModel ?? facts.model,
+      upstreamModel: target?.prepared.upstreamModel ?? facts.model,
       firstByteMs: this.#firstByteMs,
     }
     const { record } = this

@@ -1,8 +1,11 @@
 import { charge, type Rate } from '../domain/price.ts'
 import type { SettlementReason } from '../domain/settlement.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
-import { promptText } from '../protocols/chat/index.ts'
 import type { LocalCount } from './local-count.ts'
+import type { Dialect } from './roads/road.ts'
+
+/** The prompt, as far as a tokenizer counts it. */
+type Prompt = () => ReturnType<Dialect['promptText']>
 
 /** How an answer to which content belongs came to its end. */
 export type Ending = 'complete' | 'cut' | 'client_gone'
@@ -37,7 +40,7 @@ export const NOTHING: Priced = { usage: NO_USAGE, quota: 0, reason: 'failed' }
  */
 export function price(
   rate: Rate,
-  body: Buffer,
+  prompt: Prompt,
   answered: Answered,
   count: LocalCount,
 ): Priced | Promise<Priced> {
@@ -49,10 +52,10 @@ export function price(
       reason: ending === 'cut' ? 'complete' : ending,
     }
   }
-  return counted(rate, body, answered, count)
+  return counted(rate, prompt, answered, count)
 }
 
-async function counted(rate: Rate, body: Buffer, answered: Answered, count: LocalCount): Promise<Priced> {
+async function counted(rate: Rate, prompt: Prompt, answered: Answered, count: LocalCount): Promise<Priced> {
   const { ending, whole, reported } = answered
   const output = await count.count(answered.text())
   const usage: Usage =
@@ -60,7 +63,7 @@ async function counted(rate: Rate, body: Buffer, answered: Answered, count: Loca
       ? { ...reported, output: Math.max(reported.output, output) }
       : {
           ...NO_USAGE,
-          input: await countedPrompt(body, count),
+          input: await countedPrompt(prompt, count),
           output: whole ? output : Math.max(reported?.output ?? 0, output),
         }
   return { usage, quota: charge(rate, usage), reason: ending === 'complete' ? 'estimated' : ending }
@@ -71,7 +74,7 @@ function isCredible(usage: Usage, answered: Answered): boolean {
   return promptTokens(usage) > 0 && (usage.output > 0 || !answered.hasText())
 }
 
-async function countedPrompt(body: Buffer, count: LocalCount): Promise<number> {
-  const { text, extraTokens } = promptText(body)
+async function countedPrompt(prompt: Prompt, count: LocalCount): Promise<number> {
+  const { text, extraTokens } = prompt()
   return (await count.count(text)) + extraTokens
 }

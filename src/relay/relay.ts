@@ -8,9 +8,7 @@ import { GatewayError } from '../errors.ts'
 import type { Account } from '../ledger/balance.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { type ChatRequest, gateChatRequest, readChatRequest } from '../protocols/chat/index.ts'
 import { scanObject } from '../protocols/json-scan.ts'
-import type { ScannedObject } from '../protocols/scanned-object.ts'
 import type { Upstreams } from '../upstreams/http.ts'
 import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
 import { Attempt } from './attempt.ts'
@@ -21,6 +19,7 @@ import { type Failure, lastWord } from './failure.ts'
 import type { LocalCount } from './local-count.ts'
 import { Rates } from './rates.ts'
 import { type Resolution, Routing } from './resolve.ts'
+import type { Dialect, RelayedRequest } from './roads/road.ts'
 
 /** Web searches that one call may make, at most, by what is asked for. */
 const SEARCHES_HELD = 10
@@ -46,7 +45,7 @@ interface Turn {
 }
 
 /** A request to relay. */
-export interface RelayRequest {
+export interface Visit {
   readonly id: string
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -84,20 +83,25 @@ export class Relay {
     clearInterval(this.#sweep)
   }
 
-  /** Relays one chat completion. Rejects with what the caller is to be told, where nothing was sent to it yet. */
-  async chatCompletion(relayed: RelayRequest, caller: Caller): Promise<void> {
+  /** Relays one call in the caller's dialect. Rejects with what the caller is to be told, where nothing was sent to it yet. */
+  async call(dialect: Dialect, relayed: Visit, caller: Caller): Promise<void> {
     const settings = this.#parts.settings()
     const body = await this.#parts.bodies.read(relayed.request, settings.options.bodyLimit)
     try {
-      await this.#relay(relayed, caller, settings, body.bytes)
+      await this.#relay(dialect, relayed, caller, settings, body.bytes)
     } finally {
       body.release()
     }
   }
 
-  async #relay(relayed: RelayRequest, caller: Caller, settings: Settings, body: Buffer): Promise<void> {
-    const scan = scanObject(body)
-    const request = readChatRequest(scan)
+  async #relay(
+    dialect: Dialect,
+    relayed: Visit,
+    caller: Caller,
+    settings: Settings,
+    body: Buffer,
+  ): Promise<void> {
+    const request = dialect.read(scanObject(body), relayed.request.headers)
     const { record } = relayed
     record.model = request.model
     record.stream = request.stream
@@ -106,9 +110,9 @@ export class Relay {
     // Found and charged in one turn: in between it might be forgotten, and read a second time.
     const account = accounts.get(caller.token.id) ?? (await accounts.load(caller.token.id))
     if (!account) throw new GatewayError('invalid_api_key', 'this API key is unknown')
-    const call = this.#admit(settings, relayed, account, request, body, resolution)
+    const call = this.#admit(settings, relayed, account, dialect, request, body, resolution)
     try {
-      await this.#attempt(call, settings, scan, resolution)
+      await this.#attempt(call, settings, resolution)
     } finally {
       if (!call.hold.isSettled) call.settleForNothing(undefined)
     }
@@ -116,16 +120,18 @@ export class Relay {
 
   #admit(
     settings: Settings,
-    { id, response, record, startedMs }: RelayRequest,
+    { id, response, record, startedMs }: Visit,
     account: Account,
-    request: ChatRequest,
+    dialect: Dialect,
+    request: RelayedRequest,
     body: Buffer,
     { model, group, channels }: Resolution,
   ): Call {
     const rate = this.#rates.of(settings, model, group)
     const searches = request.webSearch ? SEARCHES_HELD : 0
     const { holdTokens } = settings.options
-    const tokens = (request.maxTokens ?? holdTokens) * request.n
+    const maximum = outputMaximum(request, channels)
+    const tokens = (maximum ?? holdTokens) * request.n
     const most = (output: number): number => mostItCanCost(rate, request.promptBound, output, searches)
     const amount = most(tokens)
     const promptTokens = Math.ceil(request.promptBound / EXPECTED_BYTES_PER_TOKEN)
@@ -141,12 +147,13 @@ export class Relay {
     })
     const budget: OutputBudget = {
       tokens,
-      named: request.maxTokens !== undefined,
+      named: maximum !== undefined,
       slice: holdTokens,
       sliceQuota: most(tokens + holdTokens) - amount,
     }
     const { count, drains, metrics } = this.#parts
     return new Call({
+      dialect,
       request,
       body,
       hold,
@@ -161,20 +168,15 @@ export class Relay {
     })
   }
 
-  async #attempt(
-    call: Call,
-    settings: Settings,
-    scan: ScannedObject,
-    { channels }: Resolution,
-  ): Promise<void> {
+  async #attempt(call: Call, settings: Settings, { channels }: Resolution): Promise<void> {
     const { keyRings } = this.#parts
     const failures: Failure[] = []
     for (const { channel, keys } of this.#inTurn(channels, settings)) {
-      const gated = gateChatRequest(scan, call.request, channel, settings.options.passThrough)
+      const prepared = await call.request.prepare(channel, settings.options.passThrough)
       call.record.channel = channel.name
       for (const key of keys) {
-        let failure = await this.#once(call, { channel, gated }, key)
-        if (failure?.onward === 'same-again') failure = await this.#once(call, { channel, gated }, key)
+        let failure = await this.#once(call, { channel, prepared }, key)
+        if (failure?.onward === 'same-again') failure = await this.#once(call, { channel, prepared }, key)
         if (!failure) return
         if (call.hold.isLost) throw unwritable()
         failures.push(failure)
@@ -204,7 +206,7 @@ export class Relay {
   async #once(call: Call, target: Target, key: UpstreamKey): Promise<Failure | undefined> {
     const { response, hold, request, record } = call
     if (response.destroyed) return CALLER_GONE
-    const { channel, gated } = target
+    const { channel, prepared } = target
     const attempt = new Attempt(call, target, Date.now())
     const left = (): void => {
       if (!response.writableFinished) attempt.left()
@@ -214,7 +216,15 @@ export class Relay {
     record.attempts = (record.attempts ?? 0) + 1
     const accept = request.stream ? 'text/event-stream' : 'application/json'
     attempt.sent(
-      this.#parts.upstreams.post(hold, channel, key, '/chat/completions', accept, gated.body, attempt),
+      this.#parts.upstreams.post(
+        hold,
+        channel,
+        key,
+        prepared.path,
+        [...prepared.headers, 'accept', accept],
+        prepared.body,
+        attempt,
+      ),
     )
     try {
       const end = await attempt.end
@@ -235,6 +245,12 @@ export class Relay {
       if (attempt.isFinished && attempt.isSilent) this.#attempts.delete(attempt)
     }
   }
+}
+
+/** The most that any of the channels will be told; undefined where one is told none. */
+function outputMaximum(request: RelayedRequest, channels: readonly Channel[]): number | undefined {
+  const maxima = channels.map((channel) => request.outputMaximum(channel))
+  return maxima.includes(undefined) ? undefined : Math.max(...(maxima as number[]))
 }
 
 /** Nobody is there to be answered any more. */

@@ -1,9 +1,10 @@
-import { ChatTap, chatErrorFrame } from '../protocols/chat/index.ts'
+import type { TapStep } from '../protocols/stream-tap.ts'
 import type { Call, Target } from './call.ts'
 import type { Ending } from './charge.ts'
 import { endAnswer, UNREAD_MS } from './end-answer.ts'
 import { type Failure, saidInStream, unanswered } from './failure.ts'
 import { OutputWatch } from './output-watch.ts'
+import type { Tap } from './roads/road.ts'
 import type { Source, WantedAnswer } from './sink.ts'
 
 /** How often a running stream notes what it has cost so far. */
@@ -20,7 +21,7 @@ export class StreamAnswer implements WantedAnswer {
   readonly #call: Call
   readonly #target: Target
   readonly #source: Source
-  readonly #tap: ChatTap
+  readonly #tap: Tap
   readonly #watch: OutputWatch
   #contentType = ''
   /** What came before the hold was durable. */
@@ -39,7 +40,7 @@ export class StreamAnswer implements WantedAnswer {
     this.#call = call
     this.#target = target
     this.#source = source
-    this.#tap = new ChatTap({ swallowUsage: target.gated.askedForUsage })
+    this.#tap = target.prepared.tap()
     this.#watch = new OutputWatch(call, this.#tap)
   }
 
@@ -50,7 +51,7 @@ export class StreamAnswer implements WantedAnswer {
   received(chunk: Buffer): void {
     if (this.#over) return
     this.#call.firstByte()
-    let step: ReturnType<ChatTap['push']>
+    let step: TapStep
     try {
       step = this.#tap.push(chunk)
     } catch {
@@ -71,8 +72,10 @@ export class StreamAnswer implements WantedAnswer {
     if (this.#over) return
     const { ending, complete } = this.#tap.end()
     const { error } = this.#tap
-    if (error) this.#breakOff(chatErrorFrame({ ...CUT, ...saidInStream(this.#target.channel, error.data) }))
-    else if (complete) this.#finish(this.#callerLeft ? 'client_gone' : 'complete', ending, true)
+    if (error) {
+      const said = saidInStream(this.#target.channel, error.data)
+      this.#breakOff(this.#call.dialect.brokenOff({ ...CUT, ...said }))
+    } else if (complete) this.#finish(this.#callerLeft ? 'client_gone' : 'complete', ending, true)
     else this.failed(unanswered('stream ended early'))
   }
 
@@ -162,7 +165,7 @@ export class StreamAnswer implements WantedAnswer {
     if (this.#open) return
     this.#open = true
     this.#call.response.writeHead(200, {
-      ...this.#call.headers(this.#contentType),
+      ...this.#call.headers(this.#contentType, this.#target),
       'x-accel-buffering': 'no',
     })
   }
@@ -211,6 +214,9 @@ export class StreamAnswer implements WantedAnswer {
   }
 
   #ourFrame(kind: { type: string; code: string }, message: string): Buffer {
-    return chatErrorFrame({ ...kind, message: `${message} (request id: ${this.#call.hold.facts.id})` })
+    return this.#call.dialect.brokenOff({
+      ...kind,
+      message: `${message} (request id: ${this.#call.hold.facts.id})`,
+    })
   }
 }

@@ -1,4 +1,4 @@
-import { type ReplyFacts, usageOfReply } from '../protocols/chat/index.ts'
+import type { ReplyFacts } from '../protocols/reply-facts.ts'
 import type { Call, Target } from './call.ts'
 import type { Answered } from './charge.ts'
 import { endAnswer } from './end-answer.ts'
@@ -45,9 +45,10 @@ export class WholeAnswer implements WantedAnswer {
   ended(): void {
     if (this.#over) return
     const [only] = this.#chunks
-    const body = only && this.#chunks.length === 1 ? only : Buffer.concat(this.#chunks, this.#length)
-    const facts = usageOfReply(body)
-    if (!facts.valid) this.failed(unanswered(facts.error ? 'error with status 200' : 'no chat completion'))
+    const bytes = only && this.#chunks.length === 1 ? only : Buffer.concat(this.#chunks, this.#length)
+    const { facts, body } = this.#target.prepared.reply(bytes)
+    if (!facts.valid)
+      this.failed(unanswered(facts.error ? 'error with status 200' : 'no answer of its protocol'))
     else if (this.#callerLeft) this.#settleUnheard(facts)
     else {
       this.#over = true
@@ -85,7 +86,7 @@ export class WholeAnswer implements WantedAnswer {
     await this.#call.settle(this.#target, answered('complete', facts), true)
     const { response } = this.#call
     if (response.destroyed) return
-    const headers = this.#call.headers(this.#contentType || 'application/json')
+    const headers = this.#call.headers(this.#contentType || 'application/json', this.#target)
     response.writeHead(200, { ...headers, 'content-length': String(body.length) })
     // A short text leaves in one piece with its head; bytes would be a second piece.
     endAnswer(response, body.length <= ONE_PIECE ? body.toString('latin1') : body)

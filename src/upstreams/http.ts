@@ -38,25 +38,25 @@ export class Upstreams {
   // What is the same for each call of a channel with a key.
   readonly #addresses = new WeakMap<Channel, Map<string, Address>>()
 
-  /** Posts `body` to `path` below the channel's base URL. */
+  /** Posts `body` to `path` below the channel's base URL; `headers` are names and values in turn. */
   post(
     hold: Hold,
     channel: Channel,
     key: UpstreamKey,
     path: string,
-    accept: string,
+    headers: readonly string[],
     body: Buffer,
     answer: Answer,
   ): Exchange {
     if (hold.isSettled) throw new Error(`hold ${hold.facts.id} is settled: nothing may be sent for it`)
-    const { origin, basePath, headers } = this.#address(channel, key)
+    const address = this.#address(channel, key)
     const exchange = new UndiciExchange(answer)
     this.#agent(channel.timeouts.connectMs).dispatch(
       {
-        origin,
-        path: basePath + path,
+        origin: address.origin,
+        path: address.basePath + path,
         method: 'POST',
-        headers: [...headers, 'accept', accept],
+        headers: [...address.headers, ...headers],
         body,
         headersTimeout: channel.timeouts.firstByteMs,
         bodyTimeout: channel.timeouts.idleMs,

@@ -1,0 +1,67 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Channel } from '../../domain/channel.ts'
+import type { Usage } from '../../domain/usage.ts'
+import type { ConversionProtocol } from '../../protocols/conversation.ts'
+import type { ReplyFacts } from '../../protocols/reply-facts.ts'
+import type { ScannedObject } from '../../protocols/scanned-object.ts'
+import type { StreamError, TapEnd, TapStep } from '../../protocols/stream-tap.ts'
+
+/** What relaying needs to know of a request, whatever protocol it came in. */
+export interface RelayedRequest {
+  readonly model: string
+  readonly stream: boolean
+  /** Answers asked for. */
+  readonly n: number
+  /** Output tokens that the caller names as the most; undefined where none is named. */
+  readonly maxTokens: number | undefined
+  /** At least as many tokens as the prompt can have. */
+  readonly promptBound: number
+  /** The provider may search the web for it. */
+  readonly webSearch: boolean
+  /** What it becomes on the way to a channel; throws what the caller is to be told where it cannot go there. */
+  prepare(channel: Channel, passThrough: boolean): Prepared | Promise<Prepared>
+  /** The output tokens that the channel will be told as the most; undefined where it is told none. */
+  outputMaximum(channel: Channel): number | undefined
+}
+
+/** A request ready for a channel, and how its answer comes back. */
+export interface Prepared {
+  /** Below the channel's base URL. */
+  readonly path: string
+  /** Beside those of the channel, names and values in turn. */
+  readonly headers: readonly string[]
+  readonly body: Buffer
+  /** The model's name as the upstream knows it. */
+  readonly upstreamModel: string
+  /** Fields that a conversion left out. */
+  readonly dropped: readonly string[]
+  /** What watches, or converts, the answer's stream. */
+  tap(): Tap
+  /** What a whole answer says, and the bytes that the caller gets for it. */
+  reply(bytes: Buffer): { readonly facts: ReplyFacts; readonly body: Buffer }
+}
+
+/** What a stream goes through on its way to the caller. */
+export interface Tap {
+  /** The last valid usage. */
+  readonly usage: Usage | undefined
+  readonly error: StreamError | undefined
+  /** UTF-8 bytes of generated text, and the frames that had any. */
+  readonly emittedBytes: number
+  readonly contentFrames: number
+  /** The generated text so far, for counting. */
+  readonly text: string
+  push(chunk: Buffer): TapStep
+  end(): Pick<TapEnd, 'ending' | 'complete'>
+}
+
+/** A protocol as callers speak it. */
+export interface Dialect {
+  readonly name: ConversionProtocol
+  /** Checks a request; throws `invalid_request` naming the field. */
+  read(scan: ScannedObject, headers: IncomingHttpHeaders): RelayedRequest
+  /** What a tokenizer counts where the upstream reported nothing. */
+  promptText(body: Buffer): { readonly text: string; readonly extraTokens: number }
+  /** The frame that ends a stream which broke off. */
+  brokenOff(error: { readonly type: string; readonly code: string; readonly message: string }): Buffer
+}
