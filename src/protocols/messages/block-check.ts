@@ -1,0 +1,120 @@
+import { eachObject, kindName, refuse } from '../field-check.ts'
+import type { JsonKind, Node, ScannedObject } from '../scanned-object.ts'
+
+/** What a member of an object must be. */
+export interface FieldRule {
+  readonly expected: string
+  readonly kinds: readonly JsonKind[]
+  /** May be absent or null. */
+  readonly optional?: boolean
+}
+
+/**
+ * Checks a member of an object where it lies; undefined where it is absent or null and may be. Throws `invalid_request`
+ * naming its path.
+ */
+export function checkField(
+  scan: ScannedObject,
+  holder: Node,
+  path: string,
+  key: string,
+  { expected, kinds, optional }: FieldRule & { readonly optional?: false },
+): Node
+export function checkField(
+  scan: ScannedObject,
+  holder: Node,
+  path: string,
+  key: string,
+  rule: FieldRule,
+): Node | undefined
+export function checkField(
+  scan: ScannedObject,
+  holder: Node,
+  path: string,
+  key: string,
+  { expected, kinds, optional }: FieldRule,
+): Node | undefined {
+  const node = scan.memberOf(holder, key)
+  if (node === undefined) return optional ? undefined : refuse(`${path}.${key}`, expected, 'nothing')
+  const kind = scan.kindOf(node)
+  if (kinds.includes(kind)) return node
+  if (kind === 'null' && optional) return undefined
+  return refuse(`${path}.${key}`, expected, kindName(scan, node))
+}
+
+const TEXT: FieldRule = { expected: 'a string', kinds: ['string'] }
+const OBJECT: FieldRule = { expected: 'an object', kinds: ['object'] }
+const CACHE: FieldRule = { ...OBJECT, optional: true }
+
+/** A type of block, and what it must hold. */
+type Fields = readonly (readonly [key: string, rule: FieldRule])[]
+
+/** `docs/api.md: Messages`, content blocks. Types that are not here pass. */
+const BLOCKS: ReadonlyMap<string, Fields> = new Map<string, Fields>([
+  ['text', [['text', TEXT]]],
+  ['image', [['source', OBJECT]]],
+  [
+    'tool_use',
+    [
+      ['id', TEXT],
+      ['name', TEXT],
+      ['input', OBJECT],
+    ],
+  ],
+  [
+    'tool_result',
+    [
+      ['tool_use_id', TEXT],
+      ['content', { expected: 'a string or an array of blocks', kinds: ['string', 'array'], optional: true }],
+    ],
+  ],
+])
+
+/** What a source of these types must hold. */
+const SOURCES: ReadonlyMap<string, Fields> = new Map<string, Fields>([
+  [
+    'base64',
+    [
+      ['media_type', TEXT],
+      ['data', TEXT],
+    ],
+  ],
+  ['url', [['url', TEXT]]],
+])
+
+/** Checks the content of a message: a string, or blocks. */
+export function checkContent(scan: ScannedObject, content: Node, path: string): void {
+  if (scan.kindOf(content) === 'string') return
+  eachObject(scan, content, path, (block, at) => checkBlock(scan, block, at))
+}
+
+/** Checks blocks of which text is the only type that is known. */
+export function checkTextBlocks(scan: ScannedObject, content: Node, path: string): void {
+  eachObject(scan, content, path, (block, at) => {
+    const type = typeOf(scan, block, at)
+    checkFields(scan, block, at, type === 'text' ? BLOCKS.get(type) : undefined)
+  })
+}
+
+function checkBlock(scan: ScannedObject, block: Node, path: string): void {
+  const type = typeOf(scan, block, path)
+  checkFields(scan, block, path, BLOCKS.get(type))
+  if (type === 'image') {
+    const source = scan.memberOf(block, 'source') as Node
+    const at = `${path}.source`
+    checkFields(scan, source, at, SOURCES.get(typeOf(scan, source, at)))
+  }
+  if (type !== 'tool_result') return
+  const content = scan.memberOf(block, 'content')
+  if (content !== undefined && scan.kindOf(content) === 'array')
+    checkContent(scan, content, `${path}.content`)
+}
+
+function checkFields(scan: ScannedObject, holder: Node, path: string, fields: Fields = []): void {
+  for (const [key, rule] of fields) checkField(scan, holder, path, key, rule)
+  checkField(scan, holder, path, 'cache_control', CACHE)
+}
+
+function typeOf(scan: ScannedObject, holder: Node, path: string): string {
+  return scan.parse(checkField(scan, holder, path, 'type', TEXT) as Node) as string
+}

@@ -1,0 +1,27 @@
+import type { Cache } from '../conversation.ts'
+import { refuse } from '../field-check.ts'
+import { asRecord } from '../record.ts'
+
+/** `cache_control` as it is on the wire. */
+interface CacheControl {
+  readonly type: 'ephemeral'
+  readonly ttl?: '5m' | '1h'
+}
+
+/** The mark on a block or a tool, to be spread into its part; throws `invalid_request` for one of unknown kind. */
+export function readCache(holder: Readonly<Record<string, unknown>>, path: string): { cache?: Cache } {
+  const given = holder['cache_control']
+  if (given === undefined || given === null) return {}
+  const mark = asRecord(given)
+  const ttl = mark?.['ttl'] ?? undefined
+  if (mark?.['type'] !== 'ephemeral') refuse(`${path}.cache_control.type`, `'ephemeral'`, 'something else')
+  if (ttl !== undefined && ttl !== '5m' && ttl !== '1h')
+    refuse(`${path}.cache_control.ttl`, `'5m' or '1h'`, 'something else')
+  return { cache: { ttl } }
+}
+
+/** The mark to be spread into a block or a tool. */
+export function writeCache(cache: Cache | undefined): { cache_control?: CacheControl } {
+  if (!cache) return {}
+  return { cache_control: { type: 'ephemeral', ...(cache.ttl !== undefined && { ttl: cache.ttl }) } }
+}

@@ -1,0 +1,141 @@
+import type { Dropped } from '../codec.ts'
+import type { MediaPart, OpaquePart, Part, TextPart, ToolResultPart, Turn } from '../conversation.ts'
+import { parseExact } from '../exact-json.ts'
+import { refuse } from '../field-check.ts'
+import { asRecord } from '../record.ts'
+import type { Node, ScannedObject } from '../scanned-object.ts'
+import { readCache } from './cache-mark.ts'
+import { decodeDocument, decodeImage } from './decode-media.ts'
+import { drop } from './dropped.ts'
+
+type Block = Readonly<Record<string, unknown>>
+
+/** What is needed to read one block. */
+interface Place {
+  readonly scan: ScannedObject
+  readonly node: Node
+  readonly path: string
+  readonly dropped: Dropped
+}
+
+/**
+ * The content of a message as parts: a string is one text. Blocks that only this wire knows are opaque. Throws
+ * `invalid_request` naming the path of a block that is not what it says, or that is not for this role to use.
+ */
+export function decodeContent(place: Place, role: Turn['role']): Part[] {
+  const { scan, node, path } = place
+  if (scan.kindOf(node) === 'string') return [{ kind: 'text', text: scan.parse(node) as string }]
+  return scan.elements(node).flatMap((element, i) => {
+    const at: Place = { ...place, node: element, path: `${path}[${i}]` }
+    const block = blockAt(at)
+    const owner = OWNERS.get(block['type'])
+    if (owner !== undefined && owner !== role)
+      refuse(`${at.path}.type`, `a block for a message of role '${role}'`, `a block for '${owner}'`)
+    return decodeBlock(block, at)
+  })
+}
+
+/** System blocks and the content of system messages: text, and nothing else. */
+export function decodeSystem(place: Place): TextPart[] {
+  const parts = decodeContent(place, 'user')
+  return parts.flatMap((part, i) => {
+    if (part.kind === 'text') return [part]
+    return part.kind === 'opaque'
+      ? []
+      : refuse(`${place.path}[${i}].type`, `'text'`, 'a block that cannot be part of a system prompt')
+  })
+}
+
+/** Blocks that only one side may use. */
+const OWNERS: ReadonlyMap<unknown, Turn['role']> = new Map([
+  ['tool_use', 'assistant'],
+  ['thinking', 'assistant'],
+  ['tool_result', 'user'],
+])
+
+function decodeBlock(block: Block, place: Place): Part[] {
+  const { scan, node, path } = place
+  switch (block['type']) {
+    case 'tool_use': {
+      const input = scan.memberOf(node, 'input')
+      return [
+        {
+          kind: 'tool-call',
+          id: text(block, 'id', path),
+          name: text(block, 'name', path),
+          input: input === undefined ? '' : sliceOf(scan, input),
+          ...readCache(block, path),
+        },
+      ]
+    }
+    case 'tool_result':
+      return [decodeResult(block, place)]
+    case 'thinking': {
+      const signature = block['signature']
+      return [
+        {
+          kind: 'thinking',
+          text: text(block, 'thinking', path),
+          ...(typeof signature === 'string' &&
+            signature !== '' && { proof: { protocol: 'messages', value: signature } }),
+        },
+      ]
+    }
+    default:
+      return decodePlain(block, place)
+  }
+}
+
+/** Blocks that may stand in a tool's result as well as in a message. */
+function decodePlain(block: Block, place: Place): (TextPart | MediaPart | OpaquePart)[] {
+  const { scan, node, path, dropped } = place
+  switch (block['type']) {
+    case 'text':
+      if (Array.isArray(block['citations'])) drop(dropped, 'citations')
+      return [{ kind: 'text', text: text(block, 'text', path), ...readCache(block, path) }]
+    case 'image':
+      return [decodeImage(block, path)]
+    case 'document':
+      if (asRecord(block['citations'])?.['enabled'] === true) drop(dropped, 'citations')
+      return [...decodeDocument(block, path)]
+    default:
+      return [{ kind: 'opaque', protocol: 'messages', value: parseExact(sliceOf(scan, node)) }]
+  }
+}
+
+function decodeResult(block: Block, place: Place): ToolResultPart {
+  const { scan, node, path } = place
+  const content = scan.memberOf(node, 'content')
+  return {
+    kind: 'tool-result',
+    callId: text(block, 'tool_use_id', path),
+    parts:
+      content === undefined ? [] : decodeResultContent({ ...place, node: content, path: `${path}.content` }),
+    isError: block['is_error'] === true,
+    ...readCache(block, path),
+  }
+}
+
+function decodeResultContent(place: Place): ToolResultPart['parts'] {
+  const { scan, node, path } = place
+  const kind = scan.kindOf(node)
+  if (kind === 'string') return [{ kind: 'text', text: scan.parse(node) as string }]
+  if (kind !== 'array') return []
+  return scan.elements(node).flatMap((element, i) => {
+    const at = { ...place, node: element, path: `${path}[${i}]` }
+    return decodePlain(blockAt(at), at)
+  })
+}
+
+function blockAt({ scan, node, path }: Place): Block {
+  return asRecord(scan.parse(node)) ?? refuse(path, 'an object', 'something else')
+}
+
+function sliceOf(scan: ScannedObject, node: Node): string {
+  return scan.bytes.toString('utf8', scan.startOf(node), scan.endOf(node))
+}
+
+function text(holder: Block, key: string, path: string): string {
+  const value = holder[key]
+  return typeof value === 'string' ? value : refuse(`${path}.${key}`, 'a string', 'something else')
+}

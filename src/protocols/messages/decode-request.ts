@@ -1,0 +1,106 @@
+import type { Dropped } from '../codec.ts'
+import type { Conversation, Effort, TextPart, Thinking, Turn } from '../conversation.ts'
+import { refuse } from '../field-check.ts'
+import { asRecord } from '../record.ts'
+import type { Node, ScannedObject } from '../scanned-object.ts'
+import { decodeContent, decodeSystem } from './decode-content.ts'
+import { decodeTools } from './decode-tools.ts'
+import { drop, dropField } from './dropped.ts'
+
+/** Fields that are read here; every other one is left out and reported. */
+const READ: ReadonlySet<string> = new Set([
+  'model',
+  'max_tokens',
+  'messages',
+  'system',
+  'stream',
+  'temperature',
+  'top_p',
+  'top_k',
+  'stop_sequences',
+  'tools',
+  'tool_choice',
+  'thinking',
+  'output_config',
+])
+
+/** Steps of effort; those above the highest that others know are that one. */
+const EFFORTS: ReadonlyMap<unknown, Effort> = new Map([
+  ['low', 'low'],
+  ['medium', 'medium'],
+  ['high', 'high'],
+  ['xhigh', 'high'],
+  ['max', 'high'],
+])
+
+/** Reads a checked messages request for an upstream of another kind; `docs/api.md: Messages`. */
+export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
+  for (const { key, node } of scan.members.values()) {
+    if (!READ.has(key) && scan.kindOf(node) !== 'null') dropField(dropped, key)
+  }
+  const { system, turns } = decodeTurns(scan, dropped)
+  return {
+    model: scan.value('model') as string,
+    stream: scan.value('stream') === true,
+    system,
+    turns,
+    ...decodeTools(scan, dropped),
+    maxTokens: numberAt(scan, 'max_tokens'),
+    temperature: numberAt(scan, 'temperature'),
+    topP: numberAt(scan, 'top_p'),
+    topK: numberAt(scan, 'top_k'),
+    stop: (scan.value('stop_sequences') ?? []) as readonly string[],
+    thinking: decodeThinking(scan, dropped),
+    includeUsage: true,
+  }
+}
+
+/** Instructions that come between the turns join those before them: other wires have one place for them. */
+function decodeTurns(scan: ScannedObject, dropped: Dropped): { system: TextPart[]; turns: Turn[] } {
+  const system: TextPart[] = []
+  const turns: Turn[] = []
+  const top = scan.span('system')
+  if (top && scan.kindOf(top.node) !== 'null')
+    system.push(...decodeSystem({ scan, node: top.node, path: 'system', dropped }))
+  const messages = scan.span('messages')
+  for (const [i, message] of (messages ? scan.elements(messages.node) : []).entries()) {
+    const path = `messages[${i}].content`
+    const role = scan.parse(scan.memberOf(message, 'role') as Node)
+    const place = { scan, node: scan.memberOf(message, 'content') as Node, path, dropped }
+    if (role === 'system') system.push(...decodeSystem(place))
+    else if (role === 'user' || role === 'assistant') turns.push({ role, parts: decodeContent(place, role) })
+    else refuse(`messages[${i}].role`, `'user' or 'assistant'`, 'another role')
+  }
+  return { system, turns }
+}
+
+function decodeThinking(scan: ScannedObject, dropped: Dropped): Thinking | undefined {
+  const thinking = asRecord(scan.value('thinking'))
+  const config = asRecord(scan.value('output_config'))
+  const given = config?.['effort'] ?? undefined
+  const effort = given === undefined ? undefined : EFFORTS.get(given)
+  if (given !== undefined && effort === undefined)
+    refuse('output_config.effort', `'low', 'medium', 'high' or 'max'`, 'something else')
+  if (thinking?.['display'] !== undefined) drop(dropped, 'thinking.display')
+
+  const kind = thinking?.['type']
+  const isEffortUsed = kind === 'adaptive' || kind === undefined
+  const others = Object.keys(config ?? {}).some((key) => key !== 'effort')
+  if (others || (effort !== undefined && !isEffortUsed)) drop(dropped, 'output_config')
+  switch (kind) {
+    case undefined:
+      return effort && { kind: 'adaptive', effort }
+    case 'disabled':
+      return { kind: 'off' }
+    case 'adaptive':
+      return { kind: 'adaptive', effort }
+    case 'enabled':
+      return { kind: 'budget', tokens: thinking?.['budget_tokens'] as number }
+    default:
+      return refuse('thinking.type', `'enabled', 'adaptive' or 'disabled'`, 'something else')
+  }
+}
+
+function numberAt(scan: ScannedObject, field: string): number | undefined {
+  return (scan.value(field) ?? undefined) as number | undefined
+}

@@ -1,0 +1,94 @@
+import type { Dropped } from '../codec.ts'
+import type { Conversation, Tool, ToolChoice } from '../conversation.ts'
+import { parseExact } from '../exact-json.ts'
+import { refuse } from '../field-check.ts'
+import { asRecord } from '../record.ts'
+import type { Node, ScannedObject } from '../scanned-object.ts'
+import { readCache } from './cache-mark.ts'
+import { drop } from './dropped.ts'
+
+type Offer = Pick<Conversation, 'tools' | 'webSearch' | 'toolChoice' | 'parallelTools'>
+
+const WEB_SEARCH = /^web_search_\d+$/
+/** As often as a medium search context allows, where the caller sets no limit. */
+const DEFAULT_SEARCHES = 5
+const READ_FIELDS: ReadonlySet<string> = new Set([
+  'type',
+  'name',
+  'description',
+  'input_schema',
+  'strict',
+  'cache_control',
+])
+const SEARCH_FIELDS: ReadonlySet<string> = new Set(['type', 'name', 'max_uses', 'cache_control'])
+
+/**
+ * What may be called, and what must be. Of the tools that the provider itself runs, web search alone is known elsewhere;
+ * where no tool is left, there is nothing to choose.
+ */
+export function decodeTools(scan: ScannedObject, dropped: Dropped): Offer {
+  const tools: Tool[] = []
+  let webSearch: Offer['webSearch']
+  const list = scan.span('tools')
+  for (const [i, node] of (list?.count ? scan.elements(list.node) : []).entries()) {
+    const tool = asRecord(scan.parse(node)) ?? {}
+    const type = tool['type'] ?? 'custom'
+    if (type === 'custom') tools.push(decodeTool(scan, node, tool, `tools[${i}]`, dropped))
+    else if (typeof type === 'string' && WEB_SEARCH.test(type)) webSearch = decodeSearch(tool, dropped)
+    else drop(dropped, 'server_tools')
+  }
+  const choice = asRecord(scan.value('tool_choice'))
+  if (tools.length === 0) {
+    if (choice && choice['type'] !== 'none') drop(dropped, 'tool_choice')
+    return { tools, webSearch, toolChoice: undefined, parallelTools: undefined }
+  }
+  const disable = choice?.['disable_parallel_tool_use']
+  return {
+    tools,
+    webSearch,
+    toolChoice: choice && decodeChoice(choice),
+    parallelTools: typeof disable === 'boolean' ? !disable : undefined,
+  }
+}
+
+function decodeTool(
+  scan: ScannedObject,
+  node: Node,
+  tool: Readonly<Record<string, unknown>>,
+  path: string,
+  dropped: Dropped,
+): Tool {
+  if (hasOthers(tool, READ_FIELDS)) drop(dropped, 'tools.other_fields')
+  const schema = scan.memberOf(node, 'input_schema')
+  const { description, strict } = tool
+  return {
+    name: tool['name'] as string,
+    description: typeof description === 'string' ? description : undefined,
+    schema: schema && parseExact(scan.bytes.toString('utf8', scan.startOf(schema), scan.endOf(schema))),
+    strict: typeof strict === 'boolean' ? strict : undefined,
+    ...readCache(tool, path),
+  }
+}
+
+function decodeSearch(tool: Readonly<Record<string, unknown>>, dropped: Dropped): { maxUses: number } {
+  if (hasOthers(tool, SEARCH_FIELDS)) drop(dropped, 'web_search.other_fields')
+  const uses = tool['max_uses']
+  return { maxUses: typeof uses === 'number' ? uses : DEFAULT_SEARCHES }
+}
+
+function decodeChoice(choice: Readonly<Record<string, unknown>>): ToolChoice {
+  switch (choice['type']) {
+    case 'auto':
+    case 'any':
+    case 'none':
+      return { kind: choice['type'] }
+    case 'tool':
+      return { kind: 'tool', name: choice['name'] as string }
+    default:
+      return refuse('tool_choice.type', `'auto', 'any', 'tool' or 'none'`, 'something else')
+  }
+}
+
+function hasOthers(tool: Readonly<Record<string, unknown>>, read: ReadonlySet<string>): boolean {
+  return Object.entries(tool).some(([key, value]) => !read.has(key) && value !== null)
+}

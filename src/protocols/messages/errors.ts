@@ -1,0 +1,41 @@
+import { parseRecord, asRecord } from '../record.ts'
+import type { ErrorParts } from '../upstream-error.ts'
+
+/** The envelope of the gateway's own errors on messages paths; `docs/api.md: Envelopes`. `code` where it tells a program something. */
+export function messagesErrorBody({ code, message }: { code?: string | undefined; message: string }): Buffer {
+  const error = { type: 'gateway_error', message, ...(code !== undefined && { code }) }
+  return Buffer.from(JSON.stringify({ error }))
+}
+
+/** An error in the middle of a stream, in the protocol's own words; `docs/api.md: Events`. */
+export function messagesErrorFrame(parts: Pick<ErrorParts, 'type' | 'message'>): Buffer {
+  return Buffer.from(messagesErrorText(parts))
+}
+
+/** The same as text. */
+export function messagesErrorText({ type, message }: Pick<ErrorParts, 'type' | 'message'>): string {
+  return `event: error\ndata: ${JSON.stringify({ type: 'error', error: { type, message } })}\n\n`
+}
+
+/**
+ * An upstream's error in the envelope that callers of this protocol know, its `request_id` included: the bytes as they
+ * came, unless `redact` changes a text in them. Undefined where the body is no such envelope.
+ */
+export function passedOnError(bytes: Buffer, redact: (text: string) => string): Buffer | undefined {
+  const body = parseRecord(bytes.toString())
+  const error = asRecord(body?.['error'])
+  if (
+    body?.['type'] !== 'error' ||
+    typeof error?.['type'] !== 'string' ||
+    typeof error['message'] !== 'string'
+  )
+    return undefined
+  let isRedacted = false
+  const redacted = JSON.stringify(body, (_key, value: unknown) => {
+    if (typeof value !== 'string') return value
+    const text = redact(value)
+    isRedacted ||= text !== value
+    return text
+  })
+  return isRedacted ? Buffer.from(redacted) : bytes
+}

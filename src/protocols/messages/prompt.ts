@@ -1,0 +1,139 @@
+import { scanObject } from '../json-scan.ts'
+import {
+  DOCUMENT_TOKENS,
+  IMAGE_TOKENS,
+  type MediaTokens,
+  MESSAGE_TOKENS,
+  type PromptText,
+  REQUEST_TOKENS,
+  TOOLS_TOKENS,
+  TYPICAL_MESSAGE_TOKENS,
+  TYPICAL_REQUEST_TOKENS,
+} from '../prompt-tokens.ts'
+import type { Node, ScannedObject } from '../scanned-object.ts'
+
+const MEDIA: ReadonlyMap<string, MediaTokens> = new Map([
+  ['image', IMAGE_TOKENS],
+  ['document', DOCUMENT_TOKENS],
+])
+/** Sources that are text, of which every byte stands in the body. */
+const TEXT_SOURCES: ReadonlySet<string> = new Set(['text', 'content'])
+
+/** The instructions for one of the provider's own tools: 200 to 750, and more for those that drive a computer. */
+const OWN_TOOL_TOKENS = 1500
+
+/**
+ * An upper bound in tokens for the prompt of a checked request, without a tokenizer: no token is less than a byte, so
+ * the bytes of the body bound its text; media count by what they can show. What a provider's own tools bring in while it
+ * answers (pages it searched) is in nobody's hands beforehand and not part of it.
+ */
+export function promptBound(scan: ScannedObject): number {
+  const model = String(scan.value('model'))
+  let tokens = scan.bytes.length + REQUEST_TOKENS + (scan.span('messages')?.count ?? 0) * MESSAGE_TOKENS
+  const tools = elementsOf(scan, scan.span('tools')?.node)
+  if (tools.length > 0) tokens += TOOLS_TOKENS
+  tokens += OWN_TOOL_TOKENS * tools.filter((tool) => isOwnTool(scan, tool)).length
+  for (const message of elementsOf(scan, scan.span('messages')?.node)) {
+    eachBlock(scan, contentOf(scan, message), (block, type) => {
+      const media = mediaOf(scan, block, type)
+      const bytes = scan.endOf(block) - scan.startOf(block)
+      if (media) tokens += media.most(bytes, model) - bytes
+    })
+  }
+  return tokens
+}
+
+/** The text of the system prompt, messages and tools of a valid request, and an allowance for what is not text. */
+export function promptText(bytes: Buffer): PromptText {
+  return countableText(scanObject(bytes))
+}
+
+/** The same of a request that was scanned: what the gateway counts itself where a channel cannot count tokens. */
+export function countableText(scan: ScannedObject): PromptText {
+  const pieces: string[] = []
+  let extraTokens = TYPICAL_REQUEST_TOKENS
+  const addContent = (content: Node | undefined): void => {
+    if (content === undefined) return
+    if (scan.kindOf(content) === 'string') pieces.push(scan.parse(content) as string)
+    eachBlock(scan, content, (block, type) => {
+      const media = mediaOf(scan, block, type)
+      if (media) extraTokens += media.typical(scan.endOf(block) - scan.startOf(block))
+      else pieces.push(...textOf(scan, block, type))
+    })
+  }
+  addContent(scan.span('system')?.node)
+  for (const message of elementsOf(scan, scan.span('messages')?.node)) {
+    extraTokens += TYPICAL_MESSAGE_TOKENS
+    addContent(contentOf(scan, message))
+  }
+  const tools = scan.span('tools')
+  if (tools && tools.count > 0) pieces.push(scan.bytes.toString('utf8', tools.start, tools.end))
+  return { text: pieces.join('\n'), extraTokens }
+}
+
+/** Where the text of a block is; a block that is not here is counted as the JSON that it is. */
+const TEXT_MEMBERS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['text', ['text']],
+  ['thinking', ['thinking']],
+  ['redacted_thinking', []],
+  ['tool_use', ['name', 'input']],
+  ['tool_result', ['content']],
+  ['document', ['title', 'context', 'source']],
+])
+
+function textOf(scan: ScannedObject, block: Node, type: string): string[] {
+  const members = TEXT_MEMBERS.get(type)
+  if (!members) return [written(scan, block)]
+  return members.flatMap((key) => {
+    const node = scan.memberOf(block, key)
+    // The blocks within a result are visited on their own.
+    if (node === undefined || scan.kindOf(node) === 'null' || scan.kindOf(node) === 'array') return []
+    return [written(scan, node)]
+  })
+}
+
+function written(scan: ScannedObject, node: Node): string {
+  const isText = scan.kindOf(node) === 'string'
+  return isText
+    ? (scan.parse(node) as string)
+    : scan.bytes.toString('utf8', scan.startOf(node), scan.endOf(node))
+}
+
+/** Visits blocks, and those within tool results. */
+function eachBlock(
+  scan: ScannedObject,
+  content: Node | undefined,
+  visit: (block: Node, type: string) => void,
+): void {
+  for (const block of elementsOf(scan, content)) {
+    if (scan.kindOf(block) !== 'object') continue
+    const type = textMember(scan, block, 'type') ?? ''
+    visit(block, type)
+    if (type === 'tool_result') eachBlock(scan, scan.memberOf(block, 'content'), visit)
+  }
+}
+
+function mediaOf(scan: ScannedObject, block: Node, type: string): MediaTokens | undefined {
+  const media = MEDIA.get(type)
+  const source = media && scan.memberOf(block, 'source')
+  if (source === undefined || scan.kindOf(source) !== 'object') return media
+  return TEXT_SOURCES.has(textMember(scan, source, 'type') ?? '') ? undefined : media
+}
+
+function isOwnTool(scan: ScannedObject, tool: Node): boolean {
+  const type = scan.kindOf(tool) === 'object' ? textMember(scan, tool, 'type') : undefined
+  return type !== undefined && type !== 'custom'
+}
+
+function contentOf(scan: ScannedObject, message: Node): Node | undefined {
+  return scan.kindOf(message) === 'object' ? scan.memberOf(message, 'content') : undefined
+}
+
+function elementsOf(scan: ScannedObject, node: Node | undefined): Node[] {
+  return node !== undefined && scan.kindOf(node) === 'array' ? scan.elements(node) : []
+}
+
+function textMember(scan: ScannedObject, holder: Node, key: string): string | undefined {
+  const node = scan.memberOf(holder, key)
+  return node !== undefined && scan.kindOf(node) === 'string' ? (scan.parse(node) as string) : undefined
+}

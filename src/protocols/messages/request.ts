@@ -1,0 +1,152 @@
+import {
+  type Check,
+  checkMembers,
+  eachObject,
+  flag,
+  integer,
+  isNumber,
+  isText,
+  isTexts,
+  kindName,
+  modelName,
+  object,
+  open,
+  outputTokens,
+  refuse,
+  secret,
+  text,
+} from '../field-check.ts'
+import { asRecord } from '../record.ts'
+import type { JsonKind, Member, ScannedObject } from '../scanned-object.ts'
+import { checkContent, checkField, checkTextBlocks } from './block-check.ts'
+import { promptBound } from './prompt.ts'
+
+/** What the gateway reads in a messages request; everything else passes as it came. */
+export interface MessagesRequest {
+  readonly model: string
+  readonly stream: boolean
+  readonly maxTokens: number
+  readonly messageCount: number
+  /** Thinking is on: enabled, or adaptive. */
+  readonly thinking: boolean
+  /** A tool that searches the web on the provider's side is offered. */
+  readonly webSearch: boolean
+  /** At least as many tokens as the prompt can have. */
+  readonly promptBound: number
+}
+
+const typed = secret('an object with a type', (value) => isText(asRecord(value)?.['type']))
+
+/** The table in `docs/api.md: Messages`, row for row. Enumerations are open: a provider may know more. */
+const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+  ['model', modelName],
+  ['max_tokens', outputTokens],
+  ['messages', checkMessages],
+  ['system', checkSystem],
+  ['stream', flag],
+  ['temperature', open('a number from 0 to 1', isNumber(0, 1))],
+  ['top_p', open('a number', (value) => typeof value === 'number')],
+  ['top_k', integer],
+  ['stop_sequences', secret('an array of strings', isTexts)],
+  ['tools', checkTools],
+  ['tool_choice', checkToolChoice],
+  ['thinking', checkThinking],
+  ['metadata', object],
+  ['cache_control', typed],
+  ['service_tier', text],
+  ['inference_geo', text],
+  ['speed', text],
+])
+
+const REQUIRED = ['model', 'max_tokens', 'messages'] as const
+
+/** The kinds of thinking that leave no room for sampling fields. */
+const ACTIVE_THINKING: ReadonlySet<unknown> = new Set(['enabled', 'adaptive'])
+
+/**
+ * Checks the types and ranges of every row of the table in `docs/api.md: Messages`, and the shape of the content blocks
+ * that it names; null in an optional field is absence, fields outside the table and blocks of other types pass. Throws
+ * `invalid_request` naming the field, what was expected and what came, of which a field that can hold a prompt shows its
+ * kind alone.
+ */
+export function readMessagesRequest(scan: ScannedObject): MessagesRequest {
+  checkMembers(scan, REQUIRED, CHECKS)
+  return {
+    model: scan.value('model') as string,
+    stream: scan.value('stream') === true,
+    maxTokens: scan.value('max_tokens') as number,
+    messageCount: scan.span('messages')?.count ?? 0,
+    thinking: ACTIVE_THINKING.has(asRecord(scan.value('thinking'))?.['type']),
+    webSearch: offersWebSearch(scan),
+    promptBound: promptBound(scan),
+  }
+}
+
+function checkMessages(scan: ScannedObject, { node, count }: Member): void {
+  if (scan.kindOf(node) !== 'array') refuse('messages', 'a non-empty array of messages', kindName(scan, node))
+  if (count === 0) refuse('messages', 'a non-empty array of messages', 'an empty array')
+  eachObject(scan, node, 'messages', (message, path) => {
+    checkField(scan, message, path, 'role', { expected: 'a string', kinds: STRING })
+    const content = checkField(scan, message, path, 'content', {
+      expected: 'a string or an array of blocks',
+      kinds: TEXT_OR_BLOCKS,
+    })
+    checkContent(scan, content, `${path}.content`)
+  })
+}
+
+const STRING: readonly JsonKind[] = ['string']
+const TEXT_OR_BLOCKS: readonly JsonKind[] = ['string', 'array']
+
+function checkSystem(scan: ScannedObject, { node }: Member): void {
+  if (scan.kindOf(node) === 'string') return
+  if (scan.kindOf(node) !== 'array') refuse('system', 'a string or an array of blocks', kindName(scan, node))
+  checkTextBlocks(scan, node, 'system')
+}
+
+/** A tool of the caller's has a name and a schema; one of another type is the provider's own. */
+function checkTools(scan: ScannedObject, { node }: Member): void {
+  eachObject(scan, node, 'tools', (tool, path) => {
+    const type = checkField(scan, tool, path, 'type', { expected: 'a string', kinds: STRING, optional: true })
+    const isCallers = type === undefined || scan.parse(type) === 'custom'
+    checkField(scan, tool, path, 'name', { expected: 'a string', kinds: STRING, optional: !isCallers })
+    checkField(scan, tool, path, 'description', { expected: 'a string', kinds: STRING, optional: true })
+    checkField(scan, tool, path, 'input_schema', {
+      expected: 'an object',
+      kinds: ['object'],
+      optional: !isCallers,
+    })
+  })
+}
+
+function checkToolChoice(scan: ScannedObject, member: Member): void {
+  typed(scan, member)
+  const { node } = member
+  checkField(scan, node, 'tool_choice', 'disable_parallel_tool_use', {
+    expected: 'true or false',
+    kinds: ['true', 'false'],
+    optional: true,
+  })
+  const isTool = asRecord(scan.value('tool_choice'))?.['type'] === 'tool'
+  checkField(scan, node, 'tool_choice', 'name', { expected: 'a string', kinds: STRING, optional: !isTool })
+}
+
+function checkThinking(scan: ScannedObject, member: Member): void {
+  typed(scan, member)
+  const { type, budget_tokens: budget } = asRecord(scan.value('thinking')) ?? {}
+  const isGiven = budget !== undefined && budget !== null
+  if (type !== 'enabled' && !isGiven) return
+  if (!Number.isInteger(budget) || (budget as number) < 1) {
+    const node = scan.memberOf(member.node, 'budget_tokens')
+    refuse(
+      'thinking.budget_tokens',
+      'a positive integer',
+      node === undefined ? 'nothing' : kindName(scan, node),
+    )
+  }
+}
+
+function offersWebSearch(scan: ScannedObject): boolean {
+  const tools = scan.value('tools')
+  return Array.isArray(tools) && tools.some((tool) => /^web_search_/.test(String(asRecord(tool)?.['type'])))
+}

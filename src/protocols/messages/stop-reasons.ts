@@ -1,0 +1,37 @@
+import { asRecord } from '../record.ts'
+import type { Stop, StopReason } from '../reply.ts'
+
+/** Why an answer ended, in both directions; `docs/api.md: Messages response`. */
+const STOPS: readonly (readonly [wire: string, hub: StopReason])[] = [
+  ['end_turn', 'end'],
+  ['max_tokens', 'length'],
+  ['stop_sequence', 'stop-sequence'],
+  ['tool_use', 'tool-calls'],
+  ['refusal', 'refusal'],
+  ['pause_turn', 'pause'],
+]
+
+const FROM_WIRE: ReadonlyMap<unknown, StopReason> = new Map([
+  ...STOPS,
+  ['model_context_window_exceeded', 'length'],
+])
+const TO_WIRE = new Map(STOPS.map(([wire, hub]) => [hub, wire]))
+
+/** The stop of a message or of a `message_delta`; undefined where none is given yet. A reason that nobody knows is an end. */
+export function readStop(holder: unknown): Stop | undefined {
+  const { stop_reason: reason, stop_sequence: sequence } = asRecord(holder) ?? {}
+  if (typeof reason !== 'string' || reason === '') return undefined
+  return {
+    reason: FROM_WIRE.get(reason) ?? 'end',
+    ...(typeof sequence === 'string' && { sequence }),
+  }
+}
+
+/** `stop_reason` and `stop_sequence`; upstreams that call tools and say they just ended are not believed. */
+export function writeStop(
+  { reason, sequence }: Stop,
+  calledTools: boolean,
+): { stop_reason: string; stop_sequence: string | null } {
+  const told = reason === 'end' && calledTools ? 'tool-calls' : reason
+  return { stop_reason: TO_WIRE.get(told) ?? 'end_turn', stop_sequence: sequence ?? null }
+}

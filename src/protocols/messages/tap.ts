@@ -1,0 +1,96 @@
+import type { FramePiece } from '../frame-template.ts'
+import { asRecord, parseRecord } from '../record.ts'
+import { eventOf } from '../sse.ts'
+import { StreamTap, type Verdict } from '../stream-tap.ts'
+import type { Counts } from '../token-count.ts'
+import { deltaText, generatedText } from './generated-text.ts'
+import { mergedUsage, readMessagesUsage } from './usage.ts'
+
+type Event = Readonly<Record<string, unknown>>
+
+/** Blocks are told apart up to this many; no answer has more. */
+const MAX_BLOCKS = 1024
+
+/**
+ * A native messages stream; its last word is `message_stop`. Usage is known from `message_start` on, and final with
+ * `message_delta`. A stream that gave its stop reason and then ended well is complete too.
+ */
+export class MessagesTap extends StreamTap {
+  #sawFinish = false
+  #counts: Counts | undefined
+
+  get sawFinish(): boolean {
+    return this.#sawFinish
+  }
+
+  protected read(data: string, frame: string): Verdict {
+    const event = parseRecord(data)
+    if (!event) return eventOf(frame) === 'error' ? this.#fail(data) : 'forward'
+    switch (event['type'] ?? eventOf(frame)) {
+      case 'message_start':
+        this.#start(asRecord(event['message']))
+        return 'forward'
+      case 'content_block_start':
+        this.forgetFrames()
+        for (const piece of generatedText(asRecord(event['content_block']))) this.emit(indexOf(event), piece)
+        return 'forward'
+      case 'content_block_delta': {
+        const text = deltaText(asRecord(event['delta']))
+        if (text !== undefined) this.emit(indexOf(event), text)
+        return 'forward'
+      }
+      case 'message_delta':
+        this.#count(event['usage'])
+        this.#finish(asRecord(event['delta']))
+        return 'forward'
+      case 'message_stop':
+        this.done = true
+        return 'end'
+      case 'error':
+        return this.#fail(data)
+      default:
+        return 'forward'
+    }
+  }
+
+  protected pieceOf(data: string): FramePiece | undefined {
+    const event = parseRecord(data)
+    const text = event?.['type'] === 'content_block_delta' ? deltaText(asRecord(event['delta'])) : undefined
+    return event && text !== undefined ? { index: indexOf(event), text } : undefined
+  }
+
+  protected isLastWord(data: string): boolean {
+    return parseRecord(data)?.['type'] === 'message_stop'
+  }
+
+  /** A message that is finished already may come whole in its first event. */
+  #start(message: Event | undefined): void {
+    this.#count(message?.['usage'])
+    this.#finish(message)
+    const content = message?.['content']
+    if (!Array.isArray(content)) return
+    for (const [index, block] of content.entries()) {
+      for (const piece of generatedText(asRecord(block))) this.emit(Math.min(index, MAX_BLOCKS), piece)
+    }
+  }
+
+  #count(usage: unknown): void {
+    this.#counts = mergedUsage(this.#counts, usage)
+    this.usage = readMessagesUsage(this.#counts) ?? this.usage
+  }
+
+  #finish(holder: Event | undefined): void {
+    const reason = holder?.['stop_reason']
+    if (typeof reason === 'string' && reason !== '') this.#sawFinish = true
+  }
+
+  #fail(data: string): Verdict {
+    this.error = { data, afterContent: this.contentFrames > 0 }
+    return 'end'
+  }
+}
+
+function indexOf(event: Event): number {
+  const index = event['index']
+  return typeof index === 'number' && Number.isInteger(index) && index >= 0 ? Math.min(index, MAX_BLOCKS) : 0
+}

@@ -1,0 +1,51 @@
+import type { Usage } from '../../domain/usage.ts'
+import { asRecord } from '../record.ts'
+import { type Counts, count, isSound, toCount } from '../token-count.ts'
+
+const NONE: Counts = {}
+
+/** The counts that make up a prompt. */
+const PROMPT = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const
+
+/**
+ * Usage as a messages upstream reports it: disjoint already. Undefined where it is missing, is no count, or cannot be
+ * true. Tokens written to a cache that are not split by lifetime are of the five-minute kind; `iterations` repeats in
+ * parts what the sums say.
+ */
+export function readMessagesUsage(value: unknown): Usage | undefined {
+  const usage = asRecord(value)
+  if (!usage) return undefined
+  const split = asRecord(usage['cache_creation']) ?? NONE
+  const cacheWrite1h = count(split, 'ephemeral_1h_input_tokens')
+  const written = count(usage, 'cache_creation_input_tokens')
+  const output = toCount(usage['output_tokens'])
+  const result: Usage = {
+    input: toCount(usage['input_tokens']),
+    cacheRead: count(usage, 'cache_read_input_tokens'),
+    cacheWrite5m: Math.max(count(split, 'ephemeral_5m_input_tokens'), written - cacheWrite1h),
+    cacheWrite1h,
+    output,
+    reasoning: Math.min(count(asRecord(usage['output_tokens_details']) ?? NONE, 'thinking_tokens'), output),
+    webSearches: count(asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'),
+  }
+  return isSound(result) ? result : undefined
+}
+
+/**
+ * The usage of a stream so far: what `message_start` said, and what a `message_delta` says later. Its counts are sums,
+ * not increments, and take the place of earlier ones; a prompt of nothing but zeros says nothing (some upstreams repeat
+ * the fields without the figures).
+ */
+export function mergedUsage(before: Counts | undefined, later: unknown): Counts | undefined {
+  const counts = asRecord(later)
+  if (!counts) return before
+  const saysPrompt = PROMPT.some((name) => counts[name] !== 0 && typeof counts[name] === 'number')
+  const merged: Record<string, unknown> = { ...before }
+  for (const [name, value] of Object.entries(counts)) {
+    if (value === null || value === undefined) continue
+    const isPrompt = (PROMPT as readonly string[]).includes(name)
+    if (isPrompt && !saysPrompt && before?.[name] !== undefined) continue
+    merged[name] = value
+  }
+  return merged
+}
