@@ -1,0 +1,24 @@
+import type { Cache } from '../conversation.ts'
+import { fieldsAt, type Fields, present, wordAt } from './field.ts'
+
+const TYPES: ReadonlyMap<string, true> = new Map([['ephemeral', true]])
+const TTLS: ReadonlyMap<string, '5m' | '1h'> = new Map([
+  ['5m', '5m'],
+  ['1h', '1h'],
+])
+
+/** The `cache_control` of a part, a message or a tool, for spreading into what the hub makes of it. */
+export function cacheOf(fields: Fields, path: string): { cache?: Cache } {
+  const value = present(fields['cache_control'])
+  if (value === undefined) return {}
+  const mark = fieldsAt(value, `${path}.cache_control`)
+  wordAt(TYPES, mark['type'], `${path}.cache_control.type`)
+  const ttl = present(mark['ttl'])
+  return { cache: { ttl: ttl === undefined ? undefined : wordAt(TTLS, ttl, `${path}.cache_control.ttl`) } }
+}
+
+/** The mark as chat dialects write it, for spreading. */
+export function cacheControl(cache: Cache | undefined): Fields {
+  if (!cache) return {}
+  return { cache_control: { type: 'ephemeral', ...(cache.ttl && { ttl: cache.ttl }) } }
+}

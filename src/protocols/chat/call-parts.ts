@@ -1,0 +1,135 @@
+import type { ReplyEvent } from '../reply.ts'
+import { asRecord } from '../record.ts'
+import type { Fields } from './field.ts'
+import { JsonProgress } from './json-progress.ts'
+
+/** A tool call that is growing. */
+interface Call {
+  readonly id: string
+  name: string
+  /** The part's number; undefined until the call has a name and its part has begun. */
+  part: number | undefined
+  /** Arguments that came before the name. */
+  held: string
+  readonly json: JsonProgress
+  ended: boolean
+}
+
+/** What the calls of one answer need from what reads the answer. */
+export interface CallSink {
+  emit(event: ReplyEvent): void
+  /** Numbers the part that begins, and ends the text before it. */
+  begin(): number
+  /** An id for a call that came without one. */
+  mintId(part: number): string
+}
+
+/**
+ * The tool calls of one answer, whole or in pieces, in every shape that providers send: with an index or an id or
+ * neither; id and name once or in each piece; several calls under one index; the name after the arguments. A call ends
+ * where its arguments are complete JSON and something else begins, so that the next one need not wait for the end.
+ */
+export class CallParts {
+  readonly #sink: CallSink
+  readonly #byIndex = new Map<number, Call>()
+  readonly #byId = new Map<string, Call>()
+  readonly #open = new Set<Call>()
+  #last: Call | undefined
+  /** Some call has begun. */
+  any = false
+
+  constructor(sink: CallSink) {
+    this.#sink = sink
+  }
+
+  /** A piece of a call: `{index?, id?, function: {name?, arguments?}}`. */
+  read(piece: Fields): void {
+    const definition = asRecord(piece['function'])
+    if (!definition) return
+    const id = textOr(piece['id'])
+    const name = textOr(definition['name'])
+    const call = this.#find(piece['index'], id, name)
+    this.#last = call
+    if (call.part === undefined && name !== '') this.#start(call, name)
+    this.#add(call, argumentsText(definition['arguments']))
+  }
+
+  /** More arguments for the call under an index, in a piece that says nothing else. */
+  readArguments(index: number, text: string): void {
+    const call = this.#byIndex.get(index)
+    if (!call) return
+    this.#last = call
+    this.#add(call, text)
+  }
+
+  /** Something else begins: calls that are complete end here. */
+  endComplete(): void {
+    for (const call of this.#open) if (call.json.isComplete) this.#end(call)
+  }
+
+  endAll(): void {
+    for (const call of this.#open) this.#end(call)
+  }
+
+  #find(index: unknown, id: string, name: string): Call {
+    const place = Number.isSafeInteger(index) ? (index as number) : undefined
+    const known = place === undefined ? this.#unplaced(id, name) : this.#byIndex.get(place)
+    // Another id with a name of its own is another call, whatever its index.
+    const isOther = known && known.part !== undefined && id !== '' && name !== '' && known.id !== id
+    if (known && !isOther) return known
+    const call: Call = { id, name: '', part: undefined, held: '', json: new JsonProgress(), ended: false }
+    if (place !== undefined) this.#byIndex.set(place, call)
+    if (id !== '') this.#byId.set(id, call)
+    return call
+  }
+
+  /** Without an index: by id, else the call before, unless this is a new one: a name where that has all its arguments. */
+  #unplaced(id: string, name: string): Call | undefined {
+    const known = this.#byId.get(id)
+    if (known || !this.#last) return known
+    if (name === '') return this.#last
+    const goesOn = id === '' && name === this.#last.name && !this.#last.json.isComplete
+    return goesOn ? this.#last : undefined
+  }
+
+  #start(call: Call, name: string): void {
+    this.endComplete()
+    call.name = name
+    const index = this.#sink.begin()
+    call.part = index
+    this.any = true
+    this.#open.add(call)
+    const id = call.id || this.#sink.mintId(index)
+    this.#sink.emit({ kind: 'part-start', index, part: { kind: 'tool-call', id, name } })
+    const { held } = call
+    call.held = ''
+    this.#add(call, held)
+  }
+
+  /** What follows complete arguments after something else began can only be white space. */
+  #add(call: Call, text: string): void {
+    if (text === '' || call.ended) return
+    if (call.part === undefined) {
+      call.held += text
+      return
+    }
+    call.json.feed(text)
+    this.#sink.emit({ kind: 'tool-input', index: call.part, text })
+  }
+
+  #end(call: Call): void {
+    this.#open.delete(call)
+    call.ended = true
+    if (call.part !== undefined) this.#sink.emit({ kind: 'part-end', index: call.part })
+  }
+}
+
+function textOr(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+/** JSON text; some servers send the object itself. */
+function argumentsText(value: unknown): string {
+  if (typeof value === 'string') return value
+  return asRecord(value) ? JSON.stringify(value) : ''
+}

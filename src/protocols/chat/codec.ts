@@ -1,0 +1,19 @@
+import type { Codec } from '../codec.ts'
+import { decodeReply } from './decode-reply.ts'
+import { decodeRequest } from './decode-request.ts'
+import { mustFetch } from './encode-part.ts'
+import { encodeReply } from './encode-reply.ts'
+import { encodeRequest } from './encode-request.ts'
+import { ChatStreamDecoder } from './stream-decoder.ts'
+import { ChatStreamEncoder } from './stream-encoder.ts'
+
+/** The chat-completions protocol, for the road to and from another one. */
+export const chatCodec: Codec = {
+  decodeRequest,
+  mustFetch,
+  encodeRequest,
+  decodeReply,
+  encodeReply,
+  streamDecoder: () => new ChatStreamDecoder(),
+  streamEncoder: (minted, options) => new ChatStreamEncoder(minted, options),
+}

@@ -1,0 +1,169 @@
+import type { Dropped } from '../codec.ts'
+import type { Cache, Part, TextPart, ToolResultPart, Turn } from '../conversation.ts'
+import { refuse } from '../field-check.ts'
+import { cacheOf } from './cache-control.ts'
+import { type ContentPart, decodeContent } from './decode-part.ts'
+import { CallReader } from './decode-tool-call.ts'
+import { leaveOut, type LeftOut } from './dropped-fields.ts'
+import { type Fields, fieldsAt, listAt, present, textAt } from './field.ts'
+
+/** The conversation's beginning and its turns. */
+export interface Transcript {
+  readonly system: readonly TextPart[]
+  readonly turns: readonly Turn[]
+}
+
+/** A turn that is still being read. */
+interface OpenTurn {
+  readonly role: Turn['role']
+  readonly parts: Part[]
+}
+
+/** Members of a message that are read, or that repeat what is known: a tool's name, an echoed list of annotations. */
+const READ: ReadonlySet<string> = new Set([
+  'role',
+  'content',
+  'refusal',
+  'reasoning_content',
+  'reasoning',
+  'tool_calls',
+  'tool_call_id',
+  'function_call',
+  'cache_control',
+  'annotations',
+])
+
+const NAMED: ReadonlyMap<string, LeftOut> = new Map([
+  ['name', 'messages.name'],
+  ['audio', 'messages.audio'],
+])
+
+/**
+ * Reads `messages`; `docs/api.md: Chat completions`, translations. System and developer texts come out in front, in their
+ * order. Results of tools that follow one another are one user turn, and what the user says next is in the same turn.
+ * Messages that say nothing make no turn. A result whose call is nowhere is passed on: it is the upstream's to refuse.
+ * Throws `invalid_request` naming the path of what cannot be read.
+ */
+export function decodeMessages(messages: readonly unknown[], dropped: Dropped): Transcript {
+  const reader = new MessagesReader(dropped)
+  for (const [index, message] of messages.entries()) {
+    const path = `messages[${index}]`
+    reader.read(fieldsAt(message, path), path)
+  }
+  return reader.transcript
+}
+
+type RoleReader = (reader: MessagesReader, message: Fields, path: string) => void
+
+class MessagesReader {
+  readonly #system: TextPart[] = []
+  readonly #turns: OpenTurn[] = []
+  readonly #calls = new CallReader()
+  /** The user turn that began with results of tools. */
+  #results: OpenTurn | undefined
+  readonly #dropped: Dropped
+
+  constructor(dropped: Dropped) {
+    this.#dropped = dropped
+  }
+
+  get transcript(): Transcript {
+    return { system: this.#system, turns: this.#turns }
+  }
+
+  read(message: Fields, path: string): void {
+    const role = textAt(message['role'], `${path}.role`)
+    const read = MessagesReader.#ROLES.get(role)
+    if (!read) refuse(`${path}.role`, [...MessagesReader.#ROLES.keys()].join(', '), 'another role')
+    read(this, message, path)
+    for (const [key, value] of Object.entries(message)) {
+      if (READ.has(key) || value === null || value === '') continue
+      if (key === 'name' && (role === 'tool' || role === 'function')) continue
+      leaveOut(this.#dropped, NAMED.get(key) ?? 'unknown')
+    }
+  }
+
+  static readonly #ROLES: ReadonlyMap<string, RoleReader> = new Map<string, RoleReader>([
+    ['system', (reader, message, path) => reader.#readSystem(message, path)],
+    ['developer', (reader, message, path) => reader.#readSystem(message, path)],
+    ['user', (reader, message, path) => reader.#readUser(message, path)],
+    ['assistant', (reader, message, path) => reader.#readAssistant(message, path)],
+    ['tool', (reader, message, path) => reader.#readTool(message, path)],
+    ['function', (reader, message, path) => reader.#readFunction(message, path)],
+  ])
+
+  #readSystem(message: Fields, path: string): void {
+    for (const part of this.#content(message, path)) {
+      if (part.kind === 'text') this.#system.push(part)
+      else if (part.kind === 'opaque') leaveOut(this.#dropped, 'messages.content')
+      else refuse(`${path}.content`, 'text', part.kind)
+    }
+  }
+
+  #readUser(message: Fields, path: string): void {
+    const parts = this.#content(message, path)
+    if (this.#results) this.#results.parts.push(...parts)
+    else if (parts.length > 0) this.#turns.push({ role: 'user', parts })
+    this.#results = undefined
+  }
+
+  #readAssistant(message: Fields, path: string): void {
+    this.#results = undefined
+    const parts: Part[] = []
+    const thought =
+      optionalText(message, 'reasoning_content', path) || optionalText(message, 'reasoning', path)
+    if (thought !== '') parts.push({ kind: 'thinking', text: thought })
+    parts.push(...decodeContent(message['content'], `${path}.content`, this.#dropped))
+    const refusal = optionalText(message, 'refusal', path)
+    if (refusal !== '') parts.push({ kind: 'text', text: refusal })
+    const calls = present(message['tool_calls'])
+    if (calls !== undefined) {
+      for (const [index, call] of listAt(calls, `${path}.tool_calls`).entries())
+        parts.push(this.#calls.call(call, `${path}.tool_calls[${index}]`))
+    }
+    const legacy = present(message['function_call'])
+    if (legacy !== undefined) parts.push(this.#calls.legacyCall(legacy, `${path}.function_call`))
+    markLast(parts, cacheOf(message, path).cache)
+    if (parts.length > 0) this.#turns.push({ role: 'assistant', parts })
+  }
+
+  #readTool(message: Fields, path: string): void {
+    const callId = textAt(message['tool_call_id'], `${path}.tool_call_id`)
+    if (this.#calls.isOpaque(callId)) this.#addResult({ kind: 'opaque', protocol: 'chat', value: message })
+    else this.#addResult(this.#result(callId, message, path))
+  }
+
+  #readFunction(message: Fields, path: string): void {
+    const callId = this.#calls.legacyId(textAt(message['name'], `${path}.name`))
+    this.#addResult(this.#result(callId, message, path))
+  }
+
+  #result(callId: string, message: Fields, path: string): ToolResultPart {
+    const parts = this.#content(message, path)
+    const kept = parts.filter((part) => part.kind !== 'thinking')
+    return { kind: 'tool-result', callId, parts: kept, isError: false }
+  }
+
+  #addResult(part: Part): void {
+    if (!this.#results) this.#turns.push((this.#results = { role: 'user', parts: [] }))
+    this.#results.parts.push(part)
+  }
+
+  /** Content with the mark of the message, which is one for its end. */
+  #content(message: Fields, path: string): ContentPart[] {
+    const parts = decodeContent(message['content'], `${path}.content`, this.#dropped)
+    markLast(parts, cacheOf(message, path).cache)
+    return parts
+  }
+}
+
+function optionalText(message: Fields, key: string, path: string): string {
+  const value = present(message[key])
+  return value === undefined ? '' : textAt(value, `${path}.${key}`)
+}
+
+function markLast(parts: Part[], cache: Cache | undefined): void {
+  const last = parts.at(-1)
+  if (!cache || !last || last.kind === 'opaque' || last.kind === 'thinking') return
+  parts[parts.length - 1] = { ...last, cache }
+}

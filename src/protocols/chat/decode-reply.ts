@@ -1,0 +1,47 @@
+import { GatewayError } from '../../errors.ts'
+import { foldReply } from '../fold-reply.ts'
+import { asRecord, parseRecord } from '../record.ts'
+import type { Reply, ReplyEvent } from '../reply.ts'
+import { isError } from '../reply-facts.ts'
+import type { Fields } from './field.ts'
+import { ReplyParts } from './reply-parts.ts'
+import { stopOf } from './stop-reasons.ts'
+import { usageOf } from './usage.ts'
+
+/** Reads a whole reply; of several choices the first. Throws `upstream_error` where it is none. */
+export function decodeReply(bytes: Buffer): Reply {
+  const reply = parseRecord(bytes.toString())
+  const choice = firstChoice(reply?.['choices'])
+  if (!reply || !choice || isError(reply['error']))
+    throw new GatewayError('upstream_error', 'The upstream answered with something that is no answer.')
+  const id = textOr(reply['id'])
+  const events: ReplyEvent[] = []
+  const parts = new ReplyParts((event) => events.push(event))
+  parts.nameReply(id)
+  parts.read(asRecord(choice['message']) ?? {})
+  parts.end()
+  const stop = stopOf(finishReasonOf(choice), parts)
+  const usage = usageOf(reply)
+  const start: ReplyEvent = { kind: 'start', id, model: textOr(reply['model']), usage: undefined }
+  return foldReply([start, ...events, { kind: 'end', stop, usage }]) as Reply
+}
+
+/** The choice that is the answer: number 0, which may be unnumbered. */
+export function firstChoice(choices: unknown): Fields | undefined {
+  if (!Array.isArray(choices)) return undefined
+  for (const value of choices) {
+    const choice = asRecord(value)
+    if (choice && (choice['index'] ?? 0) === 0) return choice
+  }
+  return undefined
+}
+
+/** Undefined where the choice has not ended, or does not say why. */
+export function finishReasonOf(choice: Fields): string | undefined {
+  return textOr(choice['finish_reason']) || undefined
+}
+
+/** '' for anything but a string. */
+export function textOr(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}

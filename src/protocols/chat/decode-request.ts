@@ -1,0 +1,43 @@
+import type { Dropped } from '../codec.ts'
+import type { Conversation } from '../conversation.ts'
+import { asRecord } from '../record.ts'
+import type { ScannedObject } from '../scanned-object.ts'
+import { decodeMessages } from './decode-messages.ts'
+import { nameDroppedFields } from './dropped-fields.ts'
+import { fieldsAt, listAt, present } from './field.ts'
+import { decodeThinking } from './thinking.ts'
+import { decodeToolChoice } from './tool-choice.ts'
+import { decodeTools } from './tool.ts'
+import { decodeWebSearch } from './web-search.ts'
+
+/**
+ * A chat request that was checked, as the hub has it; `docs/api.md: Chat completions`. What the hub cannot hold is named
+ * in `dropped`. Throws `invalid_request` naming the path of what cannot be read.
+ */
+export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
+  const value = (key: string): unknown => present(scan.value(key))
+  const number = (key: string): number | undefined => value(key) as number | undefined
+  const limits = [number('max_tokens'), number('max_completion_tokens')].filter(
+    (limit) => limit !== undefined,
+  )
+  const stop = value('stop') ?? []
+  const choice = value('tool_choice')
+  const search = value('web_search_options')
+  nameDroppedFields(scan, dropped)
+  return {
+    model: value('model') as string,
+    stream: value('stream') === true,
+    ...decodeMessages(listAt(value('messages'), 'messages'), dropped),
+    tools: decodeTools(listAt(value('tools') ?? [], 'tools'), dropped),
+    toolChoice: choice === undefined ? undefined : decodeToolChoice(choice),
+    parallelTools: value('parallel_tool_calls') as boolean | undefined,
+    maxTokens: limits.length > 0 ? Math.max(...limits) : undefined,
+    temperature: number('temperature'),
+    topP: number('top_p'),
+    topK: number('top_k'),
+    stop: (Array.isArray(stop) ? (stop as string[]) : [stop as string]).filter((text) => text !== ''),
+    thinking: decodeThinking(value('reasoning_effort'), value('reasoning'), dropped),
+    webSearch: search === undefined ? undefined : decodeWebSearch(fieldsAt(search, 'web_search_options')),
+    includeUsage: asRecord(value('stream_options'))?.['include_usage'] === true,
+  }
+}

@@ -1,0 +1,101 @@
+import type { Dropped } from '../codec.ts'
+import { asRecord } from '../record.ts'
+import type { ScannedObject } from '../scanned-object.ts'
+
+/** What this codec may leave out: the closed list of names for `x-gateway-dropped`, with the fields of `DROPPED`. */
+export type LeftOut =
+  /** Fields of a chat request that nobody here knows, at the top or in a message. */
+  | 'unknown'
+  | 'messages.name'
+  | 'messages.audio'
+  | 'messages.content'
+  | 'image_url.detail'
+  | 'reasoning.exclude'
+  | 'tools.custom'
+  | 'tools.unknown'
+  /** Names of fields of a messages request. */
+  | 'cache_control'
+  | 'content'
+  | 'signature'
+  | 'title'
+  | 'is_error'
+  | 'tool_choice'
+  | 'top_k'
+
+/** Names what is left out. */
+export function leaveOut(dropped: Dropped, name: LeftOut): void {
+  dropped.add(name)
+}
+
+/** Whether a value says more than the field's absence would. */
+type Says = (value: unknown) => boolean
+
+const always: Says = () => true
+const notZero: Says = (value) => value !== 0
+const notFalse: Says = (value) => value !== false
+const notEmpty: Says = (value) => value !== ''
+const notBare: Says = (value) => Object.keys(asRecord(value) ?? {}).length > 0
+const other =
+  (...defaults: readonly string[]): Says =>
+  (value) =>
+    !defaults.includes(value as string)
+
+/**
+ * Chat's fields that the hub cannot hold, with the values that mean what their absence means; first those of the list in
+ * `docs/api.md: Chat completions`.
+ */
+const DROPPED: ReadonlyMap<string, Says> = new Map<string, Says>([
+  ['n', (value) => value !== 1],
+  ['presence_penalty', notZero],
+  ['frequency_penalty', notZero],
+  ['logit_bias', notBare],
+  ['logprobs', notFalse],
+  ['top_logprobs', notZero],
+  ['seed', always],
+  ['response_format', (value) => asRecord(value)?.['type'] !== 'text'],
+  ['function_call', other('none', 'auto')],
+  ['functions', (value) => !Array.isArray(value) || value.length > 0],
+  ['prediction', always],
+  ['modalities', (value) => !Array.isArray(value) || value.some(other('text'))],
+  ['audio', always],
+  ['verbosity', other('medium')],
+  ['user', notEmpty],
+  ['safety_identifier', notEmpty],
+  ['prompt_cache_key', notEmpty],
+  ['metadata', notBare],
+  ['service_tier', other('auto', 'default')],
+  ['store', notFalse],
+  ['prompt_cache_retention', always],
+  ['inference_geo', always],
+  ['speed', always],
+])
+
+/** Fields that the conversion reads. */
+const READ: ReadonlySet<string> = new Set([
+  'model',
+  'messages',
+  'max_tokens',
+  'max_completion_tokens',
+  'stream',
+  'stream_options',
+  'stop',
+  'temperature',
+  'top_p',
+  'top_k',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'reasoning_effort',
+  'reasoning',
+  'web_search_options',
+])
+
+/** Names the top-level fields of a chat request that a conversion leaves out, if they mean something. */
+export function nameDroppedFields(scan: ScannedObject, dropped: Dropped): void {
+  for (const { key, node } of scan.members.values()) {
+    if (READ.has(key) || scan.kindOf(node) === 'null') continue
+    const says = DROPPED.get(key)
+    if (!says) leaveOut(dropped, 'unknown')
+    else if (says(scan.value(key))) dropped.add(key)
+  }
+}

@@ -1,0 +1,84 @@
+import type { Dropped } from '../codec.ts'
+import type { Conversation, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '../conversation.ts'
+import { leaveOut } from './dropped-fields.ts'
+import { type ChatPart, contentOf, encodePart } from './encode-part.ts'
+
+/** A message as chat writes it. */
+type ChatMessage = Readonly<Record<string, unknown>>
+
+/** A turn's parts by where chat puts them. */
+interface SortedTurn {
+  readonly thoughts: string[]
+  readonly content: ChatPart[]
+  readonly calls: unknown[]
+  readonly results: ChatMessage[]
+  /** Media of results: chat's tool messages carry text, so that these go into the user message behind them. */
+  readonly media: ChatPart[]
+}
+
+/** The conversation as `messages`; system texts first. What chat cannot say is named in `dropped`. */
+export function encodeMessages({ system, turns }: Conversation, dropped: Dropped): ChatMessage[] {
+  const messages = turns.flatMap((turn) => encodeTurn(turn, dropped))
+  return system.length > 0 ? [systemMessage(system, dropped), ...messages] : messages
+}
+
+function systemMessage(system: readonly TextPart[], dropped: Dropped): ChatMessage {
+  return { role: 'system', content: contentOf(system.flatMap((part) => encodePart(part, dropped))) }
+}
+
+/** Results of tools are messages of their own, and stand before all else that the turn says. */
+function encodeTurn(turn: Turn, dropped: Dropped): ChatMessage[] {
+  const sorted: SortedTurn = { thoughts: [], content: [], calls: [], results: [], media: [] }
+  for (const part of turn.parts) sort(part, sorted, dropped)
+  const { thoughts, calls, results, media } = sorted
+  const content = [...media, ...sorted.content]
+  if (turn.role === 'user')
+    return content.length > 0 ? [...results, { role: 'user', content: contentOf(content) }] : results
+  if (content.length + calls.length + thoughts.length === 0) return results
+  const message = {
+    role: 'assistant',
+    content: content.length === 0 && calls.length > 0 ? null : contentOf(content),
+    ...(thoughts.length > 0 && { reasoning_content: thoughts.join('\n') }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  }
+  return [...results, message]
+}
+
+function sort(part: Part, turn: SortedTurn, dropped: Dropped): void {
+  switch (part.kind) {
+    case 'text':
+    case 'media':
+    case 'opaque':
+      turn.content.push(...encodePart(part, dropped))
+      return
+    case 'thinking':
+      if (part.proof) leaveOut(dropped, 'signature')
+      if (part.text !== '') turn.thoughts.push(part.text)
+      return
+    case 'tool-call':
+      turn.calls.push(encodeCall(part, dropped))
+      return
+    case 'tool-result':
+      turn.results.push(encodeResult(part, turn.media, dropped))
+  }
+}
+
+function encodeCall({ id, name, input, cache, proof }: ToolCallPart, dropped: Dropped): unknown {
+  if (cache) leaveOut(dropped, 'cache_control')
+  if (proof) leaveOut(dropped, 'signature')
+  return { id, type: 'function', function: { name, arguments: input || '{}' } }
+}
+
+/** Text stays with the result; media go behind, in their order. Chat cannot say that a tool failed. */
+function encodeResult(part: ToolResultPart, media: ChatPart[], dropped: Dropped): ChatMessage {
+  const content: ChatPart[] = []
+  for (const piece of part.parts) {
+    for (const encoded of encodePart(piece, dropped)) {
+      if (encoded['type'] === 'text') content.push(encoded)
+      else media.push(encoded)
+    }
+  }
+  if (part.isError) leaveOut(dropped, 'is_error')
+  if (part.cache) leaveOut(dropped, 'cache_control')
+  return { role: 'tool', tool_call_id: part.callId, content: contentOf(content) }
+}

@@ -1,0 +1,70 @@
+import type { Dropped } from '../codec.ts'
+import type { MediaPart, OpaquePart, TextPart } from '../conversation.ts'
+import { GatewayError } from '../../errors.ts'
+import { cacheControl } from './cache-control.ts'
+import { leaveOut } from './dropped-fields.ts'
+import { audioFormat, dataUrl } from './media-source.ts'
+
+/** A part of a message's content as chat writes it. */
+export type ChatPart = Readonly<Record<string, unknown>>
+
+/** A part that content can hold, in chat's words; nothing where chat has none. */
+export function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): ChatPart[] {
+  switch (part.kind) {
+    case 'text':
+      return [{ type: 'text', text: part.text, ...cacheControl(part.cache) }]
+    case 'media':
+      return [{ ...encodeMedia(part, dropped), ...cacheControl(part.cache) }]
+    case 'opaque':
+      if (part.protocol === 'chat') return [part.value as ChatPart]
+      leaveOut(dropped, 'content')
+      return []
+  }
+}
+
+/** Content is a string where it is one text and nothing is said about it. */
+export function contentOf(parts: readonly ChatPart[]): string | readonly ChatPart[] {
+  const [first, second] = parts
+  if (!first) return ''
+  const isPlain = second === undefined && first['type'] === 'text' && first['cache_control'] === undefined
+  return isPlain ? (first['text'] as string) : parts
+}
+
+/** Chat takes pictures and films by URL; anything else that is somewhere has to be fetched for it. */
+export function mustFetch({ source }: MediaPart): boolean {
+  return source.kind === 'url' && !isPicture(source.mediaType) && !isFilm(source.mediaType)
+}
+
+function encodeMedia(part: MediaPart, dropped: Dropped): ChatPart {
+  const { source, name } = part
+  if (mustFetch(part))
+    throw new GatewayError('invalid_request', 'A document that is given by its URL could not be passed on.')
+  const url = source.kind === 'url' ? source.url : dataUrl(source)
+  if (source.kind === 'inline' && isFile(source.mediaType))
+    return { type: 'file', file: { filename: name ?? nameFor(source.mediaType), file_data: url } }
+  if (name !== undefined) leaveOut(dropped, 'title')
+  if (isFilm(source.mediaType)) return { type: 'video_url', video_url: { url } }
+  if (source.kind === 'url' || isPicture(source.mediaType)) return { type: 'image_url', image_url: { url } }
+  const format = audioFormat(source.mediaType)
+  if (format) return { type: 'input_audio', input_audio: { data: source.data, format } }
+  return { type: 'text', text: Buffer.from(source.data, 'base64').toString() }
+}
+
+/** What chat has no words of its own for. */
+function isFile(mediaType: string): boolean {
+  const isText = mediaType.startsWith('text/')
+  return !isText && !isPicture(mediaType) && !isFilm(mediaType) && audioFormat(mediaType) === undefined
+}
+
+/** Files must have a name. */
+function nameFor(mediaType: string): string {
+  return mediaType === 'application/pdf' ? 'document.pdf' : 'document'
+}
+
+function isPicture(mediaType: string | undefined): boolean {
+  return mediaType?.startsWith('image/') === true
+}
+
+function isFilm(mediaType: string | undefined): boolean {
+  return mediaType?.startsWith('video/') === true
+}

@@ -1,0 +1,51 @@
+import type { Minted } from '../codec.ts'
+import type { Reply, ReplyPart } from '../reply.ts'
+import { FINISH_REASONS } from './stop-reasons.ts'
+import { usageOut } from './usage-out.ts'
+
+/** What a chat caller sees of a proof: that there was one; `docs/api.md: Events`, signature_delta. */
+export const PROOF_MARK = '\n'
+
+/**
+ * A whole reply for a chat caller; `docs/api.md: Chat completion response`. Texts are one content, thoughts one
+ * `reasoning_content`; a stream of the same reply, added up, says the same.
+ */
+export function encodeReply(reply: Reply, minted: Minted): Buffer {
+  const { parts, stop, usage } = reply
+  const calls = parts.flatMap(callOf)
+  const content = joined(parts, (part) => (part.kind === 'text' ? part.text : ''))
+  const thoughts = joined(parts, (part) =>
+    part.kind === 'thinking' ? part.text + (part.proof ? PROOF_MARK : '') : '',
+  )
+  return Buffer.from(
+    JSON.stringify({
+      id: reply.id || minted.id,
+      object: 'chat.completion',
+      created: minted.created,
+      model: reply.model,
+      choices: [
+        {
+          index: 0,
+          message: {
+            role: 'assistant',
+            content: content === '' && calls.length > 0 ? null : content,
+            ...(thoughts !== '' && { reasoning_content: thoughts }),
+            ...(calls.length > 0 && { tool_calls: calls }),
+          },
+          logprobs: null,
+          finish_reason: FINISH_REASONS[stop.reason],
+        },
+      ],
+      ...(usage && { usage: usageOut(usage) }),
+    }),
+  )
+}
+
+function joined(parts: readonly ReplyPart[], textOf: (part: ReplyPart) => string): string {
+  return parts.map(textOf).join('')
+}
+
+function callOf(part: ReplyPart): unknown[] {
+  if (part.kind !== 'tool-call') return []
+  return [{ id: part.id, type: 'function', function: { name: part.name, arguments: part.input || '{}' } }]
+}

@@ -1,0 +1,52 @@
+import type { Dropped } from '../codec.ts'
+import type { Conversation } from '../conversation.ts'
+import { GatewayError } from '../../errors.ts'
+import { leaveOut } from './dropped-fields.ts'
+import { encodeMessages } from './encode-messages.ts'
+import { encodeEffort } from './thinking.ts'
+import { encodeToolChoice } from './tool-choice.ts'
+import { encodeTool } from './tool.ts'
+import { encodeWebSearch } from './web-search.ts'
+
+/** `docs/api.md: Limits`, stop sequences. */
+const MAX_STOPS = 4
+
+/**
+ * The conversation as a chat request. Usage is asked for with every stream: the gateway charges by it. The order of the
+ * fields is always this one, so that equal conversations are equal bytes and the upstream's cache finds them.
+ * Throws `invalid_request` where chat has no way to say something that must not be left out.
+ */
+export function encodeRequest(conversation: Conversation, upstreamModel: string, dropped: Dropped): Buffer {
+  const { stream, stop, webSearch, topK } = conversation
+  if (stop.length > MAX_STOPS)
+    throw new GatewayError('invalid_request', `This model takes at most ${MAX_STOPS} stop sequences.`)
+  if (topK !== undefined) leaveOut(dropped, 'top_k')
+  // JSON leaves out what is undefined.
+  const request = {
+    model: upstreamModel,
+    messages: encodeMessages(conversation, dropped),
+    max_tokens: conversation.maxTokens,
+    temperature: conversation.temperature,
+    top_p: conversation.topP,
+    stop: stop.length > 0 ? stop : undefined,
+    stream: stream || undefined,
+    stream_options: stream ? { include_usage: true } : undefined,
+    ...encodeTools(conversation, dropped),
+    reasoning_effort: encodeEffort(conversation.thinking),
+    web_search_options: webSearch && encodeWebSearch(webSearch),
+  }
+  return Buffer.from(JSON.stringify(request))
+}
+
+/** Upstreams refuse a choice where there is nothing to choose from. */
+function encodeTools({ tools, toolChoice, parallelTools }: Conversation, dropped: Dropped): object {
+  if (tools.length === 0) {
+    if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') leaveOut(dropped, 'tool_choice')
+    return {}
+  }
+  return {
+    tools: tools.map(encodeTool),
+    tool_choice: toolChoice && encodeToolChoice(toolChoice),
+    parallel_tool_calls: parallelTools,
+  }
+}

@@ -1,0 +1,104 @@
+import type { MediaSource } from '../conversation.ts'
+import { refuse } from '../field-check.ts'
+
+/** The type of media whose type nobody named. */
+export const UNNAMED_TYPE = 'application/octet-stream'
+
+/** Types that are written in more than one way. */
+const ALIASES: ReadonlyMap<string, string> = new Map([
+  ['image/jpg', 'image/jpeg'],
+  ['audio/mp3', 'audio/mpeg'],
+  ['audio/wave', 'audio/wav'],
+  ['audio/x-wav', 'audio/wav'],
+])
+
+/** The formats of `input_audio` that the contract names; what others are is found out by looking at them. */
+const AUDIO_TYPES: ReadonlyMap<string, string> = new Map([
+  ['mp3', 'audio/mpeg'],
+  ['wav', 'audio/wav'],
+])
+
+/** The other way round. */
+const AUDIO_FORMATS: ReadonlyMap<string, string> = new Map(
+  [...AUDIO_TYPES].map(([format, type]) => [type, format]),
+)
+
+/** What `input_audio` calls a type; undefined where it has no name for it. */
+export function audioFormat(mediaType: string): string | undefined {
+  return AUDIO_FORMATS.get(mediaType)
+}
+
+/** Media behind a `data:`, `http:` or `https:` URL; `family` is what is known of a type that is still to be fetched. */
+export function mediaAt(url: string, path: string, family: string | undefined): MediaSource {
+  if (isDataUrl(url)) return inlineFromDataUrl(url, path)
+  if (isWebUrl(url)) return { kind: 'url', url, mediaType: family }
+  return refuse(path, 'a data:, http: or https: URL', 'another string')
+}
+
+/** A file's data: any of these URLs, or base64 as it is. */
+export function fileAt(data: string, path: string): MediaSource {
+  return isDataUrl(data) || isWebUrl(data) ? mediaAt(data, path, undefined) : inline(UNNAMED_TYPE, data, path)
+}
+
+/** Audio data: base64 in a named format. */
+export function audioAt(data: string, format: string, path: string): MediaSource {
+  if (isDataUrl(data)) return inlineFromDataUrl(data, path)
+  return inline(AUDIO_TYPES.get(format.toLowerCase()) ?? UNNAMED_TYPE, data, path)
+}
+
+/** Media as a `data:` URL. */
+export function dataUrl({ mediaType, data }: { readonly mediaType: string; readonly data: string }): string {
+  return `data:${mediaType};base64,${data}`
+}
+
+function isDataUrl(text: string): boolean {
+  return /^data:/i.test(text)
+}
+
+function isWebUrl(text: string): boolean {
+  return /^https?:\/\//i.test(text) && URL.canParse(text)
+}
+
+const MAX_HEADER = 1024
+
+function inlineFromDataUrl(url: string, path: string): MediaSource {
+  const comma = url.slice(0, MAX_HEADER).indexOf(',')
+  if (comma < 0) refuse(path, 'a data: URL with data', 'one without')
+  const [type = '', ...parameters] = url
+    .slice('data:'.length, comma)
+    .split(';')
+    .map((word) => word.trim().toLowerCase())
+  const mediaType = /^[\w.+-]+\/[\w.+-]+$/.test(type) ? (ALIASES.get(type) ?? type) : UNNAMED_TYPE
+  const text = unescapedUrl(url.slice(comma + 1), path)
+  if (parameters.includes('base64')) return inline(mediaType, text, path)
+  return inline(mediaType, Buffer.from(text).toString('base64'), path)
+}
+
+function unescapedUrl(text: string, path: string): string {
+  if (!text.includes('%')) return text
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return refuse(path, 'data that can be decoded', 'a wrong escape')
+  }
+}
+
+function inline(mediaType: string, base64: string, path: string): MediaSource {
+  const data = canonicalBase64(base64)
+  if (data === undefined) refuse(path, 'base64', 'other data')
+  if (data === '') refuse(path, 'base64', 'none')
+  return { kind: 'inline', mediaType, data }
+}
+
+/** White space, the URL-safe alphabet and missing padding are put right; undefined where it is no base64. */
+function canonicalBase64(text: string): string | undefined {
+  const canonical = Buffer.from(text, 'base64').toString('base64')
+  if (canonical === text) return text
+  const letters = text
+    .replaceAll(/\s+/g, '')
+    .replaceAll('-', '+')
+    .replaceAll('_', '/')
+    .replace(/={1,2}$/, '')
+  // The decoder skips what it does not know; then there is less than there should be.
+  return canonical.replace(/=+$/, '').length === letters.length ? canonical : undefined
+}

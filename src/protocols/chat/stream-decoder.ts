@@ -1,0 +1,125 @@
+import type { Usage } from '../../domain/usage.ts'
+import type { FramePiece } from '../frame-template.ts'
+import { FrameReader } from '../frame-reader.ts'
+import { asRecord, parseRecord } from '../record.ts'
+import { isError } from '../reply-facts.ts'
+import { eventOf } from '../sse.ts'
+import { readUpstreamError } from '../upstream-error.ts'
+import { finishReasonOf, firstChoice, textOr } from './decode-reply.ts'
+import type { Fields } from './field.ts'
+import { generatedText } from './generated-text.ts'
+import { ReplyParts } from './reply-parts.ts'
+import { stopOf } from './stop-reasons.ts'
+import { usageOf } from './usage.ts'
+
+/** What the one text of a frame adds to: text, thoughts, or from here on the call under an index. */
+const TEXT = 0
+const THINKING = 1
+const FIRST_CALL = 2
+
+/**
+ * Reads a chat stream; of several choices the first. It is complete where it says [DONE], or where a finish reason came
+ * before the upstream closed; usage may come after the reason, so that the end is told at the very last.
+ */
+export class ChatStreamDecoder extends FrameReader {
+  readonly #parts = new ReplyParts((event) => this.emit(event))
+  #id = ''
+  #model = ''
+  #isStarted = false
+  #finishReason: string | undefined
+  #usage: Usage | undefined
+
+  protected read(data: string, frame: string): void {
+    if (this.isLastWord(data)) return this.#finish()
+    const chunk = parseRecord(data)
+    const choices = chunk?.['choices']
+    const saysNothing = !Array.isArray(choices) || choices.length === 0
+    const isFailure = chunk && (isError(chunk['error']) || chunk['object'] === 'error')
+    if (isFailure || (saysNothing && eventOf(frame) === 'error')) return this.#fail(data)
+    if (chunk) this.#take(chunk)
+    return undefined
+  }
+
+  protected readPiece(index: number, text: string): void {
+    if (index === TEXT) this.#parts.grow('text', text)
+    else if (index === THINKING) this.#parts.grow('thinking', text)
+    else this.#parts.growCall(index - FIRST_CALL, text)
+  }
+
+  protected pieceOf(data: string): FramePiece | undefined {
+    const chunk = parseRecord(data)
+    const choices = chunk?.['choices']
+    if (!chunk || !Array.isArray(choices) || choices.length !== 1) return undefined
+    const choice = firstChoice(choices)
+    if (!choice || finishReasonOf(choice) || usageOf(chunk) || isError(chunk['error'])) return undefined
+    return pieceOfDelta(asRecord(choice['delta']))
+  }
+
+  protected isLastWord(data: string): boolean {
+    return data.trim() === '[DONE]'
+  }
+
+  protected close(): void {
+    if (this.#finishReason !== undefined) this.#finish()
+  }
+
+  #take(chunk: Fields): void {
+    this.#id ||= textOr(chunk['id'])
+    this.#model ||= textOr(chunk['model'])
+    this.#usage = usageOf(chunk) ?? this.#usage
+    const choices = chunk['choices']
+    if (!Array.isArray(choices) || choices.length === 0) return
+    this.#start()
+    const choice = firstChoice(choices)
+    if (!choice) return
+    // A server that cannot stream sends its whole answer in one frame.
+    const delta = asRecord(choice['delta']) ?? asRecord(choice['message'])
+    if (delta) this.#parts.read(delta)
+    this.#finishReason = finishReasonOf(choice) ?? this.#finishReason
+  }
+
+  #start(): void {
+    if (this.#isStarted) return
+    this.#isStarted = true
+    this.#parts.nameReply(this.#id)
+    this.emit({ kind: 'start', id: this.#id, model: this.#model, usage: this.#usage })
+  }
+
+  #finish(): void {
+    this.isOver = true
+    if (!this.#isStarted) {
+      this.emit({
+        kind: 'failure',
+        type: 'api_error',
+        message: 'The upstream ended its stream without an answer.',
+      })
+      return
+    }
+    this.#parts.end()
+    this.emit({ kind: 'end', stop: stopOf(this.#finishReason, this.#parts), usage: this.#usage })
+  }
+
+  #fail(data: string): void {
+    this.isOver = true
+    const { type, message } = readUpstreamError(Buffer.from(data))
+    this.emit({
+      kind: 'failure',
+      type: type ?? 'api_error',
+      message: message ?? 'The upstream reported an error in the middle of its answer.',
+    })
+  }
+}
+
+/** The one text of a delta that says nothing else. */
+function pieceOfDelta(delta: Fields | undefined): FramePiece | undefined {
+  const [text, ...others] = generatedText(delta)
+  if (!delta || text === undefined || others.length > 0) return undefined
+  if (delta['content'] === text) return { index: TEXT, text }
+  if (delta['reasoning_content'] === text || delta['reasoning'] === text) return { index: THINKING, text }
+  const calls = delta['tool_calls']
+  const call = Array.isArray(calls) && calls.length === 1 ? asRecord(calls[0]) : undefined
+  const index = call?.['index']
+  const isPlain = call && !call['id'] && asRecord(call['function'])?.['arguments'] === text
+  if (!isPlain || !Number.isSafeInteger(index) || (index as number) < 0) return undefined
+  return { index: FIRST_CALL + (index as number), text }
+}

@@ -1,0 +1,120 @@
+import type { Minted, StreamEncoder } from '../codec.ts'
+import type { ReplyEvent, StartedPart } from '../reply.ts'
+import { PROOF_MARK } from './encode-reply.ts'
+import { chatErrorFrame } from './errors.ts'
+import { FINISH_REASONS } from './stop-reasons.ts'
+import { usageOut } from './usage-out.ts'
+
+/** A tool call's number among the calls, and whether any of its arguments were written. */
+interface WrittenCall {
+  readonly number: number
+  hasInput: boolean
+}
+
+const DONE = 'data: [DONE]\n\n'
+const NO_FINISH = '},"logprobs":null,"finish_reason":null}]}\n\n'
+
+/**
+ * Writes a stream for a chat caller by the table in `docs/api.md: Events`. All that the chunks of a stream have in common
+ * is written once, and each delta put between.
+ */
+export class ChatStreamEncoder implements StreamEncoder {
+  readonly #minted: Minted
+  readonly #includeUsage: boolean
+  /** The beginnings of chunks, up to their choices; up to what is in a delta; up to an increment of a text. */
+  #chunk = ''
+  #delta = ''
+  #content = ''
+  #reasoning = ''
+  readonly #calls = new Map<number, WrittenCall>()
+  #isComplete = false
+
+  constructor(minted: Minted, options: { readonly includeUsage: boolean }) {
+    this.#minted = minted
+    this.#includeUsage = options.includeUsage
+    this.#begin('', '')
+  }
+
+  push(events: readonly ReplyEvent[]): string {
+    let text = ''
+    for (const event of events) text += this.#write(event)
+    return text
+  }
+
+  last(): string {
+    return this.#isComplete ? DONE : ''
+  }
+
+  failure(error: { readonly type: string; readonly code: string; readonly message: string }): string {
+    return chatErrorFrame(error).toString()
+  }
+
+  #write(event: ReplyEvent): string {
+    switch (event.kind) {
+      case 'start':
+        this.#begin(event.id, event.model)
+        return `${this.#delta}"role":"assistant","content":""${NO_FINISH}`
+      case 'part-start':
+        return this.#startPart(event.index, event.part)
+      case 'text':
+        return this.#content + JSON.stringify(event.text) + NO_FINISH
+      case 'thinking':
+        return this.#reasoning + JSON.stringify(event.text) + NO_FINISH
+      case 'proof':
+        return this.#reasoning + JSON.stringify(PROOF_MARK) + NO_FINISH
+      case 'tool-input':
+        return this.#addInput(event.index, event.text)
+      case 'part-end':
+        return this.#calls.get(event.index)?.hasInput === false ? this.#addInput(event.index, '{}') : ''
+      case 'end':
+        return this.#end(event)
+      case 'ping':
+      case 'failure':
+        return ''
+    }
+  }
+
+  #begin(id: string, model: string): void {
+    const { created } = this.#minted
+    const common = JSON.stringify({
+      id: id || this.#minted.id,
+      object: 'chat.completion.chunk',
+      created,
+      model,
+    })
+    this.#chunk = `data: ${common.slice(0, -1)},"choices":[`
+    this.#delta = `${this.#chunk}{"index":0,"delta":{`
+    this.#content = `${this.#delta}"content":`
+    this.#reasoning = `${this.#delta}"reasoning_content":`
+  }
+
+  #startPart(index: number, part: StartedPart): string {
+    if (part.kind === 'text') return `${this.#content}""${NO_FINISH}`
+    if (part.kind !== 'tool-call') return ''
+    const number = this.#calls.size
+    this.#calls.set(index, { number, hasInput: false })
+    const call = {
+      index: number,
+      id: part.id,
+      type: 'function',
+      function: { name: part.name, arguments: '' },
+    }
+    return `${this.#delta}"tool_calls":[${JSON.stringify(call)}]${NO_FINISH}`
+  }
+
+  #addInput(index: number, text: string): string {
+    const call = this.#calls.get(index)
+    if (!call || text === '') return ''
+    call.hasInput = true
+    const input = `{"index":${call.number},"function":{"arguments":${JSON.stringify(text)}}}`
+    return `${this.#delta}"tool_calls":[${input}]${NO_FINISH}`
+  }
+
+  #end({ stop, usage }: Extract<ReplyEvent, { kind: 'end' }>): string {
+    this.#isComplete = true
+    const reason = FINISH_REASONS[stop.reason]
+    const last = `${this.#delta}},"logprobs":null,"finish_reason":"${reason}"}]}\n\n`
+    if (!this.#includeUsage || !usage) return last
+    return `${last}${this.#chunk}],"usage":${JSON.stringify(usageOut(usage))}}\n\n`
+  }
+}

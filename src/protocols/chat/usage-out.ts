@@ -1,0 +1,36 @@
+import { promptTokens, type Usage } from '../../domain/usage.ts'
+
+/**
+ * Usage as a chat caller of a messages upstream gets it; `docs/api.md: Chat completion response`. The upstream does not
+ * count by kind of input: all of the prompt is under text. `input_tokens` and `output_tokens` count as chat does, cached
+ * tokens included, which is what `usage_semantic` says.
+ */
+export function usageOut(usage: Usage): object {
+  const { cacheRead, cacheWrite5m, cacheWrite1h, output, reasoning } = usage
+  const prompt = promptTokens(usage)
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: output,
+    total_tokens: prompt + output,
+    prompt_tokens_details: {
+      cached_tokens: cacheRead,
+      cached_creation_tokens: cacheWrite5m + cacheWrite1h,
+      text_tokens: prompt,
+      audio_tokens: 0,
+      image_tokens: 0,
+    },
+    completion_tokens_details: {
+      text_tokens: output - reasoning,
+      audio_tokens: 0,
+      image_tokens: 0,
+      reasoning_tokens: reasoning,
+    },
+    prompt_cache_hit_tokens: cacheRead,
+    input_tokens: prompt,
+    output_tokens: output,
+    claude_cache_creation_5m_tokens: cacheWrite5m,
+    claude_cache_creation_1h_tokens: cacheWrite1h,
+    usage_semantic: 'compat',
+    usage_source: 'vendor',
+  }
+}
