@@ -1,3 +1,4 @@
+import { unescapeBuffer } from 'node:querystring'
 import type { MediaSource } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
 
@@ -69,18 +70,15 @@ function inlineFromDataUrl(url: string, path: string): MediaSource {
     .split(';')
     .map((word) => word.trim().toLowerCase())
   const mediaType = /^[\w.+-]+\/[\w.+-]+$/.test(type) ? (ALIASES.get(type) ?? type) : UNNAMED_TYPE
-  const text = unescapedUrl(url.slice(comma + 1), path)
-  if (parameters.includes('base64')) return inline(mediaType, text, path)
-  return inline(mediaType, Buffer.from(text).toString('base64'), path)
+  const text = unescaped(url.slice(comma + 1))
+  if (parameters.includes('base64')) return inline(mediaType, text.toString('latin1'), path)
+  return inline(mediaType, text.toString('base64'), path)
 }
 
-function unescapedUrl(text: string, path: string): string {
-  if (!text.includes('%')) return text
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return refuse(path, 'data that can be decoded', 'a wrong escape')
-  }
+/** The bytes of a URL's data; a wrong escape stands for itself. */
+function unescaped(text: string): Buffer {
+  const bytes = Buffer.from(text)
+  return text.includes('%') ? unescapeBuffer(bytes.toString('latin1')) : bytes
 }
 
 function inline(mediaType: string, base64: string, path: string): MediaSource {
