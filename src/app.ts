@@ -93,7 +93,9 @@ export class App {
       case 'api-key': {
         if (!isOpen())
           throw new GatewayError('overloaded', 'the gateway is stopping; try again', { retryAfter: 5 })
-        const key = bearerKey(visit.request.headers.authorization)
+        const { authorization, 'x-api-key': apiKey } = visit.request.headers
+        const given = endpoint.keyIn === 'either' && typeof apiKey === 'string' ? apiKey : undefined
+        const key = given ?? bearerKey(authorization)
         const entering = apiKeys.authenticate(key, clientAddress()(visit.request))
         const caller = entering instanceof Promise ? await entering : entering
         visit.record.userId = caller.user.id

@@ -16,6 +16,7 @@ import { pruneRegularly } from './prune.ts'
 import { Bodies } from './relay/body.ts'
 import { Drains } from './relay/drains.ts'
 import { LocalCount } from './relay/local-count.ts'
+import { Media } from './relay/media.ts'
 import { Relay } from './relay/relay.ts'
 import { reloadOnChange } from './reload.ts'
 import { lockDataFolder, secretOfDataFolder } from './store/data-folder.ts'
@@ -86,6 +87,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
       count: opened.adopt(new LocalCount(), (count) => count.close()),
       drains: new Drains(),
       metrics,
+      media: opened.adopt(new Media(() => running.settings.options.media), (media) => media.close()),
     }),
     (open) => open.close(),
   )

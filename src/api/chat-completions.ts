@@ -1,4 +1,3 @@
-import { chatDialect } from '../relay/roads/chat.ts'
 import type { KeyEndpoint } from './endpoint.ts'
 
 /** `docs/api.md: Chat completions`. */
@@ -7,5 +6,6 @@ export const chatCompletions: KeyEndpoint = {
   path: '/v1/chat/completions',
   area: 'relay',
   access: 'api-key',
-  handle: (visit, caller, relay) => relay.call(chatDialect, visit, caller),
+  keyIn: 'bearer',
+  handle: (visit, caller, relay) => relay.call('chat', visit, caller),
 }

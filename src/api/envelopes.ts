@@ -1,10 +1,11 @@
 import { GatewayError } from '../errors.ts'
 import { chatErrorBody } from '../protocols/chat/index.ts'
+import { messagesErrorBody, passedOnBody } from '../protocols/messages/index.ts'
 import { UpstreamRefusal } from '../relay/failure.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 
 /** The parts of the API whose errors look alike; `docs/api.md: Envelopes`. */
-export type Area = 'relay'
+export type Area = 'relay' | 'messages'
 
 /** An error, ready to be sent. */
 export interface RenderedError {
@@ -24,11 +25,30 @@ interface Told {
   readonly retryAfter: string | undefined
   /** Errors of the gateway's own end with the request's id. */
   readonly ours: boolean
+  /** An upstream's own envelope. */
+  readonly envelope: Buffer | undefined
 }
 
 const RENDERERS: Record<Area, Renderer> = {
   relay: ({ type, code, message, ours }, requestId) =>
-    chatErrorBody({ type, code, message: ours ? `${message} (request id: ${requestId})` : message }),
+    chatErrorBody({ type, code, message: ours ? signed(message, requestId) : message }),
+  messages: ({ type, code, message, ours, envelope }, requestId) =>
+    ours
+      ? messagesErrorBody({ message: signed(message, requestId), code: CODES_IN_MESSAGES.get(code) })
+      : (envelope ?? passedOnBody({ type, message, requestId })),
+}
+
+/** The codes that errors of the gateway's own carry on messages paths, and the name they go by there. */
+const CODES_IN_MESSAGES = new Map([
+  ['request_too_large', 'read_request_body_failed'],
+  ['overloaded', 'overloaded'],
+  ['insufficient_quota', 'insufficient_quota'],
+  ['model_price_error', 'model_price_error'],
+  ['model_not_found', 'model_not_found'],
+])
+
+function signed(message: string, requestId: string): string {
+  return `${message} (request id: ${requestId})`
 }
 
 /** The one place where errors become responses. What nobody foresaw is told as an internal error, without its text. */
@@ -48,8 +68,8 @@ export function renderError(area: Area, error: unknown, requestId: string): Rend
 
 function toldOf(error: unknown): Told {
   if (error instanceof UpstreamRefusal) {
-    const { status, type, code, message, retryAfter } = error
-    return { status, type, code, message, retryAfter, ours: false }
+    const { status, type, code, message, retryAfter, envelope } = error
+    return { status, type, code, message, retryAfter, envelope, ours: false }
   }
   const known = error instanceof GatewayError ? error : unforeseen(error)
   const { code, message, kind, retryAfter } = known
@@ -59,6 +79,7 @@ function toldOf(error: unknown): Told {
     message,
     retryAfter: retryAfter === undefined ? undefined : String(retryAfter),
     ours: true,
+    envelope: undefined,
   }
 }
 

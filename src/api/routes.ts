@@ -1,7 +1,16 @@
 import { chatCompletions } from './chat-completions.ts'
+import { completions } from './completions.ts'
 import type { Endpoint } from './endpoint.ts'
 import { healthz, readyz } from './health.ts'
+import { messages } from './messages.ts'
 import { metricsEndpoint } from './metrics.ts'
 
 /** Everything that the gateway answers to: its table of contents. */
-export const ROUTES: readonly Endpoint[] = [chatCompletions, healthz, readyz, metricsEndpoint]
+export const ROUTES: readonly Endpoint[] = [
+  chatCompletions,
+  completions,
+  messages,
+  healthz,
+  readyz,
+  metricsEndpoint,
+]

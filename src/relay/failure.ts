@@ -1,6 +1,7 @@
 import type { Channel } from '../domain/channel.ts'
 import { GatewayError } from '../errors.ts'
-import { readUpstreamError } from '../protocols/chat/index.ts'
+import { passedOnError } from '../protocols/messages/index.ts'
+import { readUpstreamError } from '../protocols/upstream-error.ts'
 import { redact } from '../upstreams/redact.ts'
 
 /** Where a call may go after an attempt that delivered nothing; `same-again` where a kept connection turned out dead. */
@@ -27,14 +28,24 @@ export class UpstreamRefusal extends Error {
   readonly code: string
   /** As the upstream sent it. */
   readonly retryAfter: string | undefined
+  /** The body as it came, but for what had to be redacted, where it is an envelope that callers of messages know. */
+  readonly envelope: Buffer | undefined
 
-  constructor(status: number, type: string, code: string, message: string, retryAfter: string | undefined) {
+  constructor(
+    status: number,
+    type: string,
+    code: string,
+    message: string,
+    retryAfter: string | undefined,
+    envelope?: Buffer,
+  ) {
     super(message)
     this.name = 'UpstreamRefusal'
     this.status = status
     this.type = type
     this.code = code
     this.retryAfter = retryAfter
+    this.envelope = envelope
   }
 }
 
@@ -96,6 +107,7 @@ function refusalOf(
     redact(said.code ?? code, channel),
     message.slice(0, LONGEST_MESSAGE),
     retryAfter,
+    channel.protocol === 'messages' ? passedOnError(body, (text) => redact(text, channel)) : undefined,
   )
 }
 

@@ -19,7 +19,12 @@ import { type Failure, lastWord } from './failure.ts'
 import type { LocalCount } from './local-count.ts'
 import { Rates } from './rates.ts'
 import { type Resolution, Routing } from './resolve.ts'
+import type { Media } from './media.ts'
+import { chatDialect } from './roads/chat.ts'
+import { Conversions } from './roads/conversions.ts'
+import { messagesDialect } from './roads/messages.ts'
 import type { Dialect, RelayedRequest } from './roads/road.ts'
+import type { ConversionProtocol } from '../protocols/conversation.ts'
 
 /** Web searches that one call may make, at most, by what is asked for. */
 const SEARCHES_HELD = 10
@@ -37,6 +42,7 @@ export interface RelayParts {
   readonly count: LocalCount
   readonly drains: Drains
   readonly metrics: Metrics
+  readonly media: Media
 }
 
 interface Turn {
@@ -58,12 +64,15 @@ export class Relay {
   readonly #parts: RelayParts
   readonly #rates = new Rates()
   readonly #routing = new Routing()
+  readonly #dialects: Record<ConversionProtocol, Dialect>
   /** The attempts under way, and those whose upstream has not fallen silent yet. */
   readonly #attempts = new Set<Attempt>()
   readonly #sweep: NodeJS.Timeout
 
   constructor(parts: RelayParts) {
     this.#parts = parts
+    const conversions = new Conversions(parts.media)
+    this.#dialects = { chat: chatDialect(conversions), messages: messagesDialect(conversions) }
     // One timer for all calls: a timer for each would cost more than the calls.
     this.#sweep = setInterval(() => this.#tick(Date.now()), 1_000).unref()
   }
@@ -84,7 +93,8 @@ export class Relay {
   }
 
   /** Relays one call in the caller's dialect. Rejects with what the caller is to be told, where nothing was sent to it yet. */
-  async call(dialect: Dialect, relayed: Visit, caller: Caller): Promise<void> {
+  async call(protocol: ConversionProtocol, relayed: Visit, caller: Caller): Promise<void> {
+    const dialect = this.#dialects[protocol]
     const settings = this.#parts.settings()
     const body = await this.#parts.bodies.read(relayed.request, settings.options.bodyLimit)
     try {
@@ -105,7 +115,7 @@ export class Relay {
     const { record } = relayed
     record.model = request.model
     record.stream = request.stream
-    const resolution = this.#routing.resolve(settings, caller, request.model)
+    const resolution = this.#routing.resolve(settings, caller, request.model, dialect.name)
     const { accounts } = this.#parts.ledger
     // Found and charged in one turn: in between it might be forgotten, and read a second time.
     const account = accounts.get(caller.token.id) ?? (await accounts.load(caller.token.id))

@@ -4,6 +4,8 @@ import type { Token } from '../domain/token.ts'
 import type { User } from '../domain/user.ts'
 import { parseVendorRoutes } from '../domain/vendor-routes.ts'
 import { GatewayError } from '../errors.ts'
+import type { ConversionProtocol } from '../protocols/conversation.ts'
+import { withoutThinkingSuffix } from '../protocols/messages/thinking-suffix.ts'
 
 /** Where a call may go, and under which group's prices. */
 export interface Resolution {
@@ -34,29 +36,30 @@ export class Routing {
    * The model, group and channels of a call. A model outside the key's limits is a `model_not_allowed`, a group that the
    * user may not use a `group_not_allowed`, no channel at all a `model_not_found`.
    */
-  resolve(settings: Settings, chooser: Chooser, name: string): Resolution {
-    requireAllowed(chooser.token, name)
-    const model = settings.models.get(name)
+  resolve(settings: Settings, chooser: Chooser, name: string, protocol: ConversionProtocol): Resolution {
+    const plain = (protocol === 'chat' ? withoutThinkingSuffix(name) : undefined) ?? name
+    requireAllowed(chooser.token, name, plain)
+    const model = modelOf(settings, name, plain)
     const group = groupOf(settings, chooser, model)
-    const serving = this.#serving(settings, group, name)
+    const serving = this.#serving(settings, group, name, plain)
     if (serving.length === 0) {
       throw new GatewayError(
         'model_not_found',
         `no available channel for model ${shown(name)} under group ${group.name}`,
       )
     }
-    return { model, group, channels: serving.length === 1 ? serving : inOrder(serving, this.#random) }
+    const channels = serving.length === 1 ? serving : inOrder(serving, protocol, this.#random)
+    return { model, group, channels }
   }
 
-  #serving(settings: Settings, group: Group, model: string): readonly Channel[] {
+  #serving(settings: Settings, group: Group, name: string, plain: string): readonly Channel[] {
     let found = this.#found.get(settings)
     if (!found) this.#found.set(settings, (found = new Map()))
-    const key = `${group.name}\0${model}`
+    const key = `${group.name}\0${plain}\0${name}`
     let channels = found.get(key)
     if (!channels) {
       channels = settings.channels.filter(
-        ({ protocol, groups, models }) =>
-          protocol === 'chat' && groups.includes(group.name) && models.includes(model),
+        (channel) => channel.groups.includes(group.name) && serves(channel, name, plain),
       )
       if (channels.length > 0) found.set(key, channels)
     }
@@ -64,9 +67,21 @@ export class Routing {
   }
 }
 
-function requireAllowed(token: Token, model: string): void {
+// A channel of the very name goes first; the suffix alone means something to messages upstreams only.
+function serves({ protocol, models }: Channel, name: string, plain: string): boolean {
+  if (protocol === 'rerank') return false
+  return models.includes(name) || (plain !== name && protocol === 'messages' && models.includes(plain))
+}
+
+function modelOf(settings: Settings, name: string, plain: string): Model {
+  const model = settings.models.get(name)
+  return plain === name || model.price ? model : settings.models.get(plain)
+}
+
+function requireAllowed(token: Token, model: string, plain: string): void {
   if (!token.modelLimitsEnabled) return
-  if (token.modelLimits.split(',').some((allowed) => allowed.trim() === model)) return
+  const allowed = token.modelLimits.split(',').map((entry) => entry.trim())
+  if (allowed.includes(model) || allowed.includes(plain)) return
   throw new GatewayError('model_not_allowed', `this API key may not use the model ${shown(model)}`)
 }
 
@@ -81,10 +96,20 @@ function groupOf(settings: Settings, { token, user }: Chooser, model: Model): Gr
   throw new GatewayError('group_not_allowed', `this API key may not use the group ${shown(name)}`)
 }
 
-// Higher priority first; among equals a draw by weight, each further place drawn from what is left.
-function inOrder(channels: readonly Channel[], random: () => number): Channel[] {
+// Higher priority first; among equals those that speak the caller's protocol, and then a draw by weight, each further place
+// drawn from what is left.
+function inOrder(
+  channels: readonly Channel[],
+  protocol: ConversionProtocol,
+  random: () => number,
+): Channel[] {
   const key = new Map(channels.map((channel) => [channel, drawKey(channel.weight, random())]))
-  return [...channels].sort((a, b) => b.priority - a.priority || (key.get(b) ?? 0) - (key.get(a) ?? 0))
+  return [...channels].sort(
+    (a, b) =>
+      b.priority - a.priority ||
+      Number(b.protocol === protocol) - Number(a.protocol === protocol) ||
+      (key.get(b) ?? 0) - (key.get(a) ?? 0),
+  )
 }
 
 // Sorting by u^(1/weight) draws without replacement in proportion to the weights; weight 0 comes last.

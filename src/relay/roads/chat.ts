@@ -6,30 +6,36 @@ import {
   readChatRequest,
   usageOfReply,
 } from '../../protocols/chat/index.ts'
+import type { Conversions } from './conversions.ts'
 import type { Dialect } from './road.ts'
 
-/** Chat completions: bytes to channels that speak them. */
-export const chatDialect: Dialect = {
-  name: 'chat',
-  promptText,
-  brokenOff: chatErrorFrame,
-  read(scan) {
-    const request = readChatRequest(scan)
-    return {
-      ...request,
-      outputMaximum: () => request.maxTokens,
-      prepare(channel, passThrough) {
-        const { body, upstreamModel, askedForUsage } = gateChatRequest(scan, request, channel, passThrough)
-        return {
-          path: '/chat/completions',
-          headers: [],
-          body,
-          upstreamModel,
-          dropped: [],
-          tap: () => new ChatTap({ swallowUsage: askedForUsage }),
-          reply: (bytes) => ({ facts: usageOfReply(bytes), body: bytes }),
-        }
-      },
-    }
-  },
+/** Chat completions: bytes to channels that speak them, converted to others. */
+export function chatDialect(conversions: Conversions): Dialect {
+  return {
+    name: 'chat',
+    promptText,
+    brokenOff: chatErrorFrame,
+    read(scan) {
+      const request = readChatRequest(scan)
+      const conversion = conversions.of('chat', scan, request)
+      return {
+        ...request,
+        outputMaximum: (channel) =>
+          channel.protocol === 'chat' ? request.maxTokens : conversion.outputMaximum(),
+        prepare(channel, passThrough) {
+          if (channel.protocol !== 'chat') return conversion.prepare(channel)
+          const { body, upstreamModel, askedForUsage } = gateChatRequest(scan, request, channel, passThrough)
+          return {
+            path: '/chat/completions',
+            headers: [],
+            body,
+            upstreamModel,
+            dropped: [],
+            tap: () => new ChatTap({ swallowUsage: askedForUsage }),
+            reply: (bytes) => ({ facts: usageOfReply(bytes), body: bytes }),
+          }
+        },
+      }
+    },
+  }
 }

@@ -1,0 +1,11 @@
+import type { KeyEndpoint } from './endpoint.ts'
+
+/** The same as chat completions, at an older address. `docs/api.md: Chat completions`. */
+export const completions: KeyEndpoint = {
+  method: 'POST',
+  path: '/v1/completions',
+  area: 'relay',
+  access: 'api-key',
+  keyIn: 'bearer',
+  handle: (visit, caller, relay) => relay.call('chat', visit, caller),
+}

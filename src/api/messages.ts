@@ -1,0 +1,11 @@
+import type { KeyEndpoint } from './endpoint.ts'
+
+/** `docs/api.md: Messages`. */
+export const messages: KeyEndpoint = {
+  method: 'POST',
+  path: '/v1/messages',
+  area: 'messages',
+  access: 'api-key',
+  keyIn: 'either',
+  handle: (visit, caller, relay) => relay.call('messages', visit, caller),
+}

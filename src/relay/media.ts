@@ -1,0 +1,109 @@
+import { fileTypeFromBuffer } from 'file-type'
+import type { Agent } from 'undici'
+import type { Options } from '../domain/settings.ts'
+import { GatewayError } from '../errors.ts'
+import type { Conversation, MediaPart, Part, Turn } from '../protocols/conversation.ts'
+import { fetchMedia, MediaUnavailable } from '../upstreams/fetch-media.ts'
+import { guardedAgent } from '../upstreams/guarded-agent.ts'
+
+/** Fetches under way at one time, all calls together. */
+const AT_ONCE = 8
+/** Types that say nothing of the bytes. */
+const UNTOLD: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'binary/octet-stream'])
+
+/** Brings media that a caller names by URL into the request itself, where the upstream's protocol needs them there. */
+export class Media {
+  readonly #options: () => Options['media']
+  #agent: Agent | undefined
+  #agentFor: Options['media'] | undefined
+  #running = 0
+  readonly #waiting: (() => void)[] = []
+
+  constructor(options: () => Options['media']) {
+    this.#options = options
+  }
+
+  /** The conversation with everything inline that `mustFetch`; an `invalid_request` says what could not be had, and why. */
+  async inline(conversation: Conversation, mustFetch: (part: MediaPart) => boolean): Promise<Conversation> {
+    const inlined = async (part: Part): Promise<Part> => {
+      if (part.kind === 'media') return mustFetch(part) ? this.#fetched(part) : this.#typed(part)
+      if (part.kind !== 'tool-result') return part
+      const parts = await Promise.all(part.parts.map(inlined))
+      return { ...part, parts: parts as typeof part.parts }
+    }
+    if (!conversation.turns.some(({ parts }) => parts.some(hasMedia))) return conversation
+    const turns = await Promise.all(
+      conversation.turns.map(
+        async (turn): Promise<Turn> => ({
+          ...turn,
+          parts: await Promise.all(turn.parts.map(inlined)),
+        }),
+      ),
+    )
+    return { ...conversation, turns }
+  }
+
+  async close(): Promise<void> {
+    await this.#agent?.destroy()
+  }
+
+  async #fetched(part: MediaPart): Promise<MediaPart> {
+    if (part.source.kind !== 'url') return part
+    const { url, mediaType } = part.source
+    await this.#turn()
+    try {
+      const { bytes, mediaType: served } = await fetchMedia(url, this.#agentNow(), this.#options())
+      const told = UNTOLD.has(served) ? (mediaType ?? '') : served
+      return {
+        ...part,
+        source: { kind: 'inline', mediaType: await known(told, bytes), data: bytes.toString('base64') },
+      }
+    } catch (error) {
+      if (!(error instanceof MediaUnavailable)) throw error
+      throw new GatewayError('invalid_request', `${shown(url)} cannot be fetched: ${error.message}`, {
+        cause: error,
+      })
+    } finally {
+      this.#running -= 1
+      this.#waiting.shift()?.()
+    }
+  }
+
+  async #typed(part: MediaPart): Promise<MediaPart> {
+    if (part.source.kind !== 'inline' || !UNTOLD.has(part.source.mediaType)) return part
+    const { data } = part.source
+    return { ...part, source: { ...part.source, mediaType: await known('', Buffer.from(data, 'base64')) } }
+  }
+
+  async #turn(): Promise<void> {
+    if (this.#running >= AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    this.#running += 1
+  }
+
+  // Made anew when the operator changes what it depends on.
+  #agentNow(): Agent {
+    const options = this.#options()
+    if (!this.#agent || this.#agentFor !== options) {
+      void this.#agent?.close()
+      this.#agent = guardedAgent(options.allowPrivateNetworks, options.timeoutMs)
+      this.#agentFor = options
+    }
+    return this.#agent
+  }
+}
+
+function hasMedia(part: Part): boolean {
+  return (
+    part.kind === 'media' || (part.kind === 'tool-result' && part.parts.some(({ kind }) => kind === 'media'))
+  )
+}
+
+// What nobody tells is read off the first bytes.
+async function known(mediaType: string, bytes: Buffer): Promise<string> {
+  if (!UNTOLD.has(mediaType)) return mediaType
+  return (await fileTypeFromBuffer(bytes))?.mime ?? 'application/octet-stream'
+}
+
+function shown(url: string): string {
+  return url.length <= 200 ? url : `${url.slice(0, 200)}…`
+}

@@ -1,0 +1,106 @@
+import type { Agent } from 'undici'
+import { request } from 'undici'
+import { ForbiddenAddress } from './guarded-agent.ts'
+
+/** What was fetched. */
+export interface FetchedMedia {
+  readonly bytes: Buffer
+  /** As the server names it, without parameters; empty where it does not. */
+  readonly mediaType: string
+}
+
+/** Why media could not be had, in words that may be told to whoever named the URL. */
+export class MediaUnavailable extends Error {
+  constructor(reason: string, options: { cause?: unknown } = {}) {
+    super(reason, options)
+    this.name = 'MediaUnavailable'
+  }
+}
+
+const MOST_REDIRECTS = 3
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+
+/** Fetches what a caller's URL names, over connections that `agent` allows. Throws `MediaUnavailable`. */
+export async function fetchMedia(
+  url: string,
+  agent: Agent,
+  limits: { readonly maxBytes: number; readonly timeoutMs: number },
+): Promise<FetchedMedia> {
+  const signal = AbortSignal.timeout(limits.timeoutMs)
+  let target = checkedUrl(url)
+  for (let hop = 0; hop <= MOST_REDIRECTS; hop += 1) {
+    const answer = await get(target, agent, signal)
+    const { statusCode, headers, body } = answer
+    try {
+      if (REDIRECTS.has(statusCode) && typeof headers['location'] === 'string') {
+        target = checkedUrl(URL.parse(headers['location'], target.href)?.href ?? '')
+        continue
+      }
+      if (statusCode !== 200) throw new MediaUnavailable(`its server answered ${statusCode}`)
+      return { bytes: await collected(body, headers, limits.maxBytes), mediaType: typeOf(headers) }
+    } finally {
+      // A body that is not read to its end keeps a connection.
+      body.destroy()
+    }
+  }
+  throw new MediaUnavailable(`it redirects more than ${MOST_REDIRECTS} times`)
+}
+
+function checkedUrl(text: string): URL {
+  const url = URL.parse(text)
+  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+    throw new MediaUnavailable('an http:// or https:// URL is expected')
+  }
+  if (url.username !== '' || url.password !== '')
+    throw new MediaUnavailable('a URL without a user is expected')
+  return url
+}
+
+async function get(url: URL, agent: Agent, signal: AbortSignal): ReturnType<typeof request> {
+  try {
+    return await request(url, { dispatcher: agent, signal, headers: { 'accept-encoding': 'identity' } })
+  } catch (error) {
+    if (error instanceof ForbiddenAddress)
+      throw new MediaUnavailable('its address is not public', { cause: error })
+    throw unreachable(error)
+  }
+}
+
+async function collected(
+  body: AsyncIterable<Buffer>,
+  headers: Record<string, string | string[] | undefined>,
+  maxBytes: number,
+): Promise<Buffer> {
+  if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
+  const chunks: Buffer[] = []
+  let length = 0
+  try {
+    for await (const chunk of body) {
+      length += chunk.length
+      if (length > maxBytes) throw tooLarge(maxBytes)
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    throw error instanceof MediaUnavailable ? error : unreachable(error)
+  }
+  return Buffer.concat(chunks, length)
+}
+
+function typeOf(headers: Record<string, string | string[] | undefined>): string {
+  return String(headers['content-type'] ?? '')
+    .split(';', 1)
+    .join('')
+    .trim()
+    .toLowerCase()
+}
+
+function tooLarge(maxBytes: number): MediaUnavailable {
+  return new MediaUnavailable(`it is larger than ${maxBytes} bytes`)
+}
+
+function unreachable(cause: unknown): MediaUnavailable {
+  const timedOut = cause instanceof Error && cause.name === 'TimeoutError'
+  return new MediaUnavailable(timedOut ? 'its server took too long' : 'its server cannot be reached', {
+    cause,
+  })
+}
