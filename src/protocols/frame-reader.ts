@@ -44,6 +44,12 @@ export abstract class FrameReader implements StreamDecoder {
     this.#events.push(event)
   }
 
+  /** The frames to come are of another kind than those before. */
+  protected forgetFrames(): void {
+    this.#templates.length = 0
+    this.#unproven = 0
+  }
+
   push(chunk: Buffer): ReplyEvent[] {
     const bytes = this.isOver ? undefined : this.#frames.take(chunk)
     if (bytes) this.#walk(bytes)

@@ -81,7 +81,7 @@ function decodeThinking(scan: ScannedObject, dropped: Dropped): Thinking | undef
   const effort = given === undefined ? undefined : EFFORTS.get(given)
   if (given !== undefined && effort === undefined)
     refuse('output_config.effort', `'low', 'medium', 'high' or 'max'`, 'something else')
-  if (thinking?.['display'] !== undefined) drop(dropped, 'thinking.display')
+  if (thinking?.['display'] !== undefined) drop(dropped, 'thinking')
 
   const kind = thinking?.['type']
   const isEffortUsed = kind === 'adaptive' || kind === undefined

@@ -1,5 +1,5 @@
 import type { Dropped } from '../codec.ts'
-import type { Conversation, Tool, ToolChoice } from '../conversation.ts'
+import type { Conversation, SearchLocation, Tool, ToolChoice, WebSearch } from '../conversation.ts'
 import { parseExact } from '../exact-json.ts'
 import { refuse } from '../field-check.ts'
 import { asRecord } from '../record.ts'
@@ -20,7 +20,8 @@ const READ_FIELDS: ReadonlySet<string> = new Set([
   'strict',
   'cache_control',
 ])
-const SEARCH_FIELDS: ReadonlySet<string> = new Set(['type', 'name', 'max_uses', 'cache_control'])
+const SEARCH_FIELDS: ReadonlySet<string> = new Set(['type', 'name', 'max_uses', 'user_location'])
+const PLACES = ['city', 'country', 'region', 'timezone'] as const
 
 /**
  * What may be called, and what must be. Of the tools that the provider itself runs, web search alone is known elsewhere;
@@ -35,7 +36,7 @@ export function decodeTools(scan: ScannedObject, dropped: Dropped): Offer {
     const type = tool['type'] ?? 'custom'
     if (type === 'custom') tools.push(decodeTool(scan, node, tool, `tools[${i}]`, dropped))
     else if (typeof type === 'string' && WEB_SEARCH.test(type)) webSearch = decodeSearch(tool, dropped)
-    else drop(dropped, 'server_tools')
+    else drop(dropped, 'tools.server')
   }
   const choice = asRecord(scan.value('tool_choice'))
   if (tools.length === 0) {
@@ -58,7 +59,7 @@ function decodeTool(
   path: string,
   dropped: Dropped,
 ): Tool {
-  if (hasOthers(tool, READ_FIELDS)) drop(dropped, 'tools.other_fields')
+  if (hasOthers(tool, READ_FIELDS)) drop(dropped, 'tools.unknown')
   const schema = scan.memberOf(node, 'input_schema')
   const { description, strict } = tool
   return {
@@ -70,10 +71,17 @@ function decodeTool(
   }
 }
 
-function decodeSearch(tool: Readonly<Record<string, unknown>>, dropped: Dropped): { maxUses: number } {
-  if (hasOthers(tool, SEARCH_FIELDS)) drop(dropped, 'web_search.other_fields')
+function decodeSearch(tool: Readonly<Record<string, unknown>>, dropped: Dropped): WebSearch {
+  if (hasOthers(tool, SEARCH_FIELDS)) drop(dropped, 'web_search')
   const uses = tool['max_uses']
-  return { maxUses: typeof uses === 'number' ? uses : DEFAULT_SEARCHES }
+  const place = asRecord(tool['user_location'])
+  const location: SearchLocation = Object.fromEntries(
+    PLACES.map((name) => [name, place?.[name]]).filter(([, value]) => typeof value === 'string'),
+  )
+  return {
+    maxUses: typeof uses === 'number' ? uses : DEFAULT_SEARCHES,
+    ...(Object.keys(location).length > 0 && { location }),
+  }
 }
 
 function decodeChoice(choice: Readonly<Record<string, unknown>>): ToolChoice {

@@ -14,25 +14,26 @@ const FIELDS: ReadonlySet<string> = new Set([
 ])
 
 /** Every other name that reading or writing a messages request may report. */
-export type DroppedName =
-  | 'assistant_media'
+type DroppedName =
+  /** Top-level fields that nobody here knows. */
+  | 'unknown'
+  /** In messages: what a block has beside its content, and blocks that only another wire can say. */
   | 'citations'
-  | 'other_fields'
+  | 'content'
   | 'output_config'
   | 'parallel_tool_calls'
-  | 'server_tools'
+  | 'reasoning_content'
   | 'stop'
   | 'temperature'
   | 'thinking'
-  | 'thinking.display'
-  | 'thinking_blocks'
   | 'tool_choice'
-  | 'tools.other_fields'
+  /** Tools that the provider itself would run. */
+  | 'tools.server'
   | 'tools.strict'
+  | 'tools.unknown'
   | 'top_k'
   | 'top_p'
-  | 'web_search.other_fields'
-  | 'opaque_blocks'
+  | 'web_search'
 
 /** Reports a field by a name of the closed list: text of the caller's is never part of it. */
 export function drop(dropped: Dropped, name: DroppedName): void {
@@ -41,5 +42,5 @@ export function drop(dropped: Dropped, name: DroppedName): void {
 
 /** Reports a top-level field that the conversion does not read. */
 export function dropField(dropped: Dropped, field: string): void {
-  dropped.add(FIELDS.has(field) ? field : 'other_fields')
+  dropped.add(FIELDS.has(field) ? field : 'unknown')
 }

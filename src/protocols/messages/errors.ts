@@ -17,6 +17,14 @@ export function messagesErrorText({ type, message }: Pick<ErrorParts, 'type' | '
   return `event: error\ndata: ${JSON.stringify({ type: 'error', error: { type, message } })}\n\n`
 }
 
+/** An upstream's error that came in another envelope, in the one that callers of this protocol know. */
+export function passedOnBody(
+  parts: Pick<ErrorParts, 'type' | 'message'> & { readonly requestId: string },
+): Buffer {
+  const { type, message, requestId } = parts
+  return Buffer.from(JSON.stringify({ type: 'error', error: { type, message }, request_id: requestId }))
+}
+
 /**
  * An upstream's error in the envelope that callers of this protocol know, its `request_id` included: the bytes as they
  * came, unless `redact` changes a text in them. Undefined where the body is no such envelope.

@@ -148,5 +148,7 @@ function checkThinking(scan: ScannedObject, member: Member): void {
 
 function offersWebSearch(scan: ScannedObject): boolean {
   const tools = scan.value('tools')
-  return Array.isArray(tools) && tools.some((tool) => /^web_search_/.test(String(asRecord(tool)?.['type'])))
+  return (
+    Array.isArray(tools) && tools.some((tool) => String(asRecord(tool)?.['type']).startsWith('web_search_'))
+  )
 }

@@ -3,10 +3,9 @@ import { asRecord, parseRecord } from '../record.ts'
 import { eventOf } from '../sse.ts'
 import { StreamTap, type Verdict } from '../stream-tap.ts'
 import type { Counts } from '../token-count.ts'
+import { blockIndex, type Event, eventType } from './event.ts'
 import { deltaText, generatedText } from './generated-text.ts'
 import { mergedUsage, readMessagesUsage } from './usage.ts'
-
-type Event = Readonly<Record<string, unknown>>
 
 /** Blocks are told apart up to this many; no answer has more. */
 const MAX_BLOCKS = 1024
@@ -26,7 +25,7 @@ export class MessagesTap extends StreamTap {
   protected read(data: string, frame: string): Verdict {
     const event = parseRecord(data)
     if (!event) return eventOf(frame) === 'error' ? this.#fail(data) : 'forward'
-    switch (event['type'] ?? eventOf(frame)) {
+    switch (eventType(event, frame)) {
       case 'message_start':
         this.#start(asRecord(event['message']))
         return 'forward'
@@ -91,6 +90,5 @@ export class MessagesTap extends StreamTap {
 }
 
 function indexOf(event: Event): number {
-  const index = event['index']
-  return typeof index === 'number' && Number.isInteger(index) && index >= 0 ? Math.min(index, MAX_BLOCKS) : 0
+  return Math.min(blockIndex(event), MAX_BLOCKS)
 }

@@ -1,0 +1,35 @@
+import { parseExact } from '../exact-json.ts'
+
+type Block = Readonly<Record<string, unknown>>
+
+/** How a delta makes a block that no other wire knows grow. */
+type Growth = (block: Block, delta: Block) => Block
+
+const GROWTHS: ReadonlyMap<unknown, Growth> = new Map<unknown, Growth>([
+  ['text_delta', (block, delta) => added(block, 'text', delta['text'])],
+  ['thinking_delta', (block, delta) => added(block, 'thinking', delta['thinking'])],
+  ['compaction_delta', (block, delta) => added(block, 'content', delta['content'])],
+  ['signature_delta', (block, delta) => ({ ...block, signature: delta['signature'] })],
+])
+
+/** A block with a delta applied; one of unknown type changes nothing. */
+export function grown(block: Block, delta: Block): Block {
+  return GROWTHS.get(delta['type'])?.(block, delta) ?? block
+}
+
+/** A block whose input came as text; as it was where the text is no JSON. */
+export function withInput(block: Block, input: string): Block {
+  if (input === '') return block
+  try {
+    return { ...block, input: parseExact(input) }
+  } catch {
+    return block
+  }
+}
+
+function added(block: Block, key: string, text: unknown): Block {
+  const before = block[key]
+  return typeof text === 'string'
+    ? { ...block, [key]: (typeof before === 'string' ? before : '') + text }
+    : block
+}

@@ -1,0 +1,19 @@
+import type { Codec } from '../codec.ts'
+import { decodeReply } from './decode-reply.ts'
+import { decodeRequest } from './decode-request.ts'
+import { encodeReply } from './encode-reply.ts'
+import { encodeRequest } from './encode-request.ts'
+import { MessagesStreamDecoder } from './stream-decoder.ts'
+import { MessagesStreamEncoder } from './stream-encoder.ts'
+
+/** Messages, both ways. */
+export const messagesCodec: Codec = {
+  decodeRequest,
+  // `docs/api.md: Chat completions`, translations: media are fetched and sent along.
+  mustFetch: ({ source }) => source.kind === 'url',
+  encodeRequest,
+  decodeReply,
+  encodeReply,
+  streamDecoder: () => new MessagesStreamDecoder(),
+  streamEncoder: (minted) => new MessagesStreamEncoder(minted),
+}

@@ -1,0 +1,20 @@
+import type { Minted } from '../codec.ts'
+import type { Reply } from '../reply.ts'
+import { encodeBlock, messageId } from './encode-block.ts'
+import { writeStop } from './stop-reasons.ts'
+import { writeUsage } from './write-usage.ts'
+
+/** A whole answer; `docs/api.md: Messages response`. */
+export function encodeReply(reply: Reply, minted: Minted): Buffer {
+  const { parts, stop, usage } = reply
+  const content = parts.map(encodeBlock).filter((block) => block !== undefined)
+  const calledTools = parts.some(({ kind }) => kind === 'tool-call')
+  const head = JSON.stringify({
+    id: messageId(reply.id, minted),
+    type: 'message',
+    role: 'assistant',
+    model: reply.model,
+  })
+  const tail = JSON.stringify({ ...writeStop(stop, calledTools), usage: writeUsage(usage) })
+  return Buffer.from(`${head.slice(0, -1)},"content":[${content.join(',')}],${tail.slice(1)}`)
+}

@@ -1,0 +1,16 @@
+import { eventOf } from '../sse.ts'
+
+/** An event's data. */
+export type Event = Readonly<Record<string, unknown>>
+
+/** The type that the data tell, else the name of the event; '' where there is neither. */
+export function eventType(event: Event, frame: string): string {
+  const type = event['type']
+  return typeof type === 'string' ? type : (eventOf(frame) ?? '')
+}
+
+/** The block that an event is about; 0 where the number is none. */
+export function blockIndex(event: Event): number {
+  const index = event['index']
+  return typeof index === 'number' && Number.isSafeInteger(index) && index >= 0 ? index : 0
+}

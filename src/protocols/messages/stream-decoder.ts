@@ -1,0 +1,244 @@
+import type { FramePiece } from '../frame-template.ts'
+import { FrameReader } from '../frame-reader.ts'
+import { scanObject } from '../json-scan.ts'
+import { asRecord, parseRecord } from '../record.ts'
+import type { ReplyPart, StartedPart, Stop } from '../reply.ts'
+import type { Node, ScannedObject } from '../scanned-object.ts'
+import { eventOf } from '../sse.ts'
+import type { Counts } from '../token-count.ts'
+import { grown, withInput } from './block-growth.ts'
+import { inputText } from './decode-reply.ts'
+import { blockIndex, eventType } from './event.ts'
+import { readBlock } from './reply-block.ts'
+import { readStop } from './stop-reasons.ts'
+import { mergedUsage, readMessagesUsage } from './usage.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** A block that began and did not end. */
+interface OpenBlock {
+  readonly kind: ReplyPart['kind']
+  /** The part's number; an opaque part gets it when it is whole. */
+  readonly index: number
+  /** What an opaque block has become so far. */
+  block: Fields
+  /** The input that a call began with; it counts where no more comes. */
+  input: string
+}
+
+/** Deltas that bring text, where it is, and the kind of part that it belongs to. */
+const TEXTS = [
+  { type: 'text_delta', key: 'text', kind: 'text' },
+  { type: 'thinking_delta', key: 'thinking', kind: 'thinking' },
+  { type: 'input_json_delta', key: 'partial_json', kind: 'tool-call' },
+] as const
+
+type TextKind = (typeof TEXTS)[number]['kind']
+
+/**
+ * Reads a messages stream. A block that nobody began is taken to begin with its first text; what cannot be mended so (the
+ * input of an unknown call, a second message within the first) is a failure. The answer is complete with `message_stop`
+ * and not before: a stream that lacks it was cut.
+ */
+export class MessagesStreamDecoder extends FrameReader {
+  readonly #open = new Map<number, OpenBlock>()
+  #parts = 0
+  #started = false
+  #counts: Counts | undefined
+  #stop: Stop | undefined
+
+  protected read(data: string, frame: string): void {
+    const event = parseRecord(data)
+    if (!event) {
+      if (eventOf(frame) === 'error') this.#fail('api_error', data)
+      return
+    }
+    switch (eventType(event, frame)) {
+      case 'message_start':
+        return this.#start(asRecord(event['message']) ?? {}, data)
+      case 'content_block_start':
+        this.forgetFrames()
+        return this.#begin(blockIndex(event), asRecord(event['content_block']) ?? {}, data, startedBlock)
+      case 'content_block_delta':
+        return this.#grow(blockIndex(event), asRecord(event['delta']) ?? {})
+      case 'content_block_stop':
+        return this.#end(blockIndex(event))
+      case 'message_delta':
+        this.#counts = mergedUsage(this.#counts, event['usage'])
+        this.#stop = readStop(event['delta']) ?? this.#stop
+        return
+      case 'message_stop':
+        return this.#finish()
+      case 'ping':
+        return this.emit({ kind: 'ping' })
+      case 'error': {
+        const error = asRecord(event['error'])
+        return this.#fail(textOf(error?.['type']) || 'api_error', textOf(error?.['message']))
+      }
+      default:
+    }
+  }
+
+  /** The kind of text is part of the number, so that frames of one kind are not taken for those of another. */
+  protected pieceOf(data: string): FramePiece | undefined {
+    const event = parseRecord(data)
+    if (event?.['type'] !== 'content_block_delta') return undefined
+    const delta = asRecord(event['delta'])
+    const kind = TEXTS.findIndex(({ type }) => type === delta?.['type'])
+    const text = delta?.[TEXTS[kind]?.key ?? '']
+    if (typeof text !== 'string' || text === '') return undefined
+    return { index: blockIndex(event) * TEXTS.length + kind, text }
+  }
+
+  protected readPiece(index: number, text: string): void {
+    const { kind } = TEXTS[index % TEXTS.length] as (typeof TEXTS)[number]
+    this.#add(Math.floor(index / TEXTS.length), kind, text)
+  }
+
+  protected isLastWord(data: string): boolean {
+    return parseRecord(data)?.['type'] === 'message_stop'
+  }
+
+  protected close(): void {}
+
+  /** A message that is finished already may come whole in its first event. */
+  #start(message: Fields, data: string): void {
+    if (this.#started)
+      return this.#fail('api_error', 'The upstream began a second message within its answer.')
+    this.#started = true
+    this.#counts = mergedUsage(this.#counts, message['usage'])
+    this.#stop = readStop(message)
+    this.emit({
+      kind: 'start',
+      id: textOf(message['id']),
+      model: textOf(message['model']),
+      usage: readMessagesUsage(this.#counts),
+    })
+    const content = message['content']
+    if (!Array.isArray(content)) return
+    for (const [index, block] of content.entries()) {
+      this.#begin(index, asRecord(block) ?? {}, data, contentBlock(index))
+      this.#end(index)
+    }
+  }
+
+  /** `data` is the event that the block came in. */
+  #begin(index: number, block: Fields, data = '', find = startedBlock): void {
+    this.#end(index)
+    const part = readBlock(block, inputIn(data, block, find))
+    const open: OpenBlock = { kind: part.kind, index: this.#parts, block, input: '' }
+    this.#open.set(index, open)
+    if (part.kind === 'opaque') return
+    this.emit({ kind: 'part-start', index: this.#parts++, part: startedOf(part) })
+    if (part.kind === 'tool-call') open.input = part.input
+    else {
+      if (part.text !== '') this.emit({ kind: part.kind, index: open.index, text: part.text })
+      if (part.kind === 'thinking' && part.proof)
+        this.emit({ kind: 'proof', index: open.index, proof: part.proof })
+    }
+  }
+
+  #grow(index: number, delta: Fields): void {
+    const found = TEXTS.find(({ type }) => type === delta['type'])
+    const open = this.#open.get(index)
+    if (found) {
+      const text = delta[found.key]
+      if (typeof text === 'string' && text !== '') this.#add(index, found.kind, text)
+    } else if (delta['type'] === 'signature_delta' && open?.kind === 'thinking') {
+      const proof = { protocol: 'messages', value: textOf(delta['signature']) } as const
+      if (proof.value !== '') this.emit({ kind: 'proof', index: open.index, proof })
+    } else if (open?.kind === 'opaque') {
+      open.block = grown(open.block, delta)
+    }
+  }
+
+  #add(index: number, kind: TextKind, text: string): void {
+    let open = this.#open.get(index)
+    if (open?.kind === 'opaque') {
+      if (kind === 'tool-call') open.input += text
+      else open.block = grown(open.block, { type: `${kind}_delta`, [kind]: text })
+      return
+    }
+    if (open?.kind !== kind) {
+      if (kind === 'tool-call')
+        return this.#fail('api_error', 'The upstream sent the input of a tool call that it did not begin.')
+      this.#begin(index, { type: kind })
+      open = this.#open.get(index) as OpenBlock
+    }
+    if (kind === 'tool-call') {
+      open.input = ''
+      this.emit({ kind: 'tool-input', index: open.index, text })
+    } else {
+      this.emit({ kind, index: open.index, text })
+    }
+  }
+
+  #end(index: number): void {
+    const open = this.#open.get(index)
+    if (!open) return
+    this.#open.delete(index)
+    if (open.kind === 'opaque') {
+      const value = withInput(open.block, open.input)
+      this.emit({
+        kind: 'part-start',
+        index: this.#parts,
+        part: { kind: 'opaque', protocol: 'messages', value },
+      })
+      this.emit({ kind: 'part-end', index: this.#parts++ })
+      return
+    }
+    if (open.input !== '') this.emit({ kind: 'tool-input', index: open.index, text: open.input })
+    this.emit({ kind: 'part-end', index: open.index })
+  }
+
+  #finish(): void {
+    if (!this.#started) return this.#fail('api_error', 'The upstream ended a message that it did not begin.')
+    for (const index of this.#open.keys()) this.#end(index)
+    this.isOver = true
+    this.emit({
+      kind: 'end',
+      stop: this.#stop ?? { reason: 'end' },
+      usage: readMessagesUsage(this.#counts),
+    })
+  }
+
+  #fail(type: string, message: string): void {
+    this.isOver = true
+    this.emit({ kind: 'failure', type, message })
+  }
+}
+
+function startedOf(part: Exclude<ReplyPart, { kind: 'opaque' }>): StartedPart {
+  return part.kind === 'tool-call' ? { kind: 'tool-call', id: part.id, name: part.name } : { kind: part.kind }
+}
+
+/** Where a block lies in an event. */
+type Finder = (scan: ScannedObject) => Node | undefined
+
+const startedBlock: Finder = (scan) => scan.span('content_block')?.node
+
+const contentBlock =
+  (index: number): Finder =>
+  (scan) => {
+    const message = scan.span('message')
+    const content = message && scan.memberOf(message.node, 'content')
+    return content === undefined ? undefined : scan.elements(content)[index]
+  }
+
+/** The text of the input that a block came with, as it was written; most come with none. */
+function inputIn(data: string, block: Fields, find: Finder): string {
+  const input = asRecord(block['input'])
+  if (!input || Object.keys(input).length === 0) return ''
+  try {
+    const scan = scanObject(Buffer.from(data))
+    const node = find(scan)
+    return node === undefined ? '' : inputText(scan, node)
+  } catch {
+    // Larger than what is scanned: exact but for integers above 2^53.
+    return JSON.stringify(input)
+  }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}

@@ -1,0 +1,200 @@
+import type { Minted, StreamEncoder } from '../codec.ts'
+import type { Proof } from '../conversation.ts'
+import type { ReplyEvent, StartedPart, Stop } from '../reply.ts'
+import type { Usage } from '../../domain/usage.ts'
+import { messageId } from './encode-block.ts'
+import { messagesErrorText } from './errors.ts'
+import { writeStop } from './stop-reasons.ts'
+import { writeUsage } from './write-usage.ts'
+
+/** A part that cannot be written yet, because one that began before it has not ended. */
+interface Waiting {
+  readonly index: number
+  readonly part: StartedPart
+  readonly texts: string[]
+  proof: Proof | undefined
+  isEnded: boolean
+}
+
+const STOP_FRAME = 'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+const PING_FRAME = 'event: ping\ndata: {"type":"ping"}\n\n'
+
+/** What comes before and after the text in a delta of a kind of part. */
+const DELTAS = {
+  text: '{"type":"text_delta","text":',
+  thinking: '{"type":"thinking_delta","thinking":',
+  'tool-call': '{"type":"input_json_delta","partial_json":',
+} as const
+
+/**
+ * Writes a messages stream; `docs/api.md: Events`. Blocks come one after the other and are numbered without gaps: one part
+ * is open and goes out as it comes, parts that begin meanwhile wait until it has ended. Empty texts are no blocks.
+ */
+export class MessagesStreamEncoder implements StreamEncoder {
+  readonly #minted: Minted
+  #isStarted = false
+  #isEnded = false
+  #calledTools = false
+  /** The number of the next block. */
+  #next = 0
+  /** The part whose block is open, or that will open it with its first text. */
+  #current: { readonly index: number; readonly part: StartedPart; isWritten: boolean } | undefined
+  readonly #waiting = new Map<number, Waiting>()
+  #out = ''
+
+  constructor(minted: Minted) {
+    this.#minted = minted
+  }
+
+  push(events: readonly ReplyEvent[]): string {
+    this.#out = ''
+    for (const event of events) if (!this.#isEnded) this.#write(event)
+    return this.#out
+  }
+
+  last(): string {
+    return this.#isEnded ? STOP_FRAME : ''
+  }
+
+  failure(error: { readonly type: string; readonly code: string; readonly message: string }): string {
+    return messagesErrorText(error)
+  }
+
+  #write(event: ReplyEvent): void {
+    switch (event.kind) {
+      case 'start':
+        return this.#start(event.id, event.model, event.usage)
+      case 'part-start':
+        return this.#begin(event.index, event.part)
+      case 'text':
+      case 'thinking':
+      case 'tool-input':
+        return this.#add(event.index, event.text)
+      case 'proof':
+        return this.#prove(event.index, event.proof)
+      case 'part-end':
+        return this.#end(event.index)
+      case 'ping':
+        if (this.#isStarted) this.#out += PING_FRAME
+        return
+      case 'end':
+        return this.#finish(event.stop, event.usage)
+      case 'failure':
+    }
+  }
+
+  #start(id: string, model: string, usage: Usage | undefined): void {
+    if (this.#isStarted) return
+    this.#isStarted = true
+    this.#frame('message_start', {
+      message: {
+        id: messageId(id, this.#minted),
+        type: 'message',
+        role: 'assistant',
+        model,
+        content: [],
+        stop_reason: null,
+        stop_sequence: null,
+        usage: writeUsage(usage),
+      },
+    })
+  }
+
+  #begin(index: number, part: StartedPart): void {
+    if (part.kind === 'opaque' && part.protocol !== 'messages') return
+    if (part.kind === 'tool-call') this.#calledTools = true
+    if (this.#current) {
+      this.#waiting.set(index, { index, part, texts: [], proof: undefined, isEnded: false })
+      return
+    }
+    this.#current = { index, part, isWritten: false }
+    if (part.kind !== 'text') this.#open()
+  }
+
+  #add(index: number, text: string): void {
+    const current = this.#current
+    if (current?.index !== index) {
+      this.#waiting.get(index)?.texts.push(text)
+      return
+    }
+    const { kind } = current.part
+    if (text === '' || kind === 'opaque') return
+    this.#open()
+    this.#out += `event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.#next},"delta":${DELTAS[kind]}${JSON.stringify(text)}}}\n\n`
+  }
+
+  #prove(index: number, proof: Proof): void {
+    const waiting = this.#waiting.get(index)
+    if (waiting) waiting.proof = proof
+    if (this.#current?.index !== index || proof.protocol !== 'messages') return
+    this.#frame('content_block_delta', {
+      index: this.#next,
+      delta: { type: 'signature_delta', signature: proof.value },
+    })
+  }
+
+  #end(index: number): void {
+    const waiting = this.#waiting.get(index)
+    if (waiting) waiting.isEnded = true
+    if (this.#current?.index !== index) return
+    this.#close()
+    this.#takeUp()
+  }
+
+  /** Parts that waited, in their order, up to one that goes on. */
+  #takeUp(): void {
+    for (const { index, part, texts, proof, isEnded } of this.#waiting.values()) {
+      this.#waiting.delete(index)
+      this.#begin(index, part)
+      this.#add(index, texts.join(''))
+      if (proof) this.#prove(index, proof)
+      if (!isEnded) return
+      this.#close()
+    }
+  }
+
+  /** Writes that the current part's block begins, once. */
+  #open(): void {
+    const current = this.#current
+    if (!current || current.isWritten) return
+    current.isWritten = true
+    if (!this.#isStarted) this.#start('', '', undefined)
+    this.#frame('content_block_start', { index: this.#next, content_block: startOf(current.part) })
+  }
+
+  #close(): void {
+    const wasWritten = this.#current?.isWritten
+    this.#current = undefined
+    if (wasWritten) this.#frame('content_block_stop', { index: this.#next++ })
+  }
+
+  #finish(stop: Stop, usage: Usage | undefined): void {
+    this.#start('', '', undefined)
+    if (this.#current) this.#close()
+    for (const waiting of this.#waiting.values()) waiting.isEnded = true
+    this.#takeUp()
+    this.#isEnded = true
+    this.#frame('message_delta', {
+      delta: writeStop(stop, this.#calledTools),
+      usage: writeUsage(usage),
+    })
+  }
+
+  #frame(type: string, fields: object): void {
+    this.#out += `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
+  }
+}
+
+/** How a part's block begins; its text follows in deltas. */
+function startOf(part: StartedPart): unknown {
+  switch (part.kind) {
+    case 'text':
+      return { type: 'text', text: '' }
+    case 'thinking':
+      return { type: 'thinking', thinking: '', signature: '' }
+    case 'tool-call':
+      return { type: 'tool_use', id: part.id, name: part.name, input: {} }
+    case 'opaque':
+      return part.value
+  }
+}
