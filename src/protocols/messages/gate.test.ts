@@ -1,0 +1,77 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Channel, GatedField } from '../../domain/channel.ts'
+import { scanObject } from '../json-scan.ts'
+import { type GatedMessages, gateMessagesRequest } from './gate.ts'
+import { readMessagesRequest } from './request.ts'
+
+const CHANNEL = {
+  modelMapping: new Map([['big', 'vendor/big-2026']]),
+  allow: new Set<GatedField>(),
+  passThrough: false,
+} as unknown as Channel
+
+function gate(
+  source: string,
+  channel: Partial<Channel> = {},
+  passThrough = false,
+): GatedMessages & { same: boolean } {
+  const bytes = Buffer.from(source)
+  const scan = scanObject(bytes)
+  const gated = gateMessagesRequest(scan, readMessagesRequest(scan), { ...CHANNEL, ...channel }, passThrough)
+  return { ...gated, same: gated.body === bytes }
+}
+
+const body = (fields: string, model = 'small'): string =>
+  `{"model":"${model}","max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"a","cache_control":{ "ttl":"1h","type":"ephemeral"}}]}]${fields}}`
+const GATED = ',"service_tier":"auto","inference_geo":"eu","speed":"fast"'
+const SAMPLING = ',"temperature":1,"top_p":0.9,"top_k":5'
+
+describe('channel-gated fields', () => {
+  test('are removed, and nothing else is touched', () => {
+    const rest = ',"x": 12345678901234567890 ,"safety_identifier":"u"'
+    expect(gate(body(GATED + rest)).body.toString()).toBe(body(rest))
+  })
+
+  test('pass where the channel allows them, one by one', () => {
+    const all = new Set<GatedField>(['service_tier', 'inference_geo', 'speed'])
+    expect(gate(body(GATED), { allow: all }).same).toBe(true)
+    expect(gate(body(GATED), { allow: new Set<GatedField>(['inference_geo']) }).body.toString()).toBe(
+      body(',"inference_geo":"eu"'),
+    )
+  })
+})
+
+describe('sampling', () => {
+  test.each(['{"type":"enabled","budget_tokens":1024}', '{"type":"adaptive"}'])(
+    'is ignored with thinking %s',
+    (thinking) => {
+      const field = `,"thinking":${thinking}`
+      expect(gate(body(field + SAMPLING)).body.toString()).toBe(body(field))
+    },
+  )
+
+  test('passes without thinking, and with thinking disabled', () => {
+    expect(gate(body(SAMPLING)).same).toBe(true)
+    expect(gate(body(`${SAMPLING},"thinking":{"type":"disabled"}`)).same).toBe(true)
+    expect(gate(body(`${SAMPLING},"thinking":null`)).same).toBe(true)
+  })
+})
+
+test('the model is mapped, in pass-through mode too', () => {
+  const { body: sent, upstreamModel } = gate(body('', 'big'))
+  expect(sent.toString()).toBe(body('', 'vendor/big-2026'))
+  expect(upstreamModel).toBe('vendor/big-2026')
+  const all = `,"thinking":{"type":"adaptive"}${GATED}${SAMPLING}`
+  expect(gate(body(all, 'big'), { passThrough: true }).body.toString()).toBe(body(all, 'vendor/big-2026'))
+  expect(gate(body(all), {}, true).same).toBe(true)
+})
+
+test('where nothing has to change the bytes are the very same', () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ depthSize: 'small' }), fc.boolean(), (value, spaced) => {
+      const other = `,"x_other":${JSON.stringify(value, null, spaced ? 2 : 0)}`
+      expect(gate(body(other)).same).toBe(true)
+    }),
+  )
+})

@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'vitest'
+import { scanObject } from '../json-scan.ts'
+import { countableText, promptBound, promptText } from './prompt.ts'
+
+const request = (fields: object): Buffer =>
+  Buffer.from(JSON.stringify({ model: 'm', max_tokens: 1, messages: [], ...fields }))
+const says = (...content: object[]) => ({ messages: [{ role: 'user', content }] })
+const bound = (fields: object): number => promptBound(scanObject(request(fields)))
+const picture = (size: number) => ({
+  type: 'image',
+  source: { type: 'base64', media_type: 'image/png', data: 'A'.repeat(size) },
+})
+
+describe('the bound', () => {
+  test('is at least the bytes of text, whatever the text is', () => {
+    for (const text of ['a'.repeat(500), '漢字'.repeat(100), '']) {
+      const fields = says({ type: 'text', text })
+      expect(bound(fields)).toBeGreaterThan(Buffer.byteLength(text))
+    }
+  })
+
+  test('takes pictures for what they show, within results of tools too', () => {
+    const result = (block: object) => says({ type: 'tool_result', tool_use_id: 'a', content: [block] })
+    for (const wrap of [says, result]) {
+      const small = bound(wrap(picture(10)))
+      expect(bound(wrap(picture(5_000_000)))).toBe(small)
+      expect(small).toBeGreaterThan(10_000)
+      expect(small).toBeLessThan(11_000)
+    }
+  })
+
+  test('a document of text counts as its text, another as its pages', () => {
+    const text = {
+      type: 'document',
+      source: { type: 'text', media_type: 'text/plain', data: 'x'.repeat(1000) },
+    }
+    expect(bound(says(text))).toBeLessThan(2000)
+    const pdf = { type: 'document', source: { type: 'url', url: 'https://a/b.pdf' } }
+    expect(bound(says(pdf))).toBeGreaterThan(20_000)
+  })
+
+  test("grows with tools, and more with the provider's own", () => {
+    const own = { type: 'web_search_20250305', name: 'web_search' }
+    const callers = { name: 'f', input_schema: {} }
+    expect(bound({ tools: [callers] }) - bound({})).toBeGreaterThan(500)
+    expect(bound({ tools: [own] }) - bound({})).toBeGreaterThan(2000)
+  })
+})
+
+describe('the text to count', () => {
+  test('is everything that a model reads', () => {
+    const fields = {
+      system: [{ type: 'text', text: 'S' }],
+      tools: [{ name: 'f', input_schema: { type: 'object' } }],
+      messages: [
+        { role: 'user', content: 'U' },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'thinking', thinking: 'T', signature: 'sig' },
+            { type: 'redacted_thinking', data: 'R' },
+            { type: 'tool_use', id: 'a', name: 'f', input: { q: 1 } },
+          ],
+        },
+        {
+          role: 'user',
+          content: [
+            { type: 'tool_result', tool_use_id: 'a', content: 'plain' },
+            { type: 'tool_result', tool_use_id: 'b', content: [{ type: 'text', text: 'block' }, picture(9)] },
+            { type: 'document', title: 'D', source: { type: 'text', media_type: 'text/plain', data: 'doc' } },
+            { type: 'search_result', title: 'found' },
+          ],
+        },
+      ],
+    }
+    const { text, extraTokens } = promptText(request(fields))
+    expect(text.split('\n')).toEqual([
+      'S',
+      'U',
+      'T',
+      'f',
+      '{"q":1}',
+      'plain',
+      'block',
+      'D',
+      '{"type":"text","media_type":"text/plain","data":"doc"}',
+      '{"type":"search_result","title":"found"}',
+      '[{"name":"f","input_schema":{"type":"object"}}]',
+    ])
+    expect(extraTokens).toBe(3 + 3 * 4 + 1000)
+    expect(countableText(scanObject(request(fields)))).toEqual({ text, extraTokens })
+  })
+
+  test('is what is there, where a request is not what it should be', () => {
+    expect(
+      promptText(request({ messages: [1, { role: 'user' }, { content: 5 }, { content: [1, {}] }] })).text,
+    ).toBe('{}')
+  })
+})

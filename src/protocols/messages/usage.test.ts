@@ -1,0 +1,161 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { NO_USAGE } from '../../domain/usage.ts'
+import { usageOfMessage } from './reply.ts'
+import { mergedUsage, readMessagesUsage } from './usage.ts'
+
+const told = (later: object, first: object = {}): unknown =>
+  readMessagesUsage(mergedUsage({ ...first }, later))
+
+describe('usage', () => {
+  test('is disjoint as it comes, and cache writes are split by their lifetime', () => {
+    expect(
+      readMessagesUsage({
+        input_tokens: 1000,
+        output_tokens: 200,
+        cache_read_input_tokens: 100,
+        cache_creation_input_tokens: 50,
+        cache_creation: { ephemeral_5m_input_tokens: 10, ephemeral_1h_input_tokens: 20 },
+        output_tokens_details: { thinking_tokens: 7 },
+        server_tool_use: { web_search_requests: 2, web_fetch_requests: 9 },
+        iterations: [{ input_tokens: 5000, output_tokens: 5000 }],
+        service_tier: 'standard',
+      }),
+    ).toEqual({
+      input: 1000,
+      cacheRead: 100,
+      cacheWrite5m: 30,
+      cacheWrite1h: 20,
+      output: 200,
+      reasoning: 7,
+      webSearches: 2,
+    })
+  })
+
+  test('cache writes that are not split are of the five-minute kind', () => {
+    const bare = { input_tokens: 1, output_tokens: 2, cache_creation_input_tokens: 7 }
+    expect(readMessagesUsage(bare)).toEqual({ ...NO_USAGE, input: 1, output: 2, cacheWrite5m: 7 })
+    expect(readMessagesUsage({ ...bare, cache_creation: null })).toMatchObject({ cacheWrite5m: 7 })
+  })
+
+  test.each([
+    [undefined],
+    [null],
+    ['x'],
+    [{}],
+    [{ input_tokens: 1 }],
+    [{ output_tokens: 1 }],
+    [{ input_tokens: -1, output_tokens: 1 }],
+    [{ input_tokens: 1.5, output_tokens: 1 }],
+    [{ input_tokens: '1', output_tokens: 1 }],
+    [{ input_tokens: 1, output_tokens: 1e12 }],
+    [{ input_tokens: 1, output_tokens: 1, cache_read_input_tokens: -5 }],
+  ])('%j is none', (value) => {
+    expect(readMessagesUsage(value)).toBeUndefined()
+  })
+
+  test('a message_delta has sums that take the place of those of message_start', () => {
+    const first = { input_tokens: 2225, output_tokens: 1, cache_read_input_tokens: 0 }
+    expect(told({ output_tokens: 50 }, first)).toEqual({ ...NO_USAGE, input: 2225, output: 50 })
+    expect(told({ input_tokens: 9447, output_tokens: 50 }, first)).toMatchObject({ input: 9447, output: 50 })
+    expect(told({ input_tokens: 25, cache_read_input_tokens: 2200, output_tokens: 50 }, first)).toMatchObject(
+      {
+        input: 25,
+        cacheRead: 2200,
+      },
+    )
+    expect(told({ input_tokens: null, output_tokens: 50 }, first)).toMatchObject({ input: 2225 })
+  })
+
+  test('a prompt of zeros says nothing, though zero output does', () => {
+    const first = { input_tokens: 10, output_tokens: 5, cache_read_input_tokens: 3 }
+    const zeros = {
+      input_tokens: 0,
+      cache_read_input_tokens: 0,
+      cache_creation_input_tokens: 0,
+      output_tokens: 0,
+    }
+    expect(told(zeros, first)).toEqual({ ...NO_USAGE, input: 10, cacheRead: 3 })
+    expect(told({ ...zeros, cache_read_input_tokens: 13 }, first)).toMatchObject({ input: 0, cacheRead: 13 })
+  })
+
+  test('the split of message_start counts where message_delta repeats the sum alone', () => {
+    const first = {
+      input_tokens: 1,
+      output_tokens: 1,
+      cache_creation_input_tokens: 30,
+      cache_creation: { ephemeral_5m_input_tokens: 10, ephemeral_1h_input_tokens: 20 },
+    }
+    expect(told({ cache_creation_input_tokens: 30, output_tokens: 9 }, first)).toMatchObject({
+      cacheWrite5m: 10,
+      cacheWrite1h: 20,
+    })
+  })
+})
+
+describe('a whole reply', () => {
+  const facts = (value: unknown) => usageOfMessage(Buffer.from(JSON.stringify(value)))
+
+  test('has its text for counting', () => {
+    const content = [
+      { type: 'thinking', thinking: 'hm', signature: 'x' },
+      { type: 'text', text: 'hi' },
+      { type: 'tool_use', id: 'a', name: 'f', input: { a: 1 } },
+      { type: 'server_tool_use', id: 's', name: 'web_search', input: {} },
+      { type: 'web_search_tool_result', tool_use_id: 's', content: [{ title: 'not the model' }] },
+    ]
+    const { valid, error, text } = facts({ type: 'message', content })
+    expect({ valid, error }).toEqual({ valid: true, error: false })
+    expect(text()).toBe('hm\nhi\nf\n{"a":1}\nweb_search')
+  })
+
+  test.each([
+    [
+      { type: 'error', error: { type: 'overloaded_error', message: 'm' } },
+      { valid: false, error: true },
+    ],
+    [
+      { error: 'x', content: [] },
+      { valid: false, error: true },
+    ],
+    [{ type: 'message' }, { valid: false, error: false }],
+    [[], { valid: false, error: false }],
+  ])('%j', (value, expected) => {
+    expect(facts(value)).toMatchObject(expected)
+  })
+
+  test('is nothing where it is no JSON', () => {
+    expect(usageOfMessage(Buffer.from('<html>'))).toMatchObject({
+      valid: false,
+      error: false,
+      usage: undefined,
+    })
+  })
+})
+
+describe('recorded traffic', () => {
+  const folder = process.env['RECORDINGS']
+  const names = folder
+    ? readdirSync(join(folder, 'messages')).filter(
+        (name) => name.endsWith('.json') && !name.startsWith('error-'),
+      )
+    : []
+
+  test(`${names.length} recorded replies have the usage that they report`, () => {
+    for (const name of names) {
+      const bytes = readFileSync(join(folder ?? '', 'messages', name))
+      const { usage } = JSON.parse(bytes.toString()) as { usage: Record<string, number | undefined> }
+      const found = usageOfMessage(bytes)
+      expect(found, name).toMatchObject({ valid: true, error: false })
+      expect(found.usage, name).toMatchObject({
+        input: usage['input_tokens'],
+        output: usage['output_tokens'],
+        cacheRead: usage['cache_read_input_tokens'] ?? 0,
+      })
+      const { cacheWrite5m = 0, cacheWrite1h = 0 } = found.usage ?? {}
+      expect(cacheWrite5m + cacheWrite1h, name).toBe(usage['cache_creation_input_tokens'] ?? 0)
+    }
+    expect(names.length).toBeGreaterThanOrEqual(0)
+  })
+})
