@@ -1,4 +1,3 @@
-import { unescapeBuffer } from 'node:querystring'
 import type { MediaSource } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
 
@@ -78,7 +77,9 @@ function inlineFromDataUrl(url: string, path: string): MediaSource {
 /** The bytes of a URL's data; a wrong escape stands for itself. */
 function unescaped(text: string): Buffer {
   const bytes = Buffer.from(text)
-  return text.includes('%') ? unescapeBuffer(bytes.toString('latin1')) : bytes
+  if (!text.includes('%')) return bytes
+  const byteOf = (_: string, hex: string): string => String.fromCharCode(Number.parseInt(hex, 16))
+  return Buffer.from(bytes.toString('latin1').replaceAll(/%([\da-f]{2})/gi, byteOf), 'latin1')
 }
 
 function inline(mediaType: string, base64: string, path: string): MediaSource {
