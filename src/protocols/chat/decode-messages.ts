@@ -77,7 +77,7 @@ class MessagesReader {
     if (!read) refuse(`${path}.role`, [...MessagesReader.#ROLES.keys()].join(', '), 'another role')
     read(this, message, path)
     for (const [key, value] of Object.entries(message)) {
-      if (READ.has(key) || value === null || value === '') continue
+      if (READ.has(key) || saysNothing(value)) continue
       if (key === 'name' && (role === 'tool' || role === 'function')) continue
       leaveOut(this.#dropped, NAMED.get(key) ?? 'unknown')
     }
@@ -155,6 +155,11 @@ class MessagesReader {
     markLast(parts, cacheOf(message, path).cache)
     return parts
   }
+}
+
+/** As a client echoes what it never set. */
+function saysNothing(value: unknown): boolean {
+  return value === null || value === '' || value === false || (Array.isArray(value) && value.length === 0)
 }
 
 function optionalText(message: Fields, key: string, path: string): string {

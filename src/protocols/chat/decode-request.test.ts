@@ -144,7 +144,14 @@ describe('messages', () => {
     const { dropped } = decode({
       messages: [
         { ...hello, name: 'Ann' },
-        { role: 'assistant', content: 'x', audio: { id: 'a' }, annotations: [], refusal: null },
+        {
+          role: 'assistant',
+          content: 'x',
+          audio: { id: 'a' },
+          annotations: [],
+          refusal: null,
+          prefix: false,
+        },
         { role: 'tool', tool_call_id: 'a', name: 'f', content: '' },
       ],
     })

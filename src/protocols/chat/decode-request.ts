@@ -1,5 +1,6 @@
 import type { Dropped } from '../codec.ts'
 import type { Conversation } from '../conversation.ts'
+import { parseExact } from '../exact-json.ts'
 import { asRecord } from '../record.ts'
 import type { ScannedObject } from '../scanned-object.ts'
 import { decodeMessages } from './decode-messages.ts'
@@ -28,7 +29,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
     model: value('model') as string,
     stream: value('stream') === true,
     ...decodeMessages(listAt(value('messages'), 'messages'), dropped),
-    tools: decodeTools(listAt(value('tools') ?? [], 'tools'), dropped),
+    tools: decodeTools(listAt(toolsIn(scan), 'tools'), dropped),
     toolChoice: choice === undefined ? undefined : decodeToolChoice(choice),
     parallelTools: value('parallel_tool_calls') as boolean | undefined,
     maxTokens: limits.length > 0 ? Math.max(...limits) : undefined,
@@ -40,4 +41,10 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
     webSearch: search === undefined ? undefined : decodeWebSearch(fieldsAt(search, 'web_search_options')),
     includeUsage: asRecord(value('stream_options'))?.['include_usage'] === true,
   }
+}
+
+/** Schemas keep their numbers as they were written. */
+function toolsIn(scan: ScannedObject): unknown {
+  const tools = scan.span('tools')
+  return (tools && parseExact(scan.bytes.toString('utf8', tools.start, tools.end))) ?? []
 }

@@ -30,9 +30,12 @@ export function contentOf(parts: readonly ChatPart[]): string | readonly ChatPar
   return isPlain ? (first['text'] as string) : parts
 }
 
-/** Chat takes pictures and films by URL; anything else that is somewhere has to be fetched for it. */
-export function mustFetch({ source }: MediaPart): boolean {
-  return source.kind === 'url' && !isPicture(source.mediaType) && !isFilm(source.mediaType)
+/**
+ * Chat takes pictures and films by URL; anything else that is somewhere has to be fetched for it. Where a wire has a URL and
+ * no type, it is that of a picture.
+ */
+export function mustFetch({ source: { kind, mediaType = 'image/*' } }: MediaPart): boolean {
+  return kind === 'url' && !isPicture(mediaType) && !isFilm(mediaType)
 }
 
 function encodeMedia(part: MediaPart, dropped: Dropped): ChatPart {
