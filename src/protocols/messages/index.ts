@@ -1,10 +1,10 @@
 /** The messages wire format, as far as the rest of the gateway sees it. */
-export { readUpstreamError } from '../upstream-error.ts'
 export { messagesCodec } from './codec.ts'
 export { messagesErrorBody, messagesErrorFrame, passedOnBody, passedOnError } from './errors.ts'
-export { type GatedMessages, gateMessagesRequest } from './gate.ts'
+export { gateMessagesRequest } from './gate.ts'
 export { countableText, promptText } from './prompt.ts'
 export { usageOfMessage } from './reply.ts'
-export { type MessagesRequest, readMessagesRequest } from './request.ts'
+export { readMessagesRequest } from './request.ts'
 export { MessagesTap } from './tap.ts'
+export { maxTokensOf } from './thinking.ts'
 export { withoutThinkingSuffix, withSuffixThinking } from './thinking-suffix.ts'
