@@ -32,8 +32,11 @@ function encodeTurn(turn: Turn, dropped: Dropped): ChatMessage[] {
   for (const part of turn.parts) sort(part, sorted, dropped)
   const { thoughts, calls, results, media } = sorted
   const content = [...media, ...sorted.content]
-  if (turn.role === 'user')
-    return content.length > 0 ? [...results, { role: 'user', content: contentOf(content) }] : results
+  if (turn.role === 'user') {
+    // A turn that says nothing stays: without it another would seem to have spoken last, or nobody at all.
+    if (content.length === 0 && results.length > 0) return results
+    return [...results, { role: 'user', content: contentOf(content) }]
+  }
   if (content.length + calls.length + thoughts.length === 0) return results
   const message = {
     role: 'assistant',

@@ -45,7 +45,7 @@ export class ReplyParts {
   read(message: Fields): void {
     const thought = message['reasoning_content'] || message['reasoning']
     if (typeof thought === 'string' && thought !== '') this.grow('thinking', thought)
-    else if (!thought) this.#readDetails(message['reasoning_details'])
+    else this.#readDetails(message['reasoning_details'])
     this.#readContent(message['content'])
     this.#readRefusal(message['refusal'])
     const transcript = asRecord(message['audio'])?.['transcript']

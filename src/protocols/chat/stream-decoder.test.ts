@@ -289,6 +289,16 @@ describe('tool calls come in many shapes', () => {
   })
 })
 
+test('a call that has ended is not added to: what follows its last bracket is white space', () => {
+  const events = decode(
+    calls(piece(0, 'a', 'f', '{}')),
+    chunk({ content: 'x' }),
+    calls(piece(0, undefined, undefined, '\n')),
+    finish('stop'),
+  )
+  expect(events.filter(({ kind }) => kind === 'tool-input')).toHaveLength(1)
+})
+
 describe('the end', () => {
   const stopOf = (...frames: string[]) => whole(...frames, DONE)?.stop.reason
   test.each([
@@ -327,6 +337,7 @@ describe('the end', () => {
       [chunk({ content: 'x' }), finish('stop', { usage: null }), late],
       [chunk({ content: 'x' }, { usage: { ...USAGE, completion_tokens: 1 } }), finish('stop'), late],
       [chunk({ content: 'x' }), finish('stop', { x_groq: { usage: USAGE } })],
+      [chunk({ content: 'x' }, { usage: USAGE }), chunk({ content: 'y' }), finish('stop', { usage: null })],
     ]) {
       expect(whole(...frames, DONE)?.usage).toEqual(READ)
     }
