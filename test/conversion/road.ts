@@ -1,0 +1,115 @@
+import type { Channel } from '../../src/domain/channel.ts'
+import { GatewayError } from '../../src/errors.ts'
+import { chatCodec } from '../../src/protocols/chat/codec.ts'
+import { chatErrorFrame, readChatRequest } from '../../src/protocols/chat/index.ts'
+import type { Codec, Minted } from '../../src/protocols/codec.ts'
+import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
+import { scanObject } from '../../src/protocols/json-scan.ts'
+import { messagesCodec } from '../../src/protocols/messages/codec.ts'
+import { messagesErrorFrame, readMessagesRequest } from '../../src/protocols/messages/index.ts'
+import { readUpstreamError } from '../../src/protocols/upstream-error.ts'
+import { Media } from '../../src/relay/media.ts'
+import { Conversions } from '../../src/relay/roads/conversions.ts'
+import { ConvertingTap } from '../../src/relay/roads/converting-tap.ts'
+
+/** Both protocols, for tests that hold for each. */
+export const PROTOCOLS = ['chat', 'messages'] as const satisfies readonly ConversionProtocol[]
+
+export const CODECS: Record<ConversionProtocol, Codec> = { chat: chatCodec, messages: messagesCodec }
+
+export const OTHER: Record<ConversionProtocol, ConversionProtocol> = { chat: 'messages', messages: 'chat' }
+
+/** The check that each protocol makes of a request. */
+export const CHECKERS = { chat: readChatRequest, messages: readMessagesRequest } as const
+
+const BROKEN_OFF = { chat: chatErrorFrame, messages: messagesErrorFrame } as const
+
+/** What clock and chance would give. */
+export const MINTED: Minted = { created: 1_700_000_000, id: '00000000000000000000000000000000' }
+
+/** A request on the other side, or why it was refused. */
+export type ConvertedRequest =
+  | { readonly dropped: readonly string[]; readonly body: Buffer }
+  | { readonly refused: string }
+
+/** Fetches from anywhere, this machine too. */
+export const anyMedia = (): Media =>
+  new Media(() => ({ allowPrivateNetworks: true, maxBytes: 1_000_000, timeoutMs: 5_000 }))
+
+/** Converts a `from` caller's request by the gateway's own road, its check included. */
+export async function convertRequest(
+  from: ConversionProtocol,
+  bytes: Buffer,
+  media: Media,
+): Promise<ConvertedRequest> {
+  try {
+    const scan = scanObject(bytes)
+    const request = CHECKERS[from](scan)
+    const conversion = new Conversions(media).of(from, scan, request)
+    const { body, dropped } = await conversion.prepare(channelOf(OTHER[from]))
+    return { body, dropped }
+  } catch (error) {
+    if (error instanceof GatewayError && error.kind.status === 400) return { refused: error.message }
+    throw error
+  }
+}
+
+/** Throws what the check of the protocol has to say about a request. */
+export function check(protocol: ConversionProtocol, body: Buffer): void {
+  CHECKERS[protocol](scanObject(body))
+}
+
+/** Converts a whole reply of a `from` upstream's for a caller of the other protocol. */
+export function convertReply(from: ConversionProtocol, bytes: Buffer): Buffer {
+  return CODECS[OTHER[from]].encodeReply(CODECS[from].decodeReply(bytes), MINTED)
+}
+
+/** What a caller of the other protocol gets for a stream of a `from` upstream's, in the writes it gets it in. */
+export function convertStream(
+  from: ConversionProtocol,
+  chunks: Iterable<Buffer>,
+  options: { readonly includeUsage: boolean } = { includeUsage: true },
+): { readonly writes: string[]; readonly complete: boolean; readonly tap: ConvertingTap } {
+  const to = OTHER[from]
+  const tap = new ConvertingTap(CODECS[from].streamDecoder(), CODECS[to].streamEncoder(MINTED, options))
+  const writes: string[] = []
+  for (const chunk of chunks) {
+    const { forward, terminal } = tap.push(chunk)
+    if (forward) writes.push(forward.toString())
+    if (terminal) break
+  }
+  const { ending, complete } = tap.end()
+  if (complete) writes.push(ending.toString())
+  else writes.push(BROKEN_OFF[to]({ type: 'api_error', code: 'upstream_error', ...said(tap) }).toString())
+  return { writes, complete, tap }
+}
+
+function said({ error }: ConvertingTap): { type?: string; code?: string; message: string } {
+  const { type, code, message } = readUpstreamError(Buffer.from(error?.data ?? ''))
+  return {
+    message: message ?? 'the upstream broke off before the answer was complete',
+    ...(type !== undefined && { type }),
+    ...(code !== undefined && { code }),
+  }
+}
+
+function channelOf(protocol: ConversionProtocol): Channel {
+  return {
+    name: 'upstream',
+    protocol,
+    baseUrl: 'http://127.0.0.1/v1',
+    keys: ['key'],
+    models: [],
+    groups: ['default'],
+    priority: 0,
+    weight: 1,
+    modelMapping: new Map(),
+    allow: new Set(),
+    disableStore: false,
+    passThrough: false,
+    headers: new Map(),
+    rateLimit: { requests: 0, tokens: 0, windowMs: 60_000 },
+    onClientGone: 'cancel',
+    timeouts: { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 1 },
+  }
+}

@@ -1,0 +1,23 @@
+/** Bytes in chunks of one size. */
+export function chopped(bytes: Buffer, size: number): Buffer[] {
+  return Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
+    bytes.subarray(i * size, (i + 1) * size),
+  )
+}
+
+/** Bytes in chunks of one to `most` bytes, as chance has it. */
+export function choppedAtRandom(bytes: Buffer, most: number, random: () => number): Buffer[] {
+  const chunks: Buffer[] = []
+  for (let at = 0; at < bytes.length; ) {
+    const size = 1 + Math.floor(random() * most)
+    chunks.push(bytes.subarray(at, at + size))
+    at += size
+  }
+  return chunks
+}
+
+/** Bytes cut at these offsets. */
+export function cutAt(bytes: Buffer, offsets: readonly number[]): Buffer[] {
+  const places = [0, ...offsets.toSorted((a, b) => a - b), bytes.length]
+  return places.slice(1).map((end, i) => bytes.subarray(places[i], end))
+}
