@@ -1,0 +1,180 @@
+import { describe, expect, test } from 'vitest'
+import type { Conversation, Part, Thinking, Turn } from '../conversation.ts'
+import { encodeRequest } from './encode-request.ts'
+import { maxTokensOf } from './thinking.ts'
+import { withoutThinkingSuffix, withSuffixThinking } from './thinking-suffix.ts'
+
+const user: Turn = { role: 'user', parts: [{ kind: 'text', text: 'hi' }] }
+const call: Part = { kind: 'tool-call', id: 'a', name: 'f', input: '{}' }
+const result: Turn = {
+  role: 'user',
+  parts: [{ kind: 'tool-result', callId: 'a', parts: [], isError: false }],
+}
+const thought: Part = { kind: 'thinking', text: 'hm', proof: { protocol: 'messages', value: 's' } }
+
+const conversation = (fields: Partial<Conversation>): Conversation => ({
+  model: 'm',
+  stream: false,
+  system: [],
+  turns: [user],
+  tools: [{ name: 'f', description: undefined, schema: undefined, strict: undefined }],
+  toolChoice: undefined,
+  parallelTools: undefined,
+  maxTokens: undefined,
+  temperature: undefined,
+  topP: undefined,
+  topK: undefined,
+  stop: [],
+  thinking: undefined,
+  webSearch: undefined,
+  includeUsage: false,
+  ...fields,
+})
+
+const FIELDS = ['max_tokens', 'thinking', 'output_config', 'temperature', 'top_p', 'top_k'] as const
+
+function sent(fields: Partial<Conversation>, suffixed?: string): { fields: object; dropped: string[] } {
+  const asked = conversation(fields)
+  const meant = suffixed === undefined ? asked : withSuffixThinking(asked, suffixed)
+  const dropped = new Set<string>()
+  const body = JSON.parse(encodeRequest(meant, 'm', dropped).toString()) as Record<string, unknown>
+  expect(maxTokensOf(meant)).toBe(body['max_tokens'])
+  return {
+    fields: Object.fromEntries(FIELDS.filter((f) => f in body).map((f) => [f, body[f]])),
+    dropped: [...dropped].sort(),
+  }
+}
+
+const SAMPLING = { temperature: 0.3, topP: 0.5, topK: 7 }
+const budget = (tokens: number): Thinking => ({ kind: 'budget', tokens })
+const enabled = (budget_tokens: number) => ({ type: 'enabled', budget_tokens })
+
+describe('the thinking suffix', () => {
+  test.each([
+    ['claude-x-thinking', 'claude-x'],
+    ['-thinking', undefined],
+    ['claude-x', undefined],
+    ['claude-thinking-x', undefined],
+  ])('%s stands for %s', (model, expected) => {
+    expect(withoutThinkingSuffix(model)).toBe(expected)
+  })
+
+  test('is a budget of 80 percent of max_tokens, temperature 1, and no top_p', () => {
+    expect(sent({ maxTokens: 10_000, ...SAMPLING }, 'claude-x-thinking').fields).toEqual({
+      max_tokens: 10_000,
+      thinking: enabled(8000),
+      temperature: 1,
+    })
+    expect(sent({}, 'claude-x-thinking').fields).toEqual({
+      max_tokens: 8192,
+      thinking: enabled(6553),
+      temperature: 1,
+    })
+  })
+
+  test('leaves room for the smallest budget', () => {
+    expect(sent({ maxTokens: 100 }, 'claude-x-thinking').fields).toMatchObject({
+      max_tokens: 1280,
+      thinking: enabled(1024),
+    })
+  })
+
+  test.each(['claude-opus-4-7-thinking', 'vendor/claude-opus-4-7-20260101-thinking'])(
+    'is adaptive at high effort for %s, which samples in its own way',
+    (model) => {
+      expect(sent({ maxTokens: 100, ...SAMPLING }, model).fields).toEqual({
+        max_tokens: 100,
+        thinking: { type: 'adaptive' },
+        output_config: { effort: 'high' },
+      })
+    },
+  )
+
+  test('counts for more than what the request says', () => {
+    expect(sent({ thinking: budget(1280) }, 'claude-x-thinking').fields).toMatchObject({
+      thinking: enabled(6553),
+    })
+  })
+})
+
+describe('thinking leaves the request valid upstream', () => {
+  test('without it sampling passes', () => {
+    expect(sent(SAMPLING)).toEqual({
+      fields: { max_tokens: 8192, temperature: 0.3, top_p: 0.5, top_k: 7 },
+      dropped: [],
+    })
+    expect(sent({ ...SAMPLING, thinking: { kind: 'off' } }).fields).toEqual({
+      max_tokens: 8192,
+      thinking: { type: 'disabled' },
+      temperature: 0.3,
+      top_p: 0.5,
+      top_k: 7,
+    })
+  })
+
+  test('a temperature above what this wire knows is its highest', () => {
+    expect(sent({ temperature: 1.5 })).toEqual({
+      fields: { max_tokens: 8192, temperature: 1 },
+      dropped: ['temperature'],
+    })
+    expect(sent({ temperature: 1 })).toEqual({ fields: { max_tokens: 8192, temperature: 1 }, dropped: [] })
+  })
+
+  test.each([1280, 2048, 4096])('a budget of %i lies below max_tokens', (tokens) => {
+    expect(sent({ thinking: budget(tokens) }).fields).toEqual({
+      max_tokens: 8192,
+      thinking: enabled(tokens),
+      temperature: 1,
+    })
+    expect(sent({ thinking: budget(tokens), maxTokens: 1000 }).fields).toMatchObject({
+      max_tokens: tokens + 1000,
+      thinking: enabled(tokens),
+    })
+    expect(sent({ thinking: budget(tokens), maxTokens: tokens }).fields).toMatchObject({
+      max_tokens: 2 * tokens,
+    })
+    expect(sent({ thinking: budget(tokens), maxTokens: tokens + 1 }).fields).toMatchObject({
+      max_tokens: tokens + 1,
+    })
+  })
+
+  test('a budget is never below the smallest that upstreams take', () => {
+    expect(sent({ thinking: budget(1) }).fields).toMatchObject({ thinking: enabled(1024) })
+  })
+
+  test('sampling that has to give way is named', () => {
+    expect(sent({ ...SAMPLING, thinking: budget(1280) }).dropped).toEqual(['temperature', 'top_k', 'top_p'])
+    expect(sent({ temperature: 1, topP: 1, thinking: budget(1280) }).dropped).toEqual([])
+    expect(sent({ ...SAMPLING, thinking: { kind: 'adaptive', effort: undefined } })).toEqual({
+      fields: { max_tokens: 8192, thinking: { type: 'adaptive' } },
+      dropped: ['temperature', 'top_k', 'top_p'],
+    })
+  })
+
+  test.each([{ kind: 'any' }, { kind: 'tool', name: 'f' }] as const)(
+    'no thinking where %j is forced',
+    (toolChoice) => {
+      const { fields, dropped } = sent({ thinking: budget(1280), toolChoice, ...SAMPLING })
+      expect(fields).toEqual({ max_tokens: 8192, temperature: 0.3, top_p: 0.5, top_k: 7 })
+      expect(dropped).toEqual(['thinking'])
+    },
+  )
+
+  test('no thinking where an answer is begun', () => {
+    const turns: Turn[] = [user, { role: 'assistant', parts: [{ kind: 'text', text: '{' }] }]
+    expect(sent({ thinking: budget(1280), turns }).dropped).toEqual(['thinking'])
+  })
+
+  test('no thinking by budget in a round of tools whose thoughts are not there', () => {
+    const round = (...parts: Part[]): Turn[] => [user, { role: 'assistant', parts }, result]
+    expect(sent({ thinking: budget(1280), turns: round(call) })).toMatchObject({ dropped: ['thinking'] })
+    const unsigned: Part = { kind: 'thinking', text: 'hm' }
+    expect(sent({ thinking: budget(1280), turns: round(unsigned, call) })).toMatchObject({
+      dropped: ['reasoning_content', 'thinking'],
+    })
+    expect(sent({ thinking: budget(1280), turns: round(thought, call) }).dropped).toEqual([])
+    expect(sent({ thinking: { kind: 'adaptive', effort: 'high' }, turns: round(call) }).dropped).toEqual([])
+    const after: Turn[] = [...round(call), { role: 'assistant', parts: [{ kind: 'text', text: 'x' }] }, user]
+    expect(sent({ thinking: budget(1280), turns: after }).dropped).toEqual([])
+  })
+})
