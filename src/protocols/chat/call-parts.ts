@@ -74,9 +74,7 @@ export class CallParts {
   #find(index: unknown, id: string, name: string): Call {
     const place = Number.isSafeInteger(index) ? (index as number) : undefined
     const known = place === undefined ? this.#unplaced(id, name) : this.#byIndex.get(place)
-    // Another id with a name of its own is another call, whatever its index.
-    const isOther = known && known.part !== undefined && id !== '' && name !== '' && known.id !== id
-    if (known && !isOther) return known
+    if (known && !isOther(known, id, name)) return known
     const call: Call = { id, name: '', part: undefined, held: '', json: new JsonProgress(), ended: false }
     if (place !== undefined) this.#byIndex.set(place, call)
     if (id !== '') this.#byId.set(id, call)
@@ -122,6 +120,12 @@ export class CallParts {
     call.ended = true
     if (call.part !== undefined) this.#sink.emit({ kind: 'part-end', index: call.part })
   }
+}
+
+/** Another id with a name of its own is another call, whatever its index. */
+function isOther(known: Call, id: string, name: string): boolean {
+  if (known.part === undefined || id === '' || name === '') return false
+  return known.id === '' ? known.json.isComplete : known.id !== id
 }
 
 function textOr(value: unknown): string {

@@ -233,6 +233,11 @@ describe('tool calls come in many shapes', () => {
       [call('call_c1_0', 'f', '{"x":1}')],
     ],
     [
+      'the id later than the name',
+      [calls(piece(0, undefined, 'f', '{"x"')), calls(piece(0, 'a', 'f', ':1}'))],
+      [call('call_c1_0', 'f', '{"x":1}')],
+    ],
+    [
       'interleaved',
       [
         calls(piece(0, 'a', 'f', '{"x"')),
