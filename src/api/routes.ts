@@ -1,5 +1,6 @@
 import { chatCompletions } from './chat-completions.ts'
 import { completions } from './completions.ts'
+import { countTokens } from './count-tokens.ts'
 import type { Endpoint } from './endpoint.ts'
 import { healthz, readyz } from './health.ts'
 import { messages } from './messages.ts'
@@ -10,6 +11,7 @@ export const ROUTES: readonly Endpoint[] = [
   chatCompletions,
   completions,
   messages,
+  countTokens,
   healthz,
   readyz,
   metricsEndpoint,

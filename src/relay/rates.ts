@@ -9,7 +9,13 @@ const FREE: Price = { tokens: NOTHING, tiers: [], request: ZERO, webSearch: ZERO
 /** What calls are charged by; each rate is made when it is first asked for. */
 export class Rates {
   // A group belongs to one reading of the configuration, and so does the rate of a price for it.
+  #free: Rate | undefined
   readonly #made = new WeakMap<Group, WeakMap<Price, Rate>>()
+
+  /** The rate of calls that cost nothing, whatever the model costs. */
+  get free(): Rate {
+    return (this.#free ??= rateOf(FREE, ZERO, 1))
+  }
 
   /** The rate of `model` under `group`. An unpriced model is refused, unless the operator gives it away. */
   of({ options }: Settings, model: Model, group: Group): Rate {

@@ -9,19 +9,21 @@ import type { Account } from '../ledger/balance.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { scanObject } from '../protocols/json-scan.ts'
+import { countableText } from '../protocols/messages/index.ts'
 import type { Upstreams } from '../upstreams/http.ts'
-import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
-import { Attempt } from './attempt.ts'
+import type { KeyRings } from '../upstreams/key-ring.ts'
+import { Attempts } from './attempts.ts'
 import type { Bodies } from './body.ts'
-import { Call, type CallRecord, type OutputBudget, type Target } from './call.ts'
+import { Call, type CallRecord, type OutputBudget } from './call.ts'
 import type { Drains } from './drains.ts'
-import { type Failure, lastWord } from './failure.ts'
+import { UpstreamRefusal } from './failure.ts'
 import type { LocalCount } from './local-count.ts'
 import { Rates } from './rates.ts'
 import { type Resolution, Routing } from './resolve.ts'
 import type { Media } from './media.ts'
 import { chatDialect } from './roads/chat.ts'
 import { Conversions } from './roads/conversions.ts'
+import { countTokensDialect, NobodyCounts } from './roads/count-tokens.ts'
 import { messagesDialect } from './roads/messages.ts'
 import type { Dialect, RelayedRequest } from './roads/road.ts'
 import type { ConversionProtocol } from '../protocols/conversation.ts'
@@ -45,11 +47,6 @@ export interface RelayParts {
   readonly media: Media
 }
 
-interface Turn {
-  readonly channel: Channel
-  readonly keys: readonly UpstreamKey[]
-}
-
 /** A request to relay. */
 export interface Visit {
   readonly id: string
@@ -65,31 +62,45 @@ export class Relay {
   readonly #rates = new Rates()
   readonly #routing = new Routing()
   readonly #dialects: Record<ConversionProtocol, Dialect>
-  /** The attempts under way, and those whose upstream has not fallen silent yet. */
-  readonly #attempts = new Set<Attempt>()
-  readonly #sweep: NodeJS.Timeout
+  readonly #attempts: Attempts
 
   constructor(parts: RelayParts) {
     this.#parts = parts
     const conversions = new Conversions(parts.media)
     this.#dialects = { chat: chatDialect(conversions), messages: messagesDialect(conversions) }
-    // One timer for all calls: a timer for each would cost more than the calls.
-    this.#sweep = setInterval(() => this.#tick(Date.now()), 1_000).unref()
+    this.#attempts = new Attempts(parts)
   }
 
   /** Streams under way. */
   get openStreams(): number {
-    return [...this.#attempts].filter((attempt) => attempt.isStream && !attempt.isFinished).length
+    return this.#attempts.openStreams
   }
 
   /** Ends the calls that are still under way: streams with an error event, all of them with a settlement. */
   stop(): void {
-    for (const attempt of this.#attempts) attempt.stop()
+    this.#attempts.stop()
   }
 
   /** Stops the clock that running calls are watched by. */
   close(): void {
-    clearInterval(this.#sweep)
+    this.#attempts.close()
+  }
+
+  /** Tells how many tokens a messages request would have. */
+  async countTokens(visit: Visit, caller: Caller): Promise<void> {
+    const settings = this.#parts.settings()
+    const body = await this.#parts.bodies.read(visit.request, settings.options.bodyLimit)
+    try {
+      await this.#relay(countTokensDialect, visit, caller, settings, body.bytes)
+    } catch (error) {
+      if (!countsNothing(error)) throw error
+      const { text, extraTokens } = countableText(scanObject(body.bytes))
+      const input = (await this.#parts.count.count(text)) + extraTokens
+      visit.response.writeHead(200, { 'content-type': 'application/json', 'x-request-id': visit.id })
+      visit.response.end(JSON.stringify({ input_tokens: input }))
+    } finally {
+      body.release()
+    }
   }
 
   /** Relays one call in the caller's dialect. Rejects with what the caller is to be told, where nothing was sent to it yet. */
@@ -122,7 +133,7 @@ export class Relay {
     if (!account) throw new GatewayError('invalid_api_key', 'this API key is unknown')
     const call = this.#admit(settings, relayed, account, dialect, request, body, resolution)
     try {
-      await this.#attempt(call, settings, resolution)
+      await this.#attempts.run(call, settings, resolution)
     } finally {
       if (!call.hold.isSettled) call.settleForNothing(undefined)
     }
@@ -137,7 +148,7 @@ export class Relay {
     body: Buffer,
     { model, group, channels }: Resolution,
   ): Call {
-    const rate = this.#rates.of(settings, model, group)
+    const rate = request.isFree ? this.#rates.free : this.#rates.of(settings, model, group)
     const searches = request.webSearch ? SEARCHES_HELD : 0
     const { holdTokens } = settings.options
     const maximum = outputMaximum(request, channels)
@@ -177,102 +188,15 @@ export class Relay {
       promptTokens,
     })
   }
+}
 
-  async #attempt(call: Call, settings: Settings, { channels }: Resolution): Promise<void> {
-    const { keyRings } = this.#parts
-    const failures: Failure[] = []
-    for (const { channel, keys } of this.#inTurn(channels, settings)) {
-      const prepared = await call.request.prepare(channel, settings.options.passThrough)
-      call.record.channel = channel.name
-      for (const key of keys) {
-        let failure = await this.#once(call, { channel, prepared }, key)
-        if (failure?.onward === 'same-again') failure = await this.#once(call, { channel, prepared }, key)
-        if (!failure) return
-        if (call.hold.isLost) throw unwritable()
-        failures.push(failure)
-        if (failure.keyRefused) keyRings.setAside(channel, key, Date.now())
-        if (failure.onward === 'nowhere') throw lastWord(failures)
-        if (failure.onward !== 'next-key') break
-      }
-    }
-    throw lastWord(failures)
-  }
-
-  // Keys that were refused lately are passed over, unless there are no others: then they are as good as any.
-  #inTurn(channels: readonly Channel[], settings: Settings): Turn[] {
-    const { keyRings } = this.#parts
-    const nowMs = Date.now()
-    const turns = channels.map((channel) => ({ channel, keys: keyRings.inTurn(channel) }))
-    const good = turns
-      .map(({ channel, keys }) => ({
-        channel,
-        keys: keys.filter((key) => !keyRings.isSetAside(channel, key, nowMs)),
-      }))
-      .filter(({ keys }) => keys.length > 0)
-    return (good.length > 0 ? good : turns).slice(0, 1 + settings.options.retries)
-  }
-
-  /** One attempt; undefined if the call is settled by it. */
-  async #once(call: Call, target: Target, key: UpstreamKey): Promise<Failure | undefined> {
-    const { response, hold, request, record } = call
-    if (response.destroyed) return CALLER_GONE
-    const { channel, prepared } = target
-    const attempt = new Attempt(call, target, Date.now())
-    const left = (): void => {
-      if (!response.writableFinished) attempt.left()
-    }
-    response.once('close', left)
-    this.#attempts.add(attempt)
-    record.attempts = (record.attempts ?? 0) + 1
-    const accept = request.stream ? 'text/event-stream' : 'application/json'
-    attempt.sent(
-      this.#parts.upstreams.post(
-        hold,
-        channel,
-        key,
-        prepared.path,
-        [...prepared.headers, 'accept', accept],
-        prepared.body,
-        attempt,
-      ),
-    )
-    try {
-      const end = await attempt.end
-      if (attempt.succeeded) this.#parts.keyRings.restore(channel, key)
-      if (end === 'settled') return undefined
-      record.failure = end.cause
-      this.#parts.metrics.upstreamErrors.add(1, channel.name, end.cause)
-      return end
-    } finally {
-      response.off('close', left)
-      if (attempt.isSilent) this.#attempts.delete(attempt)
-    }
-  }
-
-  #tick(nowMs: number): void {
-    for (const attempt of this.#attempts) {
-      attempt.tick(nowMs)
-      if (attempt.isFinished && attempt.isSilent) this.#attempts.delete(attempt)
-    }
-  }
+/** Upstreams of the messages protocol need not count: those that do not have no such address. */
+function countsNothing(error: unknown): boolean {
+  return error instanceof NobodyCounts || (error instanceof UpstreamRefusal && error.status === 404)
 }
 
 /** The most that any of the channels will be told; undefined where one is told none. */
 function outputMaximum(request: RelayedRequest, channels: readonly Channel[]): number | undefined {
   const maxima = channels.map((channel) => request.outputMaximum(channel))
   return maxima.includes(undefined) ? undefined : Math.max(...(maxima as number[]))
-}
-
-/** Nobody is there to be answered any more. */
-const CALLER_GONE: Failure = {
-  onward: 'nowhere',
-  keyRefused: false,
-  refusal: undefined,
-  cause: 'caller gone',
-}
-
-function unwritable(): GatewayError {
-  return new GatewayError('overloaded', 'the gateway cannot write its accounts at the moment; try again', {
-    retryAfter: 5,
-  })
 }

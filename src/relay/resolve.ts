@@ -5,7 +5,7 @@ import type { User } from '../domain/user.ts'
 import { parseVendorRoutes } from '../domain/vendor-routes.ts'
 import { GatewayError } from '../errors.ts'
 import type { ConversionProtocol } from '../protocols/conversation.ts'
-import { withoutThinkingSuffix } from '../protocols/messages/thinking-suffix.ts'
+import { withoutThinkingSuffix } from '../protocols/messages/index.ts'
 
 /** Where a call may go, and under which group's prices. */
 export interface Resolution {
@@ -80,8 +80,8 @@ function modelOf(settings: Settings, name: string, plain: string): Model {
 
 function requireAllowed(token: Token, model: string, plain: string): void {
   if (!token.modelLimitsEnabled) return
-  const allowed = token.modelLimits.split(',').map((entry) => entry.trim())
-  if (allowed.includes(model) || allowed.includes(plain)) return
+  const allowed = new Set(token.modelLimits.split(',').map((entry) => entry.trim()))
+  if (allowed.has(model) || allowed.has(plain)) return
   throw new GatewayError('model_not_allowed', `this API key may not use the model ${shown(model)}`)
 }
 

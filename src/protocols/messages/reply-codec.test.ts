@@ -657,10 +657,9 @@ describe('any answer', () => {
       return [started, ...piecesOf(value, index, size), ...proof, { kind: 'part-end', index }]
     })
     const dealt: ReplyEvent[] = []
+    const longest = Math.max(0, ...each.map(({ length }) => length))
     if (!interleaved) dealt.push(...each.flat())
-    for (let at = 0; interleaved && each.some((events) => at < events.length); at++) {
-      for (const events of each) dealt.push(...events.slice(at, at + 1))
-    }
+    else for (let at = 0; at < longest; at++) dealt.push(...each.flatMap((events) => events[at] ?? []))
     return [
       { kind: 'start', id: whole.id, model: whole.model, usage: undefined },
       ...dealt,
@@ -670,7 +669,7 @@ describe('any answer', () => {
 
   function piecesOf(value: ReplyPart, index: number, size: number): ReplyEvent[] {
     if (value.kind === 'opaque') return []
-    const whole = [...(value.kind === 'tool-call' ? value.input : value.text)]
+    const whole = Array.from(value.kind === 'tool-call' ? value.input : value.text)
     const kind = value.kind === 'tool-call' ? 'tool-input' : value.kind
     return Array.from({ length: Math.ceil(whole.length / size) }, (_, i) => ({
       kind,

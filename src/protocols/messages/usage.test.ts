@@ -105,9 +105,9 @@ describe('a whole reply', () => {
       { type: 'server_tool_use', id: 's', name: 'web_search', input: {} },
       { type: 'web_search_tool_result', tool_use_id: 's', content: [{ title: 'not the model' }] },
     ]
-    const { valid, error, text } = facts({ type: 'message', content })
-    expect({ valid, error }).toEqual({ valid: true, error: false })
-    expect(text()).toBe('hm\nhi\nf\n{"a":1}\nweb_search')
+    const found = facts({ type: 'message', content })
+    expect(found).toMatchObject({ valid: true, error: false })
+    expect(found.text()).toBe('hm\nhi\nf\n{"a":1}\nweb_search')
   })
 
   test.each([

@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { Channel } from '../../domain/channel.ts'
-import { chatCodec } from '../../protocols/chat/codec.ts'
+import { chatCodec } from '../../protocols/chat/index.ts'
 import type { Codec, Minted } from '../../protocols/codec.ts'
 import type { Conversation, ConversionProtocol } from '../../protocols/conversation.ts'
-import { messagesCodec } from '../../protocols/messages/codec.ts'
-import { maxTokensOf } from '../../protocols/messages/thinking.ts'
-import { withoutThinkingSuffix, withSuffixThinking } from '../../protocols/messages/thinking-suffix.ts'
+import {
+  maxTokensOf,
+  messagesCodec,
+  withoutThinkingSuffix,
+  withSuffixThinking,
+} from '../../protocols/messages/index.ts'
 import type { Reply } from '../../protocols/reply.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import type { ScannedObject } from '../../protocols/scanned-object.ts'
@@ -73,6 +76,7 @@ export class Conversions {
         new ConvertingTap(
           CODECS[to].streamDecoder(),
           CODECS[from].streamEncoder(minted(), { includeUsage: conversation.includeUsage }),
+          upstreamModel,
         ),
       reply: (bytes) => convertedReply(CODECS[to], CODECS[from], bytes),
     }

@@ -16,9 +16,13 @@ export class ConvertingTap implements Tap {
   readonly #text = new EmittedText()
   #isComplete = false
 
-  constructor(decoder: StreamDecoder, encoder: StreamEncoder) {
+  readonly #model: string
+
+  /** `model` stands in for a name that the upstream does not give. */
+  constructor(decoder: StreamDecoder, encoder: StreamEncoder, model = '') {
     this.#decoder = decoder
     this.#encoder = encoder
+    this.#model = model
   }
 
   get text(): string {
@@ -42,7 +46,7 @@ export class ConvertingTap implements Tap {
 
   #step(events: readonly ReplyEvent[]): TapStep {
     const failure = events.findIndex((event) => event.kind === 'failure')
-    const told = failure === -1 ? events : events.slice(0, failure)
+    const told = (failure === -1 ? events : events.slice(0, failure)).map((event) => this.#named(event))
     for (const event of told) this.#note(event)
     const failed = events[failure]
     if (failed?.kind === 'failure') {
@@ -51,6 +55,10 @@ export class ConvertingTap implements Tap {
     }
     const text = told.length === 0 ? '' : this.#encoder.push(told)
     return { forward: text === '' ? undefined : Buffer.from(text), terminal: this.#isOver }
+  }
+
+  #named(event: ReplyEvent): ReplyEvent {
+    return event.kind === 'start' && event.model === '' ? { ...event, model: this.#model } : event
   }
 
   #note(event: ReplyEvent): void {

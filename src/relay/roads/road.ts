@@ -18,6 +18,8 @@ export interface RelayedRequest {
   readonly promptBound: number
   /** The provider may search the web for it. */
   readonly webSearch: boolean
+  /** It costs nothing, whatever the model costs. */
+  readonly isFree?: boolean
   /** What it becomes on the way to a channel; throws what the caller is to be told where it cannot go there. */
   prepare(channel: Channel, passThrough: boolean): Prepared | Promise<Prepared>
   /** The output tokens that the channel will be told as the most; undefined where it is told none. */

@@ -1,0 +1,11 @@
+import type { KeyEndpoint } from './endpoint.ts'
+
+/** How many tokens a messages request would have; asked of the upstream where it can say, else counted here. */
+export const countTokens: KeyEndpoint = {
+  method: 'POST',
+  path: '/v1/messages/count_tokens',
+  area: 'messages',
+  access: 'api-key',
+  keyIn: 'either',
+  handle: (visit, caller, relay) => relay.countTokens(visit, caller),
+}

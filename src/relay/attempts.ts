@@ -1,0 +1,147 @@
+import type { Channel } from '../domain/channel.ts'
+import type { Settings } from '../domain/settings.ts'
+import { GatewayError } from '../errors.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import type { Upstreams } from '../upstreams/http.ts'
+import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
+import { Attempt } from './attempt.ts'
+import type { Call, Target } from './call.ts'
+import { type Failure, lastWord } from './failure.ts'
+import type { Resolution } from './resolve.ts'
+
+/** What attempts are made with. */
+export interface AttemptParts {
+  readonly upstreams: Upstreams
+  readonly keyRings: KeyRings
+  readonly metrics: Metrics
+}
+
+interface Turn {
+  readonly channel: Channel
+  readonly keys: readonly UpstreamKey[]
+}
+
+/** The attempts to have calls answered, and the clock that they are watched by. */
+export class Attempts {
+  readonly #parts: AttemptParts
+  /** The attempts under way, and those whose upstream has not fallen silent yet. */
+  readonly #underWay = new Set<Attempt>()
+  readonly #sweep: NodeJS.Timeout
+
+  constructor(parts: AttemptParts) {
+    this.#parts = parts
+    // One timer for all calls: a timer for each would cost more than the calls.
+    this.#sweep = setInterval(() => this.#tick(Date.now()), 1_000).unref()
+  }
+
+  /** Streams under way. */
+  get openStreams(): number {
+    return [...this.#underWay].filter((attempt) => attempt.isStream && !attempt.isFinished).length
+  }
+
+  /** Ends what is still under way. */
+  stop(): void {
+    for (const attempt of this.#underWay) attempt.stop()
+  }
+
+  /** Stops the clock. */
+  close(): void {
+    clearInterval(this.#sweep)
+  }
+
+  /**
+   * Tries channel after channel and key after key, until an answer is settled. Rejects with what the caller is to be told,
+   * where nothing was sent to it yet.
+   */
+  async run(call: Call, settings: Settings, { channels }: Resolution): Promise<void> {
+    const { keyRings } = this.#parts
+    const failures: Failure[] = []
+    for (const { channel, keys } of this.#inTurn(channels, settings)) {
+      const prepared = await call.request.prepare(channel, settings.options.passThrough)
+      call.record.channel = channel.name
+      for (const key of keys) {
+        let failure = await this.#once(call, { channel, prepared }, key)
+        if (failure?.onward === 'same-again') failure = await this.#once(call, { channel, prepared }, key)
+        if (!failure) return
+        if (call.hold.isLost) throw unwritable()
+        failures.push(failure)
+        if (failure.keyRefused) keyRings.setAside(channel, key, Date.now())
+        if (failure.onward === 'nowhere') throw lastWord(failures)
+        if (failure.onward !== 'next-key') break
+      }
+    }
+    throw lastWord(failures)
+  }
+
+  // Keys that were refused lately are passed over, unless there are no others: then they are as good as any.
+  #inTurn(channels: readonly Channel[], settings: Settings): Turn[] {
+    const { keyRings } = this.#parts
+    const nowMs = Date.now()
+    const turns = channels.map((channel) => ({ channel, keys: keyRings.inTurn(channel) }))
+    const good = turns
+      .map(({ channel, keys }) => ({
+        channel,
+        keys: keys.filter((key) => !keyRings.isSetAside(channel, key, nowMs)),
+      }))
+      .filter(({ keys }) => keys.length > 0)
+    return (good.length > 0 ? good : turns).slice(0, 1 + settings.options.retries)
+  }
+
+  /** One attempt; undefined if the call is settled by it. */
+  async #once(call: Call, target: Target, key: UpstreamKey): Promise<Failure | undefined> {
+    const { response, hold, request, record } = call
+    if (response.destroyed) return CALLER_GONE
+    const { channel, prepared } = target
+    const attempt = new Attempt(call, target, Date.now())
+    const left = (): void => {
+      if (!response.writableFinished) attempt.left()
+    }
+    response.once('close', left)
+    this.#underWay.add(attempt)
+    record.attempts = (record.attempts ?? 0) + 1
+    const accept = request.stream ? 'text/event-stream' : 'application/json'
+    attempt.sent(
+      this.#parts.upstreams.post(
+        hold,
+        channel,
+        key,
+        prepared.path,
+        [...prepared.headers, 'accept', accept],
+        prepared.body,
+        attempt,
+      ),
+    )
+    try {
+      const end = await attempt.end
+      if (attempt.succeeded) this.#parts.keyRings.restore(channel, key)
+      if (end === 'settled') return undefined
+      record.failure = end.cause
+      this.#parts.metrics.upstreamErrors.add(1, channel.name, end.cause)
+      return end
+    } finally {
+      response.off('close', left)
+      if (attempt.isSilent) this.#underWay.delete(attempt)
+    }
+  }
+
+  #tick(nowMs: number): void {
+    for (const attempt of this.#underWay) {
+      attempt.tick(nowMs)
+      if (attempt.isFinished && attempt.isSilent) this.#underWay.delete(attempt)
+    }
+  }
+}
+
+/** Nobody is there to be answered any more. */
+const CALLER_GONE: Failure = {
+  onward: 'nowhere',
+  keyRefused: false,
+  refusal: undefined,
+  cause: 'caller gone',
+}
+
+function unwritable(): GatewayError {
+  return new GatewayError('overloaded', 'the gateway cannot write its accounts at the moment; try again', {
+    retryAfter: 5,
+  })
+}

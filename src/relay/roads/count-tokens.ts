@@ -1,0 +1,67 @@
+import { NO_USAGE } from '../../domain/usage.ts'
+import { GatewayError } from '../../errors.ts'
+import { edit } from '../../protocols/json-edit.ts'
+import { messagesErrorFrame } from '../../protocols/messages/index.ts'
+import { parseRecord } from '../../protocols/record.ts'
+import type { ScannedObject } from '../../protocols/scanned-object.ts'
+import type { Dialect, Prepared } from './road.ts'
+import { versionHeaders } from './version-headers.ts'
+
+/** No channel counts tokens for us: it has to be done here. */
+export class NobodyCounts extends Error {
+  constructor() {
+    super('no channel of this model counts tokens')
+    this.name = 'NobodyCounts'
+  }
+}
+
+/** `POST /v1/messages/count_tokens`: passed on to channels that speak messages; it costs nothing. */
+export const countTokensDialect: Dialect = {
+  name: 'messages',
+  promptText: () => ({ text: '', extraTokens: 0 }),
+  brokenOff: messagesErrorFrame,
+  read(scan, headers) {
+    const model = scan.value('model')
+    if (typeof model !== 'string' || model === '') {
+      throw new GatewayError('invalid_request', "'model' is required: expected a string.")
+    }
+    if (scan.kind('messages') !== 'array') {
+      throw new GatewayError('invalid_request', "'messages' is required: expected an array.")
+    }
+    return {
+      model,
+      stream: false,
+      n: 1,
+      maxTokens: 0,
+      promptBound: 0,
+      webSearch: false,
+      isFree: true,
+      outputMaximum: () => 0,
+      prepare(channel) {
+        if (channel.protocol !== 'messages') throw new NobodyCounts()
+        return prepared(scan, channel.modelMapping.get(model) ?? model, versionHeaders(headers))
+      },
+    }
+  },
+}
+
+function prepared(scan: ScannedObject, upstreamModel: string, headers: readonly string[]): Prepared {
+  const replace = new Map([['model', JSON.stringify(upstreamModel)]])
+  return {
+    path: '/messages/count_tokens',
+    headers,
+    body:
+      scan.value('model') === upstreamModel ? scan.bytes : edit(scan.bytes, scan, { remove: [], replace }),
+    upstreamModel,
+    dropped: [],
+    tap: () => {
+      throw new Error('a count is no stream')
+    },
+    reply(bytes) {
+      const input = parseRecord(bytes.toString())?.['input_tokens']
+      const valid = typeof input === 'number'
+      const usage = valid ? { ...NO_USAGE, input } : undefined
+      return { facts: { valid, usage, error: false, text: () => '' }, body: bytes }
+    },
+  }
+}
