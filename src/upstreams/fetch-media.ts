@@ -31,6 +31,8 @@ export async function fetchMedia(
   for (let hop = 0; hop <= MOST_REDIRECTS; hop += 1) {
     const answer = await get(target, agent, signal)
     const { statusCode, headers, body } = answer
+    // To give a body up is an error to it, and to nobody else.
+    body.on('error', () => {})
     try {
       if (REDIRECTS.has(statusCode) && typeof headers['location'] === 'string') {
         target = checkedUrl(URL.parse(headers['location'], target.href)?.href ?? '')
