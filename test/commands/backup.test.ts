@@ -157,7 +157,7 @@ describe.each(MANNERS)('sluice backup, %s', (manner) => {
     const file = join(folder, 'nowhere', 'copy.db')
     const { code, err } = await during(() => backup(file))
     expect(code).toBe(1)
-    expect(err).toMatch(new RegExp(`^sluice: ${file} could not be written: ENOENT[^\\n]+\\n$`))
+    expect(err).toMatch(new RegExp(`^sluice: the copy ${file} could not be made: ENOENT[^\\n]+\\n$`))
     expect(existsSync(join(folder, 'nowhere'))).toBe(false)
   })
 })
