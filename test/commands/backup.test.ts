@@ -18,6 +18,7 @@ import { AMPLE, channel, priced, ROOT, token, user } from '../equipment/configur
 import { databaseOf } from '../equipment/database.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { CAN_MOUNT, smallDisk } from '../small-disk.ts'
 
 const QUOTA = 1_000_000_000
 const ENV = { GATEWAY_SECRET: SECRET }
@@ -161,6 +162,21 @@ describe.each(MANNERS)('sluice backup, %s', (manner) => {
     expect(existsSync(join(folder, 'nowhere'))).toBe(false)
   })
 })
+
+test.each(CAN_MOUNT ? ['a disk'] : [])(
+  '%s that is full keeps what was there, and nothing of the copy',
+  async () => {
+    const { path } = smallDisk(16_384)
+    const file = join(path, 'copy.db')
+    writeFileSync(file, 'the copy of yesterday')
+    expect(await backup(file, '--force')).toMatchObject({
+      code: 1,
+      err: `sluice: the copy ${file} could not be made: there is no room left on the disk of the copy\n`,
+    })
+    expect(readdirSync(path)).toEqual(['copy.db'])
+    expect(readFileSync(file, 'utf8')).toBe('the copy of yesterday')
+  },
+)
 
 test('a copy is made of a database without opening it for anything else', async () => {
   await stage.gateway.stop()
