@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { SECRETS, storeWithAccount } from '../../test/store-rows.ts'
 import { ApiKeys } from '../access/api-key.ts'
-import { readConfig } from '../config/config.ts'
-import { readEnvironment } from '../config/environment.ts'
+import type { Settings } from '../domain/settings.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { hashKey } from '../store/secrets.ts'
 import { type OperationName, operations } from './operations.ts'
@@ -10,15 +9,22 @@ import type { ManagementParts } from './parts.ts'
 
 const NOW = 1_795_176_000
 
+const ONE = { digits: 1n, scale: 0 }
+
+/** As much of the settings as account management reads. */
+const SETTINGS = {
+  groups: new Map([['default', { name: 'default', ratio: ONE, open: true }]]),
+  options: { quotaPerUnit: 500_000, maxUserTokens: 1000 },
+} as unknown as Settings
+
 async function opened(): Promise<ManagementParts & { userId: number; tokenId: number }> {
   const account = await storeWithAccount()
-  const { settings } = readConfig(readEnvironment({}, {}, '/nowhere'))
   const ledger = new Ledger(account.store, 'run')
   return {
     ...account,
     ledger,
     apiKeys: new ApiKeys(account.store, ledger, (key) => hashKey(SECRETS, key)),
-    settings: () => settings,
+    settings: () => SETTINGS,
     seeds: () => [],
     nowMs: () => NOW * 1000,
     databaseUrl: 'postgres://somewhere/else',
