@@ -4,7 +4,15 @@ import { call, open } from '../equipment/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
 import { ask, askStream } from '../equipment/stage.ts'
-import { discard, eventually, newFolder, type Program, type ProgramOptions, runProgram, SECRET } from './program.ts'
+import {
+  discard,
+  eventually,
+  newFolder,
+  type Program,
+  type ProgramOptions,
+  runProgram,
+  SECRET,
+} from './program.ts'
 
 /** In places where somebody put a secret; none of them may come out anywhere. */
 const CANARIES = [
@@ -69,7 +77,8 @@ describe('the log', () => {
     await stopped(program)
 
     const answers = [streamed, whole, refused, lost, live]
-    const linesOf = (id: unknown): Record<string, unknown>[] => program.log().filter((line) => line['id'] === id)
+    const linesOf = (id: unknown): Record<string, unknown>[] =>
+      program.log().filter((line) => line['id'] === id)
     const [stream, once, denied, nowhere, left] = answers.map(({ headers }) => {
       const own = linesOf(headers['x-request-id'])
       expect(own).toHaveLength(1)
@@ -77,8 +86,24 @@ describe('the log', () => {
     })
     const path = '/v1/chat/completions'
     const charge = { userId: 2, model: 'm', channel: 'main', attempts: 1 }
-    expect(stream).toMatchObject({ method: 'POST', path, status: 200, stream: true, quota: 22, reason: 'complete', ...charge })
-    expect(once).toMatchObject({ path, status: 200, stream: false, inputTokens: 10, outputTokens: 5, quota: 30, ...charge })
+    expect(stream).toMatchObject({
+      method: 'POST',
+      path,
+      status: 200,
+      stream: true,
+      quota: 22,
+      reason: 'complete',
+      ...charge,
+    })
+    expect(once).toMatchObject({
+      path,
+      status: 200,
+      stream: false,
+      inputTokens: 10,
+      outputTokens: 5,
+      quota: 30,
+      ...charge,
+    })
     expect(denied).toMatchObject({ path, status: 401, failure: 'invalid_api_key' })
     expect(nowhere).toMatchObject({ method: 'GET', path: '/nothing', status: 404 })
     expect(left).toMatchObject({ status: 499, reason: 'client_gone', ...charge })
@@ -88,7 +113,10 @@ describe('the log', () => {
       expect(Number(line?.['time'])).toBeGreaterThan(1.7e12)
     }
     // Whatever is no line of the log is one of the few sentences for whoever started it.
-    const others = program.out().split('\n').filter((line) => line !== '' && !line.startsWith('{'))
+    const others = program
+      .out()
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('{'))
     expect(others).toHaveLength(2)
   })
 
@@ -129,7 +157,11 @@ describe('the log', () => {
       path: '/metrics',
       headers: { authorization: 'Bearer canarymetricsx' },
     })
-    await call(program.url, undefined, { method: 'GET', path: '/metrics', headers: { authorization: 'Bearer canarymetrics' } })
+    await call(program.url, undefined, {
+      method: 'GET',
+      path: '/metrics',
+      headers: { authorization: 'Bearer canarymetrics' },
+    })
     program.kill('SIGHUP')
     await eventually(() => program.out().includes('configuration applied'), 'a reading')
     await stopped(program)
@@ -178,5 +210,6 @@ test('the first credentials are printed once, at the first start alone, and neve
   const second = await run({ folder, env })
   expect((await call(second.url, ask('m'), { key: key.slice('sk-'.length) })).status).not.toBe(401)
   await stopped(second)
-  for (const secret of [access, key.slice('sk-'.length), 'access token']) expect(second.out()).not.toContain(secret)
+  for (const secret of [access, key.slice('sk-'.length), 'access token'])
+    expect(second.out()).not.toContain(secret)
 })

@@ -7,7 +7,14 @@ import { ask, askStream } from '../equipment/stage.ts'
 import { type Collector, type Span, startCollector } from './collector.ts'
 import { discard, eventually, freePort, type Program, runProgram } from './program.ts'
 
-const CANARIES = ['canaryprompt', 'canaryanswer', 'canarykey', 'canaryupstreamkey', 'canaryquery', 'canaryheader']
+const CANARIES = [
+  'canaryprompt',
+  'canaryanswer',
+  'canarykey',
+  'canaryupstreamkey',
+  'canaryquery',
+  'canaryheader',
+]
 
 /** Says on standard error which modules of OpenTelemetry the process loads. */
 const SPY = `import { registerHooks } from 'node:module'
@@ -55,7 +62,8 @@ const chat = (body: object, headers: Record<string, string> = {}): ReturnType<ty
 
 /** The one span of a request, by its id. */
 async function spanOf(id: unknown): Promise<Span> {
-  const own = (): Span[] => collector.spans().filter(({ attributes }) => attributes['sluice.request_id'] === id)
+  const own = (): Span[] =>
+    collector.spans().filter(({ attributes }) => attributes['sluice.request_id'] === id)
   await eventually(() => own().length > 0, 'a span')
   expect(own()).toHaveLength(1)
   return own()[0] as Span
@@ -107,7 +115,10 @@ describe('where an exporter is named', () => {
     const broken = await chat(ask('m'))
     const span = await spanOf(refused.headers['x-request-id'])
     expect(span).toMatchObject({ name: 'POST /v1/chat/completions', failed: false })
-    expect(span.attributes).toMatchObject({ 'http.response.status_code': 401, 'error.type': 'invalid_api_key' })
+    expect(span.attributes).toMatchObject({
+      'http.response.status_code': 401,
+      'error.type': 'invalid_api_key',
+    })
     const failed = await spanOf(broken.headers['x-request-id'])
     expect(failed).toMatchObject({ name: 'chat m', failed: true })
     expect(failed.attributes).toMatchObject({ 'http.response.status_code': 500 })
