@@ -3,7 +3,7 @@
 // while and by the thousand: room for the young (the flag, in MiB) saves a seventh of what a call costs.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import nodeModule, { createRequire } from 'node:module'
 import process from 'node:process'
 
 // Older ones cut text at NUL in node:sqlite, or cannot run TypeScript.
@@ -35,6 +35,8 @@ function runWith(node) {
 }
 
 if (newEnough(process.versions.node.split('.').map(Number))) {
+  // What was compiled once, types stripped and all, is not compiled again: a start is faster and smaller for it.
+  nodeModule.enableCompileCache()
   // A clone runs its sources; a package, which has none, runs what was built from them.
   const source = new URL('../src/cli/index.ts', import.meta.url)
   const built = new URL('../dist/cli/index.js', import.meta.url)

@@ -16,7 +16,7 @@ import type { Relay } from './relay/relay.ts'
 import type { Tracing } from './tracing/tracing.ts'
 
 /** How long a caller may go on sending a body that was refused. */
-const UNREAD_BODY_MS = 5_000
+const UNREAD_BODY_MS = 20_000
 /** Of a path that nothing is at, what is told and logged. */
 const SHOWN_PATH = 200
 

@@ -29,6 +29,9 @@ import { KeyRings } from './upstreams/key-ring.ts'
 /** How long calls that were broken off at the end of a stop may take to be settled. */
 const SETTLING_MS = 5_000
 
+/** How long the database may take to show that it can be written. */
+const PROBE_MS = 1_000
+
 /** A gateway that listens. */
 export interface Gateway {
   readonly url: string
@@ -131,7 +134,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
     relay,
     metrics,
     isOpen: () => !draining,
-    isReady: async () => !draining && (ledger.isAbleToWrite || (await ledger.probe())),
+    isReady: async () => !draining && (await soon(ledger.probe())),
     log,
     tracing,
   })
@@ -173,6 +176,11 @@ async function closed(server: Server): Promise<void> {
   const ended = new Promise<void>((resolve) => server.close(() => resolve()))
   server.closeAllConnections()
   await ended
+}
+
+// A database that takes long to answer is not ready either.
+function soon(isSo: Promise<boolean>): Promise<boolean> {
+  return Promise.race([isSo, new Promise<boolean>((resolve) => setTimeout(resolve, PROBE_MS, false).unref())])
 }
 
 async function until(isSo: () => boolean, limitMs: number): Promise<void> {

@@ -23,5 +23,6 @@ export const readyz: OpenEndpoint = {
 }
 
 function say(response: ServerResponse, status: number, word: string): void {
-  response.writeHead(status, { 'content-type': 'text/plain', 'cache-control': 'no-store' }).end(`${word}\n`)
+  const headers = { 'content-type': 'text/plain', 'cache-control': 'no-store' }
+  response.writeHead(status, status === 503 ? { ...headers, 'retry-after': '5' } : headers).end(`${word}\n`)
 }

@@ -28,8 +28,7 @@ export async function run(config: Config): Promise<number> {
     process.exit(1)
   }
   process.stdout.write(`${reason}: no new calls are taken; running ones may end\n`)
-  // A second signal ends at once: what is open then is settled at the next start.
-  for (const signal of SIGNALS) process.once(signal, () => process.exit(1))
+  endAtOnceOnSignal()
   const unresolved = await gateway.close()
   if (unresolved > 0) {
     process.stderr.write(`${unresolved} calls could not be settled; the next start will settle them\n`)
@@ -38,6 +37,19 @@ export async function run(config: Config): Promise<number> {
 }
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
+/** Within which a signal may be the first one's echo. */
+const ECHO_MS = 300
+
+// A second signal ends at once: what is open then is settled at the next start. From a terminal one keystroke may come twice,
+// once from the terminal and once from npm: that is not a second signal.
+function endAtOnceOnSignal(): void {
+  const firstMs = performance.now()
+  for (const signal of SIGNALS) {
+    process.on(signal, () => {
+      if (performance.now() - firstMs > ECHO_MS) process.exit(1)
+    })
+  }
+}
 
 function untilSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {

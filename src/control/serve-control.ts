@@ -135,16 +135,12 @@ function parse(body: string): unknown {
 // The operator may know what is wrong with the database; what nobody foresaw is for the log.
 function toldOf(log: Logger, error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
-  if (error instanceof StoreUnavailable) return new GatewayError('overloaded', told(error))
+  if (error instanceof StoreUnavailable) return new GatewayError('overloaded', error.message)
   log.error({ error }, 'unforeseen error of a command')
   return new GatewayError(
     'internal_error',
     'it failed for a reason that nobody foresaw; the log of the gateway says more',
   )
-}
-
-function told({ message, cause }: Error): string {
-  return cause instanceof Error ? `${message}: ${told(cause)}` : message
 }
 
 function afterGrace(): Promise<void> {

@@ -21,7 +21,6 @@ export class Ledger {
   readonly #store: Store
   readonly #owner: string
   #settling = 0
-  #isAbleToWrite = true
   #givenUp = false
 
   /** `owner` names this run of the process; holds of any other are recovered at start. */
@@ -36,15 +35,9 @@ export class Ledger {
     return this.open.size + this.#settling
   }
 
-  /** Whether the last write that anybody waited for could be made. */
-  get isAbleToWrite(): boolean {
-    return this.#isAbleToWrite
-  }
-
   /** Tries whether the store can write, by a write that changes nothing. */
-  async probe(): Promise<boolean> {
-    await this.#noted(this.#store.write('markProgress', { id: '', amount: 0 }))
-    return this.#isAbleToWrite
+  probe(): Promise<boolean> {
+    return noted(this.#store.write('markProgress', { id: '', amount: 0 }))
   }
 
   /** Settlements that cannot be written are not tried again: the next start will settle them as a crash. */
@@ -142,11 +135,9 @@ export class Ledger {
     begin(account)
     try {
       await this.#store.write('settle', row)
-      this.#isAbleToWrite = true
       return true
     } catch (error) {
       if (!(error instanceof StoreUnavailable) || this.#givenUp) throw error
-      this.#isAbleToWrite = false
       return false
     } finally {
       end(account)
@@ -156,17 +147,17 @@ export class Ledger {
   // Never rejects: tells whether it was written.
   async #write(account: Account, written: Promise<void>): Promise<boolean> {
     begin(account)
-    const isWritten = await this.#noted(written)
+    const isWritten = await noted(written)
     end(account)
     return isWritten
   }
+}
 
-  #noted(written: Promise<void>): Promise<boolean> {
-    return written.then(
-      () => (this.#isAbleToWrite = true),
-      () => (this.#isAbleToWrite = false),
-    )
-  }
+function noted(written: Promise<void>): Promise<boolean> {
+  return written.then(
+    () => true,
+    () => false,
+  )
 }
 
 function take({ token, user }: Account, amount: number): void {

@@ -7,12 +7,15 @@ import { copyDatabase } from '../store/sqlite/backup.ts'
 import type { BackupParts } from './parts.ts'
 import { readInput } from './read-input.ts'
 
-const INPUT = z.object({
-  file: z.string({ error: 'expected the path of a file' }).refine(isAbsolute, {
-    error: 'expected the path of a file, from the root',
-  }),
-  force: z.boolean().default(false),
-})
+const INPUT = z.object(
+  {
+    file: z.string({ error: 'expected the path of a file' }).refine(isAbsolute, {
+      error: 'expected the path of a file, from the root',
+    }),
+    force: z.boolean({ error: 'expected true or false' }).default(false),
+  },
+  { error: 'expected an object that names a file' },
+)
 
 /** A copy of the database that was made. */
 export interface Backup {
@@ -86,9 +89,11 @@ function syncFolder(path: string): void {
   closeSync(folder)
 }
 
-/** Trouble with the file is the caller's to know. */
+/** Trouble with either file is the caller's to know. */
 function told(target: string, error: unknown): unknown {
   if (error instanceof GatewayError) return error
   const reason = error instanceof Error ? error.message : String(error)
-  return new GatewayError('internal_error', `${target} could not be written: ${reason}`, { cause: error })
+  return new GatewayError('internal_error', `the copy ${target} could not be made: ${reason}`, {
+    cause: error,
+  })
 }

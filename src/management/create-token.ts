@@ -12,24 +12,27 @@ import { type TokenObject, tokenObject } from './token-object.ts'
 const flag = z.boolean({ error: 'expected true or false' }).nullish()
 
 /** The writable fields of `docs/api.md: Token`; null in an optional one is absence. */
-const INPUT = z.object({
-  user: userField,
-  name: nameField(50),
-  expired_time: z
-    .int({ error: 'expected -1 (never) or a time in Unix seconds' })
-    .refine((time) => time === -1 || time > 0, { error: 'expected -1 (never) or a time in Unix seconds' }),
-  remain_quota: z.int({ error: 'expected a whole number of quota units' }),
-  unlimited_quota: flag,
-  model_limits_enabled: flag,
-  model_limits: listField().nullish(),
-  allow_ips: listField()
-    .refine((text) => allowListLines(text).every(isAddressRange), {
-      error: 'expected addresses and CIDRs, one a line',
-    })
-    .nullish(),
-  group: groupField().nullish(),
-  vendor_routes: listField().nullish(),
-})
+const INPUT = z.object(
+  {
+    user: userField,
+    name: nameField(50),
+    expired_time: z
+      .int({ error: 'expected -1 (never) or a time in Unix seconds' })
+      .refine((time) => time === -1 || time > 0, { error: 'expected -1 (never) or a time in Unix seconds' }),
+    remain_quota: z.int({ error: 'expected a whole number of quota units' }),
+    unlimited_quota: flag,
+    model_limits_enabled: flag,
+    model_limits: listField().nullish(),
+    allow_ips: listField()
+      .refine((text) => allowListLines(text).every(isAddressRange), {
+        error: 'expected addresses and CIDRs, one a line',
+      })
+      .nullish(),
+    group: groupField().nullish(),
+    vendor_routes: listField().nullish(),
+  },
+  { error: 'expected an object with the fields of a token' },
+)
 
 /**
  * Makes a token with a generated key, which is told in full here and masked everywhere else. Refused where the user has

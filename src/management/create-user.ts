@@ -5,16 +5,19 @@ import type { ManagementParts } from './parts.ts'
 import { requireQuota } from './quota-bound.ts'
 import { type UserObject, userObject } from './user-object.ts'
 
-const INPUT = z.object({
-  username: nameField(64),
-  role: z
-    .union([z.literal(1), z.literal(10), z.literal(100)], {
-      error: 'expected 1 (common user), 10 (admin) or 100 (root)',
-    })
-    .default(1),
-  group: groupField().default('default'),
-  quota: z.int({ error: 'expected a whole number of quota units' }).default(0),
-})
+const INPUT = z.object(
+  {
+    username: nameField(64),
+    role: z
+      .union([z.literal(1), z.literal(10), z.literal(100)], {
+        error: 'expected 1 (common user), 10 (admin) or 100 (root)',
+      })
+      .default(1),
+    group: groupField().default('default'),
+    quota: z.int({ error: 'expected a whole number of quota units' }).default(0),
+  },
+  { error: 'expected an object with the fields of a user' },
+)
 
 /** Makes an enabled user without access token. A taken name, an unknown group or a quota out of bounds is refused. */
 export async function createUser(

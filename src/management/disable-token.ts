@@ -7,7 +7,12 @@ import type { ManagementParts } from './parts.ts'
 import { readInput } from './read-input.ts'
 import { type TokenObject, tokenObject } from './token-object.ts'
 
-const INPUT = z.object({ id: z.int({ error: 'expected the id of a token' }).positive() })
+const SAYS = 'expected the id of a token'
+
+const INPUT = z.object(
+  { id: z.int({ error: SAYS }).positive({ error: SAYS }) },
+  { error: 'expected an object that names a token' },
+)
 
 /** The key is refused from the next call on, whatever its status was; calls under way go on. */
 export async function disableToken(

@@ -43,10 +43,14 @@ export function groupField() {
   return expected('the name of a group').max(200, { error: 'expected the name of a group' })
 }
 
+const SOME_USER = 'expected the id or the name of a user'
+
 /** A user, by id or by name. */
-export const userField = z.union([z.int().positive(), z.string().min(1).max(2000)], {
-  error: 'expected the id or the name of a user',
-})
+export const userField = z
+  .union([z.int(), z.string()], { error: SOME_USER })
+  .refine((who) => (typeof who === 'number' ? who > 0 : who !== '' && who.length <= 2000), {
+    error: SOME_USER,
+  })
 
 /** The input of operations that are about one user. */
 export const ofUser = z.object({ user: userField }, { error: 'expected an object that names a user' })

@@ -5,10 +5,13 @@ import { mostQuota, requireQuota } from './quota-bound.ts'
 import { readInput, userField } from './read-input.ts'
 import { type UserObject, userObject } from './user-object.ts'
 
-const INPUT = z.object({
-  user: userField,
-  amount: z.int({ error: 'expected a whole number of quota units' }),
-})
+const INPUT = z.object(
+  {
+    user: userField,
+    amount: z.int({ error: 'expected a whole number of quota units' }),
+  },
+  { error: 'expected an object that names a user and an amount' },
+)
 
 /** Adds quota units to what a user has; they can be spent when this resolves. */
 export async function topUpUser(

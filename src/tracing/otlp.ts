@@ -10,16 +10,25 @@ import {
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import type { TracedRequest, Tracing } from './tracing.ts'
 
+/** How long spans gather before they are sent. */
+const GATHER_MS = 1_000
+/** How long sending may take, tries after failures included, where OpenTelemetry's variables name no time. */
+const SENDING_MS = 3_000
+const TIMEOUTS = ['OTEL_EXPORTER_OTLP_TRACES_TIMEOUT', 'OTEL_EXPORTER_OTLP_TIMEOUT']
+
 /**
  * Spans by OTLP over HTTP. The exporter reads its address, headers and time-outs from OpenTelemetry's own variables. A
  * span is made when its request is over, from the times that were noted: a request that is traced is no slower for it.
  */
-export function otlpTracing(): Tracing {
+export function otlpTracing(variables: ReadonlyMap<string, string>): Tracing {
+  const exporter = new OTLPTraceExporter(
+    TIMEOUTS.some((name) => variables.get(name)) ? {} : { timeoutMillis: SENDING_MS },
+  )
   const provider = new TracerProvider({
     resource: defaultResource()
       .merge(resourceFromAttributes({ 'service.name': 'sluice' }))
       .merge(detectResources({ detectors: [envDetector] })),
-    spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter() })],
+    spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: GATHER_MS })],
   })
   const tracer = provider.getTracer('sluice')
   return {
@@ -33,7 +42,8 @@ export function otlpTracing(): Tracing {
       if (traced.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
       span.end(traced.endedMs)
     },
-    close: () => provider.shutdown(),
+    // A collector that is gone loses what had gathered, and keeps nobody from stopping.
+    close: () => provider.shutdown().catch(() => {}),
   }
 }
 

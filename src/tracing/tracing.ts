@@ -23,7 +23,7 @@ export interface TracedRequest {
 /** Sends what happened to whoever collects traces. */
 export interface Tracing {
   request(traced: TracedRequest): void
-  /** Sends what has gathered. */
+  /** Sends what has gathered. Never rejects. */
   close(): Promise<void>
 }
 
@@ -36,5 +36,5 @@ const ENDPOINTS = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_END
 export async function openTracing(variables: ReadonlyMap<string, string>): Promise<Tracing | undefined> {
   if (!ENDPOINTS.some((name) => variables.get(name))) return undefined
   const { otlpTracing } = await import('./otlp.ts')
-  return otlpTracing()
+  return otlpTracing(variables)
 }

@@ -18,6 +18,7 @@ import { AMPLE, channel, priced, ROOT, token, user } from '../equipment/configur
 import { databaseOf } from '../equipment/database.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { CAN_MOUNT, smallDisk } from '../small-disk.ts'
 
 const QUOTA = 1_000_000_000
 const ENV = { GATEWAY_SECRET: SECRET }
@@ -57,17 +58,19 @@ async function restored(copy: string, env: Record<string, string> = ENV): Promis
 test('a copy that is made under load is restored: its keys work, and its accounts add up', async () => {
   const load = { over: false }
   const statuses: number[] = []
+  const answered: string[] = []
   const clients = Array.from({ length: 8 }, async (_, client) => {
     while (!load.over) {
       const answer = await stage.chat('ann', client % 2 === 0 ? ask('m') : askStream('m'))
       statuses.push(answer.status)
+      answered.push(String(answer.headers['x-request-id']))
     }
   })
   await expect.poll(() => statuses.length).toBeGreaterThan(20)
   const file = join(folder, 'under-load.db')
-  const before = statuses.length
+  const before = [...answered]
   const made = await backup(file)
-  const during = statuses.length - before
+  const during = answered.length - before.length
   load.over = true
   await Promise.all(clients)
 
@@ -87,7 +90,8 @@ test('a copy that is made under load is restored: its keys work, and its account
     }
     expect(audit(gateway.dataDir, [], granted)).toEqual([])
     const copied = databaseOf(gateway.dataDir).usage()
-    expect(copied.length).toBeGreaterThanOrEqual(20)
+    const ids = new Set(copied.map(({ id }) => id))
+    expect(before.filter((id) => !ids.has(id))).toEqual([])
     // What was not settled yet when the copy was made was settled by the restored gateway.
     const original = new Map(
       databaseOf(stage.gateway.dataDir)
@@ -154,10 +158,25 @@ describe.each(MANNERS)('sluice backup, %s', (manner) => {
     const file = join(folder, 'nowhere', 'copy.db')
     const { code, err } = await during(() => backup(file))
     expect(code).toBe(1)
-    expect(err).toMatch(new RegExp(`^sluice: ${file} could not be written: ENOENT[^\\n]+\\n$`))
+    expect(err).toMatch(new RegExp(`^sluice: the copy ${file} could not be made: ENOENT[^\\n]+\\n$`))
     expect(existsSync(join(folder, 'nowhere'))).toBe(false)
   })
 })
+
+test.each(CAN_MOUNT ? ['a disk'] : [])(
+  '%s that is full keeps what was there, and nothing of the copy',
+  async () => {
+    const { path } = smallDisk(16_384)
+    const file = join(path, 'copy.db')
+    writeFileSync(file, 'the copy of yesterday')
+    expect(await backup(file, '--force')).toMatchObject({
+      code: 1,
+      err: `sluice: the copy ${file} could not be made: there is no room left on the disk of the copy\n`,
+    })
+    expect(readdirSync(path)).toEqual(['copy.db'])
+    expect(readFileSync(file, 'utf8')).toBe('the copy of yesterday')
+  },
+)
 
 test('a copy is made of a database without opening it for anything else', async () => {
   await stage.gateway.stop()

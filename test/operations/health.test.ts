@@ -23,7 +23,10 @@ beforeAll(async () => {
   }
   ;[program, watched] = await Promise.all([
     runProgram({ config, env: { HOST: '::' } }),
-    runProgram({ config: { ...config, options: { metrics_token: 'watcher-of-figures' } }, env: { HOST: '::' } }),
+    runProgram({
+      config: { ...config, options: { metrics_token: 'watcher-of-figures' } },
+      env: { HOST: '::' },
+    }),
   ])
   await Promise.all([program.ready(), watched.ready()])
 })

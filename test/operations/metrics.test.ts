@@ -47,7 +47,8 @@ interface Row {
 
 const rows = (): Row[] => databaseOf(program.folder.path).usage() as unknown as Row[]
 
-const total = (own: readonly Row[], read: (row: Row) => number): number => own.reduce((sum, row) => sum + read(row), 0)
+const total = (own: readonly Row[], read: (row: Row) => number): number =>
+  own.reduce((sum, row) => sum + read(row), 0)
 
 test('the page is valid, and all of it is zero before the first call', async () => {
   const page = await metricsOf(program.url)
@@ -62,11 +63,14 @@ test('after known traffic, tokens and quota by model and channel are what the us
     if (kind === 'broken') return { kind: 'status', status: 500 }
     if (kind === 'limited') return { kind: 'status', status: 429 }
     if (kind === 'invalid') return { kind: 'status', status: 400 }
-    return stream ? { kind: 'stream', usage: usageText(100, 7) } : { kind: 'whole', usage: usageText(20, 3, 8) }
+    return stream
+      ? { kind: 'stream', usage: usageText(100, 7) }
+      : { kind: 'whole', usage: usageText(20, 3, 8) }
   })
   for (let i = 0; i < 3; i++) expect((await chat(ask('m'))).status).toBe(200)
   for (let i = 0; i < 2; i++) expect((await chat(askStream('m'))).status).toBe(200)
-  for (const kind of ['broken', 'broken', 'limited']) expect((await chat(ask('m', { user: kind }))).status).toBe(200)
+  for (const kind of ['broken', 'broken', 'limited'])
+    expect((await chat(ask('m', { user: kind }))).status).toBe(200)
   expect((await chat(ask('m', { user: 'invalid' }))).status).toBe(400)
   expect((await chat(askStream('n'))).status).toBe(200)
   expect((await call(program.url, ask('m'), { key: 'nobody' })).status).toBe(401)
@@ -149,7 +153,10 @@ test('the ledger lags while nothing can be written', async () => {
   const database = new DatabaseSync(join(program.folder.path, 'sluice.db'), { timeout: 5000 })
   database.exec('BEGIN EXCLUSIVE')
   const refused = chat(ask('m'))
-  await eventually(async () => (await metricsOf(program.url)).sum('sluice_ledger_lag') > 0, 'writes that wait')
+  await eventually(
+    async () => (await metricsOf(program.url)).sum('sluice_ledger_lag') > 0,
+    'writes that wait',
+  )
   database.exec('ROLLBACK')
   database.close()
   await refused
@@ -163,7 +170,8 @@ test('the delay of the event loop is near nothing in an idle gateway', async () 
 })
 
 test('what strangers send makes no series', async () => {
-  const seriesOf = (lines: readonly Line[]): string[] => lines.map(({ name, labels }) => JSON.stringify([name, labels]))
+  const seriesOf = (lines: readonly Line[]): string[] =>
+    lines.map(({ name, labels }) => JSON.stringify([name, labels]))
   const count = async (): Promise<number> => {
     const { families } = await metricsOf(program.url)
     return new Set([...families.values()].flatMap(({ lines }) => seriesOf(lines))).size
@@ -178,7 +186,9 @@ test('what strangers send makes no series', async () => {
   const before = await count()
   for (let i = 1; i < 40; i++) await stray(i)
   expect(await count()).toBe(before)
-  expect((await metricsOf(program.url)).sum('sluice_requests_total', { path: 'other', status: '404' })).toBe(40)
+  expect((await metricsOf(program.url)).sum('sluice_requests_total', { path: 'other', status: '404' })).toBe(
+    40,
+  )
 })
 
 test.each([
@@ -187,7 +197,10 @@ test.each([
   ['a line without a family', 'a 1\n'],
   ['an unfinished page', '# HELP a A.\n# TYPE a gauge\na 1'],
   ['a quote in a label', '# HELP a A.\n# TYPE a gauge\na{b="c"d"} 1\n'],
-  ['a histogram that shrinks', '# HELP a A.\n# TYPE a histogram\na_bucket{le="1"} 2\na_bucket{le="+Inf"} 1\na_sum 1\na_count 1\n'],
+  [
+    'a histogram that shrinks',
+    '# HELP a A.\n# TYPE a histogram\na_bucket{le="1"} 2\na_bucket{le="+Inf"} 1\na_sum 1\na_count 1\n',
+  ],
   ['a histogram without an end', '# HELP a A.\n# TYPE a histogram\na_bucket{le="1"} 2\na_sum 1\na_count 2\n'],
 ])('the reader of these tests refuses %s', (_, text) => {
   expect(() => readMetrics(text)).toThrow()

@@ -20,6 +20,8 @@ export interface ProgramOptions {
   readonly port?: number
   /** In place of `node bin/sluice.mjs start`; it is given `--config FILE` through the environment. */
   readonly command?: readonly string[]
+  /** Makes a process group of its own, which signals then go to as a whole: what a terminal does. */
+  readonly group?: boolean
 }
 
 /** How a process ended. */
@@ -89,6 +91,7 @@ export async function runProgram(options: ProgramOptions): Promise<Program> {
   const child = spawn(file, args, {
     cwd: REPOSITORY,
     stdio: ['ignore', 'pipe', 'pipe'],
+    detached: options.group === true,
     env: {
       PATH: process.env['PATH'],
       HOME: process.env['HOME'],
@@ -122,7 +125,10 @@ export async function runProgram(options: ProgramOptions): Promise<Program> {
         .split('\n')
         .filter((line) => line.startsWith('{') && line.endsWith('}'))
         .map((line) => JSON.parse(line) as Record<string, unknown>),
-    kill: (signal) => void child.kill(signal),
+    kill(signal) {
+      if (options.group === true && !hasEnded(child)) process.kill(-(child.pid ?? 0), signal)
+      else child.kill(signal)
+    },
     exit,
     async ready() {
       const deadline = performance.now() + PATIENCE_MS

@@ -81,7 +81,10 @@ async function steadyTraffic(
   const answered: string[] = []
   const one = async (stream: boolean): Promise<void> => {
     try {
-      const { status, headers, text } = await call(program.url, stream ? askStream('m') : ask('m'), { key: 'ann', agent })
+      const { status, headers, text } = await call(program.url, stream ? askStream('m') : ask('m'), {
+        key: 'ann',
+        agent,
+      })
       const whole = status === 200 && text.includes(stream ? 'data: [DONE]' : '"usage"')
       if (whole) answered.push(String(headers['x-request-id']))
       else failed.push(`${status} ${text.slice(0, 300)}`)

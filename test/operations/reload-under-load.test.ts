@@ -7,6 +7,8 @@ test('8 readings in 10 s at 300 requests a second: none fails, and each is charg
   expect(report.requests).toBe(3000)
   expect(report.reloads).toBe(8)
   expect(report.refusedFiles).toBe(1)
-  expect([...report.chargesByVersion.values()].map((charges) => [...charges])).toEqual(CHARGES.map((charge) => [charge]))
+  expect([...report.chargesByVersion.values()].map((charges) => [...charges])).toEqual(
+    CHARGES.map((charge) => [charge]),
+  )
   expect(report).toMatchObject({ unaccounted: 0, strays: 0 })
 }, 60_000)

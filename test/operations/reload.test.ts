@@ -172,7 +172,10 @@ describe('what takes effect', () => {
 describe('users of the file', () => {
   test('new ones and their tokens are made; what the database owns is left alone', async () => {
     expect((await chat('bob')).status).toBe(401)
-    await change({ ...base, users: [...base.users, user(4, 'bob', [token('bob', { remain_quota: 100_000 })])] })
+    await change({
+      ...base,
+      users: [...base.users, user(4, 'bob', [token('bob', { remain_quota: 100_000 })])],
+    })
     // A key that was unknown a moment ago is known at once.
     expect((await chat('bob')).status).toBe(200)
     expect(databaseOf(program.folder.path).token('token-bob').remain_quota).toBe(99_970)

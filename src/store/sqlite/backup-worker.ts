@@ -4,6 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { BackupOrders } from './backup.ts'
 import { blamed, takeApart } from './failure.ts'
 import type { Failure } from './messages.ts'
+import { sqliteCode } from './trouble.ts'
 
 /**
  * VACUUM INTO reads one state of the database from beginning to end, which in WAL mode nobody waits for. It goes through
@@ -24,8 +25,16 @@ function copy({ path, target }: BackupOrders): Failure | undefined {
     closeSync(file)
     return undefined
   } catch (error) {
-    return takeApart(blamed(error))
+    return takeApart(
+      isFull(error) ? new Error('there is no room left on the disk of the copy') : blamed(error),
+    )
   }
+}
+
+// The only file that is written is the copy.
+function isFull(error: unknown): boolean {
+  const SQLITE_FULL = 13
+  return sqliteCode(error) === SQLITE_FULL
 }
 
 parentPort?.postMessage(copy(workerData as BackupOrders))

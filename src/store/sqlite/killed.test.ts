@@ -12,6 +12,15 @@ const WRITER = `
   const { deriveSecrets } = await import(secrets)
   const store = await openSqliteStore({ path, secret: deriveSecrets('a secret that only tests know') })
   const { writeSync } = await import('node:fs')
+  // The pipe may be full for a moment.
+  const say = (line) => {
+    try {
+      writeSync(1, line)
+    } catch (error) {
+      if (error.code !== 'EAGAIN') throw error
+      say(line)
+    }
+  }
   for (let n = 0; ; n += 8) {
     await Promise.all(Array.from({ length: 8 }, async (_, k) => {
       const id = round + '-' + (n + k)
@@ -19,7 +28,7 @@ const WRITER = `
         usage: { input: 1, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0, output: 1, reasoning: 0, webSearches: 0 },
         model: 'm', upstreamModel: 'm', channel: 'c', group: 'g', stream: false, priceVersion: 'v', durationMs: 1,
         firstByteMs: null })
-      writeSync(1, id + '\\n')
+      say(id + '\\n')
     }))
   }
 `

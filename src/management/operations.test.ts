@@ -1,0 +1,176 @@
+import { describe, expect, test } from 'vitest'
+import { SECRETS, storeWithAccount } from '../../test/store-rows.ts'
+import { ApiKeys } from '../access/api-key.ts'
+import type { Settings } from '../domain/settings.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { hashKey } from '../store/secrets.ts'
+import { type OperationName, operations } from './operations.ts'
+import type { ManagementParts } from './parts.ts'
+
+const NOW = 1_795_176_000
+
+const ONE = { digits: 1n, scale: 0 }
+
+/** As much of the settings as account management reads. */
+const SETTINGS = {
+  groups: new Map([['default', { name: 'default', ratio: ONE, open: true }]]),
+  options: { quotaPerUnit: 500_000, maxUserTokens: 1000 },
+} as unknown as Settings
+
+async function opened(): Promise<ManagementParts & { userId: number; tokenId: number }> {
+  const account = await storeWithAccount()
+  const ledger = new Ledger(account.store, 'run')
+  return {
+    ...account,
+    ledger,
+    apiKeys: new ApiKeys(account.store, ledger, (key) => hashKey(SECRETS, key)),
+    settings: () => SETTINGS,
+    seeds: () => [],
+    nowMs: () => NOW * 1000,
+    databaseUrl: 'postgres://somewhere/else',
+    secretFile: undefined,
+  }
+}
+
+/** As it comes from outside: nobody has looked at it. */
+function run(parts: ManagementParts, name: OperationName, input: unknown): Promise<unknown> {
+  return (operations[name] as (parts: ManagementParts, input: unknown) => Promise<unknown>)(parts, input)
+}
+
+const TOKEN = { user: 'ada', name: 'x', expired_time: -1, remain_quota: 5 }
+
+describe('what is asked of accounts', () => {
+  test.each<[OperationName, unknown, string]>([
+    ['createUser', null, 'expected an object with the fields of a user'],
+    ['createToken', [], 'expected an object with the fields of a token'],
+    ['createUser', {}, 'username: expected a text of 1 to 64 characters without spaces around it'],
+    ['createUser', { username: 'x', role: '1' }, 'role: expected 1 (common user), 10 (admin) or 100 (root)'],
+    ['createUser', { username: 'x', quota: 1.5 }, 'quota: expected a whole number of quota units'],
+    [
+      'createUser',
+      { username: 'x', quota: -1 },
+      'quota: expected whole quota units from 0 to 500000000000000, not -1',
+    ],
+    [
+      'createUser',
+      { username: 'x', group: '__proto__' },
+      'group: there is no group "__proto__" in the configuration',
+    ],
+    ['topUpUser', { user: 'ada', amount: '5' }, 'amount: expected a whole number of quota units'],
+    ['topUpUser', { user: 1.5, amount: 5 }, 'user: expected the id or the name of a user'],
+    ['disableUser', { user: '' }, 'user: expected the id or the name of a user'],
+    ['disableUser', { user: 99 }, 'there is no user with the id 99'],
+    ['listTokens', 'ada', 'expected an object that names a user'],
+    ['topUpUser', 5, 'expected an object that names a user and an amount'],
+    ['disableToken', {}, 'id: expected the id of a token'],
+    ['disableToken', { id: -1 }, 'id: expected the id of a token'],
+    ['disableToken', 7, 'expected an object that names a token'],
+    ['backup', null, 'expected an object that names a file'],
+    [
+      'createToken',
+      { ...TOKEN, expired_time: 0 },
+      'expired_time: expected -1 (never) or a time in Unix seconds',
+    ],
+    [
+      'createToken',
+      { ...TOKEN, expired_time: -2 },
+      'expired_time: expected -1 (never) or a time in Unix seconds',
+    ],
+    [
+      'createToken',
+      { ...TOKEN, remain_quota: undefined },
+      'remain_quota: expected a whole number of quota units',
+    ],
+    [
+      'createToken',
+      { ...TOKEN, name: 'a\u0000' },
+      'name: expected a text of 1 to 50 characters without spaces around it',
+    ],
+    [
+      'createToken',
+      { ...TOKEN, name: 'é'.repeat(51) },
+      'name: expected a text of 1 to 50 characters without spaces around it',
+    ],
+    ['createToken', { ...TOKEN, unlimited_quota: 'yes' }, 'unlimited_quota: expected true or false'],
+    [
+      'createToken',
+      { ...TOKEN, model_limits: '\u0000' },
+      'model_limits: expected a text of at most 65536 characters',
+    ],
+    [
+      'createToken',
+      { ...TOKEN, vendor_routes: '[]' },
+      'vendor_routes: expected a JSON map from vendors to groups such as {"anthropic": "vip"}, nothing in it empty',
+    ],
+    [
+      'createToken',
+      { ...TOKEN, name: '', remain_quota: 'a' },
+      'name: expected a text of 1 to 50 characters without spaces around it; remain_quota: expected a whole number of quota units',
+    ],
+    ['backup', { file: 'relative.db' }, 'file: expected the path of a file, from the root'],
+    [
+      'backup',
+      { file: '/nowhere/copy.db' },
+      'sluice backup copies the embedded database; a PostgreSQL server has tools of its own (pg_dump)',
+    ],
+  ])('%s of %j is refused in a sentence', async (name, input, sentence) => {
+    await expect(run(await opened(), name, input)).rejects.toMatchObject({
+      name: 'GatewayError',
+      message: sentence,
+    })
+  })
+
+  test('may name a user by id or by name', async () => {
+    const parts = await opened()
+    const byId = await operations.listTokens(parts, { user: parts.userId })
+    expect(byId).toEqual(await operations.listTokens(parts, { user: 'ada' }))
+    expect(byId).toMatchObject([{ id: parts.tokenId, name: 'main', key: '**********' }])
+  })
+})
+
+describe('a token', () => {
+  test('takes null for absence, and leaves fields that it does not know', async () => {
+    const made = await run(await opened(), 'createToken', {
+      ...TOKEN,
+      unlimited_quota: null,
+      model_limits_enabled: null,
+      model_limits: null,
+      allow_ips: null,
+      group: null,
+      vendor_routes: null,
+      status: 2,
+      used_quota: 7,
+    })
+    expect(made).toMatchObject({
+      status: 1,
+      unlimited_quota: false,
+      model_limits_enabled: false,
+      model_limits: '',
+      allow_ips: null,
+      group: '',
+      vendor_routes: '',
+      used_quota: 0,
+      created_time: NOW,
+    })
+  })
+
+  test('has a name of 50 characters as a person counts them', async () => {
+    const name = '👩‍👩‍👧‍👦'.repeat(50)
+    expect(await operations.createToken(await opened(), { ...TOKEN, name })).toMatchObject({ name })
+  })
+
+  test('without limit may have any quota, which means nothing', async () => {
+    const made = await operations.createToken(await opened(), {
+      ...TOKEN,
+      remain_quota: -3,
+      unlimited_quota: true,
+    })
+    expect(made).toMatchObject({ remain_quota: -3, status: 1 })
+  })
+
+  test('that was made just now is let in', async () => {
+    const parts = await opened()
+    const { key, id } = await operations.createToken(parts, TOKEN)
+    expect((await parts.apiKeys.authenticate(key, '127.0.0.1')).token.id).toBe(id)
+  })
+})

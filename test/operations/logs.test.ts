@@ -1,0 +1,215 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { errorBody } from '../equipment/behaviour.ts'
+import { call, open } from '../equipment/client.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
+import { ask, askStream } from '../equipment/stage.ts'
+import {
+  discard,
+  eventually,
+  newFolder,
+  type Program,
+  type ProgramOptions,
+  runProgram,
+  SECRET,
+} from './program.ts'
+
+/** In places where somebody put a secret; none of them may come out anywhere. */
+const CANARIES = [
+  'canaryprompt',
+  'canaryanswer',
+  'canarykey',
+  'canaryupstreamkey',
+  'canaryquery',
+  'canaryheader',
+  'canaryerror',
+  'canaryaccess',
+  'canarymetrics',
+  SECRET,
+]
+
+let upstream: ScriptedUpstream
+beforeAll(async () => {
+  upstream = await startUpstream()
+})
+afterAll(() => upstream?.stop())
+
+let programs: Program[] = []
+afterEach(async () => {
+  await Promise.all(programs.map(discard))
+  programs = []
+})
+
+async function run(options: ProgramOptions): Promise<Program> {
+  const program = await runProgram(options)
+  programs.push(program)
+  await program.ready()
+  return program
+}
+
+const config = (): Configuration => ({
+  options: { metrics_token: 'canarymetrics' },
+  models: priced(['m']),
+  channels: [channel('main', upstream.baseUrl('main'), { models: ['m'], keys: ['canaryupstreamkey'] })],
+  users: [{ ...ROOT, access_token: 'canaryaccess1234' }, user(2, 'ann', [token('canarykey')])],
+})
+
+async function stopped(program: Program): Promise<void> {
+  program.kill('SIGTERM')
+  expect((await program.exit).code).toBe(0)
+}
+
+describe('the log', () => {
+  test('has one line a request, in JSON, with its id and what became of it', async () => {
+    const program = await run({ config: config() })
+    upstream.script('main', { kind: 'stream', events: 3 })
+    const key = 'canarykey'
+    const streamed = await call(program.url, askStream('m'), { key })
+    upstream.script('main', { kind: 'whole' })
+    const whole = await call(program.url, ask('m'), { key, path: '/v1/chat/completions?x=1' })
+    const refused = await call(program.url, ask('m'), { key: 'nobody' })
+    const lost = await call(program.url, undefined, { method: 'GET', path: '/nothing' })
+    upstream.script('main', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })
+    const live = await open(program.url, askStream('m'), { key })
+    await live.until(' word1')
+    live.abort()
+    await upstream.only('main').ended
+    await stopped(program)
+
+    const answers = [streamed, whole, refused, lost, live]
+    const linesOf = (id: unknown): Record<string, unknown>[] =>
+      program.log().filter((line) => line['id'] === id)
+    const [stream, once, denied, nowhere, left] = answers.map(({ headers }) => {
+      const own = linesOf(headers['x-request-id'])
+      expect(own).toHaveLength(1)
+      return own[0]
+    })
+    const path = '/v1/chat/completions'
+    const charge = { userId: 2, model: 'm', channel: 'main', attempts: 1 }
+    expect(stream).toMatchObject({
+      method: 'POST',
+      path,
+      status: 200,
+      stream: true,
+      quota: 22,
+      reason: 'complete',
+      ...charge,
+    })
+    expect(once).toMatchObject({
+      path,
+      status: 200,
+      stream: false,
+      inputTokens: 10,
+      outputTokens: 5,
+      quota: 30,
+      ...charge,
+    })
+    expect(denied).toMatchObject({ path, status: 401, failure: 'invalid_api_key' })
+    expect(nowhere).toMatchObject({ method: 'GET', path: '/nothing', status: 404 })
+    expect(left).toMatchObject({ status: 499, reason: 'client_gone', ...charge })
+    for (const line of [stream, once, denied, nowhere, left]) {
+      expect(line?.['level']).toBe(30)
+      expect(Number(line?.['ms'])).toBeGreaterThanOrEqual(0)
+      expect(Number(line?.['time'])).toBeGreaterThan(1.7e12)
+    }
+    // Whatever is no line of the log is one of the few sentences for whoever started it.
+    const others = program
+      .out()
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('{'))
+    expect(others).toHaveLength(2)
+  })
+
+  test('never holds prompts, answers, keys, queries or what an upstream echoes, at any level', async () => {
+    const program = await run({ config: config(), env: { LOG_LEVEL: 'trace' } })
+    const key = 'canarykey'
+    const path = '/v1/chat/completions?key=canaryquery'
+    const headers = { 'x-custom': 'canaryheader', cookie: 'canaryheader', 'user-agent': 'canaryheader' }
+    const body = (more: object = {}): object => ({
+      model: 'm',
+      messages: [{ role: 'user', content: 'canaryprompt' }],
+      user: 'canaryprompt',
+      ...more,
+    })
+    const chat = (more?: object): Promise<unknown> => call(program.url, body(more), { key, path, headers })
+    const echo = errorBody('canaryerror: you sent canaryprompt with canaryupstreamkey')
+    upstream.script('main', { kind: 'whole', content: 'canaryanswer' })
+    await chat()
+    upstream.script('main', { kind: 'stream', word: 'canaryanswer' })
+    await chat({ stream: true })
+    for (const status of [400, 401, 429, 500, 599]) {
+      upstream.script('main', { kind: 'status', status, body: echo })
+      await chat()
+    }
+    upstream.script('main', { kind: 'whole', body: '{"canaryanswer": ' })
+    await chat()
+    upstream.script('main', { kind: 'stream', word: 'canaryanswer', ending: 'error' })
+    await chat({ stream: true })
+    upstream.script('main', { kind: 'raw', bytes: 'HTTP/9 canaryanswer\r\n\r\n', ending: 'close' })
+    await chat()
+    await chat({ max_tokens: 'canaryprompt' })
+    await chat({ model: 'm', messages: 'canaryprompt' })
+    await call(program.url, '{"model": canaryprompt', { key, path, headers })
+    await call(program.url, body(), { key: 'canarykeyx', path, headers })
+    await call(program.url, undefined, { method: 'GET', path: '/nowhere?canaryquery', headers })
+    await call(program.url, undefined, {
+      method: 'GET',
+      path: '/metrics',
+      headers: { authorization: 'Bearer canarymetricsx' },
+    })
+    await call(program.url, undefined, {
+      method: 'GET',
+      path: '/metrics',
+      headers: { authorization: 'Bearer canarymetrics' },
+    })
+    program.kill('SIGHUP')
+    await eventually(() => program.out().includes('configuration applied'), 'a reading')
+    await stopped(program)
+    expect(program.log().filter(({ msg }) => msg === 'request').length).toBeGreaterThanOrEqual(17)
+    for (const canary of CANARIES) {
+      expect(program.out()).not.toContain(canary)
+      expect(program.err()).not.toContain(canary)
+    }
+  })
+
+  test('is silent when it is told to be', async () => {
+    const program = await run({ config: config(), env: { LOG_LEVEL: 'silent' } })
+    upstream.script('main', { kind: 'whole' })
+    await call(program.url, ask('m'), { key: 'canarykey' })
+    await call(program.url, ask('m'), { key: 'nobody' })
+    await stopped(program)
+    expect(program.log()).toEqual([])
+    expect(program.err()).toBe('')
+    expect(program.out()).toContain('Sluice listens on')
+  })
+
+  test.each(['warn', 'error', 'fatal'])('at %s has no line for a request that went well', async (level) => {
+    const program = await run({ config: config(), env: { LOG_LEVEL: level } })
+    upstream.script('main', { kind: 'whole' })
+    await call(program.url, ask('m'), { key: 'canarykey' })
+    await stopped(program)
+    expect(program.log()).toEqual([])
+  })
+})
+
+test('the first credentials are printed once, at the first start alone, and never logged', async () => {
+  const folder = newFolder()
+  const env = { LOG_LEVEL: 'trace' }
+  const first = await run({ folder, config: { models: priced(['m']) }, env })
+  const [, access = ''] = /access token\s+(\S+)/.exec(first.out()) ?? []
+  const [, key = ''] = /API key\s+(sk-\S+)/.exec(first.out()) ?? []
+  expect(access.length).toBeGreaterThan(20)
+  expect(key.length).toBeGreaterThan(20)
+  await call(first.url, ask('m'), { key: key.slice('sk-'.length) })
+  await stopped(first)
+  const logged = JSON.stringify(first.log())
+  expect(logged).not.toContain(access)
+  expect(logged).not.toContain(key.slice('sk-'.length))
+  expect(first.out().split(access)).toHaveLength(2)
+
+  const second = await run({ folder, env })
+  expect((await call(second.url, ask('m'), { key: key.slice('sk-'.length) })).status).not.toBe(401)
+  await stopped(second)
+  for (const secret of [access, key.slice('sk-'.length), 'access token'])
+    expect(second.out()).not.toContain(secret)
+})

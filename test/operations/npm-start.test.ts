@@ -1,0 +1,81 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import process from 'node:process'
+import { afterEach, expect, test } from 'vitest'
+import { open } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
+import { askStream } from '../equipment/stage.ts'
+import { discard, eventually, type Program, runProgram } from './program.ts'
+
+let program: Program | undefined
+let upstream: ScriptedUpstream | undefined
+afterEach(async () => {
+  for (const pid of program ? family(program.pid) : []) {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // It ended by itself.
+    }
+  }
+  await discard(program)
+  await upstream?.stop()
+})
+
+/** A process and all that descend from it. */
+function family(pid: number): number[] {
+  const parents = new Map<number, number>()
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, 'utf8')
+      parents.set(Number(name), Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]))
+    } catch {
+      // It ended while we looked.
+    }
+  }
+  const found = [pid]
+  for (const member of found) for (const [child, parent] of parents) if (parent === member) found.push(child)
+  return found
+}
+
+test.each([
+  ['SIGTERM to npm alone, as from a supervisor,', 'SIGTERM', false],
+  // npm passes it on once more; that is no second signal.
+  ['SIGINT to all processes at once, as from a terminal,', 'SIGINT', true],
+] as const)(
+  'npm start: after %s running streams end, no process is left, the port is free',
+  async (_, signal, group) => {
+    upstream = await startUpstream()
+    upstream.script('m', { kind: 'stream', events: 20, paceMs: 50 })
+    program = await runProgram({
+      command: ['npm', 'start'],
+      group,
+      config: {
+        models: priced(['m']),
+        channels: [channel('m', upstream.baseUrl('m'))],
+        users: [ROOT, user(2, 'ann', [token('ann')])],
+      },
+    })
+    await program.ready()
+    const live = await open(program.url, askStream('m'), { key: 'ann' })
+    await live.until(' word1')
+    const pids = family(program.pid)
+    expect(pids.length).toBeGreaterThan(1)
+    program.kill(signal)
+    const answer = await live.end()
+    expect(answer.broken).toBe(false)
+    expect(answer.text).toContain('data: [DONE]')
+    await program.exit
+    await eventually(() => pids.every((pid) => !existsSync(`/proc/${pid}`)), 'no process is left')
+    const { port } = program
+    await new Promise<void>((resolve, reject) => {
+      connect(port, '127.0.0.1')
+        .on('connect', () => reject(new Error('somebody listens')))
+        .on('error', () => resolve())
+    })
+    expect(databaseOf(program.folder.path).openHolds()).toEqual([])
+    expect(program.out()).toContain(`${signal}: no new calls are taken`)
+  },
+)

@@ -1,0 +1,76 @@
+import { randomUUIDv7 } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { deriveSecrets } from '../../src/store/secrets.ts'
+import { openSqliteStore } from '../../src/store/sqlite/open.ts'
+import { join } from 'node:path'
+import { priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { discard, type Program, runProgram, SECRET } from './program.ts'
+
+const HOLDS = 10_000
+/** The promise is 1 s on a machine that does nothing else; this one runs other tests at the same time. */
+const LIMIT_MS = 2500
+
+/** Makes holds that a gateway which is gone left open, each of 1000 of which 30 are known to be used. */
+async function leaveHolds({ folder }: Program): Promise<void> {
+  const store = await openSqliteStore({ path: join(folder.path, 'sluice.db'), secret: deriveSecrets(SECRET) })
+  const { id, user_id } = databaseOf(folder.path).token('token-ann')
+  const written = Array.from({ length: HOLDS }, () =>
+    store.write('hold', {
+      id: randomUUIDv7(),
+      owner: 'a gateway that was killed',
+      tokenId: id,
+      userId: user_id,
+      amount: 1000,
+      promptAmount: 30,
+      model: 'm',
+      channel: 'main',
+      group: 'default',
+      stream: true,
+      priceVersion: '0123456789ab',
+      startedMs: Date.now() - 5000,
+    }),
+  )
+  await Promise.all(written)
+  await store.close()
+}
+
+test(`${HOLDS} holds that were left open are settled before the first call is taken, and soon`, async () => {
+  const config = {
+    models: priced(['m']),
+    users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: 1_000_000 })])],
+  }
+  let program = await runProgram({ config })
+  const { folder } = program
+  try {
+    await program.ready()
+    program.kill('SIGTERM')
+    await program.exit
+    const start = async (): Promise<number> => {
+      const begun = performance.now()
+      program = await runProgram({ folder })
+      await program.ready()
+      return performance.now() - begun
+    }
+    const plain = await start()
+    program.kill('SIGKILL')
+    await program.exit
+    await leaveHolds(program)
+    const recovering = await start()
+    expect(recovering - plain).toBeLessThan(LIMIT_MS)
+    expect(program.out()).toContain(
+      `Settled ${HOLDS} calls that an earlier run left open: ${30 * HOLDS} quota units.`,
+    )
+    const database = databaseOf(folder.path)
+    expect(database.openHolds()).toEqual([])
+    expect(database.usage().filter(({ reason, quota }) => reason === 'crash' && quota === 30)).toHaveLength(
+      HOLDS,
+    )
+    expect(database.token('token-ann')).toMatchObject({
+      remain_quota: 1_000_000 - 30 * HOLDS,
+      used_quota: 30 * HOLDS,
+    })
+  } finally {
+    await discard(program)
+  }
+})

@@ -1,0 +1,225 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { Agent } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { usageText } from '../equipment/behaviour.ts'
+import { type LiveAnswer, open, send } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { randomFrom } from '../equipment/random.ts'
+import { startUpstream } from '../equipment/scripted-upstream.ts'
+import { ask } from '../equipment/stage.ts'
+import { metricsOf } from './metrics-text.ts'
+import { discard, eventually, type Program, runProgram } from './program.ts'
+
+/** What a gateway holds on to while nothing is under way. */
+export interface Footprint {
+  /** Bytes of live objects, after a full collection. */
+  readonly heap: number
+  /** Bytes outside the heap that live objects own. */
+  readonly buffers: number
+  readonly resident: number
+  /** Open descriptors that are no sockets, and connections. */
+  readonly files: number
+  readonly sockets: number
+  /** Timers, handles and requests of the event loop. */
+  readonly resources: number
+}
+
+/** What a soak came to. */
+export interface SoakReport {
+  /** Before the first request, after the warm-up, and at the end. */
+  readonly fresh: Footprint
+  readonly warm: Footprint
+  readonly end: Footprint
+  readonly requests: number
+  readonly aborted: number
+  /** Answers that were neither as ordered nor aborted by us. */
+  readonly wrong: readonly string[]
+  /** Connections that the other side has closed and the gateway has not. */
+  readonly closeWait: number
+  readonly openCalls: number
+  readonly openHolds: number
+  /** Token and user: what was used minus what the usage log says. */
+  readonly unaccounted: number
+  /** What the program said on standard error. */
+  readonly said: string
+}
+
+const CLIENTS = 32
+const ABORTS = 0.1
+const FAULTS = 0.05
+
+/** On SIGUSR2, collects garbage and says what is left. */
+const PROBE = `import { isMainThread } from 'node:worker_threads'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+if (isMainThread) {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc')
+  process.on('SIGUSR2', () => {
+    collect(); collect()
+    const { heapUsed, arrayBuffers, rss } = process.memoryUsage()
+    const resources = process.getActiveResourcesInfo().length
+    process.stderr.write('footprint ' + JSON.stringify({ heap: heapUsed, buffers: arrayBuffers, resident: rss, resources }) + '\\n')
+  })
+}`
+
+/**
+ * Sends so many requests, whole and streamed, from clients that keep their connections; one in ten is aborted at some point,
+ * one in twenty meets a faulty upstream.
+ */
+export async function soak(plan: {
+  readonly seed: number
+  readonly warmUp: number
+  readonly requests: number
+}): Promise<SoakReport> {
+  const random = randomFrom(plan.seed)
+  const upstream = await startUpstream()
+  upstream.decide('m', ({ text }) => {
+    upstream.forget('m')
+    const order = JSON.parse(text) as { user: string; stream: boolean }
+    if (order.user === 'broken') return { kind: 'drop' }
+    if (order.user === 'failing') return { kind: 'status', status: 500 }
+    const usage = usageText(10, 4)
+    return order.stream ? { kind: 'stream', events: 4, usage } : { kind: 'whole', usage }
+  })
+  const program = await runProgram({
+    config: {
+      options: { retries: 0 },
+      models: priced(['m']),
+      channels: [channel('m', upstream.baseUrl('m'))],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    },
+    env: { LOG_LEVEL: 'warn', NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(PROBE)}` },
+  })
+  let fresh: Footprint = { heap: 0, buffers: 0, resident: 0, files: 0, sockets: 0, resources: 0 }
+  const wrong: string[] = []
+  let aborted = 0
+  const one = async (agent: Agent): Promise<void> => {
+    const stream = random() < 0.5
+    const fault = random() < FAULTS ? (random() < 0.5 ? 'broken' : 'failing') : 'fine'
+    const body = ask('m', { stream, user: fault })
+    if (random() < ABORTS) {
+      aborted += 1
+      return abort(program, body, agent, random())
+    }
+    const { status, text } = await (await open(program.url, body, { key: 'ann', agent })).end()
+    const fine =
+      fault === 'fine' ? status === 200 && text.includes(stream ? '[DONE]' : '"usage"') : status === 500
+    if (!fine) wrong.push(`${fault}: ${status} ${text.slice(0, 200)}`)
+  }
+  const sendAll = async (count: number): Promise<Footprint> => {
+    let left = count
+    const client = async (): Promise<void> => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+      while (left-- > 0) await one(agent).catch((error: unknown) => wrong.push(String(error)))
+      agent.destroy()
+    }
+    await Promise.all(Array.from({ length: CLIENTS }, client))
+    return quietFootprint(program, fresh)
+  }
+  try {
+    await program.ready()
+    fresh = await footprint(program)
+    const warm = await sendAll(plan.warmUp)
+    const end = await sendAll(plan.requests - plan.warmUp)
+    const page = await metricsOf(program.url)
+    const database = databaseOf(program.folder.path)
+    const charged = database.usage().reduce((sum, { quota }) => sum + quota, 0)
+    return {
+      fresh,
+      warm,
+      end,
+      requests: plan.requests,
+      aborted,
+      wrong,
+      closeWait: closeWaits(program.port),
+      openCalls: page.sum('sluice_open_calls') - 1,
+      openHolds: page.sum('sluice_open_holds'),
+      unaccounted:
+        Math.abs(database.token('token-ann').used_quota - charged) +
+        Math.abs(database.user('ann').used_quota - charged),
+      said: program.err().replaceAll(/^footprint .*\n/gm, ''),
+    }
+  } finally {
+    await discard(program)
+    await upstream.stop()
+  }
+}
+
+// At some point: before the head of the answer, after it, or in the middle.
+async function abort(program: Program, body: object, agent: Agent, when: number): Promise<void> {
+  if (when < 0.3) {
+    const sent = send(program.url, body, { key: 'ann', agent })
+    await sleep(when * 20)
+    sent.destroy()
+    return
+  }
+  let live: LiveAnswer
+  try {
+    live = await open(program.url, body, { key: 'ann', agent })
+  } catch {
+    return
+  }
+  if (when > 0.6) await live.until('"content":').catch(() => {})
+  live.abort()
+  await live.end()
+}
+
+/** Waits until the connections that are kept for a while are closed, as they are in an idle gateway. */
+async function quietFootprint(program: Program, fresh: Footprint): Promise<Footprint> {
+  await eventually(async () => {
+    const page = await metricsOf(program.url)
+    return page.sum('sluice_open_holds') === 0 && page.sum('sluice_open_calls') === 1
+  }, 'nothing under way')
+  await eventually(() => descriptors(program.pid).sockets <= fresh.sockets, 'connections closed')
+  return footprint(program)
+}
+
+async function footprint(program: Program): Promise<Footprint> {
+  const said = (): string[] => [...program.err().matchAll(/^footprint (.*)$/gm)].map(([, text]) => text ?? '')
+  const before = said().length
+  program.kill('SIGUSR2')
+  await eventually(() => said().length > before, 'a footprint')
+  return { ...JSON.parse(said().at(-1) ?? ''), ...descriptors(program.pid) } as Footprint
+}
+
+function descriptors(pid: number): { files: number; sockets: number } {
+  const links = readdirSync(`/proc/${pid}/fd`).map((name) => {
+    try {
+      return readlinkSync(`/proc/${pid}/fd/${name}`)
+    } catch {
+      return ''
+    }
+  })
+  const sockets = links.filter((link) => link.startsWith('socket:')).length
+  return { files: links.length - sockets, sockets }
+}
+
+/** Connections of a port in the state CLOSE_WAIT. */
+function closeWaits(port: number): number {
+  const local = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
+  return readFileSync('/proc/net/tcp', 'utf8')
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, address, , state]) => address?.endsWith(local) && state === '08').length
+}
+
+/** What is not as it was: each sentence is something that the gateway holds on to, or did wrong. Empty if all is flat. */
+export function flat({ fresh, warm, end, wrong, ...report }: SoakReport): string[] {
+  const broken = wrong.slice(0, 5).map((what) => `a wrong answer: ${what}`)
+  const expected = (is: number, most: number, what: string): void => {
+    if (is > most) broken.push(`${what}: ${is}, at most ${most} expected`)
+  }
+  expected(end.heap, warm.heap * 1.05 + 1e6, 'bytes on the heap')
+  expected(end.buffers, warm.buffers * 1.05 + 1e6, 'bytes in buffers')
+  expected(end.files, warm.files, 'open files')
+  expected(end.sockets, fresh.sockets, 'connections')
+  expected(end.resources, warm.resources + 1, 'things that the event loop waits for')
+  expected(report.closeWait, 0, 'connections that are half closed')
+  expected(report.openCalls, 0, 'calls under way')
+  expected(report.openHolds, 0, 'open holds')
+  expected(report.unaccounted, 0, 'quota units without a row')
+  if (report.said !== '') broken.push(`it said: ${report.said}`)
+  return broken
+}

@@ -1,0 +1,187 @@
+import { Agent } from 'node:http'
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { call, events, open, streamedContent } from '../equipment/client.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf, type UsageRow } from '../equipment/database.ts'
+import { rawConnection } from '../equipment/raw-socket.ts'
+import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
+import { ask, askStream } from '../equipment/stage.ts'
+import { discard, eventually, type Program, type ProgramOptions, runProgram } from './program.ts'
+
+const STREAMS = 200
+const EVENTS = 25
+const PACE_MS = 100
+
+let upstream: ScriptedUpstream
+beforeAll(async () => {
+  upstream = await startUpstream()
+})
+afterAll(() => upstream?.stop())
+
+let programs: Program[] = []
+afterEach(async () => {
+  await Promise.all(programs.map(discard))
+  programs = []
+})
+
+async function run(options: ProgramOptions): Promise<Program> {
+  const program = await runProgram(options)
+  programs.push(program)
+  await program.ready()
+  return program
+}
+
+const config = (options: Record<string, unknown> = {}): Configuration => ({
+  options,
+  models: priced(['m', 'slow']),
+  channels: [channel('m', upstream.baseUrl('m')), channel('slow', upstream.baseUrl('slow'))],
+  users: [ROOT, user(2, 'ann', [token('ann')])],
+})
+
+const rows = ({ folder }: Program): UsageRow[] => databaseOf(folder.path).usage()
+
+const key = 'ann'
+
+/** Whether anybody listens. */
+function isOpen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.on('error', () => resolve(false))
+  })
+}
+
+/** Milliseconds until nobody listens any more. */
+async function closing(port: number): Promise<number> {
+  const asked = performance.now()
+  while (await isOpen(port)) await sleep(5)
+  return performance.now() - asked
+}
+
+test(`on SIGTERM the listener closes, ${STREAMS} streams and all else that is under way end as they would have, exit 0`, async () => {
+  const program = await run({ config: config() })
+  upstream.script('m', { kind: 'stream', events: EVENTS, paceMs: PACE_MS })
+  upstream.script('slow', { kind: 'whole', after: sleep(1500) })
+  const idle = new Agent({ keepAlive: true })
+  await call(program.url, undefined, { method: 'GET', path: '/healthz', agent: idle })
+  const lives = await Promise.all(
+    Array.from({ length: STREAMS }, () => open(program.url, askStream('m'), { key })),
+  )
+  const wholes = [1, 2, 3, 4, 5].map(() => call(program.url, ask('slow'), { key }))
+  const body = JSON.stringify(ask('slow'))
+  const uploads = [1, 2, 3].map(() =>
+    rawConnection(
+      program.port,
+      `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, 10)}`,
+    ),
+  )
+  await upstream.receivedAtLeast('slow', 5)
+  await Promise.all(lives.map((live) => live.until(' word0')))
+
+  program.kill('SIGTERM')
+  expect(await closing(program.port)).toBeLessThan(1000)
+  await sleep(300)
+  for (const { socket } of uploads) socket.write(body.slice(10))
+
+  const answers = await Promise.all(lives.map((live) => live.end()))
+  const whole = Array.from({ length: EVENTS }, (_, index) => ` word${index}`).join('')
+  const truncated = answers.filter(
+    ({ text, broken }) => broken || events(text).at(-1) !== '[DONE]' || streamedContent(text) !== whole,
+  )
+  expect(truncated).toEqual([])
+  for (const answer of await Promise.all(wholes)) expect(answer.json().usage.completion_tokens).toBe(5)
+  for (const upload of uploads) expect(await upload.until('"total_tokens":15')).toMatch(/^HTTP\/1\.1 200 /)
+  expect(await program.exit).toMatchObject({ code: 0, signal: null })
+  idle.destroy()
+  expect(program.err()).toBe('')
+  expect(rows(program).filter(({ reason }) => reason === 'complete')).toHaveLength(STREAMS + 8)
+  expect(databaseOf(program.folder.path).openHolds()).toEqual([])
+})
+
+test('what is left after drain_timeout gets an error event, or an error, and a settlement; exit 0', async () => {
+  const program = await run({ config: config({ drain_timeout: '700ms' }) })
+  upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })
+  upstream.script('slow', { kind: 'silence' })
+  const live = await open(program.url, askStream('m'), { key })
+  const whole = call(program.url, ask('slow'), { key })
+  const unbegun = call(program.url, askStream('slow'), { key })
+  await upstream.receivedAtLeast('slow', 2)
+  await live.until(' word1')
+  const asked = performance.now()
+  program.kill('SIGINT')
+  const ended = await live.end()
+  expect(performance.now() - asked).toBeGreaterThanOrEqual(690)
+  expect(ended.broken).toBe(false)
+  const last = JSON.parse(events(ended.text).at(-1) ?? '') as { error: { message: string } }
+  expect(last.error.message).toMatch(/stopping/)
+  expect(last.error.message).toContain(String(ended.headers['x-request-id']))
+  for (const answer of [await whole, await unbegun]) {
+    expect(answer.status).toBe(503)
+    expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
+  }
+  const { code, at } = await program.exit
+  expect(code).toBe(0)
+  expect(at - asked).toBeLessThan(4000)
+  const row = rows(program).find(({ id }) => id === ended.headers['x-request-id'])
+  expect(row).toMatchObject({ reason: 'cut' })
+  const words = events(ended.text).filter((data) => data.includes(' word')).length
+  // At least the words that came, each a token or two, four quota units a token.
+  expect(row?.quota).toBeGreaterThanOrEqual(4 * words)
+  expect(rows(program).filter(({ reason }) => reason === 'failed')).toHaveLength(2)
+  expect(databaseOf(program.folder.path).openHolds()).toEqual([])
+})
+
+test('new calls on connections that are open already are told to go elsewhere while it drains', async () => {
+  const program = await run({ config: config() })
+  upstream.script('m', { kind: 'stream', events: 10, paceMs: 50 })
+  const live = await open(program.url, askStream('m'), { key })
+  await live.until(' word0')
+  const body = JSON.stringify(ask('m'))
+  const late = rawConnection(program.port, 'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n')
+  await sleep(50)
+  program.kill('SIGTERM')
+  await closing(program.port)
+  late.socket.write(
+    `authorization: Bearer sk-${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  )
+  expect(await late.until('"code":"overloaded"')).toMatch(/^HTTP\/1\.1 503 [^]*retry-after: \d/i)
+  expect((await live.end()).text).toContain('[DONE]')
+  expect((await program.exit).code).toBe(0)
+  expect(upstream.received('m')).toHaveLength(1)
+})
+
+test.each([
+  ['SIGINT', 'SIGINT'],
+  ['SIGTERM', 'SIGINT'],
+] as const)(
+  'a second signal (%s, %s) ends it at once, and the next start settles what was open',
+  async (first, second) => {
+    const program = await run({ config: config() })
+    upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })
+    const lives = await Promise.all([1, 2, 3].map(() => open(program.url, askStream('m'), { key })))
+    await Promise.all(lives.map((live) => live.until(' word2')))
+    program.kill(first)
+    await eventually(() => program.out().includes(`${first}: `), 'the first signal was heard')
+    await sleep(500)
+    const asked = performance.now()
+    program.kill(second)
+    const { code, at } = await program.exit
+    expect(code).toBe(1)
+    expect(at - asked).toBeLessThan(1000)
+    expect(databaseOf(program.folder.path).openHolds()).toHaveLength(3)
+
+    const next = await run({ folder: program.folder })
+    expect(next.out()).toMatch(/Settled 3 calls that an earlier run left open: [1-9]/)
+    const crashed = rows(next).filter(({ reason }) => reason === 'crash')
+    expect(crashed.map(({ id }) => id).toSorted()).toEqual(
+      lives.map(({ headers }) => String(headers['x-request-id'])).toSorted(),
+    )
+    for (const { quota } of crashed) expect(quota).toBeGreaterThan(0)
+    expect(databaseOf(program.folder.path).openHolds()).toEqual([])
+  },
+)

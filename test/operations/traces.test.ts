@@ -1,0 +1,176 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { usageText } from '../equipment/behaviour.ts'
+import { call } from '../equipment/client.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
+import { ask, askStream } from '../equipment/stage.ts'
+import { type Collector, type Span, startCollector } from './collector.ts'
+import { discard, eventually, freePort, type Program, runProgram } from './program.ts'
+
+const CANARIES = [
+  'canaryprompt',
+  'canaryanswer',
+  'canarykey',
+  'canaryupstreamkey',
+  'canaryquery',
+  'canaryheader',
+]
+
+/** Says on standard error which modules of OpenTelemetry the process loads. */
+const SPY = `import { registerHooks } from 'node:module'
+registerHooks({ load(url, context, next) {
+  if (url.includes('opentelemetry')) process.stderr.write('loaded ' + url + '\\n')
+  return next(url, context)
+} })`
+
+const spying = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(SPY)}` }
+
+let upstream: ScriptedUpstream
+let collector: Collector
+let program: Program
+let config: Configuration
+beforeAll(async () => {
+  ;[upstream, collector] = await Promise.all([startUpstream(), startCollector()])
+  config = {
+    models: priced(['m']),
+    channels: [
+      channel('main', upstream.baseUrl('main'), {
+        models: ['m'],
+        model_mapping: { m: 'm-2030' },
+        keys: ['canaryupstreamkey'],
+      }),
+    ],
+    users: [ROOT, user(2, 'ann', [token('canarykey')])],
+  }
+  program = await runProgram({
+    config,
+    env: {
+      ...spying,
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
+    },
+  })
+  await program.ready()
+})
+afterAll(async () => {
+  await discard(program)
+  await Promise.all([collector?.stop(), upstream?.stop()])
+})
+
+const chat = (body: object, headers: Record<string, string> = {}): ReturnType<typeof call> =>
+  call(program.url, body, { key: 'canarykey', path: '/v1/chat/completions?x=canaryquery', headers })
+
+/** The one span of a request, by its id. */
+async function spanOf(id: unknown): Promise<Span> {
+  const own = (): Span[] =>
+    collector.spans().filter(({ attributes }) => attributes['sluice.request_id'] === id)
+  await eventually(() => own().length > 0, 'a span')
+  expect(own()).toHaveLength(1)
+  return own()[0] as Span
+}
+
+describe('where an exporter is named', () => {
+  test('a call is one span with what the conventions for generative AI name', async () => {
+    upstream.script('main', { kind: 'stream', events: 4, paceMs: 40, usage: usageText(21, 4, 5) })
+    const answer = await chat(askStream('m'))
+    const span = await spanOf(answer.headers['x-request-id'])
+    expect(span).toMatchObject({ name: 'chat m', kind: 2, parentSpanId: '', failed: false })
+    expect(span.attributes).toMatchObject({
+      'http.request.method': 'POST',
+      'http.route': '/v1/chat/completions',
+      'http.response.status_code': 200,
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.request.model': 'm',
+      'gen_ai.response.model': 'm-2030',
+      'gen_ai.usage.input_tokens': 21,
+      'gen_ai.usage.output_tokens': 4,
+      'sluice.channel': 'main',
+      'sluice.stream': true,
+      'sluice.settlement': 'complete',
+    })
+    expect(span.attributes).not.toHaveProperty('error.type')
+    expect(span.durationMs).toBeGreaterThanOrEqual(160)
+    expect(span.durationMs).toBeLessThan(5000)
+    expect(span.resource).toMatchObject({ 'service.name': 'sluice', 'deployment.environment.name': 'test' })
+  })
+
+  test("the caller's traceparent is its parent; what is none is not", async () => {
+    upstream.script('main', { kind: 'whole' })
+    const [traceId, parent] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7']
+    const traced = await chat(ask('m'), { traceparent: `00-${traceId}-${parent}-01` })
+    const wrong = ['nonsense', `00-${'0'.repeat(32)}-${parent}-01`, `00-${traceId}-${parent}`]
+    const others = await Promise.all(wrong.map((traceparent) => chat(ask('m'), { traceparent })))
+    expect(await spanOf(traced.headers['x-request-id'])).toMatchObject({ traceId, parentSpanId: parent })
+    for (const untraced of others) {
+      const span = await spanOf(untraced.headers['x-request-id'])
+      expect(span.parentSpanId).toBe('')
+      expect(span.traceId).not.toBe(traceId)
+    }
+  })
+
+  test('a failure says what it was, an upstream that fails is an error', async () => {
+    const refused = await call(program.url, ask('m'), { key: 'nobody' })
+    const lost = await call(program.url, undefined, { method: 'GET', path: '/canaryquery' })
+    upstream.script('main', { kind: 'status', status: 500 })
+    const broken = await chat(ask('m'))
+    const span = await spanOf(refused.headers['x-request-id'])
+    expect(span).toMatchObject({ name: 'POST /v1/chat/completions', failed: false })
+    expect(span.attributes).toMatchObject({
+      'http.response.status_code': 401,
+      'error.type': 'invalid_api_key',
+    })
+    const failed = await spanOf(broken.headers['x-request-id'])
+    expect(failed).toMatchObject({ name: 'chat m', failed: true })
+    expect(failed.attributes).toMatchObject({ 'http.response.status_code': 500 })
+    expect((await spanOf(lost.headers['x-request-id'])).name).toBe('GET unknown')
+  })
+
+  test('no prompt, answer, key, query or header is in any of it', async () => {
+    upstream.script('main', { kind: 'whole', content: 'canaryanswer' })
+    const body = { model: 'm', messages: [{ role: 'user', content: 'canaryprompt' }], user: 'canaryprompt' }
+    const { headers } = await chat(body, { tracestate: 'x=canaryheader', baggage: 'x=canaryheader' })
+    await spanOf(headers['x-request-id'])
+    for (const canary of CANARIES) expect(collector.raw()).not.toContain(canary)
+  })
+
+  test('what has gathered is sent when the gateway stops', async () => {
+    const before = collector.spans().length
+    upstream.script('main', { kind: 'whole' })
+    await Promise.all(Array.from({ length: 20 }, () => chat(ask('m'))))
+    program.kill('SIGTERM')
+    expect((await program.exit).code).toBe(0)
+    const own = collector.spans().slice(before)
+    expect(own.filter(({ name }) => name === 'chat m')).toHaveLength(20)
+    expect(program.err()).toContain('loaded file:')
+  })
+})
+
+test('a collector that is not there costs nothing but the traces: the gateway answers, and stops soon', async () => {
+  upstream.script('main', { kind: 'whole' })
+  const lonely = await runProgram({
+    config,
+    env: { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `http://127.0.0.1:${await freePort()}/v1/traces` },
+  })
+  try {
+    await lonely.ready()
+    expect((await call(lonely.url, ask('m'), { key: 'canarykey' })).status).toBe(200)
+    const asked = performance.now()
+    lonely.kill('SIGTERM')
+    const { code, at } = await lonely.exit
+    expect(code).toBe(0)
+    expect(at - asked).toBeLessThan(5000)
+  } finally {
+    await discard(lonely)
+  }
+})
+
+test('where none is named, nothing of OpenTelemetry is loaded', async () => {
+  const plain = await runProgram({ config, env: spying })
+  try {
+    await plain.ready()
+    expect((await call(plain.url, ask('m'), { key: 'canarykey' })).status).toBe(200)
+    expect(plain.err()).toBe('')
+  } finally {
+    await discard(plain)
+  }
+})

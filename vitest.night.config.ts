@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config'
+
+/** The night tier: what takes longer than a change can wait for. NIGHT_SEED repeats a night; each prints its own. */
+export default defineConfig({
+  test: {
+    include: ['test/night/**/*.test.ts'],
+    testTimeout: 600_000,
+    hookTimeout: 60_000,
+    pool: 'forks',
+    maxWorkers: 1,
+    fileParallelism: false,
+  },
+})
