@@ -1,0 +1,108 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Conversation, ConversionProtocol } from '../../src/protocols/conversation.ts'
+import { scanObject } from '../../src/protocols/json-scan.ts'
+import type { Media } from '../../src/relay/media.ts'
+import { conversations, thoughtfulConversations } from '../generators/conversations.ts'
+import { chatRequests, messagesRequests } from '../generators/requests.ts'
+import { anyMedia, check, CHECKERS, CODECS, convertRequest, OTHER, PROTOCOLS } from './road.ts'
+
+let media: Media
+beforeAll(() => {
+  media = anyMedia()
+})
+afterAll(() => media?.close())
+
+const REQUESTS = { chat: chatRequests, messages: messagesRequests } as const
+
+/** As `protocol` has it, and back. */
+function there(protocol: ConversionProtocol, conversation: Conversation, dropped: Set<string>): Conversation {
+  const body = CODECS[protocol].encodeRequest(conversation, conversation.model, dropped)
+  check(protocol, body)
+  return { ...CODECS[protocol].decodeRequest(scanObject(body), dropped), includeUsage: true }
+}
+
+/** Numbers count as they are written. */
+const written = (conversation: Conversation): Conversation =>
+  JSON.parse(JSON.stringify(conversation), (_key, value: unknown) => value) as Conversation
+
+describe('what both protocols can say', () => {
+  const both = fc.oneof(
+    { weight: 4, arbitrary: conversations() },
+    { weight: 1, arbitrary: thoughtfulConversations() },
+  )
+  for (const protocol of PROTOCOLS) {
+    test(`comes back from ${protocol} as it was, and nothing is left out`, () => {
+      fc.assert(
+        fc.property(both, (conversation) => {
+          const dropped = new Set<string>()
+          const back = there(protocol, conversation, dropped)
+          expect([...dropped]).toEqual([])
+          expect(written(back)).toEqual(written(conversation))
+          expect(JSON.stringify(back.tools)).toBe(JSON.stringify(conversation.tools))
+        }),
+        { numRuns: 400 },
+      )
+    })
+
+    test(`comes back from ${protocol} through ${OTHER[protocol]}, byte for byte`, () => {
+      fc.assert(
+        fc.property(both, (conversation) => {
+          const none = new Set<string>()
+          const first = CODECS[protocol].encodeRequest(conversation, conversation.model, none)
+          const back = there(OTHER[protocol], there(protocol, conversation, none), none)
+          expect(CODECS[protocol].encodeRequest(back, conversation.model, none).toString()).toBe(
+            first.toString(),
+          )
+        }),
+        { numRuns: 300 },
+      )
+    })
+  }
+})
+
+describe.each(PROTOCOLS)('any valid %s request', (from) => {
+  test('becomes one that the check of the other protocol accepts, or is refused with a reason', async () => {
+    await fc.assert(
+      fc.asyncProperty(REQUESTS[from](), async (text) => {
+        const bytes = Buffer.from(text)
+        check(from, bytes)
+        const converted = await convertRequest(from, bytes, media)
+        if ('refused' in converted) expect(converted.refused).toMatch(/\S/)
+        else check(OTHER[from], converted.body)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('is converted to the same bytes each time', async () => {
+    await fc.assert(
+      fc.asyncProperty(REQUESTS[from](), async (text) => {
+        const once = await convertRequest(from, Buffer.from(text), media)
+        expect(await convertRequest(from, Buffer.from(text), media)).toEqual(once)
+      }),
+      { numRuns: 100 },
+    )
+  })
+
+  test('names what is left out in words of our own', async () => {
+    await fc.assert(
+      fc.asyncProperty(REQUESTS[from](), async (text) => {
+        const converted = await convertRequest(from, Buffer.from(text), media)
+        if ('refused' in converted) return
+        for (const name of converted.dropped) {
+          expect(name).toMatch(/^[a-z_.]{1,40}$/)
+          expect(name).not.toContain('secret')
+        }
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  test('cut anywhere is refused as JSON, never half read', () => {
+    const [text] = fc.sample(REQUESTS[from](), { numRuns: 1, seed: 7 })
+    const bytes = Buffer.from(text ?? '')
+    for (let end = 0; end < bytes.length; end++)
+      expect(() => CHECKERS[from](scanObject(bytes.subarray(0, end)))).toThrow()
+  })
+})

@@ -1,0 +1,178 @@
+import fc from 'fast-check'
+import type {
+  Cache,
+  Conversation,
+  MediaPart,
+  Part,
+  TextPart,
+  Tool,
+  ToolCallPart,
+  ToolChoice,
+  ToolResultPart,
+  Turn,
+} from '../../src/protocols/conversation.ts'
+import { names, objectTexts, words } from './json.ts'
+import { parseExact } from '../../src/protocols/exact-json.ts'
+
+const caches: fc.Arbitrary<{ cache?: Cache }> = fc.oneof(
+  { weight: 4, arbitrary: fc.constant({}) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(undefined, '5m' as const, '1h' as const).map((ttl) => ({ cache: { ttl } })),
+  },
+)
+
+const textParts: fc.Arbitrary<TextPart> = fc
+  .tuple(words(), caches)
+  .map(([text, cache]) => ({ kind: 'text', text, ...cache }))
+
+const base64 = fc
+  .uint8Array({ minLength: 1, maxLength: 12 })
+  .map((bytes) => Buffer.from(bytes).toString('base64'))
+
+const mediaParts: fc.Arbitrary<MediaPart> = fc
+  .tuple(fc.constantFrom('image/png', 'application/pdf'), base64, names(), caches)
+  .map(([mediaType, data, name, cache]) => ({
+    kind: 'media',
+    source: { kind: 'inline', mediaType, data },
+    ...(mediaType === 'application/pdf' && { name: `${name}.pdf` }),
+    ...cache,
+  }))
+
+/** A user who speaks, and shows things. */
+const spoken: fc.Arbitrary<Turn> = fc
+  .array(fc.oneof({ weight: 3, arbitrary: textParts }, { weight: 1, arbitrary: mediaParts }), {
+    minLength: 1,
+    maxLength: 3,
+  })
+  .map((parts) => ({ role: 'user', parts }))
+
+/** An assistant's turn and, where it called tools, the user's with what they answered. */
+const rounds: fc.Arbitrary<Turn[]> = fc
+  .record({
+    said: fc.array(
+      words().map((text): TextPart => ({ kind: 'text', text })),
+      { maxLength: 2 },
+    ),
+    calls: fc.array(
+      fc.record({ name: names(), input: objectTexts(), answer: fc.array(textParts, { maxLength: 2 }) }),
+      {
+        maxLength: 3,
+      },
+    ),
+    turn: fc.nat(1e9),
+    also: spoken,
+  })
+  .filter(({ said, calls }) => said.length + calls.length > 0)
+  .map(({ said, calls, turn, also }) => {
+    const ids = calls.map((_, i) => `call_${turn}_${i}`)
+    const parts: Part[] = [
+      ...said,
+      ...calls.map(
+        ({ name, input }, i): ToolCallPart => ({ kind: 'tool-call', id: ids[i] ?? '', name, input }),
+      ),
+    ]
+    const results = calls.map(
+      ({ answer }, i): ToolResultPart => ({
+        kind: 'tool-result',
+        callId: ids[i] ?? '',
+        parts: answer,
+        isError: false,
+      }),
+    )
+    return [
+      { role: 'assistant', parts },
+      { role: 'user', parts: [...results, ...also.parts] },
+    ]
+  })
+
+const tools: fc.Arbitrary<Tool[]> = fc.uniqueArray(
+  fc
+    .record({
+      name: names(),
+      description: fc.option(words(), { nil: undefined }),
+      rest: objectTexts(1),
+      cache: caches,
+    })
+    .map(
+      ({ name, description, rest, cache }): Tool => ({
+        name,
+        description,
+        schema: parseExact(`{"type":"object","properties":{},"x":${rest}}`),
+        strict: undefined,
+        ...cache,
+      }),
+    ),
+  { selector: ({ name }) => name, minLength: 1, maxLength: 3 },
+)
+
+/** Choices among these tools; a ban on several at once is only told beside one. */
+const choiceOf = (
+  offered: readonly Tool[],
+): fc.Arbitrary<Pick<Conversation, 'toolChoice' | 'parallelTools'>> => {
+  const choices: ToolChoice[] = [
+    { kind: 'auto' },
+    { kind: 'any' },
+    ...offered.map(({ name }): ToolChoice => ({ kind: 'tool', name })),
+  ]
+  return fc.oneof(
+    fc.constantFrom<ToolChoice | undefined>(undefined, { kind: 'none' }, ...choices).map((toolChoice) => ({
+      toolChoice,
+      parallelTools: undefined,
+    })),
+    fc.constantFrom(...choices).map((toolChoice) => ({ toolChoice, parallelTools: false })),
+  )
+}
+
+const offers = fc.oneof(
+  fc.constant({ tools: [] as Tool[], toolChoice: undefined, parallelTools: undefined }),
+  tools.chain((offered) => choiceOf(offered).map((choice) => ({ tools: offered, ...choice }))),
+)
+
+const plain = fc.record({
+  temperature: fc.option(fc.constantFrom(0, 0.3, 1), { nil: undefined }),
+  topP: fc.option(fc.constantFrom(0.1, 0.9, 1), { nil: undefined }),
+  thinking: fc.constant(undefined),
+})
+
+const thoughtful = fc.record({
+  temperature: fc.constant(1),
+  topP: fc.constant(undefined),
+  thinking: fc.constantFrom(1280, 2048, 4096).map((tokens) => ({ kind: 'budget' as const, tokens })),
+})
+
+/** Conversations of which both protocols can say everything. */
+export function conversations(): fc.Arbitrary<Conversation> {
+  return fc
+    .record({
+      stream: fc.boolean(),
+      system: fc.array(textParts, { maxLength: 3 }),
+      first: spoken,
+      rounds: fc.array(rounds, { maxLength: 3 }),
+      offer: offers,
+      maxTokens: fc.integer({ min: 5000, max: 100_000 }),
+      sampling: plain,
+      stop: fc.array(words(), { maxLength: 4 }),
+    })
+    .map(({ first, rounds: more, offer, sampling, ...rest }) => ({
+      ...rest,
+      ...offer,
+      ...sampling,
+      model: 'model-1',
+      turns: [first, ...more.flat()],
+      topK: undefined,
+      webSearch: undefined,
+      includeUsage: true,
+    }))
+}
+
+/** The same where the model is to think: then it chooses its tools itself, and no round of tools is under way. */
+export function thoughtfulConversations(): fc.Arbitrary<Conversation> {
+  return fc.tuple(conversations(), thoughtful).map(([conversation, sampling]) => ({
+    ...conversation,
+    ...sampling,
+    turns: conversation.turns.slice(0, 1),
+    toolChoice: undefined,
+    parallelTools: undefined,
+  }))
+}
