@@ -1,3 +1,4 @@
+import { GatewayError } from '../../errors.ts'
 import type { Dropped } from '../codec.ts'
 import type { Conversation, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '../conversation.ts'
 import { leaveOut } from './dropped-fields.ts'
@@ -16,10 +17,16 @@ interface SortedTurn {
   readonly media: ChatPart[]
 }
 
-/** The conversation as `messages`; system texts first. What chat cannot say is named in `dropped`. */
+/**
+ * The conversation as `messages`; system texts first. What chat cannot say is named in `dropped`. Throws
+ * `invalid_request` where nothing is left to say.
+ */
 export function encodeMessages({ system, turns }: Conversation, dropped: Dropped): ChatMessage[] {
   const messages = turns.flatMap((turn) => encodeTurn(turn, dropped))
-  return system.length > 0 ? [systemMessage(system, dropped), ...messages] : messages
+  if (system.length > 0) messages.unshift(systemMessage(system, dropped))
+  if (messages.length === 0)
+    throw new GatewayError('invalid_request', `'messages' holds nothing that this model can be told.`)
+  return messages
 }
 
 function systemMessage(system: readonly TextPart[], dropped: Dropped): ChatMessage {
