@@ -113,7 +113,7 @@ function eventsOf(stream: string): Written[] {
     .split('\n\n')
     .filter((frame) => frame !== '')
     .map((frame) => {
-      const [, name, data = ''] = /^event: (\w+)\ndata: (.*)$/.exec(frame) ?? []
+      const [, name, data = ''] = /^event: (\w+)\ndata: ([^\n]*)$/.exec(frame) ?? []
       const event = JSON.parse(data) as Written
       expect(event.type).toBe(name)
       return event
