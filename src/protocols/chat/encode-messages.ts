@@ -19,12 +19,12 @@ interface SortedTurn {
 
 /**
  * The conversation as `messages`; system texts first. What chat cannot say is named in `dropped`. Throws
- * `invalid_request` where nothing is left to say.
+ * `invalid_request` where nothing of it is left to say.
  */
 export function encodeMessages({ system, turns }: Conversation, dropped: Dropped): ChatMessage[] {
   const messages = turns.flatMap((turn) => encodeTurn(turn, dropped))
   if (system.length > 0) messages.unshift(systemMessage(system, dropped))
-  if (messages.length === 0)
+  if (messages.length === 0 && turns.length > 0)
     throw new GatewayError('invalid_request', `'messages' holds nothing that this model can be told.`)
   return messages
 }
