@@ -53,7 +53,10 @@ export class MessagesStreamDecoder extends FrameReader {
       if (eventOf(frame) === 'error') this.#fail('api_error', data)
       return
     }
-    switch (eventType(event, frame)) {
+    const type = eventType(event, frame)
+    if (!this.#started && type.startsWith('content_block'))
+      return this.#fail('api_error', 'The upstream sent a part of a message that it did not begin.')
+    switch (type) {
       case 'message_start':
         return this.#start(asRecord(event['message']) ?? {}, data)
       case 'content_block_start':
