@@ -1,0 +1,124 @@
+import fc from 'fast-check'
+import { performance } from 'node:perf_hooks'
+import process from 'node:process'
+import { describe, expect, test } from 'vitest'
+import { GatewayError } from '../../src/errors.ts'
+import { answers, chatFrames, messagesFrames } from '../generators/answers.ts'
+import { choppedAtRandom } from '../generators/chunks.ts'
+import { randomFrom } from '../equipment/random.ts'
+import { GRAMMARS } from './grammar.ts'
+import { CODECS, convertReply, convertStream, OTHER, PROTOCOLS } from './road.ts'
+
+const FRAMES = { chat: chatFrames, messages: messagesFrames } as const
+
+/** Frames that no upstream should send. */
+const RUBBISH = [
+  'data: {"type":\n\n',
+  'data: null\n\n',
+  'data: []\n\n',
+  'data: 7\n\n',
+  'data:\n\n',
+  'event: error\n\n',
+  '\ufeff\n\n',
+  'event: content_block_delta\ndata: {"type":"content_block_delta"}\n\n',
+  'data: {"type":"content_block_start","index":-1,"content_block":null}\n\n',
+  'data: {"type":"content_block_start","index":9007199254740993,"content_block":{"type":"text"}}\n\n',
+  'data: {"type":"content_block_delta","index":"0","delta":{"type":"text_delta","text":7}}\n\n',
+  'data: {"type":"message_start","message":null}\n\n',
+  'data: {"type":"message_delta","delta":null,"usage":"much"}\n\n',
+  'data: {"choices":null}\n\n',
+  'data: {"choices":[null]}\n\n',
+  'data: {"choices":[{"delta":null}]}\n\n',
+  'data: {"choices":[{"delta":{"content":7,"tool_calls":[null,{"index":"x"},{"function":null}]}}]}\n\n',
+  'data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}}]}\n\n',
+  'data: {"choices":[{"delta":{"tool_calls":{"__proto__":[]}}}],"usage":{"prompt_tokens":-1,"completion_tokens":1e99}}\n\n',
+]
+
+/** Frames of an answer, some lost, some twice, some elsewhere, with rubbish between. */
+const wild = (from: 'chat' | 'messages'): fc.Arbitrary<string> =>
+  fc
+    .tuple(answers(), answers())
+    .chain(([one, other]) => {
+      const frames = [...FRAMES[from](one), ...FRAMES[from](other), ...RUBBISH]
+      return fc.array(fc.constantFrom(...frames), { maxLength: 30 })
+    })
+    .map((frames) => frames.join(''))
+
+describe.each(PROTOCOLS)('a %s upstream that has lost its mind', (from) => {
+  test('gets its events in any order turned into a stream that follows the rules, or into an error', () => {
+    fc.assert(
+      fc.property(wild(from), fc.boolean(), (text, startsWell) => {
+        const bytes = Buffer.from((startsWell ? (FRAMES[from](STARTED)[0] ?? '') : '') + text)
+        const { writes, complete } = convertStream(from, [bytes])
+        GRAMMARS[OTHER[from]](writes.join(''), complete)
+        expect(convertStream(from, choppedAtRandom(bytes, 20, randomFrom(1))).writes.join('')).toBe(
+          writes.join(''),
+        )
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  test('gets bytes of any kind turned into an error', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+        const { writes, complete } = convertStream(from, [Buffer.from(bytes)])
+        expect(complete).toBe(false)
+        GRAMMARS[OTHER[from]](writes.join(''), false)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('gets a whole answer of any JSON read, or refused as no answer', () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 4 }), fc.json({ maxDepth: 3 }), (json, part) => {
+        const candidates = [
+          json,
+          `{"choices":[{"message":${part}}]}`,
+          `{"choices":[{"message":{"content":${part},"tool_calls":[${part}]}}],"usage":${part}}`,
+          `{"content":[${part}],"usage":${part},"stop_reason":${part}}`,
+          `{"content":[{"type":"tool_use","input":${part}},{"type":"text","text":${part}}]}`,
+        ]
+        for (const candidate of candidates) {
+          try {
+            JSON.parse(convertReply(from, Buffer.from(candidate)).toString())
+          } catch (error) {
+            expect(error).toBeInstanceOf(GatewayError)
+          }
+        }
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('and sends ten megabytes in one line is refused by the cap, in less than 50 ms of CPU', () => {
+    const line = Buffer.from(`data: {"x":"${'x'.repeat(10_000_000)}"}\n\n`)
+    const chunks = choppedAtRandom(line, 131_072, randomFrom(2))
+    const times = [1, 2, 3].map(() => {
+      const decoder = CODECS[from].streamDecoder()
+      const began = performance.now()
+      const before = process.cpuUsage()
+      expect(() => {
+        for (const chunk of chunks) decoder.push(chunk)
+      }).toThrow(GatewayError)
+      const { user, system } = process.cpuUsage(before)
+      return Math.min((user + system) / 1000, performance.now() - began)
+    })
+    expect(Math.min(...times)).toBeLessThan(50)
+  })
+})
+
+const STARTED = {
+  segments: [],
+  stop: 'end',
+  usage: { input: 1, read: 0, written: 0, output: 1 },
+  quirks: {
+    lineEnd: '\n',
+    noise: false,
+    roleChunk: true,
+    usageIn: 'nowhere',
+    interleaves: false,
+    hasDone: true,
+  },
+} as const

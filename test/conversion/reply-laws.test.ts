@@ -1,0 +1,183 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Usage } from '../../src/domain/usage.ts'
+import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
+import { foldReply } from '../../src/protocols/fold-reply.ts'
+import type { Reply } from '../../src/protocols/reply.ts'
+import { answers, chatFrames, chatReply, messagesFrames, messagesReply } from '../generators/answers.ts'
+import { choppedAtRandom, chopped } from '../generators/chunks.ts'
+import { randomFrom } from '../equipment/random.ts'
+import { GRAMMARS } from './grammar.ts'
+import { CODECS, convertReply, convertStream, MINTED, OTHER, PROTOCOLS } from './road.ts'
+import { gist } from './gist.ts'
+
+const FRAMES = { chat: chatFrames, messages: messagesFrames } as const
+const REPLIES = { chat: chatReply, messages: messagesReply } as const
+
+/** What a stream says, as the hub has it. */
+function folded(protocol: ConversionProtocol, bytes: Buffer): Reply | undefined {
+  const decoder = CODECS[protocol].streamDecoder()
+  return foldReply([...decoder.push(bytes), ...decoder.end()])
+}
+
+describe.each(PROTOCOLS)('a %s answer', (from) => {
+  const to = OTHER[from]
+
+  test('folded after its conversion is what it is when folded before', () => {
+    fc.assert(
+      fc.property(answers(), (answer) => {
+        const bytes = Buffer.from(FRAMES[from](answer).join(''))
+        const before = folded(from, bytes)
+        if (!before) throw new Error('the stream is incomplete')
+        const after = folded(to, Buffer.from(convertStream(from, [bytes]).writes.join('')))
+        const converted = CODECS[to].decodeReply(CODECS[to].encodeReply(before, MINTED))
+        // A whole chat answer cannot say what came before what.
+        const how = to === 'chat' ? 'in sum' : 'in order'
+        expect(gist(after, how)).toEqual(gist(converted, how))
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('says the same as a stream and whole', () => {
+    fc.assert(
+      fc.property(answers(), (answer) => {
+        const whole = CODECS[to].decodeReply(convertReply(from, Buffer.from(REPLIES[from](answer))))
+        const bytes = Buffer.from(FRAMES[from](answer).join(''))
+        const stream = folded(to, Buffer.from(convertStream(from, [bytes]).writes.join('')))
+        expect(gist(stream, 'in sum')).toEqual(gist(whole, 'in sum'))
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('is written by the rules of its stream: one start, one end, parts numbered without gaps', () => {
+    fc.assert(
+      fc.property(answers(), fc.boolean(), (answer, includeUsage) => {
+        const bytes = Buffer.from(FRAMES[from](answer).join(''))
+        const { writes, complete } = convertStream(from, [bytes], { includeUsage })
+        expect(complete).toBe(true)
+        GRAMMARS[to](writes.join(''), true)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('is the same however the network cuts it, and never more writes than chunks and an end', () => {
+    fc.assert(
+      fc.property(answers(), fc.integer(), fc.integer({ min: 1, max: 60 }), (answer, seed, most) => {
+        const bytes = Buffer.from(FRAMES[from](answer).join(''))
+        const whole = convertStream(from, [bytes]).writes.join('')
+        for (const chunks of [choppedAtRandom(bytes, most, randomFrom(seed)), chopped(bytes, 1)]) {
+          const { writes } = convertStream(from, chunks)
+          expect(writes.join('')).toBe(whole)
+          expect(writes.length).toBeLessThanOrEqual(chunks.length + 1)
+        }
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  test('cut before its last word never ends like a finished one', () => {
+    fc.assert(
+      fc.property(
+        answers(),
+        fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+        (answer, share) => {
+          const frames = FRAMES[from]({ ...answer, quirks: { ...answer.quirks, noise: false } })
+          const isFinish = (frame: string): boolean => /"finish_reason":"|"message_stop"/.test(frame)
+          const last = frames.findIndex(isFinish)
+          const upTo = Buffer.from(frames.slice(0, last + 1).join(''))
+          // Up to the line end that makes the last frame one.
+          const size = Math.floor(share * (upTo.length - 4))
+          const { writes, complete } = convertStream(from, [upTo.subarray(0, size)])
+          expect(complete).toBe(false)
+          GRAMMARS[to](writes.join(''), false)
+        },
+      ),
+      { numRuns: 300 },
+    )
+  })
+
+  test('keeps the very text of a tool call: order of members, numbers of any size', () => {
+    fc.assert(
+      fc.property(answers(), (answer) => {
+        const given = answer.segments.flatMap((segment) =>
+          segment.kind === 'tool' ? [segment.pieces.join('')] : [],
+        )
+        const bytes = Buffer.from(FRAMES[from](answer).join(''))
+        const stream = folded(to, Buffer.from(convertStream(from, [bytes]).writes.join('')))
+        const whole = CODECS[to].decodeReply(convertReply(from, Buffer.from(REPLIES[from](answer))))
+        for (const reply of [stream, whole])
+          expect(reply?.parts.flatMap((part) => (part.kind === 'tool-call' ? [part.input] : []))).toEqual(
+            given,
+          )
+      }),
+      { numRuns: 300 },
+    )
+  })
+})
+
+describe('usage', () => {
+  const counts = fc.nat(100_000_000)
+  const usages: fc.Arbitrary<Usage> = fc
+    .record({ input: counts, cacheRead: counts, cacheWrite5m: counts, cacheWrite1h: counts, output: counts })
+    .chain((usage) => fc.nat(usage.output).map((reasoning) => ({ ...usage, reasoning, webSearches: 0 })))
+  const reply = (usage: Usage): Reply => ({
+    id: 'msg_1',
+    model: 'm',
+    parts: [{ kind: 'text', text: 'x' }],
+    stop: { reason: 'end' },
+    usage,
+  })
+  const written = (protocol: ConversionProtocol, usage: Usage): Record<string, number> =>
+    JSON.parse(CODECS[protocol].encodeReply(reply(usage), MINTED).toString()).usage
+
+  test.each(PROTOCOLS)('comes back from %s as it was', (protocol) => {
+    fc.assert(
+      fc.property(usages, (usage) => {
+        expect(
+          CODECS[protocol].decodeReply(CODECS[protocol].encodeReply(reply(usage), MINTED)).usage,
+        ).toEqual(usage)
+      }),
+    )
+  })
+
+  test('of chat: the total is prompt and completion, and the prompt includes what was cached', () => {
+    fc.assert(
+      fc.property(usages, (usage) => {
+        const {
+          prompt_tokens: prompt,
+          completion_tokens: completion,
+          total_tokens: total,
+        } = written('chat', usage)
+        expect(total).toBe((prompt ?? 0) + (completion ?? 0))
+        expect(prompt).toBe(usage.input + usage.cacheRead + usage.cacheWrite5m + usage.cacheWrite1h)
+        expect(completion).toBe(usage.output)
+      }),
+    )
+  })
+
+  test('of messages: input leaves out what was cached, and the writes are the sum of their lifetimes', () => {
+    fc.assert(
+      fc.property(usages, (usage) => {
+        const out = written('messages', usage)
+        expect(out['input_tokens']).toBe(usage.input)
+        expect(out['cache_read_input_tokens']).toBe(usage.cacheRead)
+        expect(out['cache_creation_input_tokens']).toBe(usage.cacheWrite5m + usage.cacheWrite1h)
+        expect(out['output_tokens']).toBe(usage.output)
+      }),
+    )
+  })
+
+  test('crosses from one to the other and back without a token lost or counted twice', () => {
+    fc.assert(
+      fc.property(usages, (usage) => {
+        for (const from of PROTOCOLS) {
+          const there = convertReply(from, CODECS[from].encodeReply(reply(usage), MINTED))
+          expect(CODECS[OTHER[from]].decodeReply(there).usage).toEqual(usage)
+        }
+      }),
+    )
+  })
+})

@@ -1,0 +1,289 @@
+import fc from 'fast-check'
+import { jsonText, names, objectTexts, Raw, texts } from './json.ts'
+
+/** Something that a model says, in the pieces in which a stream brings it. */
+export type Segment =
+  | { readonly kind: 'text'; readonly pieces: readonly string[] }
+  | { readonly kind: 'thinking'; readonly pieces: readonly string[]; readonly signature: string | undefined }
+  | { readonly kind: 'tool'; readonly id: string; readonly name: string; readonly pieces: readonly string[] }
+
+/** An answer, whatever protocol it comes in. */
+export interface Answer {
+  readonly segments: readonly Segment[]
+  readonly stop: 'end' | 'length' | 'tools' | 'refusal'
+  /** Prompt tokens without cached ones, cached ones, those written to the cache, and generated ones. */
+  readonly usage: {
+    readonly input: number
+    readonly read: number
+    readonly written: number
+    readonly output: number
+  }
+  /** What providers do differently: pings, comments, other line ends, frames that nobody knows. */
+  readonly quirks: Quirks
+}
+
+interface Quirks {
+  readonly lineEnd: '\n' | '\r\n'
+  readonly noise: boolean
+  readonly roleChunk: boolean
+  readonly usageIn: 'own chunk' | 'finish chunk' | 'nowhere'
+  readonly interleaves: boolean
+  readonly hasDone: boolean
+}
+
+const inPieces = (text: string, sizes: readonly number[]): string[] => {
+  const pieces: string[] = []
+  let rest = [...text]
+  for (const size of sizes) {
+    pieces.push(rest.slice(0, size).join(''))
+    rest = rest.slice(size)
+  }
+  return [...pieces, rest.join('')]
+}
+
+const pieces = fc.array(texts(), { minLength: 1, maxLength: 4 })
+const tools: fc.Arbitrary<Segment> = fc
+  .tuple(names(), names(), objectTexts(), fc.array(fc.nat(6), { maxLength: 4 }))
+  .map(([id, name, input, sizes]) => ({
+    kind: 'tool',
+    id: `call_${id}`,
+    name,
+    pieces: inPieces(input, sizes),
+  }))
+const segments: fc.Arbitrary<Segment[]> = fc
+  .tuple(
+    fc.array(
+      fc.oneof(
+        pieces.map((all): Segment => ({ kind: 'text', pieces: all })),
+        fc
+          .tuple(pieces, fc.option(names(), { nil: undefined }))
+          .map(([all, signature]): Segment => ({ kind: 'thinking', pieces: all, signature })),
+        tools,
+      ),
+      { maxLength: 5 },
+    ),
+  )
+  .map(([all]) =>
+    all.map((segment, i) => (segment.kind === 'tool' ? { ...segment, id: `${segment.id}_${i}` } : segment)),
+  )
+
+/** Answers of text, thoughts and calls of tools, in any order. */
+export function answers(): fc.Arbitrary<Answer> {
+  return fc.record({
+    segments,
+    stop: fc.constantFrom('end', 'length', 'tools', 'refusal'),
+    usage: fc.record({
+      input: fc.nat(1_000_000),
+      read: fc.nat(1_000_000),
+      written: fc.nat(1_000_000),
+      output: fc.nat(1_000_000),
+    }),
+    quirks: fc.record({
+      lineEnd: fc.constantFrom('\n', '\r\n'),
+      noise: fc.boolean(),
+      roleChunk: fc.boolean(),
+      usageIn: fc.constantFrom('own chunk', 'finish chunk', 'nowhere'),
+      interleaves: fc.boolean(),
+      hasDone: fc.boolean(),
+    }),
+  })
+}
+
+const CHAT_STOPS = { end: 'stop', length: 'length', tools: 'tool_calls', refusal: 'content_filter' } as const
+const MESSAGES_STOPS = {
+  end: 'end_turn',
+  length: 'max_tokens',
+  tools: 'tool_use',
+  refusal: 'refusal',
+} as const
+
+/** The answer as a stream of a chat upstream's, frame by frame. */
+export function chatFrames({ segments, stop, usage, quirks }: Answer): string[] {
+  const chunk = (delta: unknown, finish: string | null = null, more = {}): unknown => ({
+    id: 'chatcmpl-1',
+    object: 'chat.completion.chunk',
+    created: 1,
+    model: 'gpt-1',
+    choices: delta === undefined ? [] : [{ index: 0, delta, finish_reason: finish }],
+    ...more,
+  })
+  const reported = { usage: chatUsage(usage) }
+  const chunks = [
+    ...(quirks.roleChunk ? [chunk({ role: 'assistant', content: '' })] : []),
+    ...deltasOf(segments, quirks.interleaves).map((delta) => chunk(delta)),
+    chunk({}, CHAT_STOPS[stop], quirks.usageIn === 'finish chunk' ? reported : {}),
+    ...(quirks.usageIn === 'own chunk' ? [chunk(undefined, null, reported)] : []),
+  ]
+  const end = quirks.lineEnd.repeat(2)
+  const noise = quirks.noise ? [`: waiting${end}`] : []
+  return [
+    ...noise,
+    ...chunks.flatMap((value) => [`data: ${JSON.stringify(value)}${end}`, ...noise]),
+    ...(quirks.hasDone ? [`data: [DONE]${end}`] : []),
+  ]
+}
+
+/** Deltas in their order; with calls side by side, piece by piece in turn. */
+function deltasOf(all: readonly Segment[], interleaves: boolean): unknown[] {
+  const deltas: unknown[] = []
+  const calls: unknown[][] = []
+  let number = 0
+  const flush = (): void => {
+    const longest = Math.max(0, ...calls.map((call) => call.length))
+    if (interleaves) {
+      for (let i = 0; i < longest; i++) for (const call of calls) if (i < call.length) deltas.push(call[i])
+    } else deltas.push(...calls.flat())
+    calls.length = 0
+  }
+  for (const segment of all) {
+    if (segment.kind === 'tool') {
+      calls.push(callDeltas(segment, number++))
+      continue
+    }
+    flush()
+    const key = segment.kind === 'text' ? 'content' : 'reasoning_content'
+    deltas.push(...segment.pieces.map((piece) => ({ [key]: piece })))
+  }
+  flush()
+  return deltas
+}
+
+function callDeltas({ id, name, pieces: all }: Extract<Segment, { kind: 'tool' }>, index: number): unknown[] {
+  const [first = '', ...more] = all
+  return [
+    { tool_calls: [{ index, id, type: 'function', function: { name, arguments: first } }] },
+    ...more.map((piece) => ({ tool_calls: [{ index, function: { arguments: piece } }] })),
+  ]
+}
+
+/** The answer as a whole chat reply. */
+export function chatReply({ segments, stop, usage, quirks }: Answer): string {
+  const joined = (kind: Segment['kind']): string =>
+    segments.map((segment) => (segment.kind === kind ? segment.pieces.join('') : '')).join('')
+  const calls = segments.flatMap((segment) =>
+    segment.kind === 'tool'
+      ? [
+          {
+            id: segment.id,
+            type: 'function',
+            function: { name: segment.name, arguments: segment.pieces.join('') },
+          },
+        ]
+      : [],
+  )
+  return JSON.stringify({
+    id: 'chatcmpl-1',
+    object: 'chat.completion',
+    created: 1,
+    model: 'gpt-1',
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          content: joined('text'),
+          reasoning_content: joined('thinking'),
+          ...(calls.length > 0 && { tool_calls: calls }),
+        },
+        finish_reason: CHAT_STOPS[stop],
+      },
+    ],
+    ...(quirks.usageIn !== 'nowhere' && { usage: chatUsage(usage) }),
+  })
+}
+
+/** The answer as a stream of a messages upstream's, frame by frame. */
+export function messagesFrames({ segments, stop, usage, quirks }: Answer): string[] {
+  const { lineEnd } = quirks
+  const event = (type: string, fields: object = {}): string =>
+    `event: ${type}${lineEnd}data: ${JSON.stringify({ type, ...fields })}${lineEnd.repeat(2)}`
+  const noise = quirks.noise ? [event('ping'), event('hologram', { x: 1 })] : []
+  const { output, ...prompt } = usage
+  const atStart = { ...messagesUsage({ ...prompt, output: 1 }) }
+  const head = { id: 'msg_1', type: 'message', role: 'assistant', model: 'claude-1', content: [] }
+  return [
+    event('message_start', { message: { ...head, stop_reason: null, stop_sequence: null, usage: atStart } }),
+    ...segments.flatMap((segment, index) => [
+      event('content_block_start', { index, content_block: blockStart(segment) }),
+      ...noise,
+      ...blockDeltas(segment).map((delta) => event('content_block_delta', { index, delta })),
+      event('content_block_stop', { index }),
+    ]),
+    event('message_delta', {
+      delta: { stop_reason: MESSAGES_STOPS[stop], stop_sequence: null },
+      usage: { output_tokens: output },
+    }),
+    ...noise,
+    event('message_stop'),
+  ]
+}
+
+function blockStart(segment: Segment): unknown {
+  switch (segment.kind) {
+    case 'text':
+      return { type: 'text', text: '' }
+    case 'thinking':
+      return { type: 'thinking', thinking: '', signature: '' }
+    case 'tool':
+      return { type: 'tool_use', id: segment.id, name: segment.name, input: {} }
+  }
+}
+
+function blockDeltas(segment: Segment): unknown[] {
+  switch (segment.kind) {
+    case 'text':
+      return segment.pieces.map((text) => ({ type: 'text_delta', text }))
+    case 'thinking':
+      return [
+        ...segment.pieces.map((thinking) => ({ type: 'thinking_delta', thinking })),
+        ...(segment.signature === undefined
+          ? []
+          : [{ type: 'signature_delta', signature: segment.signature }]),
+      ]
+    case 'tool':
+      return segment.pieces.map((piece) => ({ type: 'input_json_delta', partial_json: piece }))
+  }
+}
+
+/** The answer as a whole messages reply. */
+export function messagesReply({ segments, stop, usage }: Answer): string {
+  return jsonText({
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'claude-1',
+    content: segments.map((segment) => {
+      const all = segment.pieces.join('')
+      switch (segment.kind) {
+        case 'text':
+          return { type: 'text', text: all }
+        case 'thinking':
+          return { type: 'thinking', thinking: all, signature: segment.signature ?? '' }
+        case 'tool':
+          return { type: 'tool_use', id: segment.id, name: segment.name, input: new Raw(all) }
+      }
+    }),
+    stop_reason: MESSAGES_STOPS[stop],
+    stop_sequence: null,
+    usage: messagesUsage(usage),
+  })
+}
+
+function chatUsage({ input, read, written, output }: Answer['usage']): object {
+  const prompt = input + read + written
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: output,
+    total_tokens: prompt + output,
+    prompt_tokens_details: { cached_tokens: read, cached_creation_tokens: written },
+  }
+}
+
+function messagesUsage({ input, read, written, output }: Answer['usage']): object {
+  return {
+    input_tokens: input,
+    cache_read_input_tokens: read,
+    cache_creation_input_tokens: written,
+    output_tokens: output,
+  }
+}
