@@ -17,7 +17,7 @@ import { Attempt } from './attempt.ts'
 import type { Bodies } from './body.ts'
 import { Call, type CallRecord, type OutputBudget, type Target } from './call.ts'
 import type { Drains } from './drains.ts'
-import { type Failure, lastWord } from './failure.ts'
+import { type Failure, lastWord, STOPPING } from './failure.ts'
 import type { LocalCount } from './local-count.ts'
 import { Rates } from './rates.ts'
 import { type Resolution, Routing } from './resolve.ts'
@@ -62,6 +62,7 @@ export class Relay {
   /** The attempts under way, and those whose upstream has not fallen silent yet. */
   readonly #attempts = new Set<Attempt>()
   readonly #sweep: NodeJS.Timeout
+  #stopped = false
 
   constructor(parts: RelayParts) {
     this.#parts = parts
@@ -76,6 +77,7 @@ export class Relay {
 
   /** Ends the calls that are still under way: streams with an error event, all of them with a settlement. */
   stop(): void {
+    this.#stopped = true
     for (const attempt of this.#attempts) attempt.stop()
   }
 
@@ -122,6 +124,8 @@ export class Relay {
     body: Buffer,
     { model, group, channels }: Resolution,
   ): Call {
+    // Its body came too late: nothing begins any more.
+    if (this.#stopped) throw STOPPING.refusal
     const rate = this.#rates.of(settings, model, group)
     const searches = request.webSearch ? SEARCHES_HELD : 0
     const { holdTokens } = settings.options
@@ -204,6 +208,7 @@ export class Relay {
   async #once(call: Call, target: Target, key: UpstreamKey): Promise<Failure | undefined> {
     const { response, hold, request, record } = call
     if (response.destroyed) return CALLER_GONE
+    if (this.#stopped) return STOPPING
     const { channel, gated } = target
     const attempt = new Attempt(call, target, Date.now())
     const left = (): void => {
@@ -221,7 +226,7 @@ export class Relay {
       if (attempt.succeeded) this.#parts.keyRings.restore(channel, key)
       if (end === 'settled') return undefined
       record.failure = end.cause
-      this.#parts.metrics.upstreamErrors.add(1, channel.name, end.cause)
+      if (end !== STOPPING) this.#parts.metrics.upstreamErrors.add(1, channel.name, end.cause)
       return end
     } finally {
       response.off('close', left)
