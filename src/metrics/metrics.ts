@@ -42,10 +42,11 @@ export class Metrics {
   ])
   readonly quota = new Counter('sluice_quota_total', 'Quota units charged.', ['model', 'channel'])
   readonly settlements = new Counter('sluice_settlements_total', 'How calls ended.', ['reason'])
-  readonly upstreamErrors = new Counter('sluice_upstream_errors_total', 'Attempts that delivered nothing.', [
-    'channel',
-    'cause',
-  ])
+  readonly upstreamErrors = new Counter(
+    'sluice_upstream_errors_total',
+    'Attempts that failed, before or in the middle of an answer.',
+    ['channel', 'cause'],
+  )
   readonly reloads = new Counter('sluice_config_reloads_total', 'Readings of the configuration.', ['result'])
   readonly #gauges: readonly Gauge[]
   readonly #loopDelay: ReturnType<typeof monitorEventLoopDelay>

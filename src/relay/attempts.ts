@@ -6,7 +6,7 @@ import type { Upstreams } from '../upstreams/http.ts'
 import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
 import { Attempt } from './attempt.ts'
 import type { Call, Target } from './call.ts'
-import { type Failure, lastWord } from './failure.ts'
+import { type Failure, lastWord, STOPPING } from './failure.ts'
 import type { Resolution } from './resolve.ts'
 
 /** What attempts are made with. */
@@ -27,6 +27,7 @@ export class Attempts {
   /** The attempts under way, and those whose upstream has not fallen silent yet. */
   readonly #underWay = new Set<Attempt>()
   readonly #sweep: NodeJS.Timeout
+  #stopped = false
 
   constructor(parts: AttemptParts) {
     this.#parts = parts
@@ -39,8 +40,14 @@ export class Attempts {
     return [...this.#underWay].filter((attempt) => attempt.isStream && !attempt.isFinished).length
   }
 
-  /** Ends what is still under way. */
+  /** Nothing begins any more: what the gateway was told to end is ending. */
+  get isStopped(): boolean {
+    return this.#stopped
+  }
+
+  /** Ends what is still under way, and lets nothing begin. */
   stop(): void {
+    this.#stopped = true
     for (const attempt of this.#underWay) attempt.stop()
   }
 
@@ -91,6 +98,7 @@ export class Attempts {
   async #once(call: Call, target: Target, key: UpstreamKey): Promise<Failure | undefined> {
     const { response, hold, request, record } = call
     if (response.destroyed) return CALLER_GONE
+    if (this.#stopped) return STOPPING
     const { channel, prepared } = target
     const attempt = new Attempt(call, target, Date.now())
     const left = (): void => {
@@ -116,7 +124,7 @@ export class Attempts {
       if (attempt.succeeded) this.#parts.keyRings.restore(channel, key)
       if (end === 'settled') return undefined
       record.failure = end.cause
-      this.#parts.metrics.upstreamErrors.add(1, channel.name, end.cause)
+      if (end !== STOPPING) this.#parts.metrics.upstreamErrors.add(1, channel.name, end.cause)
       return end
     } finally {
       response.off('close', left)

@@ -123,6 +123,12 @@ export class Call {
       : this.#charge(target, priced, delivered)
   }
 
+  /** Notes that an upstream broke off in the middle of its answer. */
+  brokeOff(channel: string, cause: string): void {
+    this.record.failure = cause
+    this.#metrics.upstreamErrors.add(1, channel, cause)
+  }
+
   /** Ends a call that delivered nothing. Nobody waits for it: there is nothing to lose. */
   settleForNothing(target: Target | undefined): void {
     this.#charge(target, NOTHING, false).catch(() => {})

@@ -16,7 +16,7 @@ import { Attempts } from './attempts.ts'
 import type { Bodies } from './body.ts'
 import { Call, type CallRecord, type OutputBudget } from './call.ts'
 import type { Drains } from './drains.ts'
-import { UpstreamRefusal } from './failure.ts'
+import { STOPPING, UpstreamRefusal } from './failure.ts'
 import type { LocalCount } from './local-count.ts'
 import { Rates } from './rates.ts'
 import { type Resolution, Routing } from './resolve.ts'
@@ -148,6 +148,8 @@ export class Relay {
     body: Buffer,
     { model, group, channels }: Resolution,
   ): Call {
+    // Its body came too late.
+    if (this.#attempts.isStopped) throw STOPPING.refusal
     const rate = request.isFree ? this.#rates.free : this.#rates.of(settings, model, group)
     const searches = request.webSearch ? SEARCHES_HELD : 0
     const { holdTokens } = settings.options

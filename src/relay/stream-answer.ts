@@ -2,7 +2,7 @@ import type { TapStep } from '../protocols/stream-tap.ts'
 import type { Call, Target } from './call.ts'
 import type { Ending } from './charge.ts'
 import { endAnswer, UNREAD_MS } from './end-answer.ts'
-import { type Failure, saidInStream, unanswered } from './failure.ts'
+import { type Failure, STOPPING, saidInStream, unanswered } from './failure.ts'
 import { OutputWatch } from './output-watch.ts'
 import type { Tap } from './roads/road.ts'
 import type { Source, WantedAnswer } from './sink.ts'
@@ -85,7 +85,7 @@ export class StreamAnswer implements WantedAnswer {
       this.#over = true
       return this.#source.fail(failure)
     }
-    this.#call.record.failure = failure.cause
+    if (failure !== STOPPING) this.#call.brokeOff(this.#target.channel.name, failure.cause)
     const reason = failure.refusal?.message ?? 'the upstream broke off before the answer was complete'
     this.#breakOff(this.#ourFrame(CUT, reason))
   }

@@ -253,6 +253,8 @@ describe('a bad file changes nothing', () => {
     program.kill('SIGHUP')
     await eventually(async () => (await readings('refused')) > before, 'a refusal')
     expect((await chat()).status).toBe(200)
+    // Long enough for the absence to be noticed.
+    await sleep(400)
     await change({ ...base, models: times(4) })
     expect((await charged(await chat())).quota).toBe(120)
     await change(base)

@@ -136,6 +136,27 @@ test('what is left after drain_timeout gets an error event, or an error, and a s
   expect(databaseOf(program.folder.path).openHolds()).toEqual([])
 })
 
+test('a call whose body comes after drain_timeout is refused: nothing begins any more; exit 0', async () => {
+  const program = await run({ config: config({ drain_timeout: '300ms' }) })
+  upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })
+  const body = JSON.stringify(askStream('m'))
+  const late = rawConnection(
+    program.port,
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, 10)}`,
+  )
+  await sleep(100)
+  const asked = performance.now()
+  program.kill('SIGTERM')
+  await sleep(1000)
+  late.socket.write(body.slice(10))
+  expect(await late.until('"code":"overloaded"')).toMatch(/^HTTP\/1\.1 503 /)
+  const { code, at } = await program.exit
+  expect(code).toBe(0)
+  expect(at - asked).toBeLessThan(5000)
+  expect(upstream.received('m')).toHaveLength(0)
+  expect(databaseOf(program.folder.path).openHolds()).toEqual([])
+})
+
 test('new calls on connections that are open already are told to go elsewhere while it drains', async () => {
   const program = await run({ config: config() })
   upstream.script('m', { kind: 'stream', events: 10, paceMs: 50 })
