@@ -1,0 +1,95 @@
+/** What an agent needs to know for one task. */
+export interface Task {
+  /** The gateway's, without a path. */
+  readonly url: string
+  readonly key: string
+  readonly model: string
+  readonly prompt: string
+}
+
+/** How an agent is run without anybody watching. */
+export interface Agent {
+  readonly name: string
+  /** Its package, and what that puts into node_modules/.bin. */
+  readonly packageName: string
+  readonly command: string
+  args(task: Task): readonly string[]
+  env(task: Task): Readonly<Record<string, string>>
+  /** Files of its home folder. */
+  files(task: Task): ReadonlyMap<string, string>
+}
+
+export const CLAUDE_CODE: Agent = {
+  name: 'Claude Code',
+  packageName: '@anthropic-ai/claude-code',
+  command: 'claude',
+  args: ({ prompt, model }) => ['-p', prompt, '--model', model, '--allowedTools', 'Read'],
+  env: ({ url, key, model }) => ({
+    ANTHROPIC_BASE_URL: url,
+    ANTHROPIC_API_KEY: key,
+    ANTHROPIC_DEFAULT_HAIKU_MODEL: model,
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    DISABLE_TELEMETRY: '1',
+    DISABLE_ERROR_REPORTING: '1',
+    DISABLE_AUTOUPDATER: '1',
+  }),
+  files: () => new Map(),
+}
+
+export const QWEN_CODE: Agent = {
+  name: 'qwen-code',
+  packageName: '@qwen-code/qwen-code',
+  command: 'qwen',
+  args: ({ prompt, model }) => ['--auth-type', 'openai', '--model', model, '--approval-mode', 'yolo', prompt],
+  env: ({ url, key, model }) => ({
+    OPENAI_BASE_URL: `${url}/v1`,
+    OPENAI_API_KEY: key,
+    OPENAI_MODEL: model,
+    QWEN_TELEMETRY_ENABLED: 'false',
+  }),
+  files: () =>
+    new Map([
+      [
+        '.qwen/settings.json',
+        JSON.stringify({
+          general: { enableAutoUpdate: false },
+          privacy: { usageStatisticsEnabled: false },
+          telemetry: { enabled: false },
+        }),
+      ],
+    ]),
+}
+
+export const OPENCODE: Agent = {
+  name: 'opencode',
+  packageName: 'opencode-ai',
+  command: 'opencode',
+  args: ({ prompt, model }) => ['run', '--pure', '--model', `sluice/${model}`, prompt],
+  env: () => ({
+    OPENCODE_DISABLE_AUTOUPDATE: '1',
+    OPENCODE_DISABLE_MODELS_FETCH: '1',
+    OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+    OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+    OPENCODE_DISABLE_SHARE: '1',
+  }),
+  files: ({ url, key, model }) =>
+    new Map([
+      [
+        '.config/opencode/opencode.json',
+        JSON.stringify({
+          share: 'disabled',
+          autoupdate: false,
+          small_model: `sluice/${model}`,
+          permission: { external_directory: 'allow' },
+          provider: {
+            sluice: {
+              npm: '@ai-sdk/openai-compatible',
+              name: 'Sluice',
+              options: { baseURL: `${url}/v1`, apiKey: key },
+              models: { [model]: { name: model } },
+            },
+          },
+        }),
+      ],
+    ]),
+}

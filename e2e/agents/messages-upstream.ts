@@ -1,0 +1,153 @@
+import { type Fields, fields, list, string } from '../../src/simulator/fields.ts'
+import { Refusal } from '../../src/simulator/refusal.ts'
+import { bearer, type Frame, type Reply, type Stamp, type Upstream } from '../../src/simulator/upstream.ts'
+import { nextTurn, pieces, type Told, tokensOf } from './model.ts'
+
+const SIGNATURE = Buffer.from('signed by the model that thought it').toString('base64')
+
+/** A content block and its deltas. */
+interface Block {
+  readonly whole: Fields
+  readonly start: Fields
+  readonly deltas: readonly Fields[]
+}
+
+/** The model behind the messages protocol, as strict about the order of blocks as the provider is. */
+export function messagesUpstream(models: readonly string[]): Upstream {
+  return {
+    path: '/messages',
+    models,
+    keyOf: (headers) => string(headers['x-api-key']) || bearer(headers),
+    reply,
+    refuse: ({ message }, stamp) => ({
+      type: 'error',
+      error: { type: 'invalid_request_error', message },
+      request_id: stamp.id('req_'),
+    }),
+  }
+}
+
+function reply(body: Fields, model: string, stamp: Stamp): Reply {
+  const { thinking, text, calls } = nextTurn(told(body))
+  const thinks = thinking !== '' && ['enabled', 'adaptive'].includes(string(fields(body.thinking).type))
+  const blocks = [
+    ...(thinks ? [thinkingBlock(thinking)] : []),
+    textBlock(text),
+    ...calls.map(({ name, input }) => toolBlock(stamp.id('toolu_'), name, input)),
+  ]
+  const prompt = tokensOf(JSON.stringify(body))
+  const cached = Math.floor(prompt / 2)
+  const input = {
+    input_tokens: prompt - cached,
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: cached,
+    service_tier: 'standard',
+  }
+  const output = tokensOf(thinking + text + JSON.stringify(calls))
+  const head = { id: stamp.id('msg_'), type: 'message', role: 'assistant', model }
+  const ending = { stop_reason: calls.length > 0 ? 'tool_use' : 'end_turn', stop_sequence: null }
+  if (body.stream !== true) {
+    const content = blocks.map(({ whole }) => whole)
+    const usage = { ...input, output_tokens: output }
+    return { kind: 'whole', body: { ...head, content, ...ending, usage }, tokens: 0 }
+  }
+  const started = { ...head, content: [], stop_reason: null, stop_sequence: null }
+  const frames = [
+    event('message_start', { message: { ...started, usage: { ...input, output_tokens: 1 } } }),
+    event('ping', {}),
+    ...blocks.flatMap(({ start, deltas }, index) => [
+      event('content_block_start', { index, content_block: start }),
+      ...deltas.map((delta) => event('content_block_delta', { index, delta })),
+      event('content_block_stop', { index }),
+    ]),
+    event('message_delta', { delta: ending, usage: { ...input, output_tokens: output } }),
+    event('message_stop', {}),
+  ]
+  return { kind: 'stream', frames }
+}
+
+function event(type: string, data: Fields): Frame {
+  return { text: `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`, tokens: 1 }
+}
+
+function thinkingBlock(thinking: string): Block {
+  return {
+    whole: { type: 'thinking', thinking, signature: SIGNATURE },
+    start: { type: 'thinking', thinking: '', signature: '' },
+    deltas: [
+      ...pieces(thinking).map((piece) => ({ type: 'thinking_delta', thinking: piece })),
+      { type: 'signature_delta', signature: SIGNATURE },
+    ],
+  }
+}
+
+function textBlock(text: string): Block {
+  return {
+    whole: { type: 'text', text },
+    start: { type: 'text', text: '' },
+    deltas: pieces(text).map((piece) => ({ type: 'text_delta', text: piece })),
+  }
+}
+
+function toolBlock(id: string, name: string, input: string): Block {
+  return {
+    whole: { type: 'tool_use', id, name, input: JSON.parse(input) },
+    start: { type: 'tool_use', id, name, input: {} },
+    deltas: ['', ...pieces(input)].map((piece) => ({ type: 'input_json_delta', partial_json: piece })),
+  }
+}
+
+function told(body: Fields): Told {
+  if (typeof body.max_tokens !== 'number') throw new Refusal('malformed', 'max_tokens: Field required')
+  const turns = list(body.messages).map((message) => {
+    const { role, content } = fields(message)
+    return { role: string(role), blocks: blocksOf(content) }
+  })
+  requireOrder(turns, fields(body.thinking).type === 'enabled')
+  const heard = turns.filter(({ role }) => role === 'user').flatMap(({ blocks }) => blocks)
+  return {
+    user: heard.map(({ text }) => string(text)).join('\n'),
+    results: heard.filter(({ type }) => type === 'tool_result').map(({ content }) => textOf(content)),
+    tools: list(body.tools)
+      .map(fields)
+      .map(({ name, input_schema }) => ({ name: string(name), schema: fields(input_schema) })),
+  }
+}
+
+// A turn that calls tools is followed by one that begins with all their results; while thinking, it begins with a thought;
+// thoughts come back as they were signed.
+function requireOrder(turns: readonly { role: string; blocks: readonly Fields[] }[], thinks: boolean): void {
+  for (const [at, { role, blocks }] of turns.entries()) {
+    if (role !== 'user' && role !== 'assistant') throw new Refusal('malformed', `unexpected role ${role}`)
+    const before = turns[at - 1]?.role === 'assistant' ? (turns[at - 1]?.blocks ?? []) : []
+    const called = before.filter(({ type }) => type === 'tool_use').map(({ id }) => string(id))
+    const results = blocks.filter(({ type }) => type === 'tool_result')
+    const answered = blocks.slice(0, results.length).map(({ tool_use_id: id }) => string(id))
+    if (called.toSorted().join() !== answered.toSorted().join()) {
+      throw new Refusal('malformed', `messages.${at}: the results of all tool_use blocks must come first`)
+    }
+    const calls = blocks.some(({ type }) => type === 'tool_use')
+    if (thinks && calls && blocks[0]?.type !== 'thinking') {
+      throw new Refusal(
+        'malformed',
+        `messages.${at}: expected thinking, but found ${string(blocks[0]?.type)}`,
+      )
+    }
+    if (blocks.some(({ type, signature }) => type === 'thinking' && signature !== SIGNATURE)) {
+      throw new Refusal('malformed', `messages.${at}: Invalid signature in thinking block`)
+    }
+    if (blocks.some(({ type, text }) => type === 'text' && string(text) === '')) {
+      throw new Refusal('malformed', `messages.${at}: text content blocks must be non-empty`)
+    }
+  }
+}
+
+function blocksOf(content: unknown): Fields[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : list(content).map(fields)
+}
+
+function textOf(content: unknown): string {
+  return blocksOf(content)
+    .map(({ text }) => string(text))
+    .join('\n')
+}

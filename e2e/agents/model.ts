@@ -1,0 +1,67 @@
+import { type Fields, fields, list, string } from '../../src/simulator/fields.ts'
+
+/** What a model is told, whichever protocol it came in. */
+export interface Told {
+  /** Everything that the user said, without what tools answered. */
+  readonly user: string
+  /** What tools answered so far. */
+  readonly results: readonly string[]
+  readonly tools: readonly { readonly name: string; readonly schema: Fields }[]
+}
+
+/** What the model does next. */
+export interface Turn {
+  readonly thinking: string
+  readonly text: string
+  /** `input` is JSON text. */
+  readonly calls: readonly { readonly name: string; readonly input: string }[]
+}
+
+/** What a file says, for the model to find in it. */
+export function secret(word: string): string {
+  return `The secret word is ${word}, and nobody else knows it.`
+}
+
+const SECRET = /The secret word is ([\w-]+),/
+const PATH = /\/\S+\.txt/g
+/** As coding agents name the tool that reads a file. */
+const READER = /^read(?:_?file)?$/i
+
+/**
+ * A model that can do one thing: it reads the files that the user names, all in one turn and with the agent's own tool,
+ * and then quotes the secret word of each out of what the tool answered. Where it has no such tool, as when it is asked
+ * for a title, it makes conversation.
+ */
+export function nextTurn({ user, results, tools }: Told): Turn {
+  if (results.length > 0) {
+    const words = results.map((result) => SECRET.exec(result)?.[1])
+    const text = words.map((word, at) => (word ? `"${word}"` : `nothing, but: ${results[at]}`)).join(' and ')
+    return { thinking: 'Now I know what they say.', text: `The files say ${text}.`, calls: [] }
+  }
+  const reader = tools.find(({ name }) => READER.test(name))
+  const paths = [...new Set(user.match(PATH))]
+  if (!reader || paths.length === 0) return { thinking: '', text: 'Secrets in two files', calls: [] }
+  return {
+    thinking: 'The words are in the files, so I have to read them.',
+    text: 'I will read both files.',
+    calls: paths.map((path) => ({
+      name: reader.name,
+      input: JSON.stringify({ [pathField(reader.schema)]: path }),
+    })),
+  }
+}
+
+function pathField({ required, properties }: Fields): string {
+  const names = [...list(required).map(string), ...Object.keys(fields(properties))]
+  return names.find((name) => /path/i.test(name)) ?? 'path'
+}
+
+/** In pieces as a model streams them. */
+export function pieces(text: string): string[] {
+  return text.match(/[\s\S]{1,7}/g) ?? []
+}
+
+/** About as many tokens as a text has. */
+export function tokensOf(text: string): number {
+  return Math.ceil(text.length / 4)
+}

@@ -1,0 +1,52 @@
+import { spawn } from 'node:child_process'
+import process from 'node:process'
+
+/** What became of a program. */
+export interface Ended {
+  /** The exit code; null where a signal ended it. */
+  readonly code: number | null
+  /** Both outputs, as they came. */
+  readonly out: string
+  readonly ms: number
+  readonly timedOut: boolean
+}
+
+/** Runs a program and everything that it starts, which end with it or at the limit. */
+export function runProgram(
+  command: string,
+  args: readonly string[],
+  { cwd, env, limitMs }: { cwd: string; env: NodeJS.ProcessEnv; limitMs: number },
+): Promise<Ended> {
+  const started = performance.now()
+  // A group of its own, so that one signal reaches all that it started.
+  const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+  const chunks: Buffer[] = []
+  let timedOut = false
+  child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
+  child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk))
+  const endGroup = (): void => {
+    if (child.pid === undefined) return
+    try {
+      process.kill(-child.pid, 'SIGKILL')
+    } catch {
+      // None of them is left.
+    }
+  }
+  const limit = setTimeout(() => {
+    timedOut = true
+    endGroup()
+  }, limitMs)
+  process.on('exit', endGroup)
+  return new Promise((resolve, reject) => {
+    const settle = (code: number | null): void => {
+      clearTimeout(limit)
+      endGroup()
+      process.off('exit', endGroup)
+      const out = Buffer.concat(chunks).toString()
+      resolve({ code, out, ms: Math.round(performance.now() - started), timedOut })
+    }
+    child.on('error', reject)
+    child.on('exit', endGroup)
+    child.on('close', settle)
+  })
+}
