@@ -33,7 +33,7 @@ interface Quirks {
 
 const inPieces = (text: string, sizes: readonly number[]): string[] => {
   const pieces: string[] = []
-  let rest = [...text]
+  let rest = Array.from(text)
   for (const size of sizes) {
     pieces.push(rest.slice(0, size).join(''))
     rest = rest.slice(size)

@@ -12,7 +12,7 @@ export class Raw {
 export function jsonText(value: unknown): string {
   if (value instanceof Raw) return value.text
   if (Array.isArray(value)) return `[${value.map(jsonText).join(',')}]`
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) as string
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   const members = Object.entries(value).filter(([, member]) => member !== undefined)
   return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${jsonText(member)}`).join(',')}}`
 }

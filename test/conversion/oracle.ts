@@ -1,0 +1,179 @@
+/**
+ * What an answer says, read off its wire by JSON.parse and nothing of the product's: what conversions are held against.
+ */
+export interface Said {
+  readonly text: string
+  readonly thoughts: string
+  /** Names, and inputs as JSON values; text that is no JSON as it is. */
+  readonly calls: readonly { readonly name: string; readonly input: unknown }[]
+  /** All prompt tokens, those of them that were cached, and generated ones; undefined where nobody tells. */
+  readonly usage: { readonly prompt: number; readonly cached: number; readonly output: number } | undefined
+}
+
+type Json = Record<string, any> // oxlint-disable-line typescript/no-explicit-any -- whatever a provider sent
+
+interface Call {
+  readonly key: string
+  name: string
+  input: string
+}
+
+/** The data of a stream's frames, as JSON. */
+function dataOf(stream: string): Json[] {
+  return stream
+    .replaceAll('\r\n', '\n')
+    .split('\n\n')
+    .flatMap((frame) => frame.split('\n').filter((line) => line.startsWith('data:')))
+    .map((line) => line.slice('data:'.length).trim())
+    .filter((data) => data.startsWith('{'))
+    .map((data) => JSON.parse(data) as Json)
+}
+
+const finished = (calls: readonly Call[]): Said['calls'] =>
+  calls.map(({ name, input }) => ({ name, input: parsed(input) }))
+
+function parsed(text: string): unknown {
+  if (text.trim() === '') return {}
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/** A chat stream; of several choices the first. */
+export function chatStreamSays(stream: string): Said {
+  let text = ''
+  let thoughts = ''
+  let usage: Json | undefined
+  const calls: Call[] = []
+  for (const chunk of dataOf(stream)) {
+    usage = chunk['usage'] ?? chunk['x_groq']?.usage ?? chunk['choices']?.[0]?.usage ?? usage
+    const choice = (chunk['choices'] ?? []).find((one: Json) => (one['index'] ?? 0) === 0)
+    const delta = choice?.delta ?? {}
+    text += contentText(delta.content) + (delta.refusal ?? '')
+    thoughts += thoughtsIn(delta)
+    const legacy = delta.function_call ? [{ index: 'legacy', function: delta.function_call }] : []
+    for (const [at, call] of [...(delta.tool_calls ?? []), ...legacy].entries()) {
+      const key = String(call.index ?? call.id ?? at)
+      let known = calls.findLast((one) => one.key === key)
+      if (!known || (call.id && call.function?.name && known.input !== '' && isWhole(known.input)))
+        calls.push((known = { key, name: '', input: '' }))
+      known.name ||= call.function?.name ?? ''
+      known.input += call.function?.arguments ?? ''
+    }
+  }
+  return { text, thoughts, calls: finished(calls), usage: chatUsage(usage) }
+}
+
+function isWhole(input: string): boolean {
+  return typeof parsed(input) === 'object'
+}
+
+/** A whole chat reply. */
+export function chatReplySays(json: string): Said {
+  const reply = JSON.parse(json) as Json
+  const message = reply['choices'].find((one: Json) => (one['index'] ?? 0) === 0)?.message ?? {}
+  return {
+    text: contentText(message.content) + (message.refusal ?? '') + (message.audio?.transcript ?? ''),
+    thoughts: thoughtsIn(message),
+    calls: (message.tool_calls ?? [{ function: message.function_call }])
+      .map((call: Json) => call['function'])
+      .filter((call: Json | undefined) => call?.['name'])
+      .map((call: Json) => ({ name: call['name'], input: parsed(call['arguments']) })),
+    usage: chatUsage(reply['usage']),
+  }
+}
+
+function contentText(content: unknown): string {
+  if (!Array.isArray(content)) return typeof content === 'string' ? content : ''
+  return content.map((part: Json) => part['text'] ?? '').join('')
+}
+
+function thoughtsIn(message: Json): string {
+  const named = message['reasoning_content'] || message['reasoning']
+  if (typeof named === 'string' && named !== '') return named
+  if (Array.isArray(message['reasoning_details']))
+    return message['reasoning_details'].map((detail: Json) => detail['text'] ?? '').join('')
+  if (!Array.isArray(message['content'])) return ''
+  return message['content']
+    .flatMap((part: Json) =>
+      Array.isArray(part['thinking']) ? part['thinking'] : [{ text: part['thinking'] }],
+    )
+    .map((part: Json) => part['text'] ?? '')
+    .join('')
+}
+
+/**
+ * What is left of the total after prompt and completion is what a provider counts apart: sound in the prompt, or else
+ * thoughts in the answer. More cached tokens than there are is no usage.
+ */
+function chatUsage(usage: Json | undefined | null): Said['usage'] {
+  if (typeof usage?.['prompt_tokens'] !== 'number') return undefined
+  const { prompt_tokens: prompt, completion_tokens: output, total_tokens: total } = usage
+  const { cached_tokens: cached = 0, audio_tokens: audio = 0 } = usage['prompt_tokens_details'] ?? {}
+  if (cached > prompt) return undefined
+  const rest = total - prompt - output
+  return rest > 0 && rest === audio
+    ? { prompt: prompt + rest, cached, output }
+    : { prompt, cached, output: output + Math.max(rest, 0) }
+}
+
+/** A messages stream. `proofs` is put where a signature came. */
+export function messagesStreamSays(stream: string, proofs = ''): Said {
+  let text = ''
+  let thoughts = ''
+  const counts: Json = {}
+  const calls: Call[] = []
+  for (const event of dataOf(stream)) {
+    const block = event['content_block']
+    const delta = event['delta'] ?? {}
+    // A message that is finished already may come whole in its first event.
+    const whole = (event['message']?.content ?? []) as Json[]
+    for (const { type, name, input } of whole)
+      if (type === 'tool_use') calls.push({ key: '', name, input: JSON.stringify(input) })
+    if (block?.type === 'text') text += block.text
+    if (block?.type === 'tool_use')
+      calls.push({
+        key: String(event['index']),
+        name: block.name,
+        input: Object.keys(block.input).length > 0 ? JSON.stringify(block.input) : '',
+      })
+    if (delta.type === 'text_delta') text += delta.text
+    if (delta.type === 'thinking_delta') thoughts += delta.thinking
+    if (delta.type === 'signature_delta') thoughts += proofs
+    if (delta.type === 'input_json_delta') {
+      const call = calls.findLast(({ key }) => key === String(event['index']))
+      if (call) call.input += delta.partial_json
+    }
+    Object.assign(counts, event['message']?.usage, event['usage'])
+  }
+  return { text, thoughts, calls: finished(calls), usage: messagesUsage(counts) }
+}
+
+/** A whole messages reply. */
+export function messagesReplySays(json: string, proofs = ''): Said {
+  const reply = JSON.parse(json) as Json
+  const blocks = reply['content'] as Json[]
+  return {
+    text: blocks.map((block) => (block['type'] === 'text' ? block['text'] : '')).join(''),
+    thoughts: blocks
+      .map((block) =>
+        block['type'] === 'thinking' ? block['thinking'] + (block['signature'] ? proofs : '') : '',
+      )
+      .join(''),
+    calls: blocks
+      .filter((block) => block['type'] === 'tool_use')
+      .map((block) => ({ name: block['name'], input: block['input'] })),
+    usage: messagesUsage(reply['usage']),
+  }
+}
+
+function messagesUsage(usage: Json): Said['usage'] {
+  const { input_tokens: input, cache_read_input_tokens: read, cache_creation_input_tokens: written } = usage
+  if (typeof input !== 'number') return undefined
+  return { prompt: input + (read ?? 0) + (written ?? 0), cached: read ?? 0, output: usage['output_tokens'] }
+}
+
+export const STREAM_SAYS = { chat: chatStreamSays, messages: messagesStreamSays } as const
+export const REPLY_SAYS = { chat: chatReplySays, messages: messagesReplySays } as const

@@ -1,0 +1,158 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import process from 'node:process'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ChatTap } from '../../src/protocols/chat/index.ts'
+import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
+import { MessagesTap } from '../../src/protocols/messages/index.ts'
+import type { Media } from '../../src/relay/media.ts'
+import { randomFrom } from '../equipment/random.ts'
+import { choppedAtRandom } from '../generators/chunks.ts'
+import { GRAMMARS } from './grammar.ts'
+import { REPLY_SAYS, type Said, STREAM_SAYS } from './oracle.ts'
+import { anyMedia, check, convertReply, convertRequest, convertStream, OTHER, PROTOCOLS } from './road.ts'
+
+/** What providers really sent, where somebody keeps some of it. */
+const FOLDER = process.env['RECORDINGS']
+const TAPS = { chat: () => new ChatTap({ swallowUsage: false }), messages: () => new MessagesTap() } as const
+/** What a chat caller sees of a signature. */
+const PROOF = '\n'
+/** Streams up to this size are cut at each of their bytes; longer ones at some. */
+const CUT_EVERYWHERE = 2_000
+
+interface Recording {
+  readonly name: string
+  readonly from: ConversionProtocol
+  readonly bytes: Buffer
+}
+
+const recordings = (ending: string): Recording[] =>
+  FOLDER === undefined
+    ? []
+    : PROTOCOLS.flatMap((from) =>
+        readdirSync(join(FOLDER, from))
+          .filter((name) => name.endsWith(ending) && !name.startsWith('error-'))
+          .map((name) => ({ name, from, bytes: readFileSync(join(FOLDER, from, name)) })),
+      )
+const streams = recordings('.sse')
+const replies = recordings('.json')
+/** Streams and replies that report a failure in the middle or in place of an answer. */
+const isFailure = ({ bytes }: Recording): boolean => /^(?:data: )?\{"error":/m.test(bytes.toString())
+
+if (FOLDER === undefined) replayNothing()
+else replay(FOLDER)
+
+function replayNothing(): void {
+  test('no recordings: RECORDINGS names no folder, so that nothing is replayed', () => {
+    expect(streams).toEqual([])
+  })
+}
+
+function replay(folder: string): void {
+  describe('a recorded stream', () => {
+    test.each(streams)('$from: $name goes on natively as it came', ({ from, bytes }) => {
+      for (const chunks of [[bytes], choppedAtRandom(bytes, 200, randomFrom(bytes.length))]) {
+        const tap = TAPS[from]()
+        const forwarded = chunks.map((chunk) => tap.push(chunk).forward ?? Buffer.alloc(0))
+        const { ending } = tap.end()
+        expect(Buffer.concat([...forwarded, ending]).toString('latin1')).toBe(bytes.toString('latin1'))
+      }
+    })
+
+    test.each(streams)('$from: $name says on the other side what it said, however it is cut', (recording) => {
+      const { from, bytes } = recording
+      const { writes, complete } = convertStream(from, [bytes])
+      const text = writes.join('')
+      GRAMMARS[OTHER[from]](text, complete)
+      expect(complete).toBe(!isFailure(recording))
+      for (let seed = 0; seed < 3; seed++)
+        expect(
+          convertStream(from, choppedAtRandom(bytes, 1 + seed * 300, randomFrom(seed))).writes.join(''),
+        ).toBe(text)
+      if (!complete) return
+      const source = STREAM_SAYS[from](bytes.toString(), PROOF)
+      expect(STREAM_SAYS[OTHER[from]](text)).toEqual(from === 'chat' ? withUsage(source) : source)
+    })
+
+    test.each(streams)('$from: $name cut at any byte never ends like a finished one', ({ from, bytes }) => {
+      const finish = finishOf(from, bytes)
+      const step = bytes.length <= CUT_EVERYWHERE ? 1 : Math.ceil(bytes.length / 60)
+      for (let size = 0; size < finish; size += size > finish - 100 ? 1 : step) {
+        const cut = bytes.subarray(0, size)
+        const { writes, complete } = convertStream(from, [cut])
+        expect(complete, `${size} bytes`).toBe(false)
+        GRAMMARS[OTHER[from]](writes.join(''), false)
+        const native = TAPS[from]()
+        const out = [native.push(cut).forward, native.end().ending]
+          .map((part) => part?.toString() ?? '')
+          .join('')
+        expect(out).not.toMatch(/^data: (?:\[DONE\]|\{"type":"message_stop")/m)
+      }
+    })
+  })
+
+  describe('a recorded reply', () => {
+    test.each(replies)('$from: $name says on the other side what it said', ({ from, bytes }) => {
+      const converted = convertReply(from, bytes).toString()
+      const source = REPLY_SAYS[from](bytes.toString(), PROOF)
+      expect(REPLY_SAYS[OTHER[from]](converted)).toEqual(from === 'chat' ? withUsage(source) : source)
+    })
+  })
+
+  describe('a recorded request', () => {
+    let server: Server
+    let media: Media
+    beforeAll(async () => {
+      media = anyMedia()
+      server = createServer((_request, reply) =>
+        reply.writeHead(200, { 'content-type': 'image/png' }).end('picture'),
+      )
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    })
+    afterAll(async () => {
+      await media?.close()
+      server?.close()
+    })
+
+    const requests = readdirSync(join(folder, 'requests')).map((name) => ({
+      name,
+      from: name.split('--')[0] as ConversionProtocol,
+    }))
+    test.each(requests)('$name is accepted, and so is what the other side gets', async ({ name, from }) => {
+      // Nothing is fetched from where it was fetched then.
+      const here = `"http://127.0.0.1:${(server.address() as AddressInfo).port}/a.png"`
+      const text = readFileSync(join(folder, 'requests', name), 'utf8').replaceAll(/"https?:[^"]*"/g, here)
+      // Some providers have the model in their URL.
+      const named = text.includes('"model":') ? text : text.replace('{', '{"model":"m",')
+      check(from, Buffer.from(named))
+      const converted = await convertRequest(from, Buffer.from(named), media)
+      if ('refused' in converted)
+        expect(hasUntypedPart(named) ? 'untyped part' : converted.refused).toBe('untyped part')
+      else check(OTHER[from], converted.body)
+    })
+  })
+}
+
+/** A messages caller is always told counts: none where the upstream told none. */
+function withUsage(said: Said): Said {
+  return { ...said, usage: said.usage ?? { prompt: 0, cached: 0, output: 0 } }
+}
+
+/** What no provider takes; it was recorded with the 400 that it got. */
+function hasUntypedPart(request: string): boolean {
+  const { messages } = JSON.parse(request) as { messages: { content: unknown }[] }
+  return messages.some(
+    ({ content }) =>
+      Array.isArray(content) && content.some((part: { readonly type?: string }) => part.type === undefined),
+  )
+}
+
+/** The bytes up to which a stream has not said that it is finished. */
+function finishOf(from: ConversionProtocol, bytes: Buffer): number {
+  const text = bytes.toString('latin1')
+  const said = from === 'chat' ? /"finish_reason": ?"\w/.exec(text) : /"type": ?"message_stop"/.exec(text)
+  if (!said) return 0
+  return said.index
+}
