@@ -28,7 +28,7 @@ export async function run(config: Config): Promise<number> {
     process.exit(1)
   }
   process.stdout.write(`${reason}: no new calls are taken; running ones may end\n`)
-  endAtOnceOnSignal(reason)
+  endAtOnceOnSignal()
   const unresolved = await gateway.close()
   if (unresolved > 0) {
     process.stderr.write(`${unresolved} calls could not be settled; the next start will settle them\n`)
@@ -37,17 +37,16 @@ export async function run(config: Config): Promise<number> {
 }
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
-/** How long after a SIGINT another may be its echo. */
+/** How long after a signal another may be its echo. */
 const ECHO_MS = 1_000
 
-// A second signal ends at once: what is open then is settled at the next start. One keystroke in a terminal may come twice,
-// from the terminal and again from npm: an echo of the first SIGINT is not a second one.
-function endAtOnceOnSignal(first: NodeJS.Signals): void {
+// A second signal ends at once: what is open then is settled at the next start. One keystroke in a terminal, or one signal to
+// a whole group of processes, comes twice where npm passes it on: such an echo is not a second signal.
+function endAtOnceOnSignal(): void {
   const firstMs = performance.now()
   for (const signal of SIGNALS) {
     process.on(signal, () => {
-      const isEcho = first === 'SIGINT' && signal === first && performance.now() - firstMs < ECHO_MS
-      if (!isEcho) process.exit(1)
+      if (performance.now() - firstMs > ECHO_MS) process.exit(1)
     })
   }
 }
