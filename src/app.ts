@@ -126,9 +126,9 @@ export class App {
       return
     }
     const { status, headers, body } = renderError(area, error, id)
+    if (!request.complete) letFinish(request, response)
     response.writeHead(status, headers)
     response.end(body)
-    if (!request.complete) letFinish(request)
   }
 
   #logged({ id, startedMs, request, response, record }: Visit, endpoint: Endpoint | GatewayError): void {
@@ -179,9 +179,16 @@ function pathOf({ url = '/' }: IncomingMessage): string {
 }
 
 // A caller that is still sending would lose the answer if the connection closed now. What comes is thrown away, for a while.
-function letFinish(request: IncomingMessage): void {
+function letFinish(request: IncomingMessage, response: ServerResponse): void {
   const { socket } = request
+  const isLast = !response.shouldKeepAlive
+  // Else the connection would be closed with the answer.
+  response.shouldKeepAlive = true
   const patience = setTimeout(() => socket.destroy(), UNREAD_BODY_MS).unref()
+  request.once('end', () => {
+    clearTimeout(patience)
+    if (isLast) socket.end()
+  })
   request.once('close', () => clearTimeout(patience))
   request.resume()
 }

@@ -37,11 +37,11 @@ export async function run(config: Config): Promise<number> {
 }
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
-/** Within which a signal may be the first one's echo. */
-const ECHO_MS = 300
+/** How long after a signal another may be its echo. */
+const ECHO_MS = 1_000
 
-// A second signal ends at once: what is open then is settled at the next start. From a terminal one keystroke may come twice,
-// once from the terminal and once from npm: that is not a second signal.
+// A second signal ends at once: what is open then is settled at the next start. One keystroke in a terminal, or one signal to
+// a whole group of processes, comes twice where npm passes it on: such an echo is not a second signal.
 function endAtOnceOnSignal(): void {
   const firstMs = performance.now()
   for (const signal of SIGNALS) {
