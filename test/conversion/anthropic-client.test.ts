@@ -1,0 +1,238 @@
+import Anthropic from '@anthropic-ai/sdk'
+import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { errorBody, usageText } from '../equipment/behaviour.ts'
+import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
+import { messagesErrorText, streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
+import type { Stage } from '../equipment/stage.ts'
+import { MODEL, ROADS, type Road, stageOfBoth } from './stage.ts'
+
+let stage: Stage
+let client: Anthropic
+beforeAll(async () => {
+  stage = await stageOfBoth()
+  client = clientWith('sk-ann')
+})
+afterAll(() => stage?.close())
+
+const clientWith = (apiKey: string): Anthropic =>
+  new Anthropic({ apiKey, baseURL: stage.gateway.url, maxRetries: 0 })
+
+const SAID = 'Hello there, friend.'
+const THOUGHT = 'A greeting is due.'
+const CALLS = [
+  { id: 'toolu_1', name: 'weather', input: '{"city":"Bern"}' },
+  { id: 'toolu_2', name: 'weather', input: '{"city":"Basel"}' },
+]
+const COUNTS = {
+  input_tokens: 30,
+  cache_read_input_tokens: 70,
+  cache_creation_input_tokens: 0,
+  output_tokens: 7,
+}
+const messages = [{ role: 'user' as const, content: 'hi' }]
+const weather = {
+  name: 'weather',
+  description: 'The weather in a town',
+  input_schema: {
+    type: 'object' as const,
+    properties: { city: { type: 'string' as const } },
+    required: ['city'],
+  },
+}
+const LANE = { native: MODEL.messages, converted: MODEL.chat } as const
+
+/** The model to ask for, once its upstream is told what to answer. */
+function ready(road: Road, what: 'text' | 'thoughts' | 'calls', stream: boolean): string {
+  const calls = what === 'calls' ? CALLS : []
+  if (road === 'converted') {
+    const said = {
+      text: what === 'calls' ? 'Let me look.' : SAID,
+      ...(what === 'thoughts' && { thoughts: THOUGHT }),
+      calls,
+      usage: usageText(100, 7, 70),
+    }
+    stage.upstream.script(MODEL.chat, stream ? streamedChat(said) : wholeChat(said))
+    return MODEL.chat
+  }
+  const blocks = [
+    ...(what === 'thoughts' ? [{ thinking: THOUGHT, signature: 'c2ln' }] : []),
+    { text: what === 'calls' ? 'Let me look.' : SAID },
+    ...calls,
+  ]
+  const answer = { counts: COUNTS }
+  stage.upstream.script(
+    MODEL.messages,
+    stream ? streamedMessage(blocks, answer) : wholeMessage(blocks, answer),
+  )
+  return MODEL.messages
+}
+
+describe.each(ROADS)('the official Anthropic client, %s', (road) => {
+  test('gets a whole answer with its usage', async () => {
+    const { data, response } = await client.messages
+      .create({ model: ready(road, 'thoughts', false), max_tokens: 100, messages })
+      .withResponse()
+    expect(data).toMatchObject({
+      type: 'message',
+      role: 'assistant',
+      stop_reason: 'end_turn',
+      stop_sequence: null,
+    })
+    expect(data.id).toMatch(/^msg_/)
+    expect(data.content).toMatchObject([
+      { type: 'thinking', thinking: THOUGHT },
+      { type: 'text', text: SAID },
+    ])
+    expect(data.usage).toMatchObject(COUNTS)
+    expect(response.headers.get('x-request-id')).toBeTypeOf('string')
+  })
+
+  test('gets a stream through its helper, which folds it', async () => {
+    const stream = client.messages.stream({ model: ready(road, 'thoughts', true), max_tokens: 100, messages })
+    const kinds: string[] = []
+    let text = ''
+    let thoughts = ''
+    stream.on('streamEvent', ({ type }) => void kinds.push(type))
+    stream.on('text', (piece) => void (text += piece))
+    stream.on('thinking', (piece) => void (thoughts += piece))
+    const final = await stream.finalMessage()
+    expect({ text, thoughts }).toEqual({ text: SAID, thoughts: THOUGHT })
+    expect(final.content).toMatchObject([
+      { type: 'thinking', thinking: THOUGHT, signature: road === 'native' ? 'c2ln' : '' },
+      { type: 'text', text: SAID },
+    ])
+    expect(final.stop_reason).toBe('end_turn')
+    expect(final.usage).toMatchObject(COUNTS)
+    expect(kinds.filter((kind) => kind === 'message_start')).toHaveLength(1)
+    expect(kinds.at(-1)).toBe('message_stop')
+  })
+
+  test('gets text and tool uses through its helper, one after the other', async () => {
+    const stream = client.messages.stream({
+      model: ready(road, 'calls', true),
+      max_tokens: 100,
+      messages,
+      tools: [weather],
+    })
+    const blocks: unknown[] = []
+    stream.on('contentBlock', (block) => void blocks.push(block))
+    const final = await stream.finalMessage()
+    const expected = [
+      { type: 'text', text: 'Let me look.' },
+      ...CALLS.map(({ id, name, input }) => ({ type: 'tool_use', id, name, input: JSON.parse(input) })),
+    ]
+    expect(blocks).toMatchObject(expected)
+    expect(final.content).toMatchObject(expected)
+    expect(final.stop_reason).toBe('tool_use')
+  })
+
+  test.each([false, true])('runs its tools until there is an answer (stream: %j)', async (stream) => {
+    const model = ready(road, 'calls', stream)
+    const behaviours =
+      road === 'native'
+        ? [
+            stream ? streamedMessage(CALLS) : wholeMessage(CALLS),
+            stream ? streamedMessage([{ text: SAID }]) : wholeMessage([{ text: SAID }]),
+          ]
+        : [
+            stream ? streamedChat({ calls: CALLS }) : wholeChat({ calls: CALLS }),
+            stream ? streamedChat({ text: SAID }) : wholeChat({ text: SAID }),
+          ]
+    stage.upstream.script(LANE[road], ...behaviours)
+    const asked: string[] = []
+    const runner = client.beta.messages.toolRunner({
+      model,
+      max_tokens: 100,
+      messages,
+      stream,
+      tools: [
+        betaTool({
+          name: 'weather',
+          description: 'The weather in a town',
+          inputSchema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+          run: ({ city }) => {
+            asked.push(city)
+            return `sunny in ${city}`
+          },
+        }),
+      ],
+    })
+    const final = await runner.runUntilDone()
+    expect(final.content).toMatchObject([{ type: 'text', text: SAID }])
+    expect(asked).toEqual(['Bern', 'Basel'])
+    const second = JSON.parse(stage.upstream.received(LANE[road])[1]?.text ?? '')
+    const results = road === 'converted' ? second.messages.slice(-2) : second.messages.at(-1).content
+    expect(results).toMatchObject(
+      CALLS.map(({ id }, i) =>
+        road === 'converted'
+          ? { role: 'tool', tool_call_id: id, content: `sunny in ${asked[i]}` }
+          : { type: 'tool_result', tool_use_id: id, content: `sunny in ${asked[i]}` },
+      ),
+    )
+  })
+
+  test('hears of an error in the middle of a stream', async () => {
+    const model = ready(road, 'text', true)
+    const whole = road === 'converted' ? streamedChat({ text: SAID }) : streamedMessage([{ text: SAID }])
+    const cut = road === 'converted' ? 2 : 4
+    stage.upstream.script(model, { ...whole, frames: whole.frames?.slice(0, cut) ?? [], ending: 'reset' })
+    const stream = await client.messages.create({ model, max_tokens: 100, messages, stream: true })
+    const seen: string[] = []
+    const read = async (): Promise<void> => {
+      for await (const { type } of stream) seen.push(type)
+    }
+    await expect(read()).rejects.toBeInstanceOf(Anthropic.APIError)
+    expect(seen).toContain('content_block_delta')
+    expect(seen).not.toContain('message_stop')
+  })
+
+  test('gets the refusals of the upstream in its own envelope, with an id', async () => {
+    const model = ready(road, 'text', false)
+    const body =
+      road === 'native'
+        ? messagesErrorText('rate_limit_error', 'slow down')
+        : errorBody('slow down', 'requests', 'rate')
+    stage.upstream.script(model, { kind: 'status', status: 429, body, headers: { 'retry-after': '7' } })
+    const error = await client.messages
+      .create({ model, max_tokens: 100, messages })
+      .catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(Anthropic.RateLimitError)
+    const { error: envelope, headers } = error as InstanceType<typeof Anthropic.RateLimitError>
+    expect(envelope).toMatchObject({
+      type: 'error',
+      error: { type: 'rate_limit_error', message: 'slow down' },
+      request_id: road === 'native' ? 'req_upstream' : expect.any(String),
+    })
+    expect(headers?.get('retry-after')).toBe('7')
+  })
+})
+
+describe('its error classes fit the errors of the gateway:', () => {
+  const create = (by: Anthropic = client, fields: object = {}): Promise<unknown> =>
+    by.messages
+      .create({ model: MODEL.messages, max_tokens: 10, messages, ...fields })
+      .catch((thrown: unknown) => thrown)
+  const envelope = {
+    error: { type: 'gateway_error', message: expect.stringMatching(/\(request id: \S+\)$/) },
+  }
+
+  test('AuthenticationError', async () => {
+    const error = await create(clientWith('sk-nobody'))
+    expect(error).toBeInstanceOf(Anthropic.AuthenticationError)
+    expect(error).toMatchObject({ error: envelope })
+  })
+  test('BadRequestError, which names the field', async () => {
+    const error = await create(client, { max_tokens: 0 })
+    expect(error).toBeInstanceOf(Anthropic.BadRequestError)
+    expect(error).toMatchObject({ error: envelope, message: expect.stringContaining('max_tokens') })
+  })
+  test('InternalServerError', async () => {
+    expect(await create(client, { model: 'no-such-model' })).toMatchObject({
+      status: 503,
+      error: { error: { type: 'gateway_error', code: 'model_not_found' } },
+    })
+    stage.upstream.script(MODEL.messages, { kind: 'drop' })
+    expect(await create()).toBeInstanceOf(Anthropic.InternalServerError)
+  })
+})

@@ -1,0 +1,189 @@
+import OpenAI from 'openai'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { usageText } from '../equipment/behaviour.ts'
+import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
+import { streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
+import type { Stage } from '../equipment/stage.ts'
+import { MODEL, ROADS, type Road, stageOfBoth } from './stage.ts'
+
+let stage: Stage
+let client: OpenAI
+beforeAll(async () => {
+  stage = await stageOfBoth()
+  client = new OpenAI({ apiKey: 'sk-ann', baseURL: `${stage.gateway.url}/v1`, maxRetries: 0 })
+})
+afterAll(() => stage?.close())
+
+const SAID = 'Hello there, friend.'
+const THOUGHT = 'A greeting is due.'
+const CALLS = [
+  { id: 'call_1', name: 'weather', input: '{"city":"Bern","n":9007199254740993}' },
+  { id: 'call_2', name: 'weather', input: '{"city":"Basel"}' },
+]
+const COUNTS = {
+  input_tokens: 20,
+  cache_read_input_tokens: 70,
+  cache_creation_input_tokens: 10,
+  output_tokens: 7,
+}
+const USAGE = usageText(100, 7, 70)
+const messages = [{ role: 'user' as const, content: 'hi' }]
+const tools = [{ type: 'function' as const, function: { name: 'weather', parameters: { type: 'object' } } }]
+
+/** The model to ask for, once its upstream is told what to answer. */
+function ready(road: Road, what: 'text' | 'thoughts' | 'calls', stream: boolean): string {
+  const calls = what === 'calls' ? CALLS : []
+  if (road === 'native') {
+    const said = {
+      ...(what !== 'calls' && { text: SAID }),
+      ...(what === 'thoughts' && { thoughts: THOUGHT }),
+      calls,
+      usage: USAGE,
+    }
+    stage.upstream.script(MODEL.chat, stream ? streamedChat(said) : wholeChat(said))
+    return MODEL.chat
+  }
+  const blocks = [
+    ...(what === 'thoughts' ? [{ thinking: THOUGHT, signature: 'c2ln' }] : []),
+    ...(what === 'calls' ? calls : [{ text: SAID }]),
+  ]
+  const answer = { counts: COUNTS }
+  stage.upstream.script(
+    MODEL.messages,
+    stream ? streamedMessage(blocks, answer) : wholeMessage(blocks, answer),
+  )
+  return MODEL.messages
+}
+
+describe.each(ROADS)('the official OpenAI client, %s', (road) => {
+  test('gets a whole answer with its usage', async () => {
+    const { data, request_id: id } = await client.chat.completions
+      .create({ model: ready(road, 'text', false), messages })
+      .withResponse()
+    expect(data.choices).toHaveLength(1)
+    expect(data.choices[0]).toMatchObject({
+      index: 0,
+      finish_reason: 'stop',
+      message: { role: 'assistant', content: SAID },
+    })
+    expect(data.usage).toMatchObject({ prompt_tokens: 100, completion_tokens: 7, total_tokens: 107 })
+    expect(data.usage?.prompt_tokens_details?.cached_tokens).toBe(70)
+    expect(id).toBeTypeOf('string')
+  })
+
+  test.each([true, false])('gets a stream (include_usage: %j)', async (include) => {
+    const stream = await client.chat.completions.create({
+      model: ready(road, 'thoughts', true),
+      messages,
+      stream: true,
+      stream_options: { include_usage: include },
+    })
+    let text = ''
+    let thoughts = ''
+    const roles: unknown[] = []
+    const finishes: unknown[] = []
+    const usages: unknown[] = []
+    for await (const chunk of stream) {
+      const [choice] = chunk.choices
+      const delta = choice?.delta as
+        | { role?: string; content?: string; reasoning_content?: string }
+        | undefined
+      text += delta?.content ?? ''
+      thoughts += delta?.reasoning_content ?? ''
+      if (delta?.role) roles.push(delta.role)
+      if (choice?.finish_reason) finishes.push(choice.finish_reason)
+      if (chunk.usage) usages.push(chunk.usage)
+    }
+    expect({ text, thoughts: thoughts.trim(), roles, finishes }).toEqual({
+      text: SAID,
+      thoughts: THOUGHT,
+      roles: ['assistant'],
+      finishes: ['stop'],
+    })
+    expect(usages).toHaveLength(include ? 1 : 0)
+    if (include)
+      expect(usages[0]).toMatchObject({ prompt_tokens: 100, completion_tokens: 7, total_tokens: 107 })
+  })
+
+  test('gets tool calls, whole', async () => {
+    const model = ready(road, 'calls', false)
+    const { choices } = await client.chat.completions.create({
+      model,
+      messages,
+      tools,
+      tool_choice: 'required',
+    })
+    expect(choices[0]).toMatchObject({ finish_reason: 'tool_calls', message: { content: null } })
+    expect(choices[0]?.message.tool_calls).toEqual(
+      CALLS.map(({ id, name, input }) => ({ id, type: 'function', function: { name, arguments: input } })),
+    )
+  })
+
+  test('gets tool calls through its stream helper', async () => {
+    const runner = client.chat.completions.stream({ model: ready(road, 'calls', true), messages, tools })
+    const done: string[] = []
+    runner.on('tool_calls.function.arguments.done', ({ arguments: text }) => void done.push(text))
+    const final = await runner.finalChatCompletion()
+    // The helper tells of a call each time that another goes on.
+    expect(done.slice(-CALLS.length)).toEqual(CALLS.map(({ input }) => input))
+    expect(final.choices[0]?.finish_reason).toBe('tool_calls')
+    expect(final.choices[0]?.message.tool_calls).toMatchObject(
+      CALLS.map(({ id, name, input }) => ({ id, type: 'function', function: { name, arguments: input } })),
+    )
+  })
+
+  test('runs its tools until there is an answer', async () => {
+    const model = ready(road, 'calls', false)
+    const lane = road === 'native' ? MODEL.chat : MODEL.messages
+    stage.upstream.script(
+      lane,
+      road === 'native' ? wholeChat({ calls: CALLS }) : wholeMessage(CALLS),
+      road === 'native' ? wholeChat({ text: SAID }) : wholeMessage([{ text: SAID }]),
+    )
+    const asked: unknown[] = []
+    const runner = client.chat.completions.runTools({
+      model,
+      messages,
+      tools: [
+        {
+          type: 'function',
+          function: {
+            name: 'weather',
+            description: 'The weather in a town',
+            parameters: { type: 'object', properties: { city: { type: 'string' } } },
+            parse: JSON.parse,
+            function: (input: { city: string }) => {
+              asked.push(input.city)
+              return `sunny in ${input.city}`
+            },
+          },
+        },
+      ],
+    })
+    expect(await runner.finalContent()).toBe(SAID)
+    expect(asked).toEqual(['Bern', 'Basel'])
+    const second = JSON.parse(stage.upstream.received(lane)[1]?.text ?? '')
+    const results = road === 'native' ? second.messages.slice(-2) : second.messages.at(-1).content
+    expect(results).toMatchObject(
+      CALLS.map(({ id }, i) =>
+        road === 'native'
+          ? { role: 'tool', tool_call_id: id, content: `sunny in ${asked[i]}` }
+          : { type: 'tool_result', tool_use_id: id, content: `sunny in ${asked[i]}` },
+      ),
+    )
+  })
+
+  test('hears of an error in the middle of a stream', async () => {
+    const model = ready(road, 'text', true)
+    const whole = road === 'native' ? streamedChat({ text: SAID }) : streamedMessage([{ text: SAID }])
+    stage.upstream.script(model, { ...whole, frames: whole.frames?.slice(0, 4) ?? [], ending: 'reset' })
+    const stream = await client.chat.completions.create({ model, messages, stream: true })
+    let text = ''
+    const read = async (): Promise<void> => {
+      for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? ''
+    }
+    await expect(read()).rejects.toBeInstanceOf(OpenAI.APIError)
+    expect(SAID.startsWith(text)).toBe(true)
+    expect(text).not.toBe('')
+  })
+})

@@ -1,0 +1,25 @@
+import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { type Stage, setStage } from '../equipment/stage.ts'
+
+/** Whether the channel speaks the protocol of whoever asks. */
+export const ROADS = ['native', 'converted'] as const
+export type Road = (typeof ROADS)[number]
+
+/** The model behind a channel of each protocol. */
+export const MODEL = { chat: 'speaks-chat', messages: 'speaks-messages' } as const
+
+/** A gateway with a channel of each protocol; its lanes are named like its models. */
+export function stageOfBoth(options: Record<string, unknown> = {}): Promise<Stage> {
+  return setStage((upstream) => ({
+    options: { retries: 0, ...options },
+    models: { ...priced([MODEL.chat, MODEL.messages]), 'a-opus-4-7': { vendor: 'acme', price: PLAIN_PRICE } },
+    channels: [
+      channel(MODEL.chat, upstream.baseUrl(MODEL.chat)),
+      channel(MODEL.messages, upstream.baseUrl(MODEL.messages), {
+        protocol: 'messages',
+        models: [MODEL.messages, 'a-opus-4-7'],
+      }),
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: 1_000_000_000 }), token('other')])],
+  }))
+}
