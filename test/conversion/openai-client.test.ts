@@ -140,7 +140,7 @@ describe.each(ROADS)('the official OpenAI client, %s', (road) => {
       road === 'native' ? wholeChat({ calls: CALLS }) : wholeMessage(CALLS),
       road === 'native' ? wholeChat({ text: SAID }) : wholeMessage([{ text: SAID }]),
     )
-    const asked: unknown[] = []
+    const asked: string[] = []
     const runner = client.chat.completions.runTools({
       model,
       messages,

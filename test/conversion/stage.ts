@@ -1,4 +1,5 @@
 import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import type { Answer, CallOptions } from '../equipment/client.ts'
 import { type Stage, setStage } from '../equipment/stage.ts'
 
 /** Whether the channel speaks the protocol of whoever asks. */
@@ -22,4 +23,21 @@ export function stageOfBoth(options: Record<string, unknown> = {}): Promise<Stag
     ],
     users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: 1_000_000_000 }), token('other')])],
   }))
+}
+
+/** Asks for something, whole or streamed, of the channel that speaks the other protocol if no model is named. */
+export type Caller = (fields?: object, options?: CallOptions) => Promise<Answer>
+
+/** A caller of each protocol. */
+export function callersOf(stage: Stage): { readonly chat: Caller; readonly message: Caller } {
+  const messages = [{ role: 'user', content: 'hi' }]
+  return {
+    chat: (fields, options) => stage.chat('ann', { model: MODEL.messages, messages, ...fields }, options),
+    message: (fields, options) =>
+      stage.chat(
+        'ann',
+        { model: MODEL.chat, max_tokens: 100, messages, ...fields },
+        { path: '/v1/messages', ...options },
+      ),
+  }
 }

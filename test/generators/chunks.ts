@@ -15,9 +15,3 @@ export function choppedAtRandom(bytes: Buffer, most: number, random: () => numbe
   }
   return chunks
 }
-
-/** Bytes cut at these offsets. */
-export function cutAt(bytes: Buffer, offsets: readonly number[]): Buffer[] {
-  const places = [0, ...offsets.toSorted((a, b) => a - b), bytes.length]
-  return places.slice(1).map((end, i) => bytes.subarray(places[i], end))
-}

@@ -1,0 +1,159 @@
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { usageText } from '../equipment/behaviour.ts'
+import { wholeChat } from '../equipment/chat-behaviour.ts'
+import type { Answer } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { wholeMessage } from '../equipment/messages-behaviour.ts'
+import { type Stage, setStage } from '../equipment/stage.ts'
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    options: { retries: 1 },
+    models: priced(['both', 'passed', 'mapped']),
+    channels: [
+      channel('by-chat', upstream.baseUrl('by-chat'), { models: ['both'] }),
+      channel('by-messages', upstream.baseUrl('by-messages'), { models: ['both'], protocol: 'messages' }),
+      channel('passed', upstream.baseUrl('passed'), { protocol: 'messages', pass_through: true }),
+      channel('mapped', upstream.baseUrl('mapped'), {
+        protocol: 'messages',
+        model_mapping: { mapped: 'upstream-name' },
+      }),
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: 1_000_000_000 })])],
+  }))
+})
+afterAll(() => stage?.close())
+
+const MESSAGES = { path: '/v1/messages' }
+const messages = [{ role: 'user', content: 'hi' }]
+const chat = (model: string, fields: object = {}): Promise<Answer> =>
+  stage.chat('ann', { model, messages, ...fields })
+const message = (model: string, fields: object = {}): Promise<Answer> =>
+  stage.chat('ann', { model, max_tokens: 100, messages, ...fields }, MESSAGES)
+
+function script(): void {
+  stage.upstream.script('by-chat', wholeChat({ text: 'from chat' }))
+  stage.upstream.script('by-messages', wholeMessage([{ text: 'from messages' }]))
+}
+
+describe('a model behind channels of both protocols', () => {
+  test('is answered by the one that speaks as the caller does', async () => {
+    for (let i = 0; i < 5; i++) {
+      script()
+      expect((await chat('both', { seed: 7 })).text).toContain('from chat')
+      expect((await message('both')).text).toContain('from messages')
+      expect(stage.upstream.received('by-chat')).toHaveLength(1)
+      expect(stage.upstream.received('by-messages')).toHaveLength(1)
+    }
+  })
+
+  test('falls back on the other, whose conversion is told', async () => {
+    script()
+    stage.upstream.script('by-chat', { kind: 'status', status: 500, body: '{}' })
+    const fallen = await chat('both', { seed: 7 })
+    expect(fallen.json().choices[0]?.message.content).toBe('from messages')
+    expect(fallen.headers['x-gateway-dropped']).toBe('seed')
+    script()
+    stage.upstream.script('by-messages', { kind: 'drop' })
+    expect((await message('both', { top_k: 3 })).headers['x-gateway-dropped']).toBe('top_k')
+  })
+
+  test.each([
+    ['reasoning_effort', { reasoning_effort: 'xhigh' }],
+    [
+      'tool_choice',
+      {
+        tools: [{ type: 'custom', custom: { name: 'f' } }],
+        tool_choice: { type: 'custom', custom: { name: 'f' } },
+      },
+    ],
+    [
+      'a file by its id',
+      { messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'file-1' } }] }] },
+    ],
+  ])('natively takes what could not be converted: %s', async (_, fields) => {
+    script()
+    const answer = await chat('both', fields)
+    expect(answer.text).toContain('from chat')
+  })
+
+  test('natively takes what could not be converted: five stop sequences', async () => {
+    script()
+    expect((await message('both', { stop_sequences: ['a', 'b', 'c', 'd', 'e'] })).text).toContain(
+      'from messages',
+    )
+  })
+})
+
+describe('pass-through mode', () => {
+  test('is nothing to a conversion', async () => {
+    stage.upstream.script('passed', wholeMessage([{ text: 'Hello.' }]))
+    const answer = await chat('passed', { service_tier: 'flex', max_tokens: 9 })
+    expect(answer.json().choices[0]?.message.content).toBe('Hello.')
+    expect(JSON.parse(stage.upstream.only('passed').text)).toEqual({
+      model: 'passed',
+      max_tokens: 9,
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }],
+    })
+  })
+
+  test('lets gated fields through natively', async () => {
+    stage.upstream.script('passed', wholeMessage([{ text: 'Hello.' }]))
+    await message('passed', { speed: 'fast' })
+    expect(JSON.parse(stage.upstream.only('passed').text)).toMatchObject({ speed: 'fast' })
+  })
+})
+
+test('the upstream gets its own name of the model on the converted road, and the caller gets what it said', async () => {
+  stage.upstream.script('mapped', wholeMessage([{ text: 'Hello.' }]))
+  expect((await chat('mapped')).json().model).toBe('upstream-model')
+  expect((await chat('mapped-thinking')).status).toBe(200)
+  expect(stage.upstream.received('mapped').map(({ text }) => JSON.parse(text).model)).toEqual([
+    'upstream-name',
+    'upstream-name',
+  ])
+})
+
+test('a query in the address of messages is no other address', async () => {
+  script()
+  const answer = await stage.chat(
+    'ann',
+    { model: 'both', max_tokens: 5, messages },
+    { path: '/v1/messages?beta=true' },
+  )
+  expect(answer.status).toBe(200)
+})
+
+test('a reader that stops reading a converted stream stops its upstream', async () => {
+  stage.upstream.script('by-messages', { kind: 'drop' })
+  stage.upstream.script('by-chat', {
+    kind: 'stream',
+    events: Number.POSITIVE_INFINITY,
+    word: 'x'.repeat(8000),
+    usage: usageText(1, 1),
+  })
+  const body = JSON.stringify({ model: 'both', max_tokens: 10_000_000, messages, stream: true })
+  const socket = connect(stage.gateway.port, '127.0.0.1')
+  socket.pause()
+  socket.write(
+    `POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: sk-ann\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  )
+  await stage.upstream.receivedAtLeast('by-chat', 1)
+  const received = stage.upstream.only('by-chat')
+  await received.sentAtLeast(50)
+  let before = -1
+  await expect
+    .poll(
+      () => {
+        const stands = received.eventsSent === before
+        before = received.eventsSent
+        return stands
+      },
+      { interval: 400, timeout: 15_000 },
+    )
+    .toBe(true)
+  socket.destroy()
+  await received.ended
+})

@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { usageText } from '../equipment/behaviour.ts'
+import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
+import { type Answer, open } from '../equipment/client.ts'
+import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
+import {
+  messageFrames,
+  messagesErrorText,
+  streamedMessage,
+  wholeMessage,
+} from '../equipment/messages-behaviour.ts'
+import type { Stage } from '../equipment/stage.ts'
+import { checkMessagesStream } from './grammar.ts'
+import { type Caller, callersOf, MODEL, stageOfBoth } from './stage.ts'
+
+let stage: Stage
+let chat: Caller
+let message: Caller
+let database: GatewayDatabase
+beforeAll(async () => {
+  stage = await stageOfBoth()
+  ;({ chat, message } = callersOf(stage))
+  database = databaseOf(stage.gateway.dataDir)
+})
+afterAll(() => stage?.close())
+
+const messages = [{ role: 'user', content: 'hi' }]
+
+describe('what a converted call costs is what its upstream counted, to the unit', () => {
+  // One unit a prompt token, four an output token, a quarter a cached one, one and a quarter to write one.
+  const counts = {
+    input_tokens: 100,
+    cache_read_input_tokens: 200,
+    cache_creation_input_tokens: 80,
+    output_tokens: 50,
+  }
+  const toMessages = 100 + 200 / 4 + (80 * 5) / 4 + 50 * 4
+  const toChat = 100 + 200 / 4 + 50 * 4
+
+  test.each([
+    ['chat to messages, whole', MODEL.messages, toMessages],
+    ['chat to messages, streamed', MODEL.messages, toMessages],
+    ['messages to chat, whole', MODEL.chat, toChat],
+    ['messages to chat, streamed', MODEL.chat, toChat],
+  ])('%s', async (name, model, quota) => {
+    const stream = name.endsWith('streamed')
+    const usage = usageText(300, 50, 200)
+    if (model === MODEL.messages)
+      stage.upstream.script(
+        model,
+        stream
+          ? streamedMessage([{ text: 'Hello.' }], { counts })
+          : wholeMessage([{ text: 'Hello.' }], { counts }),
+      )
+    else
+      stage.upstream.script(
+        model,
+        stream ? streamedChat({ text: 'Hello.', usage }) : wholeChat({ text: 'Hello.', usage }),
+      )
+    const before = { token: database.token('token-ann'), user: database.user('ann') }
+    const answer = model === MODEL.messages ? await chat({ stream }) : await message({ stream })
+    expect(answer.status).toBe(200)
+    const row = database.usageOf(String(answer.headers['x-request-id']))
+    expect(row).toMatchObject({ quota, reason: 'complete', output_tokens: 50, cache_read_tokens: 200 })
+    const after = { token: database.token('token-ann'), user: database.user('ann') }
+    expect(before.token.remain_quota - after.token.remain_quota).toBe(quota)
+    expect(after.token.used_quota - before.token.used_quota).toBe(quota)
+    expect(before.user.quota - after.user.quota).toBe(quota)
+  })
+
+  test('and nothing where no answer came', async () => {
+    const before = database.token('token-ann')
+    stage.upstream.script(MODEL.messages, {
+      kind: 'status',
+      status: 400,
+      body: messagesErrorText('invalid_request_error', 'no'),
+    })
+    expect((await chat()).status).toBe(400)
+    stage.upstream.script(MODEL.chat, { kind: 'drop' })
+    expect((await message()).status).toBe(500)
+    await expect.poll(() => database.openHolds()).toHaveLength(0)
+    expect(database.token('token-ann')).toMatchObject({
+      remain_quota: before.remain_quota,
+      used_quota: before.used_quota,
+    })
+  })
+
+  test('and by local count where a cut stream reported no output', async () => {
+    stage.upstream.script(MODEL.messages, {
+      ...streamedMessage([]),
+      frames: messageFrames([{ text: 'apple banana cherry'.repeat(20) }]).slice(0, 5),
+      ending: 'reset',
+    })
+    const answer = await (
+      await open(stage.gateway.url, { model: MODEL.messages, messages, stream: true }, { key: 'ann' })
+    ).end()
+    const row = database.usageOf(String(answer.headers['x-request-id']))
+    expect(row?.output_tokens).toBeGreaterThan(50)
+    expect(answer.text).not.toContain('[DONE]')
+  })
+})
+
+describe('what is charged on the converted road', () => {
+  const charged = (answer: Answer) => database.usageOf(String(answer.headers['x-request-id']))
+
+  test('includes searches of the web', async () => {
+    const counts = { input_tokens: 10, output_tokens: 5, server_tool_use: { web_search_requests: 2 } }
+    for (const stream of [false, true]) {
+      stage.upstream.script(
+        MODEL.messages,
+        (stream ? streamedMessage : wholeMessage)([{ text: 'Hello.' }], { counts }),
+      )
+      const answer = await chat({ stream, web_search_options: {} })
+      // A search is a cent, 5,000 units.
+      expect(charged(answer)).toMatchObject({ quota: 10 + 5 * 4 + 2 * 5000 })
+    }
+  })
+
+  test('is counted here where the upstream reports nothing', async () => {
+    const words = ' banana'.repeat(200)
+    stage.upstream.script(MODEL.chat, {
+      ...streamedChat({ text: words }),
+      frames: (streamedChat({ text: words }).frames ?? []).filter((frame) => !frame.includes('"usage"')),
+    })
+    const answer = await message({ stream: true, max_tokens: 500 })
+    checkMessagesStream(answer.text, true)
+    const row = charged(answer)
+    expect(row).toMatchObject({ reason: 'estimated' })
+    expect(row?.output_tokens).toBeGreaterThanOrEqual(200)
+    expect(row?.output_tokens).toBeLessThan(230)
+  })
+
+  test('is what was sent where the caller leaves, and the upstream is let go', async () => {
+    stage.upstream.script(MODEL.chat, {
+      kind: 'stream',
+      events: Number.POSITIVE_INFINITY,
+      paceMs: 5,
+      word: ' banana',
+    })
+    const live = await open(
+      stage.gateway.url,
+      { model: MODEL.chat, max_tokens: 1000, messages, stream: true },
+      { key: 'ann', path: '/v1/messages' },
+    )
+    await live.until(' banana')
+    const left = performance.now()
+    live.abort()
+    const received = stage.upstream.only(MODEL.chat)
+    await received.ended
+    expect((received.endedAt ?? 0) - left).toBeLessThan(500)
+    const id = String(live.headers['x-request-id'])
+    await expect.poll(() => database.usageOf(id)?.reason, { timeout: 5000 }).toBe('client_gone')
+    expect(database.usageOf(id)?.output_tokens).toBeGreaterThan(0)
+  })
+})

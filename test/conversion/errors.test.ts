@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { contentFrame, errorBody, roleFrame } from '../equipment/behaviour.ts'
+import { streamedChat } from '../equipment/chat-behaviour.ts'
+import { eventFrame, messageFrames, messagesErrorText } from '../equipment/messages-behaviour.ts'
+import type { Stage } from '../equipment/stage.ts'
+import { checkChatStream, checkMessagesStream } from './grammar.ts'
+import { type Caller, callersOf, MODEL, stageOfBoth } from './stage.ts'
+
+let stage: Stage
+let chat: Caller
+let message: Caller
+beforeAll(async () => {
+  stage = await stageOfBoth()
+  ;({ chat, message } = callersOf(stage))
+})
+afterAll(() => stage?.close())
+
+describe('an error of the upstream comes in the envelope of the caller', () => {
+  test.each([400, 404, 409, 413, 422, 429, 500, 503, 529])(
+    '%i of a messages upstream, to a chat caller',
+    async (status) => {
+      stage.upstream.script(MODEL.messages, {
+        kind: 'status',
+        status,
+        body: messagesErrorText('some_error', 'not like this'),
+        headers: { 'retry-after': '3' },
+      })
+      const answer = await chat()
+      expect(answer.status).toBe(status)
+      expect(answer.json()).toEqual({
+        error: { message: 'not like this', type: expect.any(String), code: expect.any(String) },
+      })
+      expect(answer.headers['retry-after']).toBe('3')
+    },
+  )
+
+  test.each([400, 404, 409, 413, 422, 429, 500, 503, 529])(
+    '%i of a chat upstream, to a messages caller',
+    async (status) => {
+      stage.upstream.script(MODEL.chat, { kind: 'status', status, body: errorBody('not like this') })
+      const answer = await message()
+      expect(answer.status).toBe(status)
+      expect(answer.json()).toEqual({
+        type: 'error',
+        error: { type: expect.any(String), message: 'not like this' },
+        request_id: expect.any(String),
+      })
+    },
+  )
+
+  test('natively the envelope of a messages upstream goes through byte for byte', async () => {
+    const body = `{ "type":"error", "error": {"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1", "x": 9007199254740993}`
+    stage.upstream.script(MODEL.messages, { kind: 'status', status: 529, body })
+    const answer = await message({ model: MODEL.messages })
+    expect(answer.status).toBe(529)
+    expect(answer.text).toBe(body)
+  })
+
+  test('a refused key is never told: 500 in the words of either side', async () => {
+    stage.upstream.script(MODEL.messages, {
+      kind: 'status',
+      status: 401,
+      body: messagesErrorText('authentication_error', 'bad upstream-key-of-x'),
+    })
+    expect(await chat()).toMatchObject({ status: 500 })
+    const answer = await message({ model: MODEL.messages })
+    expect(answer.status).toBe(500)
+    expect(answer.json()).toEqual({
+      error: { type: 'gateway_error', message: expect.stringMatching(/\(request id: \S+\)$/) },
+    })
+    expect(answer.text).not.toContain('upstream-key')
+  })
+
+  test('an answer of the wrong kind is a 500', async () => {
+    stage.upstream.script(MODEL.messages, { kind: 'whole', body: '{"hello":"world"}' })
+    expect((await chat()).status).toBe(500)
+    stage.upstream.script(MODEL.chat, { kind: 'whole', body: '{"type":"message","content":[]}' })
+    expect((await message()).status).toBe(500)
+  })
+})
+
+describe('an error in the middle of a stream', () => {
+  test('of a messages upstream ends a chat stream without [DONE]', async () => {
+    const frames = [
+      ...messageFrames([{ text: 'Hello.' }]).slice(0, 4),
+      eventFrame('error', { error: { type: 'overloaded_error', message: 'Overloaded' } }),
+    ]
+    stage.upstream.script(MODEL.messages, { kind: 'stream', frames, ending: 'no done' })
+    const { text } = await chat({ stream: true })
+    checkChatStream(text, false)
+    expect(JSON.parse(text.trim().split('data: ').at(-1) ?? '')).toMatchObject({
+      error: { type: 'overloaded_error', message: 'Overloaded' },
+    })
+  })
+
+  test('of a chat upstream ends a messages stream with an error event', async () => {
+    stage.upstream.script(MODEL.chat, {
+      kind: 'stream',
+      frames: [roleFrame(), contentFrame('Hel')],
+      ending: 'error',
+    })
+    const { text } = await message({ stream: true })
+    checkMessagesStream(text, false)
+    expect(text).toContain('the upstream stumbled')
+  })
+
+  test('natively goes through in the words of the upstream', async () => {
+    const error = eventFrame('error', { error: { type: 'overloaded_error', message: 'Overloaded' } })
+    const frames = [...messageFrames([{ text: 'Hello.' }]).slice(0, 4), error]
+    stage.upstream.script(MODEL.messages, { kind: 'stream', frames, ending: 'no done' })
+    const { text } = await message({ model: MODEL.messages, stream: true })
+    expect(text.startsWith(frames.slice(0, 4).join(''))).toBe(true)
+    checkMessagesStream(text, false)
+    expect(text).toContain('"overloaded_error"')
+    expect(text).not.toContain('message_stop')
+  })
+})
+
+describe('an upstream that is cut anywhere', () => {
+  const messagesText = messageFrames([
+    { text: 'Hello there.' },
+    { id: 'toolu_1', name: 'f', input: '{"a":1}' },
+  ]).join('')
+  const chatText = (
+    streamedChat({ text: 'Hello there.', calls: [{ id: 'c', name: 'f', input: '{"a":1}' }] }).frames ?? []
+  ).join('')
+  const head = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n'
+  const offsets = (text: string, finish: string): number[] =>
+    Array.from({ length: 12 }, (_, i) => Math.floor((text.indexOf(finish) * (i + 0.5)) / 12))
+
+  test.each(offsets(messagesText, '"message_stop"'))(
+    'messages at %i bytes never ends cleanly',
+    async (size) => {
+      const bytes = head + messagesText.slice(0, size)
+      for (const stream of [chat, (fields: object) => message({ model: MODEL.messages, ...fields })]) {
+        stage.upstream.script(MODEL.messages, { kind: 'raw', bytes, ending: 'close' })
+        const { text, status } = await stream({ stream: true })
+        expect(text).not.toContain('[DONE]')
+        expect(text).not.toContain('message_stop')
+        if (status === 200) expect(text).toMatch(/"error":\{/)
+      }
+    },
+  )
+
+  test.each(offsets(chatText, '"finish_reason":"tool_calls"'))(
+    'chat at %i bytes never ends cleanly',
+    async (size) => {
+      const bytes = head + chatText.slice(0, size)
+      for (const stream of [message, (fields: object) => chat({ model: MODEL.chat, ...fields })]) {
+        stage.upstream.script(MODEL.chat, { kind: 'raw', bytes, ending: 'close' })
+        const { text, status } = await stream({ stream: true })
+        expect(text).not.toContain('[DONE]')
+        expect(text).not.toContain('message_stop')
+        if (status === 200) expect(text).toMatch(/"error":\{/)
+      }
+    },
+  )
+})

@@ -1,0 +1,114 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { wholeChat } from '../equipment/chat-behaviour.ts'
+import { wholeMessage } from '../equipment/messages-behaviour.ts'
+import type { Stage } from '../equipment/stage.ts'
+import { callersOf, type Caller, MODEL, stageOfBoth } from './stage.ts'
+
+let stage: Stage
+
+let message: Caller
+beforeAll(async () => {
+  stage = await stageOfBoth()
+  message = callersOf(stage).message
+})
+afterAll(() => stage?.close())
+
+const sentTo = (model: string): Record<string, unknown> & { messages: Record<string, unknown>[] } =>
+  JSON.parse(stage.upstream.only(model).text)
+
+const messages = [{ role: 'user', content: 'hi' }]
+
+describe('a picture by its URL', () => {
+  const asked: IncomingMessage[] = []
+  let server: Server
+  let permissive: Stage
+  beforeAll(async () => {
+    server = createServer((request, reply) => {
+      asked.push(request)
+      if (request.url === '/elsewhere') reply.writeHead(302, { location: '/a.png' }).end()
+      else if (request.url === '/large')
+        reply.writeHead(200, { 'content-type': 'image/png' }).end(Buffer.alloc(2_000_000))
+      else if (request.url === '/a.png') reply.writeHead(200, { 'content-type': 'image/png' }).end('picture')
+      else reply.writeHead(404).end()
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    permissive = await stageOfBoth({
+      media: { allow_private_networks: true, max_bytes: '1MiB', timeout: '2s' },
+    })
+  })
+  afterAll(async () => {
+    await permissive?.close()
+    server?.close()
+  })
+
+  const withPicture = (url: string): object => ({
+    model: MODEL.messages,
+    messages: [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'What is it?' },
+          { type: 'image_url', image_url: { url } },
+        ],
+      },
+    ],
+  })
+  const local = (path: string): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`
+
+  test.each(['a.png', '10.0.0.1', '169.254.169.254', '[::1]', '[::ffff:127.0.0.1]', '0x7f.1', 'localhost'])(
+    'at a private address is refused, and neither it nor the upstream is called: %s',
+    async (host) => {
+      asked.length = 0
+      stage.upstream.forget(MODEL.messages)
+      const url = host === 'a.png' ? local('/a.png') : `http://${host}/a.png`
+      const answer = await stage.chat('ann', withPicture(url))
+      expect(answer.status).toBe(400)
+      expect(answer.json().error).toMatchObject({
+        type: 'invalid_request_error',
+        message: expect.stringContaining('not public'),
+      })
+      expect(stage.upstream.received(MODEL.messages)).toEqual([])
+      expect(asked).toEqual([])
+    },
+  )
+
+  test.each(['/a.png', '/elsewhere'])(
+    'is fetched and sent along where the operator allows it: %s',
+    async (path) => {
+      permissive.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))
+      const answer = await permissive.chat('ann', withPicture(local(path)))
+      expect(answer.status).toBe(200)
+      const { messages: sent } = JSON.parse(permissive.upstream.only(MODEL.messages).text)
+      const data = Buffer.from('picture').toString('base64')
+      expect(sent[0].content[1]).toEqual({
+        type: 'image',
+        source: { type: 'base64', media_type: 'image/png', data },
+      })
+    },
+  )
+
+  test.each([
+    ['/gone', 'answered 404'],
+    ['/large', 'larger than'],
+  ])('that cannot be had is a 400 that says why: %s', async (path, why) => {
+    permissive.upstream.forget(MODEL.messages)
+    const answer = await permissive.chat('ann', withPicture(local(path)))
+    expect(answer.status).toBe(400)
+    expect(answer.json().error.message).toContain(why)
+    expect(permissive.upstream.received(MODEL.messages)).toEqual([])
+    // The gateway lives on.
+    permissive.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
+    expect((await permissive.chat('ann', { model: MODEL.messages, messages })).status).toBe(200)
+  })
+
+  test('goes on by its URL to an upstream that takes URLs', async () => {
+    stage.upstream.script(MODEL.chat, wholeChat({ text: 'A picture.' }))
+    const image = { type: 'image', source: { type: 'url', url: 'http://10.0.0.1/a.png' } }
+    expect((await message({ messages: [{ role: 'user', content: [image] }] })).status).toBe(200)
+    expect(sentTo(MODEL.chat).messages[0]?.['content']).toEqual([
+      { type: 'image_url', image_url: { url: 'http://10.0.0.1/a.png' } },
+    ])
+  })
+})

@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { contentFrame, roleFrame } from '../equipment/behaviour.ts'
+import { wholeChat } from '../equipment/chat-behaviour.ts'
+import { type CallOptions, type LiveAnswer, open } from '../equipment/client.ts'
+import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
+import { messageFrames, STOP_FRAME, streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
+import type { Stage } from '../equipment/stage.ts'
+import { type Caller, callersOf, MODEL, stageOfBoth } from './stage.ts'
+
+let stage: Stage
+let chat: Caller
+let message: Caller
+let database: GatewayDatabase
+beforeAll(async () => {
+  stage = await stageOfBoth()
+  ;({ chat, message } = callersOf(stage))
+  database = databaseOf(stage.gateway.dataDir)
+})
+afterAll(() => stage?.close())
+
+const sentTo = (model: string): Record<string, unknown> & { messages: Record<string, unknown>[] } =>
+  JSON.parse(stage.upstream.only(model).text)
+
+const MESSAGES = { path: '/v1/messages' }
+const messages = [{ role: 'user', content: 'hi' }]
+
+describe('x-gateway-dropped', () => {
+  test('names what a conversion left out, and is not there otherwise', async () => {
+    stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
+    const { headers } = await chat({ seed: 7, logit_bias: { 1: 2 }, secret_thing: 'my secret' })
+    expect(String(headers['x-gateway-dropped']).split(', ').sort()).toEqual(['logit_bias', 'seed', 'unknown'])
+    expect((await chat()).headers['x-gateway-dropped']).toBeUndefined()
+    stage.upstream.script(MODEL.chat, wholeChat({ text: 'Hello.' }))
+    expect((await message({ top_k: 5 })).headers['x-gateway-dropped']).toBe('top_k')
+    expect(
+      (await stage.chat('ann', { model: MODEL.chat, messages, seed: 7 })).headers['x-gateway-dropped'],
+    ).toBeUndefined()
+  })
+
+  test('comes with streams too', async () => {
+    stage.upstream.script(MODEL.messages, streamedMessage([{ text: 'Hello.' }]))
+    expect((await chat({ stream: true, seed: 7 })).headers['x-gateway-dropped']).toBe('seed')
+  })
+})
+
+describe('POST /v1/completions', () => {
+  test('is chat completions at an older address, on both roads', async () => {
+    stage.upstream.script(MODEL.chat, wholeChat({ text: 'Hello.' }))
+    stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
+    for (const model of [MODEL.chat, MODEL.messages]) {
+      const answer = await chat({ model }, { path: '/v1/completions' })
+      expect(answer.status).toBe(200)
+      expect(answer.json().choices[0]?.message.content).toBe('Hello.')
+    }
+    expect(stage.upstream.only(MODEL.chat).path).toBe('/v1/chat/completions')
+  })
+})
+
+describe('the -thinking suffix', () => {
+  test('asks a messages upstream for 80 percent of the tokens as thoughts, under the plain name', async () => {
+    stage.upstream.script(
+      MODEL.messages,
+      wholeMessage([{ thinking: 'hm', signature: 'c2ln' }, { text: 'Hello.' }]),
+    )
+    const answer = await chat({
+      model: `${MODEL.messages}-thinking`,
+      max_tokens: 10_000,
+      temperature: 0.2,
+      top_p: 0.5,
+    })
+    expect(answer.json().choices[0]?.message).toMatchObject({ content: 'Hello.', reasoning_content: 'hm\n' })
+    const sent = sentTo(MODEL.messages)
+    expect(sent).toMatchObject({
+      model: MODEL.messages,
+      max_tokens: 10_000,
+      thinking: { type: 'enabled', budget_tokens: 8000 },
+      temperature: 1,
+    })
+    expect(sent).not.toHaveProperty('top_p')
+    const row = database.usageOf(String(answer.headers['x-request-id']))
+    expect(row?.quota).toBe(10 + 5 * 4)
+  })
+
+  test('lets opus-4-7 decide for itself', async () => {
+    stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
+    await chat({ model: 'a-opus-4-7-thinking', max_tokens: 500, temperature: 0.2, top_p: 0.5, top_k: 3 })
+    const sent = sentTo(MODEL.messages)
+    expect(sent).toMatchObject({
+      model: 'a-opus-4-7',
+      thinking: { type: 'adaptive' },
+      output_config: { effort: 'high' },
+    })
+    for (const field of ['temperature', 'top_p', 'top_k']) expect(sent).not.toHaveProperty(field)
+  })
+})
+
+describe('a body over the limit', () => {
+  test.each([
+    [
+      '/v1/chat/completions',
+      { error: { type: 'request_too_large', code: expect.any(String), message: expect.any(String) } },
+    ],
+    [
+      '/v1/messages',
+      { error: { type: 'gateway_error', code: 'read_request_body_failed', message: expect.any(String) } },
+    ],
+  ])('of %s is a 413', async (path, envelope) => {
+    const answer = await stage.chat('ann', Buffer.alloc(33_554_433, 0x20), { path })
+    expect(answer.status).toBe(413)
+    expect(answer.json()).toEqual(envelope)
+  })
+})
+
+describe('nothing is kept back', () => {
+  const live = (model: string, options: CallOptions): Promise<LiveAnswer> =>
+    open(stage.gateway.url, { model, max_tokens: 100, messages, stream: true }, { key: 'ann', ...options })
+
+  test.each([
+    ['chat from messages', MODEL.messages, {}, '"content":"Hel"'],
+    ['messages from chat', MODEL.chat, MESSAGES, '"text":"Hel"'],
+    ['messages from messages', MODEL.messages, MESSAGES, '"text":"Hel"'],
+  ] as const)(
+    'the first delta of %s leaves while the upstream holds the rest',
+    async (_, model, options, delta) => {
+      const all =
+        model === MODEL.messages ? messageFrames([{ text: 'Hello.' }]) : [roleFrame(), contentFrame('Hel')]
+      stage.upstream.script(model, { kind: 'stream', frames: all.slice(0, 4), ending: 'stall' })
+      const answer = await live(model, options)
+      await answer.until(delta)
+      const { completed, endedAt } = stage.upstream.only(model)
+      expect({ completed, endedAt }).toEqual({ completed: false, endedAt: undefined })
+      answer.abort()
+      await stage.upstream.only(model).ended
+    },
+  )
+
+  test('the last word comes only after the charge is written', async () => {
+    stage.upstream.script(MODEL.messages, streamedMessage([{ text: 'Hello.' }]))
+    const answer = await live(MODEL.messages, MESSAGES)
+    await answer.until(STOP_FRAME)
+    expect(database.usageOf(String(answer.headers['x-request-id']))).toBeDefined()
+    await answer.end()
+  })
+})

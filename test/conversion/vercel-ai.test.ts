@@ -1,0 +1,137 @@
+import { createAnthropic } from '@ai-sdk/anthropic'
+import { createOpenAI } from '@ai-sdk/openai'
+import { generateText, isStepCount, type LanguageModel, streamText, tool } from 'ai'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { type Behaviour, usageText } from '../equipment/behaviour.ts'
+import { type ChatSaid, streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
+import { type Block, streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
+import type { Stage } from '../equipment/stage.ts'
+import { MODEL, ROADS, type Road, stageOfBoth } from './stage.ts'
+import { OTHER, PROTOCOLS } from './road.ts'
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await stageOfBoth()
+})
+afterAll(() => stage?.close())
+
+const SAID = 'Hello there, friend.'
+const CALL = { id: 'call_1', name: 'weather', input: '{"city":"Bern"}' }
+
+type Protocol = (typeof PROTOCOLS)[number]
+
+/** The library's model of a protocol, whose upstream speaks that protocol or the other. */
+function modelOf(protocol: Protocol, road: Road): LanguageModel {
+  const baseURL = `${stage.gateway.url}/v1`
+  const name = MODEL[upstreamOf(protocol, road)]
+  return protocol === 'chat'
+    ? createOpenAI({ baseURL, apiKey: 'sk-ann' }).chat(name)
+    : createAnthropic({ baseURL, apiKey: 'sk-ann' })(name)
+}
+
+function upstreamOf(protocol: Protocol, road: Road): Protocol {
+  return road === 'native' ? protocol : OTHER[protocol]
+}
+
+/** The same answer in the words of either protocol: 100 prompt tokens, 60 of them cached, and 7 generated ones. */
+function answer(protocol: Protocol, stream: boolean, what: 'text' | 'call'): Behaviour {
+  if (protocol === 'chat') {
+    const said: ChatSaid = {
+      ...(what === 'text' ? { text: SAID } : { calls: [CALL] }),
+      usage: usageText(100, 7, 60),
+    }
+    return stream ? streamedChat(said) : wholeChat(said)
+  }
+  const blocks: Block[] = what === 'text' ? [{ text: SAID }] : [CALL]
+  const counts = {
+    input_tokens: 40,
+    cache_read_input_tokens: 60,
+    cache_creation_input_tokens: 0,
+    output_tokens: 7,
+  }
+  return stream ? streamedMessage(blocks, { counts }) : wholeMessage(blocks, { counts })
+}
+
+const cases = PROTOCOLS.flatMap((protocol) => ROADS.map((road) => ({ protocol, road })))
+
+describe.each(cases)('the AI SDK, $protocol, $road', ({ protocol, road }) => {
+  const upstream = upstreamOf(protocol, road)
+  const script = (...behaviours: Behaviour[]): void => stage.upstream.script(MODEL[upstream], ...behaviours)
+  const tools = {
+    weather: tool({
+      description: 'The weather in a town',
+      inputSchema: z.object({ city: z.string() }),
+      execute: ({ city }) => `sunny in ${city}`,
+    }),
+  }
+  const usage = { inputTokens: 100, outputTokens: 7, totalTokens: 107 }
+
+  test('generates text', async () => {
+    script(answer(upstream, false, 'text'))
+    const result = await generateText({
+      model: modelOf(protocol, road),
+      prompt: 'hi',
+      maxOutputTokens: 200,
+      maxRetries: 0,
+    })
+    expect(result).toMatchObject({ text: SAID, finishReason: 'stop', usage })
+    expect(result.usage.inputTokenDetails.cacheReadTokens).toBe(60)
+  })
+
+  test('streams text', async () => {
+    script(answer(upstream, true, 'text'))
+    const errors: unknown[] = []
+    const result = streamText({
+      model: modelOf(protocol, road),
+      prompt: 'hi',
+      maxOutputTokens: 200,
+      maxRetries: 0,
+      onError: ({ error }) => void errors.push(error),
+    })
+    const pieces: string[] = []
+    for await (const piece of result.textStream) pieces.push(piece)
+    expect(errors).toEqual([])
+    expect(pieces.join('')).toBe(SAID)
+    expect(pieces.length).toBeGreaterThan(1)
+    expect(await result.finishReason).toBe('stop')
+    expect(await result.usage).toMatchObject(usage)
+  })
+
+  test('calls a tool and goes on with its result', async () => {
+    script(answer(upstream, false, 'call'), answer(upstream, false, 'text'))
+    const result = await generateText({
+      model: modelOf(protocol, road),
+      prompt: 'Weather in Bern?',
+      tools,
+      stopWhen: isStepCount(3),
+      maxOutputTokens: 200,
+      maxRetries: 0,
+    })
+    expect(result.text).toBe(SAID)
+    expect(result.steps[0]).toMatchObject({
+      finishReason: 'tool-calls',
+      toolCalls: [{ toolCallId: CALL.id, toolName: 'weather', input: { city: 'Bern' } }],
+      toolResults: [{ output: 'sunny in Bern' }],
+    })
+    expect(stage.upstream.received(MODEL[upstream])[1]?.text).toContain('sunny in Bern')
+  })
+
+  test('streams a call of a tool and the answer after it', async () => {
+    script(answer(upstream, true, 'call'), answer(upstream, true, 'text'))
+    const result = streamText({
+      model: modelOf(protocol, road),
+      prompt: 'Weather in Bern?',
+      tools,
+      stopWhen: isStepCount(3),
+      maxOutputTokens: 200,
+      maxRetries: 0,
+    })
+    const kinds: string[] = []
+    for await (const part of result.fullStream) kinds.push(part.type)
+    expect(kinds).not.toContain('error')
+    expect(kinds).toEqual(expect.arrayContaining(['tool-call', 'tool-result', 'text-delta', 'finish']))
+    expect((await result.steps)[0]?.toolCalls).toMatchObject([{ input: { city: 'Bern' } }])
+    expect(await result.text).toBe(SAID)
+  })
+})
