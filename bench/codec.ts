@@ -1,0 +1,198 @@
+import process from 'node:process'
+import { parseArgs } from 'node:util'
+import { chatCodec } from '../src/protocols/chat/codec.ts'
+import type { Codec } from '../src/protocols/codec.ts'
+import { messagesCodec } from '../src/protocols/messages/codec.ts'
+import { randomFrom } from '../test/equipment/random.ts'
+
+/**
+ * What converting a stream costs: microseconds of CPU time per event in the codec alone, from the bytes of one protocol to
+ * the text of the other, each event in a network chunk of its own. `--check` fails where the median of a case is above the
+ * limit.
+ */
+const LIMIT_US = 4
+const EVENTS = 2_000
+const ROUNDS = 40
+const WARM_UP = 20
+
+const { values: options } = parseArgs({
+  options: { json: { type: 'boolean', default: false }, check: { type: 'boolean', default: false } },
+})
+
+interface Case {
+  readonly name: string
+  readonly from: Codec
+  readonly to: Codec
+  readonly chunks: readonly Buffer[]
+}
+
+const random = randomFrom(7)
+const WORDS = [
+  ' the',
+  ' of',
+  ' a',
+  ' stream',
+  ' that',
+  ' is',
+  ' converted',
+  '\n',
+  ' "quoted"',
+  ' naïve',
+  ' 詩',
+  ',',
+  ' 42',
+]
+const word = (): string => WORDS[Math.floor(random() * WORDS.length)] ?? ''
+const words = (count: number): string[] => Array.from({ length: count }, word)
+
+const chunk = (delta: object, finish: string | null = null): string =>
+  `data: ${JSON.stringify({
+    id: 'chatcmpl-BvC1mU5d2pGJcTzW0x9QeRkN',
+    object: 'chat.completion.chunk',
+    created: 1_760_000_000,
+    model: 'gpt-4.1-2025-04-14',
+    service_tier: 'default',
+    system_fingerprint: 'fp_51e1070cf2',
+    choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
+    obfuscation: 'x'.repeat(Math.floor(random() * 12)),
+  })}\n\n`
+const event = (type: string, fields: object = {}): string =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, ...fields }).slice(0, -1)}${' '.repeat(Math.floor(random() * 12))}}\n\n`
+
+function chatStream(deltas: readonly object[]): string[] {
+  return [
+    chunk({ role: 'assistant', content: '' }),
+    ...deltas.map((delta) => chunk(delta)),
+    chunk({}, 'stop'),
+    'data: [DONE]\n\n',
+  ]
+}
+
+function messagesStream(block: object, deltas: readonly object[]): string[] {
+  const message = {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'claude',
+    content: [],
+    usage: { input_tokens: 9, output_tokens: 1 },
+  }
+  return [
+    event('message_start', { message }),
+    event('content_block_start', { index: 0, content_block: block }),
+    ...deltas.map((delta) => event('content_block_delta', { index: 0, delta })),
+    event('content_block_stop', { index: 0 }),
+    event('message_delta', { delta: { stop_reason: 'end_turn' }, usage: { output_tokens: EVENTS } }),
+    event('message_stop'),
+  ]
+}
+
+const toolStart = { index: 0, id: 'call_1', type: 'function', function: { name: 'write', arguments: '' } }
+const bytes = (frames: readonly string[]): Buffer[] => frames.map((frame) => Buffer.from(frame))
+
+const CASES: readonly Case[] = [
+  {
+    name: 'chat to messages, text',
+    from: chatCodec,
+    to: messagesCodec,
+    chunks: bytes(chatStream(words(EVENTS).map((content) => ({ content })))),
+  },
+  {
+    name: 'chat to messages, thoughts',
+    from: chatCodec,
+    to: messagesCodec,
+    chunks: bytes(chatStream(words(EVENTS).map((text) => ({ content: null, reasoning_content: text })))),
+  },
+  {
+    name: 'chat to messages, arguments',
+    from: chatCodec,
+    to: messagesCodec,
+    chunks: bytes(
+      chatStream([
+        { tool_calls: [toolStart] },
+        ...words(EVENTS).map((text) => ({ tool_calls: [{ index: 0, function: { arguments: text } }] })),
+      ]),
+    ),
+  },
+  {
+    name: 'chat to messages, frames of which each is another',
+    from: chatCodec,
+    to: messagesCodec,
+    chunks: bytes(
+      chatStream(words(EVENTS).map((content) => ({ content }))).map((frame, i) =>
+        frame.replace('"created":1760000000', `"created":${1_760_000_000 + i}`),
+      ),
+    ),
+  },
+  {
+    name: 'messages to chat, text',
+    from: messagesCodec,
+    to: chatCodec,
+    chunks: bytes(
+      messagesStream(
+        { type: 'text', text: '' },
+        words(EVENTS).map((text) => ({ type: 'text_delta', text })),
+      ),
+    ),
+  },
+  {
+    name: 'messages to chat, thoughts',
+    from: messagesCodec,
+    to: chatCodec,
+    chunks: bytes(
+      messagesStream(
+        { type: 'thinking', thinking: '', signature: '' },
+        words(EVENTS).map((thinking) => ({ type: 'thinking_delta', thinking })),
+      ),
+    ),
+  },
+  {
+    name: 'messages to chat, arguments',
+    from: messagesCodec,
+    to: chatCodec,
+    chunks: bytes(
+      messagesStream(
+        { type: 'tool_use', id: 'toolu_1', name: 'write', input: {} },
+        words(EVENTS).map((text) => ({ type: 'input_json_delta', partial_json: text })),
+      ),
+    ),
+  },
+]
+
+/** Converts a whole stream; the characters that were written, so that nobody finds the work to be of no use. */
+function convert({ from, to, chunks }: Case): number {
+  const decoder = from.streamDecoder()
+  const encoder = to.streamEncoder({ created: 1_760_000_000, id: 'id' }, { includeUsage: true })
+  let written = 0
+  for (const one of chunks) {
+    const events = decoder.push(one)
+    if (events.length > 0) written += encoder.push(events).length
+  }
+  written += encoder.push(decoder.end()).length
+  return written + encoder.last().length
+}
+
+/** Microseconds of CPU time per event, each round for itself. */
+function measure(one: Case): number[] {
+  return Array.from({ length: ROUNDS }, () => {
+    const before = process.cpuUsage()
+    const written = convert(one)
+    const { user, system } = process.cpuUsage(before)
+    if (written < EVENTS) throw new Error(`${one.name}: only ${written} characters were written`)
+    return (user + system) / EVENTS
+  })
+}
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.floor(sorted.length / 2)] ?? 0
+}
+
+for (let i = 0; i < WARM_UP; i++) for (const one of CASES) convert(one)
+const results = CASES.map((one) => ({ name: one.name, microseconds: median(measure(one)) }))
+if (options.json)
+  console.log(JSON.stringify({ unit: 'µs of CPU an event', limit: LIMIT_US, results }, null, 2))
+else
+  for (const { name, microseconds } of results)
+    console.log(`${microseconds.toFixed(2)} µs an event (limit ${LIMIT_US}): ${name}`)
+process.exitCode = options.check && results.some(({ microseconds }) => microseconds > LIMIT_US) ? 1 : 0
