@@ -18,7 +18,7 @@ export function commandOf({ packageName, command }: Agent): string | undefined {
 }
 
 /** Installs the agents if one is missing; what cannot be had stays missing. */
-export async function installAgents(agents: readonly Agent[]): Promise<void> {
+export async function installAgents(agents: readonly Agent[], stop: AbortSignal): Promise<void> {
   if (agents.every((agent) => commandOf(agent) !== undefined)) return
   console.log('installing the agents')
   // Not "npm ci": not every agent's platform packages are all published. "--no-save" leaves the lock file as it is.
@@ -26,6 +26,7 @@ export async function installAgents(agents: readonly Agent[]): Promise<void> {
     cwd: HERE,
     env: process.env,
     limitMs: INSTALL_LIMIT_MS,
+    stop,
   })
   if (code !== 0) console.log(`npm install ended with ${code}:\n${out.slice(-2000)}`)
 }

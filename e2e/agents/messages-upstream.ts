@@ -5,6 +5,9 @@ import { nextTurn, pieces, type Told, tokensOf } from './model.ts'
 
 const SIGNATURE = Buffer.from('signed by the model that thought it').toString('base64')
 
+/** Models that take instructions between turns too. */
+const TAKING_SYSTEM_TURNS = new Set(['claude-opus-5'])
+
 /** A content block and its deltas. */
 interface Block {
   readonly whole: Fields
@@ -28,7 +31,7 @@ export function messagesUpstream(models: readonly string[]): Upstream {
 }
 
 function reply(body: Fields, model: string, stamp: Stamp): Reply {
-  const { thinking, text, calls } = nextTurn(told(body))
+  const { thinking, text, calls } = nextTurn(told(body, model))
   const thinks = thinking !== '' && ['enabled', 'adaptive'].includes(string(fields(body.thinking).type))
   const blocks = [
     ...(thinks ? [thinkingBlock(thinking)] : []),
@@ -97,12 +100,12 @@ function toolBlock(id: string, name: string, input: string): Block {
   }
 }
 
-function told(body: Fields): Told {
+function told(body: Fields, model: string): Told {
   if (typeof body.max_tokens !== 'number') throw new Refusal('malformed', 'max_tokens: Field required')
-  const turns = list(body.messages).map((message) => {
-    const { role, content } = fields(message)
-    return { role: string(role), blocks: blocksOf(content) }
-  })
+  const turns = list(body.messages)
+    .map((message) => fields(message))
+    .filter(({ role }) => role !== 'system' || !TAKING_SYSTEM_TURNS.has(model))
+    .map(({ role, content }) => ({ role: string(role), blocks: blocksOf(content) }))
   requireOrder(turns, fields(body.thinking).type === 'enabled')
   const heard = turns.filter(({ role }) => role === 'user').flatMap(({ blocks }) => blocks)
   return {

@@ -11,11 +11,11 @@ export interface Ended {
   readonly timedOut: boolean
 }
 
-/** Runs a program and everything that it starts, which end with it or at the limit. */
+/** Runs a program and everything that it starts, which end with it, at the limit, or when told to stop. */
 export function runProgram(
   command: string,
   args: readonly string[],
-  { cwd, env, limitMs }: { cwd: string; env: NodeJS.ProcessEnv; limitMs: number },
+  { cwd, env, limitMs, stop }: { cwd: string; env: NodeJS.ProcessEnv; limitMs: number; stop: AbortSignal },
 ): Promise<Ended> {
   const started = performance.now()
   // A group of its own, so that one signal reaches all that it started.
@@ -36,16 +36,19 @@ export function runProgram(
     timedOut = true
     endGroup()
   }, limitMs)
-  process.on('exit', endGroup)
-  return new Promise((resolve, reject) => {
+  stop.addEventListener('abort', endGroup)
+  return new Promise((resolve) => {
     const settle = (code: number | null): void => {
       clearTimeout(limit)
       endGroup()
-      process.off('exit', endGroup)
+      stop.removeEventListener('abort', endGroup)
       const out = Buffer.concat(chunks).toString()
       resolve({ code, out, ms: Math.round(performance.now() - started), timedOut })
     }
-    child.on('error', reject)
+    child.on('error', (error) => {
+      chunks.push(Buffer.from(error.message))
+      settle(null)
+    })
     child.on('exit', endGroup)
     child.on('close', settle)
   })

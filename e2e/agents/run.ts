@@ -16,12 +16,13 @@ import { secret } from './model.ts'
 import { runProgram } from './run-program.ts'
 import { faults } from './verdict.ts'
 
+/** For all cases of one agent together, each its share. */
 const AGENT_LIMIT_MS = 120_000
 /** Within which a call is settled and the gateway's log is written; it is flushed four times a second. */
 const LOG_DELAY_MS = 750
 const PACE = { firstTokenMs: 5, tokenMs: 1 }
 const CHAT_MODELS = ['qwen3-coder-plus', 'gpt-5-mini']
-const MESSAGES_MODELS = ['claude-sonnet-4-5', 'claude-opus-4-7']
+const MESSAGES_MODELS = ['claude-sonnet-4-5', 'claude-opus-4-7', 'claude-opus-5']
 
 /** An agent, the path of the protocol it speaks, and a model; which channel serves that decides whether it is converted. */
 interface Case {
@@ -33,6 +34,7 @@ interface Case {
 const CASES: readonly Case[] = [
   { agent: CLAUDE_CODE, path: '/v1/messages', model: 'claude-sonnet-4-5' },
   { agent: CLAUDE_CODE, path: '/v1/messages', model: 'claude-opus-4-7' },
+  { agent: CLAUDE_CODE, path: '/v1/messages', model: 'claude-opus-5' },
   { agent: CLAUDE_CODE, path: '/v1/messages', model: 'gpt-5-mini' },
   { agent: QWEN_CODE, path: '/v1/chat/completions', model: 'qwen3-coder-plus' },
   { agent: QWEN_CODE, path: '/v1/chat/completions', model: 'claude-sonnet-4-5' },
@@ -66,7 +68,13 @@ function configuration(chatUrl: string, messagesUrl: string): Configuration {
 }
 
 /** Runs one case in a home and a folder of its own; what is wrong with it. */
-async function faultsOf(at: number, { agent, path, model }: Case, command: string, gateway: RunningGateway) {
+async function faultsOf(
+  at: number,
+  { agent, path, model }: Case,
+  command: string,
+  gateway: RunningGateway,
+  stop: AbortSignal,
+) {
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-agent-')))
   try {
     const folder = join(home, 'project')
@@ -86,7 +94,8 @@ async function faultsOf(at: number, { agent, path, model }: Case, command: strin
     const logged = gateway.logs().length
     const ended = await runProgram(command, agent.args(task), {
       cwd: folder,
-      limitMs: AGENT_LIMIT_MS,
+      limitMs: AGENT_LIMIT_MS / CASES.filter((other) => other.agent === agent).length,
+      stop,
       env: { ...environment(home), ...agent.env(task) },
     })
     await sleep(LOG_DELAY_MS)
@@ -128,9 +137,9 @@ function usageOf({ dataDir }: RunningGateway, name: string): UsageRow[] {
   return database.usage().filter((row) => row.token_id === id)
 }
 
-async function main(): Promise<number> {
+async function main(stop: AbortSignal): Promise<number> {
   const agents = [...new Set(CASES.map(({ agent }) => agent))]
-  await installAgents(agents)
+  await installAgents(agents, stop)
   let [passed, failed] = [0, 0]
   for (const agent of agents.filter((one) => commandOf(one) === undefined)) {
     console.log(`left out: ${agent.name}, which cannot be installed here`)
@@ -145,8 +154,8 @@ async function main(): Promise<number> {
     gateway = await startGateway({ config: configuration(chat.url, messages.url) })
     for (const [at, one] of CASES.entries()) {
       const command = commandOf(one.agent)
-      if (command === undefined) continue
-      const { ms, found, out } = await faultsOf(at, one, command, gateway)
+      if (command === undefined || stop.aborted) continue
+      const { ms, found, out } = await faultsOf(at, one, command, gateway, stop)
       if (found.length === 0) passed++
       else failed++
       console.log(`${found.length === 0 ? 'passed' : 'FAILED'}: ${title(one)}, ${(ms / 1000).toFixed(1)} s`)
@@ -161,12 +170,9 @@ async function main(): Promise<number> {
     }
   }
   console.log(`${passed} passed, ${failed} failed`)
-  return failed === 0 ? 0 : 1
+  return failed === 0 && !stop.aborted ? 0 : 1
 }
 
-for (const [signal, code] of [
-  ['SIGINT', 130],
-  ['SIGTERM', 143],
-] as const)
-  process.on(signal, () => process.exit(code))
-process.exitCode = await main()
+const stop = new AbortController()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort())
+process.exitCode = await main(stop.signal)

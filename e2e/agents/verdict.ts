@@ -20,7 +20,7 @@ export function faults({ ended, words, usage, log, path }: Traces): string[] {
   const lines = log.split('\n').map(parsed)
   const requests = lines.filter(({ msg }) => msg === 'request')
   const calls = requests.filter((line) => line.path === path)
-  return [
+  const found = [
     ...(ended.timedOut
       ? ['it did not end in time']
       : ended.code === 0
@@ -42,6 +42,8 @@ export function faults({ ended, words, usage, log, path }: Traces): string[] {
       .filter(({ reason, quota }) => reason !== 'complete' || quota <= 0)
       .map(({ model, reason, quota }) => `a call of ${model} was charged ${quota} as ${reason}`),
   ]
+  // Agents try again and again: once is enough.
+  return [...new Set(found)]
 }
 
 function parsed(line: string): Fields {
