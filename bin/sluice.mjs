@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --max-semi-space-size=32
+#!/usr/bin/env -S node --max-semi-space-size=64
 // Plain JavaScript that any Node can parse: finds a Node that is new enough, then runs the command. Calls live for a short
 // while and by the thousand: room for the young (the flag, in MiB) saves a seventh of what a call costs.
 import { spawn } from 'node:child_process'
@@ -24,7 +24,7 @@ function bundledNode() {
 }
 
 function runWith(node) {
-  const child = spawn(node, ['--max-semi-space-size=32', ...process.argv.slice(1)], { stdio: 'inherit' })
+  const child = spawn(node, ['--max-semi-space-size=64', ...process.argv.slice(1)], { stdio: 'inherit' })
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('exit', (code, signal) => {
     if (signal) {

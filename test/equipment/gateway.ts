@@ -57,7 +57,7 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
     writeFileSync(file, typeof config === 'string' ? config : stringify(config))
     const started = spawn(
       process.execPath,
-      ['--max-semi-space-size=32', 'bin/sluice.mjs', 'start', '--config', file],
+      ['--max-semi-space-size=64', 'bin/sluice.mjs', 'start', '--config', file],
       {
         cwd: options.root ?? REPOSITORY,
         stdio: ['ignore', 'pipe', 'pipe'],
