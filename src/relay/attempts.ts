@@ -8,6 +8,7 @@ import { Attempt } from './attempt.ts'
 import type { Call, Target } from './call.ts'
 import { type Failure, lastWord, STOPPING } from './failure.ts'
 import type { Resolution } from './resolve.ts'
+import type { Prepared } from './roads/road.ts'
 
 /** What attempts are made with. */
 export interface AttemptParts {
@@ -63,8 +64,16 @@ export class Attempts {
   async run(call: Call, settings: Settings, { channels }: Resolution): Promise<void> {
     const { keyRings } = this.#parts
     const failures: Failure[] = []
+    // What a channel cannot be asked, another may: one that speaks the caller's protocol can be asked anything.
+    let unaskable: unknown
     for (const { channel, keys } of this.#inTurn(channels, settings)) {
-      const prepared = await call.request.prepare(channel, settings.options.passThrough)
+      let prepared: Prepared
+      try {
+        prepared = await call.request.prepare(channel, settings.options.passThrough)
+      } catch (error) {
+        unaskable ??= error
+        continue
+      }
       call.record.channel = channel.name
       for (const key of keys) {
         let failure = await this.#once(call, { channel, prepared }, key)
@@ -77,7 +86,7 @@ export class Attempts {
         if (failure.onward !== 'next-key') break
       }
     }
-    throw lastWord(failures)
+    throw failures.length === 0 && unaskable !== undefined ? unaskable : lastWord(failures)
   }
 
   // Keys that were refused lately are passed over, unless there are no others: then they are as good as any.

@@ -8,6 +8,8 @@ import { guardedAgent } from '../upstreams/guarded-agent.ts'
 
 /** Fetches under way at one time, all calls together. */
 const AT_ONCE = 8
+/** Bytes that the URLs of one request may bring in all: as many as a request itself may have. */
+const MOST_IN_ALL = 32 * 1024 * 1024
 /** Types that say nothing of the bytes. */
 const UNTOLD: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'binary/octet-stream'])
 
@@ -25,8 +27,9 @@ export class Media {
 
   /** The conversation with everything inline that `mustFetch`; an `invalid_request` says what could not be had, and why. */
   async inline(conversation: Conversation, mustFetch: (part: MediaPart) => boolean): Promise<Conversation> {
+    const haul = new Haul()
     const inlined = async (part: Part): Promise<Part> => {
-      if (part.kind === 'media') return mustFetch(part) ? this.#fetched(part) : this.#typed(part)
+      if (part.kind === 'media') return mustFetch(part) ? this.#fetched(part, haul) : this.#typed(part)
       if (part.kind !== 'tool-result') return part
       const parts = await Promise.all(part.parts.map(inlined))
       return { ...part, parts: parts as typeof part.parts }
@@ -47,17 +50,22 @@ export class Media {
     await this.#agent?.destroy()
   }
 
-  async #fetched(part: MediaPart): Promise<MediaPart> {
+  async #fetched(part: MediaPart, haul: Haul): Promise<MediaPart> {
     if (part.source.kind !== 'url') return part
     const { url, mediaType } = part.source
+    // A URL that is named twice is fetched once.
+    return { ...part, source: await haul.once(url, () => this.#fetch(url, mediaType ?? '', haul)) }
+  }
+
+  async #fetch(url: string, mediaType: string, haul: Haul): Promise<Inline> {
     await this.#turn()
     try {
-      const { bytes, mediaType: served } = await fetchMedia(url, this.#agentNow(), this.#options())
-      const told = UNTOLD.has(served) ? (mediaType ?? '') : served
-      return {
-        ...part,
-        source: { kind: 'inline', mediaType: await known(told, bytes), data: bytes.toString('base64') },
-      }
+      const { maxBytes, timeoutMs } = this.#options()
+      const limits = { maxBytes: Math.min(maxBytes, haul.left), timeoutMs }
+      const { bytes, mediaType: served } = await fetchMedia(url, this.#agentNow(), limits)
+      haul.add(bytes.length)
+      const told = UNTOLD.has(served) ? mediaType : served
+      return { kind: 'inline', mediaType: await known(told, bytes), data: bytes.toString('base64') }
     } catch (error) {
       if (!(error instanceof MediaUnavailable)) throw error
       throw new GatewayError('invalid_request', `${shown(url)} cannot be fetched: ${error.message}`, {
@@ -89,6 +97,32 @@ export class Media {
       this.#agentFor = options
     }
     return this.#agent
+  }
+}
+
+type Inline = Extract<MediaPart['source'], { kind: 'inline' }>
+
+/** What one request brings in. */
+class Haul {
+  readonly #fetches = new Map<string, Promise<Inline>>()
+  #bytes = 0
+
+  /** Bytes that may still come. */
+  get left(): number {
+    return MOST_IN_ALL - this.#bytes
+  }
+
+  add(bytes: number): void {
+    this.#bytes += bytes
+    if (this.#bytes > MOST_IN_ALL) {
+      throw new MediaUnavailable(`all that this request names is larger than ${MOST_IN_ALL} bytes`)
+    }
+  }
+
+  once(url: string, fetch: () => Promise<Inline>): Promise<Inline> {
+    let fetching = this.#fetches.get(url)
+    if (!fetching) this.#fetches.set(url, (fetching = fetch()))
+    return fetching
   }
 }
 

@@ -20,7 +20,9 @@ export type LeftOut =
   | 'title'
   | 'is_error'
   | 'tool_choice'
+  | 'temperature'
   | 'top_k'
+  | 'top_p'
 
 /** Names what is left out. */
 export function leaveOut(dropped: Dropped, name: LeftOut): void {

@@ -1,3 +1,4 @@
+import { cacheControl } from './cache-control.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Dropped } from '../codec.ts'
 import type { Conversation, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '../conversation.ts'
@@ -89,6 +90,10 @@ function encodeResult(part: ToolResultPart, media: ChatPart[], dropped: Dropped)
     }
   }
   if (part.isError) leaveOut(dropped, 'is_error')
-  if (part.cache) leaveOut(dropped, 'cache_control')
+  // A mark on the result stands on its last text.
+  const last = content.at(-1)
+  if (part.cache && last && !('cache_control' in last))
+    content[content.length - 1] = { ...last, ...cacheControl(part.cache) }
+  else if (part.cache) leaveOut(dropped, 'cache_control')
   return { role: 'tool', tool_call_id: part.callId, content: contentOf(content) }
 }

@@ -25,9 +25,7 @@ export function encodeRequest(conversation: Conversation, upstreamModel: string,
   const request = {
     model: upstreamModel,
     messages: encodeMessages(conversation, dropped),
-    max_tokens: conversation.maxTokens,
-    temperature: conversation.temperature,
-    top_p: conversation.topP,
+    ...encodeSampling(conversation, upstreamModel, dropped),
     stop: stop.length > 0 ? stop : undefined,
     stream: stream || undefined,
     stream_options: stream ? { include_usage: true } : undefined,
@@ -36,6 +34,20 @@ export function encodeRequest(conversation: Conversation, upstreamModel: string,
     web_search_options: webSearch && encodeWebSearch(webSearch),
   }
   return Buffer.from(JSON.stringify(request))
+}
+
+/** Models that think before they speak know the maximum by its newer name alone, and sample in their own way. */
+const REASONING_MODEL = /^(?:o\d|gpt-5)/
+
+function encodeSampling(
+  { maxTokens, temperature, topP }: Conversation,
+  upstreamModel: string,
+  dropped: Dropped,
+): object {
+  if (!REASONING_MODEL.test(upstreamModel)) return { max_tokens: maxTokens, temperature, top_p: topP }
+  if (temperature !== undefined && temperature !== 1) leaveOut(dropped, 'temperature')
+  if (topP !== undefined && topP !== 1) leaveOut(dropped, 'top_p')
+  return { max_completion_tokens: maxTokens }
 }
 
 /** Upstreams refuse a choice where there is nothing to choose from. */

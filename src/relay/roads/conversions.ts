@@ -24,6 +24,7 @@ const PATHS: Record<ConversionProtocol, string> = { chat: '/chat/completions', m
 /** What is converted: a request in its caller's protocol. */
 interface Convertible {
   readonly model: string
+  readonly maxTokens: number | undefined
 }
 
 /** A request on its way to channels of the other protocol. */
@@ -53,8 +54,13 @@ export class Conversions {
     const reading = (): Read => (read ??= readRequest(from, scan, request.model))
     return {
       outputMaximum: () => {
-        const { conversation } = reading()
-        return from === 'chat' ? maxTokensOf(conversation) : conversation.maxTokens
+        try {
+          const { conversation } = reading()
+          return from === 'chat' ? maxTokensOf(conversation) : conversation.maxTokens
+        } catch {
+          // It cannot go to such a channel at all: that is for \`prepare\` to say.
+          return request.maxTokens
+        }
       },
       prepare: async (channel) => this.#prepare(from, reading(), request.model, channel),
     }
