@@ -21,6 +21,7 @@ export class Ledger {
   readonly #store: Store
   readonly #owner: string
   #settling = 0
+  #couldWrite = true
   #givenUp = false
 
   /** `owner` names this run of the process; holds of any other are recovered at start. */
@@ -37,7 +38,12 @@ export class Ledger {
 
   /** Tries whether the store can write, by a write that changes nothing. */
   probe(): Promise<boolean> {
-    return noted(this.#store.write('markProgress', { id: '', amount: 0 }))
+    return this.#noted(this.#store.write('markProgress', { id: '', amount: 0 }))
+  }
+
+  /** Whether the last write was made; once it was not, only a \`probe\` can tell. */
+  get isWritable(): boolean {
+    return this.#couldWrite
   }
 
   /** Settlements that cannot be written are not tried again: the next start will settle them as a crash. */
@@ -125,19 +131,31 @@ export class Ledger {
     }
     this.#settling += 1
     try {
-      while (!(await this.#settled(account, row))) await delay(SETTLE_AGAIN_MS)
+      while (!(await this.#settled(account, row))) {
+        if (hold.isLost) throw this.#undone(account, settlement)
+        await delay(SETTLE_AGAIN_MS)
+      }
     } finally {
       this.#settling -= 1
     }
+  }
+
+  // Neither the hold nor the charge could be written, so that nothing was delivered: it is as if nothing had been asked.
+  #undone(account: Account, { quota }: Settlement): StoreUnavailable {
+    account.token.remain += quota
+    account.user.remain += quota
+    return new StoreUnavailable('neither the hold of a call nor its charge could be written')
   }
 
   async #settled(account: Account, row: SettledCall): Promise<boolean> {
     begin(account)
     try {
       await this.#store.write('settle', row)
+      this.#couldWrite = true
       return true
     } catch (error) {
       if (!(error instanceof StoreUnavailable) || this.#givenUp) throw error
+      this.#couldWrite = false
       return false
     } finally {
       end(account)
@@ -147,17 +165,17 @@ export class Ledger {
   // Never rejects: tells whether it was written.
   async #write(account: Account, written: Promise<void>): Promise<boolean> {
     begin(account)
-    const isWritten = await noted(written)
+    const isWritten = await this.#noted(written)
     end(account)
     return isWritten
   }
-}
 
-function noted(written: Promise<void>): Promise<boolean> {
-  return written.then(
-    () => true,
-    () => false,
-  )
+  #noted(written: Promise<void>): Promise<boolean> {
+    return written.then(
+      () => (this.#couldWrite = true),
+      () => (this.#couldWrite = false),
+    )
+  }
 }
 
 function take({ token, user }: Account, amount: number): void {

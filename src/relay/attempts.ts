@@ -157,7 +157,8 @@ const CALLER_GONE: Failure = {
   cause: 'caller gone',
 }
 
-function unwritable(): GatewayError {
+/** The accounts cannot be written: nothing can be begun. */
+export function unwritable(): GatewayError {
   return new GatewayError('overloaded', 'the gateway cannot write its accounts at the moment; try again', {
     retryAfter: 5,
   })

@@ -12,7 +12,7 @@ import { scanObject } from '../protocols/json-scan.ts'
 import { countableText } from '../protocols/messages/index.ts'
 import type { Upstreams } from '../upstreams/http.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
-import { Attempts } from './attempts.ts'
+import { Attempts, unwritable } from './attempts.ts'
 import type { Bodies } from './body.ts'
 import { Call, type CallRecord, type OutputBudget } from './call.ts'
 import type { Drains } from './drains.ts'
@@ -127,7 +127,9 @@ export class Relay {
     record.model = request.model
     record.stream = request.stream
     const resolution = this.#routing.resolve(settings, caller, request.model, dialect.name)
-    const { accounts } = this.#parts.ledger
+    const { ledger } = this.#parts
+    const { accounts } = ledger
+    if (!ledger.isWritable && !(await ledger.probe())) throw unwritable()
     // Found and charged in one turn: in between it might be forgotten, and read a second time.
     const account = accounts.get(caller.token.id) ?? (await accounts.load(caller.token.id))
     if (!account) throw new GatewayError('invalid_api_key', 'this API key is unknown')
