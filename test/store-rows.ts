@@ -27,15 +27,25 @@ export async function openedStore(path = join(temporaryFolder(), 'sluice.db')): 
   return store
 }
 
-/** A store with one user and one token of it. */
-export async function storeWithAccount(
-  path?: string,
-): Promise<{ store: Store; userId: number; tokenId: number; who: { userId: number; tokenId: number } }> {
+/** One user and one token of it. */
+export interface Account {
+  userId: number
+  tokenId: number
+  who: { userId: number; tokenId: number }
+}
+
+/** A store with one user and one token of it, closed after the test. */
+export async function storeWithAccount(path?: string): Promise<Account & { store: Store }> {
   const store = await openedStore(path)
+  return { store, ...(await addAccount(store)) }
+}
+
+/** Adds the user `ada` and a token of it. */
+export async function addAccount(store: Store): Promise<Account> {
   const user = await store.write('createUser', newUser())
   const token = await store.write('createToken', newToken(user.id))
   const who = { userId: user.id, tokenId: token.id }
-  return { store, ...who, who }
+  return { ...who, who }
 }
 
 /** A user with 1,000,000 quota units. */

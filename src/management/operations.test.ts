@@ -1,9 +1,14 @@
-import { describe, expect, test } from 'vitest'
-import { SECRETS, storeWithAccount } from '../../test/store-rows.ts'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { addAccount, SECRETS, storeWithAccount, type Account } from '../../test/store-rows.ts'
 import { ApiKeys } from '../access/api-key.ts'
 import type { Settings } from '../domain/settings.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { hashKey } from '../store/secrets.ts'
+import { openSqliteStore } from '../store/sqlite/open.ts'
+import type { Store } from '../store/store.ts'
 import { type OperationName, operations } from './operations.ts'
 import type { ManagementParts } from './parts.ts'
 
@@ -17,8 +22,14 @@ const SETTINGS = {
   options: { quotaPerUnit: 500_000, maxUserTokens: 1000 },
 } as unknown as Settings
 
-async function opened(): Promise<ManagementParts & { userId: number; tokenId: number }> {
-  const account = await storeWithAccount()
+type Parts = ManagementParts & { userId: number; tokenId: number }
+
+/** A store of its own, for a test that writes. */
+async function opened(): Promise<Parts> {
+  return partsOn(await storeWithAccount())
+}
+
+function partsOn(account: Account & { store: Store }): Parts {
   const ledger = new Ledger(account.store, 'run')
   return {
     ...account,
@@ -40,6 +51,19 @@ function run(parts: ManagementParts, name: OperationName, input: unknown): Promi
 const TOKEN = { user: 'ada', name: 'x', expired_time: -1, remain_quota: 5 }
 
 describe('what is asked of accounts', () => {
+  // What is refused changes nothing, so that all of it can be asked of one store.
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-operations-'))
+  let store: Store
+  let parts: Parts
+  beforeAll(async () => {
+    store = await openSqliteStore({ path: join(folder, 'sluice.db'), secret: SECRETS })
+    parts = partsOn({ store, ...(await addAccount(store)) })
+  })
+  afterAll(async () => {
+    await store.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
   test.each<[OperationName, unknown, string]>([
     ['createUser', null, 'expected an object with the fields of a user'],
     ['createToken', [], 'expected an object with the fields of a token'],
@@ -114,14 +138,13 @@ describe('what is asked of accounts', () => {
       'sluice backup copies the embedded database; a PostgreSQL server has tools of its own (pg_dump)',
     ],
   ])('%s of %j is refused in a sentence', async (name, input, sentence) => {
-    await expect(run(await opened(), name, input)).rejects.toMatchObject({
+    await expect(run(parts, name, input)).rejects.toMatchObject({
       name: 'GatewayError',
       message: sentence,
     })
   })
 
   test('may name a user by id or by name', async () => {
-    const parts = await opened()
     const byId = await operations.listTokens(parts, { user: parts.userId })
     expect(byId).toEqual(await operations.listTokens(parts, { user: 'ada' }))
     expect(byId).toMatchObject([{ id: parts.tokenId, name: 'main', key: '**********' }])
