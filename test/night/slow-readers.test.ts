@@ -1,0 +1,59 @@
+import { readFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { contentFrame, DONE_FRAME, finishFrame } from '../equipment/behaviour.ts'
+import { call } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { startGateway } from '../equipment/gateway.ts'
+import { startUpstream } from '../equipment/scripted-upstream.ts'
+
+/** Enough that the room a collector takes once is no reader's share. */
+const READERS = 96
+/** More than the buffers of the kernel take on both connections of a stream. */
+const STREAM_BYTES = 24 * 1024 * 1024
+const FRAME_BYTES = 32 * 1024
+const BODY = JSON.stringify({ model: 'm', stream: true, messages: [{ role: 'user', content: 'hi' }] })
+
+function residentBytes(pid: number): number {
+  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
+}
+
+/** Asks for a stream and never reads of it. */
+function neverReading(port: number): Socket {
+  const socket = connect(port, '127.0.0.1')
+  socket.pause()
+  socket.on('error', () => undefined)
+  socket.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer sk-ann\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`,
+  )
+  return socket
+}
+
+test('a reader that reads nothing costs less than 1 MB', { timeout: 120_000 }, async () => {
+  const upstream = await startUpstream()
+  onTestFinished(() => upstream.stop())
+  const gateway = await startGateway({
+    config: {
+      models: priced(['m']),
+      channels: [channel('m', upstream.baseUrl('m'))],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    },
+  })
+  onTestFinished(() => gateway.discard())
+  // Padding, as providers send it: the text itself is kept for the count, whoever reads.
+  const frame = contentFrame('x').replace('{', `{"obfuscation":"${'x'.repeat(FRAME_BYTES)}",`)
+  const frames = Array.from({ length: STREAM_BYTES / FRAME_BYTES }, () => frame)
+  upstream.script('m', { kind: 'stream', frames: [...frames, finishFrame(), DONE_FRAME] })
+  // What is loaded late, and the room that a stream at full speed needs, are no reader's cost.
+  for (let i = 0; i < 8; i++) expect((await call(gateway.url, BODY, { key: 'ann' })).status).toBe(200)
+  const before = residentBytes(gateway.pid)
+  const readers = Array.from({ length: READERS }, () => neverReading(gateway.port))
+  onTestFinished(() => readers.forEach((reader) => reader.destroy()))
+  await upstream.receivedAtLeast('m', 8 + READERS)
+  await sleep(10_000)
+  const each = (residentBytes(gateway.pid) - before) / READERS
+  console.log(`${(each / 1024).toFixed(0)} KiB a reader`)
+  expect(each).toBeLessThan(1_000_000)
+})
