@@ -28,7 +28,6 @@ export async function run(config: Config): Promise<number> {
     process.exit(1)
   }
   process.stdout.write(`${reason}: no new calls are taken; running ones may end\n`)
-  endAtOnceOnSignal()
   const unresolved = await gateway.close()
   if (unresolved > 0) {
     process.stderr.write(`${unresolved} calls could not be settled; the next start will settle them\n`)
@@ -40,19 +39,21 @@ const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 /** How long after a signal another may be its echo. */
 const ECHO_MS = 1_000
 
-// A second signal ends at once: what is open then is settled at the next start. One keystroke in a terminal, or one signal to
-// a whole group of processes, comes twice where npm passes it on: such an echo is not a second signal.
-function endAtOnceOnSignal(): void {
-  const firstMs = performance.now()
-  for (const signal of SIGNALS) {
-    process.on(signal, () => {
-      if (performance.now() - firstMs > ECHO_MS) process.exit(1)
-    })
-  }
-}
-
+/**
+ * The first signal. A second one ends at once: what is open then is settled at the next start. One keystroke in a terminal, or
+ * one signal to a whole group of processes, comes twice where npm passes it on: such an echo is not a second signal.
+ */
 function untilSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    for (const signal of SIGNALS) process.once(signal, () => resolve(signal))
+    let firstMs: number | undefined
+    // The same listeners from the first to the last: an echo that meets none, if for a moment only, kills the process.
+    for (const signal of SIGNALS) {
+      process.on(signal, () => {
+        if (firstMs === undefined) {
+          firstMs = performance.now()
+          resolve(signal)
+        } else if (performance.now() - firstMs > ECHO_MS) process.exit(1)
+      })
+    }
   })
 }

@@ -46,8 +46,6 @@ test.each([
   ['SIGINT to all processes at once, as from a terminal,', 'SIGINT', true],
 ] as const)(
   'npm start: after %s running streams end, no process is left, the port is free',
-  // How npm and the shell pass a terminal's SIGINT on is a race that is often lost: an open defect.
-  { retry: 20 },
   async (_, signal, group) => {
     upstream = await startUpstream()
     upstream.script('m', { kind: 'stream', events: 20, paceMs: 50 })
