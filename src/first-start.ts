@@ -15,17 +15,42 @@ export interface FirstCredentials {
 }
 
 /**
- * Makes the declared users that are absent and, in a database without users, a root user where none is declared: its
- * credentials are the answer.
+ * Opens the store and seeds it. Where there was anything to prepare, what that needed is let go of again: the store is
+ * closed and opened anew, for a thread keeps whatever it has loaded.
+ */
+export async function openSeededStore(
+  open: () => Promise<Store>,
+  seeds: readonly UserSeed[],
+): Promise<{ readonly store: Store; readonly firstCredentials: FirstCredentials | undefined }> {
+  const store = await open()
+  try {
+    const { made, firstCredentials } = await seedAccounts(store, seeds)
+    if (!store.migrated && !made) return { store, firstCredentials }
+    await store.close()
+    return { store: await open(), firstCredentials }
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
+/**
+ * Makes the declared users and tokens that are absent and, in a database without users, a root user where none is
+ * declared: its credentials are in the answer. `made` says whether there was anything to make.
  */
 export async function seedAccounts(
   store: Store,
   seeds: readonly UserSeed[],
-): Promise<FirstCredentials | undefined> {
+): Promise<{ readonly made: boolean; readonly firstCredentials: FirstCredentials | undefined }> {
   const isFirstStart = (await store.read('countUsers')) === 0
-  await store.write('seedUsers', { seeds, nowSeconds: Math.floor(Date.now() / 1000) })
-  if (!isFirstStart || seeds.some(({ role }) => role === 100)) return undefined
-  return makeFirstUser(store)
+  const { users, tokens } = await store.write('seedUsers', {
+    seeds,
+    nowSeconds: Math.floor(Date.now() / 1000),
+  })
+  if (isFirstStart && !seeds.some(({ role }) => role === 100)) {
+    return { made: true, firstCredentials: await makeFirstUser(store) }
+  }
+  return { made: users.length + tokens.length > 0, firstCredentials: undefined }
 }
 
 /** Makes the root user of an empty database, and a key without limits. Nothing of it can be read again but the key. */

@@ -8,7 +8,8 @@ import { App } from './app.ts'
 import type { Config } from './config/config.ts'
 import type { Environment } from './config/environment.ts'
 import { serveControl } from './control/serve-control.ts'
-import { type FirstCredentials, seedAccounts } from './first-start.ts'
+import { type FirstCredentials, openSeededStore, seedAccounts } from './first-start.ts'
+import { giveBackWhenIdle } from './idle-memory.ts'
 import { Ledger } from './ledger/ledger.ts'
 import { listen } from './listen.ts'
 import { Metrics } from './metrics/metrics.ts'
@@ -60,8 +61,11 @@ export async function startGateway(config: Config): Promise<Gateway> {
 
   const secrets = secretsOf(environment)
   const path = environment.databaseUrl.slice('sqlite:'.length)
-  const store = opened.adopt(await openSqliteStore({ path, secret: secrets }), (open) => open.close())
-  const firstCredentials = await seedAccounts(store, config.users)
+  const { store, firstCredentials } = await openSeededStore(
+    () => openSqliteStore({ path, secret: secrets }),
+    config.users,
+  )
+  opened.defer(() => store.close())
   const ledger = new Ledger(store, randomUUID())
   const recovered = await ledger.recover()
   const apiKeys = new ApiKeys(store, ledger, (key) => hashKey(secrets, key))
@@ -139,6 +143,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
     tracing,
   })
   const visits = (): number => app?.visits ?? 0
+  opened.adopt(giveBackWhenIdle(visits), (givingBack) => givingBack.stop())
   const everything = opened.move()
 
   return {

@@ -10,7 +10,7 @@ const LAYERS = [
   ['cli'],
   ['main.ts', 'simulator'],
   ['reload.ts', 'listen.ts', 'control'],
-  ['config', 'app.ts', 'first-start.ts', 'prune.ts', 'unreadable.ts'],
+  ['config', 'app.ts', 'first-start.ts', 'idle-memory.ts', 'prune.ts', 'unreadable.ts'],
   ['api'],
   ['relay', 'management'],
   ['access'],

@@ -66,7 +66,7 @@ async function openParts(environment: Environment): Promise<OpenParts> {
   try {
     // On a new database what the first start makes comes first: its ids are declared.
     const isNew = (await store.read('countUsers')) === 0
-    const firstCredentials = isNew ? await seedAccounts(store, users) : undefined
+    const firstCredentials = isNew ? (await seedAccounts(store, users)).firstCredentials : undefined
     const ledger = new Ledger(store, 'command')
     return {
       ...backupParts(environment),

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -41,6 +41,8 @@ export interface RunningGateway {
 }
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
+/** Node's, as `npm start` gives them. */
+const FLAGS = startScript().match(/--\S+/g) ?? []
 const START_LIMIT_MS = 25_000
 
 /** Starts `node bin/sluice.mjs start` and waits until it answers; fails with its output if it ends before. */
@@ -55,24 +57,20 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
 
   const start = async (config: Configuration | string): Promise<void> => {
     writeFileSync(file, typeof config === 'string' ? config : stringify(config))
-    const started = spawn(
-      process.execPath,
-      ['--max-semi-space-size=64', 'bin/sluice.mjs', 'start', '--config', file],
-      {
-        cwd: options.root ?? REPOSITORY,
-        stdio: ['ignore', 'pipe', 'pipe'],
-        env: {
-          PATH: process.env['PATH'],
-          HOME: process.env['HOME'],
-          PORT: String(port),
-          HOST: options.host ?? '127.0.0.1',
-          DATA_DIR: dataDir,
-          GATEWAY_SECRET: 'a-secret-for-tests-0123456789abcdef',
-          LOG_LEVEL: 'info',
-          ...options.env,
-        },
+    const started = spawn(process.execPath, [...FLAGS, 'bin/sluice.mjs', 'start', '--config', file], {
+      cwd: options.root ?? REPOSITORY,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        PATH: process.env['PATH'],
+        HOME: process.env['HOME'],
+        PORT: String(port),
+        HOST: options.host ?? '127.0.0.1',
+        DATA_DIR: dataDir,
+        GATEWAY_SECRET: 'a-secret-for-tests-0123456789abcdef',
+        LOG_LEVEL: 'info',
+        ...options.env,
       },
-    )
+    })
     child = started
     expected = false
     const keep = (chunk: Buffer): void => {
@@ -131,6 +129,13 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
     },
     discard,
   }
+}
+
+function startScript(): string {
+  const manifest = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as {
+    scripts: { start: string }
+  }
+  return manifest.scripts.start
 }
 
 function ended(child: ChildProcess): boolean {

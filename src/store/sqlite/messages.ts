@@ -30,7 +30,7 @@ export type ToThread =
 /** What a thread says. */
 export type FromThread =
   /** The database is open, and is ours. */
-  | { readonly kind: 'ready' }
+  | { readonly kind: 'ready'; readonly migrated: boolean }
   /** It could not be opened. */
   | { readonly kind: 'refused'; readonly failure: Failure }
   | BatchReply

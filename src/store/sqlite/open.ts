@@ -15,8 +15,9 @@ export async function openSqliteStore(options: {
   const { path, secret: secrets } = options
   const failed = Promise.withResolvers<StoreUnavailable>()
   const writer = new DatabaseThread({ role: 'writer', path, secrets }, failed.resolve)
+  let migrated: boolean
   try {
-    await writer.ready
+    ;({ migrated } = await writer.ready)
   } catch (error) {
     await writer.close()
     throw error
@@ -33,6 +34,7 @@ export async function openSqliteStore(options: {
       return writer.queued
     },
     failed: failed.promise,
+    migrated,
     async close() {
       writer.refuseMore()
       // The last connection to go tidies up, and only one that writes can.

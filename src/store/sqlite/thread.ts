@@ -28,8 +28,8 @@ const WORKER = new URL(`./worker${extname(fileURLToPath(import.meta.url))}`, imp
  * so that commits are shared exactly as far as the disk is slower than the callers.
  */
 export class DatabaseThread {
-  /** Resolves when the database is open; rejects if it cannot be. */
-  readonly ready: Promise<void>
+  /** Resolves when the database is open, to whether the thread changed its schema; rejects if it cannot be opened. */
+  readonly ready: Promise<{ readonly migrated: boolean }>
   readonly #worker: Worker
   readonly #ended: Promise<void>
   readonly #onFailed: (reason: StoreUnavailable) => void
@@ -54,14 +54,14 @@ export class DatabaseThread {
       resourceLimits: MEMORY,
     })
     this.#onFailed = onFailed
-    const ready = Promise.withResolvers<void>()
+    const ready = Promise.withResolvers<{ readonly migrated: boolean }>()
     this.ready = ready.promise
     this.ready.catch(() => {})
     let isReady = false
     this.#worker.on('message', (message: FromThread) => {
       if (message.kind === 'ready') {
         isReady = true
-        ready.resolve()
+        ready.resolve({ migrated: message.migrated })
       } else if (message.kind === 'refused') {
         this.#trouble = putTogether(message.failure)
         ready.reject(this.#trouble)

@@ -7,6 +7,8 @@ import { WriteBatches } from './write-batch.ts'
 
 /** A thread's side of the store: answers one batch at a time until it is told to close. */
 interface OpenThread {
+  /** It changed the schema when it opened the database. */
+  readonly migrated: boolean
   run(operations: readonly QueuedOperation[]): Promise<BatchReply>
   close(): void
 }
@@ -14,16 +16,16 @@ interface OpenThread {
 async function openWriter({ path, secrets }: ThreadOrders): Promise<OpenThread> {
   const stoppedClean = wasClosed(path)
   const db = openForWriting(path)
-  await prepareDatabase(db, secrets, { stoppedClean })
+  const migrated = await prepareDatabase(db, secrets, { stoppedClean })
   const batches = new WriteBatches(db, secrets)
-  return { run: (operations) => batches.write(operations), close: () => db.close() }
+  return { migrated, run: (operations) => batches.write(operations), close: () => db.close() }
 }
 
 async function openReader({ path, secrets }: ThreadOrders): Promise<OpenThread> {
   const { ReadBatches } = await import('./read-batch.ts')
   const db = openForReading(path)
   const batches = new ReadBatches(db, secrets)
-  return { run: (operations) => batches.read(operations), close: () => db.close() }
+  return { migrated: false, run: (operations) => batches.read(operations), close: () => db.close() }
 }
 
 async function serve(port: MessagePort, orders: ThreadOrders): Promise<void> {
@@ -42,7 +44,7 @@ async function serve(port: MessagePort, orders: ThreadOrders): Promise<void> {
       port.close()
     } else void thread.run(message.operations).then(say)
   })
-  say({ kind: 'ready' })
+  say({ kind: 'ready', migrated: thread.migrated })
 }
 
 if (parentPort) await serve(parentPort, workerData as ThreadOrders)
