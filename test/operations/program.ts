@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
 import { stringify } from 'yaml'
 import type { Configuration } from '../equipment/configuration.ts'
 import { freePort, statusOn } from '../equipment/port.ts'
@@ -139,6 +140,14 @@ export async function runProgram(options: ProgramOptions): Promise<Program> {
       }
     },
   }
+}
+
+/** Runs the program until it is ready; it is gone after the test. */
+export async function readyProgram(options: ProgramOptions): Promise<Program> {
+  const program = await runProgram(options)
+  onTestFinished(() => discard(program))
+  await program.ready()
+  return program
 }
 
 /** Ends the program if it runs, and removes its folder. */
