@@ -2,7 +2,7 @@ import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call, open } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { plainConfiguration } from '../equipment/configuration.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
 import { ask, askStream } from '../equipment/stage.ts'
 import { CAN_MOUNT, smallDisk } from '../small-disk.ts'
@@ -33,11 +33,7 @@ describe.runIf(CAN_MOUNT)('a full disk', () => {
     const folder = { path: disk.path, configFile: join(disk.path, 'gateway.yaml'), discard: () => {} }
     const program = await readyProgram({
       folder,
-      config: {
-        models: priced(['m']),
-        channels: [channel('m', upstream.baseUrl('m'))],
-        users: [ROOT, user(2, 'ann', [token('ann')])],
-      },
+      config: plainConfiguration(upstream.baseUrl('m')),
     })
     upstream.script('m', { kind: 'whole' })
     expect((await call(program.url, ask('m'), { key: 'ann' })).status).toBe(200)

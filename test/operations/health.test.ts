@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { plainConfiguration } from '../equipment/configuration.ts'
 import { statusOn } from '../equipment/port.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
@@ -18,9 +18,7 @@ beforeAll(async () => {
   upstream = await startUpstream()
   const config = {
     options: { trusted_proxies: ['0.0.0.0/0'] },
-    models: priced(['m']),
-    channels: [channel('m', upstream.baseUrl('m'))],
-    users: [ROOT, user(2, 'ann', [token('ann')])],
+    ...plainConfiguration(upstream.baseUrl('m')),
   }
   ;[program, watched] = await Promise.all([
     runProgram({ config, env: { HOST: '::' } }),
