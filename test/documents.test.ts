@@ -22,7 +22,7 @@ function sources(): string[] {
   )
 }
 
-test.each(['docs/api.md', 'docs/ledger.md'])('every heading of %s is on the map', (path) => {
+test.each(['docs/api.md', 'docs/ledger.md', 'docs/operations.md'])('every heading of %s is on the map', (path) => {
   const rows = new Set(
     [...page('docs/spec-map.md').matchAll(/^\| \**([^|*]+?)\** \|/gm)].map(([, name]) => name),
   )
