@@ -54,10 +54,10 @@ export abstract class FrameReader implements StreamDecoder {
 
   end(): ReplyEvent[] {
     if (this.isOver) return []
-    const { bytes, ends } = this.#frames.end()
+    const { bytes, isWhole } = this.#frames.end()
     const data = dataOf(bytes.toString())
     // A last frame without its blank line is only taken where it says the last word.
-    if (ends.length > 0 || (data !== undefined && this.isLastWord(data))) this.#read(bytes)
+    if (isWhole || (data !== undefined && this.isLastWord(data))) this.#read(bytes)
     if (!this.isOver) this.close()
     this.isOver = true
     return this.#taken()

@@ -93,11 +93,11 @@ export abstract class StreamTap {
   }
 
   end(): TapEnd {
-    const { bytes, ends } = this.#frames.end()
+    const { bytes, isWhole } = this.#frames.end()
     let cutBytes = 0
     const data = dataOf(bytes.toString())
     // A last frame without its blank line is only taken where it says the last word.
-    if (ends.length > 0 || (data !== undefined && this.isLastWord(data))) {
+    if (isWhole || (data !== undefined && this.isLastWord(data))) {
       if (this.#read(bytes) !== 'swallow') this.#hold(bytes)
     } else {
       cutBytes = bytes.length
