@@ -51,6 +51,22 @@ describe('of a stream’s frames', () => {
     expect(stream.textOf(Buffer.from('data: {"kind":"a","text":"\\x"}\n\n'))).toBeUndefined()
   })
 
+  test.each([
+    ['in a string', (padding: string) => `data: {"text":"now","obfuscation":"${padding}"}\n\n`, 'x'],
+    ['of spaces', (padding: string) => `data: {"text":"now"${padding}}\n\n`, ' '],
+  ])('padding %s may be of any length', (_, padded, filler) => {
+    const known = new KnownFrames((data) => ({ index: 0, text: (JSON.parse(data) as { text: string }).text }))
+    const first = padded(filler.repeat(3))
+    known.learn(Buffer.from(first), first.slice('data: '.length, -2))
+    for (const length of [0, 1, 50]) {
+      const bytes = Buffer.from(padded(filler.repeat(length)))
+      expect(known.match(bytes, 0)?.end).toBe(bytes.length)
+    }
+    // What follows it is no padding.
+    expect(known.match(Buffer.from(padded(`${filler}","more":"`)), 0)).toBeUndefined()
+    expect(known.match(Buffer.from(padded('\\u0020')), 0)).toBeUndefined()
+  })
+
   test('four kinds are known at a time, and the first is the first to go', () => {
     const stream = new Stream().learn(1, 2, 3, 4)
     expect([1, 2, 3, 4].map((kind) => stream.knows(kind))).toEqual([true, true, true, true])
