@@ -3,7 +3,7 @@ import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { call } from '../test/equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../test/equipment/configuration.ts'
+import { plainConfiguration } from '../test/equipment/configuration.ts'
 import { startGateway } from '../test/equipment/gateway.ts'
 import { startUpstream } from '../test/equipment/scripted-upstream.ts'
 
@@ -24,11 +24,7 @@ function memoryOf(pid: number): { resident: number; anonymous: number } {
 async function main(): Promise<number> {
   const upstream = await startUpstream()
   const gateway = await startGateway({
-    config: {
-      models: priced(['m']),
-      channels: [channel('m', upstream.baseUrl('m'))],
-      users: [ROOT, user(2, 'ann', [token('ann')])],
-    },
+    config: plainConfiguration(upstream.baseUrl('m')),
     env: { LOG_LEVEL: 'warn' },
   })
   try {

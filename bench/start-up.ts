@@ -1,12 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { request } from 'node:http'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { freePort, statusOn } from '../test/equipment/port.ts'
 
 const { values: options } = parseArgs({
   options: { check: { type: 'boolean', default: false }, json: { type: 'boolean', default: false } },
@@ -57,7 +56,7 @@ async function firstAnswer({ command, folder, path }: Candidate, dataDir: string
   })
   const ended = new Promise((resolve) => child.once('exit', resolve))
   try {
-    while (!(await answers(port, path))) {
+    while ((await statusOn(port, path)) !== 200) {
       if (child.exitCode !== null) throw new Error(`${command.join(' ')} ended with ${child.exitCode}`)
       await new Promise((resolve) => setTimeout(resolve, 2))
     }
@@ -75,28 +74,6 @@ function end(child: ChildProcess): void {
   } catch {
     // It ended by itself.
   }
-}
-
-function answers(port: number, path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const probe = request({ port, host: '127.0.0.1', path, agent: false }, (reply) => {
-      reply.resume()
-      resolve(reply.statusCode === 200)
-    })
-    probe.on('error', () => resolve(false))
-    probe.end()
-  })
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.on('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
 }
 
 function median(values: readonly number[]): number {

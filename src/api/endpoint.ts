@@ -27,7 +27,7 @@ export interface Visit {
 /** For whoever brings an API key. */
 export interface KeyEndpoint extends Declared {
   readonly access: 'api-key'
-  /** Where the key may be: a bearer's, or in \`x-api-key\` too, which then wins. */
+  /** Where the key may be: a bearer's, or in `x-api-key` too, which then wins. */
   readonly keyIn: 'bearer' | 'either'
   handle(visit: Visit, caller: Caller, relay: Relay): Promise<void>
 }

@@ -1,43 +1,12 @@
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { accountOf, factsOf, settlementOf } from '../../test/ledger-calls.ts'
 import { newToken, newUser, SECRETS, storeWithAccount, temporaryFolder } from '../../test/store-rows.ts'
-import type { HoldFacts } from '../domain/hold.ts'
-import type { Settlement } from '../domain/settlement.ts'
-import { NO_USAGE } from '../domain/usage.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
 import type { Store } from '../store/store.ts'
-import type { Account } from './balance.ts'
 import { Ledger } from './ledger.ts'
 import type { OpenHold } from './open-hold.ts'
-
-const facts = (id: string): HoldFacts => ({
-  id,
-  model: 'm',
-  channel: 'c',
-  group: 'default',
-  stream: false,
-  priceVersion: 'v1',
-  startedMs: 0,
-  promptAmount: 5,
-})
-
-const charged = (quota: number): Settlement => ({
-  quota,
-  reason: 'complete',
-  delivered: true,
-  endedMs: 1000,
-  usage: NO_USAGE,
-  channel: 'c',
-  upstreamModel: 'm',
-  firstByteMs: null,
-})
-
-async function accountOf(ledger: Ledger, tokenId: number): Promise<Account> {
-  const account = await ledger.accounts.load(tokenId)
-  if (!account) throw new Error('no account')
-  return account
-}
 
 describe('the ledger', () => {
   test('admits exactly as many calls as the token affords, in one turn', async () => {
@@ -46,7 +15,7 @@ describe('the ledger', () => {
     const account = await accountOf(ledger, tokenId)
     const admitted = Array.from({ length: 50 }, (_, i) => {
       try {
-        return ledger.admit(account, 50_000, facts(`h${i}`))
+        return ledger.admit(account, 50_000, factsOf(`h${i}`))
       } catch {
         return undefined
       }
@@ -62,8 +31,10 @@ describe('the ledger', () => {
     )
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, rich.id)
-    expect(() => ledger.admit(account, 1_000_001, facts('h1'))).toThrow(/1000000 remain, 1000001 are needed/)
-    expect(ledger.admit(account, 1_000_000, facts('h2')).amount).toBe(1_000_000)
+    expect(() => ledger.admit(account, 1_000_001, factsOf('h1'))).toThrow(
+      /1000000 remain, 1000001 are needed/,
+    )
+    expect(ledger.admit(account, 1_000_000, factsOf('h2')).amount).toBe(1_000_000)
   })
 
   test('an unlimited token is stopped by its user alone, and still moves its own counters', async () => {
@@ -73,8 +44,8 @@ describe('the ledger', () => {
       newToken(userId, { name: 'free', key: 'k2', remainQuota: 0, unlimitedQuota: true }),
     )
     const ledger = new Ledger(store, 'run')
-    const hold = ledger.admit(await accountOf(ledger, token.id), 900_000, facts('h1'))
-    await hold.settle(charged(700))
+    const hold = ledger.admit(await accountOf(ledger, token.id), 900_000, factsOf('h1'))
+    await hold.settle(settlementOf(700))
     const row = await store.write('loadAccount', { tokenId: token.id })
     expect(row?.token).toMatchObject({ remainQuota: -700, usedQuota: 700 })
     expect(row?.user).toMatchObject({ quota: 999_300, usedQuota: 700, requestCount: 1 })
@@ -83,9 +54,9 @@ describe('the ledger', () => {
   test('a hold is resolved once: a second settlement is a bug that shows', async () => {
     const { store, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
-    const hold = ledger.admit(await accountOf(ledger, tokenId), 100, facts('h1'))
-    await hold.settle(charged(7))
-    expect(() => hold.settle(charged(7))).toThrow(/twice/)
+    const hold = ledger.admit(await accountOf(ledger, tokenId), 100, factsOf('h1'))
+    await hold.settle(settlementOf(7))
+    expect(() => hold.settle(settlementOf(7))).toThrow(/twice/)
     expect(ledger.open.size).toBe(0)
   })
 
@@ -93,11 +64,11 @@ describe('the ledger', () => {
     const { store, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
-    const hold = ledger.admit(account, 400_000, facts('h1'))
+    const hold = ledger.admit(account, 400_000, factsOf('h1'))
     expect(hold.grow(100_001)).toBe(false)
     expect(hold.grow(100_000)).toBe(true)
     expect(account.token.free).toBe(0)
-    await hold.settle(charged(1))
+    await hold.settle(settlementOf(1))
     expect(account.token.free).toBe(499_999)
   })
 
@@ -105,7 +76,7 @@ describe('the ledger', () => {
     const { store, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
-    await ledger.admit(account, 500_000, facts('h1')).settle(charged(600_000))
+    await ledger.admit(account, 500_000, factsOf('h1')).settle(settlementOf(600_000))
     expect(account.token.free).toBe(-100_000)
     expect((await store.write('loadAccount', { tokenId }))?.token.remainQuota).toBe(-100_000)
   })
@@ -114,7 +85,7 @@ describe('the ledger', () => {
     const path = join(temporaryFolder(), 'sluice.db')
     const { store, tokenId } = await storeWithAccount(path)
     const hold = new Ledger(store, 'run')
-    const open = hold.admit(await accountOf(hold, tokenId), 100, facts('h1'))
+    const open = hold.admit(await accountOf(hold, tokenId), 100, factsOf('h1'))
     expect(open.isDurable).toBe(false)
     await open.durable
     expect(open.isDurable).toBe(true)
@@ -188,7 +159,7 @@ async function runs(sequence: readonly Step[]): Promise<void> {
       const fits = step.amount <= sums.free(step.token)
       let admitted: OpenHold | undefined
       try {
-        admitted = ledger.admit(account, step.amount, facts(`h${index}`))
+        admitted = ledger.admit(account, step.amount, factsOf(`h${index}`))
       } catch {}
       expect(admitted !== undefined).toBe(fits)
       if (admitted) holds.set(`h${index}`, admitted)
@@ -199,7 +170,8 @@ async function runs(sequence: readonly Step[]): Promise<void> {
       run += 1
       ledger = new Ledger(store, `run${run}`)
       await ledger.recover()
-      for (const [open, { amount }] of sums.open) sums.settle(open, Math.min(amount, facts('').promptAmount))
+      for (const [open, { amount }] of sums.open)
+        sums.settle(open, Math.min(amount, factsOf('').promptAmount))
       holds = new Map()
     } else if (id !== undefined && hold) {
       const known = sums.open.get(id)
@@ -210,7 +182,7 @@ async function runs(sequence: readonly Step[]): Promise<void> {
       } else if (step.do === 'settle') {
         holds.delete(id)
         sums.settle(id, step.quota)
-        void hold.settle(charged(step.quota))
+        void hold.settle(settlementOf(step.quota))
       }
     }
   }

@@ -1,45 +1,14 @@
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { accountOf, factsOf, settlementOf } from '../../test/ledger-calls.ts'
 import { newToken, newUser, SECRETS, storeWithAccount, temporaryFolder } from '../../test/store-rows.ts'
-import type { HoldFacts } from '../domain/hold.ts'
-import type { Settlement } from '../domain/settlement.ts'
 import type { Token } from '../domain/token.ts'
-import { NO_USAGE } from '../domain/usage.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
-import type { Account } from './balance.ts'
 import { Ledger } from './ledger.ts'
 import type { OpenHold } from './open-hold.ts'
 
 const MOST = 1_000_000_000_000
-
-const facts = (id: string): HoldFacts => ({
-  id,
-  model: 'm',
-  channel: 'c',
-  group: 'default',
-  stream: false,
-  priceVersion: 'v1',
-  startedMs: 0,
-  promptAmount: 5,
-})
-
-const charged = (quota: number): Settlement => ({
-  quota,
-  reason: 'complete',
-  delivered: true,
-  endedMs: 1000,
-  usage: NO_USAGE,
-  channel: 'c',
-  upstreamModel: 'm',
-  firstByteMs: null,
-})
-
-async function accountOf(ledger: Ledger, tokenId: number): Promise<Account> {
-  const account = await ledger.accounts.load(tokenId)
-  if (!account) throw new Error('no account')
-  return account
-}
 
 describe('a top-up', () => {
   test('of a balance in use can be spent once it is durable', async () => {
@@ -108,7 +77,7 @@ async function runs(sequence: readonly Step[]): Promise<void> {
   const admit = async (id: string, token: number, amount: number): Promise<void> => {
     const account = await accountOf(ledger, tokens[token]?.id ?? 0)
     try {
-      holds.push(ledger.admit(account, amount, facts(id)))
+      holds.push(ledger.admit(account, amount, factsOf(id)))
     } catch {}
   }
   for (const [index, step] of sequence.entries()) {
@@ -122,7 +91,7 @@ async function runs(sequence: readonly Step[]): Promise<void> {
         if (!hold) break
         const quota = Math.min(step.quota, hold.amount)
         spent += quota
-        under.push(hold.settle(charged(quota)))
+        under.push(hold.settle(settlementOf(quota)))
         break
       }
       case 'topUp':

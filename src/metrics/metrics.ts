@@ -25,7 +25,7 @@ export class Metrics {
   readonly requests = new Counter('sluice_requests_total', 'Requests answered.', ['path', 'status'])
   readonly callSeconds = new Histogram(
     'sluice_call_duration_seconds',
-    'From the request to the end of its answer.',
+    'From the request to its charge.',
     ['model', 'channel', 'stream'],
     SECONDS,
   )
@@ -58,7 +58,7 @@ export class Metrics {
       Math.max(0, this.#loopDelay.percentile(percentile) / 1e9 - LOOK_MS / 1000)
     this.#gauges = [
       new Gauge('sluice_open_streams', 'Streams under way.', gauges.openStreams),
-      new Gauge('sluice_open_calls', 'Relay calls under way.', gauges.openCalls),
+      new Gauge('sluice_open_calls', 'Requests that are not answered to the last byte.', gauges.openCalls),
       new Gauge('sluice_open_holds', 'Holds that are not settled.', gauges.openHolds),
       new Gauge('sluice_ledger_lag', 'Writes that are not durable yet.', gauges.unwrittenOperations),
       new Gauge('sluice_event_loop_delay_p50_seconds', 'Since the last look.', delay(50)),

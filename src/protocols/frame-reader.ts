@@ -1,12 +1,10 @@
 import type { StreamDecoder } from './codec.ts'
-import { type FramePiece, type FrameTemplate, learnTemplate } from './frame-template.ts'
+import type { FramePiece, FrameTemplate } from './frame-template.ts'
+import { KnownFrames } from './known-frames.ts'
 import type { ReplyEvent } from './reply.ts'
 import { dataOf, FrameSplitter, MAX_EVENT_BYTES } from './sse.ts'
 
 const BYTE_ORDER_MARK = '\ufeff'
-const MAX_TEMPLATES = 4
-/** So many attempts in a row that helped with no frame, and no more are made: this stream's frames differ too much. */
-const MAX_UNPROVEN = 8
 
 /**
  * The half of a stream decoder that knows frames and no protocol: splits, and recognises frames that are like an earlier
@@ -17,8 +15,7 @@ export abstract class FrameReader implements StreamDecoder {
   /** Nothing that follows is read. */
   protected isOver = false
   readonly #frames: FrameSplitter
-  readonly #templates: FrameTemplate[] = []
-  #unproven = 0
+  readonly #known = new KnownFrames((data) => this.pieceOf(data))
   #isFirst = true
 
   constructor(maxEventBytes = MAX_EVENT_BYTES) {
@@ -46,8 +43,7 @@ export abstract class FrameReader implements StreamDecoder {
 
   /** The frames to come are of another kind than those before. */
   protected forgetFrames(): void {
-    this.#templates.length = 0
-    this.#unproven = 0
+    this.#known.forget()
   }
 
   push(chunk: Buffer): ReplyEvent[] {
@@ -58,10 +54,10 @@ export abstract class FrameReader implements StreamDecoder {
 
   end(): ReplyEvent[] {
     if (this.isOver) return []
-    const { bytes, ends } = this.#frames.end()
+    const { bytes, isWhole } = this.#frames.end()
     const data = dataOf(bytes.toString())
     // A last frame without its blank line is only taken where it says the last word.
-    if (ends.length > 0 || (data !== undefined && this.isLastWord(data))) this.#read(bytes)
+    if (isWhole || (data !== undefined && this.isLastWord(data))) this.#read(bytes)
     if (!this.isOver) this.close()
     this.isOver = true
     return this.#taken()
@@ -76,9 +72,9 @@ export abstract class FrameReader implements StreamDecoder {
   #walk(bytes: Buffer): void {
     let at = 0
     while (at < bytes.length && !this.isOver) {
-      const known = this.#readKnown(bytes, at)
-      if (known > 0) {
-        at = known
+      const known = this.#known.match(bytes, at)
+      if (known && this.#readKnown(known, bytes)) {
+        at = known.end
         continue
       }
       const end = this.#frames.next(at)
@@ -89,21 +85,12 @@ export abstract class FrameReader implements StreamDecoder {
     this.#frames.keep(this.isOver ? bytes.length : at)
   }
 
-  /** Reads a frame that is like an earlier one but for its text; the offset after it, or 0 where it is not. */
-  #readKnown(bytes: Buffer, at: number): number {
-    for (let i = 0; i < this.#templates.length; i++) {
-      const template = this.#templates[i] as FrameTemplate
-      const end = template.match(bytes, at)
-      if (end === 0) continue
-      const text = template.escaped
-        ? unescaped(bytes.toString('utf8', template.from - 1, template.to + 1))
-        : bytes.toString('utf8', template.from, template.to)
-      if (text === undefined) return 0
-      if (text !== '') this.readPiece(template.index, text)
-      this.#unproven = 0
-      return end
-    }
-    return 0
+  /** Reads the text of a frame that is like an earlier one; false where it has none that is valid. */
+  #readKnown(known: FrameTemplate, bytes: Buffer): boolean {
+    const text = known.textIn(bytes)
+    if (text === undefined) return false
+    if (text !== '') this.readPiece(known.index, text)
+    return true
   }
 
   #read(frame: Buffer): void {
@@ -113,24 +100,6 @@ export abstract class FrameReader implements StreamDecoder {
     if (data === undefined) return
     const before = this.#events.length
     this.read(data, text)
-    if (this.#events.length > before && this.#unproven < MAX_UNPROVEN) this.#learn(frame, data)
-  }
-
-  #learn(frame: Buffer, data: string): void {
-    const piece = this.pieceOf(data)
-    const template = piece && learnTemplate(frame, piece, (other) => this.pieceOf(other))
-    this.#unproven++
-    if (template) this.#templates.unshift(template)
-    if (this.#templates.length > MAX_TEMPLATES) this.#templates.pop()
-    if (this.#unproven === MAX_UNPROVEN) this.#templates.length = 0
-  }
-}
-
-/** A string literal's value; undefined where an escape is wrong. */
-function unescaped(literal: string): string | undefined {
-  try {
-    return JSON.parse(literal) as string
-  } catch {
-    return undefined
+    if (this.#events.length > before) this.#known.learn(frame, data)
   }
 }

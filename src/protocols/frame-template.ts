@@ -39,10 +39,11 @@ export class FrameTemplate {
   readonly #afterPadding: Buffer | undefined
   /** Whether the padding is outside of strings, and spaces therefore. */
   readonly #isSpaced: boolean
-  /** After `match`: where the text begins and ends, and whether it holds escapes. */
+  /** After `match`: where the text begins and ends, whether it holds escapes, and the offset after the frame. */
   from = 0
   to = 0
   escaped = false
+  end = 0
 
   constructor(index: number, head: Buffer, tail: Buffer) {
     this.index = index
@@ -53,12 +54,13 @@ export class FrameTemplate {
     this.#isSpaced = isSpaced
   }
 
-  /** The end of the frame that begins at `start`, if it is whole and one of this kind; else 0. */
-  match(bytes: Buffer, start: number): number {
+  /** Whether the frame that begins at `start` is whole and one of this kind. */
+  match(bytes: Buffer, start: number): boolean {
     const from = start + this.#head.length
-    if (from >= bytes.length || bytes.compare(this.#head, 0, this.#head.length, start, from) !== 0) return 0
+    if (from >= bytes.length || bytes.compare(this.#head, 0, this.#head.length, start, from) !== 0)
+      return false
     const to = this.#textEnd(bytes, from)
-    if (to < 0) return 0
+    if (to < 0) return false
     let end = endOf(bytes, to, this.#tail)
     if (end > 0 && this.#afterPadding) {
       end = this.#isSpaced ? endOfSpaces(bytes, end) : endOfPadding(bytes, end)
@@ -66,7 +68,15 @@ export class FrameTemplate {
     }
     this.from = from
     this.to = to
-    return end
+    this.end = end
+    return end > 0
+  }
+
+  /** The text of the frame that matched; undefined where an escape is wrong. */
+  textIn(bytes: Buffer): string | undefined {
+    return this.escaped
+      ? valueOf(bytes.toString('utf8', this.from - 1, this.to + 1))
+      : bytes.toString('utf8', this.from, this.to)
   }
 
   /** The closing quote of the text; −1 where it is not in sight or there is something wrong with it. */
@@ -107,6 +117,15 @@ export function learnTemplate(
     at = frame.indexOf(literal, at + 1)
   }
   return undefined
+}
+
+/** A string literal's value; undefined where an escape is wrong. */
+function valueOf(literal: string): string | undefined {
+  try {
+    return JSON.parse(literal) as string
+  } catch {
+    return undefined
+  }
 }
 
 function splitAtPadding(tail: Buffer): { before: Buffer; after: Buffer | undefined; isSpaced: boolean } {

@@ -3,12 +3,6 @@ import { GatewayError } from '../errors.ts'
 /** The bytes of one event that are read at most. */
 export const MAX_EVENT_BYTES = 1_048_576
 
-/** Complete frames in one buffer: frame i is `bytes.subarray(ends[i - 1] ?? 0, ends[i])`, its blank line included. */
-export interface Frames {
-  readonly bytes: Buffer
-  readonly ends: readonly number[]
-}
-
 const LF = 0x0a
 const CR = 0x0d
 const BLANK_LINE = Buffer.from('\n\n')
@@ -36,35 +30,16 @@ export class FrameSplitter {
     this.#maxEventBytes = maxEventBytes
   }
 
-  /** The frames that this chunk made whole. */
-  push(chunk: Buffer): Frames {
-    const bytes = this.take(chunk)
-    const ends: number[] = []
-    if (!bytes) return { bytes: NOTHING, ends }
-    let at = 0
-    for (let end = this.next(0); end > 0; end = this.next(at)) {
-      ends.push(end)
-      at = end
-    }
-    this.keep(at)
-    return { bytes, ends }
-  }
-
-  /** What is left when the stream ends; the bytes after its last end are a frame that never became whole. */
-  end(): Frames {
+  /** What is left when the stream ends, and whether it is a frame that only the end made whole. */
+  end(): { readonly bytes: Buffer; readonly isWhole: boolean } {
     const bytes = Buffer.concat(this.#pieces)
     this.#pieces = []
     this.#size = 0
     const last = bytes[bytes.length - 1]
-    const whole = last === CR && (bytes.length === 1 || isLineEnd(bytes[bytes.length - 2]))
-    return { bytes, ends: whole ? [bytes.length] : [] }
+    return { bytes, isWhole: last === CR && (bytes.length === 1 || isLineEnd(bytes[bytes.length - 2])) }
   }
 
-  /**
-   * The same in three steps, for a reader that knows some frames by sight: the bytes to read, which begin with a frame
-   * (undefined while none can be whole); `next` for the end of the frame at an offset (−1 = not whole yet); `keep` for
-   * where the last whole frame ended.
-   */
+  /** The bytes to read, which begin with a frame; undefined while none can be whole. `keep` says how far they were read. */
   take(chunk: Buffer): Buffer | undefined {
     if (this.#size === 0) return this.#read(chunk)
     const seam = Buffer.concat([this.#tail(), chunk])
@@ -79,12 +54,14 @@ export class FrameSplitter {
     return this.#read(bytes)
   }
 
+  /** The end of the frame at this offset of what was taken, its blank line included; −1 = not whole yet. */
   next(from: number): number {
     const end = this.#end(from, true)
     if (end - from > this.#maxEventBytes) this.#tooLarge()
     return end
   }
 
+  /** The last whole frame of what was taken ended here. */
   keep(from: number): void {
     if (from < this.#bytes.length) this.#hold(this.#bytes.subarray(from))
     this.#bytes = NOTHING

@@ -1,6 +1,7 @@
 import type { Usage } from '../domain/usage.ts'
 import { EmittedText } from './emitted-text.ts'
-import { type FramePiece, type FrameTemplate, learnTemplate } from './frame-template.ts'
+import type { FramePiece, FrameTemplate } from './frame-template.ts'
+import { KnownFrames } from './known-frames.ts'
 import { dataOf, FrameSplitter, MAX_EVENT_BYTES } from './sse.ts'
 
 /** What to do with the bytes that were pushed. */
@@ -33,9 +34,6 @@ export interface TapEnd {
 export type Verdict = 'forward' | 'swallow' | 'end'
 
 const BYTE_ORDER_MARK = '\ufeff'
-const MAX_TEMPLATES = 4
-/** So many attempts in a row that helped with no frame, and no more are made: this stream's frames differ too much. */
-const MAX_UNPROVEN = 8
 /** Bytes after the last word that are kept. */
 const MAX_ENDING = 65_536
 
@@ -55,8 +53,7 @@ export abstract class StreamTap {
   /** Forwarded frames with generated text. */
   contentFrames = 0
   readonly #frames: FrameSplitter
-  readonly #templates: FrameTemplate[] = []
-  #unproven = 0
+  readonly #known = new KnownFrames((data) => this.pieceOf(data))
   /** Text by index, so that tokens of one do not join those of another. */
   readonly #texts = new Map<number, EmittedText>()
   readonly #ending: Buffer[] = []
@@ -96,11 +93,11 @@ export abstract class StreamTap {
   }
 
   end(): TapEnd {
-    const { bytes, ends } = this.#frames.end()
+    const { bytes, isWhole } = this.#frames.end()
     let cutBytes = 0
     const data = dataOf(bytes.toString())
     // A last frame without its blank line is only taken where it says the last word.
-    if (ends.length > 0 || (data !== undefined && this.isLastWord(data))) {
+    if (isWhole || (data !== undefined && this.isLastWord(data))) {
       if (this.#read(bytes) !== 'swallow') this.#hold(bytes)
     } else {
       cutBytes = bytes.length
@@ -121,8 +118,7 @@ export abstract class StreamTap {
 
   /** The frames to come are of another kind than those before. */
   protected forgetFrames(): void {
-    this.#templates.length = 0
-    this.#unproven = 0
+    this.#known.forget()
   }
 
   get #isTerminal(): boolean {
@@ -135,9 +131,9 @@ export abstract class StreamTap {
     let keptFrom = 0
     let at = 0
     while (at < bytes.length) {
-      const known = this.#readKnown(bytes, at)
-      if (known > 0) {
-        at = known
+      const known = this.#known.match(bytes, at)
+      if (known && this.#readKnown(known, bytes)) {
+        at = known.end
         continue
       }
       const end = this.#frames.next(at)
@@ -160,26 +156,19 @@ export abstract class StreamTap {
     return kept.length > 1 ? Buffer.concat(kept) : kept[0]
   }
 
-  /** Reads a frame that is like an earlier one but for its text; the offset after it, or 0 where it is not. */
-  #readKnown(bytes: Buffer, at: number): number {
-    for (let i = 0; i < this.#templates.length; i++) {
-      const template = this.#templates[i] as FrameTemplate
-      const end = template.match(bytes, at)
-      if (end === 0) continue
-      const { from, to } = template
-      if (template.escaped) {
-        const text = unescaped(bytes.toString('utf8', from - 1, to + 1))
-        if (text === undefined) return 0
-        this.emit(template.index, text)
-      } else if (to > from) {
-        this.emittedBytes += to - from
-        this.#textOf(template.index).append(bytes, from, to)
-      }
-      if (to > from) this.contentFrames++
-      this.#unproven = 0
-      return end
+  /** Takes the text of a frame that is like an earlier one; false where it has none that is valid. */
+  #readKnown(known: FrameTemplate, bytes: Buffer): boolean {
+    const { index, from, to } = known
+    if (known.escaped) {
+      const text = known.textIn(bytes)
+      if (text === undefined) return false
+      this.emit(index, text)
+    } else if (to > from) {
+      this.emittedBytes += to - from
+      this.#textOf(index).append(bytes, from, to)
     }
-    return 0
+    if (to > from) this.contentFrames++
+    return true
   }
 
   #read(frame: Buffer): Verdict {
@@ -191,18 +180,9 @@ export abstract class StreamTap {
     const verdict = this.read(data, text)
     if (this.emittedBytes > before) {
       this.contentFrames++
-      if (this.#unproven < MAX_UNPROVEN) this.#learn(frame, data)
+      this.#known.learn(frame, data)
     }
     return verdict
-  }
-
-  #learn(frame: Buffer, data: string): void {
-    const piece = this.pieceOf(data)
-    const template = piece && learnTemplate(frame, piece, (other) => this.pieceOf(other))
-    this.#unproven++
-    if (template) this.#templates.unshift(template)
-    if (this.#templates.length > MAX_TEMPLATES) this.#templates.pop()
-    if (this.#unproven === MAX_UNPROVEN) this.#templates.length = 0
   }
 
   #textOf(index: number): EmittedText {
@@ -216,14 +196,5 @@ export abstract class StreamTap {
     if (room <= 0) return
     this.#endingBytes += bytes.length
     this.#ending.push(Buffer.from(bytes.subarray(0, room)))
-  }
-}
-
-/** A string literal's value; undefined where an escape is wrong. */
-function unescaped(literal: string): string | undefined {
-  try {
-    return JSON.parse(literal) as string
-  } catch {
-    return undefined
   }
 }

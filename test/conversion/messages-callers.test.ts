@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Answer, call } from '../equipment/client.ts'
 import { streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
 import type { Stage } from '../equipment/stage.ts'
-import { type Caller, callersOf, MODEL, stageOfBoth } from './stage.ts'
+import { type Caller, callersOf, MODEL, sentTo, stageOfBoth } from './stage.ts'
 
 let stage: Stage
 let chat: Caller
@@ -12,9 +12,6 @@ beforeAll(async () => {
   ;({ chat, message } = callersOf(stage))
 })
 afterAll(() => stage?.close())
-
-const sentTo = (model: string): Record<string, unknown> & { messages: Record<string, unknown>[] } =>
-  JSON.parse(stage.upstream.only(model).text)
 
 const MESSAGES = { path: '/v1/messages' }
 const messages = [{ role: 'user', content: 'hi' }]
@@ -99,7 +96,7 @@ describe('messages callers', () => {
       top_p: 0.9,
       top_k: 4,
     })
-    const sent = sentTo(MODEL.messages)
+    const sent = sentTo(stage, MODEL.messages)
     expect(sent).toMatchObject({ thinking })
     expect(sent).not.toHaveProperty('temperature')
     expect(sent).not.toHaveProperty('top_p')

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { wholeChat } from '../equipment/chat-behaviour.ts'
 import { wholeMessage } from '../equipment/messages-behaviour.ts'
 import type { Stage } from '../equipment/stage.ts'
-import { callersOf, type Caller, MODEL, stageOfBoth } from './stage.ts'
+import { callersOf, type Caller, MODEL, sentTo, stageOfBoth } from './stage.ts'
 
 let stage: Stage
 
@@ -14,9 +14,6 @@ beforeAll(async () => {
   message = callersOf(stage).message
 })
 afterAll(() => stage?.close())
-
-const sentTo = (model: string): Record<string, unknown> & { messages: Record<string, unknown>[] } =>
-  JSON.parse(stage.upstream.only(model).text)
 
 const messages = [{ role: 'user', content: 'hi' }]
 
@@ -107,7 +104,7 @@ describe('a picture by its URL', () => {
     stage.upstream.script(MODEL.chat, wholeChat({ text: 'A picture.' }))
     const image = { type: 'image', source: { type: 'url', url: 'http://10.0.0.1/a.png' } }
     expect((await message({ messages: [{ role: 'user', content: [image] }] })).status).toBe(200)
-    expect(sentTo(MODEL.chat).messages[0]?.['content']).toEqual([
+    expect(sentTo(stage, MODEL.chat).messages[0]?.['content']).toEqual([
       { type: 'image_url', image_url: { url: 'http://10.0.0.1/a.png' } },
     ])
   })

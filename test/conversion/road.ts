@@ -1,4 +1,3 @@
-import type { Channel } from '../../src/domain/channel.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { chatCodec } from '../../src/protocols/chat/codec.ts'
 import { chatErrorFrame, readChatRequest } from '../../src/protocols/chat/index.ts'
@@ -11,6 +10,7 @@ import { readUpstreamError } from '../../src/protocols/upstream-error.ts'
 import { Media } from '../../src/relay/media.ts'
 import { Conversions } from '../../src/relay/roads/conversions.ts'
 import { ConvertingTap } from '../../src/relay/roads/converting-tap.ts'
+import { channelOf } from '../channel.ts'
 
 /** Both protocols, for tests that hold for each. */
 export const PROTOCOLS = ['chat', 'messages'] as const satisfies readonly ConversionProtocol[]
@@ -46,7 +46,7 @@ export async function convertRequest(
     const scan = scanObject(bytes)
     const request = CHECKERS[from](scan)
     const conversion = new Conversions(media).of(from, scan, request)
-    const { body, dropped } = await conversion.prepare(channelOf(OTHER[from]))
+    const { body, dropped } = await conversion.prepare(channelOf({ protocol: OTHER[from] }))
     return { body, dropped }
   } catch (error) {
     if (error instanceof GatewayError && error.kind.status === 400) return { refused: error.message }
@@ -90,26 +90,5 @@ function said({ error }: ConvertingTap): { type?: string; code?: string; message
     message: message ?? 'the upstream broke off before the answer was complete',
     ...(type !== undefined && { type }),
     ...(code !== undefined && { code }),
-  }
-}
-
-function channelOf(protocol: ConversionProtocol): Channel {
-  return {
-    name: 'upstream',
-    protocol,
-    baseUrl: 'http://127.0.0.1/v1',
-    keys: ['key'],
-    models: [],
-    groups: ['default'],
-    priority: 0,
-    weight: 1,
-    modelMapping: new Map(),
-    allow: new Set(),
-    disableStore: false,
-    passThrough: false,
-    headers: new Map(),
-    rateLimit: { requests: 0, tokens: 0, windowMs: 60_000 },
-    onClientGone: 'cancel',
-    timeouts: { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 1 },
   }
 }

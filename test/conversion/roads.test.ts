@@ -5,7 +5,7 @@ import { type CallOptions, type LiveAnswer, open } from '../equipment/client.ts'
 import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
 import { messageFrames, STOP_FRAME, streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
 import type { Stage } from '../equipment/stage.ts'
-import { type Caller, callersOf, MODEL, stageOfBoth } from './stage.ts'
+import { type Caller, callersOf, MODEL, sentTo, stageOfBoth } from './stage.ts'
 
 let stage: Stage
 let chat: Caller
@@ -17,9 +17,6 @@ beforeAll(async () => {
   database = databaseOf(stage.gateway.dataDir)
 })
 afterAll(() => stage?.close())
-
-const sentTo = (model: string): Record<string, unknown> & { messages: Record<string, unknown>[] } =>
-  JSON.parse(stage.upstream.only(model).text)
 
 const MESSAGES = { path: '/v1/messages' }
 const messages = [{ role: 'user', content: 'hi' }]
@@ -69,7 +66,7 @@ describe('the -thinking suffix', () => {
       top_p: 0.5,
     })
     expect(answer.json().choices[0]?.message).toMatchObject({ content: 'Hello.', reasoning_content: 'hm\n' })
-    const sent = sentTo(MODEL.messages)
+    const sent = sentTo(stage, MODEL.messages)
     expect(sent).toMatchObject({
       model: MODEL.messages,
       max_tokens: 10_000,
@@ -84,7 +81,7 @@ describe('the -thinking suffix', () => {
   test('lets opus-4-7 decide for itself', async () => {
     stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     await chat({ model: 'a-opus-4-7-thinking', max_tokens: 500, temperature: 0.2, top_p: 0.5, top_k: 3 })
-    const sent = sentTo(MODEL.messages)
+    const sent = sentTo(stage, MODEL.messages)
     expect(sent).toMatchObject({
       model: 'a-opus-4-7',
       thinking: { type: 'adaptive' },

@@ -25,6 +25,14 @@ export function stageOfBoth(options: Record<string, unknown> = {}): Promise<Stag
   }))
 }
 
+/** The body of the one request that the upstream of this model was sent. */
+export function sentTo(
+  stage: Stage,
+  model: string,
+): Record<string, unknown> & { messages: Record<string, unknown>[] } {
+  return JSON.parse(stage.upstream.only(model).text)
+}
+
 /** Asks for something, whole or streamed, of the channel that speaks the other protocol if no model is named. */
 export type Caller = (fields?: object, options?: CallOptions) => Promise<Answer>
 

@@ -55,6 +55,17 @@ export function channel(
   }
 }
 
+/** The model `m`, behind a channel of that name, and the key `ann` that may spend what it likes. */
+export function plainConfiguration(
+  baseUrl: string,
+): Required<Pick<Configuration, 'models' | 'channels' | 'users'>> {
+  return {
+    models: priced(['m']),
+    channels: [channel('m', baseUrl)],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }
+}
+
 /** A model entry for each name, all at the same price. */
 export function priced(names: readonly string[], price: unknown = PLAIN_PRICE): Record<string, unknown> {
   return Object.fromEntries(names.map((name) => [name, { vendor: 'acme', price }]))

@@ -1,7 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { request } from 'node:http'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -9,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { stringify } from 'yaml'
 import type { Configuration } from './configuration.ts'
+import { freePort, statusOn } from './port.ts'
 
 /** How a gateway is started. */
 export interface GatewayOptions {
@@ -82,7 +81,7 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
       if (!expected) console.error(`the gateway ended by itself (${by ?? code}):\n${output.slice(-4000)}`)
     })
     const deadline = performance.now() + START_LIMIT_MS
-    while (!(await answers(port))) {
+    while ((await statusOn(port, '/readyz')) !== 200) {
       const over = ended(started) || performance.now() > deadline
       if (over) {
         expected = true
@@ -140,31 +139,4 @@ function startScript(): string {
 
 function ended(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null
-}
-
-function answers(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const probe = request(
-      { port, host: '127.0.0.1', path: '/readyz', agent: false, timeout: 1000 },
-      (reply) => {
-        reply.resume()
-        // Without a route for it, any answer but "not ready" says that the gateway listens.
-        resolve(reply.statusCode !== 503)
-      },
-    )
-    probe.on('timeout', () => probe.destroy())
-    probe.on('error', () => resolve(false))
-    probe.end()
-  })
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.on('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Answer, CallOptions } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { plainConfiguration } from '../equipment/configuration.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
 import { ask, type Stage, setStage } from '../equipment/stage.ts'
 
@@ -10,11 +10,7 @@ const LIMIT = 33_554_432
 
 let stage: Stage
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
-    models: priced(['m']),
-    channels: [channel('m', upstream.baseUrl('m'))],
-    users: [ROOT, user(2, 'ann', [token('ann')])],
-  }))
+  stage = await setStage((upstream) => plainConfiguration(upstream.baseUrl('m')))
 })
 afterAll(() => stage?.close())
 

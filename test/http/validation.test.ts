@@ -1,14 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { plainConfiguration } from '../equipment/configuration.ts'
 import { ask, type Stage, setStage } from '../equipment/stage.ts'
 
 let stage: Stage
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
-    models: priced(['m']),
-    channels: [channel('m', upstream.baseUrl('m'))],
-    users: [ROOT, user(2, 'ann', [token('ann')])],
-  }))
+  stage = await setStage((upstream) => plainConfiguration(upstream.baseUrl('m')))
 })
 afterAll(() => stage?.close())
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { contentFrame, DONE_FRAME, finishFrame } from '../equipment/behaviour.ts'
 import { call } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { plainConfiguration } from '../equipment/configuration.ts'
 import { startGateway } from '../equipment/gateway.ts'
 import { startUpstream } from '../equipment/scripted-upstream.ts'
 
@@ -35,11 +35,7 @@ test('a reader that reads nothing costs less than 1 MB', { timeout: 120_000 }, a
   const upstream = await startUpstream()
   onTestFinished(() => upstream.stop())
   const gateway = await startGateway({
-    config: {
-      models: priced(['m']),
-      channels: [channel('m', upstream.baseUrl('m'))],
-      users: [ROOT, user(2, 'ann', [token('ann')])],
-    },
+    config: plainConfiguration(upstream.baseUrl('m')),
   })
   onTestFinished(() => gateway.discard())
   // Padding, as providers send it: the text itself is kept for the count, whoever reads.

@@ -1,12 +1,12 @@
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call, open } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { plainConfiguration } from '../equipment/configuration.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
 import { ask, askStream } from '../equipment/stage.ts'
 import { CAN_MOUNT, smallDisk } from '../small-disk.ts'
-import { discard, eventually, runProgram } from './program.ts'
+import { eventually, readyProgram } from './program.ts'
 
 let upstream: ScriptedUpstream
 beforeAll(async () => {
@@ -31,16 +31,10 @@ describe.runIf(CAN_MOUNT)('a full disk', () => {
   test('refuses new calls with 503, lets running streams end once there is room, and then serves as before', async () => {
     const disk = smallDisk(24_000_000)
     const folder = { path: disk.path, configFile: join(disk.path, 'gateway.yaml'), discard: () => {} }
-    const program = await runProgram({
+    const program = await readyProgram({
       folder,
-      config: {
-        models: priced(['m']),
-        channels: [channel('m', upstream.baseUrl('m'))],
-        users: [ROOT, user(2, 'ann', [token('ann')])],
-      },
+      config: plainConfiguration(upstream.baseUrl('m')),
     })
-    onTestFinished(() => discard(program))
-    await program.ready()
     upstream.script('m', { kind: 'whole' })
     expect((await call(program.url, ask('m'), { key: 'ann' })).status).toBe(200)
     upstream.script('m', { kind: 'stream', events: 100, paceMs: 10 })

@@ -4,11 +4,12 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { plainConfiguration } from '../equipment/configuration.ts'
+import { statusOn } from '../equipment/port.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
 import { ask, askStream } from '../equipment/stage.ts'
-import { discard, eventually, type Program, runProgram, statusAt } from './program.ts'
+import { discard, eventually, type Program, runProgram } from './program.ts'
 
 let upstream: ScriptedUpstream
 let program: Program
@@ -17,9 +18,7 @@ beforeAll(async () => {
   upstream = await startUpstream()
   const config = {
     options: { trusted_proxies: ['0.0.0.0/0'] },
-    models: priced(['m']),
-    channels: [channel('m', upstream.baseUrl('m'))],
-    users: [ROOT, user(2, 'ann', [token('ann')])],
+    ...plainConfiguration(upstream.baseUrl('m')),
   }
   ;[program, watched] = await Promise.all([
     runProgram({ config, env: { HOST: '::' } }),
@@ -97,15 +96,15 @@ describe('/healthz and /readyz', () => {
   test('while the database cannot be written, ready is 503 though nobody calls; healthy it stays', async () => {
     const unlock = lockDatabase(program)
     try {
-      await eventually(async () => (await statusAt(program.url, '/readyz')) === 503, 'not ready')
+      await eventually(async () => (await statusOn(program.port, '/readyz')) === 503, 'not ready')
       const { status, headers } = await call(program.url, undefined, { method: 'GET', path: '/readyz' })
       expect(status).toBe(503)
       expect(Number(headers['retry-after'])).toBeGreaterThan(0)
-      expect(await statusAt(program.url, '/healthz')).toBe(200)
+      expect(await statusOn(program.port, '/healthz')).toBe(200)
     } finally {
       unlock()
     }
-    await eventually(async () => (await statusAt(program.url, '/readyz')) === 200, 'ready again')
+    await eventually(async () => (await statusOn(program.port, '/readyz')) === 200, 'ready again')
   })
 
   test('calls meanwhile are told to try again; afterwards they are answered', async () => {

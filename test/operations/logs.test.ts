@@ -1,18 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { errorBody } from '../equipment/behaviour.ts'
 import { call, open } from '../equipment/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
 import { ask, askStream } from '../equipment/stage.ts'
-import {
-  discard,
-  eventually,
-  newFolder,
-  type Program,
-  type ProgramOptions,
-  runProgram,
-  SECRET,
-} from './program.ts'
+import { eventually, newFolder, type Program, readyProgram, SECRET } from './program.ts'
 
 /** In places where somebody put a secret; none of them may come out anywhere. */
 const CANARIES = [
@@ -34,19 +26,6 @@ beforeAll(async () => {
 })
 afterAll(() => upstream?.stop())
 
-let programs: Program[] = []
-afterEach(async () => {
-  await Promise.all(programs.map(discard))
-  programs = []
-})
-
-async function run(options: ProgramOptions): Promise<Program> {
-  const program = await runProgram(options)
-  programs.push(program)
-  await program.ready()
-  return program
-}
-
 const config = (): Configuration => ({
   options: { metrics_token: 'canarymetrics' },
   models: priced(['m']),
@@ -61,7 +40,7 @@ async function stopped(program: Program): Promise<void> {
 
 describe('the log', () => {
   test('has one line a request, in JSON, with its id and what became of it', async () => {
-    const program = await run({ config: config() })
+    const program = await readyProgram({ config: config() })
     upstream.script('main', { kind: 'stream', events: 3 })
     const key = 'canarykey'
     const streamed = await call(program.url, askStream('m'), { key })
@@ -121,7 +100,7 @@ describe('the log', () => {
   })
 
   test('never holds prompts, answers, keys, queries or what an upstream echoes, at any level', async () => {
-    const program = await run({ config: config(), env: { LOG_LEVEL: 'trace' } })
+    const program = await readyProgram({ config: config(), env: { LOG_LEVEL: 'trace' } })
     const key = 'canarykey'
     const path = '/v1/chat/completions?key=canaryquery'
     const headers = { 'x-custom': 'canaryheader', cookie: 'canaryheader', 'user-agent': 'canaryheader' }
@@ -173,7 +152,7 @@ describe('the log', () => {
   })
 
   test('is silent when it is told to be', async () => {
-    const program = await run({ config: config(), env: { LOG_LEVEL: 'silent' } })
+    const program = await readyProgram({ config: config(), env: { LOG_LEVEL: 'silent' } })
     upstream.script('main', { kind: 'whole' })
     await call(program.url, ask('m'), { key: 'canarykey' })
     await call(program.url, ask('m'), { key: 'nobody' })
@@ -184,7 +163,7 @@ describe('the log', () => {
   })
 
   test.each(['warn', 'error', 'fatal'])('at %s has no line for a request that went well', async (level) => {
-    const program = await run({ config: config(), env: { LOG_LEVEL: level } })
+    const program = await readyProgram({ config: config(), env: { LOG_LEVEL: level } })
     upstream.script('main', { kind: 'whole' })
     await call(program.url, ask('m'), { key: 'canarykey' })
     await stopped(program)
@@ -195,7 +174,7 @@ describe('the log', () => {
 test('the first credentials are printed once, at the first start alone, and never logged', async () => {
   const folder = newFolder()
   const env = { LOG_LEVEL: 'trace' }
-  const first = await run({ folder, config: { models: priced(['m']) }, env })
+  const first = await readyProgram({ folder, config: { models: priced(['m']) }, env })
   const [, access = ''] = /access token\s+(\S+)/.exec(first.out()) ?? []
   const [, key = ''] = /API key\s+(sk-\S+)/.exec(first.out()) ?? []
   expect(access.length).toBeGreaterThan(20)
@@ -207,7 +186,7 @@ test('the first credentials are printed once, at the first start alone, and neve
   expect(logged).not.toContain(key.slice('sk-'.length))
   expect(first.out().split(access)).toHaveLength(2)
 
-  const second = await run({ folder, env })
+  const second = await readyProgram({ folder, env })
   expect((await call(second.url, ask('m'), { key: key.slice('sk-'.length) })).status).not.toBe(401)
   await stopped(second)
   for (const secret of [access, key.slice('sk-'.length), 'access token'])

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import process from 'node:process'
 import { afterEach, expect, test } from 'vitest'
 import { open } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { plainConfiguration } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
 import { askStream } from '../equipment/stage.ts'
@@ -52,11 +52,7 @@ test.each([
     program = await runProgram({
       command: ['npm', 'start'],
       group,
-      config: {
-        models: priced(['m']),
-        channels: [channel('m', upstream.baseUrl('m'))],
-        users: [ROOT, user(2, 'ann', [token('ann')])],
-      },
+      config: plainConfiguration(upstream.baseUrl('m')),
     })
     await program.ready()
     const live = await open(program.url, askStream('m'), { key: 'ann' })

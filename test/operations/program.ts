@@ -1,14 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
 import { stringify } from 'yaml'
-import { call } from '../equipment/client.ts'
 import type { Configuration } from '../equipment/configuration.ts'
+import { freePort, statusOn } from '../equipment/port.ts'
 
 /** How the program is run. */
 export interface ProgramOptions {
@@ -112,9 +112,8 @@ export async function runProgram(options: ProgramOptions): Promise<Program> {
   const exit = new Promise<Exit>((resolve) => {
     child.on('close', (code, signal) => resolve({ code, signal, at: performance.now() }))
   })
-  const url = `http://127.0.0.1:${port}`
   return {
-    url,
+    url: `http://127.0.0.1:${port}`,
     port,
     pid: child.pid ?? 0,
     folder,
@@ -132,7 +131,7 @@ export async function runProgram(options: ProgramOptions): Promise<Program> {
     exit,
     async ready() {
       const deadline = performance.now() + PATIENCE_MS
-      while ((await statusAt(url, '/readyz')) !== 200) {
+      while ((await statusOn(port, '/readyz')) !== 200) {
         if (hasEnded(child) || performance.now() > deadline) {
           child.kill('SIGKILL')
           throw new Error(`the program is not ready:\n${out.slice(-3000)}\n${err.slice(-3000)}`)
@@ -143,19 +142,19 @@ export async function runProgram(options: ProgramOptions): Promise<Program> {
   }
 }
 
+/** Runs the program until it is ready; it is gone after the test. */
+export async function readyProgram(options: ProgramOptions): Promise<Program> {
+  const program = await runProgram(options)
+  onTestFinished(() => discard(program))
+  await program.ready()
+  return program
+}
+
 /** Ends the program if it runs, and removes its folder. */
 export async function discard(program: Program | undefined): Promise<void> {
   program?.kill('SIGKILL')
   await program?.exit
   program?.folder.discard()
-}
-
-/** The status of a GET; 0 if nobody answers. */
-export function statusAt(url: string, path: string): Promise<number> {
-  return call(url, undefined, { method: 'GET', path }).then(
-    ({ status }) => status,
-    () => 0,
-  )
 }
 
 /** Looks again and again until it is so. */
@@ -165,18 +164,6 @@ export async function eventually(isSo: () => boolean | Promise<boolean>, what: s
     if (performance.now() > deadline) throw new Error(`it never came to this: ${what}`)
     await sleep(20)
   }
-}
-
-/** A port of 127.0.0.1 that nobody listens on. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.on('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
 }
 
 function hasEnded(child: ChildProcess): boolean {

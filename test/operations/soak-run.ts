@@ -3,7 +3,7 @@ import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { usageText } from '../equipment/behaviour.ts'
 import { type LiveAnswer, open, send } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { plainConfiguration } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { randomFrom } from '../equipment/random.ts'
 import { startUpstream } from '../equipment/scripted-upstream.ts'
@@ -86,9 +86,7 @@ export async function soak(plan: {
   const program = await runProgram({
     config: {
       options: { retries: 0 },
-      models: priced(['m']),
-      channels: [channel('m', upstream.baseUrl('m'))],
-      users: [ROOT, user(2, 'ann', [token('ann')])],
+      ...plainConfiguration(upstream.baseUrl('m')),
     },
     env: { LOG_LEVEL: 'warn', NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(PROBE)}` },
   })

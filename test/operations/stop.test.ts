@@ -1,14 +1,14 @@
 import { Agent } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { call, events, open, streamedContent } from '../equipment/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf, type UsageRow } from '../equipment/database.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
 import { ask, askStream } from '../equipment/stage.ts'
-import { discard, eventually, type Program, type ProgramOptions, runProgram } from './program.ts'
+import { eventually, type Program, readyProgram } from './program.ts'
 
 const STREAMS = 200
 const EVENTS = 25
@@ -19,19 +19,6 @@ beforeAll(async () => {
   upstream = await startUpstream()
 })
 afterAll(() => upstream?.stop())
-
-let programs: Program[] = []
-afterEach(async () => {
-  await Promise.all(programs.map(discard))
-  programs = []
-})
-
-async function run(options: ProgramOptions): Promise<Program> {
-  const program = await runProgram(options)
-  programs.push(program)
-  await program.ready()
-  return program
-}
 
 const config = (options: Record<string, unknown> = {}): Configuration => ({
   options,
@@ -64,7 +51,7 @@ async function closing(port: number): Promise<number> {
 }
 
 test(`on SIGTERM the listener closes, ${STREAMS} streams and all else that is under way end as they would have, exit 0`, async () => {
-  const program = await run({ config: config() })
+  const program = await readyProgram({ config: config() })
   upstream.script('m', { kind: 'stream', events: EVENTS, paceMs: PACE_MS })
   upstream.script('slow', { kind: 'whole', after: sleep(1500) })
   const idle = new Agent({ keepAlive: true })
@@ -104,7 +91,7 @@ test(`on SIGTERM the listener closes, ${STREAMS} streams and all else that is un
 })
 
 test('what is left after drain_timeout gets an error event, or an error, and a settlement; exit 0', async () => {
-  const program = await run({ config: config({ drain_timeout: '700ms' }) })
+  const program = await readyProgram({ config: config({ drain_timeout: '700ms' }) })
   upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })
   upstream.script('slow', { kind: 'silence' })
   const live = await open(program.url, askStream('m'), { key })
@@ -137,7 +124,7 @@ test('what is left after drain_timeout gets an error event, or an error, and a s
 })
 
 test('a call whose body comes after drain_timeout is refused: nothing begins any more; exit 0', async () => {
-  const program = await run({ config: config({ drain_timeout: '300ms' }) })
+  const program = await readyProgram({ config: config({ drain_timeout: '300ms' }) })
   upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })
   const body = JSON.stringify(askStream('m'))
   const late = rawConnection(
@@ -158,7 +145,7 @@ test('a call whose body comes after drain_timeout is refused: nothing begins any
 })
 
 test('new calls on connections that are open already are told to go elsewhere while it drains', async () => {
-  const program = await run({ config: config() })
+  const program = await readyProgram({ config: config() })
   upstream.script('m', { kind: 'stream', events: 10, paceMs: 50 })
   const live = await open(program.url, askStream('m'), { key })
   await live.until(' word0')
@@ -182,7 +169,7 @@ test.each([
 ] as const)(
   'a second signal (%s, %s) ends it at once, and the next start settles what was open',
   async (first, second) => {
-    const program = await run({ config: config() })
+    const program = await readyProgram({ config: config() })
     upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })
     const lives = await Promise.all([1, 2, 3].map(() => open(program.url, askStream('m'), { key })))
     await Promise.all(lives.map((live) => live.until(' word2')))
@@ -197,7 +184,7 @@ test.each([
     expect(at - asked).toBeLessThan(1000)
     expect(databaseOf(program.folder.path).openHolds()).toHaveLength(3)
 
-    const next = await run({ folder: program.folder })
+    const next = await readyProgram({ folder: program.folder })
     expect(next.out()).toMatch(/Settled 3 calls that an earlier run left open: [1-9]/)
     const crashed = rows(next).filter(({ reason }) => reason === 'crash')
     expect(crashed.map(({ id }) => id).toSorted()).toEqual(

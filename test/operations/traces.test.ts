@@ -2,10 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { usageText } from '../equipment/behaviour.ts'
 import { call } from '../equipment/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { freePort } from '../equipment/port.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
 import { ask, askStream } from '../equipment/stage.ts'
 import { type Collector, type Span, startCollector } from './collector.ts'
-import { discard, eventually, freePort, type Program, runProgram } from './program.ts'
+import { discard, eventually, type Program, runProgram } from './program.ts'
 
 const CANARIES = [
   'canaryprompt',

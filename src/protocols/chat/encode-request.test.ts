@@ -1,32 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { conversationOf } from '../../../test/conversation.ts'
 import type { Conversation, MediaPart, Part, Thinking, Turn } from '../conversation.ts'
 import { scanObject } from '../json-scan.ts'
 import { mustFetch } from './encode-part.ts'
 import { decodeRequest } from './decode-request.ts'
 import { encodeRequest } from './encode-request.ts'
 
-const EMPTY: Conversation = {
-  model: 'm',
-  stream: false,
-  system: [],
-  turns: [],
-  tools: [],
-  toolChoice: undefined,
-  parallelTools: undefined,
-  maxTokens: undefined,
-  temperature: undefined,
-  topP: undefined,
-  topK: undefined,
-  stop: [],
-  thinking: undefined,
-  webSearch: undefined,
-  includeUsage: false,
-}
-
 function encode(fields: Partial<Conversation>): { request: Record<string, unknown>; dropped: string[] } {
   const dropped = new Set<string>()
-  const bytes = encodeRequest({ ...EMPTY, ...fields }, 'up', dropped)
+  const bytes = encodeRequest(conversationOf(fields), 'up', dropped)
   return { request: JSON.parse(bytes.toString()), dropped: [...dropped] }
 }
 
@@ -285,7 +268,7 @@ describe('fields', () => {
   })
 
   test('equal conversations are equal bytes, whatever the order in which they were put together', () => {
-    const one = { ...EMPTY, temperature: 1, maxTokens: 2, turns: [user(text('x'))] }
+    const one = conversationOf({ temperature: 1, maxTokens: 2, turns: [user(text('x'))] })
     const other = Object.fromEntries(Object.entries(one).toReversed()) as unknown as Conversation
     expect(encodeRequest(other, 'up', new Set())).toEqual(encodeRequest(one, 'up', new Set()))
   })

@@ -1,28 +1,11 @@
 import { describe, expect, test } from 'vitest'
+import { channelOf } from '../../../test/channel.ts'
 import type { Channel, GatedField } from '../../domain/channel.ts'
 import { scanObject } from '../json-scan.ts'
 import { type GatedRequest, gateChatRequest } from './gate.ts'
 import { readChatRequest } from './request.ts'
 
-const OFF = { requests: 0, tokens: 0, windowMs: 0 }
-const CHANNEL: Channel = {
-  name: 'one',
-  protocol: 'chat',
-  baseUrl: 'http://127.0.0.1/v1',
-  keys: [],
-  models: [],
-  groups: [],
-  priority: 0,
-  weight: 1,
-  modelMapping: new Map([['big', 'vendor/big-2026']]),
-  allow: new Set(),
-  disableStore: false,
-  passThrough: false,
-  headers: new Map(),
-  rateLimit: OFF,
-  onClientGone: 'cancel',
-  timeouts: { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 1 },
-}
+const CHANNEL = channelOf({ modelMapping: new Map([['big', 'vendor/big-2026']]) })
 const ALL = new Set<GatedField>([
   'service_tier',
   'safety_identifier',

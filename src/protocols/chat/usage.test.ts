@@ -75,6 +75,15 @@ describe('usage is disjoint', () => {
       }),
     ).toEqual(usage({ input: 19, output: 21, reasoning: 20 }))
     expect(readChatUsage({ ...plain, total_tokens: 500 })).toEqual(usage({ input: 100, output: 20 }))
+    // What is left out is neither of the two, nor both.
+    expect(
+      readChatUsage({
+        ...plain,
+        total_tokens: 127,
+        prompt_tokens_details: { audio_tokens: 10 },
+        completion_tokens_details: { reasoning_tokens: 5 },
+      }),
+    ).toEqual(usage({ input: 100, output: 20, reasoning: 5 }))
   })
 
   test('the names of the other dialect do where the usual ones are missing', () => {

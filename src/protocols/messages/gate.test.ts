@@ -1,15 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { channelOf } from '../../../test/channel.ts'
 import type { Channel, GatedField } from '../../domain/channel.ts'
 import { scanObject } from '../json-scan.ts'
 import { type GatedMessages, gateMessagesRequest } from './gate.ts'
 import { readMessagesRequest } from './request.ts'
 
-const CHANNEL = {
-  modelMapping: new Map([['big', 'vendor/big-2026']]),
-  allow: new Set<GatedField>(),
-  passThrough: false,
-} as unknown as Channel
+const CHANNEL = channelOf({ protocol: 'messages', modelMapping: new Map([['big', 'vendor/big-2026']]) })
 
 function gate(
   source: string,

@@ -2,29 +2,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { conversationOf } from '../../../test/conversation.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Conversation, Part, Turn } from '../conversation.ts'
 import { scanObject } from '../json-scan.ts'
 import { messagesCodec } from './codec.ts'
 import { readMessagesRequest } from './request.ts'
 
-const EMPTY: Conversation = {
-  model: 'm',
-  stream: false,
-  system: [],
-  turns: [{ role: 'user', parts: [{ kind: 'text', text: 'hi' }] }],
-  tools: [],
-  toolChoice: undefined,
-  parallelTools: undefined,
-  maxTokens: undefined,
-  temperature: undefined,
-  topP: undefined,
-  topK: undefined,
-  stop: [],
-  thinking: undefined,
-  webSearch: undefined,
-  includeUsage: false,
-}
+const HI: Turn = { role: 'user', parts: [{ kind: 'text', text: 'hi' }] }
 
 type Body = Record<string, unknown> & { messages: { role: string; content: Record<string, unknown>[] }[] }
 
@@ -36,7 +21,9 @@ interface Encoded {
 
 function encode(fields: Partial<Conversation>): Encoded {
   const dropped = new Set<string>()
-  const text = messagesCodec.encodeRequest({ ...EMPTY, ...fields }, 'up', dropped).toString()
+  const text = messagesCodec
+    .encodeRequest(conversationOf({ turns: [HI], ...fields }), 'up', dropped)
+    .toString()
   // What is written is a valid request of this wire.
   readMessagesRequest(scanObject(Buffer.from(text)))
   return { body: JSON.parse(text) as Body, text, dropped: [...dropped].sort() }

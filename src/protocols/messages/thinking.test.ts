@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Conversation, Part, Thinking, Turn } from '../conversation.ts'
+import { conversationOf } from '../../../test/conversation.ts'
+import type { Conversation, Part, Thinking, Tool, Turn } from '../conversation.ts'
 import { encodeRequest } from './encode-request.ts'
 import { maxTokensOf } from './thinking.ts'
 import { withoutThinkingSuffix, withSuffixThinking } from './thinking-suffix.ts'
@@ -12,29 +13,12 @@ const result: Turn = {
 }
 const thought: Part = { kind: 'thinking', text: 'hm', proof: { protocol: 'messages', value: 's' } }
 
-const conversation = (fields: Partial<Conversation>): Conversation => ({
-  model: 'm',
-  stream: false,
-  system: [],
-  turns: [user],
-  tools: [{ name: 'f', description: undefined, schema: undefined, strict: undefined }],
-  toolChoice: undefined,
-  parallelTools: undefined,
-  maxTokens: undefined,
-  temperature: undefined,
-  topP: undefined,
-  topK: undefined,
-  stop: [],
-  thinking: undefined,
-  webSearch: undefined,
-  includeUsage: false,
-  ...fields,
-})
+const tool: Tool = { name: 'f', description: undefined, schema: undefined, strict: undefined }
 
 const FIELDS = ['max_tokens', 'thinking', 'output_config', 'temperature', 'top_p', 'top_k'] as const
 
 function sent(fields: Partial<Conversation>, suffixed?: string): { fields: object; dropped: string[] } {
-  const asked = conversation(fields)
+  const asked = conversationOf({ turns: [user], tools: [tool], ...fields })
   const meant = suffixed === undefined ? asked : withSuffixThinking(asked, suffixed)
   const dropped = new Set<string>()
   const body = JSON.parse(encodeRequest(meant, 'm', dropped).toString()) as Record<string, unknown>

@@ -6,6 +6,7 @@ import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 import { boundValues } from './bound-values.ts'
 import { type LedgerStatements, prepareLedger } from './ledger-statements.ts'
+import { countsOf } from './usage-counts.ts'
 import { UsageSums } from './usage-sums.ts'
 
 /** Holds settled at a time by recovery, so that memory stays small however many there are. */
@@ -55,7 +56,6 @@ export class LedgerRows implements LedgerWrites {
   }
 
   settle(call: SettledCall): void {
-    const { usage } = call
     // The row first: if it is refused, the hold stays open and nothing has happened.
     const { changes } = this.#statements.insertUsage.run(
       ...boundValues([
@@ -67,13 +67,7 @@ export class LedgerRows implements LedgerWrites {
         call.upstreamModel,
         call.channel,
         call.group,
-        usage.input,
-        usage.cacheRead,
-        usage.cacheWrite5m,
-        usage.cacheWrite1h,
-        usage.output,
-        usage.reasoning,
-        usage.webSearches,
+        ...countsOf(call.usage),
         call.quota,
         call.priceVersion,
         call.durationMs,

@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { COUNT_COLUMNS } from './usage-counts.ts'
 
 const USAGE_COLUMNS = [
   'id',
@@ -9,13 +10,7 @@ const USAGE_COLUMNS = [
   'upstream_model',
   'channel',
   'group_name',
-  'input_tokens',
-  'cache_read_tokens',
-  'cache_write_5m_tokens',
-  'cache_write_1h_tokens',
-  'output_tokens',
-  'reasoning_tokens',
-  'web_searches',
+  ...COUNT_COLUMNS,
   'quota',
   'price_version',
   'duration_ms',

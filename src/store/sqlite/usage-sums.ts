@@ -1,21 +1,12 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { SettledCall } from '../ledger-writes.ts'
+import { COUNT_COLUMNS, countsOf } from './usage-counts.ts'
 
 const DAY_MS = 86_400_000
 
 const KEY = ['day', 'user_id', 'token_id', 'model', 'channel', 'group_name']
 
-const SUMMED = [
-  'requests',
-  'input_tokens',
-  'cache_read_tokens',
-  'cache_write_5m_tokens',
-  'cache_write_1h_tokens',
-  'output_tokens',
-  'reasoning_tokens',
-  'web_searches',
-  'quota',
-]
+const SUMMED = ['requests', ...COUNT_COLUMNS, 'quota']
 
 /** The key and the sums of a row, in the order of the columns above. */
 interface DaySums {
@@ -41,25 +32,17 @@ export class UsageSums {
   }
 
   add(call: SettledCall): void {
-    const { usage, model, channel, group, tokenId } = call
+    const { model, channel, group, tokenId } = call
     const day = Math.floor(call.endedMs / DAY_MS)
     // No text of a row holds NUL. A token has one user.
     const name = `${day}\0${tokenId}\0${model}\0${channel}\0${group}`
     let row = this.#rows.get(name)
     if (!row) {
-      row = { key: [day, call.userId, tokenId, model, channel, group], sums: [0, 0, 0, 0, 0, 0, 0, 0, 0] }
+      row = { key: [day, call.userId, tokenId, model, channel, group], sums: SUMMED.map(() => 0) }
       this.#rows.set(name, row)
     }
-    const { sums } = row
-    sums[0]! += call.delivered ? 1 : 0
-    sums[1]! += usage.input
-    sums[2]! += usage.cacheRead
-    sums[3]! += usage.cacheWrite5m
-    sums[4]! += usage.cacheWrite1h
-    sums[5]! += usage.output
-    sums[6]! += usage.reasoning
-    sums[7]! += usage.webSearches
-    sums[8]! += call.quota
+    const used = [call.delivered ? 1 : 0, ...countsOf(call.usage), call.quota]
+    for (const [i, value] of used.entries()) row.sums[i]! += value
   }
 
   /** Writes what was added since the last time. */

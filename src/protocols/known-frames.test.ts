@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'vitest'
+import { KnownFrames } from './known-frames.ts'
+
+/** A frame of one kind among many. */
+const frame = (kind: number | string, text: string): Buffer =>
+  Buffer.from(`data: ${JSON.stringify({ kind, text })}\n\n`)
+
+/** What is known after reading these frames, and how often somebody looked into one to learn from it. */
+class Stream {
+  looks = 0
+  readonly #known = new KnownFrames((data) => {
+    this.looks++
+    return { index: 0, text: (JSON.parse(data) as { text: string }).text }
+  })
+
+  learn(...kinds: (number | string)[]): this {
+    for (const kind of kinds) {
+      const bytes = frame(kind, 'earlier')
+      this.#known.learn(bytes, bytes.toString().slice('data: '.length, -2))
+    }
+    return this
+  }
+
+  forget(): this {
+    this.#known.forget()
+    return this
+  }
+
+  textOf(bytes: Buffer): string | undefined {
+    return this.#known.match(bytes, 0)?.textIn(bytes)
+  }
+
+  knows(kind: number | string): boolean {
+    return this.textOf(frame(kind, 'now')) === 'now'
+  }
+}
+
+describe('of a stream’s frames', () => {
+  test.each(['', 'words', 'naïve "詩"\n\\', '\u0000'])(
+    'one like another is known but for its text: %j',
+    (text) => {
+      const bytes = Buffer.concat([frame('a', text), frame('b', 'next')])
+      expect(new Stream().learn('a').textOf(bytes)).toBe(text)
+    },
+  )
+
+  test('one that differs in more, is not whole or has a wrong escape says nothing', () => {
+    const stream = new Stream().learn('a')
+    expect(stream.knows('b')).toBe(false)
+    expect(stream.textOf(frame('a', 'now').subarray(0, -1))).toBeUndefined()
+    expect(stream.textOf(Buffer.from('data: {"kind":"a","text":"\\x"}\n\n'))).toBeUndefined()
+  })
+
+  test.each([
+    ['in a string', (padding: string) => `data: {"text":"now","obfuscation":"${padding}"}\n\n`, 'x'],
+    ['of spaces', (padding: string) => `data: {"text":"now"${padding}}\n\n`, ' '],
+  ])('padding %s may be of any length', (_, padded, filler) => {
+    const known = new KnownFrames((data) => ({ index: 0, text: (JSON.parse(data) as { text: string }).text }))
+    const first = padded(filler.repeat(3))
+    known.learn(Buffer.from(first), first.slice('data: '.length, -2))
+    for (const length of [0, 1, 50]) {
+      const bytes = Buffer.from(padded(filler.repeat(length)))
+      expect(known.match(bytes, 0)?.end).toBe(bytes.length)
+    }
+    // What follows it is no padding.
+    expect(known.match(Buffer.from(padded(`${filler}","more":"`)), 0)).toBeUndefined()
+    expect(known.match(Buffer.from(padded('\\u0020')), 0)).toBeUndefined()
+  })
+
+  test('four kinds are known at a time, and the first is the first to go', () => {
+    const stream = new Stream().learn(1, 2, 3, 4)
+    expect([1, 2, 3, 4].map((kind) => stream.knows(kind))).toEqual([true, true, true, true])
+    stream.learn(5)
+    expect([1, 2, 3, 4, 5].map((kind) => stream.knows(kind))).toEqual([false, true, true, true, true])
+  })
+
+  test('eight in a row that were learnt in vain are the last', () => {
+    const stream = new Stream().learn(1, 2, 3, 4, 5, 6, 7, 8)
+    expect(stream.knows(8)).toBe(false)
+    const { looks } = stream
+    stream.learn(9, 9, 9)
+    expect(stream.looks).toBe(looks)
+    expect(stream.knows(9)).toBe(false)
+  })
+
+  test('one that was known counts for all that were learnt in vain before it', () => {
+    const stream = new Stream().learn(1, 2, 3, 4, 5, 6, 7)
+    expect(stream.knows(7)).toBe(true)
+    stream.learn(8, 9, 10, 11, 12, 13, 14)
+    expect(stream.knows(14)).toBe(true)
+  })
+
+  test('none is known when frames of another kind begin, and those may be learnt', () => {
+    const stream = new Stream().learn(1).forget()
+    expect(stream.knows(1)).toBe(false)
+    stream.learn(1, 2, 3, 4, 5, 6, 7, 8).forget().learn(9)
+    expect(stream.knows(9)).toBe(true)
+  })
+})

@@ -1,0 +1,24 @@
+import type { Channel } from '../src/domain/channel.ts'
+
+/** A channel of the chat protocol that allows and limits nothing but what is given. */
+export function channelOf(fields: Partial<Channel>): Channel {
+  return {
+    name: 'upstream',
+    protocol: 'chat',
+    baseUrl: 'http://127.0.0.1/v1',
+    keys: ['key'],
+    models: [],
+    groups: ['default'],
+    priority: 0,
+    weight: 1,
+    modelMapping: new Map(),
+    allow: new Set(),
+    disableStore: false,
+    passThrough: false,
+    headers: new Map(),
+    rateLimit: { requests: 0, tokens: 0, windowMs: 60_000 },
+    onClientGone: 'cancel',
+    timeouts: { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 1 },
+    ...fields,
+  }
+}

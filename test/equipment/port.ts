@@ -1,0 +1,29 @@
+import { request } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
+
+const PATIENCE_MS = 5_000
+
+/** A port of 127.0.0.1 that nobody listens on. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.on('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+}
+
+/** The status that a GET of this path has on 127.0.0.1; 0 if nobody answers. */
+export function statusOn(port: number, path: string): Promise<number> {
+  return new Promise((resolve) => {
+    const probe = request({ port, host: '127.0.0.1', path, agent: false, timeout: PATIENCE_MS }, (reply) => {
+      reply.resume()
+      resolve(reply.statusCode ?? 0)
+    })
+    probe.on('timeout', () => probe.destroy())
+    probe.on('error', () => resolve(0))
+    probe.end()
+  })
+}

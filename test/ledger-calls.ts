@@ -1,0 +1,40 @@
+import type { HoldFacts } from '../src/domain/hold.ts'
+import type { Settlement } from '../src/domain/settlement.ts'
+import { NO_USAGE } from '../src/domain/usage.ts'
+import type { Account } from '../src/ledger/balance.ts'
+import type { Ledger } from '../src/ledger/ledger.ts'
+
+/** What a hold is for: a call whose prompt costs 5 quota units. */
+export function factsOf(id: string): HoldFacts {
+  return {
+    id,
+    model: 'm',
+    channel: 'c',
+    group: 'default',
+    stream: false,
+    priceVersion: 'v1',
+    startedMs: 0,
+    promptAmount: 5,
+  }
+}
+
+/** A complete answer that cost so many quota units. */
+export function settlementOf(quota: number): Settlement {
+  return {
+    quota,
+    reason: 'complete',
+    delivered: true,
+    endedMs: 1000,
+    usage: NO_USAGE,
+    channel: 'c',
+    upstreamModel: 'm',
+    firstByteMs: null,
+  }
+}
+
+/** The balances that a token is charged to; there must be such a token. */
+export async function accountOf(ledger: Ledger, tokenId: number): Promise<Account> {
+  const account = await ledger.accounts.load(tokenId)
+  if (!account) throw new Error('no account')
+  return account
+}
