@@ -6,8 +6,10 @@ import type { ApiKeys } from './access/api-key.ts'
 import { bearerKey } from './access/bearer.ts'
 import type { ClientAddress } from './access/client-address.ts'
 import { requireOperator } from './access/operator.ts'
-import type { Endpoint, Visit } from './api/endpoint.ts'
+import type { Endpoint, RawEndpoint, Visit } from './api/endpoint.ts'
 import { type Area, renderError } from './api/envelopes.ts'
+import type { JsonDoor } from './api/json-door.ts'
+import { type PathParams, pathPattern } from './api/path-pattern.ts'
 import { ROUTES } from './api/routes.ts'
 import { GatewayError } from './errors.ts'
 import type { Metrics } from './metrics/metrics.ts'
@@ -26,6 +28,7 @@ export interface AppParts {
   readonly clientAddress: () => ClientAddress
   readonly metricsToken: () => string
   readonly relay: Relay
+  readonly json: JsonDoor
   readonly metrics: Metrics
   /** Whether calls are taken; and, for whoever asks for it, whether the database can be written. */
   readonly isOpen: () => boolean
@@ -35,17 +38,34 @@ export interface AppParts {
   readonly tracing: Tracing | undefined
 }
 
+/** Whose path it is, and what stands in it. */
+interface Found {
+  readonly endpoint: Endpoint
+  readonly params: PathParams
+}
+
 /** The application: finds the route, lets the caller in, and turns whatever is thrown into an answer. */
 export class App {
   readonly #parts: AppParts
+  /** By path, where that is the same for all; the others in order. */
   readonly #routes = new Map<string, Endpoint[]>()
+  readonly #patterns: { readonly match: (path: string) => PathParams | undefined; readonly path: string }[] =
+    []
   /** The latest answer on each connection. */
   readonly #answers = new Map<Socket, ServerResponse>()
   #visits = 0
 
   constructor(parts: AppParts) {
     this.#parts = parts
-    for (const route of ROUTES) this.#routes.set(route.path, [...(this.#routes.get(route.path) ?? []), route])
+    for (const route of ROUTES) {
+      const { path } = route
+      const same = this.#routes.get(path)
+      if (same) same.push(route)
+      else {
+        this.#routes.set(path, [route])
+        if (path.includes(':')) this.#patterns.push({ match: pathPattern(path), path })
+      }
+    }
   }
 
   /** Requests that are not answered to the last byte. */
@@ -61,7 +81,8 @@ export class App {
 
   readonly listener: RequestListener = (request, response) => {
     const visit: Visit = { id: randomUUIDv7(), startedMs: Date.now(), request, response, record: {} }
-    const endpoint = this.#find(request)
+    const found = this.#find(request)
+    const endpoint = found instanceof GatewayError ? found : found.endpoint
     this.#visits += 1
     const { socket } = request
     this.#answers.set(socket, response)
@@ -76,14 +97,21 @@ export class App {
       if (this.#answers.get(socket) === response) this.#answers.delete(socket)
       over()
     })
-    this.#answer(visit, endpoint)
+    this.#answer(visit, found)
       .catch((error: unknown) => this.#refuse(visit, areaOf(endpoint), error))
       .finally(over)
   }
 
-  async #answer(visit: Visit, endpoint: Endpoint | GatewayError): Promise<void> {
-    if (endpoint instanceof GatewayError) throw endpoint
-    const { apiKeys, clientAddress, isOpen, isReady, metrics, metricsToken, relay } = this.#parts
+  async #answer(visit: Visit, found: Found | GatewayError): Promise<void> {
+    if (found instanceof GatewayError) throw found
+    const { endpoint, params } = found
+    if (endpoint.door === 'raw') return this.#answerRaw(visit, endpoint)
+    this.#requireOpen()
+    return this.#parts.json.answer(visit, endpoint, params)
+  }
+
+  async #answerRaw(visit: Visit, endpoint: RawEndpoint): Promise<void> {
+    const { apiKeys, clientAddress, isReady, metrics, metricsToken, relay } = this.#parts
     switch (endpoint.access) {
       case 'anyone':
         return endpoint.handle(visit, isReady)
@@ -91,8 +119,7 @@ export class App {
         requireOperator(visit.request, metricsToken())
         return endpoint.handle(visit, metrics)
       case 'api-key': {
-        if (!isOpen())
-          throw new GatewayError('overloaded', 'the gateway is stopping; try again', { retryAfter: 5 })
+        this.#requireOpen()
         const { authorization, 'x-api-key': apiKey } = visit.request.headers
         const given = endpoint.keyIn === 'either' && typeof apiKey === 'string' ? apiKey : undefined
         const key = given ?? bearerKey(authorization)
@@ -105,16 +132,30 @@ export class App {
     }
   }
 
-  #find(request: IncomingMessage): Endpoint | GatewayError {
+  #requireOpen(): void {
+    if (this.#parts.isOpen()) return
+    throw new GatewayError('overloaded', 'the gateway is stopping; try again', { retryAfter: 5 })
+  }
+
+  #find(request: IncomingMessage): Found | GatewayError {
     const path = pathOf(request)
-    const found = this.#routes.get(path)
+    const pattern = this.#routes.has(path) ? undefined : this.#patterned(path)
+    const found = this.#routes.get(pattern?.path ?? path)
     if (!found) return new GatewayError('not_found', `there is nothing at ${path.slice(0, SHOWN_PATH)}`)
     const endpoint = found.find(({ method }) => method === request.method)
-    if (endpoint) return endpoint
+    if (endpoint) return { endpoint, params: pattern?.params ?? {} }
     const methods = found.map(({ method }) => method).join(', ')
     return new GatewayError('method_not_allowed', `${path} takes ${methods}, not ${request.method}`, {
       allow: methods,
     })
+  }
+
+  #patterned(given: string): { path: string; params: PathParams } | undefined {
+    for (const { match, path } of this.#patterns) {
+      const params = match(given)
+      if (params) return { path, params }
+    }
+    return undefined
   }
 
   #refuse({ id, request, response, record }: Visit, area: Area, error: unknown): void {

@@ -8,7 +8,9 @@ export interface ErrorKind {
 export const ERRORS = {
   invalid_json: { status: 400, type: 'invalid_request_error' },
   invalid_request: { status: 400, type: 'invalid_request_error' },
+  batch_too_many: { status: 400, type: 'invalid_request_error' },
   model_price_error: { status: 400, type: 'invalid_request_error' },
+  unauthorized: { status: 401, type: 'authentication_error' },
   missing_api_key: { status: 401, type: 'authentication_error' },
   invalid_api_key: { status: 401, type: 'authentication_error' },
   token_disabled: { status: 401, type: 'authentication_error' },
@@ -20,9 +22,11 @@ export const ERRORS = {
   model_not_allowed: { status: 403, type: 'permission_error' },
   group_not_allowed: { status: 403, type: 'permission_error' },
   insufficient_quota: { status: 403, type: 'permission_error' },
+  role_too_low: { status: 403, type: 'permission_error' },
   not_operator: { status: 403, type: 'permission_error' },
   not_found: { status: 404, type: 'invalid_request_error' },
   method_not_allowed: { status: 405, type: 'invalid_request_error' },
+  managed_by_file: { status: 409, type: 'invalid_request_error' },
   request_timeout: { status: 408, type: 'invalid_request_error' },
   request_too_large: { status: 413, type: 'request_too_large' },
   unsupported_media_type: { status: 415, type: 'invalid_request_error' },
@@ -44,17 +48,25 @@ export class GatewayError extends Error {
   readonly retryAfter: number | undefined
   /** The methods that a path takes instead; sent as `allow`. */
   readonly allow: string | undefined
+  /** What a program may want to know beside the code: `{ limit: 100, given: 101 }`. */
+  readonly details: Readonly<Record<string, number>> | undefined
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { retryAfter?: number; allow?: string; cause?: unknown } = {},
+    options: {
+      retryAfter?: number
+      allow?: string
+      details?: Readonly<Record<string, number>>
+      cause?: unknown
+    } = {},
   ) {
     super(message, { cause: options.cause })
     this.name = 'GatewayError'
     this.code = code
     this.retryAfter = options.retryAfter
     this.allow = options.allow
+    this.details = options.details
   }
 
   get kind(): ErrorKind {

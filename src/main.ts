@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { Server } from 'node:http'
 import { join } from 'node:path'
 import pino, { type Logger } from 'pino'
+import { AccountAccess } from './access/account.ts'
 import { ApiKeys } from './access/api-key.ts'
 import { clientAddress } from './access/client-address.ts'
+import { JsonDoor } from './api/json-door.ts'
 import { App } from './app.ts'
 import type { Config } from './config/config.ts'
 import type { Environment } from './config/environment.ts'
@@ -11,7 +13,9 @@ import { serveControl } from './control/serve-control.ts'
 import { type FirstCredentials, openSeededStore, seedAccounts } from './first-start.ts'
 import { giveBackWhenIdle } from './idle-memory.ts'
 import { Ledger } from './ledger/ledger.ts'
+import { Limits } from './limits/limits.ts'
 import { listen } from './listen.ts'
+import type { ManagementParts } from './management/parts.ts'
 import { Metrics } from './metrics/metrics.ts'
 import { pruneRegularly } from './prune.ts'
 import { Bodies } from './relay/body.ts'
@@ -21,7 +25,7 @@ import { Media } from './relay/media.ts'
 import { Relay } from './relay/relay.ts'
 import { reloadOnChange } from './reload.ts'
 import { lockDataFolder, secretOfDataFolder } from './store/data-folder.ts'
-import { deriveSecrets, hashKey, type Secrets } from './store/secrets.ts'
+import { deriveSecrets, hashAccessToken, hashKey, type Secrets } from './store/secrets.ts'
 import { openSqliteStore } from './store/sqlite/open.ts'
 import { openTracing } from './tracing/tracing.ts'
 import { Upstreams } from './upstreams/http.ts'
@@ -84,13 +88,14 @@ export async function startGateway(config: Config): Promise<Gateway> {
     openHolds: () => ledger.open.size,
     unwrittenOperations: () => store.queued,
   })
+  const bodies = new Bodies()
   const relay: Relay = opened.adopt(
     new Relay({
       settings: () => running.settings,
       ledger,
       upstreams: opened.adopt(new Upstreams(), (upstreams) => upstreams.close()),
       keyRings: new KeyRings(),
-      bodies: new Bodies(),
+      bodies,
       count: opened.adopt(new LocalCount(), (count) => count.close()),
       drains: new Drains(),
       metrics,
@@ -98,8 +103,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
     }),
     (open) => open.close(),
   )
-  const control = await serveControl({
-    dataDir: environment.dataDir,
+  const management: ManagementParts = {
     databaseUrl: environment.databaseUrl,
     secretFile: environment.secret === undefined ? join(environment.dataDir, 'secret') : undefined,
     store,
@@ -108,8 +112,8 @@ export async function startGateway(config: Config): Promise<Gateway> {
     settings: () => running.settings,
     seeds: () => running.users,
     nowMs: () => Date.now(),
-    log,
-  })
+  }
+  const control = await serveControl({ ...management, dataDir: environment.dataDir, log })
   opened.defer(() => control.close())
   const reloading = await reloadOnChange(
     environment,
@@ -136,6 +140,13 @@ export async function startGateway(config: Config): Promise<Gateway> {
     clientAddress: () => addressOf,
     metricsToken: () => running.settings.options.metricsToken,
     relay,
+    json: new JsonDoor({
+      accounts: new AccountAccess(store, (accessToken) => hashAccessToken(secrets, accessToken)),
+      clientAddress: () => addressOf,
+      limits: new Limits(),
+      bodies,
+      management,
+    }),
     metrics,
     isOpen: () => !draining,
     isReady: async () => !draining && (await soon(ledger.probe())),

@@ -11,7 +11,17 @@ import { prepareDatabase } from '../src/store/sqlite/prepare-database.ts'
 import type { Engine, TestDatabase } from './store-engines.ts'
 import { SECRETS } from './store-rows.ts'
 
-const TABLES = ['holds', 'store_identity', 'tokens', 'usage_days', 'usage_log', 'users']
+const TABLES = [
+  'channels',
+  'holds',
+  'sessions',
+  'store_identity',
+  'stored_settings',
+  'tokens',
+  'usage_days',
+  'usage_log',
+  'users',
+]
 
 const SOURCES = new URL('../src/store/', import.meta.url)
 

@@ -24,7 +24,8 @@ export class AccountAccess {
   async authenticate(request: IncomingMessage, form: TokenForm, least: Role): Promise<User> {
     const user = await this.#owner(request, form)
     requireUserHeader(request.headers['gateway-user'], user)
-    if (user.status !== USER_STATUS.enabled) throw new GatewayError('user_disabled', 'this user has been banned')
+    if (user.status !== USER_STATUS.enabled)
+      throw new GatewayError('user_disabled', 'this user has been banned')
     if (user.role < least) {
       throw new GatewayError('role_too_low', `this needs the role ${least}, and yours is ${user.role}`)
     }
@@ -36,7 +37,8 @@ export class AccountAccess {
     if (authorization === undefined || authorization.trim() === '') {
       throw new GatewayError('unauthorized', 'not logged in, and no access token in "Authorization"')
     }
-    const accessToken = form === 'either' ? authorization.replace(/^bearer +/i, '').trim() : authorization.trim()
+    const accessToken =
+      form === 'either' ? authorization.replace(/^bearer +/i, '').trim() : authorization.trim()
     const user = await this.#store.read('userByAccessToken', this.#hash(accessToken))
     if (!user) throw new GatewayError('unauthorized', 'invalid access token')
     return user
@@ -46,7 +48,10 @@ export class AccountAccess {
 // The text names the header by the name that clients of older gateways know it by.
 function requireUserHeader(given: string | string[] | undefined, user: User): void {
   if (given === undefined || given === '') {
-    throw new GatewayError('unauthorized', 'New-Api-User header not provided (send the user id as Gateway-User)')
+    throw new GatewayError(
+      'unauthorized',
+      'New-Api-User header not provided (send the user id as Gateway-User)',
+    )
   }
   if (!/^\d{1,16}$/.test(String(given))) {
     throw new GatewayError('unauthorized', 'Gateway-User: expected the id of a user')

@@ -5,6 +5,7 @@ export const completions: KeyEndpoint = {
   method: 'POST',
   path: '/v1/completions',
   area: 'relay',
+  door: 'raw',
   access: 'api-key',
   keyIn: 'bearer',
   handle: (visit, caller, relay) => relay.call('chat', visit, caller),

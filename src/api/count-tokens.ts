@@ -5,6 +5,7 @@ export const countTokens: KeyEndpoint = {
   method: 'POST',
   path: '/v1/messages/count_tokens',
   area: 'messages',
+  door: 'raw',
   access: 'api-key',
   keyIn: 'either',
   handle: (visit, caller, relay) => relay.countTokens(visit, caller),

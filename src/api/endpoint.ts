@@ -1,5 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { z } from 'zod'
+import type { TokenForm } from '../access/account.ts'
 import type { Caller } from '../access/caller.ts'
+import type { User } from '../domain/user.ts'
+import type { ManagementParts } from '../management/parts.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { CallRecord } from '../relay/call.ts'
 import type { Relay } from '../relay/relay.ts'
@@ -7,8 +11,8 @@ import type { Area } from './envelopes.ts'
 
 /** What every endpoint says of itself; the route table is a list of these. */
 interface Declared {
-  readonly method: 'GET' | 'POST'
-  /** Matched exactly, as the caller wrote it: no decoding, no dot segments. */
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** Matched exactly, as the caller wrote it: no decoding, no dot segments. `:id` stands for one segment. */
   readonly path: string
   /** Which envelope its errors come in. */
   readonly area: Area
@@ -24,8 +28,9 @@ export interface Visit {
   readonly record: CallRecord
 }
 
-/** For whoever brings an API key. */
+/** For whoever brings an API key; reads and answers by itself, as the bytes are the caller's. */
 export interface KeyEndpoint extends Declared {
+  readonly door: 'raw'
   readonly access: 'api-key'
   /** Where the key may be: a bearer's, or in `x-api-key` too, which then wins. */
   readonly keyIn: 'bearer' | 'either'
@@ -34,15 +39,72 @@ export interface KeyEndpoint extends Declared {
 
 /** For everybody. */
 export interface OpenEndpoint extends Declared {
+  readonly door: 'raw'
   readonly access: 'anyone'
   handle(visit: Visit, isReady: () => Promise<boolean>): void | Promise<void>
 }
 
 /** For whoever watches over the gateway: callers on this machine, or bearers of `options.metrics_token` where one is set. */
 export interface OperatorEndpoint extends Declared {
+  readonly door: 'raw'
   readonly access: 'operator'
   handle(visit: Visit, metrics: Metrics): void
 }
 
+/** Who is let in, and what is known of them then. */
+interface Who {
+  /** Everybody. */
+  readonly visitor: object
+  /** An account holder; an admin (role 10) or root (role 100). */
+  readonly account: { readonly user: User }
+  readonly admin: { readonly user: User }
+  readonly root: { readonly user: User }
+}
+
+/** The schemas of what comes with a request, each an object's; those that are not there are not looked at. */
+interface Schemas {
+  readonly params?: z.ZodType
+  readonly query?: z.ZodType
+  readonly body?: z.ZodType
+}
+
+/** What an endpoint is asked, read by its schemas. */
+export type Asked<Access extends keyof Who, Given extends Schemas> = Who[Access] & {
+  readonly [Part in keyof Given & keyof Schemas]: z.output<NonNullable<Given[Part]>>
+} & { readonly visit: Visit; readonly parts: ManagementParts }
+
+/** An endpoint that takes and gives JSON: it returns a value, and its area's envelope is put around it. */
+export interface JsonEndpoint extends Declared, Schemas {
+  readonly door: 'json'
+  readonly access: keyof Who
+  /** One line, for people. */
+  readonly summary: string
+  /** How the access token may stand in `Authorization`; either way unless it says so. */
+  readonly tokenForm?: TokenForm
+  /** A limit per user, beside the one that holds for all of its area. */
+  readonly limit?: 'search' | 'critical'
+  /** Nothing on the way may keep the answer. */
+  readonly cache?: 'never'
+  /** What it answers with, inside the envelope; none = nothing. */
+  readonly answer?: z.ZodType
+  handle(asked: never): Promise<unknown>
+}
+
 /** A route: it does not build without saying how it authenticates. */
-export type Endpoint = KeyEndpoint | OpenEndpoint | OperatorEndpoint
+export type RawEndpoint = KeyEndpoint | OpenEndpoint | OperatorEndpoint
+
+/** Any route. */
+export type Endpoint = RawEndpoint | JsonEndpoint
+
+type Written<Access extends keyof Who, Given extends Schemas> = Omit<
+  JsonEndpoint,
+  'door' | 'access' | 'handle' | keyof Schemas
+> &
+  Given & { readonly access: Access; handle(asked: Asked<Access, Given>): Promise<unknown> }
+
+/** Makes a JSON endpoint, whose `handle` is typed by its schemas. */
+export function defineEndpoint<const Access extends keyof Who, Given extends Schemas>(
+  written: Written<Access, Given>,
+): JsonEndpoint {
+  return { door: 'json', ...written }
+}

@@ -5,7 +5,7 @@ import { UpstreamRefusal } from '../relay/failure.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 
 /** The parts of the API whose errors look alike; `docs/api.md: Envelopes`. */
-export type Area = 'relay' | 'messages'
+export type Area = 'relay' | 'messages' | 'management'
 
 /** An error, ready to be sent. */
 export interface RenderedError {
@@ -27,6 +27,7 @@ interface Told {
   readonly ours: boolean
   /** An upstream's own envelope. */
   readonly envelope: Buffer | undefined
+  readonly details: Readonly<Record<string, number>> | undefined
 }
 
 const RENDERERS: Record<Area, Renderer> = {
@@ -36,6 +37,16 @@ const RENDERERS: Record<Area, Renderer> = {
     ours
       ? messagesErrorBody({ message: signed(message, requestId), code: CODES_IN_MESSAGES.get(code) })
       : (envelope ?? passedOnBody({ type, message, requestId })),
+  management: ({ code, message, details }) => json({ success: false, message, code, ...details }),
+}
+
+/** What an endpoint answers with, in the envelope of its area; undefined is a success that has nothing to say. */
+export function renderAnswer(area: Area, data: unknown): Buffer {
+  return area === 'management' ? json({ success: true, message: '', data }) : json(data)
+}
+
+function json(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value))
 }
 
 /** The codes that errors of the gateway's own carry on messages paths, and the name they go by there. */
@@ -69,7 +80,7 @@ export function renderError(area: Area, error: unknown, requestId: string): Rend
 function toldOf(error: unknown): Told {
   if (error instanceof UpstreamRefusal) {
     const { status, type, code, message, retryAfter, envelope } = error
-    return { status, type, code, message, retryAfter, envelope, ours: false }
+    return { status, type, code, message, retryAfter, envelope, ours: false, details: undefined }
   }
   const known = error instanceof GatewayError ? error : unforeseen(error)
   const { code, message, kind, retryAfter } = known
@@ -80,6 +91,7 @@ function toldOf(error: unknown): Told {
     retryAfter: retryAfter === undefined ? undefined : String(retryAfter),
     ours: true,
     envelope: undefined,
+    details: known.details,
   }
 }
 

@@ -6,6 +6,7 @@ export const healthz: OpenEndpoint = {
   method: 'GET',
   path: '/healthz',
   area: 'relay',
+  door: 'raw',
   access: 'anyone',
   handle: ({ response }) => say(response, 200, 'ok'),
 }
@@ -15,6 +16,7 @@ export const readyz: OpenEndpoint = {
   method: 'GET',
   path: '/readyz',
   area: 'relay',
+  door: 'raw',
   access: 'anyone',
   async handle({ response }, isReady) {
     if (await isReady()) say(response, 200, 'ready')

@@ -5,6 +5,7 @@ export const messages: KeyEndpoint = {
   method: 'POST',
   path: '/v1/messages',
   area: 'messages',
+  door: 'raw',
   access: 'api-key',
   keyIn: 'either',
   handle: (visit, caller, relay) => relay.call('messages', visit, caller),

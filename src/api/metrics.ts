@@ -6,6 +6,7 @@ export const metricsEndpoint: OperatorEndpoint = {
   method: 'GET',
   path: '/metrics',
   area: 'relay',
+  door: 'raw',
   access: 'operator',
   handle({ response }, metrics) {
     response.writeHead(200, { 'content-type': METRICS_CONTENT_TYPE, 'cache-control': 'no-store' })

@@ -5,6 +5,7 @@ import type { Endpoint } from './endpoint.ts'
 import { healthz, readyz } from './health.ts'
 import { messages } from './messages.ts'
 import { metricsEndpoint } from './metrics.ts'
+import { ownProfile } from './own-profile.ts'
 
 /** Everything that the gateway answers to: its table of contents. */
 export const ROUTES: readonly Endpoint[] = [
@@ -15,4 +16,5 @@ export const ROUTES: readonly Endpoint[] = [
   healthz,
   readyz,
   metricsEndpoint,
+  ownProfile,
 ]

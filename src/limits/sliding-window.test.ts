@@ -36,18 +36,23 @@ describe('a sliding window', () => {
   test('never lets more through in any stretch of its length, however the calls come', () => {
     const gaps = fc.array(fc.integer({ min: 0, max: 40 }), { minLength: 1, maxLength: 400 })
     fc.assert(
-      fc.property(gaps, fc.integer({ min: 1, max: 150 }), fc.integer({ min: 1, max: 1000 }), (steps, most, windowMs) => {
-        const window = new SlidingWindow()
-        const through: number[] = []
-        let nowMs = 0
-        for (const step of steps) {
-          nowMs += step
-          if (window.take(nowMs, 1, most, windowMs).allowed) through.push(nowMs)
-        }
-        for (const end of through) {
-          expect(through.filter((at) => at > end - windowMs && at <= end).length).toBeLessThanOrEqual(most)
-        }
-      }),
+      fc.property(
+        gaps,
+        fc.integer({ min: 1, max: 150 }),
+        fc.integer({ min: 1, max: 1000 }),
+        (steps, most, windowMs) => {
+          const window = new SlidingWindow()
+          const through: number[] = []
+          let nowMs = 0
+          for (const step of steps) {
+            nowMs += step
+            if (window.take(nowMs, 1, most, windowMs).allowed) through.push(nowMs)
+          }
+          for (const end of through) {
+            expect(through.filter((at) => at > end - windowMs && at <= end).length).toBeLessThanOrEqual(most)
+          }
+        },
+      ),
     )
   })
 

@@ -10,6 +10,9 @@ export interface Database {
   readonly holds: HoldsTable
   readonly usage_log: UsageLogTable
   readonly usage_days: UsageDaysTable
+  readonly sessions: SessionsTable
+  readonly channels: ChannelsTable
+  readonly stored_settings: StoredSettingsTable
   readonly store_identity: StoreIdentityTable
 }
 
@@ -42,6 +45,8 @@ interface UsersTable {
   sidebar_modules: string
   password_hash: string | null
   access_token_hash: string | null
+  /** An administrator's note; never shown to the user. */
+  remark: Generated<string>
   created_time: number
   deleted_time: number | null
 }
@@ -131,6 +136,44 @@ interface UsageDaysTable {
   reasoning_tokens: number
   web_searches: number
   quota: number
+}
+
+/** Who is logged in, in the console. */
+interface SessionsTable {
+  /** HMAC of what the cookie holds. */
+  id_hash: string
+  user_id: number
+  created_time: number
+  expires_time: number
+}
+
+/** Channels that were made over HTTP; those that are declared in gateway.yaml are not here. */
+interface ChannelsTable {
+  id: Generated<number>
+  /** Unique among these. */
+  name: string
+  /** JSON: the fields of a channel as gateway.yaml writes them, but for its keys. */
+  declared: string
+  /** The sealed keys, one a line. */
+  keys_cipher: string
+  /** 1 enabled, 2 disabled. */
+  status: number
+  /** JSON: fields that tools of this family of gateways keep with a channel, and that mean nothing here. */
+  family: string
+  created_time: number
+  /** Unix seconds of the last test; 0 = never. */
+  test_time: number
+  /** How long the last test took. */
+  response_ms: number
+}
+
+/** What was set over HTTP beside gateway.yaml, entry by entry of its sections. */
+interface StoredSettingsTable {
+  /** A section of gateway.yaml: options, groups, models. */
+  section: string
+  name: string
+  /** JSON, as gateway.yaml writes it. */
+  value: string
 }
 
 /** One row: what this database was made with. */

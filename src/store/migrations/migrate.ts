@@ -3,6 +3,7 @@ import { DEFAULT_MIGRATION_TABLE, type Migration, Migrator } from 'kysely/migrat
 import type { Database } from '../schema.ts'
 import { accountsAndLedger } from './0001-accounts-and-ledger.ts'
 import { usageDays } from './0002-usage-days.ts'
+import { management } from './0003-management.ts'
 import type { ColumnTypes } from './column-types.ts'
 import { isCurrent, type STEP_NAMES } from './step-names.ts'
 
@@ -10,6 +11,7 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
   return {
     '0001-accounts-and-ledger': accountsAndLedger(types),
     '0002-usage-days': usageDays(types),
+    '0003-management': management(types),
   }
 }
 

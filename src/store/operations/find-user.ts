@@ -24,6 +24,17 @@ export async function userById(db: Db, userId: number): Promise<User | null> {
   return row ? userFromRow(row) : null
 }
 
+/** Whose access token that is, by its HMAC; null if it is nobody's, or its owner is no longer. */
+export async function userByAccessToken(db: Db, accessTokenHash: string): Promise<User | null> {
+  const row = await db
+    .selectFrom('users')
+    .selectAll()
+    .where('access_token_hash', '=', accessTokenHash)
+    .where('deleted_time', 'is', null)
+    .executeTakeFirst()
+  return row ? userFromRow(row) : null
+}
+
 /** All users that are not deleted, oldest first. */
 export async function listUsers(db: Db): Promise<User[]> {
   const rows = await db

@@ -1,6 +1,7 @@
 import { conservation } from './conservation.ts'
 import { listTokens, tokenById, tokenByKeyHash } from './find-token.ts'
-import { countUsers, listUsers, userById, userByName } from './find-user.ts'
+import { countUsers, listUsers, userByAccessToken, userById, userByName } from './find-user.ts'
+import { profile } from './profile.ts'
 import { revealKey, revealKeys } from './reveal-key.ts'
 
 /** Everything that can be asked: each reads one state of the database, whatever is written meanwhile. */
@@ -9,10 +10,12 @@ export const reads = {
   countUsers,
   listTokens,
   listUsers,
+  profile,
   revealKey,
   revealKeys,
   tokenById,
   tokenByKeyHash,
+  userByAccessToken,
   userById,
   userByName,
 } as const

@@ -1,0 +1,39 @@
+import { type Answer, type Body, call } from './client.ts'
+
+/** What a management path answers. */
+export interface ManagementAnswer<Data = unknown> {
+  readonly status: number
+  readonly headers: Answer['headers']
+  readonly success: boolean
+  readonly message: string
+  readonly data: Data
+  /** The whole body, parsed. */
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+/** An account holder that calls management paths. */
+export interface Account {
+  readonly id: number
+  readonly accessToken: string
+}
+
+/** Asks a management path with the headers of an account; `headers` come on top, and undefined ones take away. */
+export async function manage<Data = unknown>(
+  url: string,
+  account: Account,
+  request: `${'GET' | 'POST' | 'PUT' | 'DELETE'} /${string}`,
+  body?: Body,
+  headers: Readonly<Record<string, string | undefined>> = {},
+): Promise<ManagementAnswer<Data>> {
+  const [method, path] = request.split(' ')
+  const sent = { authorization: account.accessToken, 'gateway-user': String(account.id), ...headers }
+  const given = Object.entries(sent).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  const answer = await call(url, body, {
+    method: method ?? '',
+    path: path ?? '',
+    headers: Object.fromEntries(given),
+  })
+  const parsed = answer.text === '' ? {} : JSON.parse(answer.text)
+  const { success, message, data } = parsed
+  return { status: answer.status, headers: answer.headers, success, message, data, body: parsed }
+}
