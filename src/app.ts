@@ -11,7 +11,9 @@ import { type Area, renderError } from './api/envelopes.ts'
 import type { JsonDoor } from './api/json-door.ts'
 import { type PathParams, pathPattern } from './api/path-pattern.ts'
 import { ROUTES } from './api/routes.ts'
+import type { RateLimit } from './domain/channel.ts'
 import { GatewayError } from './errors.ts'
+import { type Limits, requireAllowed } from './limits/limits.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { UpstreamRefusal } from './relay/failure.ts'
 import type { Relay } from './relay/relay.ts'
@@ -27,6 +29,9 @@ export interface AppParts {
   readonly apiKeys: ApiKeys
   readonly clientAddress: () => ClientAddress
   readonly metricsToken: () => string
+  readonly limits: Limits
+  /** Of relay calls, for each address. */
+  readonly relayLimit: () => RateLimit
   readonly relay: Relay
   readonly json: JsonDoor
   readonly metrics: Metrics
@@ -111,7 +116,7 @@ export class App {
   }
 
   async #answerRaw(visit: Visit, endpoint: RawEndpoint): Promise<void> {
-    const { apiKeys, clientAddress, isReady, metrics, metricsToken, relay } = this.#parts
+    const { apiKeys, clientAddress, isReady, limits, metrics, metricsToken, relay, relayLimit } = this.#parts
     switch (endpoint.access) {
       case 'anyone':
         return endpoint.handle(visit, isReady)
@@ -123,7 +128,9 @@ export class App {
         const { authorization, 'x-api-key': apiKey } = visit.request.headers
         const given = endpoint.keyIn === 'either' && typeof apiKey === 'string' ? apiKey : undefined
         const key = given ?? bearerKey(authorization)
-        const entering = apiKeys.authenticate(key, clientAddress()(visit.request))
+        const address = clientAddress()(visit.request)
+        requireAllowed(limits.take({ name: 'relay', whom: address, limit: relayLimit() }), 'this address')
+        const entering = apiKeys.authenticate(key, address)
         const caller = entering instanceof Promise ? await entering : entering
         visit.record.userId = caller.user.id
         visit.record.tokenId = caller.token.id

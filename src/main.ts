@@ -19,6 +19,7 @@ import type { ManagementParts } from './management/parts.ts'
 import { Metrics } from './metrics/metrics.ts'
 import { pruneRegularly } from './prune.ts'
 import { Bodies } from './relay/body.ts'
+import { CallLimits } from './relay/call-limits.ts'
 import { Drains } from './relay/drains.ts'
 import { LocalCount } from './relay/local-count.ts'
 import { Media } from './relay/media.ts'
@@ -89,6 +90,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
     unwrittenOperations: () => store.queued,
   })
   const bodies = new Bodies()
+  const limits = new Limits()
   const relay: Relay = opened.adopt(
     new Relay({
       settings: () => running.settings,
@@ -99,6 +101,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
       count: opened.adopt(new LocalCount(), (count) => count.close()),
       drains: new Drains(),
       metrics,
+      limits: new CallLimits(limits),
       media: opened.adopt(new Media(() => running.settings.options.media), (media) => media.close()),
     }),
     (open) => open.close(),
@@ -139,11 +142,13 @@ export async function startGateway(config: Config): Promise<Gateway> {
     apiKeys,
     clientAddress: () => addressOf,
     metricsToken: () => running.settings.options.metricsToken,
+    limits,
+    relayLimit: () => running.settings.rateLimits.relay,
     relay,
     json: new JsonDoor({
       accounts: new AccountAccess(store, (accessToken) => hashAccessToken(secrets, accessToken)),
       clientAddress: () => addressOf,
-      limits: new Limits(),
+      limits,
       bodies,
       management,
     }),

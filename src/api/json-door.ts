@@ -4,8 +4,7 @@ import type { AccountAccess } from '../access/account.ts'
 import type { ClientAddress } from '../access/client-address.ts'
 import type { Role, User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
-import type { Limits } from '../limits/limits.ts'
-import type { Verdict } from '../limits/sliding-window.ts'
+import { type Limited, type Limits, requireAllowed } from '../limits/limits.ts'
 import type { ManagementParts } from '../management/parts.ts'
 import { readInput } from '../management/read-input.ts'
 import type { Bodies } from '../relay/body.ts'
@@ -47,16 +46,16 @@ export class JsonDoor {
   /** Rejects with what the caller is to be told. */
   async answer(visit: Visit, endpoint: JsonEndpoint, params: PathParams): Promise<void> {
     const { request, response } = visit
-    const { management, limits, clientAddress } = this.#parts
+    const { management, clientAddress } = this.#parts
     const { rateLimits } = management.settings()
     if (GLOBALLY_LIMITED.test(endpoint.path)) {
       const address = clientAddress()(request)
-      told(response, limits.takeRequest('global', address, rateLimits.global), rateLimits.global.requests)
+      this.#limit(response, { name: 'global', whom: address, limit: rateLimits.global }, 'this address')
     }
     const who = await this.#enter(visit, endpoint)
     if (endpoint.limit && who.user) {
-      const limit = rateLimits[endpoint.limit]
-      told(response, limits.takeRequest(endpoint.limit, who.user.id, limit), limit.requests)
+      const { limit: name } = endpoint
+      this.#limit(response, { name, whom: who.user.id, limit: rateLimits[name] }, 'this user')
     }
     const data = await (endpoint.handle as Handle)({
       ...who,
@@ -74,6 +73,16 @@ export class JsonDoor {
       ...(endpoint.cache === 'never' ? NEVER_CACHED : { 'cache-control': 'no-store' }),
     })
     response.end(body)
+  }
+
+  // Told in the words of the RateLimit header fields that most clients know.
+  #limit(response: ServerResponse, limited: Limited, whose: string): void {
+    const verdict = this.#parts.limits.take(limited)
+    if (!verdict) return
+    response.setHeader('ratelimit-limit', String(limited.limit.requests))
+    response.setHeader('ratelimit-remaining', String(verdict.remaining))
+    response.setHeader('ratelimit-reset', String(Math.ceil(verdict.resetMs / 1000)))
+    requireAllowed(verdict, whose)
   }
 
   async #enter({ request, record }: Visit, { access, tokenForm }: JsonEndpoint): Promise<{ user?: User }> {
@@ -94,17 +103,6 @@ export class JsonDoor {
 }
 
 const LEAST_ROLE = { account: 1, admin: 10, root: 100 } as const satisfies Record<string, Role>
-
-// In the words of the RateLimit header fields that most clients know.
-function told(response: ServerResponse, verdict: Verdict | undefined, limit: number): void {
-  if (!verdict) return
-  response.setHeader('ratelimit-limit', String(limit))
-  response.setHeader('ratelimit-remaining', String(verdict.remaining))
-  response.setHeader('ratelimit-reset', String(Math.ceil(verdict.resetMs / 1000)))
-  if (verdict.allowed) return
-  const retryAfter = Math.max(1, Math.ceil(verdict.waitMs / 1000))
-  throw new GatewayError('rate_limited', `too many requests; try again in ${retryAfter} s`, { retryAfter })
-}
 
 /** Of a parameter that is there twice, the first counts. */
 function queryOf(url: string): Record<string, string> {

@@ -1,11 +1,13 @@
 import type { Channel } from '../domain/channel.ts'
 import type { Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
+import { rateLimited } from '../limits/limits.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Upstreams } from '../upstreams/http.ts'
 import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
 import { Attempt } from './attempt.ts'
 import type { Call, Target } from './call.ts'
+import type { CallLimits } from './call-limits.ts'
 import { type Failure, lastWord, STOPPING } from './failure.ts'
 import type { Resolution } from './resolve.ts'
 import type { Prepared } from './roads/road.ts'
@@ -15,6 +17,7 @@ export interface AttemptParts {
   readonly upstreams: Upstreams
   readonly keyRings: KeyRings
   readonly metrics: Metrics
+  readonly limits: CallLimits
 }
 
 interface Turn {
@@ -59,10 +62,10 @@ export class Attempts {
 
   /**
    * Tries channel after channel and key after key, until an answer is settled. Rejects with what the caller is to be told,
-   * where nothing was sent to it yet.
+   * where nothing was sent to it yet. A channel at its limit is passed over; where all are, that is a `rate_limited`.
    */
   async run(call: Call, settings: Settings, { channels }: Resolution): Promise<void> {
-    const { keyRings } = this.#parts
+    const { keyRings, limits } = this.#parts
     const failures: Failure[] = []
     // What a channel cannot be asked, another may: one that speaks the caller's protocol can be asked anything.
     let unaskable: unknown
@@ -76,6 +79,7 @@ export class Attempts {
       }
       call.record.channel = channel.name
       for (const key of keys) {
+        if (!limits.ask(channel)) break
         let failure = await this.#once(call, { channel, prepared }, key)
         if (failure?.onward === 'same-again') failure = await this.#once(call, { channel, prepared }, key)
         if (!failure) return
@@ -86,14 +90,22 @@ export class Attempts {
         if (failure.onward !== 'next-key') break
       }
     }
-    throw failures.length === 0 && unaskable !== undefined ? unaskable : lastWord(failures)
+    if (failures.length > 0) throw lastWord(failures)
+    throw unaskable ?? this.#allLimited(channels)
+  }
+
+  #allLimited(channels: readonly Channel[]): GatewayError {
+    const waitMs = Math.min(...channels.map((channel) => this.#parts.limits.waitMs(channel)))
+    return rateLimited(waitMs, 'every channel for this model')
   }
 
   // Keys that were refused lately are passed over, unless there are no others: then they are as good as any.
   #inTurn(channels: readonly Channel[], settings: Settings): Turn[] {
-    const { keyRings } = this.#parts
+    const { keyRings, limits } = this.#parts
     const nowMs = Date.now()
-    const turns = channels.map((channel) => ({ channel, keys: keyRings.inTurn(channel) }))
+    const turns = channels
+      .filter((channel) => limits.waitMs(channel) === 0)
+      .map((channel) => ({ channel, keys: keyRings.inTurn(channel) }))
     const good = turns
       .map(({ channel, keys }) => ({
         channel,

@@ -1,10 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import type { Channel } from '../domain/channel.ts'
 import { charge, type Rate } from '../domain/price.ts'
+import type { Model, Settings } from '../domain/settings.ts'
 import type { Settlement } from '../domain/settlement.ts'
 import { NO_USAGE, promptTokens } from '../domain/usage.ts'
 import type { OpenHold } from '../ledger/open-hold.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import type { CallLimits } from './call-limits.ts'
 import { type Answered, NOTHING, type Priced, price } from './charge.ts'
 import type { Drains } from './drains.ts'
 import type { LocalCount } from './local-count.ts'
@@ -61,6 +63,9 @@ export class Call {
   readonly count: LocalCount
   readonly drains: Drains
   readonly #metrics: Metrics
+  readonly #limits: CallLimits
+  readonly #settings: Settings
+  readonly #model: Model
   readonly #promptTokens: number
   #firstByteMs: number | null = null
 
@@ -76,6 +81,9 @@ export class Call {
     count: LocalCount
     drains: Drains
     metrics: Metrics
+    limits: CallLimits
+    settings: Settings
+    model: Model
     /** As many as the prompt is expected to have, for progress marks. */
     promptTokens: number
   }) {
@@ -90,6 +98,9 @@ export class Call {
     this.count = parts.count
     this.drains = parts.drains
     this.#metrics = parts.metrics
+    this.#limits = parts.limits
+    this.#settings = parts.settings
+    this.#model = parts.model
     this.#promptTokens = parts.promptTokens
   }
 
@@ -151,6 +162,13 @@ export class Call {
     record.outputTokens = priced.usage.output
     record.quota = priced.quota
     record.reason = priced.reason
+    this.#limits.spend(
+      this.#settings,
+      this.hold.account.token.id,
+      this.#model,
+      target?.channel,
+      record.inputTokens + record.outputTokens,
+    )
     this.#metrics.settled(facts.model, facts.stream, settlement.endedMs - facts.startedMs, settlement)
     return this.hold.settle(settlement)
   }

@@ -14,6 +14,7 @@ import type { Upstreams } from '../upstreams/http.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
 import { Attempts, unwritable } from './attempts.ts'
 import type { Bodies } from './body.ts'
+import type { CallLimits } from './call-limits.ts'
 import { Call, type CallRecord, type OutputBudget } from './call.ts'
 import type { Drains } from './drains.ts'
 import { STOPPING, UpstreamRefusal } from './failure.ts'
@@ -45,6 +46,7 @@ export interface RelayParts {
   readonly drains: Drains
   readonly metrics: Metrics
   readonly media: Media
+  readonly limits: CallLimits
 }
 
 /** A request to relay. */
@@ -127,7 +129,8 @@ export class Relay {
     record.model = request.model
     record.stream = request.stream
     const resolution = this.#routing.resolve(settings, caller, request.model, dialect.name)
-    const { ledger } = this.#parts
+    const { ledger, limits } = this.#parts
+    limits.enter(settings, caller.token.id, resolution.model)
     const { accounts } = ledger
     if (!ledger.isWritable && !(await ledger.probe())) throw unwritable()
     // Found and charged in one turn: in between it might be forgotten, and read a second time.
@@ -176,7 +179,7 @@ export class Relay {
       slice: holdTokens,
       sliceQuota: most(tokens + holdTokens) - amount,
     }
-    const { count, drains, metrics } = this.#parts
+    const { count, drains, metrics, limits } = this.#parts
     return new Call({
       dialect,
       request,
@@ -189,6 +192,9 @@ export class Relay {
       count,
       drains,
       metrics,
+      limits,
+      settings,
+      model,
       promptTokens,
     })
   }

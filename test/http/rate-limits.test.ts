@@ -1,0 +1,196 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { usageText } from '../equipment/behaviour.ts'
+import type { Answer } from '../equipment/client.ts'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
+import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+
+const LONG = '60s'
+/** Long enough for a few calls, short enough to wait for. */
+const SHORT = '2s'
+const SHORT_MS = 2_000
+
+const model = (rate_limit?: object) => ({
+  vendor: 'acme',
+  price: PLAIN_PRICE,
+  ...(rate_limit && { rate_limit }),
+})
+
+/** A gateway whose keys may do so much in a window; every key and every lane is used by one test. */
+function setLimitedStage(key: object): Promise<Stage> {
+  return setStage((upstream) => {
+    const lane = (name: string, fields: object = {}) => channel(name, upstream.baseUrl(name), { ...fields })
+    return {
+      options: { trusted_proxies: ['127.0.0.1/32'] },
+      rate_limits: { key, relay: { requests: 8, window: LONG } },
+      models: {
+        free: model(),
+        seldom: model({ requests: 2, window: LONG }),
+        spent: model({ tokens: 100, window: LONG }),
+        two: model(),
+        tight: model(),
+      },
+      channels: [
+        lane('free'),
+        lane('seldom'),
+        lane('spent'),
+        lane('first', { models: ['two'], priority: 1, rate_limit: { requests: 1, window: LONG } }),
+        lane('second', { models: ['two'], rate_limit: { tokens: 15, window: LONG } }),
+        lane('tight', { rate_limit: { requests: 1, window: SHORT } }),
+      ],
+      users: [
+        ROOT,
+        user(
+          2,
+          'ann',
+          'abcdefghijklmnop'.split('').map((name) => token(name)),
+        ),
+      ],
+    }
+  })
+}
+
+let addresses = 0
+/** A call from an address of its own, so that only the limits under test are met. */
+function from(
+  stage: Stage,
+  key: string,
+  body: object,
+  address = `198.51.100.${++addresses}`,
+): Promise<Answer> {
+  return stage.chat(key, body, { headers: { 'x-forwarded-for': address } })
+}
+
+function expectLimited(answer: Answer, whose: string): void {
+  expect(answer.status).toBe(429)
+  expect(answer.json().error).toMatchObject({ type: 'rate_limit_error', code: 'rate_limited' })
+  expect(answer.json().error.message).toContain(`the rate limit of ${whose} is reached`)
+  expect(answer.json().error.message).toMatch(/ \(request id: [\w-]+\)$/)
+  expect(Number(answer.headers['retry-after'])).toBeGreaterThanOrEqual(1)
+  expect(Number(answer.headers['retry-after'])).toBeLessThanOrEqual(60)
+}
+
+describe('the limit of requests of an API key', () => {
+  let stage: Stage
+  let database: GatewayDatabase
+  beforeAll(async () => {
+    stage = await setLimitedStage({ requests: 3, window: LONG })
+    database = databaseOf(stage.gateway.dataDir)
+  })
+  afterAll(() => stage?.close())
+
+  test('refuses the next one with 429 and retry-after, before anything reaches an upstream or is charged', async () => {
+    for (let i = 0; i < 3; i++) expect((await from(stage, 'a', ask('free'))).status).toBe(200)
+    stage.upstream.forget('free')
+    expectLimited(await from(stage, 'a', ask('free')), 'this API key')
+    expectLimited(await from(stage, 'a', askStream('free')), 'this API key')
+    expect(stage.upstream.received('free')).toHaveLength(0)
+    expect(database.usage()).toHaveLength(3)
+  })
+
+  test('is each key its own', async () => {
+    expect((await from(stage, 'b', ask('free'))).status).toBe(200)
+  })
+
+  test('is told to callers of messages in their envelope', async () => {
+    const body = { model: 'free', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] }
+    const send = () =>
+      stage.chat('c', body, {
+        path: '/v1/messages',
+        headers: { 'x-forwarded-for': `203.0.113.${++addresses}` },
+      })
+    for (let i = 0; i < 3; i++) expect((await send()).status).toBe(200)
+    const answer = await send()
+    expect(answer.status).toBe(429)
+    expect(Object.keys(answer.json())).toEqual(['error'])
+    expect(answer.json().error.type).toBe('gateway_error')
+    expect(answer.headers['retry-after']).toBeDefined()
+  })
+
+  test('of calls that come at once lets exactly as many through', async () => {
+    const answers = await Promise.all(Array.from({ length: 12 }, () => from(stage, 'd', ask('free'))))
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 200, 200, ...Array(9).fill(429)])
+  })
+})
+
+describe('the limit of requests of a model', () => {
+  let stage: Stage
+  beforeAll(async () => {
+    stage = await setLimitedStage({ requests: 3, window: LONG })
+  })
+  afterAll(() => stage?.close())
+
+  test('holds over all callers, and what it refuses does not count against the key', async () => {
+    expect((await from(stage, 'a', ask('seldom'))).status).toBe(200)
+    expect((await from(stage, 'b', ask('seldom'))).status).toBe(200)
+    for (let i = 0; i < 3; i++) expectLimited(await from(stage, 'c', ask('seldom')), 'the model seldom')
+    for (let i = 0; i < 3; i++) expect((await from(stage, 'c', ask('free'))).status).toBe(200)
+  })
+})
+
+describe('the limit of requests of a channel', () => {
+  let stage: Stage
+  beforeAll(async () => {
+    stage = await setLimitedStage({ requests: 0 })
+  })
+  afterAll(() => stage?.close())
+
+  test('passes the channel over; 429 comes only when none is left', async () => {
+    stage.upstream.script('second', { kind: 'whole', usage: usageText(10, 5) })
+    for (let i = 0; i < 2; i++) expect((await from(stage, 'a', ask('two'))).status).toBe(200)
+    expect(stage.upstream.received('first')).toHaveLength(1)
+    expect(stage.upstream.received('second')).toHaveLength(1)
+    expectLimited(await from(stage, 'a', ask('two')), 'every channel for this model')
+    expect(stage.upstream.received('second')).toHaveLength(1)
+  })
+
+  test('is free again when its window has passed', async () => {
+    const started = performance.now()
+    expect((await from(stage, 'a', ask('tight'))).status).toBe(200)
+    const refused = await from(stage, 'a', ask('tight'))
+    expect(refused.status).toBe(429)
+    expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(2)
+    await expect
+      .poll(async () => (await from(stage, 'a', ask('tight'))).status, { timeout: 10_000, interval: 100 })
+      .toBe(200)
+    expect(performance.now() - started).toBeGreaterThanOrEqual(SHORT_MS - 100)
+  })
+})
+
+describe('limits of tokens, prompt and output', () => {
+  let stage: Stage
+  beforeAll(async () => {
+    stage = await setLimitedStage({ tokens: 30, window: LONG })
+    stage.upstream.script('free', { kind: 'whole', usage: usageText(10, 5) })
+    stage.upstream.script('spent', { kind: 'whole', usage: usageText(60, 39) })
+  })
+  afterAll(() => stage?.close())
+
+  test('of a key refuse when they are used up', async () => {
+    for (let i = 0; i < 2; i++) expect((await from(stage, 'a', ask('free'))).status).toBe(200)
+    expectLimited(await from(stage, 'a', ask('free')), 'this API key')
+  })
+
+  test('of a model hold over all callers', async () => {
+    expect((await from(stage, 'b', ask('spent'))).status).toBe(200)
+    // 99 of 100 are used: one more call may be made, whatever it comes to.
+    expect((await from(stage, 'c', ask('spent'))).status).toBe(200)
+    expectLimited(await from(stage, 'd', ask('spent')), 'the model spent')
+  })
+})
+
+describe('the limit of relay calls of an address', () => {
+  let stage: Stage
+  beforeAll(async () => {
+    stage = await setLimitedStage({ requests: 0 })
+  })
+  afterAll(() => stage?.close())
+
+  test('counts every call, refused ones too, and no other address', async () => {
+    for (let i = 0; i < 4; i++) expect((await from(stage, 'a', ask('free'), '192.0.2.1')).status).toBe(200)
+    for (let i = 0; i < 4; i++)
+      expect((await from(stage, 'nobody', ask('free'), '192.0.2.1')).status).toBe(401)
+    expectLimited(await from(stage, 'a', ask('free'), '192.0.2.1'), 'this address')
+    expect((await from(stage, 'a', ask('free'), '192.0.2.2')).status).toBe(200)
+  })
+})
