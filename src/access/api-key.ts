@@ -28,7 +28,8 @@ export class ApiKeys {
   readonly #hash: (key: string) => string
   /** Moves whenever something is forgotten: what was asked for before is not remembered after. */
   #forgotten = 0
-  readonly #known = new LRUCache<string, KnownKey | 'unknown'>({ max: KEPT_KEYS })
+  // Made when it is needed: room for all that it may keep is taken at once.
+  #kept: LRUCache<string, KnownKey | 'unknown'> | undefined
 
   /** `hash` turns a key into what the store looks it up by. */
   constructor(store: Store, ledger: Ledger, hash: (key: string) => string) {
@@ -37,10 +38,14 @@ export class ApiKeys {
     this.#hash = hash
   }
 
+  get #known(): LRUCache<string, KnownKey | 'unknown'> {
+    return (this.#kept ??= new LRUCache({ max: KEPT_KEYS }))
+  }
+
   /** Forgets a token's key, or all keys: what was changed is read again at the next call. */
   forget(tokenId?: number): void {
     this.#forgotten += 1
-    if (tokenId === undefined) this.#known.clear()
+    if (tokenId === undefined) this.#kept?.clear()
     else this.#forgetWhere(({ token }) => token.id === tokenId)
   }
 

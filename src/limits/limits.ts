@@ -4,7 +4,7 @@ import { GatewayError } from '../errors.ts'
 import { SlidingWindow, type Verdict } from './sliding-window.ts'
 
 /** Whoever is limited, of all limits together; the one that was quiet for longest is forgotten first. */
-const KEPT = 100_000
+const KEPT = 50_000
 
 const FREE: Verdict = { allowed: true, remaining: Number.MAX_SAFE_INTEGER, resetMs: 0, waitMs: 0 }
 
@@ -18,7 +18,8 @@ export interface Limited {
 
 /** The rate limits of this node, each by its name and by whom it is for. */
 export class Limits {
-  readonly #windows = new LRUCache<string, SlidingWindow>({ max: KEPT })
+  // Made when it is needed: room for all that it may keep is taken at once.
+  #windows: LRUCache<string, SlidingWindow> | undefined
   readonly #nowMs: () => number
 
   /** `nowMs` is a clock that never goes back. */
@@ -55,8 +56,9 @@ export class Limits {
 
   #window(counted: 'requests' | 'tokens', { name, whom }: Limited): SlidingWindow {
     const key = `${counted} ${name} ${whom}`
-    let window = this.#windows.get(key)
-    if (!window) this.#windows.set(key, (window = new SlidingWindow()))
+    const windows = (this.#windows ??= new LRUCache({ max: KEPT }))
+    let window = windows.get(key)
+    if (!window) windows.set(key, (window = new SlidingWindow()))
     return window
   }
 }
