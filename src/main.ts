@@ -29,6 +29,7 @@ import { lockDataFolder, secretOfDataFolder } from './store/data-folder.ts'
 import { deriveSecrets, hashAccessToken, hashKey, type Secrets } from './store/secrets.ts'
 import { openSqliteStore } from './store/sqlite/open.ts'
 import { openTracing } from './tracing/tracing.ts'
+import { ChannelHealth } from './upstreams/channel-health.ts'
 import { Upstreams } from './upstreams/http.ts'
 import { KeyRings } from './upstreams/key-ring.ts'
 
@@ -83,10 +84,12 @@ export async function startGateway(config: Config): Promise<Gateway> {
     )
   let addressOf = addressesOf(config)
 
+  const health = new ChannelHealth()
   const metrics = new Metrics({
     openStreams: () => relay.openStreams,
     openCalls: () => app?.visits ?? 0,
     openHolds: () => ledger.open.size,
+    restingChannels: () => health.resting(Date.now()),
     unwrittenOperations: () => store.queued,
   })
   const bodies = new Bodies()
@@ -97,6 +100,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
       ledger,
       upstreams: opened.adopt(new Upstreams(), (upstreams) => upstreams.close()),
       keyRings: new KeyRings(),
+      health,
       bodies,
       count: opened.adopt(new LocalCount(), (count) => count.close()),
       drains: new Drains(),

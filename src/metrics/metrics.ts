@@ -14,6 +14,7 @@ export interface Gauges {
   readonly openStreams: () => number
   readonly openCalls: () => number
   readonly openHolds: () => number
+  readonly restingChannels: () => number
   readonly unwrittenOperations: () => number
 }
 
@@ -60,6 +61,11 @@ export class Metrics {
       new Gauge('sluice_open_streams', 'Streams under way.', gauges.openStreams),
       new Gauge('sluice_open_calls', 'Requests that are not answered to the last byte.', gauges.openCalls),
       new Gauge('sluice_open_holds', 'Holds that are not settled.', gauges.openHolds),
+      new Gauge(
+        'sluice_resting_channels',
+        'Channels that are passed over after failures, or asked by a single call.',
+        gauges.restingChannels,
+      ),
       new Gauge('sluice_ledger_lag', 'Writes that are not durable yet.', gauges.unwrittenOperations),
       new Gauge('sluice_event_loop_delay_p50_seconds', 'Since the last look.', delay(50)),
       new Gauge('sluice_event_loop_delay_p99_seconds', 'Since the last look.', delay(99)),

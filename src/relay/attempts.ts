@@ -3,6 +3,7 @@ import type { Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import { rateLimited } from '../limits/limits.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import type { ChannelHealth } from '../upstreams/channel-health.ts'
 import type { Upstreams } from '../upstreams/http.ts'
 import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
 import { Attempt } from './attempt.ts'
@@ -10,12 +11,15 @@ import type { Call, Target } from './call.ts'
 import type { CallLimits } from './call-limits.ts'
 import { type Failure, lastWord, STOPPING } from './failure.ts'
 import type { Resolution } from './resolve.ts'
+import { RetryBudget } from './retry-budget.ts'
 import type { Prepared } from './roads/road.ts'
+import type { AttemptEnd } from './sink.ts'
 
 /** What attempts are made with. */
 export interface AttemptParts {
   readonly upstreams: Upstreams
   readonly keyRings: KeyRings
+  readonly health: ChannelHealth
   readonly metrics: Metrics
   readonly limits: CallLimits
 }
@@ -31,6 +35,7 @@ export class Attempts {
   /** The attempts under way, and those whose upstream has not fallen silent yet. */
   readonly #underWay = new Set<Attempt>()
   readonly #sweep: NodeJS.Timeout
+  readonly #retries = new RetryBudget(Date.now())
   #stopped = false
 
   constructor(parts: AttemptParts) {
@@ -67,6 +72,7 @@ export class Attempts {
   async run(call: Call, settings: Settings, { channels }: Resolution): Promise<void> {
     const { keyRings, limits } = this.#parts
     const failures: Failure[] = []
+    this.#retries.called(Date.now())
     // What a channel cannot be asked, another may: one that speaks the caller's protocol can be asked anything.
     let unaskable: unknown
     for (const { channel, keys } of this.#inTurn(channels, settings)) {
@@ -79,13 +85,14 @@ export class Attempts {
       }
       call.record.channel = channel.name
       for (const key of keys) {
+        if (failures.length > 0 && !this.#retries.take()) throw lastWord(failures)
         if (!limits.ask(channel)) break
         let failure = await this.#once(call, { channel, prepared }, key)
         if (failure?.onward === 'same-again') failure = await this.#once(call, { channel, prepared }, key)
         if (!failure) return
         if (call.hold.isLost) throw unwritable()
         failures.push(failure)
-        if (failure.keyRefused) keyRings.setAside(channel, key, Date.now())
+        if (failure.blames === 'key') keyRings.setAside(channel, key, Date.now(), failure.restMs)
         if (failure.onward === 'nowhere') throw lastWord(failures)
         if (failure.onward !== 'next-key') break
       }
@@ -99,14 +106,16 @@ export class Attempts {
     return rateLimited(waitMs, 'every channel for this model')
   }
 
-  // Keys that were refused lately are passed over, unless there are no others: then they are as good as any.
+  // Channels that rest, and keys that were refused lately, are passed over, unless there are no others: then they are as good
+  // as any.
   #inTurn(channels: readonly Channel[], settings: Settings): Turn[] {
-    const { keyRings, limits } = this.#parts
+    const { health, keyRings, limits } = this.#parts
     const nowMs = Date.now()
     const turns = channels
       .filter((channel) => limits.waitMs(channel) === 0)
       .map((channel) => ({ channel, keys: keyRings.inTurn(channel) }))
     const good = turns
+      .filter(({ channel }) => !health.isResting(channel, nowMs))
       .map(({ channel, keys }) => ({
         channel,
         keys: keys.filter((key) => !keyRings.isSetAside(channel, key, nowMs)),
@@ -128,6 +137,7 @@ export class Attempts {
     response.once('close', left)
     this.#underWay.add(attempt)
     record.attempts = (record.attempts ?? 0) + 1
+    this.#parts.health.begin(channel)
     const accept = request.stream ? 'text/event-stream' : 'application/json'
     attempt.sent(
       this.#parts.upstreams.post(
@@ -143,6 +153,7 @@ export class Attempts {
     try {
       const end = await attempt.end
       if (attempt.succeeded) this.#parts.keyRings.restore(channel, key)
+      this.#judge(channel, end, attempt.succeeded, call.hasBrokenOff)
       if (end === 'settled') return undefined
       record.failure = end.cause
       if (end !== STOPPING) this.#parts.metrics.upstreamErrors.add(1, channel.name, end.cause)
@@ -151,6 +162,17 @@ export class Attempts {
       response.off('close', left)
       if (attempt.isSilent) this.#underWay.delete(attempt)
     }
+  }
+
+  // An upstream that breaks its answers off does not work either, and one whose caller left has not said yet.
+  #judge(channel: Channel, end: AttemptEnd, succeeded: boolean, brokeOff: boolean): void {
+    const { health } = this.#parts
+    if (brokeOff) health.failed(channel, Date.now())
+    else if (end === 'settled' || end === STOPPING || end.onward === 'same-again') {
+      if (succeeded) health.works(channel)
+      else health.unknown(channel)
+    } else if (end.blames === 'channel') health.failed(channel, Date.now(), end.restMs)
+    else health.works(channel)
   }
 
   #tick(nowMs: number): void {
@@ -164,7 +186,8 @@ export class Attempts {
 /** Nobody is there to be answered any more. */
 const CALLER_GONE: Failure = {
   onward: 'nowhere',
-  keyRefused: false,
+  blames: 'nobody',
+  restMs: undefined,
   refusal: undefined,
   cause: 'caller gone',
 }

@@ -68,6 +68,7 @@ export class Call {
   readonly #model: Model
   readonly #promptTokens: number
   #firstByteMs: number | null = null
+  #hasBrokenOff = false
 
   constructor(parts: {
     dialect: Dialect
@@ -134,8 +135,14 @@ export class Call {
       : this.#charge(target, priced, delivered)
   }
 
+  /** An upstream broke off in the middle of its answer. */
+  get hasBrokenOff(): boolean {
+    return this.#hasBrokenOff
+  }
+
   /** Notes that an upstream broke off in the middle of its answer. */
   brokeOff(channel: string, cause: string): void {
+    this.#hasBrokenOff = true
     this.record.failure = cause
     this.#metrics.upstreamErrors.add(1, channel, cause)
   }

@@ -3,6 +3,7 @@ import { GatewayError } from '../errors.ts'
 import { passedOnError } from '../protocols/messages/index.ts'
 import { readUpstreamError } from '../protocols/upstream-error.ts'
 import { redact } from '../upstreams/redact.ts'
+import { retryAfterMs } from '../upstreams/retry-after.ts'
 
 /** Where a call may go after an attempt that delivered nothing; `same-again` where a kept connection turned out dead. */
 export type Onward = 'same-again' | 'next-key' | 'next-channel' | 'nowhere'
@@ -13,8 +14,10 @@ const LONGEST_MESSAGE = 4096
 /** An attempt that delivered nothing. */
 export interface Failure {
   readonly onward: Onward
-  /** The upstream refused the credential. */
-  readonly keyRefused: boolean
+  /** Who is to be left alone for a while: the key was refused or is at its limit, or the channel is out of order. */
+  readonly blames: 'key' | 'channel' | 'nobody'
+  /** For how long the upstream asks for it, in milliseconds. */
+  readonly restMs: number | undefined
   /** What the caller is to be told, if this is the last word: an upstream's refusal, or a reason of our own. */
   readonly refusal: UpstreamRefusal | GatewayError | undefined
   /** For the log: what happened, in a few words without anybody's text. */
@@ -51,7 +54,7 @@ export class UpstreamRefusal extends Error {
 
 interface StatusRule {
   readonly onward: Onward
-  readonly keyRefused?: true
+  readonly blames: 'key' | 'key at its limit' | 'channel' | 'nobody'
   /** The type under which the status is passed on; without one it is not. */
   readonly type?: string
   /** The code, where the upstream names none. */
@@ -60,21 +63,24 @@ interface StatusRule {
 
 /** What an upstream's status means for the call. Any other is taken for a channel that is out of order. */
 const STATUSES = new Map<number, StatusRule>([
-  [400, { onward: 'nowhere', type: 'invalid_request_error', code: 'bad_request' }],
-  [401, { onward: 'next-key', keyRefused: true }],
-  [403, { onward: 'next-key', keyRefused: true }],
-  [404, { onward: 'nowhere', type: 'invalid_request_error', code: 'not_found' }],
-  [407, { onward: 'next-key', keyRefused: true }],
-  [409, { onward: 'nowhere', type: 'invalid_request_error', code: 'conflict' }],
-  [413, { onward: 'nowhere', type: 'request_too_large', code: 'request_too_large' }],
-  [422, { onward: 'nowhere', type: 'invalid_request_error', code: 'unprocessable_entity' }],
-  [429, { onward: 'next-key', type: 'rate_limit_error', code: 'rate_limit_exceeded' }],
-  [500, { onward: 'next-channel', type: 'api_error', code: 'server_error' }],
-  [503, { onward: 'next-channel', type: 'api_error', code: 'service_unavailable' }],
-  [529, { onward: 'next-channel', type: 'overloaded_error', code: 'overloaded' }],
+  [400, { onward: 'nowhere', blames: 'nobody', type: 'invalid_request_error', code: 'bad_request' }],
+  [401, { onward: 'next-key', blames: 'key' }],
+  [403, { onward: 'next-key', blames: 'key' }],
+  [404, { onward: 'nowhere', blames: 'nobody', type: 'invalid_request_error', code: 'not_found' }],
+  [407, { onward: 'next-key', blames: 'key' }],
+  [409, { onward: 'nowhere', blames: 'nobody', type: 'invalid_request_error', code: 'conflict' }],
+  [413, { onward: 'nowhere', blames: 'nobody', type: 'request_too_large', code: 'request_too_large' }],
+  [422, { onward: 'nowhere', blames: 'nobody', type: 'invalid_request_error', code: 'unprocessable_entity' }],
+  [
+    429,
+    { onward: 'next-key', blames: 'key at its limit', type: 'rate_limit_error', code: 'rate_limit_exceeded' },
+  ],
+  [500, { onward: 'next-channel', blames: 'channel', type: 'api_error', code: 'server_error' }],
+  [503, { onward: 'next-channel', blames: 'channel', type: 'api_error', code: 'service_unavailable' }],
+  [529, { onward: 'next-channel', blames: 'channel', type: 'overloaded_error', code: 'overloaded' }],
 ])
 
-const OUT_OF_ORDER: StatusRule = { onward: 'next-channel' }
+const OUT_OF_ORDER: StatusRule = { onward: 'next-channel', blames: 'channel' }
 
 /** What an answer with another status than success means. */
 export function refused(
@@ -84,12 +90,20 @@ export function refused(
   retryAfter: string | undefined,
 ): Failure {
   const rule = STATUSES.get(status) ?? OUT_OF_ORDER
+  const restMs = retryAfterMs(retryAfter, Date.now())
   return {
     onward: rule.onward,
-    keyRefused: rule.keyRefused === true,
+    blames: blamed(rule, restMs),
+    restMs,
     refusal: rule.type === undefined ? undefined : refusalOf(channel, status, rule, body, retryAfter),
     cause: `status ${status}`,
   }
+}
+
+// A limit that does not say when it is over is no reason to do without a key.
+function blamed({ blames }: StatusRule, restMs: number | undefined): Failure['blames'] {
+  if (blames !== 'key at its limit') return blames
+  return restMs === undefined ? 'nobody' : 'key'
 }
 
 function refusalOf(
@@ -127,13 +141,14 @@ export function saidInStream(
 
 /** No answer that could be used: no connection, a time-out, rubbish. */
 export function unanswered(cause: string): Failure {
-  return { onward: 'next-channel', keyRefused: false, refusal: undefined, cause }
+  return { onward: 'next-channel', blames: 'channel', restMs: undefined, refusal: undefined, cause }
 }
 
 /** The gateway stops: whoever asks again will be answered by another run of it. */
 export const STOPPING: Failure = {
   onward: 'nowhere',
-  keyRefused: false,
+  blames: 'nobody',
+  restMs: undefined,
   refusal: new GatewayError('overloaded', 'the gateway is stopping; try again', { retryAfter: 5 }),
   cause: 'stopping',
 }

@@ -10,6 +10,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { scanObject } from '../protocols/json-scan.ts'
 import { countableText } from '../protocols/messages/index.ts'
+import type { ChannelHealth } from '../upstreams/channel-health.ts'
 import type { Upstreams } from '../upstreams/http.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
 import { Attempts, unwritable } from './attempts.ts'
@@ -41,6 +42,7 @@ export interface RelayParts {
   readonly ledger: Ledger
   readonly upstreams: Upstreams
   readonly keyRings: KeyRings
+  readonly health: ChannelHealth
   readonly bodies: Bodies
   readonly count: LocalCount
   readonly drains: Drains

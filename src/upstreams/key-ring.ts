@@ -2,6 +2,8 @@ import type { Channel } from '../domain/channel.ts'
 
 /** How long a key that an upstream refused is left alone before it is tried again. */
 const SET_ASIDE_MS = 60_000
+/** No upstream's word sets one aside for longer. */
+const LONGEST_WISH_MS = 300_000
 
 /** One credential of a channel; `value` is empty for an upstream that asks for none. */
 export interface UpstreamKey {
@@ -17,7 +19,7 @@ interface Ring {
 export class KeyRings {
   readonly #rings = new WeakMap<Channel, Ring>()
   // By channel name and key, so that it outlives a reading of the configuration.
-  readonly #refusedUntil = new Map<string, number>()
+  readonly #asideUntil = new Map<string, number>()
 
   /** The channel's keys in the order in which to try them now. */
   inTurn(channel: Channel): readonly UpstreamKey[] {
@@ -33,20 +35,20 @@ export class KeyRings {
     return next === 0 ? keys : [...keys.slice(next), ...keys.slice(0, next)]
   }
 
-  /** Whether a key was refused a short while ago. */
+  /** Whether a key was refused a short while ago, or is at its limit. */
   isSetAside(channel: Channel, key: UpstreamKey, nowMs: number): boolean {
-    if (this.#refusedUntil.size === 0) return false
-    return (this.#refusedUntil.get(nameOf(channel, key)) ?? 0) > nowMs
+    if (this.#asideUntil.size === 0) return false
+    return (this.#asideUntil.get(nameOf(channel, key)) ?? 0) > nowMs
   }
 
-  /** Leaves a key alone that the upstream refused. */
-  setAside(channel: Channel, key: UpstreamKey, nowMs: number): void {
-    this.#refusedUntil.set(nameOf(channel, key), nowMs + SET_ASIDE_MS)
+  /** Leaves a key alone that the upstream refused, or for as long as the upstream asks for. */
+  setAside(channel: Channel, key: UpstreamKey, nowMs: number, wishMs = SET_ASIDE_MS): void {
+    this.#asideUntil.set(nameOf(channel, key), nowMs + Math.min(wishMs, LONGEST_WISH_MS))
   }
 
   /** Takes a key back that was not refused any more. */
   restore(channel: Channel, key: UpstreamKey): void {
-    if (this.#refusedUntil.size > 0) this.#refusedUntil.delete(nameOf(channel, key))
+    if (this.#asideUntil.size > 0) this.#asideUntil.delete(nameOf(channel, key))
   }
 }
 

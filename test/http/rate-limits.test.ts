@@ -109,7 +109,9 @@ describe('the limit of requests of an API key', () => {
 
   test('of calls that come at once lets exactly as many through', async () => {
     const answers = await Promise.all(Array.from({ length: 12 }, () => from(stage, 'd', ask('free'))))
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 200, 200, ...Array(9).fill(429)])
+    const statuses = answers.map(({ status }) => status)
+    expect(statuses.filter((status) => status === 200)).toHaveLength(3)
+    expect(statuses.filter((status) => status === 429)).toHaveLength(9)
   })
 })
 

@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { errorBody } from '../equipment/behaviour.ts'
+import { call } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+
+const FAILURES = 5
+const BROKEN = { kind: 'status', status: 500, body: errorBody('out of order') } as const
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    models: priced(['pair', 'cut', 'keys', 'wish', 'alone', 'storm']),
+    channels: [
+      ...['pair', 'cut', 'wish', 'storm'].flatMap((model) => [
+        channel(model, upstream.baseUrl(model), { priority: 5 }),
+        channel(`${model}-spare`, upstream.baseUrl(`${model}-spare`), { models: [model] }),
+      ]),
+      channel('keys', upstream.baseUrl('keys'), { keys: ['one', 'two'] }),
+      channel('alone', upstream.baseUrl('alone')),
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+})
+afterAll(() => stage?.close())
+
+const count = (lane: string): number => stage.upstream.received(lane).length
+
+describe('a channel that fails several times in a row', () => {
+  test('is passed over, probed by a single call after a while, and restored', async () => {
+    const { upstream } = stage
+    upstream.script('pair', BROKEN)
+    for (let i = 0; i < 20; i++) expect((await stage.chat('ann', ask('pair'))).status).toBe(200)
+    expect(count('pair')).toBe(FAILURES)
+    expect(count('pair-spare')).toBe(20)
+    const { text } = await call(stage.gateway.url, undefined, { method: 'GET', path: '/metrics' })
+    expect(text).toMatch(/^sluice_resting_channels 1$/m)
+
+    // While one call finds out, the others go on elsewhere.
+    upstream.script('pair', { kind: 'whole', after: new Promise((resolve) => setTimeout(resolve, 500)) })
+    await expect
+      .poll(
+        async () => {
+          await Promise.all(Array.from({ length: 4 }, () => stage.chat('ann', ask('pair'))))
+          return count('pair')
+        },
+        { timeout: 10_000, interval: 200 },
+      )
+      .toBe(1)
+    upstream.forget('pair')
+    upstream.forget('pair-spare')
+    for (let i = 0; i < 5; i++) await stage.chat('ann', ask('pair'))
+    expect([count('pair'), count('pair-spare')]).toEqual([5, 0])
+  })
+
+  test('may also have begun its answers and broken them off', async () => {
+    stage.upstream.script('cut', { kind: 'stream', events: 3, ending: 'reset' })
+    for (let i = 0; i < 10; i++) await stage.chat('ann', askStream('cut'))
+    expect(count('cut')).toBe(FAILURES)
+  })
+
+  test('is asked all the same where there is no other', async () => {
+    stage.upstream.script('alone', BROKEN)
+    for (let i = 0; i < 10; i++) expect((await stage.chat('ann', ask('alone'))).status).toBe(500)
+    expect(count('alone')).toBe(10)
+    stage.upstream.script('alone', { kind: 'whole' })
+    expect((await stage.chat('ann', ask('alone'))).status).toBe(200)
+  })
+})
+
+describe('an upstream that says when to come back', () => {
+  test('with 429: the key is left alone for that time, and the other one used', async () => {
+    stage.upstream.decide('keys', ({ headers }) =>
+      headers.authorization === 'Bearer one'
+        ? { kind: 'status', status: 429, body: errorBody('slow down'), headers: { 'retry-after': '2' } }
+        : { kind: 'whole' },
+    )
+    for (let i = 0; i < 6; i++) expect((await stage.chat('ann', ask('keys'))).status).toBe(200)
+    const first = (): number =>
+      stage.upstream.received('keys').filter(({ headers }) => headers.authorization === 'Bearer one').length
+    expect(first()).toBe(1)
+    await expect
+      .poll(async () => (await stage.chat('ann', ask('keys')), first()), { timeout: 10_000, interval: 200 })
+      .toBe(2)
+  })
+
+  test('with 503: the channel is left alone at once', async () => {
+    stage.upstream.script('wish', {
+      kind: 'status',
+      status: 503,
+      body: errorBody('maintenance'),
+      headers: { 'retry-after': '30' },
+    })
+    for (let i = 0; i < 4; i++) expect((await stage.chat('ann', ask('wish'))).status).toBe(200)
+    expect(count('wish')).toBe(1)
+  })
+})
+
+describe('a storm of failures everywhere', () => {
+  test('is not made worse: calls are tried again fifty times, and then one in ten', async () => {
+    stage.upstream.script('storm', BROKEN)
+    stage.upstream.script('storm-spare', BROKEN)
+    const calls = 400
+    for (let sent = 0; sent < calls; sent += 50) {
+      const answers = await Promise.all(Array.from({ length: 50 }, () => stage.chat('ann', ask('storm'))))
+      for (const { status } of answers) expect(status).toBe(500)
+    }
+    const retries = count('storm') + count('storm-spare') - calls
+    expect(retries).toBeGreaterThan(0)
+    // Five a second besides; the whole storm lasts a few seconds.
+    expect(retries).toBeLessThanOrEqual(50 + calls / 10 + 5 * 10)
+    const charged = databaseOf(stage.gateway.dataDir)
+      .usage()
+      .filter(({ model }) => model === 'storm')
+    expect(charged.every(({ quota }) => quota === 0)).toBe(true)
+  })
+})
