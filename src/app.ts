@@ -14,6 +14,7 @@ import { ROUTES } from './api/routes.ts'
 import type { RateLimit } from './domain/channel.ts'
 import { GatewayError } from './errors.ts'
 import { type Limits, requireAllowed } from './limits/limits.ts'
+import type { Overload } from './limits/overload.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { UpstreamRefusal } from './relay/failure.ts'
 import type { Relay } from './relay/relay.ts'
@@ -30,6 +31,9 @@ export interface AppParts {
   readonly clientAddress: () => ClientAddress
   readonly metricsToken: () => string
   readonly limits: Limits
+  readonly overload: Overload
+  /** Requests that may be under way at one time. */
+  readonly maxCalls: () => number
   /** Of relay calls, for each address. */
   readonly relayLimit: () => RateLimit
   readonly relay: Relay
@@ -112,11 +116,13 @@ export class App {
     const { endpoint, params } = found
     if (endpoint.door === 'raw') return this.#answerRaw(visit, endpoint)
     this.#requireOpen()
+    this.#parts.overload.admit(this.#visits, this.#parts.maxCalls())
     return this.#parts.json.answer(visit, endpoint, params)
   }
 
   async #answerRaw(visit: Visit, endpoint: RawEndpoint): Promise<void> {
-    const { apiKeys, clientAddress, isReady, limits, metrics, metricsToken, relay, relayLimit } = this.#parts
+    const { apiKeys, clientAddress, isReady, limits, maxCalls, metrics, metricsToken } = this.#parts
+    const { overload, relay, relayLimit } = this.#parts
     switch (endpoint.access) {
       case 'anyone':
         return endpoint.handle(visit, isReady)
@@ -125,6 +131,7 @@ export class App {
         return endpoint.handle(visit, metrics)
       case 'api-key': {
         this.#requireOpen()
+        overload.admit(this.#visits, maxCalls())
         const { authorization, 'x-api-key': apiKey } = visit.request.headers
         const given = endpoint.keyIn === 'either' && typeof apiKey === 'string' ? apiKey : undefined
         const key = given ?? bearerKey(authorization)

@@ -14,6 +14,7 @@ import { type FirstCredentials, openSeededStore, seedAccounts } from './first-st
 import { giveBackWhenIdle } from './idle-memory.ts'
 import { Ledger } from './ledger/ledger.ts'
 import { Limits } from './limits/limits.ts'
+import { Overload } from './limits/overload.ts'
 import { listen } from './listen.ts'
 import type { ManagementParts } from './management/parts.ts'
 import { Metrics } from './metrics/metrics.ts'
@@ -147,6 +148,8 @@ export async function startGateway(config: Config): Promise<Gateway> {
     clientAddress: () => addressOf,
     metricsToken: () => running.settings.options.metricsToken,
     limits,
+    overload: opened.adopt(new Overload(Math.random, () => performance.now()), (overload) => overload.stop()),
+    maxCalls: () => running.settings.options.maxCalls,
     relayLimit: () => running.settings.rateLimits.relay,
     relay,
     json: new JsonDoor({

@@ -34,6 +34,7 @@ describe('without anything in it, the file means the documented defaults', () =>
         trustedProxies: [],
         metricsToken: '',
         usageLogDays: 90,
+        maxCalls: 8_000,
         drainTimeoutMs: 30_000,
         media: { allowPrivateNetworks: false, maxBytes: 20_971_520, timeoutMs: 10_000 },
       })

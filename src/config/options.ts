@@ -53,6 +53,7 @@ export const options: Field<Options> = section({
     /^[!-~]*$/.test(given) ? given : undefined,
   ).default(''),
   usage_log_days: integer(1, 100_000).default(90),
+  max_calls: integer(1, 9_000).default(8_000),
   drain_timeout: duration.default(30_000),
   media,
 }).transform(
@@ -70,6 +71,7 @@ export const options: Field<Options> = section({
     trustedProxies: given.trusted_proxies,
     metricsToken: given.metrics_token,
     usageLogDays: given.usage_log_days,
+    maxCalls: given.max_calls,
     drainTimeoutMs: given.drain_timeout,
     media: given.media,
   }),

@@ -32,6 +32,8 @@ export interface Options {
   readonly trustedProxies: readonly string[]
   readonly metricsToken: string
   readonly usageLogDays: number
+  /** Requests that may be under way at one time. */
+  readonly maxCalls: number
   /** How long running calls may take to end once the gateway is told to stop. */
   readonly drainTimeoutMs: number
   readonly media: {
