@@ -1,8 +1,8 @@
-import { type ChildProcess, fork } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { plainConfiguration } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { startGateway } from '../equipment/gateway.ts'
+import { said, start } from './child.ts'
 import type { ReadersOrder, ReadersResult } from './stream-readers.ts'
 
 /** How many streams, for how long. */
@@ -24,8 +24,8 @@ export interface StreamsReport extends ReadersResult {
 export async function runStreams({ streams, eventsPerSecond, seconds }: StreamsPlan): Promise<StreamsReport> {
   const paceMs = 1000 / eventsPerSecond
   const events = Math.round(seconds * eventsPerSecond)
-  const upstream = start('./paced-upstream.ts', String(paceMs), String(events))
-  const readers = start('./stream-readers.ts')
+  const upstream = start(new URL('./paced-upstream.ts', import.meta.url), String(paceMs), String(events))
+  const readers = start(new URL('./stream-readers.ts', import.meta.url))
   const port = await said<number>(upstream)
   const gateway = await startGateway({
     config: plainConfiguration(`http://127.0.0.1:${port}/v1`),
@@ -56,17 +56,6 @@ export async function runStreams({ streams, eventsPerSecond, seconds }: StreamsP
     readers.kill()
     await gateway.discard()
   }
-}
-
-function start(name: string, ...args: string[]): ChildProcess {
-  return fork(new URL(name, import.meta.url), args, { execArgv: [] })
-}
-
-function said<Message>(child: ChildProcess): Promise<Message> {
-  return new Promise((resolve, reject) => {
-    child.once('message', (message) => resolve(message as Message))
-    child.once('exit', (code) => reject(new Error(`a process of the load ended with ${code}`)))
-  })
 }
 
 function residentOf(pid: number): number {
