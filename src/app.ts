@@ -3,9 +3,9 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 import type { ApiKeys } from './access/api-key.ts'
-import { bearerKey } from './access/bearer.ts'
 import type { ClientAddress } from './access/client-address.ts'
 import { requireOperator } from './access/operator.ts'
+import { sentKey } from './access/sent-key.ts'
 import type { Endpoint, RawEndpoint, Visit } from './api/endpoint.ts'
 import { type Area, renderError } from './api/envelopes.ts'
 import type { JsonDoor } from './api/json-door.ts'
@@ -98,7 +98,7 @@ export class App {
       over()
     })
     this.#answer(visit, found)
-      .catch((error: unknown) => this.#refuse(visit, areaOf(endpoint), error))
+      .catch((error: unknown) => this.#refuse(visit, areaOf(endpoint, request), error))
       .finally(over)
   }
 
@@ -120,9 +120,7 @@ export class App {
         return endpoint.handle(visit, metrics)
       case 'api-key': {
         this.#requireOpen()
-        const { authorization, 'x-api-key': apiKey } = visit.request.headers
-        const given = endpoint.keyIn === 'either' && typeof apiKey === 'string' ? apiKey : undefined
-        const key = given ?? bearerKey(authorization)
+        const key = sentKey(visit.request, endpoint.keyIn)
         const entering = apiKeys.authenticate(key, clientAddress()(visit.request))
         const caller = entering instanceof Promise ? await entering : entering
         visit.record.userId = caller.user.id
@@ -210,8 +208,9 @@ const NOTHING_TOLD = {
   failure: undefined,
 }
 
-function areaOf(endpoint: Endpoint | GatewayError): Area {
-  return endpoint instanceof GatewayError ? 'relay' : endpoint.area
+function areaOf(endpoint: Endpoint | GatewayError, request: IncomingMessage): Area {
+  if (endpoint instanceof GatewayError) return 'relay'
+  return endpoint.door === 'json' && endpoint.errorArea ? endpoint.errorArea(request) : endpoint.area
 }
 
 function pathOf({ url = '/' }: IncomingMessage): string {
