@@ -19,7 +19,7 @@ import type { Tracing } from './tracing/tracing.ts'
 
 /** How long a caller may go on sending a body that was refused. */
 const UNREAD_BODY_MS = 20_000
-/** Of a path that nothing is at, what is told and logged. */
+/** Of a path, what is told and logged. */
 const SHOWN_PATH = 200
 
 /** What the application is made of. */
@@ -143,9 +143,8 @@ export class App {
     const endpoint = found.find(({ method }) => method === request.method)
     if (endpoint) return { endpoint, params: pattern?.params ?? {} }
     const methods = found.map(({ method }) => method).join(', ')
-    return new GatewayError('method_not_allowed', `${path} takes ${methods}, not ${request.method}`, {
-      allow: methods,
-    })
+    const told = `${path.slice(0, SHOWN_PATH)} takes ${methods}, not ${request.method}`
+    return new GatewayError('method_not_allowed', told, { allow: methods })
   }
 
   #patterned(given: string): { path: string; params: PathParams } | undefined {
