@@ -2,7 +2,10 @@ import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../errors.ts'
 import { type Area, renderError } from './envelopes.ts'
 
-function told(area: Area, error: unknown): { status: number; body: any } {
+function told(
+  area: Area,
+  error: unknown,
+): { status: number; body: { readonly error?: { readonly type: string } } } {
   const { status, body } = renderError(area, error, 'r1')
   return { status, body: JSON.parse(body.toString()) }
 }
@@ -27,7 +30,7 @@ describe('an error where balances are read', () => {
     (area) => {
       const { status, body } = told(area, new GatewayError('rate_limited', 'too many', { retryAfter: 3 }))
       expect(status).toBe(429)
-      expect(body.error.type).toBe('gateway_error')
+      expect(body.error?.type).toBe('gateway_error')
     },
   )
 

@@ -54,7 +54,7 @@ function settingsOf(world: World): Settings {
     rateLimits: { global: OFF, relay: OFF, search: OFF, critical: OFF, key: OFF },
     groups: new Map(['default', 'open', 'closed'].map(group)),
     models: { declared: [], get },
-    channels: world.channels.map((fields, index) => channelOf({ name: `c${index}`, ...fields } as object)),
+    channels: world.channels.map((fields, index) => channelOf({ name: `c${index}`, ...fields })),
   }
 }
 

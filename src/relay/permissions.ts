@@ -14,12 +14,12 @@ export interface Chooser {
 /** The names that a token's `model_limits` lets through; undefined where it limits nothing. */
 export function allowedNames(token: Token): ReadonlySet<string> | undefined {
   if (!token.modelLimitsEnabled) return undefined
-  return new Set(
-    token.modelLimits
-      .split(',')
-      .map((entry) => entry.trim())
-      .filter((entry) => entry !== ''),
-  )
+  const names = new Set<string>()
+  for (const entry of token.modelLimits.split(',')) {
+    const name = entry.trim()
+    if (name !== '') names.add(name)
+  }
+  return names
 }
 
 /** The groups that a token names for vendors of its choice; `group_not_allowed` if that cannot be read. */

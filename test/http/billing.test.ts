@@ -142,7 +142,9 @@ describe('billing', () => {
         error: {
           type,
           code,
-          message: expect.stringMatching(new RegExp(` \\(request id: ${answer.headers['x-request-id']}\\)$`)),
+          message: expect.stringMatching(
+            new RegExp(` \\(request id: ${String(answer.headers['x-request-id'])}\\)$`),
+          ),
         },
       })
     }

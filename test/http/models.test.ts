@@ -78,7 +78,11 @@ const native = (key: string): Headers => ({ 'x-api-key': `sk-${key}`, 'vendor-ve
 const get = (path: string, headers: Headers = {}): Promise<Answer> =>
   call(gateway.url, undefined, { method: 'GET', path, headers })
 
-async function body(path: string, headers: Headers): Promise<any> {
+interface ModelBody {
+  readonly data: readonly { readonly id: string; readonly supported_endpoint_types: readonly string[] }[]
+}
+
+async function body(path: string, headers: Headers): Promise<ModelBody> {
   const answer = await get(path, headers)
   expect(answer.status, answer.text).toBe(200)
   expect(answer.headers['content-type']).toBe('application/json')
@@ -86,7 +90,7 @@ async function body(path: string, headers: Headers): Promise<any> {
 }
 
 const ids = async (key: string): Promise<string[]> =>
-  (await body('/v1/models', bearer(key))).data.map(({ id }: { id: string }) => id)
+  (await body('/v1/models', bearer(key))).data.map(({ id }) => id)
 
 const CHAT = (id: string, vendor: string, types: string[]) => ({
   id,
@@ -126,8 +130,7 @@ describe('which models are listed:', () => {
   test('those of the groups that vendor_routes name for a vendor', async () => {
     expect(await ids('routed')).toEqual(ALL)
     const { data } = await body('/v1/models', bearer('routed'))
-    const types = (id: string) =>
-      data.find((model: { id: string }) => model.id === id).supported_endpoint_types
+    const types = (id: string) => data.find((model) => model.id === id)?.supported_endpoint_types
     // In `open` another channel serves it than in `default`.
     expect(types('writer')).toEqual(['compat'])
   })
@@ -219,7 +222,7 @@ describe('GET /v1/models', () => {
     ['x-goog-api-key', '/v1/models', { 'x-goog-api-key': 'sk-ann' }],
     ['key in the query', '/v1/models?key=sk-ann', {}],
   ])('is a 401 with %s alone', async (_, path, headers) => {
-    const answer = await get(path, headers as Headers)
+    const answer = await get(path, headers)
     expect(answer.status).toBe(401)
     expect(answer.json().error.type).toBe('authentication_error')
   })

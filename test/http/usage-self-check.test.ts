@@ -145,7 +145,7 @@ describe('who may read it:', () => {
     const body = JSON.parse(answer.text)
     expect(body).toMatchObject({ code: false, data: {}, error: { code, type } })
     expect(body.message).toBe(body.error.message)
-    expect(body.message).toMatch(new RegExp(`\\(request id: ${answer.headers['x-request-id']}\\)$`))
+    expect(body.message).toMatch(new RegExp(`\\(request id: ${String(answer.headers['x-request-id'])}\\)$`))
   })
 
   test.each([

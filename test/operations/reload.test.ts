@@ -17,6 +17,7 @@ beforeAll(async () => {
   upstream = await startUpstream()
   base = {
     options: {},
+    rate_limits: {},
     groups: {},
     models: priced(['m']),
     channels: [channel('m', upstream.baseUrl('m'))],
