@@ -3,9 +3,9 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 import type { ApiKeys } from './access/api-key.ts'
-import { bearerKey } from './access/bearer.ts'
 import type { ClientAddress } from './access/client-address.ts'
 import { requireOperator } from './access/operator.ts'
+import { sentKey } from './access/sent-key.ts'
 import type { Endpoint, RawEndpoint, Visit } from './api/endpoint.ts'
 import { type Area, renderError } from './api/envelopes.ts'
 import type { JsonDoor } from './api/json-door.ts'
@@ -22,7 +22,7 @@ import type { Tracing } from './tracing/tracing.ts'
 
 /** How long a caller may go on sending a body that was refused. */
 const UNREAD_BODY_MS = 20_000
-/** Of a path that nothing is at, what is told and logged. */
+/** Of a path, what is told and logged. */
 const SHOWN_PATH = 200
 
 /** What the application is made of. */
@@ -107,7 +107,7 @@ export class App {
       over()
     })
     this.#answer(visit, found)
-      .catch((error: unknown) => this.#refuse(visit, areaOf(endpoint), error))
+      .catch((error: unknown) => this.#refuse(visit, areaOf(endpoint, request), error))
       .finally(over)
   }
 
@@ -132,9 +132,7 @@ export class App {
       case 'api-key': {
         this.#requireOpen()
         overload.admit(this.#visits, maxCalls())
-        const { authorization, 'x-api-key': apiKey } = visit.request.headers
-        const given = endpoint.keyIn === 'either' && typeof apiKey === 'string' ? apiKey : undefined
-        const key = given ?? bearerKey(authorization)
+        const key = sentKey(visit.request, endpoint.keyIn)
         const address = clientAddress()(visit.request)
         requireAllowed(limits.take({ name: 'relay', whom: address, limit: relayLimit() }), 'this address')
         const entering = apiKeys.authenticate(key, address)
@@ -159,9 +157,8 @@ export class App {
     const endpoint = found.find(({ method }) => method === request.method)
     if (endpoint) return { endpoint, params: pattern?.params ?? {} }
     const methods = found.map(({ method }) => method).join(', ')
-    return new GatewayError('method_not_allowed', `${path} takes ${methods}, not ${request.method}`, {
-      allow: methods,
-    })
+    const told = `${path.slice(0, SHOWN_PATH)} takes ${methods}, not ${request.method}`
+    return new GatewayError('method_not_allowed', told, { allow: methods })
   }
 
   #patterned(given: string): { path: string; params: PathParams } | undefined {
@@ -224,8 +221,9 @@ const NOTHING_TOLD = {
   failure: undefined,
 }
 
-function areaOf(endpoint: Endpoint | GatewayError): Area {
-  return endpoint instanceof GatewayError ? 'relay' : endpoint.area
+function areaOf(endpoint: Endpoint | GatewayError, request: IncomingMessage): Area {
+  if (endpoint instanceof GatewayError) return 'relay'
+  return endpoint.door === 'json' && endpoint.errorArea ? endpoint.errorArea(request) : endpoint.area
 }
 
 function pathOf({ url = '/' }: IncomingMessage): string {

@@ -2,6 +2,8 @@
 export interface ErrorKind {
   readonly status: number
   readonly type: string
+  /** What callers are told, where the same code goes by two statuses; else the error's name. */
+  readonly code?: string
 }
 
 /** Every error of the gateway's own, by code. The code is what a program reads, the message what a person does. */
@@ -25,6 +27,7 @@ export const ERRORS = {
   role_too_low: { status: 403, type: 'permission_error' },
   not_operator: { status: 403, type: 'permission_error' },
   not_found: { status: 404, type: 'invalid_request_error' },
+  unknown_model: { status: 404, type: 'invalid_request_error', code: 'model_not_found' },
   method_not_allowed: { status: 405, type: 'invalid_request_error' },
   managed_by_file: { status: 409, type: 'invalid_request_error' },
   request_timeout: { status: 408, type: 'invalid_request_error' },
@@ -34,6 +37,7 @@ export const ERRORS = {
   rate_limited: { status: 429, type: 'rate_limit_error' },
   internal_error: { status: 500, type: 'api_error' },
   upstream_error: { status: 500, type: 'api_error' },
+  not_implemented: { status: 501, type: 'gateway_error' },
   model_not_found: { status: 503, type: 'gateway_error' },
   overloaded: { status: 503, type: 'gateway_error' },
 } as const satisfies Record<string, ErrorKind>

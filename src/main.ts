@@ -24,6 +24,7 @@ import { CallLimits } from './relay/call-limits.ts'
 import { Drains } from './relay/drains.ts'
 import { LocalCount } from './relay/local-count.ts'
 import { Media } from './relay/media.ts'
+import { ModelLists } from './relay/model-lists.ts'
 import { Relay } from './relay/relay.ts'
 import { reloadOnChange } from './reload.ts'
 import { lockDataFolder, secretOfDataFolder } from './store/data-folder.ts'
@@ -154,10 +155,12 @@ export async function startGateway(config: Config): Promise<Gateway> {
     relay,
     json: new JsonDoor({
       accounts: new AccountAccess(store, (accessToken) => hashAccessToken(secrets, accessToken)),
+      apiKeys,
       clientAddress: () => addressOf,
       limits,
       bodies,
       management,
+      models: new ModelLists(),
     }),
     metrics,
     isOpen: () => !draining,

@@ -7,6 +7,6 @@ export const countTokens: KeyEndpoint = {
   area: 'messages',
   door: 'raw',
   access: 'api-key',
-  keyIn: 'either',
+  keyIn: 'x-api-key',
   handle: (visit, caller, relay) => relay.countTokens(visit, caller),
 }

@@ -1,13 +1,17 @@
 import type { ServerResponse } from 'node:http'
 import type { z } from 'zod'
 import type { AccountAccess } from '../access/account.ts'
+import type { ApiKeys } from '../access/api-key.ts'
+import type { Caller } from '../access/caller.ts'
 import type { ClientAddress } from '../access/client-address.ts'
+import { sentKey } from '../access/sent-key.ts'
 import type { Role, User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
 import { type Limited, type Limits, requireAllowed } from '../limits/limits.ts'
 import type { ManagementParts } from '../management/parts.ts'
 import { readInput } from '../management/read-input.ts'
 import type { Bodies } from '../relay/body.ts'
+import type { ModelLists } from '../relay/model-lists.ts'
 import type { JsonEndpoint, Visit } from './endpoint.ts'
 import { renderAnswer } from './envelopes.ts'
 import type { PathParams } from './path-pattern.ts'
@@ -27,10 +31,12 @@ const GLOBALLY_LIMITED = /^\/api\/|\/dashboard\//
 /** What JSON endpoints are answered with. */
 export interface JsonParts {
   readonly accounts: AccountAccess
+  readonly apiKeys: ApiKeys
   readonly clientAddress: () => ClientAddress
   readonly limits: Limits
   readonly bodies: Bodies
   readonly management: ManagementParts
+  readonly models: ModelLists
 }
 
 type Handle = (asked: object) => Promise<unknown>
@@ -46,7 +52,7 @@ export class JsonDoor {
   /** Rejects with what the caller is to be told. */
   async answer(visit: Visit, endpoint: JsonEndpoint, params: PathParams): Promise<void> {
     const { request, response } = visit
-    const { management, clientAddress } = this.#parts
+    const { management, clientAddress, models } = this.#parts
     const { rateLimits } = management.settings()
     if (GLOBALLY_LIMITED.test(endpoint.path)) {
       const address = clientAddress()(request)
@@ -64,6 +70,7 @@ export class JsonDoor {
       body: endpoint.body && (await this.#body(visit, endpoint.body)),
       visit,
       parts: management,
+      models,
     })
     const body = renderAnswer(endpoint.area, data)
     response.writeHead(200, {
@@ -85,11 +92,24 @@ export class JsonDoor {
     requireAllowed(verdict, whose)
   }
 
-  async #enter({ request, record }: Visit, { access, tokenForm }: JsonEndpoint): Promise<{ user?: User }> {
+  async #enter(visit: Visit, endpoint: JsonEndpoint): Promise<{ user?: User }> {
+    const { request, record } = visit
+    const { access, tokenForm } = endpoint
     if (access === 'visitor') return {}
+    if (access === 'key' || access === 'reading-key') return this.#enterByKey(visit, endpoint)
     const user = await this.#parts.accounts.authenticate(request, tokenForm ?? 'either', LEAST_ROLE[access])
     record.userId = user.id
     return { user }
+  }
+
+  async #enterByKey({ request, record }: Visit, { access, keyIn }: JsonEndpoint): Promise<Caller> {
+    const { apiKeys, clientAddress } = this.#parts
+    const key = sentKey(request, keyIn ?? 'bearer')
+    const use = access === 'key' ? 'call' : 'read'
+    const caller = await apiKeys.authenticate(key, clientAddress()(request), use)
+    record.userId = caller.user.id
+    record.tokenId = caller.token.id
+    return caller
   }
 
   async #body({ request }: Visit, schema: z.ZodType): Promise<unknown> {

@@ -7,6 +7,6 @@ export const messages: KeyEndpoint = {
   area: 'messages',
   door: 'raw',
   access: 'api-key',
-  keyIn: 'either',
+  keyIn: 'x-api-key',
   handle: (visit, caller, relay) => relay.call('messages', visit, caller),
 }

@@ -1,3 +1,6 @@
+import { alternateChatModels, alternateModels } from './beta-models.ts'
+import { billingSubscription } from './billing-subscription.ts'
+import { billingUsage } from './billing-usage.ts'
 import { chatCompletions } from './chat-completions.ts'
 import { completions } from './completions.ts'
 import { countTokens } from './count-tokens.ts'
@@ -5,7 +8,10 @@ import type { Endpoint } from './endpoint.ts'
 import { healthz, readyz } from './health.ts'
 import { messages } from './messages.ts'
 import { metricsEndpoint } from './metrics.ts'
+import { deleteModel, model } from './model.ts'
+import { models } from './models.ts'
 import { ownProfile } from './own-profile.ts'
+import { tokenUsage, tokenUsageRedirect } from './token-usage.ts'
 
 /** Everything that the gateway answers to: its table of contents. */
 export const ROUTES: readonly Endpoint[] = [
@@ -17,4 +23,13 @@ export const ROUTES: readonly Endpoint[] = [
   readyz,
   metricsEndpoint,
   ownProfile,
+  tokenUsage,
+  tokenUsageRedirect,
+  ...billingSubscription,
+  ...billingUsage,
+  models,
+  model,
+  deleteModel,
+  alternateModels,
+  alternateChatModels,
 ]

@@ -29,3 +29,20 @@ export function atScale(value: Decimal, scale: number): bigint {
   if (scale < value.scale) throw new RangeError('a decimal cannot be written with fewer places than it has')
   return value.digits * 10n ** BigInt(scale - value.scale)
 }
+
+/** `value` divided by a whole number above zero, rounded half away from zero to `places` places. */
+export function divide(value: Decimal, divisor: bigint, places: number): Decimal {
+  const numerator = 2n * value.digits * 10n ** BigInt(places)
+  const denominator = divisor * 10n ** BigInt(value.scale)
+  const half = value.digits < 0n ? -denominator : denominator
+  return { digits: (numerator + half) / (2n * denominator), scale: places }
+}
+
+/** As it is written in JSON, without zeros at the end: `-0.25`. */
+export function decimalText({ digits, scale }: Decimal): string {
+  const sign = digits < 0n ? '-' : ''
+  const text = String(digits < 0n ? -digits : digits).padStart(scale + 1, '0')
+  const whole = text.slice(0, text.length - scale)
+  const fraction = text.slice(text.length - scale).replace(/0+$/, '')
+  return `${sign}${whole}${fraction === '' ? '' : `.${fraction}`}`
+}
