@@ -6,6 +6,7 @@ import { healthz, readyz } from './health.ts'
 import { messages } from './messages.ts'
 import { metricsEndpoint } from './metrics.ts'
 import { ownProfile } from './own-profile.ts'
+import { rerank } from './rerank.ts'
 
 /** Everything that the gateway answers to: its table of contents. */
 export const ROUTES: readonly Endpoint[] = [
@@ -13,6 +14,7 @@ export const ROUTES: readonly Endpoint[] = [
   completions,
   messages,
   countTokens,
+  rerank,
   healthz,
   readyz,
   metricsEndpoint,
