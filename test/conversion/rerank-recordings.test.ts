@@ -19,11 +19,14 @@ interface Asked {
   readonly documents: readonly (string | { readonly text: string })[]
 }
 
-if (FOLDER === undefined) {
+if (FOLDER === undefined) replayNothing()
+else replay(join(FOLDER, 'rerank'))
+
+function replayNothing(): void {
   test('no recordings: RECORDINGS names no folder, so that nothing is replayed', () => {
     expect(FOLDER).toBeUndefined()
   })
-} else replay(join(FOLDER, 'rerank'))
+}
 
 function replay(folder: string): void {
   const named = (ending: string): string[] => readdirSync(folder).filter((name) => name.endsWith(ending))
@@ -50,11 +53,11 @@ function replay(folder: string): void {
         const scan = scanObject(
           Buffer.from(JSON.stringify({ model: 'm', query: 'q', documents, return_documents: true })),
         )
-        const { facts, body } = readRerankReply(bytes, scan, readRerankRequest(scan))
-        expect(facts.valid).toBe(true)
+        const reply = readRerankReply(bytes, scan, readRerankRequest(scan))
+        expect(reply.facts.valid).toBe(true)
         const told = recorded.usage?.total_tokens
-        expect(facts.usage).toEqual(told === undefined ? undefined : { ...NO_USAGE, input: told })
-        const { results, usage } = JSON.parse(body({ ...NO_USAGE, input: 5 }).toString())
+        expect(reply.facts.usage).toEqual(told === undefined ? undefined : { ...NO_USAGE, input: told })
+        const { results, usage } = JSON.parse(reply.body({ ...NO_USAGE, input: 5 }).toString())
         expect(usage).toEqual({ prompt_tokens: 5, completion_tokens: 0, total_tokens: 5 })
         const best = theirs.toSorted((a, b) => b.relevance_score - a.relevance_score)
         expect(results.map(({ index, relevance_score }: Result) => [index, relevance_score])).toEqual(
