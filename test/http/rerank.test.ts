@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Answer, Body } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
@@ -147,6 +148,28 @@ describe('a rerank call', () => {
       meta: { billed_units: { search_units: 1 } },
     })
   })
+})
+
+test('whatever an upstream ranks, the caller gets a sorted and capped permutation of it', async () => {
+  const cases = fc.integer({ min: 1, max: 8 }).chain((count) =>
+    fc.record({
+      count: fc.constant(count),
+      indexes: fc.shuffledSubarray(Array.from({ length: count }, (_, index) => index)),
+      scores: fc.array(fc.double({ min: -2, max: 2, noNaN: true }), { minLength: count, maxLength: count }),
+      topN: fc.option(fc.integer({ min: 1, max: 10 }), { nil: undefined }),
+    }),
+  )
+  await fc.assert(
+    fc.asyncProperty(cases, async ({ count, indexes, scores, topN }) => {
+      const theirs = indexes.map((index) => ({ index, relevance_score: scores[index] as number }))
+      stage.upstream.script('m', jinaAnswer(theirs, 5))
+      const documents = Array.from({ length: count }, (_, index) => `document ${index}`)
+      const { results } = ranked(await post(askRerank('m', { documents, top_n: topN })))
+      const best = theirs.toSorted((a, b) => b.relevance_score - a.relevance_score)
+      expect(JSON.stringify(results)).toBe(JSON.stringify(best.slice(0, topN)))
+    }),
+    { numRuns: 60 },
+  )
 })
 
 describe('a request that is refused', () => {
