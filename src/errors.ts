@@ -10,6 +10,7 @@ export interface ErrorKind {
 export const ERRORS = {
   invalid_json: { status: 400, type: 'invalid_request_error' },
   invalid_request: { status: 400, type: 'invalid_request_error' },
+  model_not_specified: { status: 400, type: 'gateway_error' },
   batch_too_many: { status: 400, type: 'invalid_request_error' },
   model_price_error: { status: 400, type: 'invalid_request_error' },
   unauthorized: { status: 401, type: 'authentication_error' },

@@ -6,7 +6,14 @@ import { UpstreamRefusal } from '../relay/failure.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 
 /** The parts of the API whose errors look alike; `docs/api.md: Envelopes`. */
-export type Area = 'relay' | 'messages' | 'management' | 'usage' | 'billing-subscription' | 'billing-usage'
+export type Area =
+  | 'relay'
+  | 'messages'
+  | 'rerank'
+  | 'management'
+  | 'usage'
+  | 'billing-subscription'
+  | 'billing-usage'
 
 /** An error, ready to be sent. */
 export interface RenderedError {
@@ -31,9 +38,11 @@ interface Told {
   readonly details: Readonly<Record<string, number>> | undefined
 }
 
+const inRelay: Renderer = ({ type, code, message, ours }, requestId) =>
+  chatErrorBody({ type, code, message: ours ? signed(message, requestId) : message })
+
 const RENDERERS: Record<Area, Renderer> = {
-  relay: ({ type, code, message, ours }, requestId) =>
-    chatErrorBody({ type, code, message: ours ? signed(message, requestId) : message }),
+  relay: inRelay,
   'billing-subscription': (told, requestId) => chatErrorBody(balanceError(told, 'upstream_error', requestId)),
   'billing-usage': (told, requestId) => chatErrorBody(balanceError(told, 'gateway_error', requestId)),
   usage: (told, requestId) => {
@@ -44,6 +53,9 @@ const RENDERERS: Record<Area, Renderer> = {
     ours
       ? messagesErrorBody({ message: signed(message, requestId), code: CODES_IN_MESSAGES.get(code) })
       : (envelope ?? passedOnBody({ type, message, requestId })),
+  // The same but for one type: `docs/api.md: Errors`, 429.
+  rerank: (told, requestId) =>
+    inRelay(told.status === 429 ? { ...told, type: 'gateway_error' } : told, requestId),
   management: ({ code, message, details }) => json({ success: false, message, code, ...details }),
 }
 

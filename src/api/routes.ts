@@ -12,6 +12,7 @@ import { deleteModel, model } from './model.ts'
 import { models } from './models.ts'
 import { ownProfile } from './own-profile.ts'
 import { tokenUsage, tokenUsageRedirect } from './token-usage.ts'
+import { rerank } from './rerank.ts'
 
 /** Everything that the gateway answers to: its table of contents. */
 export const ROUTES: readonly Endpoint[] = [
@@ -19,6 +20,7 @@ export const ROUTES: readonly Endpoint[] = [
   completions,
   messages,
   countTokens,
+  rerank,
   healthz,
   readyz,
   metricsEndpoint,

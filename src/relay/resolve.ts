@@ -1,7 +1,6 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel, ProtocolName } from '../domain/channel.ts'
 import type { Group, Model, Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
-import type { ConversionProtocol } from '../protocols/conversation.ts'
 import { withoutThinkingSuffix } from '../protocols/messages/index.ts'
 import { allowedNames, type Chooser, groupName, groupRefused, routesOf, usableGroup } from './permissions.ts'
 import { shownName } from './shown-name.ts'
@@ -29,12 +28,12 @@ export class Routing {
    * The model, group and channels of a call. A model outside the key's limits is a `model_not_allowed`, a group that the
    * user may not use a `group_not_allowed`, no channel at all a `model_not_found`.
    */
-  resolve(settings: Settings, chooser: Chooser, name: string, protocol: ConversionProtocol): Resolution {
+  resolve(settings: Settings, chooser: Chooser, name: string, protocol: ProtocolName): Resolution {
     const plain = protocol === 'chat' ? plainName(name) : name
     requireAllowed(chooser, name, plain)
     const model = modelOf(settings, name, plain)
     const group = groupOf(settings, chooser, model)
-    const serving = this.#serving(settings, group, name, plain)
+    const serving = this.#serving(settings, group, protocol, name, plain)
     if (serving.length === 0) {
       throw new GatewayError(
         'model_not_found',
@@ -45,14 +44,23 @@ export class Routing {
     return { model, group, channels }
   }
 
-  #serving(settings: Settings, group: Group, name: string, plain: string): readonly Channel[] {
+  #serving(
+    settings: Settings,
+    group: Group,
+    protocol: ProtocolName,
+    name: string,
+    plain: string,
+  ): readonly Channel[] {
     let found = this.#found.get(settings)
     if (!found) this.#found.set(settings, (found = new Map()))
-    const key = `${group.name}\0${plain}\0${name}`
+    const key = `${isReranking(protocol)}\0${group.name}\0${plain}\0${name}`
     let channels = found.get(key)
     if (!channels) {
       channels = settings.channels.filter(
-        (channel) => channel.groups.includes(group.name) && serves(channel, name, plain),
+        (channel) =>
+          isReranking(channel.protocol) === isReranking(protocol) &&
+          channel.groups.includes(group.name) &&
+          serves(channel, name, plain),
       )
       if (channels.length > 0) found.set(key, channels)
     }
@@ -60,9 +68,13 @@ export class Routing {
   }
 }
 
+// Conversations are converted from one protocol to another; a list of documents is no conversation.
+function isReranking(protocol: ProtocolName): boolean {
+  return protocol === 'rerank'
+}
+
 // A channel of the very name goes first; the suffix alone means something to messages upstreams only.
 function serves({ protocol, models }: Channel, name: string, plain: string): boolean {
-  if (protocol === 'rerank') return false
   return models.includes(name) || (plain !== name && protocol === 'messages' && models.includes(plain))
 }
 
@@ -92,11 +104,7 @@ function groupOf(settings: Settings, chooser: Chooser, { vendor }: Model): Group
 
 // Higher priority first; among equals those that speak the caller's protocol, and then a draw by weight, each further place
 // drawn from what is left.
-function inOrder(
-  channels: readonly Channel[],
-  protocol: ConversionProtocol,
-  random: () => number,
-): Channel[] {
+function inOrder(channels: readonly Channel[], protocol: ProtocolName, random: () => number): Channel[] {
   const key = new Map(channels.map((channel) => [channel, drawKey(channel.weight, random())]))
   return [...channels].sort(
     (a, b) =>
