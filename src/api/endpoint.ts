@@ -100,11 +100,14 @@ type Written<Access extends keyof Who, Given extends Schemas> = Omit<
   JsonEndpoint,
   'door' | 'access' | 'handle' | keyof Schemas
 > &
-  Given & { readonly access: Access; handle(asked: Asked<Access, Given>): Promise<unknown> }
+  Partial<Given> & { readonly access: Access; handle(asked: Asked<Access, Given>): Promise<unknown> }
 
 /** Makes a JSON endpoint, whose `handle` is typed by its schemas. */
-export function defineEndpoint<const Access extends keyof Who, Given extends Schemas>(
-  written: Written<Access, Given>,
-): JsonEndpoint {
+export function defineEndpoint<
+  const Access extends keyof Who,
+  Params extends z.ZodType,
+  Query extends z.ZodType,
+  Body extends z.ZodType,
+>(written: Written<Access, { params: Params; query: Query; body: Body }>): JsonEndpoint {
   return { door: 'json', ...written }
 }

@@ -1,7 +1,7 @@
 import type { TokenSeed, UserSeed } from '../../domain/seed.ts'
 import type { User } from '../../domain/user.ts'
 import { generateKey } from '../generate-key.ts'
-import type { Secrets } from '../secrets.ts'
+import { hashKey, type Secrets } from '../secrets.ts'
 import { createToken, type NewToken } from './create-token.ts'
 import { createUser, type NewUser } from './create-user.ts'
 import type { Db } from './operation.ts'
@@ -13,8 +13,8 @@ export interface Seeded {
 }
 
 /**
- * Makes the declared users that are absent, by name, and of each the declared tokens that are absent, by name; a deleted
- * one counts as present. What is there is left alone, but for a declared status. All or nothing.
+ * Makes the declared users that are absent, by name, and of each the declared tokens that are absent, by name and by key; a
+ * deleted one counts as present. What is there is left alone, but for a declared status. All or nothing.
  */
 export async function seedUsers(
   db: Db,
@@ -31,7 +31,7 @@ export async function seedUsers(
       userId = user.id
     }
     for (const tokenSeed of seed.tokens) {
-      if (await applyToPresentToken(db, userId, tokenSeed)) continue
+      if (await applyToPresentToken(db, userId, tokenSeed, secrets)) continue
       const token = await createToken(db, newToken(userId, tokenSeed, nowSeconds), secrets)
       tokens.push({ id: token.id, userId, name: token.name })
     }
@@ -51,19 +51,31 @@ async function applyToPresentUser(db: Db, seed: UserSeed): Promise<number | unde
   return user?.id
 }
 
-async function applyToPresentToken(db: Db, userId: number, seed: TokenSeed): Promise<boolean> {
+// A user may have renamed it: who has its key is it as well.
+async function applyToPresentToken(
+  db: Db,
+  userId: number,
+  seed: TokenSeed,
+  secrets: Secrets,
+): Promise<boolean> {
+  const { name, key } = seed
   const present = await db
     .selectFrom('tokens')
     .select('id')
     .where('user_id', '=', userId)
-    .where('name', '=', seed.name)
+    .where((eb) =>
+      eb.or([
+        eb('name', '=', name),
+        ...(key === undefined ? [] : [eb('key_hash', '=', hashKey(secrets, key))]),
+      ]),
+    )
     .executeTakeFirst()
   if (present && seed.status !== undefined) {
     await db
       .updateTable('tokens')
       .set({ status: seed.status })
       .where('user_id', '=', userId)
-      .where('name', '=', seed.name)
+      .where('name', '=', name)
       .where('deleted_time', 'is', null)
       .execute()
   }
