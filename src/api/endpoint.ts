@@ -62,16 +62,29 @@ interface Who {
 }
 
 /** The schemas of what comes with a request, each an object's; those that are not there are not looked at. */
-interface Schemas {
-  readonly params?: z.ZodType
-  readonly query?: z.ZodType
-  readonly body?: z.ZodType
+interface Schemas<
+  Params extends z.ZodType = z.ZodType,
+  Query extends z.ZodType = z.ZodType,
+  Body extends z.ZodType = z.ZodType,
+> {
+  readonly params?: Params
+  readonly query?: Query
+  readonly body?: Body
 }
 
-/** What an endpoint is asked, read by its schemas. */
-export type Asked<Access extends keyof Who, Given extends Schemas> = Who[Access] & {
-  readonly [Part in keyof Given & keyof Schemas]: z.output<NonNullable<Given[Part]>>
-} & { readonly visit: Visit; readonly parts: ManagementParts }
+/** What an endpoint is asked, read by its schemas; unknown where there is none. */
+type Asked<
+  Access extends keyof Who,
+  Params extends z.ZodType,
+  Query extends z.ZodType,
+  Body extends z.ZodType,
+> = Who[Access] & {
+  readonly params: z.output<Params>
+  readonly query: z.output<Query>
+  readonly body: z.output<Body>
+  readonly visit: Visit
+  readonly parts: ManagementParts
+}
 
 /** An endpoint that takes and gives JSON: it returns a value, and its area's envelope is put around it. */
 export interface JsonEndpoint extends Declared, Schemas {
@@ -96,18 +109,18 @@ export type RawEndpoint = KeyEndpoint | OpenEndpoint | OperatorEndpoint
 /** Any route. */
 export type Endpoint = RawEndpoint | JsonEndpoint
 
-type Written<Access extends keyof Who, Given extends Schemas> = Omit<
-  JsonEndpoint,
-  'door' | 'access' | 'handle' | keyof Schemas
-> &
-  Partial<Given> & { readonly access: Access; handle(asked: Asked<Access, Given>): Promise<unknown> }
-
 /** Makes a JSON endpoint, whose `handle` is typed by its schemas. */
 export function defineEndpoint<
   const Access extends keyof Who,
   Params extends z.ZodType,
   Query extends z.ZodType,
   Body extends z.ZodType,
->(written: Written<Access, { params: Params; query: Query; body: Body }>): JsonEndpoint {
+>(
+  written: Omit<JsonEndpoint, 'door' | 'access' | 'handle' | keyof Schemas> &
+    Schemas<Params, Query, Body> & {
+      readonly access: Access
+      handle(asked: Asked<Access, Params, Query, Body>): Promise<unknown>
+    },
+): JsonEndpoint {
   return { door: 'json', ...written }
 }
