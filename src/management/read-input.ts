@@ -5,16 +5,13 @@ import { GatewayError } from '../errors.ts'
 /** Longest text of a list, in UTF-16 units: far above what anybody writes, and far below what hurts. */
 const LONGEST_LIST = 65_536
 
-/** Mistakes told at once: whoever sends more than these has enough to read. */
-const MOST_TOLD = 10
-
-/** Reads an operation's input; throws `invalid_request` with a sentence that names the fields that are wrong. */
+/** Reads an operation's input; throws `invalid_request` with a sentence that names every field that is wrong. */
 export function readInput<S extends z.ZodType>(schema: S, given: unknown): z.output<S> {
   const read = schema.safeParse(given)
   if (read.success) return read.data
-  const told = read.error.issues
-    .slice(0, MOST_TOLD)
-    .map(({ path, message }) => (path.length === 0 ? message : `${path.join('.')}: ${message}`))
+  const told = read.error.issues.map(({ path, message }) =>
+    path.length === 0 ? message : `${path.join('.')}: ${message}`,
+  )
   throw new GatewayError('invalid_request', told.join('; '))
 }
 
