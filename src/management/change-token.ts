@@ -21,7 +21,7 @@ export async function changeToken(parts: ManagementParts, given: unknown): Promi
   const user = await findUser(store, userId)
   const fields = storedFields(input)
   requireGroups(settings(), user, fields)
-  if (fields.name !== undefined) refuseDeclaredName(parts, user, found.token, fields.name)
+  if (fields.name !== undefined) refuseDeclaredName(parts, user, found, fields.name)
   const change = { tokenId, userId, fields, most: mostQuota(settings()), nowMs: nowMs() }
   const token = (await ledger.changeToken(change)) ?? noOwnToken()
   apiKeys.forget(tokenId)

@@ -22,7 +22,7 @@ export async function switchToken(parts: ManagementParts, given: unknown): Promi
   const { store, apiKeys, nowMs } = parts
   const { user: userId, id: tokenId, status } = readInput(INPUT, given)
   const found = (await store.read('keyedToken', { tokenId, userId })) ?? noOwnToken()
-  refuseDeclared(parts, await findUser(store, userId), found.token, status)
+  refuseDeclared(parts, await findUser(store, userId), found, status)
   const token =
     (await store.write('switchToken', { tokenId, userId, status, nowMs: nowMs() })) ?? noOwnToken()
   apiKeys.forget(tokenId)

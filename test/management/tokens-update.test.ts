@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Account, manage } from '../equipment/account.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
 import { ask, type Stage, setStage } from '../equipment/stage.ts'
 import { keyOf, madeToken, type ShownToken } from '../equipment/tokens.ts'
@@ -11,22 +11,32 @@ const MOST_QUOTA = 500_000_000_000_000
 
 let stage: Stage
 let database: GatewayDatabase
+/** The configuration, with that status of the token `loose`, if any. */
+let configured: (status?: number) => Configuration
 beforeAll(async () => {
   stage = await setStage((upstream) => {
     upstream.script('m', { kind: 'whole' })
-    return {
+    configured = (status) => ({
       rate_limits: {},
       groups: { default: { ratio: 1 }, open: { ratio: 1 }, vip: { ratio: 1, open: false } },
       models: priced(['m', 'n']),
       channels: [channel('m', upstream.baseUrl('m'), { models: ['m', 'n'] })],
       users: [
         ROOT,
-        user(2, 'ann', [token('fixed', { status: 1 }), token('off', { status: 2 }), token('loose')], {
-          access_token: ANN.accessToken,
-        }),
+        user(
+          2,
+          'ann',
+          [
+            token('fixed', { status: 1 }),
+            token('off', { status: 2 }),
+            token('loose', status === undefined ? {} : { status }),
+          ],
+          { access_token: ANN.accessToken },
+        ),
         user(3, 'bob', [token('ofbob')], { access_token: BOB.accessToken }),
       ],
-    }
+    })
+    return configured()
   })
   database = databaseOf(stage.gateway.dataDir)
 })
@@ -325,4 +335,8 @@ test('a declared token under another name is still the declared one', async () =
     expect.objectContaining({ name: 'token-loose' }),
   )
   expect(await called('loose')).toEqual([200, undefined])
+  // Its status can be declared still, and is then out of its user's hands.
+  await stage.gateway.restart(configured(2))
+  expect(await called('loose')).toEqual([401, 'token_disabled'])
+  expect((await setStatus(id, 1)).status).toBe(400)
 })

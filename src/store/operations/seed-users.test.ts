@@ -113,6 +113,15 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     expect(await statuses()).toEqual([2, 1])
   })
 
+  test('a token under another name is known by its key: not made again, and its declared status applied', async () => {
+    const { store, database } = await openedRows(engine)
+    await store.write('seedUsers', { seeds: [userSeed()], nowSeconds: NOW })
+    await database.sql("UPDATE tokens SET name = 'renamed'")
+    const seeds = [userSeed({ tokens: [tokenSeed({ status: 2 })] })]
+    expect((await store.write('seedUsers', { seeds, nowSeconds: NOW })).tokens).toEqual([])
+    expect(await database.sql('SELECT name, status FROM tokens')).toEqual([{ name: 'renamed', status: 2 }])
+  })
+
   test('a deleted token counts as present, and its status is left alone', async () => {
     const { store, database } = await openedRows(engine)
     await store.write('seedUsers', { seeds: [userSeed()], nowSeconds: NOW })

@@ -51,35 +51,34 @@ async function applyToPresentUser(db: Db, seed: UserSeed): Promise<number | unde
   return user?.id
 }
 
-// A user may have renamed it: who has its key is it as well.
 async function applyToPresentToken(
   db: Db,
   userId: number,
-  seed: TokenSeed,
+  { name, key, status }: TokenSeed,
   secrets: Secrets,
 ): Promise<boolean> {
-  const { name, key } = seed
   const present = await db
     .selectFrom('tokens')
     .select('id')
     .where('user_id', '=', userId)
+    // Its user may have given it another name: who has its key is it as well.
     .where((eb) =>
       eb.or([
         eb('name', '=', name),
         ...(key === undefined ? [] : [eb('key_hash', '=', hashKey(secrets, key))]),
       ]),
     )
-    .executeTakeFirst()
-  if (present && seed.status !== undefined) {
+    .execute()
+  if (present.length > 0 && status !== undefined) {
+    const ids = present.map(({ id }) => id)
     await db
       .updateTable('tokens')
-      .set({ status: seed.status })
-      .where('user_id', '=', userId)
-      .where('name', '=', name)
+      .set({ status })
+      .where('id', 'in', ids)
       .where('deleted_time', 'is', null)
       .execute()
   }
-  return present !== undefined
+  return present.length > 0
 }
 
 function newUser({ accessToken, status, ...seed }: UserSeed, nowSeconds: number): NewUser {
