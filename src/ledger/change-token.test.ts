@@ -1,10 +1,9 @@
-import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { accountOf, factsOf, settlementOf } from '../../test/ledger-calls.ts'
-import { newToken, newUser, SECRETS, storeWithAccount, temporaryFolder } from '../../test/store-rows.ts'
+import { newToken, newUser, openedStore, storeWithAccount } from '../../test/store-rows.ts'
 import type { TokenChange, TokenFields } from '../store/operations/change-token.ts'
-import { openSqliteStore } from '../store/sqlite/open.ts'
+import type { Store } from '../store/store.ts'
 import { Ledger } from './ledger.ts'
 import type { OpenHold } from './open-hold.ts'
 
@@ -99,18 +98,18 @@ const steps = fc.array(
   { maxLength: 40 },
 )
 
-async function runs(sequence: readonly Step[]): Promise<void> {
-  const store = await openSqliteStore({ path: join(temporaryFolder(), 'sluice.db'), secret: SECRETS })
-  const user = await store.write('createUser', newUser())
-  const token = await store.write('createToken', newToken(user.id, { remainQuota: 1000 }))
-  const ledger = new Ledger(store, 'run')
+/** On a user, a token and a ledger of its own; `name` tells runs apart. */
+async function runs(store: Store, name: string, sequence: readonly Step[]): Promise<void> {
+  const user = await store.write('createUser', newUser({ username: name }))
+  const token = await store.write('createToken', newToken(user.id, { key: name, remainQuota: 1000 }))
+  const ledger = new Ledger(store, name)
   const under: Promise<unknown>[] = []
   const holds: OpenHold[] = []
   let [expected, spent] = [1000, 0]
   const admit = async (id: string, amount: number): Promise<void> => {
     const account = await accountOf(ledger, token.id)
     try {
-      holds.push(ledger.admit(account, amount, factsOf(id)))
+      holds.push(ledger.admit(account, amount, factsOf(`${name} ${id}`)))
     } catch {}
   }
   for (const [index, step] of sequence.entries()) {
@@ -144,9 +143,13 @@ async function runs(sequence: readonly Step[]): Promise<void> {
   expect(row?.usedQuota).toBe(spent)
   expect(account.token.remain).toBe(expected)
   expect(account.unlimited).toBe(row?.unlimitedQuota)
-  await store.close()
 }
 
 test('whatever is held, settled and set at once, memory and row agree on what is left', async () => {
-  await fc.assert(fc.asyncProperty(steps, runs), { numRuns: 30 })
+  const store = await openedStore()
+  let count = 0
+  await fc.assert(
+    fc.asyncProperty(steps, (sequence) => runs(store, `run${count++}`, sequence)),
+    { numRuns: 60 },
+  )
 }, 60_000)
