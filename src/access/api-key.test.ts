@@ -21,9 +21,9 @@ describe('what was changed counts at the next call', () => {
   })
 
   test('of a disabled token', async () => {
-    const { store, tokenId, keys, calls } = await opened()
+    const { store, userId, tokenId, keys, calls } = await opened()
     await calls()
-    await store.write('disableToken', { tokenId })
+    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
     keys.forget(tokenId)
     await expect(calls()).rejects.toThrow('this API key is disabled')
   })
@@ -43,7 +43,7 @@ describe('what was changed counts at the next call', () => {
     keys.forgetUser(userId)
     await Promise.allSettled(reading)
     // Had either been remembered, this would not be seen.
-    await store.write('disableToken', { tokenId })
+    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
     await store.write('createToken', newToken(userId, { key: 'late' }))
     await expect(calls()).rejects.toThrow('this API key is disabled')
     expect((await calls('sk-late')).user.id).toBe(userId)

@@ -45,11 +45,12 @@ export class ApiKeys {
     return (this.#kept ??= new LRUCache({ max: KEPT_KEYS }))
   }
 
-  /** Forgets a token's key, or all keys: what was changed is read again at the next call. */
-  forget(tokenId?: number): void {
+  /** Forgets a token's key, those of several, or all keys: what was changed is read again at the next call. */
+  forget(tokens?: number | ReadonlySet<number>): void {
     this.#forgotten += 1
-    if (tokenId === undefined) this.#kept?.clear()
-    else this.#forgetWhere(({ token }) => token.id === tokenId)
+    if (tokens === undefined) this.#kept?.clear()
+    else if (typeof tokens === 'number') this.#forgetWhere(({ token }) => token.id === tokens)
+    else this.#forgetWhere(({ token }) => tokens.has(token.id))
   }
 
   /** Forgets all keys of a user. */
@@ -103,7 +104,7 @@ export class ApiKeys {
     if (token.deletedTime !== null) throw new GatewayError('token_deleted', 'this API key was deleted')
     const status = statusAt(token, account.token.remain, Date.now())
     if (status !== TOKEN_STATUS.enabled) {
-      if (status !== token.status) this.#moveTo(token.id, status)
+      if (token.status === TOKEN_STATUS.enabled) this.#moveTo(token.id, status)
       if (use === 'call' || status === TOKEN_STATUS.disabled) throw refusal(status)
     }
     if (user.status !== USER_STATUS.enabled)

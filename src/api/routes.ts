@@ -1,11 +1,17 @@
 import { alternateChatModels, alternateModels } from './beta-models.ts'
 import { billingSubscription } from './billing-subscription.ts'
 import { billingUsage } from './billing-usage.ts'
+import { changeToken } from './change-token.ts'
 import { chatCompletions } from './chat-completions.ts'
 import { completions } from './completions.ts'
 import { countTokens } from './count-tokens.ts'
+import { createToken } from './create-token.ts'
+import { deleteToken } from './delete-token.ts'
+import { deleteTokens } from './delete-tokens.ts'
 import type { Endpoint } from './endpoint.ts'
+import { getToken } from './get-token.ts'
 import { healthz, readyz } from './health.ts'
+import { listTokens } from './list-tokens.ts'
 import { messages } from './messages.ts'
 import { metricsEndpoint } from './metrics.ts'
 import { deleteModel, model } from './model.ts'
@@ -13,6 +19,9 @@ import { models } from './models.ts'
 import { ownProfile } from './own-profile.ts'
 import { tokenUsage, tokenUsageRedirect } from './token-usage.ts'
 import { rerank } from './rerank.ts'
+import { revealToken } from './reveal-token.ts'
+import { revealTokens } from './reveal-tokens.ts'
+import { searchTokens } from './search-tokens.ts'
 
 /** Everything that the gateway answers to: its table of contents. */
 export const ROUTES: readonly Endpoint[] = [
@@ -34,4 +43,13 @@ export const ROUTES: readonly Endpoint[] = [
   deleteModel,
   alternateModels,
   alternateChatModels,
+  listTokens,
+  searchTokens,
+  getToken,
+  revealToken,
+  createToken,
+  deleteTokens,
+  revealTokens,
+  changeToken,
+  deleteToken,
 ]

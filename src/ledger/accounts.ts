@@ -1,4 +1,6 @@
 import type { User } from '../domain/user.ts'
+import type { TokenChange } from '../store/operations/change-token.ts'
+import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
 import type { Store } from '../store/store.ts'
 import { type Account, Balance } from './balance.ts'
 
@@ -46,6 +48,23 @@ export class Accounts {
     const balance = this.#users.get(userId)
     if (user && balance) balance.remain += amount
     return user ?? undefined
+  }
+
+  /**
+   * Changes a token, and what of it calls are admitted by; undefined if that user has no such token. The balance moves by
+   * the difference that the store tells: what was settled since the write was queued, and counts here already, stays off
+   * the new number, and open holds settle against it. As with a top-up, all of it once that is durable.
+   */
+  async changeToken(change: TokenChange): Promise<KeyedToken | undefined> {
+    const changed = await this.#store.write('changeToken', change)
+    if (!changed) return undefined
+    const account = this.#accounts.get(change.tokenId)
+    if (account) {
+      // In this order: the numbers of unlimited tokens are so large that their difference need not be exact.
+      account.token.remain = account.token.remain - changed.remainBefore + changed.token.remainQuota
+      account.unlimited = changed.token.unlimitedQuota
+    }
+    return changed
   }
 
   async #read(tokenId: number): Promise<Account | undefined> {

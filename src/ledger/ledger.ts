@@ -4,6 +4,8 @@ import type { Settlement } from '../domain/settlement.ts'
 import type { User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
 import type { SettledCall } from '../store/ledger-writes.ts'
+import type { TokenChange } from '../store/operations/change-token.ts'
+import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Store } from '../store/store.ts'
 import { Accounts } from './accounts.ts'
@@ -90,6 +92,14 @@ export class Ledger {
    */
   topUp(userId: number, amount: number, most: number): Promise<User | undefined> {
     return this.accounts.topUp(userId, amount, most)
+  }
+
+  /**
+   * Changes a token. Resolves to it once that is durable, and calls are admitted by it; to undefined if that user has no such
+   * token. A quota that is set is what is left apart from open holds, which settle against it.
+   */
+  changeToken(change: TokenChange): Promise<KeyedToken | undefined> {
+    return this.accounts.changeToken(change)
   }
 
   /** Called by `OpenHold.grow`. */

@@ -107,6 +107,12 @@ describe('what is asked of accounts', () => {
     ],
     [
       'createToken',
+      // Near the end of the numbers that count exactly: spending would leave them.
+      { ...TOKEN, unlimited_quota: true, remain_quota: -(2 ** 52) - 1 },
+      'remain_quota: expected a whole number of quota units',
+    ],
+    [
+      'createToken',
       { ...TOKEN, name: 'a\u0000' },
       'name: expected a text of 1 to 50 characters without spaces around it',
     ],

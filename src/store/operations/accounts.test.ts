@@ -35,7 +35,7 @@ describe.each(ENGINES)('the most tokens that a user may have, on $name', (engine
       ),
     )
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
-    expect(await store.read('listTokens', { userId })).toHaveLength(2)
+    expect(await store.read('keyedTokens', { userId })).toHaveLength(2)
     await expect(
       store.write('createUserToken', { token: newToken(userId, { key: 'd' }), most: 2 }),
     ).rejects.toThrow('a user may have 2 tokens at most (max_user_tokens), and this one has 2')
@@ -66,9 +66,11 @@ describe.each(ENGINES)('a status, on $name', (engine) => {
   test('of a token becomes disabled from any other', async () => {
     const { store, userId } = await rowsWithAccount(engine)
     const { id } = await store.write('createToken', newToken(userId, { key: 'x', status: 3 }))
-    expect(await store.write('disableToken', { tokenId: id })).toMatchObject({ id, status: 2 })
+    const off = { tokenId: id, userId, status: 2, nowMs: 0 } as const
+    expect(await store.write('switchToken', off)).toMatchObject({ token: { id, status: 2 }, key: 'x' })
     expect(await store.read('tokenById', { tokenId: id })).toMatchObject({ status: 2 })
-    expect(await store.write('disableToken', { tokenId: 99 })).toBeNull()
+    expect(await store.write('switchToken', { ...off, tokenId: 99 })).toBeNull()
+    expect(await store.write('switchToken', { ...off, userId: 99 })).toBeNull()
     expect(await store.read('tokenById', { tokenId: 99 })).toBeNull()
   })
 })
@@ -80,12 +82,14 @@ describe.each(ENGINES)('lists, on $name', (engine) => {
     expect((await store.read('listUsers')).map(({ username }) => username)).toEqual(['ada', 'aaa'])
   })
 
-  test('of keys are of one user, by token', async () => {
+  test('of keys are of one user, by token, of those asked for', async () => {
     const { store, userId, tokenId } = await rowsWithAccount(engine)
     const other = await store.write('createUser', newUser({ username: 'bob' }))
-    await store.write('createToken', newToken(other.id, { key: 'notThis' }))
+    const { id: foreign } = await store.write('createToken', newToken(other.id, { key: 'notThis' }))
     const second = await store.write('createToken', newToken(userId, { key: 'k2' }))
-    expect(await store.read('revealKeys', { userId })).toEqual([
+    await store.write('createToken', newToken(userId, { key: 'notAsked' }))
+    const tokenIds = [second.id, 99, foreign, tokenId, tokenId]
+    expect(await store.read('revealKeys', { userId, tokenIds })).toEqual([
       { tokenId, key: 'k1' },
       { tokenId: second.id, key: 'k2' },
     ])

@@ -1,6 +1,7 @@
 import { conservation } from './conservation.ts'
-import { listTokens, tokenById, tokenByKeyHash } from './find-token.ts'
+import { tokenById, tokenByKeyHash } from './find-token.ts'
 import { countUsers, listUsers, userByAccessToken, userById, userByName } from './find-user.ts'
+import { keyedToken, keyedTokenPage, keyedTokens } from './keyed-tokens.ts'
 import { profile } from './profile.ts'
 import { revealKey, revealKeys } from './reveal-key.ts'
 
@@ -8,7 +9,9 @@ import { revealKey, revealKeys } from './reveal-key.ts'
 export const reads = {
   conservation,
   countUsers,
-  listTokens,
+  keyedToken,
+  keyedTokenPage,
+  keyedTokens,
   listUsers,
   profile,
   revealKey,

@@ -1,7 +1,7 @@
 import type { TokenSeed, UserSeed } from '../../domain/seed.ts'
 import type { User } from '../../domain/user.ts'
 import { generateKey } from '../generate-key.ts'
-import type { Secrets } from '../secrets.ts'
+import { hashKey, type Secrets } from '../secrets.ts'
 import { createToken, type NewToken } from './create-token.ts'
 import { createUser, type NewUser } from './create-user.ts'
 import type { Db } from './operation.ts'
@@ -13,8 +13,8 @@ export interface Seeded {
 }
 
 /**
- * Makes the declared users that are absent, by name, and of each the declared tokens that are absent, by name; a deleted
- * one counts as present. What is there is left alone, but for a declared status. All or nothing.
+ * Makes the declared users that are absent, by name, and of each the declared tokens that are absent, by name and by key; a
+ * deleted one counts as present. What is there is left alone, but for a declared status. All or nothing.
  */
 export async function seedUsers(
   db: Db,
@@ -31,7 +31,7 @@ export async function seedUsers(
       userId = user.id
     }
     for (const tokenSeed of seed.tokens) {
-      if (await applyToPresentToken(db, userId, tokenSeed)) continue
+      if (await applyToPresentToken(db, userId, tokenSeed, secrets)) continue
       const token = await createToken(db, newToken(userId, tokenSeed, nowSeconds), secrets)
       tokens.push({ id: token.id, userId, name: token.name })
     }
@@ -51,23 +51,34 @@ async function applyToPresentUser(db: Db, seed: UserSeed): Promise<number | unde
   return user?.id
 }
 
-async function applyToPresentToken(db: Db, userId: number, seed: TokenSeed): Promise<boolean> {
+async function applyToPresentToken(
+  db: Db,
+  userId: number,
+  { name, key, status }: TokenSeed,
+  secrets: Secrets,
+): Promise<boolean> {
   const present = await db
     .selectFrom('tokens')
     .select('id')
     .where('user_id', '=', userId)
-    .where('name', '=', seed.name)
-    .executeTakeFirst()
-  if (present && seed.status !== undefined) {
+    // Its user may have given it another name: who has its key is it as well.
+    .where((eb) =>
+      eb.or([
+        eb('name', '=', name),
+        ...(key === undefined ? [] : [eb('key_hash', '=', hashKey(secrets, key))]),
+      ]),
+    )
+    .execute()
+  if (present.length > 0 && status !== undefined) {
+    const ids = present.map(({ id }) => id)
     await db
       .updateTable('tokens')
-      .set({ status: seed.status })
-      .where('user_id', '=', userId)
-      .where('name', '=', seed.name)
+      .set({ status })
+      .where('id', 'in', ids)
       .where('deleted_time', 'is', null)
       .execute()
   }
-  return present !== undefined
+  return present.length > 0
 }
 
 function newUser({ accessToken, status, ...seed }: UserSeed, nowSeconds: number): NewUser {
