@@ -23,6 +23,7 @@ export const ERRORS = {
   group_not_allowed: { status: 403, type: 'permission_error' },
   insufficient_quota: { status: 403, type: 'permission_error' },
   role_too_low: { status: 403, type: 'permission_error' },
+  other_site: { status: 403, type: 'permission_error' },
   not_operator: { status: 403, type: 'permission_error' },
   not_found: { status: 404, type: 'invalid_request_error' },
   method_not_allowed: { status: 405, type: 'invalid_request_error' },

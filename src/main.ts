@@ -5,6 +5,7 @@ import pino, { type Logger } from 'pino'
 import { AccountAccess } from './access/account.ts'
 import { ApiKeys } from './access/api-key.ts'
 import { clientAddress } from './access/client-address.ts'
+import { Passwords } from './access/passwords.ts'
 import { JsonDoor } from './api/json-door.ts'
 import { App } from './app.ts'
 import type { Config } from './config/config.ts'
@@ -25,7 +26,7 @@ import { Media } from './relay/media.ts'
 import { Relay } from './relay/relay.ts'
 import { reloadOnChange } from './reload.ts'
 import { lockDataFolder, secretOfDataFolder } from './store/data-folder.ts'
-import { deriveSecrets, hashAccessToken, hashKey, type Secrets } from './store/secrets.ts'
+import { deriveSecrets, hashAccessToken, hashKey, hashSession, type Secrets } from './store/secrets.ts'
 import { openSqliteStore } from './store/sqlite/open.ts'
 import { openTracing } from './tracing/tracing.ts'
 import { Upstreams } from './upstreams/http.ts'
@@ -109,6 +110,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
     store,
     ledger,
     apiKeys,
+    passwords: new Passwords(),
     settings: () => running.settings,
     seeds: () => running.users,
     nowMs: () => Date.now(),
@@ -141,7 +143,12 @@ export async function startGateway(config: Config): Promise<Gateway> {
     metricsToken: () => running.settings.options.metricsToken,
     relay,
     json: new JsonDoor({
-      accounts: new AccountAccess(store, (accessToken) => hashAccessToken(secrets, accessToken)),
+      accounts: new AccountAccess({
+        store,
+        hashAccessToken: (accessToken) => hashAccessToken(secrets, accessToken),
+        hashSession: (session) => hashSession(secrets, session),
+        trustedProxies: () => running.settings.options.trustedProxies,
+      }),
       clientAddress: () => addressOf,
       limits: new Limits(),
       bodies,

@@ -49,20 +49,26 @@ export class JsonDoor {
     const { request, response } = visit
     const { management, limits, clientAddress } = this.#parts
     const { rateLimits } = management.settings()
+    const address = clientAddress()(request)
     if (GLOBALLY_LIMITED.test(endpoint.path)) {
-      const address = clientAddress()(request)
       told(response, limits.takeRequest('global', address, rateLimits.global), rateLimits.global.requests)
     }
     const who = await this.#enter(visit, endpoint)
-    if (endpoint.limit && who.user) {
+    const takeFor = (whom: string | number): void => {
+      if (!endpoint.limit) return
       const limit = rateLimits[endpoint.limit]
-      told(response, limits.takeRequest(endpoint.limit, who.user.id, limit), limit.requests)
+      told(response, limits.takeRequest(endpoint.limit, whom, limit), limit.requests)
     }
-    const data = await (endpoint.handle as Handle)({
-      ...who,
+    takeFor(who.user?.id ?? address)
+    const asked = {
       params: endpoint.params && readInput(endpoint.params, params),
       query: endpoint.query && readInput(endpoint.query, queryOf(request.url ?? '')),
       body: endpoint.body && (await this.#body(visit, endpoint.body)),
+    }
+    if (endpoint.limitOn) takeFor(`named ${endpoint.limitOn(asked.body as never)}`)
+    const data = await (endpoint.handle as Handle)({
+      ...who,
+      ...asked,
       visit,
       parts: management,
     })

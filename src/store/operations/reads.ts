@@ -1,15 +1,21 @@
 import { conservation } from './conservation.ts'
+import { credentials } from './credentials.ts'
 import { listTokens, tokenById, tokenByKeyHash } from './find-token.ts'
 import { countUsers, listUsers, userByAccessToken, userById, userByName } from './find-user.ts'
-import { profile } from './profile.ts'
+import { pageOfUsers } from './page-of-users.ts'
+import { managedUser, profile } from './profile.ts'
 import { revealKey, revealKeys } from './reveal-key.ts'
+import { userBySession } from './sessions.ts'
 
 /** Everything that can be asked: each reads one state of the database, whatever is written meanwhile. */
 export const reads = {
   conservation,
   countUsers,
+  credentials,
   listTokens,
   listUsers,
+  managedUser,
+  pageOfUsers,
   profile,
   revealKey,
   revealKeys,
@@ -18,4 +24,5 @@ export const reads = {
   userByAccessToken,
   userById,
   userByName,
+  userBySession,
 } as const
