@@ -52,7 +52,9 @@ export const remarkField = z
 const EMAIL = 'expected an e-mail address, or an empty text'
 
 /** An e-mail address; empty = none. */
-export const emailField = z.union([z.literal(''), z.email().max(254)], { error: EMAIL })
+export const emailField = z.union([z.literal(''), z.email({ error: EMAIL }).max(254, { error: EMAIL })], {
+  error: EMAIL,
+})
 
 const USER_ID = 'expected the id of a user'
 
