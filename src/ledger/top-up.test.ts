@@ -52,6 +52,20 @@ describe('a top-up', () => {
   })
 })
 
+test('a quota that takes the place of another leaves charged what was charged after it was asked for', async () => {
+  const { store, userId, tokenId } = await storeWithAccount()
+  const ledger = new Ledger(store, 'run')
+  const account = await accountOf(ledger, tokenId)
+  const [before, after, open] = ['a', 'b', 'c'].map((id) => ledger.admit(account, 100, factsOf(id)))
+  const settled = before?.settle(settlementOf(7))
+  const overridden = ledger.changeUser({ userId, quota: { mode: 'override', value: 500, most: MOST } })
+  await Promise.all([settled, after?.settle(settlementOf(11)), overridden])
+  expect([account.user.remain, account.user.free]).toEqual([489, 389])
+  await open?.settle(settlementOf(13))
+  expect(account.user.remain).toBe(476)
+  expect((await store.read('userById', userId))?.quota).toBe(476)
+})
+
 type Step =
   | { readonly do: 'admit'; readonly token: number; readonly amount: number }
   | { readonly do: 'settle'; readonly nth: number; readonly quota: number }
@@ -120,10 +134,13 @@ async function runs(sequence: readonly Step[]): Promise<void> {
   await Promise.all(under)
   const account = await accountOf(ledger, tokens[0]?.id ?? 0)
   expect(account.user.remain).toBe(given - spent)
+  // Only an override may take what is held already.
+  const least = sequence.some((step) => step.do === 'override') ? Number.NEGATIVE_INFINITY : 0
+  expect(account.user.free).toBeGreaterThanOrEqual(least)
   expect((await store.read('userById', user.id))?.quota).toBe(given - spent)
   await store.close()
 }
 
-test('whatever is held, settled, topped up and overridden at once, memory and row agree', async () => {
+test('whatever is held, settled, topped up and overridden at once, memory and row agree, and nobody overdraws', async () => {
   await fc.assert(fc.asyncProperty(steps, runs), { numRuns: 30 })
 }, 60_000)
