@@ -26,6 +26,7 @@ export const ERRORS = {
   group_not_allowed: { status: 403, type: 'permission_error' },
   insufficient_quota: { status: 403, type: 'permission_error' },
   role_too_low: { status: 403, type: 'permission_error' },
+  other_site: { status: 403, type: 'permission_error' },
   not_operator: { status: 403, type: 'permission_error' },
   not_found: { status: 404, type: 'invalid_request_error' },
   unknown_model: { status: 404, type: 'invalid_request_error', code: 'model_not_found' },

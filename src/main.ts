@@ -5,6 +5,7 @@ import pino, { type Logger } from 'pino'
 import { AccountAccess } from './access/account.ts'
 import { ApiKeys } from './access/api-key.ts'
 import { clientAddress } from './access/client-address.ts'
+import { Passwords } from './access/passwords.ts'
 import { JsonDoor } from './api/json-door.ts'
 import { App } from './app.ts'
 import type { Config } from './config/config.ts'
@@ -28,7 +29,7 @@ import { ModelLists } from './relay/model-lists.ts'
 import { Relay } from './relay/relay.ts'
 import { reloadOnChange } from './reload.ts'
 import { lockDataFolder, secretOfDataFolder } from './store/data-folder.ts'
-import { deriveSecrets, hashAccessToken, hashKey, type Secrets } from './store/secrets.ts'
+import { deriveSecrets, hashAccessToken, hashKey, hashSession, type Secrets } from './store/secrets.ts'
 import { openSqliteStore } from './store/sqlite/open.ts'
 import { openTracing } from './tracing/tracing.ts'
 import { ChannelHealth } from './upstreams/channel-health.ts'
@@ -118,6 +119,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
     store,
     ledger,
     apiKeys,
+    passwords: new Passwords(),
     settings: () => running.settings,
     seeds: () => running.users,
     nowMs: () => Date.now(),
@@ -154,7 +156,12 @@ export async function startGateway(config: Config): Promise<Gateway> {
     relayLimit: () => running.settings.rateLimits.relay,
     relay,
     json: new JsonDoor({
-      accounts: new AccountAccess(store, (accessToken) => hashAccessToken(secrets, accessToken)),
+      accounts: new AccountAccess({
+        store,
+        hashAccessToken: (accessToken) => hashAccessToken(secrets, accessToken),
+        hashSession: (session) => hashSession(secrets, session),
+        trustedProxies: () => running.settings.options.trustedProxies,
+      }),
       apiKeys,
       clientAddress: () => addressOf,
       limits,

@@ -15,7 +15,7 @@ describe('what was changed counts at the next call', () => {
   test('of a disabled user, by any key', async () => {
     const { store, userId, keys, calls } = await opened()
     await calls()
-    await store.write('setUserStatus', { userId, status: 2 })
+    await store.write('changeUser', { userId, fields: { status: 2 } })
     keys.forgetUser(userId)
     await expect(calls()).rejects.toThrow('the user of this API key is disabled')
   })

@@ -103,8 +103,10 @@ export interface JsonEndpoint extends Declared, Schemas {
   readonly keyIn?: KeyPlaces
   /** The envelope of its errors, where that depends on what was asked. */
   readonly errorArea?: (request: IncomingMessage) => Area
-  /** A limit per user, beside the one that holds for all of its area. */
+  /** A limit per user (of visitors, per address), beside the one that holds for all of its area. */
   readonly limit?: 'search' | 'critical'
+  /** Whom the body names: the limit holds for them too, from whatever addresses they are named. */
+  readonly limitOn?: (body: never) => string
   /** Nothing on the way may keep the answer. */
   readonly cache?: 'never'
   /** What it answers with, inside the envelope; none = nothing. */
@@ -125,9 +127,10 @@ export function defineEndpoint<
   Query extends z.ZodType,
   Body extends z.ZodType,
 >(
-  written: Omit<JsonEndpoint, 'door' | 'access' | 'handle' | keyof Schemas> &
+  written: Omit<JsonEndpoint, 'door' | 'access' | 'handle' | 'limitOn' | keyof Schemas> &
     Schemas<Params, Query, Body> & {
       readonly access: Access
+      readonly limitOn?: (body: z.output<Body>) => string
       handle(asked: Asked<Access, Params, Query, Body>): Promise<unknown>
     },
 ): JsonEndpoint {

@@ -54,20 +54,26 @@ export class JsonDoor {
     const { request, response } = visit
     const { management, clientAddress, models } = this.#parts
     const { rateLimits } = management.settings()
+    const address = clientAddress()(request)
     if (GLOBALLY_LIMITED.test(endpoint.path)) {
-      const address = clientAddress()(request)
       this.#limit(response, { name: 'global', whom: address, limit: rateLimits.global }, 'this address')
     }
     const who = await this.#enter(visit, endpoint)
-    if (endpoint.limit && who.user) {
+    const takeFor = (whom: string | number, whose: string): void => {
       const { limit: name } = endpoint
-      this.#limit(response, { name, whom: who.user.id, limit: rateLimits[name] }, 'this user')
+      if (name) this.#limit(response, { name, whom, limit: rateLimits[name] }, whose)
     }
-    const data = await (endpoint.handle as Handle)({
-      ...who,
+    if (who.user) takeFor(who.user.id, 'this user')
+    else takeFor(address, 'this address')
+    const asked = {
       params: endpoint.params && readInput(endpoint.params, params),
       query: endpoint.query && readInput(endpoint.query, queryOf(request.url ?? '')),
       body: endpoint.body && (await this.#body(visit, endpoint.body)),
+    }
+    if (endpoint.limitOn) takeFor(`named ${endpoint.limitOn(asked.body as never)}`, 'this name')
+    const data = await (endpoint.handle as Handle)({
+      ...who,
+      ...asked,
       visit,
       parts: management,
       models,

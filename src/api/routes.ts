@@ -6,22 +6,33 @@ import { chatCompletions } from './chat-completions.ts'
 import { completions } from './completions.ts'
 import { countTokens } from './count-tokens.ts'
 import { createToken } from './create-token.ts'
+import { createUser } from './create-user.ts'
 import { deleteToken } from './delete-token.ts'
 import { deleteTokens } from './delete-tokens.ts'
+import { removeUser } from './delete-user.ts'
 import type { Endpoint } from './endpoint.ts'
 import { getToken } from './get-token.ts'
+import { getUser } from './get-user.ts'
 import { healthz, readyz } from './health.ts'
 import { listTokens } from './list-tokens.ts'
+import { listUsers } from './list-users.ts'
+import { login } from './login.ts'
+import { logout, logoutByGet } from './logout.ts'
+import { manage } from './manage-user.ts'
 import { messages } from './messages.ts'
 import { metricsEndpoint } from './metrics.ts'
 import { deleteModel, model } from './model.ts'
 import { models } from './models.ts'
+import { ownAccessToken } from './own-access-token.ts'
 import { ownProfile } from './own-profile.ts'
-import { tokenUsage, tokenUsageRedirect } from './token-usage.ts'
 import { rerank } from './rerank.ts'
 import { revealToken } from './reveal-token.ts'
 import { revealTokens } from './reveal-tokens.ts'
 import { searchTokens } from './search-tokens.ts'
+import { searchUsers } from './search-users.ts'
+import { tokenUsage, tokenUsageRedirect } from './token-usage.ts'
+import { updateOwnProfile } from './update-own-profile.ts'
+import { updateUser } from './update-user.ts'
 
 /** Everything that the gateway answers to: its table of contents. */
 export const ROUTES: readonly Endpoint[] = [
@@ -52,4 +63,16 @@ export const ROUTES: readonly Endpoint[] = [
   revealTokens,
   changeToken,
   deleteToken,
+  login,
+  logout,
+  logoutByGet,
+  updateOwnProfile,
+  ownAccessToken,
+  listUsers,
+  searchUsers,
+  getUser,
+  createUser,
+  updateUser,
+  removeUser,
+  manage,
 ]

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { ApiKeys } from '../access/api-key.ts'
+import { Passwords } from '../access/passwords.ts'
 import { readConfig } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
 import { type FirstCredentials, seedAccounts } from '../first-start.ts'
@@ -73,6 +74,7 @@ async function openParts(environment: Environment): Promise<OpenParts> {
       store,
       ledger,
       apiKeys: new ApiKeys(store, ledger, (key) => hashKey(secrets, key)),
+      passwords: new Passwords(),
       settings: () => settings,
       seeds: () => users,
       nowMs: () => Date.now(),

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { addAccount, SECRETS, storeWithAccount, type Account } from '../../test/store-rows.ts'
 import { ApiKeys } from '../access/api-key.ts'
+import { Passwords } from '../access/passwords.ts'
 import type { Settings } from '../domain/settings.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { hashKey } from '../store/secrets.ts'
@@ -35,6 +36,7 @@ function partsOn(account: Account & { store: Store }): Parts {
     ...account,
     ledger,
     apiKeys: new ApiKeys(account.store, ledger, (key) => hashKey(SECRETS, key)),
+    passwords: new Passwords(),
     settings: () => SETTINGS,
     seeds: () => [],
     nowMs: () => NOW * 1000,

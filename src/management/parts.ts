@@ -1,4 +1,5 @@
 import type { ApiKeys } from '../access/api-key.ts'
+import type { Passwords } from '../access/passwords.ts'
 import type { UserSeed } from '../domain/seed.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -17,6 +18,7 @@ export interface ManagementParts extends BackupParts {
   readonly store: Store
   readonly ledger: Ledger
   readonly apiKeys: ApiKeys
+  readonly passwords: Passwords
   /** The settings in force. */
   readonly settings: () => Settings
   /** What the configuration declares of users: a declared status cannot be changed elsewhere. */

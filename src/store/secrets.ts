@@ -47,6 +47,11 @@ export function hashAccessToken(secrets: Secrets, accessToken: string): string {
   return createHmac('sha256', secrets.lookupKey).update('access token\n').update(accessToken).digest('hex')
 }
 
+/** What the session of a console is looked up by, and all that is kept of it. */
+export function hashSession(secrets: Secrets, session: string): string {
+  return createHmac('sha256', secrets.lookupKey).update('session\n').update(session).digest('hex')
+}
+
 /** Encrypts with AES-256-GCM: `v1.KEY_ID.BASE64URL(nonce, text, tag)`. */
 export function seal(secrets: Secrets, plain: string, place: SealedPlace): string {
   const nonce = randomBytes(NONCE_BYTES)

@@ -1,10 +1,11 @@
 import type { TokenSeed, UserSeed } from '../../domain/seed.ts'
-import type { User } from '../../domain/user.ts'
+import { USER_STATUS, type User } from '../../domain/user.ts'
 import { generateKey } from '../generate-key.ts'
 import { hashKey, type Secrets } from '../secrets.ts'
 import { createToken, type NewToken } from './create-token.ts'
 import { createUser, type NewUser } from './create-user.ts'
 import type { Db } from './operation.ts'
+import { endSessionsOf } from './sessions.ts'
 
 /** What a run of the seeds made; what was there already is not in it. */
 export interface Seeded {
@@ -14,7 +15,7 @@ export interface Seeded {
 
 /**
  * Makes the declared users that are absent, by name, and of each the declared tokens that are absent, by name and by key; a
- * deleted one counts as present. What is there is left alone, but for a declared status. All or nothing.
+ * deleted user or token counts as present. What is there is left alone, but for a declared status. All or nothing.
  */
 export async function seedUsers(
   db: Db,
@@ -24,7 +25,9 @@ export async function seedUsers(
   const users: User[] = []
   const tokens: { id: number; userId: number; name: string }[] = []
   for (const seed of seeds) {
-    let userId = await applyToPresentUser(db, seed)
+    const present = await applyToPresentUser(db, seed)
+    if (present?.deleted) continue
+    let userId = present?.id
     if (userId === undefined) {
       const user = await createUser(db, newUser(seed, nowSeconds), secrets)
       users.push(user)
@@ -39,16 +42,21 @@ export async function seedUsers(
   return { users, tokens }
 }
 
-async function applyToPresentUser(db: Db, seed: UserSeed): Promise<number | undefined> {
+async function applyToPresentUser(
+  db: Db,
+  seed: UserSeed,
+): Promise<{ readonly id: number; readonly deleted: boolean } | undefined> {
   const user = await db
     .selectFrom('users')
-    .select(['id', 'status'])
+    .select(['id', 'status', 'deleted_time'])
     .where('username', '=', seed.username)
     .executeTakeFirst()
   if (user && seed.status !== undefined && seed.status !== user.status) {
     await db.updateTable('users').set({ status: seed.status }).where('id', '=', user.id).execute()
+    // What was open when the user was disabled does not open again.
+    if (seed.status === USER_STATUS.enabled) await endSessionsOf(db, user.id)
   }
-  return user?.id
+  return user && { id: user.id, deleted: user.deleted_time !== null }
 }
 
 async function applyToPresentToken(

@@ -22,7 +22,7 @@ export class LocalReads {
     this.#tokenByHash = db.prepare('SELECT * FROM tokens WHERE key_hash = ?')
     this.#userById = db.prepare('SELECT * FROM users WHERE id = ?')
     this.#count = db.prepare('SELECT count(*) AS count FROM users')
-    this.#userByName = db.prepare('SELECT id, status FROM users WHERE username = ?')
+    this.#userByName = db.prepare('SELECT id, status, deleted_time FROM users WHERE username = ?')
     this.#tokensByName = db.prepare('SELECT status, deleted_time FROM tokens WHERE user_id = ? AND name = ?')
   }
 
@@ -42,6 +42,7 @@ export class LocalReads {
     return seeds.every((seed) => {
       const user = this.#userByName.get(seed.username)
       if (!user || (seed.status !== undefined && seed.status !== user['status'])) return false
+      if (user['deleted_time'] !== null) return true
       return seed.tokens.every((token) => this.#hasToken(user['id'] as number, token))
     })
   }
