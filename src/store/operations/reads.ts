@@ -3,6 +3,7 @@ import { listTokens, tokenById, tokenByKeyHash } from './find-token.ts'
 import { countUsers, listUsers, userByAccessToken, userById, userByName } from './find-user.ts'
 import { profile } from './profile.ts'
 import { revealKey, revealKeys } from './reveal-key.ts'
+import { storedConfiguration } from './stored-configuration.ts'
 
 /** Everything that can be asked: each reads one state of the database, whatever is written meanwhile. */
 export const reads = {
@@ -13,6 +14,7 @@ export const reads = {
   profile,
   revealKey,
   revealKeys,
+  storedConfiguration,
   tokenById,
   tokenByKeyHash,
   userByAccessToken,
