@@ -9,13 +9,14 @@ import { JsonDoor } from './api/json-door.ts'
 import { App } from './app.ts'
 import type { Config } from './config/config.ts'
 import type { Environment } from './config/environment.ts'
+import { InForce } from './config/in-force.ts'
 import { serveControl } from './control/serve-control.ts'
 import { type FirstCredentials, openSeededStore, seedAccounts } from './first-start.ts'
 import { giveBackWhenIdle } from './idle-memory.ts'
 import { Ledger } from './ledger/ledger.ts'
 import { Limits } from './limits/limits.ts'
 import { listen } from './listen.ts'
-import type { ManagementParts } from './management/parts.ts'
+import type { AdministrationParts } from './management/parts.ts'
 import { Metrics } from './metrics/metrics.ts'
 import { pruneRegularly } from './prune.ts'
 import { Bodies } from './relay/body.ts'
@@ -72,15 +73,15 @@ export async function startGateway(config: Config): Promise<Gateway> {
   opened.defer(() => store.close())
   const ledger = new Ledger(store, randomUUID())
   const recovered = await ledger.recover()
+  const inForce = await InForce.open(store, config, (sentence) => log.warn(sentence))
   const apiKeys = new ApiKeys(store, ledger, (key) => hashKey(secrets, key))
 
-  let running = config
   let draining = false
-  const addressesOf = ({ settings }: Config): ReturnType<typeof clientAddress> =>
-    clientAddress(settings.options.trustedProxies, () =>
+  const addresses = (): ReturnType<typeof clientAddress> =>
+    clientAddress(inForce.settings.options.trustedProxies, () =>
       log.warn('a peer that is not in options.trusted_proxies sends X-Forwarded-For; it is not believed'),
     )
-  let addressOf = addressesOf(config)
+  let addressOf = addresses()
 
   const metrics = new Metrics({
     openStreams: () => relay.openStreams,
@@ -89,28 +90,31 @@ export async function startGateway(config: Config): Promise<Gateway> {
     unwrittenOperations: () => store.queued,
   })
   const bodies = new Bodies()
+  const upstreams = opened.adopt(new Upstreams(), (upstreams) => upstreams.close())
   const relay: Relay = opened.adopt(
     new Relay({
-      settings: () => running.settings,
+      settings: () => inForce.settings,
       ledger,
-      upstreams: opened.adopt(new Upstreams(), (upstreams) => upstreams.close()),
+      upstreams,
       keyRings: new KeyRings(),
       bodies,
       count: opened.adopt(new LocalCount(), (count) => count.close()),
       drains: new Drains(),
       metrics,
-      media: opened.adopt(new Media(() => running.settings.options.media), (media) => media.close()),
+      media: opened.adopt(new Media(() => inForce.settings.options.media), (media) => media.close()),
     }),
     (open) => open.close(),
   )
-  const management: ManagementParts = {
+  const management: AdministrationParts = {
     databaseUrl: environment.databaseUrl,
     secretFile: environment.secret === undefined ? join(environment.dataDir, 'secret') : undefined,
     store,
     ledger,
     apiKeys,
-    settings: () => running.settings,
-    seeds: () => running.users,
+    settings: () => inForce.settings,
+    seeds: () => inForce.file.users,
+    inForce,
+    upstreams,
     nowMs: () => Date.now(),
   }
   const control = await serveControl({ ...management, dataDir: environment.dataDir, log })
@@ -118,9 +122,8 @@ export async function startGateway(config: Config): Promise<Gateway> {
   const reloading = await reloadOnChange(
     environment,
     async (next) => {
-      await seedAccounts(store, next.users)
-      running = next
-      addressOf = addressesOf(next)
+      await inForce.replaceFile(next, async () => void (await seedAccounts(store, next.users)))
+      addressOf = addresses()
       apiKeys.forget()
     },
     (result) => metrics.reloads.add(1, result),
@@ -129,7 +132,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
   opened.defer(() => reloading.close())
 
   opened.adopt(
-    pruneRegularly(store, () => running.settings.options.usageLogDays, log),
+    pruneRegularly(store, () => inForce.settings.options.usageLogDays, log),
     (pruning) => pruning.stop(),
   )
   const tracing = await openTracing(environment.variables)
@@ -138,7 +141,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
   app = new App({
     apiKeys,
     clientAddress: () => addressOf,
-    metricsToken: () => running.settings.options.metricsToken,
+    metricsToken: () => inForce.settings.options.metricsToken,
     relay,
     json: new JsonDoor({
       accounts: new AccountAccess(store, (accessToken) => hashAccessToken(secrets, accessToken)),
@@ -166,7 +169,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
       draining = true
       server.close()
       const idle = setInterval(() => server.closeIdleConnections(), 50)
-      await until(() => visits() === 0, running.settings.options.drainTimeoutMs)
+      await until(() => visits() === 0, inForce.settings.options.drainTimeoutMs)
       relay.stop()
       await until(() => visits() === 0 && ledger.unresolved === 0, SETTLING_MS)
       clearInterval(idle)

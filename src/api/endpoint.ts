@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { TokenForm } from '../access/account.ts'
 import type { Caller } from '../access/caller.ts'
 import type { User } from '../domain/user.ts'
-import type { ManagementParts } from '../management/parts.ts'
+import type { AdministrationParts } from '../management/parts.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { CallRecord } from '../relay/call.ts'
 import type { Relay } from '../relay/relay.ts'
@@ -62,16 +62,29 @@ interface Who {
 }
 
 /** The schemas of what comes with a request, each an object's; those that are not there are not looked at. */
-interface Schemas {
-  readonly params?: z.ZodType
-  readonly query?: z.ZodType
-  readonly body?: z.ZodType
+interface Schemas<
+  Params extends z.ZodType = z.ZodType,
+  Query extends z.ZodType = z.ZodType,
+  Body extends z.ZodType = z.ZodType,
+> {
+  readonly params?: Params
+  readonly query?: Query
+  readonly body?: Body
 }
 
-/** What an endpoint is asked, read by its schemas. */
-export type Asked<Access extends keyof Who, Given extends Schemas> = Who[Access] & {
-  readonly [Part in keyof Given & keyof Schemas]: z.output<NonNullable<Given[Part]>>
-} & { readonly visit: Visit; readonly parts: ManagementParts }
+/** What an endpoint is asked, read by its schemas; unknown where there is none. */
+type Asked<
+  Access extends keyof Who,
+  Params extends z.ZodType,
+  Query extends z.ZodType,
+  Body extends z.ZodType,
+> = Who[Access] & {
+  readonly params: z.output<Params>
+  readonly query: z.output<Query>
+  readonly body: z.output<Body>
+  readonly visit: Visit
+  readonly parts: AdministrationParts
+}
 
 /** An endpoint that takes and gives JSON: it returns a value, and its area's envelope is put around it. */
 export interface JsonEndpoint extends Declared, Schemas {
@@ -87,6 +100,8 @@ export interface JsonEndpoint extends Declared, Schemas {
   readonly cache?: 'never'
   /** What it answers with, inside the envelope; none = nothing. */
   readonly answer?: z.ZodType
+  /** What it answers with has the fields of the envelope in it already. */
+  readonly envelope?: 'own'
   handle(asked: never): Promise<unknown>
 }
 
@@ -96,15 +111,18 @@ export type RawEndpoint = KeyEndpoint | OpenEndpoint | OperatorEndpoint
 /** Any route. */
 export type Endpoint = RawEndpoint | JsonEndpoint
 
-type Written<Access extends keyof Who, Given extends Schemas> = Omit<
-  JsonEndpoint,
-  'door' | 'access' | 'handle' | keyof Schemas
-> &
-  Given & { readonly access: Access; handle(asked: Asked<Access, Given>): Promise<unknown> }
-
 /** Makes a JSON endpoint, whose `handle` is typed by its schemas. */
-export function defineEndpoint<const Access extends keyof Who, Given extends Schemas>(
-  written: Written<Access, Given>,
+export function defineEndpoint<
+  const Access extends keyof Who,
+  Params extends z.ZodType,
+  Query extends z.ZodType,
+  Body extends z.ZodType,
+>(
+  written: Omit<JsonEndpoint, 'door' | 'access' | 'handle' | keyof Schemas> &
+    Schemas<Params, Query, Body> & {
+      readonly access: Access
+      handle(asked: Asked<Access, Params, Query, Body>): Promise<unknown>
+    },
 ): JsonEndpoint {
   return { door: 'json', ...written }
 }

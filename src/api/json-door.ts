@@ -6,7 +6,7 @@ import type { Role, User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Verdict } from '../limits/sliding-window.ts'
-import type { ManagementParts } from '../management/parts.ts'
+import type { AdministrationParts } from '../management/parts.ts'
 import { readInput } from '../management/read-input.ts'
 import type { Bodies } from '../relay/body.ts'
 import type { JsonEndpoint, Visit } from './endpoint.ts'
@@ -31,7 +31,7 @@ export interface JsonParts {
   readonly clientAddress: () => ClientAddress
   readonly limits: Limits
   readonly bodies: Bodies
-  readonly management: ManagementParts
+  readonly management: AdministrationParts
 }
 
 type Handle = (asked: object) => Promise<unknown>
@@ -66,7 +66,7 @@ export class JsonDoor {
       visit,
       parts: management,
     })
-    const body = renderAnswer(endpoint.area, data)
+    const body = renderAnswer(endpoint.envelope === 'own' ? 'relay' : endpoint.area, data)
     response.writeHead(200, {
       'content-type': 'application/json',
       'content-length': String(body.length),

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { atScale, multiply, parseDecimal } from './decimal.ts'
+import { atScale, type Decimal, decimalText, divide, multiply, parseDecimal } from './decimal.ts'
 
 describe('a decimal', () => {
   test.each([
@@ -34,3 +34,35 @@ describe('a decimal', () => {
     expect(() => atScale({ digits: 15n, scale: 1 }, 0)).toThrow(RangeError)
   })
 })
+
+describe('a quotient', () => {
+  test.each([
+    ['15', '3', '5'],
+    ['10', '4', '2.5'],
+    ['1', '3', '0.333333'],
+    ['2', '3', '0.666667'],
+    ['0.3', '0.1', '3'],
+    ['0.0000005', '1', '0.000001'],
+    ['-1', '8', '-0.125'],
+    ['0', '7', '0'],
+  ])('%s / %s is %s', (a, b, expected) => {
+    expect(decimalText(divide(decimal(a), decimal(b), 6))).toBe(expected)
+  })
+})
+
+test.each([
+  ['0.30', '0.3'],
+  ['100', '100'],
+  ['0', '0'],
+  ['-0.05', '-0.05'],
+  ['1e3', '1000'],
+  ['12.000', '12'],
+])('%s is written %s', (given, written) => {
+  expect(decimalText(decimal(given))).toBe(written)
+})
+
+function decimal(text: string): Decimal {
+  const read = parseDecimal(text)
+  if (!read) throw new Error(`${text} is no decimal`)
+  return read
+}
