@@ -9,5 +9,5 @@ export const listGroups = defineEndpoint({
   access: 'admin',
   summary: 'The names of all groups',
   answer: z.array(z.string()),
-  handle: ({ parts }) => Promise.resolve([...parts.settings().groups.keys()]),
+  handle: ({ parts }) => Promise.resolve([...parts.settings().groups.keys()].toSorted()),
 })
