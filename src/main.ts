@@ -11,6 +11,7 @@ import type { Config } from './config/config.ts'
 import type { Environment } from './config/environment.ts'
 import { InForce } from './config/in-force.ts'
 import { serveControl } from './control/serve-control.ts'
+import type { Settings } from './domain/settings.ts'
 import { type FirstCredentials, openSeededStore, seedAccounts } from './first-start.ts'
 import { giveBackWhenIdle } from './idle-memory.ts'
 import { Ledger } from './ledger/ledger.ts'
@@ -41,6 +42,8 @@ const PROBE_MS = 1_000
 /** A gateway that listens. */
 export interface Gateway {
   readonly url: string
+  /** What is in force at its start. */
+  readonly settings: Settings
   /** Printed once, at the first start on an empty database. */
   readonly firstCredentials: FirstCredentials | undefined
   /** What earlier runs left open and this one settled. */
@@ -162,6 +165,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
 
   return {
     url,
+    settings: inForce.settings,
     firstCredentials,
     recovered,
     failed: store.failed,

@@ -78,7 +78,7 @@ export class InForce implements SettingsInForce {
       const wanted = overlay(this.#file, next(await this.#store.read('storedConfiguration')))
       this.#refuseWorse(wanted.leftOut)
       const result = await write()
-      this.#overlaid = overlay(this.#file, await this.#store.read('storedConfiguration'))
+      this.#overlaid = wanted
       return result
     })
   }

@@ -65,7 +65,7 @@ export function channelText(fields: ChannelFields, keys: readonly string[]): Cha
     ...rest(fields),
     setting: setting as JsonObject,
     settings: Object.fromEntries(
-      Object.entries(settings).filter(([name]) => !(name in ALLOWING) && name !== 'disable_store'),
+      Object.entries(settings).filter(([name]) => !Object.hasOwn(ALLOWING, name) && name !== 'disable_store'),
     ) as JsonObject,
   }
   if (JSON.stringify(family).length > MOST_FAMILY) {

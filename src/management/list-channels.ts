@@ -17,7 +17,7 @@ export const channelQuery = pageQuery.extend({
     .string()
     .regex(/^\d{0,4}$/, { error: 'expected the number of a type' })
     .optional(),
-  /** A part of the name, of the address or of a key's owner's tag, or an id. */
+  /** A part of the name or of the address, or an id. */
   keyword: text,
   model: text,
 })

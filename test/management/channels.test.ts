@@ -118,6 +118,22 @@ describe('a channel that is made over HTTP', () => {
     expect((await stage.chat('ann', ask('priced'))).status).toBe(503)
   })
 
+  test('may be removed under a running call, which ends as it began', async () => {
+    const id = await made('running')
+    let release = (): void => {}
+    const after = new Promise<void>((resolve) => (release = resolve))
+    stage.upstream.script('running', { kind: 'whole', after })
+    const answer = stage.chat('ann', ask('priced'))
+    await stage.upstream.receivedAtLeast('running', 1)
+    await remove(id)
+    release()
+    const whole = await answer
+    expect(whole.status).toBe(200)
+    const { prompt_tokens, completion_tokens } = whole.json().usage
+    const row = databaseOf(stage.gateway.dataDir).usageOf(String(whole.headers['x-request-id']))
+    expect(row?.quota).toBe(prompt_tokens + 4 * completion_tokens)
+  })
+
   test('is called no more once it is disabled, and again once it is enabled', async () => {
     const id = await made('switched')
     await as('PUT /api/channel/', { id, status: 2 })

@@ -1,5 +1,7 @@
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../equipment/account.ts'
+import { inManner, MANNERS, sluice } from '../equipment/command.ts'
 import { channel, ROOT, token, user } from '../equipment/configuration.ts'
 import { setStage, type Stage } from '../equipment/stage.ts'
 
@@ -164,4 +166,17 @@ describe('groups', () => {
     await as(`DELETE /api/channel/${data.ids[0]}`)
     expect((await put('GroupRatio', '{}')).status).toBe(200)
   })
+})
+
+test.each(MANNERS)('a command knows a group that was set over HTTP, %s', async (manner) => {
+  await put('GroupRatio', '{"silver": 0.9}')
+  const { dataDir } = stage.gateway
+  const outcome = await inManner(manner, stage.gateway, () =>
+    sluice(['user', 'create', `silver-${manner.length}`, '--group', 'silver'], {
+      DATA_DIR: dataDir,
+      GATEWAY_SECRET: 'a-secret-for-tests-0123456789abcdef',
+      GATEWAY_CONFIG: join(dataDir, 'gateway.yaml'),
+    }),
+  )
+  expect([outcome.code, outcome.err]).toEqual([0, ''])
 })
