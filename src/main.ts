@@ -10,14 +10,16 @@ import { JsonDoor } from './api/json-door.ts'
 import { App } from './app.ts'
 import type { Config } from './config/config.ts'
 import type { Environment } from './config/environment.ts'
+import { InForce } from './config/in-force.ts'
 import { serveControl } from './control/serve-control.ts'
+import type { Settings } from './domain/settings.ts'
 import { type FirstCredentials, openSeededStore, seedAccounts } from './first-start.ts'
 import { giveBackWhenIdle } from './idle-memory.ts'
 import { Ledger } from './ledger/ledger.ts'
 import { Limits } from './limits/limits.ts'
 import { Overload } from './limits/overload.ts'
 import { listen } from './listen.ts'
-import type { ManagementParts } from './management/parts.ts'
+import type { AdministrationParts } from './management/parts.ts'
 import { Metrics } from './metrics/metrics.ts'
 import { pruneRegularly } from './prune.ts'
 import { Bodies } from './relay/body.ts'
@@ -45,6 +47,8 @@ const PROBE_MS = 1_000
 /** A gateway that listens. */
 export interface Gateway {
   readonly url: string
+  /** What is in force at its start. */
+  readonly settings: Settings
   /** Printed once, at the first start on an empty database. */
   readonly firstCredentials: FirstCredentials | undefined
   /** What earlier runs left open and this one settled. */
@@ -77,15 +81,15 @@ export async function startGateway(config: Config): Promise<Gateway> {
   opened.defer(() => store.close())
   const ledger = new Ledger(store, randomUUID())
   const recovered = await ledger.recover()
+  const inForce = await InForce.open(store, config, (sentence) => log.warn(sentence))
   const apiKeys = new ApiKeys(store, ledger, (key) => hashKey(secrets, key))
 
-  let running = config
   let draining = false
-  const addressesOf = ({ settings }: Config): ReturnType<typeof clientAddress> =>
-    clientAddress(settings.options.trustedProxies, () =>
+  const addresses = (): ReturnType<typeof clientAddress> =>
+    clientAddress(inForce.settings.options.trustedProxies, () =>
       log.warn('a peer that is not in options.trusted_proxies sends X-Forwarded-For; it is not believed'),
     )
-  let addressOf = addressesOf(config)
+  let addressOf = addresses()
 
   const health = new ChannelHealth()
   const metrics = new Metrics({
@@ -97,11 +101,12 @@ export async function startGateway(config: Config): Promise<Gateway> {
   })
   const bodies = new Bodies()
   const limits = new Limits()
+  const upstreams = opened.adopt(new Upstreams(), (upstreams) => upstreams.close())
   const relay: Relay = opened.adopt(
     new Relay({
-      settings: () => running.settings,
+      settings: () => inForce.settings,
       ledger,
-      upstreams: opened.adopt(new Upstreams(), (upstreams) => upstreams.close()),
+      upstreams,
       keyRings: new KeyRings(),
       health,
       bodies,
@@ -109,19 +114,21 @@ export async function startGateway(config: Config): Promise<Gateway> {
       drains: new Drains(),
       metrics,
       limits: new CallLimits(limits),
-      media: opened.adopt(new Media(() => running.settings.options.media), (media) => media.close()),
+      media: opened.adopt(new Media(() => inForce.settings.options.media), (media) => media.close()),
     }),
     (open) => open.close(),
   )
-  const management: ManagementParts = {
+  const management: AdministrationParts = {
     databaseUrl: environment.databaseUrl,
     secretFile: environment.secret === undefined ? join(environment.dataDir, 'secret') : undefined,
     store,
     ledger,
     apiKeys,
     passwords: new Passwords(),
-    settings: () => running.settings,
-    seeds: () => running.users,
+    settings: () => inForce.settings,
+    seeds: () => inForce.file.users,
+    inForce,
+    upstreams,
     nowMs: () => Date.now(),
   }
   const control = await serveControl({ ...management, dataDir: environment.dataDir, log })
@@ -129,9 +136,8 @@ export async function startGateway(config: Config): Promise<Gateway> {
   const reloading = await reloadOnChange(
     environment,
     async (next) => {
-      await seedAccounts(store, next.users)
-      running = next
-      addressOf = addressesOf(next)
+      await inForce.replaceFile(next, async () => void (await seedAccounts(store, next.users)))
+      addressOf = addresses()
       apiKeys.forget()
     },
     (result) => metrics.reloads.add(1, result),
@@ -140,7 +146,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
   opened.defer(() => reloading.close())
 
   opened.adopt(
-    pruneRegularly(store, () => running.settings.options.usageLogDays, log),
+    pruneRegularly(store, () => inForce.settings.options.usageLogDays, log),
     (pruning) => pruning.stop(),
   )
   const tracing = await openTracing(environment.variables)
@@ -149,18 +155,18 @@ export async function startGateway(config: Config): Promise<Gateway> {
   app = new App({
     apiKeys,
     clientAddress: () => addressOf,
-    metricsToken: () => running.settings.options.metricsToken,
+    metricsToken: () => inForce.settings.options.metricsToken,
     limits,
     overload: opened.adopt(new Overload(Math.random, () => performance.now()), (overload) => overload.stop()),
-    maxCalls: () => running.settings.options.maxCalls,
-    relayLimit: () => running.settings.rateLimits.relay,
+    maxCalls: () => inForce.settings.options.maxCalls,
+    relayLimit: () => inForce.settings.rateLimits.relay,
     relay,
     json: new JsonDoor({
       accounts: new AccountAccess({
         store,
         hashAccessToken: (accessToken) => hashAccessToken(secrets, accessToken),
         hashSession: (session) => hashSession(secrets, session),
-        trustedProxies: () => running.settings.options.trustedProxies,
+        trustedProxies: () => inForce.settings.options.trustedProxies,
       }),
       apiKeys,
       clientAddress: () => addressOf,
@@ -181,6 +187,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
 
   return {
     url,
+    settings: inForce.settings,
     firstCredentials,
     recovered,
     failed: store.failed,
@@ -188,7 +195,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
       draining = true
       server.close()
       const idle = setInterval(() => server.closeIdleConnections(), 50)
-      await until(() => visits() === 0, running.settings.options.drainTimeoutMs)
+      await until(() => visits() === 0, inForce.settings.options.drainTimeoutMs)
       relay.stop()
       await until(() => visits() === 0 && ledger.unresolved === 0, SETTLING_MS)
       clearInterval(idle)

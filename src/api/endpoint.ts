@@ -4,7 +4,7 @@ import type { TokenForm } from '../access/account.ts'
 import type { Caller } from '../access/caller.ts'
 import type { KeyPlaces } from '../access/sent-key.ts'
 import type { User } from '../domain/user.ts'
-import type { ManagementParts } from '../management/parts.ts'
+import type { AdministrationParts } from '../management/parts.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { CallRecord } from '../relay/call.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
@@ -87,7 +87,7 @@ type Asked<
   readonly query: z.output<Query>
   readonly body: z.output<Body>
   readonly visit: Visit
-  readonly parts: ManagementParts
+  readonly parts: AdministrationParts
   readonly models: ModelLists
 }
 
@@ -111,6 +111,8 @@ export interface JsonEndpoint extends Declared, Schemas {
   readonly cache?: 'never'
   /** What it answers with, inside the envelope; none = nothing. */
   readonly answer?: z.ZodType
+  /** What it answers with has the fields of the envelope in it already. */
+  readonly envelope?: 'own'
   handle(asked: never): Promise<unknown>
 }
 

@@ -8,7 +8,7 @@ import { sentKey } from '../access/sent-key.ts'
 import type { Role, User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
 import { type Limited, type Limits, requireAllowed } from '../limits/limits.ts'
-import type { ManagementParts } from '../management/parts.ts'
+import type { AdministrationParts } from '../management/parts.ts'
 import { readInput } from '../management/read-input.ts'
 import type { Bodies } from '../relay/body.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
@@ -35,7 +35,7 @@ export interface JsonParts {
   readonly clientAddress: () => ClientAddress
   readonly limits: Limits
   readonly bodies: Bodies
-  readonly management: ManagementParts
+  readonly management: AdministrationParts
   readonly models: ModelLists
 }
 
@@ -78,7 +78,7 @@ export class JsonDoor {
       parts: management,
       models,
     })
-    const body = renderAnswer(endpoint.area, data)
+    const body = renderAnswer(endpoint.envelope === 'own' ? 'relay' : endpoint.area, data)
     response.writeHead(200, {
       'content-type': 'application/json',
       'content-length': String(body.length),

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { atScale, decimalText, divide, multiply, parseDecimal } from './decimal.ts'
+import { atScale, type Decimal, decimalText, divide, multiply, parseDecimal } from './decimal.ts'
 
 describe('a decimal', () => {
   test.each([
@@ -47,7 +47,7 @@ describe('a decimal', () => {
     [100n, 0, 1n, 2, '100'],
     [9_007_199_254_740_991n, 0, 500_000n, 12, '18014398509.481982'],
   ])('%d at scale %i by %d with %i places is %s', (digits, scale, divisor, places, text) => {
-    expect(decimalText(divide({ digits, scale }, divisor, places))).toBe(text)
+    expect(decimalText(divide({ digits, scale }, { digits: divisor, scale: 0 }, places))).toBe(text)
   })
 
   test('is read back from its text as the same number', () => {
@@ -63,3 +63,35 @@ describe('a decimal', () => {
     )
   })
 })
+
+describe('a quotient', () => {
+  test.each([
+    ['15', '3', '5'],
+    ['10', '4', '2.5'],
+    ['1', '3', '0.333333'],
+    ['2', '3', '0.666667'],
+    ['0.3', '0.1', '3'],
+    ['0.0000005', '1', '0.000001'],
+    ['-1', '8', '-0.125'],
+    ['0', '7', '0'],
+  ])('%s / %s is %s', (a, b, expected) => {
+    expect(decimalText(divide(decimal(a), decimal(b), 6))).toBe(expected)
+  })
+})
+
+test.each([
+  ['0.30', '0.3'],
+  ['100', '100'],
+  ['0', '0'],
+  ['-0.05', '-0.05'],
+  ['1e3', '1000'],
+  ['12.000', '12'],
+])('%s is written %s', (given, written) => {
+  expect(decimalText(decimal(given))).toBe(written)
+})
+
+function decimal(text: string): Decimal {
+  const read = parseDecimal(text)
+  if (!read) throw new Error(`${text} is no decimal`)
+  return read
+}

@@ -30,19 +30,26 @@ export function atScale(value: Decimal, scale: number): bigint {
   return value.digits * 10n ** BigInt(scale - value.scale)
 }
 
-/** `value` divided by a whole number above zero, rounded half away from zero to `places` places. */
-export function divide(value: Decimal, divisor: bigint, places: number): Decimal {
-  const numerator = 2n * value.digits * 10n ** BigInt(places)
-  const denominator = divisor * 10n ** BigInt(value.scale)
-  const half = value.digits < 0n ? -denominator : denominator
-  return { digits: (numerator + half) / (2n * denominator), scale: places }
+/** The quotient, rounded half away from zero to `places`; the divisor may not be zero. */
+export function divide(a: Decimal, b: Decimal, places: number): Decimal {
+  const numerator = a.digits * 10n ** BigInt(places + b.scale)
+  const denominator = b.digits * 10n ** BigInt(a.scale)
+  const negative = numerator < 0n !== denominator < 0n
+  const [top, bottom] = [magnitude(numerator), magnitude(denominator)]
+  const digits = (2n * top + bottom) / (2n * bottom)
+  return { digits: negative ? -digits : digits, scale: places }
 }
 
-/** As it is written in JSON, without zeros at the end: `-0.25`. */
+/** As a person writes it, without zeros at the end: `0.3`, `15`. */
 export function decimalText({ digits, scale }: Decimal): string {
-  const sign = digits < 0n ? '-' : ''
-  const text = String(digits < 0n ? -digits : digits).padStart(scale + 1, '0')
+  const text = magnitude(digits)
+    .toString()
+    .padStart(scale + 1, '0')
   const whole = text.slice(0, text.length - scale)
-  const fraction = text.slice(text.length - scale).replace(/0+$/, '')
-  return `${sign}${whole}${fraction === '' ? '' : `.${fraction}`}`
+  const fraction = scale === 0 ? '' : text.slice(-scale).replace(/0+$/, '')
+  return `${digits < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`
+}
+
+function magnitude(value: bigint): bigint {
+  return value < 0n ? -value : value
 }

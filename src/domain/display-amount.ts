@@ -14,7 +14,7 @@ export function displayAmount(
   times = 1,
 ): Decimal {
   const units = { digits: BigInt(quota) * BigInt(times), scale: 0 }
-  const perUnit = BigInt(options.quotaPerUnit)
+  const perUnit: Decimal = { digits: BigInt(options.quotaPerUnit), scale: 0 }
   switch (options.display) {
     case 'TOKENS':
       return units

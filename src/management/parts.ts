@@ -4,6 +4,8 @@ import type { UserSeed } from '../domain/seed.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Store } from '../store/store.ts'
+import type { Upstreams } from '../upstreams/http.ts'
+import type { SettingsInForce } from './settings-in-force.ts'
 
 /** What a copy of the database needs to know. */
 export interface BackupParts {
@@ -24,4 +26,10 @@ export interface ManagementParts extends BackupParts {
   /** What the configuration declares of users: a declared status cannot be changed elsewhere. */
   readonly seeds: () => readonly UserSeed[]
   readonly nowMs: () => number
+}
+
+/** What the administration of channels, options and prices works on beside that. */
+export interface AdministrationParts extends ManagementParts {
+  readonly inForce: SettingsInForce
+  readonly upstreams: Upstreams
 }

@@ -7,6 +7,7 @@ import { pageOfUsers } from './page-of-users.ts'
 import { managedUser, profile } from './profile.ts'
 import { revealKey, revealKeys } from './reveal-key.ts'
 import { userBySession } from './sessions.ts'
+import { storedConfiguration } from './stored-configuration.ts'
 
 /** Everything that can be asked: each reads one state of the database, whatever is written meanwhile. */
 export const reads = {
@@ -22,6 +23,7 @@ export const reads = {
   profile,
   revealKey,
   revealKeys,
+  storedConfiguration,
   tokenById,
   tokenByKeyHash,
   userByAccessToken,

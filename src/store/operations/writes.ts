@@ -1,3 +1,4 @@
+import { changeChannel, createChannels, deleteChannels, noteChannelTest } from './change-channels.ts'
 import { changeToken } from './change-token.ts'
 import { changeUser, setAccessToken } from './change-user.ts'
 import { createToken } from './create-token.ts'
@@ -7,21 +8,27 @@ import { deleteTokens } from './delete-tokens.ts'
 import { deleteUser } from './delete-user.ts'
 import { seedUsers } from './seed-users.ts'
 import { beginSession, endSession } from './sessions.ts'
+import { setEntries } from './set-entries.ts'
 import { setTokenStatus, switchToken } from './token-status.ts'
 
 /** Everything that can be changed but for what each call writes, which is `LedgerWrites`. */
 export const writes = {
   beginSession,
+  changeChannel,
   changeToken,
   changeUser,
+  createChannels,
   createToken,
   createUser,
   createUserToken,
+  deleteChannels,
   deleteTokens,
   deleteUser,
   endSession,
+  noteChannelTest,
   seedUsers,
   setAccessToken,
+  setEntries,
   setTokenStatus,
   switchToken,
 } as const

@@ -1,8 +1,11 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { TokenSeed, UserSeed } from '../../domain/seed.ts'
+import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
 import type { Token } from '../../domain/token.ts'
 import type { User } from '../../domain/user.ts'
-import type { TokenRow, UserRow } from '../schema.ts'
+import { channelFromRow, entryFromRow } from '../channel-rows.ts'
+import type { ChannelRow, StoredSettingRow, TokenRow, UserRow } from '../schema.ts'
+import type { Secrets } from '../secrets.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 
@@ -17,8 +20,14 @@ export class LocalReads {
   readonly #count: StatementSync
   readonly #userByName: StatementSync
   readonly #tokensByName: StatementSync
+  readonly #channels: StatementSync
+  readonly #entries: StatementSync
+  readonly #secrets: Secrets
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, secrets: Secrets) {
+    this.#secrets = secrets
+    this.#channels = db.prepare('SELECT * FROM channels ORDER BY id')
+    this.#entries = db.prepare('SELECT * FROM stored_settings ORDER BY section, name')
     this.#tokenByHash = db.prepare('SELECT * FROM tokens WHERE key_hash = ?')
     this.#userById = db.prepare('SELECT * FROM users WHERE id = ?')
     this.#count = db.prepare('SELECT count(*) AS count FROM users')
@@ -35,6 +44,15 @@ export class LocalReads {
 
   countUsers(): number {
     return this.#count.get()?.['count'] as number
+  }
+
+  storedConfiguration(): StoredConfiguration {
+    const channels = this.#channels.all() as unknown as ChannelRow[]
+    const entries = this.#entries.all() as unknown as StoredSettingRow[]
+    return {
+      channels: channels.map((row) => channelFromRow(row, this.#secrets)),
+      entries: entries.map(entryFromRow),
+    }
   }
 
   /** Whether `seedUsers` with these seeds would change nothing, as at most starts. */
