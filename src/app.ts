@@ -98,12 +98,15 @@ export class App {
       over()
     })
     this.#answer(visit, found)
-      .catch((error: unknown) => this.#refuse(visit, areaOf(endpoint), error))
+      .catch((error: unknown) => this.#refuse(visit, this.#areaOf(endpoint, request), error))
       .finally(over)
   }
 
   async #answer(visit: Visit, found: Found | GatewayError): Promise<void> {
-    if (found instanceof GatewayError) throw found
+    if (found instanceof GatewayError) {
+      this.#parts.json.limitGlobally(visit, pathOf(visit.request))
+      throw found
+    }
     const { endpoint, params } = found
     if (endpoint.door === 'raw') return this.#answerRaw(visit, endpoint)
     this.#requireOpen()
@@ -148,6 +151,14 @@ export class App {
     return new GatewayError('method_not_allowed', `${path} takes ${methods}, not ${request.method}`, {
       allow: methods,
     })
+  }
+
+  // Of a path that nothing is at, or not with this method, as of its neighbours.
+  #areaOf(endpoint: Endpoint | GatewayError, request: IncomingMessage): Area {
+    if (!(endpoint instanceof GatewayError)) return endpoint.area
+    const path = pathOf(request)
+    const [neighbour] = this.#routes.get(this.#patterned(path)?.path ?? path) ?? []
+    return neighbour?.area ?? (path.startsWith('/api/') ? 'management' : 'relay')
   }
 
   #patterned(given: string): { path: string; params: PathParams } | undefined {
@@ -208,10 +219,6 @@ const NOTHING_TOLD = {
   quota: undefined,
   reason: undefined,
   failure: undefined,
-}
-
-function areaOf(endpoint: Endpoint | GatewayError): Area {
-  return endpoint instanceof GatewayError ? 'relay' : endpoint.area
 }
 
 function pathOf({ url = '/' }: IncomingMessage): string {

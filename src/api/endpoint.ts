@@ -5,6 +5,7 @@ import type { Caller } from '../access/caller.ts'
 import type { User } from '../domain/user.ts'
 import type { ManagementParts } from '../management/parts.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import type { JsonSchema } from '../protocols/accepting.ts'
 import type { CallRecord } from '../relay/call.ts'
 import type { Relay } from '../relay/relay.ts'
 import type { Area } from './envelopes.ts'
@@ -16,6 +17,16 @@ interface Declared {
   readonly path: string
   /** Which envelope its errors come in. */
   readonly area: Area
+  /** One line, for people. */
+  readonly summary: string
+}
+
+/** What an endpoint that reads and answers by itself says of that, for the API's description. */
+interface Described {
+  /** The schema of the JSON that it takes; nothing where it takes none. */
+  readonly takes?: () => JsonSchema
+  /** The content types that it answers with; JSON where it does not say. */
+  readonly gives?: readonly string[]
 }
 
 /** One request at an endpoint. */
@@ -29,7 +40,7 @@ export interface Visit {
 }
 
 /** For whoever brings an API key; reads and answers by itself, as the bytes are the caller's. */
-export interface KeyEndpoint extends Declared {
+export interface KeyEndpoint extends Declared, Described {
   readonly door: 'raw'
   readonly access: 'api-key'
   /** Where the key may be: a bearer's, or in `x-api-key` too, which then wins. */
@@ -38,14 +49,14 @@ export interface KeyEndpoint extends Declared {
 }
 
 /** For everybody. */
-export interface OpenEndpoint extends Declared {
+export interface OpenEndpoint extends Declared, Described {
   readonly door: 'raw'
   readonly access: 'anyone'
   handle(visit: Visit, isReady: () => Promise<boolean>): void | Promise<void>
 }
 
 /** For whoever watches over the gateway: callers on this machine, or bearers of `options.metrics_token` where one is set. */
-export interface OperatorEndpoint extends Declared {
+export interface OperatorEndpoint extends Declared, Described {
   readonly door: 'raw'
   readonly access: 'operator'
   handle(visit: Visit, metrics: Metrics): void
@@ -62,23 +73,42 @@ interface Who {
 }
 
 /** The schemas of what comes with a request, each an object's; those that are not there are not looked at. */
-interface Schemas {
-  readonly params?: z.ZodType
-  readonly query?: z.ZodType
-  readonly body?: z.ZodType
+interface Schemas<
+  Params extends z.ZodType = z.ZodType,
+  Query extends z.ZodType = z.ZodType,
+  Body extends z.ZodType = z.ZodType,
+> {
+  readonly params?: Params
+  readonly query?: Query
+  readonly body?: Body
 }
 
-/** What an endpoint is asked, read by its schemas. */
-export type Asked<Access extends keyof Who, Given extends Schemas> = Who[Access] & {
-  readonly [Part in keyof Given & keyof Schemas]: z.output<NonNullable<Given[Part]>>
-} & { readonly visit: Visit; readonly parts: ManagementParts }
+/** What an endpoint is asked, read by its schemas; unknown where there is none. */
+type Asked<
+  Access extends keyof Who,
+  Params extends z.ZodType,
+  Query extends z.ZodType,
+  Body extends z.ZodType,
+> = Who[Access] & {
+  readonly params: z.output<Params>
+  readonly query: z.output<Query>
+  readonly body: z.output<Body>
+  readonly visit: Visit
+  readonly parts: ManagementParts
+}
+
+/** Text that is an answer. */
+export interface TextKind {
+  /** Its content type. */
+  readonly type: string
+  /** The name that it is saved under, where it is for that. */
+  readonly filename?: string
+}
 
 /** An endpoint that takes and gives JSON: it returns a value, and its area's envelope is put around it. */
 export interface JsonEndpoint extends Declared, Schemas {
   readonly door: 'json'
   readonly access: keyof Who
-  /** One line, for people. */
-  readonly summary: string
   /** How the access token may stand in `Authorization`; either way unless it says so. */
   readonly tokenForm?: TokenForm
   /** A limit per user, beside the one that holds for all of its area. */
@@ -87,6 +117,8 @@ export interface JsonEndpoint extends Declared, Schemas {
   readonly cache?: 'never'
   /** What it answers with, inside the envelope; none = nothing. */
   readonly answer?: z.ZodType
+  /** It answers with text instead, without an envelope: `handle` gives its pieces (`AsyncIterable<string>`). */
+  readonly text?: TextKind
   handle(asked: never): Promise<unknown>
 }
 
@@ -96,15 +128,18 @@ export type RawEndpoint = KeyEndpoint | OpenEndpoint | OperatorEndpoint
 /** Any route. */
 export type Endpoint = RawEndpoint | JsonEndpoint
 
-type Written<Access extends keyof Who, Given extends Schemas> = Omit<
-  JsonEndpoint,
-  'door' | 'access' | 'handle' | keyof Schemas
-> &
-  Given & { readonly access: Access; handle(asked: Asked<Access, Given>): Promise<unknown> }
-
 /** Makes a JSON endpoint, whose `handle` is typed by its schemas. */
-export function defineEndpoint<const Access extends keyof Who, Given extends Schemas>(
-  written: Written<Access, Given>,
+export function defineEndpoint<
+  const Access extends keyof Who,
+  Params extends z.ZodType,
+  Query extends z.ZodType,
+  Body extends z.ZodType,
+>(
+  written: Omit<JsonEndpoint, 'door' | 'access' | 'handle' | keyof Schemas> &
+    Schemas<Params, Query, Body> & {
+      readonly access: Access
+      handle(asked: Asked<Access, Params, Query, Body>): Promise<unknown>
+    },
 ): JsonEndpoint {
   return { door: 'json', ...written }
 }

@@ -12,6 +12,7 @@ import type { Bodies } from '../relay/body.ts'
 import type { JsonEndpoint, Visit } from './endpoint.ts'
 import { renderAnswer } from './envelopes.ts'
 import type { PathParams } from './path-pattern.ts'
+import { sendText } from './send-text.ts'
 
 /** Bytes of a request body; what is managed is small. */
 const BODY_LIMIT = 1024 * 1024
@@ -23,7 +24,7 @@ const NEVER_CACHED = {
 }
 
 /** Paths that the global limit is for. */
-const GLOBALLY_LIMITED = /^\/api\/|\/dashboard\//
+const GLOBALLY_LIMITED = /^\/(?:api|v1\/dashboard)\//
 
 /** What JSON endpoints are answered with. */
 export interface JsonParts {
@@ -47,15 +48,11 @@ export class JsonDoor {
   /** Rejects with what the caller is to be told. */
   async answer(visit: Visit, endpoint: JsonEndpoint, params: PathParams): Promise<void> {
     const { request, response } = visit
-    const { management, limits, clientAddress } = this.#parts
-    const { rateLimits } = management.settings()
-    if (GLOBALLY_LIMITED.test(endpoint.path)) {
-      const address = clientAddress()(request)
-      told(response, limits.takeRequest('global', address, rateLimits.global), rateLimits.global.requests)
-    }
+    const { management, limits } = this.#parts
+    this.limitGlobally(visit, endpoint.path)
     const who = await this.#enter(visit, endpoint)
     if (endpoint.limit && who.user) {
-      const limit = rateLimits[endpoint.limit]
+      const limit = management.settings().rateLimits[endpoint.limit]
       told(response, limits.takeRequest(endpoint.limit, who.user.id, limit), limit.requests)
     }
     const data = await (endpoint.handle as Handle)({
@@ -66,14 +63,23 @@ export class JsonDoor {
       visit,
       parts: management,
     })
-    const body = renderAnswer(endpoint.area, data)
-    response.writeHead(200, {
-      'content-type': 'application/json',
-      'content-length': String(body.length),
+    const headers = {
       'x-request-id': visit.id,
       ...(endpoint.cache === 'never' ? NEVER_CACHED : { 'cache-control': 'no-store' }),
-    })
+    }
+    if (endpoint.text) return sendText(response, endpoint.text, headers, data as AsyncIterable<string>)
+    const body = renderAnswer(endpoint.area, data)
+    const length = String(body.length)
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': length, ...headers })
     response.end(body)
+  }
+
+  /** Takes a request off the global limit, if it holds for the path: whether there is anything at it or not. */
+  limitGlobally({ request, response }: Pick<Visit, 'request' | 'response'>, path: string): void {
+    if (!GLOBALLY_LIMITED.test(path)) return
+    const { management, limits, clientAddress } = this.#parts
+    const limit = management.settings().rateLimits.global
+    told(response, limits.takeRequest('global', clientAddress()(request), limit), limit.requests)
   }
 
   async #enter({ request, record }: Visit, { access, tokenForm }: JsonEndpoint): Promise<{ user?: User }> {

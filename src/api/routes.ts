@@ -5,7 +5,12 @@ import type { Endpoint } from './endpoint.ts'
 import { healthz, readyz } from './health.ts'
 import { messages } from './messages.ts'
 import { metricsEndpoint } from './metrics.ts'
+import { openApi } from './openapi.ts'
 import { ownProfile } from './own-profile.ts'
+import { ownUsageDays, usageDays } from './usage-days.ts'
+import { ownUsageExport, usageExport } from './usage-export.ts'
+import { ownUsageLog, usageLog } from './usage-log.ts'
+import { ownUsageSums, usageSums } from './usage-stat.ts'
 
 /** Everything that the gateway answers to: its table of contents. */
 export const ROUTES: readonly Endpoint[] = [
@@ -17,4 +22,13 @@ export const ROUTES: readonly Endpoint[] = [
   readyz,
   metricsEndpoint,
   ownProfile,
+  usageLog,
+  ownUsageLog,
+  usageSums,
+  ownUsageSums,
+  usageExport,
+  ownUsageExport,
+  usageDays,
+  ownUsageDays,
+  openApi(() => ROUTES),
 ]

@@ -188,3 +188,6 @@ export type UserRow = Selectable<UsersTable>
 
 /** A token as it is stored. */
 export type TokenRow = Selectable<TokensTable>
+
+/** A row of the usage log as it is stored. */
+export type UsageLogRow = Selectable<UsageLogTable>

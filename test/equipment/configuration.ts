@@ -1,6 +1,7 @@
 /** The fields of gateway.yaml, as `docs/configuration.md` names them. */
 export interface Configuration {
   readonly options?: Record<string, unknown>
+  readonly rate_limits?: Record<string, unknown>
   readonly groups?: Record<string, unknown>
   readonly models?: Record<string, unknown>
   readonly channels?: readonly Record<string, unknown>[]

@@ -12,7 +12,7 @@ import { discard, eventually, type Program, runProgram } from './program.ts'
 
 let upstream: ScriptedUpstream
 let program: Program
-let base: Required<Configuration>
+let base: Required<Omit<Configuration, 'rate_limits'>>
 beforeAll(async () => {
   upstream = await startUpstream()
   base = {
