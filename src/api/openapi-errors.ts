@@ -1,5 +1,6 @@
 import { ERRORS, type ErrorCode, GatewayError } from '../errors.ts'
 import type { JsonSchema } from '../protocols/accepting.ts'
+import { asRecord } from '../protocols/record.ts'
 import type { Endpoint } from './endpoint.ts'
 import { type Area, renderAnswer, renderError } from './envelopes.ts'
 
@@ -31,29 +32,41 @@ export function errorDescription(status: number): string {
   return codes.length > 0 ? codes.map(([code]) => code).join(', ') : 'passed on from the upstream'
 }
 
-/** The shape of an area's errors, as they are rendered. */
+/** The shape of an area's errors, as they are rendered: some carry a code everywhere, and the others where all do. */
 export function errorSchema(area: Area): JsonSchema {
-  const code: ErrorCode = 'overloaded'
-  const { body } = renderError(area, new GatewayError(code, 'what is wrong'), 'an-id')
-  return shapeOf(JSON.parse(body.toString()), new Map())
+  const shapes = EXAMPLES.map((code) => {
+    const { body } = renderError(area, new GatewayError(code, 'what is wrong'), 'an-id')
+    return JSON.parse(body.toString()) as unknown
+  })
+  return shapeOf(shapes, new Map())
 }
+
+const EXAMPLES: readonly ErrorCode[] = ['overloaded', 'invalid_request']
 
 /** The shape of an area's answers around this one. */
 export function answerSchema(area: Area, answer: JsonSchema | undefined): JsonSchema {
   const place = 'the place of the answer'
   const body = renderAnswer(area, answer && place)
-  return shapeOf(JSON.parse(body.toString()), new Map(answer ? [[place, answer]] : []))
+  return shapeOf([JSON.parse(body.toString())], new Map(answer ? [[place, answer]] : []))
 }
 
-/** The schema of an example; a text that `known` has is of the schema there. */
-function shapeOf(example: unknown, known: ReadonlyMap<string, JsonSchema>): JsonSchema {
+/** The schema of some examples alike; a text that `known` has is of the schema there. */
+function shapeOf(examples: readonly unknown[], known: ReadonlyMap<string, JsonSchema>): JsonSchema {
+  const [example] = examples
   if (typeof example === 'string') return known.get(example) ?? { type: 'string' }
   if (typeof example === 'boolean') return { const: example }
-  if (typeof example !== 'object' || example === null) return {}
-  const fields = Object.entries(example)
+  const objects = examples.map(asRecord).filter((one) => one !== undefined)
+  const names = [...new Set(objects.flatMap((one) => Object.keys(one)))]
+  const properties = names.map((name) => [
+    name,
+    shapeOf(
+      objects.filter((one) => name in one).map((one) => one[name]),
+      known,
+    ),
+  ])
   return {
     type: 'object',
-    required: fields.map(([name]) => name),
-    properties: Object.fromEntries(fields.map(([name, value]) => [name, shapeOf(value, known)])),
+    required: names.filter((name) => objects.every((one) => name in one)),
+    properties: Object.fromEntries(properties),
   }
 }
