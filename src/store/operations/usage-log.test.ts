@@ -289,6 +289,13 @@ describe('what the usage log is read by on SQLite', () => {
         .map(({ detail }) => detail as string)
       expect(plan.join('\n')).toMatch(index)
       expect(plan.join('\n')).not.toMatch(/SCAN usage_log/)
+      // Of two bounds on one side an index looks for one only, and all rows up to the other are read.
+      const bounded = filter.userId === undefined ? 'id' : 'ended_ms'
+      for (const side of ['<', '>=']) {
+        expect(sql.split(`"${bounded}" ${side} `).length, sql).toBeLessThanOrEqual(
+          2 + Number(sql.includes(' or ')),
+        )
+      }
     }
     file.close()
   })

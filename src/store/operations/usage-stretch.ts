@@ -65,38 +65,43 @@ export async function withUser(db: Db, filter: UsageFilter): Promise<UsageFilter
   return user ? { ...filter, userId: user.id } : null
 }
 
-/** What an index answers: `usage_log_by_user` for a user's rows, else the primary key. */
+/**
+ * What an index answers: `usage_log_by_user` for a user's rows, else the primary key. Each side has one bound and no more,
+ * as SQLite would look for the first of two and read all rows up to the other; where the stretch begins or ends at a row,
+ * that row is the closer bound.
+ */
 function found(eb: Rows, { filter, after, end }: MeasuredStretch): Expression<SqlBool> {
   const { userId, fromMs, beforeMs, id } = filter
   const bounds: Expression<SqlBool>[] = []
   if (id !== undefined) bounds.push(eb('id', '=', id))
   if (userId === undefined) {
-    if (fromMs !== undefined) bounds.push(eb('id', '>=', firstIdOf(fromMs - LONGEST_CALL_MS)))
-    if (beforeMs !== undefined) bounds.push(eb('id', '<', firstIdOf(beforeMs)))
     if (after) bounds.push(eb('id', '<', after.id))
+    else if (beforeMs !== undefined) bounds.push(eb('id', '<', firstIdOf(beforeMs)))
     if (end) bounds.push(eb('id', '>=', end.id))
+    else if (fromMs !== undefined) bounds.push(eb('id', '>=', firstIdOf(fromMs - LONGEST_CALL_MS)))
     return eb.and(bounds)
   }
   bounds.push(eb('user_id', '=', userId))
-  if (fromMs !== undefined) bounds.push(eb('ended_ms', '>=', fromMs))
-  if (beforeMs !== undefined) bounds.push(eb('ended_ms', '<', beforeMs))
-  // One bound for the index, and one for rows of the same millisecond.
   if (after) bounds.push(eb('ended_ms', '<=', after.endedMs), beyond(eb, '<', after))
+  else if (beforeMs !== undefined) bounds.push(eb('ended_ms', '<', beforeMs))
   if (end)
     bounds.push(eb('ended_ms', '>=', end.endedMs), eb.or([eb('id', '=', end.id), beyond(eb, '>', end)]))
+  else if (fromMs !== undefined) bounds.push(eb('ended_ms', '>=', fromMs))
   return eb.and(bounds)
 }
 
+// Of rows that ended in the same millisecond.
 function beyond(eb: Rows, side: '<' | '>', { id, endedMs }: UsagePlace): Expression<SqlBool> {
   return eb.or([eb('ended_ms', side, endedMs), eb('id', side, id)])
 }
 
 /** What is left to look at in each row. */
 function meant(eb: Rows, filter: UsageFilter): Expression<SqlBool> {
-  const { fromMs, beforeMs, tokenName, model, channel, group } = filter
+  const { userId, fromMs, beforeMs, tokenName, model, channel, group } = filter
   const wanted: Expression<SqlBool>[] = []
-  if (fromMs !== undefined) wanted.push(eb('ended_ms', '>=', fromMs))
-  if (beforeMs !== undefined) wanted.push(eb('ended_ms', '<', beforeMs))
+  // Of a user's rows the index has seen to it.
+  if (userId === undefined && fromMs !== undefined) wanted.push(eb('ended_ms', '>=', fromMs))
+  if (userId === undefined && beforeMs !== undefined) wanted.push(eb('ended_ms', '<', beforeMs))
   if (tokenName !== undefined)
     wanted.push(
       eb('token_id', 'in', eb.selectFrom('tokens').select('tokens.id').where('tokens.name', '=', tokenName)),
