@@ -52,7 +52,7 @@ beforeAll(async () => {
   for (const [key, model, prompt, output] of calls) {
     stage.upstream.script(model, { kind: 'whole', usage: usageText(prompt, output, key === 'ann' ? 40 : 0) })
     const answer = await stage.chat(key, ask(model))
-    expect(answer.status).toBe(200)
+    if (answer.status !== 200) throw new Error(answer.text)
     made.push(String(answer.headers['x-request-id']))
   }
   await stage.gateway.stop()
