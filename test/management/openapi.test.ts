@@ -185,6 +185,21 @@ describe('what it says of requests is what the program checks', () => {
   const COUNT = { model: 'messages', messages: [] }
   const said = (content: unknown): object => ({ messages: [{ role: 'user', content }] })
 
+  test.each(['/v1/chat/completions', '/v1/messages', '/v1/messages/count_tokens'])(
+    '%s: of every field that is checked',
+    (path) => {
+      const { properties = {} } = (operationAt('post', path).requestBody?.content['application/json']
+        ?.schema ?? {}) as {
+        properties?: object
+      }
+      for (const [field, schema] of Object.entries(properties)) {
+        const { anyOf: [accepted = schema] = [] } = schema
+        expect(Object.keys(accepted), field).not.toEqual([])
+      }
+      expect(Object.keys(properties).length).toBeGreaterThanOrEqual(2)
+    },
+  )
+
   test.each<[path: string, body: object, isRight: boolean]>([
     ['/v1/chat/completions', {}, true],
     ['/v1/chat/completions', { unknown_field: 1, temperature: null, seed: 7 }, true],
