@@ -107,12 +107,15 @@ export class App {
       over()
     })
     this.#answer(visit, found)
-      .catch((error: unknown) => this.#refuse(visit, areaOf(endpoint, request), error))
+      .catch((error: unknown) => this.#refuse(visit, this.#areaOf(endpoint, request), error))
       .finally(over)
   }
 
   async #answer(visit: Visit, found: Found | GatewayError): Promise<void> {
-    if (found instanceof GatewayError) throw found
+    if (found instanceof GatewayError) {
+      this.#parts.json.limitGlobally(visit, pathOf(visit.request))
+      throw found
+    }
     const { endpoint, params } = found
     if (endpoint.door === 'raw') return this.#answerRaw(visit, endpoint)
     this.#requireOpen()
@@ -159,6 +162,16 @@ export class App {
     const methods = found.map(({ method }) => method).join(', ')
     const told = `${path.slice(0, SHOWN_PATH)} takes ${methods}, not ${request.method}`
     return new GatewayError('method_not_allowed', told, { allow: methods })
+  }
+
+  // Of a path that nothing is at, or not with this method, as of its neighbours.
+  #areaOf(endpoint: Endpoint | GatewayError, request: IncomingMessage): Area {
+    if (!(endpoint instanceof GatewayError)) {
+      return endpoint.door === 'json' && endpoint.errorArea ? endpoint.errorArea(request) : endpoint.area
+    }
+    const path = pathOf(request)
+    const [neighbour] = this.#routes.get(this.#patterned(path)?.path ?? path) ?? []
+    return neighbour?.area ?? (path.startsWith('/api/') ? 'management' : 'relay')
   }
 
   #patterned(given: string): { path: string; params: PathParams } | undefined {
@@ -219,11 +232,6 @@ const NOTHING_TOLD = {
   quota: undefined,
   reason: undefined,
   failure: undefined,
-}
-
-function areaOf(endpoint: Endpoint | GatewayError, request: IncomingMessage): Area {
-  if (endpoint instanceof GatewayError) return 'relay'
-  return endpoint.door === 'json' && endpoint.errorArea ? endpoint.errorArea(request) : endpoint.area
 }
 
 function pathOf({ url = '/' }: IncomingMessage): string {

@@ -1,3 +1,4 @@
+import { countRequestSchema } from '../protocols/messages/index.ts'
 import type { KeyEndpoint } from './endpoint.ts'
 
 /** How many tokens a messages request would have; asked of the upstream where it can say, else counted here. */
@@ -8,5 +9,7 @@ export const countTokens: KeyEndpoint = {
   door: 'raw',
   access: 'api-key',
   keyIn: 'x-api-key',
+  summary: 'How many tokens a conversation has',
+  takes: countRequestSchema,
   handle: (visit, caller, relay) => relay.countTokens(visit, caller),
 }

@@ -6,6 +6,7 @@ import type { KeyPlaces } from '../access/sent-key.ts'
 import type { User } from '../domain/user.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import type { JsonSchema } from '../protocols/accepting.ts'
 import type { CallRecord } from '../relay/call.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
 import type { Relay } from '../relay/relay.ts'
@@ -18,6 +19,16 @@ interface Declared {
   readonly path: string
   /** Which envelope its errors come in. */
   readonly area: Area
+  /** One line, for people. */
+  readonly summary: string
+}
+
+/** What an endpoint that reads and answers by itself says of that, for the API's description. */
+interface Described {
+  /** The schema of the JSON that it takes; nothing where it takes none. */
+  readonly takes?: () => JsonSchema
+  /** The content types that it answers with; JSON where it does not say. */
+  readonly gives?: readonly string[]
 }
 
 /** One request at an endpoint. */
@@ -31,7 +42,7 @@ export interface Visit {
 }
 
 /** For whoever brings an API key; reads and answers by itself, as the bytes are the caller's. */
-export interface KeyEndpoint extends Declared {
+export interface KeyEndpoint extends Declared, Described {
   readonly door: 'raw'
   readonly access: 'api-key'
   readonly keyIn: KeyPlaces
@@ -39,14 +50,14 @@ export interface KeyEndpoint extends Declared {
 }
 
 /** For everybody. */
-export interface OpenEndpoint extends Declared {
+export interface OpenEndpoint extends Declared, Described {
   readonly door: 'raw'
   readonly access: 'anyone'
   handle(visit: Visit, isReady: () => Promise<boolean>): void | Promise<void>
 }
 
 /** For whoever watches over the gateway: callers on this machine, or bearers of `options.metrics_token` where one is set. */
-export interface OperatorEndpoint extends Declared {
+export interface OperatorEndpoint extends Declared, Described {
   readonly door: 'raw'
   readonly access: 'operator'
   handle(visit: Visit, metrics: Metrics): void
@@ -91,12 +102,18 @@ type Asked<
   readonly models: ModelLists
 }
 
+/** Text that is an answer. */
+export interface TextKind {
+  /** Its content type. */
+  readonly type: string
+  /** The name that it is saved under, where it is for that. */
+  readonly filename?: string
+}
+
 /** An endpoint that takes and gives JSON: it returns a value, and its area's envelope is put around it. */
 export interface JsonEndpoint extends Declared, Schemas {
   readonly door: 'json'
   readonly access: keyof Who
-  /** One line, for people. */
-  readonly summary: string
   /** How the access token may stand in `Authorization`; either way unless it says so. */
   readonly tokenForm?: TokenForm
   /** Where an API key may be; a bearer's unless it says so. */
@@ -113,6 +130,8 @@ export interface JsonEndpoint extends Declared, Schemas {
   readonly answer?: z.ZodType
   /** What it answers with has the fields of the envelope in it already. */
   readonly envelope?: 'own'
+  /** It answers with text instead, without an envelope: `handle` gives its pieces (`AsyncIterable<string>`). */
+  readonly text?: TextKind
   handle(asked: never): Promise<unknown>
 }
 

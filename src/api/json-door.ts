@@ -15,6 +15,7 @@ import type { ModelLists } from '../relay/model-lists.ts'
 import type { JsonEndpoint, Visit } from './endpoint.ts'
 import { renderAnswer } from './envelopes.ts'
 import type { PathParams } from './path-pattern.ts'
+import { sendText } from './send-text.ts'
 
 /** Bytes of a request body; what is managed is small. */
 const BODY_LIMIT = 1024 * 1024
@@ -26,7 +27,7 @@ const NEVER_CACHED = {
 }
 
 /** Paths that the global limit is for. */
-const GLOBALLY_LIMITED = /^\/api\/|\/dashboard\//
+const GLOBALLY_LIMITED = /^\/(?:api|v1\/dashboard)\//
 
 /** What JSON endpoints are answered with. */
 export interface JsonParts {
@@ -54,17 +55,14 @@ export class JsonDoor {
     const { request, response } = visit
     const { management, clientAddress, models } = this.#parts
     const { rateLimits } = management.settings()
-    const address = clientAddress()(request)
-    if (GLOBALLY_LIMITED.test(endpoint.path)) {
-      this.#limit(response, { name: 'global', whom: address, limit: rateLimits.global }, 'this address')
-    }
+    this.limitGlobally(visit, endpoint.path)
     const who = await this.#enter(visit, endpoint)
     const takeFor = (whom: string | number, whose: string): void => {
       const { limit: name } = endpoint
       if (name) this.#limit(response, { name, whom, limit: rateLimits[name] }, whose)
     }
     if (who.user) takeFor(who.user.id, 'this user')
-    else takeFor(address, 'this address')
+    else takeFor(clientAddress()(request), 'this address')
     const asked = {
       params: endpoint.params && readInput(endpoint.params, params),
       query: endpoint.query && readInput(endpoint.query, queryOf(request.url ?? '')),
@@ -78,14 +76,23 @@ export class JsonDoor {
       parts: management,
       models,
     })
-    const body = renderAnswer(endpoint.envelope === 'own' ? 'relay' : endpoint.area, data)
-    response.writeHead(200, {
-      'content-type': 'application/json',
-      'content-length': String(body.length),
+    const headers = {
       'x-request-id': visit.id,
       ...(endpoint.cache === 'never' ? NEVER_CACHED : { 'cache-control': 'no-store' }),
-    })
+    }
+    if (endpoint.text) return sendText(response, endpoint.text, headers, data as AsyncIterable<string>)
+    const body = renderAnswer(endpoint.envelope === 'own' ? 'relay' : endpoint.area, data)
+    const length = String(body.length)
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': length, ...headers })
     response.end(body)
+  }
+
+  /** Takes a request off the global limit, if it holds for the path: whether there is anything at it or not. */
+  limitGlobally({ request, response }: Pick<Visit, 'request' | 'response'>, path: string): void {
+    if (!GLOBALLY_LIMITED.test(path)) return
+    const { management, clientAddress } = this.#parts
+    const limit = management.settings().rateLimits.global
+    this.#limit(response, { name: 'global', whom: clientAddress()(request), limit }, 'this address')
   }
 
   // Told in the words of the RateLimit header fields that most clients know.

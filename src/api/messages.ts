@@ -1,3 +1,4 @@
+import { messagesRequestSchema } from '../protocols/messages/index.ts'
 import type { KeyEndpoint } from './endpoint.ts'
 
 /** `docs/api.md: Messages`. */
@@ -8,5 +9,8 @@ export const messages: KeyEndpoint = {
   door: 'raw',
   access: 'api-key',
   keyIn: 'x-api-key',
+  summary: 'An answer to a conversation, whole or streamed',
+  takes: messagesRequestSchema,
+  gives: ['application/json', 'text/event-stream'],
   handle: (visit, caller, relay) => relay.call('messages', visit, caller),
 }

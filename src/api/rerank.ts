@@ -1,3 +1,4 @@
+import { rerankRequestSchema } from '../protocols/rerank/index.ts'
 import type { KeyEndpoint } from './endpoint.ts'
 
 /** `docs/api.md: Rerank`. */
@@ -8,5 +9,8 @@ export const rerank: KeyEndpoint = {
   door: 'raw',
   access: 'api-key',
   keyIn: 'bearer',
+  summary: 'Documents in the order of their relevance to a query',
+  takes: rerankRequestSchema,
+  gives: ['application/json'],
   handle: (visit, caller, relay) => relay.call('rerank', visit, caller),
 }

@@ -30,6 +30,7 @@ import { messages } from './messages.ts'
 import { metricsEndpoint } from './metrics.ts'
 import { deleteModel, model } from './model.ts'
 import { models } from './models.ts'
+import { openApi } from './openapi.ts'
 import { ownAccessToken } from './own-access-token.ts'
 import { ownGroups } from './own-groups.ts'
 import { ownProfile } from './own-profile.ts'
@@ -47,6 +48,10 @@ import { tokenUsage, tokenUsageRedirect } from './token-usage.ts'
 import { updateChannelEndpoint } from './update-channel.ts'
 import { updateOwnProfile } from './update-own-profile.ts'
 import { updateUser } from './update-user.ts'
+import { ownUsageDays, usageDays } from './usage-days.ts'
+import { ownUsageExport, usageExport } from './usage-export.ts'
+import { ownUsageLog, usageLog } from './usage-log.ts'
+import { ownUsageSums, usageSums } from './usage-stat.ts'
 
 /** Everything that the gateway answers to: its table of contents. */
 export const ROUTES: readonly Endpoint[] = [
@@ -103,4 +108,13 @@ export const ROUTES: readonly Endpoint[] = [
   listOptionsEndpoint,
   setOptionEndpoint,
   listGroups,
+  usageLog,
+  ownUsageLog,
+  usageSums,
+  ownUsageSums,
+  usageExport,
+  ownUsageExport,
+  usageDays,
+  ownUsageDays,
+  openApi(() => ROUTES),
 ]

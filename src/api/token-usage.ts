@@ -24,6 +24,7 @@ export const tokenUsageRedirect: OpenEndpoint = {
   area: 'usage',
   door: 'raw',
   access: 'anyone',
+  summary: 'Leads to the path with a slash at its end',
   handle({ id, request: { url = '' }, response }) {
     const query = url.slice(tokenUsageRedirect.path.length)
     response.writeHead(301, {

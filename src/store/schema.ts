@@ -194,3 +194,6 @@ export type ChannelRow = Selectable<ChannelsTable>
 
 /** An entry that was set over HTTP, as it is stored. */
 export type StoredSettingRow = Selectable<StoredSettingsTable>
+
+/** A row of the usage log as it is stored. */
+export type UsageLogRow = Selectable<UsageLogTable>

@@ -2,4 +2,4 @@
 export { gateRerankRequest } from './gate.ts'
 export { promptText } from './prompt.ts'
 export { readRerankReply } from './reply.ts'
-export { readRerankRequest } from './request.ts'
+export { readRerankRequest, rerankRequestSchema } from './request.ts'

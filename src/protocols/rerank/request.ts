@@ -1,4 +1,5 @@
 import { GatewayError } from '../../errors.ts'
+import { accepting, type JsonSchema } from '../accepting.ts'
 import {
   type Check,
   checkMembers,
@@ -11,6 +12,7 @@ import {
   modelName,
   open,
   refuse,
+  requestSchema,
   secret,
 } from '../field-check.ts'
 import type { Member, Node, ScannedObject } from '../scanned-object.ts'
@@ -33,7 +35,7 @@ export interface RerankRequest {
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['query', secret('a string', isText)],
-  ['documents', checkDocuments],
+  ['documents', documents()],
   ['top_n', open('an integer of at least 1', isInteger(1, Number.MAX_SAFE_INTEGER))],
   ['return_documents', flag],
   ['max_chunk_per_doc', integer],
@@ -62,6 +64,18 @@ export function readRerankRequest(scan: ScannedObject): RerankRequest {
     returnDocuments: scan.value('return_documents') === true,
     promptBound: promptBound(scan),
   }
+}
+
+/** A document is a string, or an object whose `text` is one. */
+function documents(): Check {
+  const text: JsonSchema = { type: 'string' }
+  const withText: JsonSchema = { type: 'object', required: ['text'], properties: { text } }
+  return accepting({ type: 'array', minItems: 1, items: { anyOf: [text, withText] } }, checkDocuments)
+}
+
+/** The schema of what `readRerankRequest` takes, by the same table. */
+export function rerankRequestSchema(): JsonSchema {
+  return requestSchema(['model', ...REQUIRED], CHECKS)
 }
 
 /** They are looked at where they lie: long documents are not parsed for the sake of their kind. */

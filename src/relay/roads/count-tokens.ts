@@ -1,6 +1,6 @@
 import { NO_USAGE } from '../../domain/usage.ts'
-import { GatewayError } from '../../errors.ts'
 import { edit } from '../../protocols/json-edit.ts'
+import { countedModel } from '../../protocols/messages/index.ts'
 import { parseRecord } from '../../protocols/record.ts'
 import type { ScannedObject } from '../../protocols/scanned-object.ts'
 import type { Dialect, Prepared } from './road.ts'
@@ -21,13 +21,7 @@ export const countTokensDialect: Dialect = {
   promptText: () => ({ text: '', extraTokens: 0 }),
   brokenOff: unstreamed,
   read(scan, headers) {
-    const model = scan.value('model')
-    if (typeof model !== 'string' || model === '') {
-      throw new GatewayError('invalid_request', "'model' is required: expected a string.")
-    }
-    if (scan.kind('messages') !== 'array') {
-      throw new GatewayError('invalid_request', "'messages' is required: expected an array.")
-    }
+    const model = countedModel(scan)
     return {
       model,
       stream: false,

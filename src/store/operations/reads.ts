@@ -8,6 +8,8 @@ import { managedUser, profile } from './profile.ts'
 import { revealKey, revealKeys } from './reveal-key.ts'
 import { userBySession } from './sessions.ts'
 import { storedConfiguration } from './stored-configuration.ts'
+import { listUsage, usageStretch } from './usage-rows.ts'
+import { sumUsageDays, sumUsageStretch, usageByDay } from './usage-totals.ts'
 
 /** Everything that can be asked: each reads one state of the database, whatever is written meanwhile. */
 export const reads = {
@@ -17,6 +19,7 @@ export const reads = {
   keyedToken,
   keyedTokenPage,
   keyedTokens,
+  listUsage,
   listUsers,
   managedUser,
   pageOfUsers,
@@ -24,8 +27,12 @@ export const reads = {
   revealKey,
   revealKeys,
   storedConfiguration,
+  sumUsageDays,
+  sumUsageStretch,
   tokenById,
   tokenByKeyHash,
+  usageByDay,
+  usageStretch,
   userByAccessToken,
   userById,
   userByName,
