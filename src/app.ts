@@ -128,6 +128,7 @@ export class App {
     const { overload, relay, relayLimit } = this.#parts
     switch (endpoint.access) {
       case 'anyone':
+        this.#parts.json.limitGlobally(visit, endpoint.path)
         return endpoint.handle(visit, isReady)
       case 'operator':
         requireOperator(visit.request, metricsToken())

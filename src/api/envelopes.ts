@@ -77,6 +77,11 @@ export function renderAnswer(area: Area, data: unknown): Buffer {
   return json(ANSWERS[area]?.(data) ?? data)
 }
 
+/** Whether an area puts anything around what its endpoints answer with. */
+export function hasEnvelope(area: Area): boolean {
+  return ANSWERS[area] !== undefined
+}
+
 /** The envelopes of successes; other areas have none. */
 const ANSWERS: { readonly [In in Area]?: (data: unknown) => object } = {
   management: (data) => ({ success: true, message: '', data }),

@@ -14,6 +14,7 @@ import type { Bodies } from '../relay/body.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
 import type { JsonEndpoint, Visit } from './endpoint.ts'
 import { renderAnswer } from './envelopes.ts'
+import { isGloballyLimited } from './global-limit.ts'
 import type { PathParams } from './path-pattern.ts'
 import { sendText } from './send-text.ts'
 
@@ -25,9 +26,6 @@ const NEVER_CACHED = {
   pragma: 'no-cache',
   expires: '0',
 }
-
-/** Paths that the global limit is for. */
-const GLOBALLY_LIMITED = /^\/(?:api|v1\/dashboard)\//
 
 /** What JSON endpoints are answered with. */
 export interface JsonParts {
@@ -89,7 +87,7 @@ export class JsonDoor {
 
   /** Takes a request off the global limit, if it holds for the path: whether there is anything at it or not. */
   limitGlobally({ request, response }: Pick<Visit, 'request' | 'response'>, path: string): void {
-    if (!GLOBALLY_LIMITED.test(path)) return
+    if (!isGloballyLimited(path)) return
     const { management, clientAddress } = this.#parts
     const limit = management.settings().rateLimits.global
     this.#limit(response, { name: 'global', whom: clientAddress()(request), limit }, 'this address')

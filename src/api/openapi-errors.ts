@@ -2,7 +2,8 @@ import { ERRORS, type ErrorCode, GatewayError } from '../errors.ts'
 import type { JsonSchema } from '../protocols/accepting.ts'
 import { asRecord } from '../protocols/record.ts'
 import type { Endpoint } from './endpoint.ts'
-import { type Area, renderAnswer, renderError } from './envelopes.ts'
+import { type Area, hasEnvelope, renderAnswer, renderError } from './envelopes.ts'
+import { isGloballyLimited } from './global-limit.ts'
 
 /** What an upstream's refusal of a call may come as, beside what the gateway's own errors do. */
 const PASSED_ON = [404, 409, 422, 529]
@@ -15,10 +16,10 @@ export function errorStatuses(endpoint: Endpoint): number[] {
   if (access === 'operator') add(403)
   else if (access !== 'anyone' && access !== 'visitor') add(401, 403)
   if (door === 'raw') {
-    if (access === 'api-key') add(429)
+    if (access === 'api-key' || isGloballyLimited(path)) add(429)
     if (access === 'api-key' && endpoint.takes) add(400, 408, 413, 415, ...PASSED_ON)
   } else {
-    if (/^\/(?:api|v1\/dashboard)\//.test(path) || endpoint.limit) add(429)
+    if (isGloballyLimited(path) || endpoint.limit) add(429)
     if (endpoint.params ?? endpoint.query) add(400)
     if (endpoint.params) add(404)
     if (endpoint.body) add(400, 408, 413, 415)
@@ -45,6 +46,7 @@ const EXAMPLES: readonly ErrorCode[] = ['overloaded', 'invalid_request']
 
 /** The shape of an area's answers around this one. */
 export function answerSchema(area: Area, answer: JsonSchema | undefined): JsonSchema {
+  if (!hasEnvelope(area)) return answer ?? {}
   const place = 'the place of the answer'
   const body = renderAnswer(area, answer && place)
   return shapeOf([JSON.parse(body.toString())], new Map(answer ? [[place, answer]] : []))

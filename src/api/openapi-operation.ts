@@ -62,7 +62,12 @@ function successOf(endpoint: Endpoint): JsonSchema {
     return Object.fromEntries((endpoint.gives ?? ['application/json']).map((type) => [type, { schema: {} }]))
   }
   if (endpoint.text) return { [endpoint.text.type]: { schema: { type: 'string' } } }
-  return { 'application/json': { schema: answerSchema(endpoint.area, answerOf(endpoint)) } }
+  return { 'application/json': { schema: schemaOf(endpoint) } }
+}
+
+function schemaOf(endpoint: JsonEndpoint): JsonSchema {
+  const answer = answerOf(endpoint)
+  return endpoint.envelope === 'own' ? (answer ?? {}) : answerSchema(endpoint.area, answer)
 }
 
 function answerOf({ answer }: JsonEndpoint): JsonSchema | undefined {

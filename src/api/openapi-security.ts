@@ -29,7 +29,6 @@ const ALTERNATE: readonly Requirement[] = [{ alternateKey: [] }, { keyInQuery: [
 /** By where a key may be. */
 const KEYS: Readonly<Record<string, readonly Requirement[]>> = {
   bearer: [BEARER],
-  either: [{ xApiKey: [] }, BEARER],
   'x-api-key': [{ xApiKey: [] }, BEARER],
   alternate: [...ALTERNATE, BEARER],
   any: [{ xApiKey: [] }, ...ALTERNATE, BEARER],
