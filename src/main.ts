@@ -126,7 +126,6 @@ export async function startGateway(config: Config): Promise<Gateway> {
     apiKeys,
     passwords: new Passwords(),
     settings: () => inForce.settings,
-    seeds: () => inForce.file.users,
     inForce,
     upstreams,
     nowMs: () => Date.now(),

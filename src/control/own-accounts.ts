@@ -79,7 +79,6 @@ async function openParts(environment: Environment): Promise<OpenParts> {
       apiKeys: new ApiKeys(store, ledger, (key) => hashKey(secrets, key)),
       passwords: new Passwords(),
       settings: () => settings,
-      seeds: () => users,
       nowMs: () => Date.now(),
       firstCredentials,
     }

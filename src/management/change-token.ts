@@ -1,5 +1,4 @@
 import { requireGroups } from './allowed-group.ts'
-import { refuseDeclaredName } from './declared-status.ts'
 import { findUser } from './find-user.ts'
 import type { ManagementParts } from './parts.ts'
 import { mostQuota } from './quota-bound.ts'
@@ -17,11 +16,9 @@ const INPUT = changedTokenFields.extend(ofToken.shape)
 export async function changeToken(parts: ManagementParts, given: unknown): Promise<TokenObject> {
   const { store, ledger, apiKeys, settings, nowMs } = parts
   const { user: userId, id: tokenId, ...input } = readInput(INPUT, given)
-  const found = (await store.read('keyedToken', { tokenId, userId })) ?? noOwnToken()
   const user = await findUser(store, userId)
   const fields = storedFields(input)
   requireGroups(settings(), user, fields)
-  if (fields.name !== undefined) refuseDeclaredName(parts, user, found, fields.name)
   const change = { tokenId, userId, fields, most: mostQuota(settings()), nowMs: nowMs() }
   const token = (await ledger.changeToken(change)) ?? noOwnToken()
   apiKeys.forget(tokenId)

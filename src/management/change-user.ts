@@ -44,7 +44,7 @@ const OWN_FIELDS: ReadonlySet<string> = new Set(['id', 'display_name', 'email', 
  * next call; running ones settle against it. A new password ends the user's sessions.
  */
 export async function changeUser(
-  { store, ledger, apiKeys, passwords, settings, seeds }: ManagementParts,
+  { store, ledger, apiKeys, passwords, settings }: ManagementParts,
   input: Input,
   by: Actor,
 ): Promise<ManagedUser> {
@@ -57,12 +57,6 @@ export async function changeUser(
   if (role !== undefined) requireGivable(by, role)
   if (group !== undefined) requireGroup(settings(), group)
   if (quota !== undefined) requireQuota('quota', quota, 0, settings())
-  if (username !== undefined && seeds().some((seed) => seed.username === before.username)) {
-    throw new GatewayError(
-      'managed_by_file',
-      `username: gateway.yaml declares the user "${before.username}" by this name, and would make it anew`,
-    )
-  }
   const user = await ledger.changeUser({
     userId,
     fields: {

@@ -38,7 +38,6 @@ function partsOn(account: Account & { store: Store }): Parts {
     apiKeys: new ApiKeys(account.store, ledger, (key) => hashKey(SECRETS, key)),
     passwords: new Passwords(),
     settings: () => SETTINGS,
-    seeds: () => [],
     nowMs: () => NOW * 1000,
     databaseUrl: 'postgres://somewhere/else',
     secretFile: undefined,

@@ -1,6 +1,5 @@
 import type { ApiKeys } from '../access/api-key.ts'
 import type { Passwords } from '../access/passwords.ts'
-import type { UserSeed } from '../domain/seed.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Store } from '../store/store.ts'
@@ -23,8 +22,6 @@ export interface ManagementParts extends BackupParts {
   readonly passwords: Passwords
   /** The settings in force. */
   readonly settings: () => Settings
-  /** What the configuration declares of users: a declared status cannot be changed elsewhere. */
-  readonly seeds: () => readonly UserSeed[]
   readonly nowMs: () => number
 }
 

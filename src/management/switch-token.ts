@@ -1,7 +1,5 @@
 import { z } from 'zod'
 import { TOKEN_STATUS } from '../domain/token.ts'
-import { refuseDeclared } from './declared-status.ts'
-import { findUser } from './find-user.ts'
 import type { ManagementParts } from './parts.ts'
 import { readInput } from './read-input.ts'
 import { noOwnToken, ofToken } from './token-id.ts'
@@ -21,8 +19,6 @@ const INPUT = ofToken.extend({
 export async function switchToken(parts: ManagementParts, given: unknown): Promise<TokenObject> {
   const { store, apiKeys, nowMs } = parts
   const { user: userId, id: tokenId, status } = readInput(INPUT, given)
-  const found = (await store.read('keyedToken', { tokenId, userId })) ?? noOwnToken()
-  refuseDeclared(parts, await findUser(store, userId), found, status)
   const token =
     (await store.write('switchToken', { tokenId, userId, status, nowMs: nowMs() })) ?? noOwnToken()
   apiKeys.forget(tokenId)

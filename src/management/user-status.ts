@@ -1,7 +1,6 @@
 import type { z } from 'zod'
 import type { ManagedUser } from '../domain/profile.ts'
 import { USER_STATUS, type User } from '../domain/user.ts'
-import { GatewayError } from '../errors.ts'
 import { type Actor, OPERATOR, reachOf } from './authority.ts'
 import { findUser, noUser } from './find-user.ts'
 import type { ManagementParts } from './parts.ts'
@@ -23,21 +22,13 @@ export async function enableUser(parts: ManagementParts, given: z.input<typeof o
   return userObject(await setStatus(parts, id, USER_STATUS.enabled, OPERATOR))
 }
 
-/** The same for an actor. A status that gateway.yaml declares otherwise is refused. */
+/** The same for an actor. A status that gateway.yaml declares comes back at its next reading. */
 export async function setStatus(
-  { store, ledger, apiKeys, seeds }: ManagementParts,
+  { ledger, apiKeys }: ManagementParts,
   userId: number,
   status: User['status'],
   by: Actor,
 ): Promise<ManagedUser> {
-  const { username } = await findUser(store, userId)
-  const declared = seeds().find((seed) => seed.username === username)?.status
-  if (declared !== undefined && declared !== status) {
-    throw new GatewayError(
-      'invalid_request',
-      `the status of the user "${username}" is declared in gateway.yaml, and applied at every reading: change it there`,
-    )
-  }
   const user = await ledger.changeUser({ userId, fields: { status }, roleBelow: reachOf(by) })
   apiKeys.forgetUser(userId)
   return user ?? noUser(userId)

@@ -47,6 +47,8 @@ interface UsersTable {
   access_token_hash: string | null
   /** An administrator's note; never shown to the user. */
   remark: Generated<string>
+  /** The name that the user was made with, where it has another now: gateway.yaml may still declare it by that. */
+  first_username: Generated<string | null>
   created_time: number
   deleted_time: number | null
 }

@@ -67,13 +67,13 @@ export async function changeUser(
   const role = fields.role ?? before.role
   const status = fields.status ?? before.status
   if (role < before.role || status > before.status) await refuseLastRoot(db, before)
-  if (fields.username !== undefined && fields.username !== before.username) {
-    await refuseTakenName(db, fields.username)
-  }
+  const isRenamed = fields.username !== undefined && fields.username !== before.username
+  if (isRenamed) await refuseTakenName(db, fields.username ?? '')
+  const firstName = isRenamed ? { first_username: before.first_username ?? before.username } : {}
   const quotaAfter = quota ? changedQuota(before.quota, quota) : before.quota
   const row = await db
     .updateTable('users')
-    .set({ ...columnsOf(fields), ...(quota ? { quota: quotaAfter } : {}), role, status })
+    .set({ ...columnsOf(fields), ...firstName, ...(quota ? { quota: quotaAfter } : {}), role, status })
     .where('id', '=', userId)
     .returningAll()
     .executeTakeFirstOrThrow()

@@ -38,6 +38,19 @@ function userSeed(of: Partial<UserSeed> = {}): UserSeed {
 }
 
 describe.each(ENGINES)('seeds, on $name:', (engine) => {
+  test('a declared user under another name is still the declared one, whatever it is called by now', async () => {
+    const { store } = await openedRows(engine)
+    const { users } = await store.write('seedUsers', { seeds: [userSeed()], nowSeconds: NOW })
+    const userId = users[0]?.id ?? 0
+    for (const username of ['once', 'twice'])
+      await store.write('changeUser', { userId, fields: { username } })
+    expect(await store.write('seedUsers', { seeds: [userSeed({ status: 2 })], nowSeconds: NOW })).toEqual({
+      users: [],
+      tokens: [],
+    })
+    expect(await store.read('userById', userId)).toMatchObject({ username: 'twice', status: 2 })
+  })
+
   test('declared users and tokens are made where they are absent', async () => {
     const { store } = await openedRows(engine)
     const seeds = [

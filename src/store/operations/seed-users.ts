@@ -14,7 +14,7 @@ export interface Seeded {
 }
 
 /**
- * Makes the declared users that are absent, by name, and of each the declared tokens that are absent, by name and by key; a
+ * Makes the declared users that are absent, by the name that they have or had at first, and of each the declared tokens that are absent, by name and by key; a
  * deleted user or token counts as present. What is there is left alone, but for a declared status. All or nothing.
  */
 export async function seedUsers(
@@ -49,7 +49,10 @@ async function applyToPresentUser(
   const user = await db
     .selectFrom('users')
     .select(['id', 'status', 'deleted_time'])
-    .where('username', '=', seed.username)
+    // Somebody may have given it another name since.
+    .where((eb) => eb.or([eb('username', '=', seed.username), eb('first_username', '=', seed.username)]))
+    .orderBy((eb) => eb.case().when('username', '=', seed.username).then(0).else(1).end())
+    .orderBy('id')
     .executeTakeFirst()
   if (user && seed.status !== undefined && seed.status !== user.status) {
     await db.updateTable('users').set({ status: seed.status }).where('id', '=', user.id).execute()
