@@ -8,9 +8,10 @@ import { requireOperator } from './access/operator.ts'
 import { sentKey } from './access/sent-key.ts'
 import type { Endpoint, RawEndpoint, Visit } from './api/endpoint.ts'
 import { type Area, renderError } from './api/envelopes.ts'
+import type { GlobalLimit } from './api/global-limit.ts'
 import type { JsonDoor } from './api/json-door.ts'
-import { type PathParams, pathPattern } from './api/path-pattern.ts'
-import { ROUTES } from './api/routes.ts'
+import { RAW_ROUTES } from './api/raw-routes.ts'
+import { type OtherMethods, RouteTable } from './api/route-table.ts'
 import type { RateLimit } from './domain/channel.ts'
 import { GatewayError } from './errors.ts'
 import { type Limits, requireAllowed } from './limits/limits.ts'
@@ -37,7 +38,9 @@ export interface AppParts {
   /** Of relay calls, for each address. */
   readonly relayLimit: () => RateLimit
   readonly relay: Relay
-  readonly json: JsonDoor
+  /** Loaded when it is asked for: most of what an idle gateway would not need. */
+  readonly json: () => Promise<JsonDoor>
+  readonly globalLimit: GlobalLimit
   readonly metrics: Metrics
   /** Whether calls are taken; and, for whoever asks for it, whether the database can be written. */
   readonly isOpen: () => boolean
@@ -47,34 +50,24 @@ export interface AppParts {
   readonly tracing: Tracing | undefined
 }
 
-/** Whose path it is, and what stands in it. */
-interface Found {
-  readonly endpoint: Endpoint
-  readonly params: PathParams
+/** What is known of the route of a request. */
+interface Route {
+  /** Undefined where there is none. */
+  endpoint: Endpoint | undefined
+  /** Which envelope errors come in. */
+  area: Area
 }
 
 /** The application: finds the route, lets the caller in, and turns whatever is thrown into an answer. */
 export class App {
   readonly #parts: AppParts
-  /** By path, where that is the same for all; the others in order. */
-  readonly #routes = new Map<string, Endpoint[]>()
-  readonly #patterns: { readonly match: (path: string) => PathParams | undefined; readonly path: string }[] =
-    []
+  readonly #raw = new RouteTable(RAW_ROUTES)
   /** The latest answer on each connection. */
   readonly #answers = new Map<Socket, ServerResponse>()
   #visits = 0
 
   constructor(parts: AppParts) {
     this.#parts = parts
-    for (const route of ROUTES) {
-      const { path } = route
-      const same = this.#routes.get(path)
-      if (same) same.push(route)
-      else {
-        this.#routes.set(path, [route])
-        if (path.includes(':')) this.#patterns.push({ match: pathPattern(path), path })
-      }
-    }
   }
 
   /** Requests that are not answered to the last byte. */
@@ -90,8 +83,8 @@ export class App {
 
   readonly listener: RequestListener = (request, response) => {
     const visit: Visit = { id: randomUUIDv7(), startedMs: Date.now(), request, response, record: {} }
-    const found = this.#find(request)
-    const endpoint = found instanceof GatewayError ? found : found.endpoint
+    const path = pathOf(request)
+    const route: Route = { endpoint: undefined, area: path.startsWith('/api/') ? 'management' : 'relay' }
     this.#visits += 1
     const { socket } = request
     this.#answers.set(socket, response)
@@ -99,28 +92,39 @@ export class App {
     let open = 2
     const over = (): void => {
       open -= 1
-      if (open === 0) this.#logged(visit, endpoint)
+      if (open === 0) this.#logged(visit, route.endpoint)
     }
     response.once('close', () => {
       this.#visits -= 1
       if (this.#answers.get(socket) === response) this.#answers.delete(socket)
       over()
     })
-    this.#answer(visit, found)
-      .catch((error: unknown) => this.#refuse(visit, this.#areaOf(endpoint, request), error))
+    this.#answer(visit, path, route)
+      .catch((error: unknown) => this.#refuse(visit, route.area, error))
       .finally(over)
   }
 
-  async #answer(visit: Visit, found: Found | GatewayError): Promise<void> {
-    if (found instanceof GatewayError) {
-      this.#parts.json.limitGlobally(visit, pathOf(visit.request))
-      throw found
+  async #answer(visit: Visit, path: string, route: Route): Promise<void> {
+    const { request, response } = visit
+    const raw = this.#raw.find(request.method, path)
+    if (raw && 'endpoint' in raw) {
+      route.endpoint = raw.endpoint
+      route.area = raw.endpoint.area
+      return this.#answerRaw(visit, raw.endpoint)
     }
-    const { endpoint, params } = found
-    if (endpoint.door === 'raw') return this.#answerRaw(visit, endpoint)
-    this.#requireOpen()
-    this.#parts.overload.admit(this.#visits, this.#parts.maxCalls())
-    return this.#parts.json.answer(visit, endpoint, params)
+    const json = await this.#parts.json()
+    const found = raw ?? json.find(request.method, path)
+    if (found && 'endpoint' in found) {
+      const { endpoint, params } = found
+      route.endpoint = endpoint
+      route.area = endpoint.errorArea?.(request) ?? endpoint.area
+      this.#requireOpen()
+      this.#parts.overload.admit(this.#visits, this.#parts.maxCalls())
+      return json.answer(visit, endpoint, params)
+    }
+    if (found) route.area = found.area
+    this.#parts.globalLimit.take(request, response, path)
+    throw nothingFound(request.method, path.slice(0, SHOWN_PATH), found)
   }
 
   async #answerRaw(visit: Visit, endpoint: RawEndpoint): Promise<void> {
@@ -128,7 +132,7 @@ export class App {
     const { overload, relay, relayLimit } = this.#parts
     switch (endpoint.access) {
       case 'anyone':
-        this.#parts.json.limitGlobally(visit, endpoint.path)
+        this.#parts.globalLimit.take(visit.request, visit.response, endpoint.path)
         return endpoint.handle(visit, isReady)
       case 'operator':
         requireOperator(visit.request, metricsToken())
@@ -153,36 +157,6 @@ export class App {
     throw new GatewayError('overloaded', 'the gateway is stopping; try again', { retryAfter: 5 })
   }
 
-  #find(request: IncomingMessage): Found | GatewayError {
-    const path = pathOf(request)
-    const pattern = this.#routes.has(path) ? undefined : this.#patterned(path)
-    const found = this.#routes.get(pattern?.path ?? path)
-    if (!found) return new GatewayError('not_found', `there is nothing at ${path.slice(0, SHOWN_PATH)}`)
-    const endpoint = found.find(({ method }) => method === request.method)
-    if (endpoint) return { endpoint, params: pattern?.params ?? {} }
-    const methods = found.map(({ method }) => method).join(', ')
-    const told = `${path.slice(0, SHOWN_PATH)} takes ${methods}, not ${request.method}`
-    return new GatewayError('method_not_allowed', told, { allow: methods })
-  }
-
-  // Of a path that nothing is at, or not with this method, as of its neighbours.
-  #areaOf(endpoint: Endpoint | GatewayError, request: IncomingMessage): Area {
-    if (!(endpoint instanceof GatewayError)) {
-      return endpoint.door === 'json' && endpoint.errorArea ? endpoint.errorArea(request) : endpoint.area
-    }
-    const path = pathOf(request)
-    const [neighbour] = this.#routes.get(this.#patterned(path)?.path ?? path) ?? []
-    return neighbour?.area ?? (path.startsWith('/api/') ? 'management' : 'relay')
-  }
-
-  #patterned(given: string): { path: string; params: PathParams } | undefined {
-    for (const { match, path } of this.#patterns) {
-      const params = match(given)
-      if (params) return { path, params }
-    }
-    return undefined
-  }
-
   #refuse({ id, request, response, record }: Visit, area: Area, error: unknown): void {
     if (error instanceof GatewayError) record.failure ??= error.code
     else if (!(error instanceof UpstreamRefusal))
@@ -197,11 +171,11 @@ export class App {
     response.end(body)
   }
 
-  #logged({ id, startedMs, request, response, record }: Visit, endpoint: Endpoint | GatewayError): void {
+  #logged({ id, startedMs, request, response, record }: Visit, endpoint: Endpoint | undefined): void {
     const { log, metrics, tracing } = this.#parts
     const status = statusOf(response)
     const path = pathOf(request).slice(0, SHOWN_PATH)
-    const route = endpoint instanceof GatewayError ? undefined : endpoint.path
+    const route = endpoint?.path
     const method = request.method ?? ''
     const endedMs = Date.now()
     metrics.requests.add(1, route ?? 'other', String(status))
@@ -233,6 +207,16 @@ const NOTHING_TOLD = {
   quota: undefined,
   reason: undefined,
   failure: undefined,
+}
+
+function nothingFound(
+  method: string | undefined,
+  path: string,
+  found: OtherMethods | undefined,
+): GatewayError {
+  if (!found) return new GatewayError('not_found', `there is nothing at ${path}`)
+  const allow = found.methods.join(', ')
+  return new GatewayError('method_not_allowed', `${path} takes ${allow}, not ${method}`, { allow })
 }
 
 function pathOf({ url = '/' }: IncomingMessage): string {

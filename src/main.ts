@@ -6,7 +6,8 @@ import { AccountAccess } from './access/account.ts'
 import { ApiKeys } from './access/api-key.ts'
 import { clientAddress } from './access/client-address.ts'
 import { Passwords } from './access/passwords.ts'
-import { JsonDoor } from './api/json-door.ts'
+import { GlobalLimit } from './api/global-limit.ts'
+import type { JsonDoor } from './api/json-door.ts'
 import { App } from './app.ts'
 import type { Config } from './config/config.ts'
 import type { Environment } from './config/environment.ts'
@@ -151,16 +152,15 @@ export async function startGateway(config: Config): Promise<Gateway> {
   const tracing = await openTracing(environment.variables)
   opened.defer(() => tracing?.close())
 
-  app = new App({
-    apiKeys,
-    clientAddress: () => addressOf,
-    metricsToken: () => inForce.settings.options.metricsToken,
+  const globalLimit = new GlobalLimit(
     limits,
-    overload: opened.adopt(new Overload(Math.random, () => performance.now()), (overload) => overload.stop()),
-    maxCalls: () => inForce.settings.options.maxCalls,
-    relayLimit: () => inForce.settings.rateLimits.relay,
-    relay,
-    json: new JsonDoor({
+    () => addressOf,
+    () => inForce.settings.rateLimits.global,
+  )
+  let door: Promise<JsonDoor> | undefined
+  const openDoor = async (): Promise<JsonDoor> => {
+    const { JsonDoor } = await import('./api/json-door.ts')
+    return new JsonDoor({
       accounts: new AccountAccess({
         store,
         hashAccessToken: (accessToken) => hashAccessToken(secrets, accessToken),
@@ -170,10 +170,25 @@ export async function startGateway(config: Config): Promise<Gateway> {
       apiKeys,
       clientAddress: () => addressOf,
       limits,
+      globalLimit,
       bodies,
       management,
       models: new ModelLists(),
-    }),
+    })
+  }
+  const json = (): Promise<JsonDoor> => (door ??= openDoor())
+
+  app = new App({
+    apiKeys,
+    clientAddress: () => addressOf,
+    metricsToken: () => inForce.settings.options.metricsToken,
+    limits,
+    overload: opened.adopt(new Overload(Math.random, () => performance.now()), (overload) => overload.stop()),
+    maxCalls: () => inForce.settings.options.maxCalls,
+    relayLimit: () => inForce.settings.rateLimits.relay,
+    relay,
+    json,
+    globalLimit,
     metrics,
     isOpen: () => !draining,
     isReady: async () => !draining && (await soon(ledger.probe())),

@@ -1,4 +1,30 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ClientAddress } from '../access/client-address.ts'
+import type { RateLimit } from '../domain/channel.ts'
+import type { Limits } from '../limits/limits.ts'
+import { takeAndTell } from './take-and-tell.ts'
+
 /** Whether the global limit holds for a path, or for where it would be: accounts and billing. `docs/api.md: Limits`. */
 export function isGloballyLimited(path: string): boolean {
   return /^\/(?:api|(?:v1\/)?dashboard)\//.test(path)
+}
+
+/** The limit of each address on all of accounts and billing together. */
+export class GlobalLimit {
+  readonly #limits: Limits
+  readonly #clientAddress: () => ClientAddress
+  readonly #limit: () => RateLimit
+
+  constructor(limits: Limits, clientAddress: () => ClientAddress, limit: () => RateLimit) {
+    this.#limits = limits
+    this.#clientAddress = clientAddress
+    this.#limit = limit
+  }
+
+  /** Takes a request off it, if it holds for the path: whether there is anything at it or not. */
+  take(request: IncomingMessage, response: ServerResponse, path: string): void {
+    if (!isGloballyLimited(path)) return
+    const whom = this.#clientAddress()(request)
+    takeAndTell(this.#limits, response, { name: 'global', whom, limit: this.#limit() }, 'this address')
+  }
 }

@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http'
 import type { z } from 'zod'
 import type { AccountAccess } from '../access/account.ts'
 import type { ApiKeys } from '../access/api-key.ts'
@@ -7,16 +6,19 @@ import type { ClientAddress } from '../access/client-address.ts'
 import { sentKey } from '../access/sent-key.ts'
 import type { Role, User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
-import { type Limited, type Limits, requireAllowed } from '../limits/limits.ts'
+import type { Limits } from '../limits/limits.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import { readInput } from '../management/read-input.ts'
 import type { Bodies } from '../relay/body.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
 import type { JsonEndpoint, Visit } from './endpoint.ts'
 import { renderAnswer } from './envelopes.ts'
-import { isGloballyLimited } from './global-limit.ts'
+import type { GlobalLimit } from './global-limit.ts'
+import { JSON_ROUTES } from './json-routes.ts'
 import type { PathParams } from './path-pattern.ts'
+import { type FoundEndpoint, type OtherMethods, RouteTable } from './route-table.ts'
 import { sendText } from './send-text.ts'
+import { takeAndTell } from './take-and-tell.ts'
 
 /** Bytes of a request body; what is managed is small. */
 const BODY_LIMIT = 1024 * 1024
@@ -33,6 +35,7 @@ export interface JsonParts {
   readonly apiKeys: ApiKeys
   readonly clientAddress: () => ClientAddress
   readonly limits: Limits
+  readonly globalLimit: GlobalLimit
   readonly bodies: Bodies
   readonly management: AdministrationParts
   readonly models: ModelLists
@@ -42,22 +45,28 @@ type Handle = (asked: object) => Promise<unknown>
 
 /** Answers JSON endpoints: limits, access, input by schema, and the envelope, the same for all of them. */
 export class JsonDoor {
+  readonly #routes = new RouteTable(JSON_ROUTES)
   readonly #parts: JsonParts
 
   constructor(parts: JsonParts) {
     this.#parts = parts
   }
 
+  /** The endpoint that is asked; undefined where nothing is at the path. */
+  find(method: string | undefined, path: string): FoundEndpoint<JsonEndpoint> | OtherMethods | undefined {
+    return this.#routes.find(method, path)
+  }
+
   /** Rejects with what the caller is to be told. */
   async answer(visit: Visit, endpoint: JsonEndpoint, params: PathParams): Promise<void> {
     const { request, response } = visit
-    const { management, clientAddress, models } = this.#parts
+    const { management, clientAddress, globalLimit, limits, models } = this.#parts
     const { rateLimits } = management.settings()
-    this.limitGlobally(visit, endpoint.path)
+    globalLimit.take(request, response, endpoint.path)
     const who = await this.#enter(visit, endpoint)
     const takeFor = (whom: string | number, whose: string): void => {
       const { limit: name } = endpoint
-      if (name) this.#limit(response, { name, whom, limit: rateLimits[name] }, whose)
+      if (name) takeAndTell(limits, response, { name, whom, limit: rateLimits[name] }, whose)
     }
     if (who.user) takeFor(who.user.id, 'this user')
     else takeFor(clientAddress()(request), 'this address')
@@ -83,24 +92,6 @@ export class JsonDoor {
     const length = String(body.length)
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': length, ...headers })
     response.end(body)
-  }
-
-  /** Takes a request off the global limit, if it holds for the path: whether there is anything at it or not. */
-  limitGlobally({ request, response }: Pick<Visit, 'request' | 'response'>, path: string): void {
-    if (!isGloballyLimited(path)) return
-    const { management, clientAddress } = this.#parts
-    const limit = management.settings().rateLimits.global
-    this.#limit(response, { name: 'global', whom: clientAddress()(request), limit }, 'this address')
-  }
-
-  // Told in the words of the RateLimit header fields that most clients know.
-  #limit(response: ServerResponse, limited: Limited, whose: string): void {
-    const verdict = this.#parts.limits.take(limited)
-    if (!verdict) return
-    response.setHeader('ratelimit-limit', String(limited.limit.requests))
-    response.setHeader('ratelimit-remaining', String(verdict.remaining))
-    response.setHeader('ratelimit-reset', String(Math.ceil(verdict.resetMs / 1000)))
-    requireAllowed(verdict, whose)
   }
 
   async #enter(visit: Visit, endpoint: JsonEndpoint): Promise<{ user?: User }> {

@@ -1,7 +1,7 @@
 import { accountFigures } from '../management/account-figures.ts'
 import { tokenUsageObject, tokenUsageSchema } from '../management/token-usage-object.ts'
 import { allowedNames } from '../relay/permissions.ts'
-import { defineEndpoint, type OpenEndpoint } from './endpoint.ts'
+import { defineEndpoint } from './endpoint.ts'
 
 /** `docs/api.md: Self-check and billing`. */
 export const tokenUsage = defineEndpoint({
@@ -16,23 +16,3 @@ export const tokenUsage = defineEndpoint({
     return tokenUsageObject(token, allowedNames(token) ?? [])
   },
 })
-
-/** The same without the slash at its end leads there. */
-export const tokenUsageRedirect: OpenEndpoint = {
-  method: 'GET',
-  path: '/api/usage/token',
-  area: 'usage',
-  door: 'raw',
-  access: 'anyone',
-  summary: 'Leads to the path with a slash at its end',
-  handle({ id, request: { url = '' }, response }) {
-    const query = url.slice(tokenUsageRedirect.path.length)
-    response.writeHead(301, {
-      location: `${tokenUsage.path}${query}`,
-      'content-length': '0',
-      'cache-control': 'no-store',
-      'x-request-id': id,
-    })
-    response.end()
-  },
-}

@@ -3,7 +3,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import process from 'node:process'
 import type { Logger } from 'pino'
 import { GatewayError } from '../errors.ts'
-import { operations } from '../management/operations.ts'
 import type { ManagementParts } from '../management/parts.ts'
 import { quotaDisplay } from '../management/quota-display.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
@@ -87,6 +86,8 @@ async function outcome(parts: ControlParts, request: IncomingMessage): Promise<u
   if (name === '' && request.method === 'GET') {
     return { display: quotaDisplay(parts.settings()) } satisfies Hello
   }
+  // Loaded with the first command: a gateway that nobody commands need not keep it.
+  const { operations } = await import('../management/operations.ts')
   if (request.method !== 'POST' || !Object.hasOwn(operations, name)) {
     throw new GatewayError(
       'not_found',
