@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto'
-import { STATUS_CODES } from 'node:http'
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { renderError } from './api/envelopes.ts'
 import { GatewayError } from './errors.ts'
@@ -31,4 +31,23 @@ export function answerUnreadable(error: NodeJS.ErrnoException, socket: Duplex, i
     ([name, value]) => `${name}: ${value}\r\n`,
   )
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body.toString()}`)
+}
+
+/** Headers of one request that are read. */
+export const MAX_HEADERS = 100
+
+/**
+ * What makes a head unfit to be answered, though its grammar is right: some of its headers were left out for their number,
+ * or it does not say once and only once which host it is meant for. Parties on the way may read such a head in another way.
+ */
+export function headTrouble({ rawHeaders, httpVersion }: IncomingMessage): GatewayError | undefined {
+  if (rawHeaders.length > 2 * MAX_HEADERS)
+    return new GatewayError('headers_too_large', `the request has more than ${MAX_HEADERS} headers`)
+  let hosts = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++
+  }
+  if (hosts === 1 || (hosts === 0 && httpVersion === '1.0')) return undefined
+  return new GatewayError('invalid_request', 'the request is expected to have one Host header')
 }

@@ -92,8 +92,8 @@ export class JsonDoor {
     return { user }
   }
 
-  async #body({ request }: Visit, schema: z.ZodType): Promise<unknown> {
-    const body = await this.#parts.bodies.read(request, BODY_LIMIT)
+  async #body(visit: Visit, schema: z.ZodType): Promise<unknown> {
+    const body = await this.#parts.bodies.read(visit, BODY_LIMIT)
     try {
       return readInput(schema, parsed(body.bytes))
     } finally {
