@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { renderError } from './api/envelopes.ts'
 import type { App } from './app.ts'
 import { GatewayError } from './errors.ts'
-import { answerUnreadable, headTrouble, MAX_HEADERS } from './unreadable.ts'
+import { answerUnreadable, headTrouble } from './unreadable.ts'
 
 /** Where the gateway listens. */
 export interface Address {
@@ -36,7 +36,7 @@ export async function listen(
   server.headersTimeout = 10_000
   server.requestTimeout = 60_000
   server.keepAliveTimeout = 65_000
-  server.maxHeadersCount = MAX_HEADERS
+  server.maxHeadersCount = 100
   server.maxConnections = 10_000
   server.on('clientError', (error, socket) =>
     answerUnreadable(error, socket, app()?.isAnswering(socket as Socket) ?? false),

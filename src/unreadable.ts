@@ -7,7 +7,8 @@ import { GatewayError } from './errors.ts'
 const KINDS = new Map<string | undefined, () => GatewayError>([
   [
     'HPE_HEADER_OVERFLOW',
-    () => new GatewayError('headers_too_large', 'the request headers are larger than 16 KiB'),
+    () =>
+      new GatewayError('headers_too_large', 'the request has more than 16 KiB of headers, or more than 100'),
   ],
   [
     'ERR_HTTP_REQUEST_TIMEOUT',
@@ -33,16 +34,11 @@ export function answerUnreadable(error: NodeJS.ErrnoException, socket: Duplex, i
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body.toString()}`)
 }
 
-/** Headers of one request that are read. */
-export const MAX_HEADERS = 100
-
 /**
- * What makes a head unfit to be answered, though its grammar is right: some of its headers were left out for their number,
- * or it does not say once and only once which host it is meant for. Parties on the way may read such a head in another way.
+ * What makes a head unfit to be answered, though its grammar is right: it does not say once and only once which host it is
+ * meant for, so that parties on the way may read it in another way.
  */
 export function headTrouble({ rawHeaders, httpVersion }: IncomingMessage): GatewayError | undefined {
-  if (rawHeaders.length > 2 * MAX_HEADERS)
-    return new GatewayError('headers_too_large', `the request has more than ${MAX_HEADERS} headers`)
   let hosts = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] as string

@@ -15,8 +15,8 @@ import {
   usageFrame,
   usageText,
 } from '../equipment/behaviour.ts'
-import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
-import { messageFrames, wholeMessage } from '../equipment/messages-behaviour.ts'
+import { chunkFrame, streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
+import { eventFrame, messageFrames, wholeMessage } from '../equipment/messages-behaviour.ts'
 import { choppedAtRandom } from '../generators/chunks.ts'
 import { ourEvents, theirEvents, unmarked } from './event-streams.ts'
 import { INHERITED, VALUES } from './values.ts'

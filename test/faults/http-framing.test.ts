@@ -128,9 +128,9 @@ describe('what parties on the way could read in another way is refused, and the 
     const fits = post(`connection: close\r\n${headers.replace('x-0: y\r\n', '')}${lengthOf(BODY)}`, BODY)
     expect(await sent(fits)).toMatch(/^HTTP\/1\.1 200 /)
     const tooMany = post(`${headers}connection: close\r\nx-last: y\r\n${lengthOf(BODY)}`, BODY)
-    expect(await sent(tooMany)).toMatch(
-      /^HTTP\/1\.1 431 [^]*headers_too_large|^HTTP\/1\.1 431 [^]*"type":"invalid_request_error"/,
-    )
+    const answer = await sent(tooMany)
+    expect(answer).toMatch(/^HTTP\/1\.1 431 /)
+    expect(answer).toContain('headers_too_large')
   })
 
   test('a request of HTTP/1.0 needs no host', async () => {
