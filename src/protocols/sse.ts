@@ -4,6 +4,9 @@ import { Gathered } from './gathered.ts'
 /** The bytes of one event that are read at most. */
 export const MAX_EVENT_BYTES = 1_048_576
 
+/** The bytes of the shortest frame that has data: the field's name and two line ends. Shorter ones need no reading. */
+export const SHORTEST_DATA = 6
+
 const LF = 0x0a
 const CR = 0x0d
 const BLANK_LINE = Buffer.from('\n\n')
