@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto'
 import { Agent } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
 import { MODEL } from '../conversion/stage.ts'
 import type { Behaviour } from '../equipment/behaviour.ts'
 import { type Answer, call } from '../equipment/client.ts'
 import { streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
 import type { Received } from '../equipment/scripted-upstream.ts'
-import type { Stage } from '../equipment/stage.ts'
+import { patiently, type Stage } from '../equipment/stage.ts'
 import type { Case } from './case.ts'
 
 /** A way through the gateway. */
@@ -32,7 +31,6 @@ const ROADS: readonly Road[] = PATHS.flatMap(([path, protocol, isSide]) =>
 
 const WORKERS = 8
 const SIDE_SHARE = 4
-const ATTEMPTS = 50
 const SLOW_MS = 1000
 const REFUSALS: readonly number[] = [400]
 /** What no answer may show: our stack, paths of this machine, addresses and keys. */
@@ -143,15 +141,14 @@ async function ask(
 ): Promise<{ answer: Answer | string; ms: number }> {
   const options = { key: 'ann', path, agent, ...(each.headers && { headers: each.headers }) }
   const wire = each.wire?.(body) ?? body
-  for (let attempt = 1; ; attempt++) {
+  let ms = 0
+  const once = async (): Promise<Answer> => {
     const began = performance.now()
-    const answer = await call(stage.gateway.url, wire, options).catch((error: unknown) => String(error))
-    const ms = performance.now() - began
-    // A busy machine is a busy gateway, which says so: who is told to come again does.
-    const isBusy = typeof answer !== 'string' && answer.status === 503 && /"overloaded"/.test(answer.text)
-    if (!isBusy || attempt === ATTEMPTS) return { answer, ms }
-    await sleep(100)
+    const answer = await call(stage.gateway.url, wire, options)
+    ms = performance.now() - began
+    return answer
   }
+  return { answer: await patiently(once).catch((error: unknown) => String(error)), ms }
 }
 
 function faults(each: Case, road: Road, answer: Answer): string[] {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, patiently, type Stage, setStage } from '../equipment/stage.ts'
 
 const LIMIT = 33_554_432
 const CHAT = '/v1/chat/completions'
@@ -256,7 +256,7 @@ describe('a body in chunks of one byte', () => {
     stage.upstream.script('m', { kind: 'whole' })
     const connection = rawConnection(stage.gateway.port, post(headers, `1\r\n{\r\n`))
     connection.socket.write('1\r\n \r\n'.repeat(100_000))
-    expect((await stage.chat('ann', BODY)).status).toBe(200)
+    expect((await patiently(() => stage.chat('ann', BODY))).status).toBe(200)
     connection.socket.write('1\r\n}\r\n0\r\n\r\n')
     expect(await connection.closed()).toMatch(/^HTTP\/1\.1 400 /)
   })

@@ -25,7 +25,7 @@ import {
   wholeMessage,
 } from '../equipment/messages-behaviour.ts'
 import { residentBytes } from '../equipment/resident-memory.ts'
-import { type Stage, setStage } from '../equipment/stage.ts'
+import { patiently, type Stage, setStage } from '../equipment/stage.ts'
 
 type Protocol = 'chat' | 'messages'
 const PROTOCOLS = ['chat', 'messages'] as const
@@ -64,7 +64,7 @@ const ask = (road: Road, stream: boolean) =>
 
 const play = async (road: Road, stream: boolean, behaviour: Behaviour) => {
   stage.upstream.script(MODEL[road.upstream], behaviour)
-  const answer = await (await ask(road, stream)).end()
+  const answer = await patiently(async () => (await ask(road, stream)).end())
   return {
     ...answer,
     name: `${road.caller} caller, ${road.upstream} upstream, ${stream ? 'stream' : 'whole'}`,

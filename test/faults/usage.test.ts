@@ -11,7 +11,7 @@ import {
 } from '../equipment/behaviour.ts'
 import { databaseOf, type UsageRow } from '../equipment/database.ts'
 import { eventFrame, STOP_FRAME } from '../equipment/messages-behaviour.ts'
-import type { Stage } from '../equipment/stage.ts'
+import { patiently, type Stage } from '../equipment/stage.ts'
 
 const QUOTA = 400_000_000_000_000
 const TEXT = 'Hello there, you.'
@@ -116,10 +116,12 @@ const nameOf = ({ caller, upstream, stream }: Road): string =>
 /** One call, its answer and what it was charged. */
 async function charged({ caller, upstream, stream }: Road, behaviour: Behaviour): Promise<UsageRow> {
   stage.upstream.script(MODEL[upstream], behaviour)
-  const answer = await stage.chat(
-    'ann',
-    { model: MODEL[upstream], max_tokens: 50, stream, messages: [{ role: 'user', content: 'hi' }] },
-    { path: caller === 'chat' ? '/v1/chat/completions' : '/v1/messages' },
+  const answer = await patiently(() =>
+    stage.chat(
+      'ann',
+      { model: MODEL[upstream], max_tokens: 50, stream, messages: [{ role: 'user', content: 'hi' }] },
+      { path: caller === 'chat' ? '/v1/chat/completions' : '/v1/messages' },
+    ),
   )
   expect(answer.status, answer.text).toBe(200)
   expect(answer.text).toContain('Hello')
