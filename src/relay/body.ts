@@ -42,7 +42,8 @@ export class Bodies {
     const length = Number(request.headers['content-length'] ?? 0)
     if (length > limit) throw tooLarge(limit)
     if (this.#held + length > ALL_BODIES_LIMIT) throw busy()
-    if (request.headers.expect !== undefined) response.writeContinue()
+    // A caller of HTTP/1.0 would take it for its answer.
+    if (request.headers.expect !== undefined && request.httpVersion === '1.1') response.writeContinue()
     let taken = 0
     // Bytes count as they come: what is only announced takes no room from others.
     const release = (): void => {

@@ -197,6 +197,10 @@ describe('a caller who asks leave to send its body', () => {
     expect(await connection.until('chatcmpl')).toContain('HTTP/1.1 200 OK')
     connection.socket.destroy()
   })
+  test('in HTTP/1.0 gets its answer alone', async () => {
+    const head = `POST ${CHAT} HTTP/1.0\r\nauthorization: Bearer sk-ann\r\nexpect: 100-continue\r\n${lengthOf(BODY)}\r\n`
+    expect(await sent(head + BODY)).toMatch(/^HTTP\/1\.1 200 /)
+  })
   test.each([
     ['whose key is none', expecting(BODY.length, 'nobody'), 401],
     ['whose body would be too large', expecting(LIMIT + 1), 413],
