@@ -1,10 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { renderError } from './api/envelopes.ts'
 import type { App } from './app.ts'
 import { GatewayError } from './errors.ts'
-import { answerUnreadable } from './unreadable.ts'
+import { answerUnreadable, headTrouble } from './unreadable.ts'
 
 /** Where the gateway listens. */
 export interface Address {
@@ -21,8 +21,17 @@ export async function listen(
   { host, port }: Address,
   app: () => App | undefined,
 ): Promise<{ server: Server; url: string }> {
-  const listener: RequestListener = (request, response) => (app()?.listener ?? notYet)(request, response)
-  const server = createServer({ maxHeaderSize: 16_384, connectionsCheckingInterval: 1_000 }, listener)
+  const listener: RequestListener = (request, response) => {
+    const trouble = headTrouble(request)
+    if (trouble) refuse(response, trouble)
+    else (app()?.listener ?? notYet)(request, response)
+  }
+  const server = createServer(
+    { maxHeaderSize: 16_384, connectionsCheckingInterval: 1_000, requireHostHeader: false },
+    listener,
+  )
+  // A body that a caller asks leave to send is only wanted from whoever may call, and if it is not too large.
+  server.on('checkContinue', listener)
   // Slow or endless requests must not hold a connection for ever.
   server.headersTimeout = 10_000
   server.requestTimeout = 60_000
@@ -45,9 +54,13 @@ const notYet: RequestListener = (request, response) => {
     response.writeHead(200, { 'content-type': 'text/plain' }).end('ok\n')
     return
   }
-  const starting = new GatewayError('overloaded', 'the gateway is starting; try again', { retryAfter: 1 })
-  const { status, headers, body } = renderError('relay', starting, randomUUIDv7())
-  response.writeHead(status, headers).end(body)
+  refuse(response, new GatewayError('overloaded', 'the gateway is starting; try again', { retryAfter: 1 }))
+}
+
+// Nobody reads what may follow the head.
+function refuse(response: ServerResponse, error: GatewayError): void {
+  const { status, headers, body } = renderError('relay', error, randomUUIDv7())
+  response.writeHead(status, { ...headers, connection: 'close' }).end(body)
 }
 
 const EXPLAINED = new Map<string | undefined, (host: string, port: number) => string>([

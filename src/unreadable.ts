@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto'
-import { STATUS_CODES } from 'node:http'
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { renderError } from './api/envelopes.ts'
 import { GatewayError } from './errors.ts'
@@ -7,7 +7,8 @@ import { GatewayError } from './errors.ts'
 const KINDS = new Map<string | undefined, () => GatewayError>([
   [
     'HPE_HEADER_OVERFLOW',
-    () => new GatewayError('headers_too_large', 'the request headers are larger than 16 KiB'),
+    () =>
+      new GatewayError('headers_too_large', 'the request has more than 16 KiB of headers, or more than 100'),
   ],
   [
     'ERR_HTTP_REQUEST_TIMEOUT',
@@ -31,4 +32,18 @@ export function answerUnreadable(error: NodeJS.ErrnoException, socket: Duplex, i
     ([name, value]) => `${name}: ${value}\r\n`,
   )
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body.toString()}`)
+}
+
+/**
+ * What makes a head unfit to be answered, though its grammar is right: it does not say once and only once which host it is
+ * meant for, so that parties on the way may read it in another way.
+ */
+export function headTrouble({ rawHeaders, httpVersion }: IncomingMessage): GatewayError | undefined {
+  let hosts = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++
+  }
+  if (hosts === 1 || (hosts === 0 && httpVersion === '1.0')) return undefined
+  return new GatewayError('invalid_request', 'the request is expected to have one Host header')
 }

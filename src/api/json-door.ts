@@ -114,8 +114,8 @@ export class JsonDoor {
     return caller
   }
 
-  async #body({ request }: Visit, schema: z.ZodType): Promise<unknown> {
-    const body = await this.#parts.bodies.read(request, BODY_LIMIT)
+  async #body(visit: Visit, schema: z.ZodType): Promise<unknown> {
+    const body = await this.#parts.bodies.read(visit, BODY_LIMIT)
     try {
       return readInput(schema, parsed(body.bytes))
     } finally {

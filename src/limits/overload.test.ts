@@ -27,7 +27,7 @@ describe('overload', () => {
 
   test('is not what one long moment makes', () => {
     const overload = new Overload(evenly())
-    overload.look(200)
+    overload.look(5000)
     for (let i = 0; i < 5; i++) overload.look(0)
     expect(letIn(overload)).toBe(1000)
   })

@@ -6,6 +6,8 @@ const LOOK_MS = 50
 const LATE_MS = 50
 /** What the latest look counts in that average. */
 const WEIGHT = 0.2
+/** What one look counts at most: a single pause, for one large body say, is no overload. */
+const MOST_LATE_MS = 200
 /** By how much the share of refused calls grows with each look that is late, and falls with each that is not. */
 const MORE = 0.05
 const LESS = 0.02
@@ -43,7 +45,7 @@ export class Overload {
 
   /** Takes note of how late a look at the event loop was. */
   look(lateMs: number): void {
-    this.#late += WEIGHT * (lateMs - this.#late)
+    this.#late += WEIGHT * (Math.min(lateMs, MOST_LATE_MS) - this.#late)
     this.#refused =
       this.#late > LATE_MS ? Math.min(MOST_REFUSED, this.#refused + MORE) : Math.max(0, this.#refused - LESS)
   }

@@ -2,7 +2,7 @@ import type { StreamDecoder } from './codec.ts'
 import type { FramePiece, FrameTemplate } from './frame-template.ts'
 import { KnownFrames } from './known-frames.ts'
 import type { ReplyEvent } from './reply.ts'
-import { dataOf, FrameSplitter, MAX_EVENT_BYTES } from './sse.ts'
+import { dataOf, FrameSplitter, MAX_EVENT_BYTES, SHORTEST_DATA } from './sse.ts'
 
 const BYTE_ORDER_MARK = '\ufeff'
 
@@ -94,6 +94,10 @@ export abstract class FrameReader implements StreamDecoder {
   }
 
   #read(frame: Buffer): void {
+    if (frame.length < SHORTEST_DATA) {
+      this.#isFirst = false
+      return
+    }
     const text = frame.toString()
     const data = dataOf(this.#isFirst && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text)
     this.#isFirst = false

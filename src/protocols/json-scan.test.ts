@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../errors.ts'
-import { scanObject } from './json-scan.ts'
+import { type ScanLimits, scanObject } from './json-scan.ts'
 
 /** What JSON.parse says of bytes that must be UTF-8 without a mark at the start. */
 function parsed(bytes: Uint8Array): { value: unknown } | undefined {
@@ -30,7 +30,7 @@ function keysWritten(text: string): string[] {
   return keys
 }
 
-function refusal(source: string | Buffer, limits?: { depth: number; nodes: number }): string {
+function refusal(source: string | Buffer, limits?: ScanLimits): string {
   try {
     scanObject(Buffer.from(source), limits)
   } catch (error) {
@@ -319,6 +319,13 @@ describe('limits', () => {
     // The object itself and the array are values too.
     expect(refusal(`{"a":[${Array(199_998).fill('1').join(',')}]}`)).toBe('accepted')
     expect(refusal(`{"a":[${Array(199_999).fill('1').join(',')}]}`)).toMatch(/more than 200000 values/)
+  })
+
+  test('1,000 keys at the top are accepted and one more is not', () => {
+    const keys = (count: number): string => Array.from({ length: count }, (_, i) => `"${i}":1`).join(',')
+    expect(refusal(`{${keys(1000)}}`)).toBe('accepted')
+    expect(refusal(`{${keys(1001)}}`)).toMatch(/more than 1000 keys at the top/)
+    expect(refusal(`{"a":{${keys(1001)}}}`)).toBe('accepted')
   })
 
   test('a hundred thousand brackets are an error within 50 ms', () => {

@@ -2,14 +2,15 @@ import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../errors.ts'
 import { type Member, ScannedObject } from './scanned-object.ts'
 
-/** Bounds on what is accepted: nesting, and values of any kind (keys are not counted). */
+/** Bounds on what is accepted: nesting, values of any kind (keys are not counted), and keys at the top. */
 export interface ScanLimits {
   readonly depth: number
   readonly nodes: number
+  readonly members: number
 }
 
-/** The bounds for a body from outside. */
-export const JSON_LIMITS: ScanLimits = { depth: 128, nodes: 200_000 }
+/** The bounds for a body from outside. A key at the top costs ten times what one further down does. */
+export const JSON_LIMITS: ScanLimits = { depth: 128, nodes: 200_000, members: 1_000 }
 
 const QUOTE = 0x22
 const COMMA = 0x2c
@@ -87,6 +88,11 @@ export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): Sca
       if (c === QUOTE) {
         const end = stringEnd(bytes, p, length)
         if (depth === 1) {
+          if (members.size === limits.members)
+            throw new GatewayError(
+              'invalid_json',
+              `Invalid JSON: more than ${limits.members} keys at the top.`,
+            )
           key = keyText(bytes, p, end)
           if (members.has(key))
             throw new GatewayError(

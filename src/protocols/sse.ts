@@ -1,7 +1,11 @@
 import { GatewayError } from '../errors.ts'
+import { Gathered } from './gathered.ts'
 
 /** The bytes of one event that are read at most. */
 export const MAX_EVENT_BYTES = 1_048_576
+
+/** The bytes of the shortest frame that has data: the field's name and two line ends. Shorter ones need no reading. */
+export const SHORTEST_DATA = 6
 
 const LF = 0x0a
 const CR = 0x0d
@@ -18,9 +22,8 @@ const SEAM = 3
  */
 export class FrameSplitter {
   readonly #maxEventBytes: number
-  /** The beginning of a frame, in the pieces it came in. */
-  #pieces: Buffer[] = []
-  #size = 0
+  /** The beginning of a frame. */
+  readonly #held = new Gathered()
   #bytes: Buffer = NOTHING
   /** The next CR, and the next two LFs in a row, at or after the last place that was asked for; −1 = none left. */
   #cr = 0
@@ -32,26 +35,21 @@ export class FrameSplitter {
 
   /** What is left when the stream ends, and whether it is a frame that only the end made whole. */
   end(): { readonly bytes: Buffer; readonly isWhole: boolean } {
-    const bytes = Buffer.concat(this.#pieces)
-    this.#pieces = []
-    this.#size = 0
+    const bytes = this.#held.take()
     const last = bytes[bytes.length - 1]
     return { bytes, isWhole: last === CR && (bytes.length === 1 || isLineEnd(bytes[bytes.length - 2])) }
   }
 
   /** The bytes to read, which begin with a frame; undefined while none can be whole. `keep` says how far they were read. */
   take(chunk: Buffer): Buffer | undefined {
-    if (this.#size === 0) return this.#read(chunk)
-    const seam = Buffer.concat([this.#tail(), chunk])
+    if (this.#held.length === 0) return this.#read(chunk)
+    const seam = Buffer.concat([this.#held.tail(SEAM), chunk])
     this.#read(seam)
-    if (this.#end(0, this.#size <= SEAM) < 0) {
+    if (this.#end(0, this.#held.length <= SEAM) < 0) {
       this.#hold(chunk)
       return undefined
     }
-    const bytes = Buffer.concat([...this.#pieces, chunk])
-    this.#pieces = []
-    this.#size = 0
-    return this.#read(bytes)
+    return this.#read(Buffer.concat([this.#held.take(), chunk]))
   }
 
   /** The end of the frame at this offset of what was taken, its blank line included; −1 = not whole yet. */
@@ -75,18 +73,8 @@ export class FrameSplitter {
   }
 
   #hold(piece: Buffer): void {
-    this.#size += piece.length
-    if (this.#size > this.#maxEventBytes) this.#tooLarge()
-    this.#pieces.push(Buffer.from(piece))
-  }
-
-  /** The last bytes that are held. */
-  #tail(): Buffer {
-    let tail: Buffer = NOTHING
-    for (let i = this.#pieces.length - 1; i >= 0 && tail.length < SEAM; i--) {
-      tail = Buffer.concat([this.#pieces[i] as Buffer, tail])
-    }
-    return tail.subarray(Math.max(0, tail.length - SEAM))
+    if (this.#held.length + piece.length > this.#maxEventBytes) this.#tooLarge()
+    this.#held.add(Buffer.from(piece))
   }
 
   /** The end of the first blank line at or after `from`; a line begins at `from` itself only if `lineStart`. */

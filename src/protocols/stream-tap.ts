@@ -2,7 +2,7 @@ import type { Usage } from '../domain/usage.ts'
 import { EmittedText } from './emitted-text.ts'
 import type { FramePiece, FrameTemplate } from './frame-template.ts'
 import { KnownFrames } from './known-frames.ts'
-import { dataOf, FrameSplitter, MAX_EVENT_BYTES } from './sse.ts'
+import { dataOf, FrameSplitter, MAX_EVENT_BYTES, SHORTEST_DATA } from './sse.ts'
 
 /** What to do with the bytes that were pushed. */
 export interface TapStep {
@@ -172,6 +172,10 @@ export abstract class StreamTap {
   }
 
   #read(frame: Buffer): Verdict {
+    if (frame.length < SHORTEST_DATA) {
+      this.#isFirst = false
+      return 'forward'
+    }
     const text = frame.toString()
     const data = dataOf(this.#isFirst && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text)
     this.#isFirst = false

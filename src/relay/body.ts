@@ -1,7 +1,8 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { GatewayError } from '../errors.ts'
+import { Gathered } from '../protocols/gathered.ts'
 
 /** Bytes of request bodies that may be in memory at one time, all calls together. */
 const ALL_BODIES_LIMIT = 256 * 1024 * 1024
@@ -20,6 +21,12 @@ export interface Body {
   release(): void
 }
 
+/** A request, and the answer to it, by which a caller that waits is told to send its body. */
+export interface Asking {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+}
+
 /** Reads JSON request bodies, each up to a limit, all of them together up to another. */
 export class Bodies {
   #held = 0
@@ -27,14 +34,16 @@ export class Bodies {
   /**
    * The decoded body. `limit` counts decoded bytes. Over it: `request_too_large`; another content type or encoding than
    * we read: `unsupported_media_type`; too many bytes of all calls at once: `overloaded`, before the body is read where
-   * its length is told.
+   * its length is told. A caller that waits for leave to send its body gets it when nothing of that can be told any more.
    */
-  async read(request: IncomingMessage, limit: number): Promise<Body> {
+  async read({ request, response }: Asking, limit: number): Promise<Body> {
     requireJson(request.headers['content-type'])
     const decoder = decoderFor(request.headers['content-encoding'])
     const length = Number(request.headers['content-length'] ?? 0)
     if (length > limit) throw tooLarge(limit)
     if (this.#held + length > ALL_BODIES_LIMIT) throw busy()
+    // A caller of HTTP/1.0 would take it for its answer.
+    if (request.headers.expect !== undefined && request.httpVersion === '1.1') response.writeContinue()
     let taken = 0
     // Bytes count as they come: what is only announced takes no room from others.
     const release = (): void => {
@@ -84,8 +93,7 @@ function received(
   if (request.destroyed) return Promise.reject(cutShort())
   return new Promise((resolve, reject) => {
     const source: Readable = decoder ? request.pipe(decoder) : request
-    const chunks: Buffer[] = []
-    let length = 0
+    const gathered = new Gathered()
     let over = false
     const refuse = (error: GatewayError): void => {
       if (over) return
@@ -99,18 +107,17 @@ function received(
     }
     source.on('data', (chunk: Buffer) => {
       if (over) return
-      length += chunk.length
-      if (length > limit) return refuse(tooLarge(limit))
+      if (gathered.length + chunk.length > limit) return refuse(tooLarge(limit))
       try {
         take(chunk.length)
-        chunks.push(chunk)
+        gathered.add(chunk)
       } catch (error) {
         refuse(error as GatewayError)
       }
     })
     source.on('end', () => {
       over = true
-      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, length))
+      resolve(gathered.take())
     })
     decoder?.on('error', () => refuse(undecodable()))
     request.on('error', () => refuse(cutShort()))

@@ -97,7 +97,7 @@ export class Relay {
   /** Tells how many tokens a messages request would have. */
   async countTokens(visit: Visit, caller: Caller): Promise<void> {
     const settings = this.#parts.settings()
-    const body = await this.#parts.bodies.read(visit.request, settings.options.bodyLimit)
+    const body = await this.#parts.bodies.read(visit, settings.options.bodyLimit)
     try {
       await this.#relay(countTokensDialect, visit, caller, settings, body.bytes)
     } catch (error) {
@@ -115,7 +115,7 @@ export class Relay {
   async call(protocol: ProtocolName, relayed: Visit, caller: Caller): Promise<void> {
     const dialect = this.#dialects[protocol]
     const settings = this.#parts.settings()
-    const body = await this.#parts.bodies.read(relayed.request, settings.options.bodyLimit)
+    const body = await this.#parts.bodies.read(relayed, settings.options.bodyLimit)
     try {
       await this.#relay(dialect, relayed, caller, settings, body.bytes)
     } finally {

@@ -1,3 +1,4 @@
+import { Gathered } from '../protocols/gathered.ts'
 import type { ReplyFacts } from '../protocols/reply-facts.ts'
 import type { Call, Target } from './call.ts'
 import type { Answered } from './charge.ts'
@@ -16,9 +17,8 @@ export class WholeAnswer implements WantedAnswer {
   readonly #call: Call
   readonly #target: Target
   readonly #source: Source
-  readonly #chunks: Buffer[] = []
+  readonly #bytes = new Gathered()
   #contentType = ''
-  #length = 0
   #callerLeft = false
   #draining = false
   #over = false
@@ -36,18 +36,15 @@ export class WholeAnswer implements WantedAnswer {
   received(chunk: Buffer): void {
     if (this.#over) return
     this.#call.firstByte()
-    this.#chunks.push(chunk)
-    this.#length += chunk.length
-    if (this.#length <= LIMIT) return
+    this.#bytes.add(chunk)
+    if (this.#bytes.length <= LIMIT) return
     this.#source.cancel()
     this.failed(unanswered('answer too large'))
   }
 
   ended(): void {
     if (this.#over) return
-    const [only] = this.#chunks
-    const bytes = only && this.#chunks.length === 1 ? only : Buffer.concat(this.#chunks, this.#length)
-    const reply = this.#target.prepared.reply(bytes)
+    const reply = this.#target.prepared.reply(this.#bytes.take())
     const { facts } = reply
     if (!facts.valid)
       this.failed(unanswered(facts.error ? 'error with status 200' : 'no answer of its protocol'))

@@ -1,4 +1,4 @@
-import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { AMPLE, channel, PLAIN_PRICE, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import type { Answer, CallOptions } from '../equipment/client.ts'
 import { type Stage, setStage } from '../equipment/stage.ts'
 
@@ -9,8 +9,8 @@ export type Road = (typeof ROADS)[number]
 /** The model behind a channel of each protocol. */
 export const MODEL = { chat: 'speaks-chat', messages: 'speaks-messages' } as const
 
-/** A gateway with a channel of each protocol; its lanes are named like its models. */
-export function stageOfBoth(options: Record<string, unknown> = {}): Promise<Stage> {
+/** A gateway with a channel of each protocol; its lanes are named like its models. `quota` is what the key may spend. */
+export function stageOfBoth(options: Record<string, unknown> = {}, quota = 1_000_000_000): Promise<Stage> {
   return setStage((upstream) => ({
     options: { retries: 0, ...options },
     models: { ...priced([MODEL.chat, MODEL.messages]), 'a-opus-4-7': { vendor: 'acme', price: PLAIN_PRICE } },
@@ -21,7 +21,12 @@ export function stageOfBoth(options: Record<string, unknown> = {}): Promise<Stag
         models: [MODEL.messages, 'a-opus-4-7'],
       }),
     ],
-    users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: 1_000_000_000 }), token('other')])],
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann', { remain_quota: quota }), token('other')], {
+        quota: Math.max(quota, AMPLE),
+      }),
+    ],
   }))
 }
 

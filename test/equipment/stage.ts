@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Answer, type Body, type CallOptions, call, type LiveAnswer, open } from './client.ts'
 import type { Configuration } from './configuration.ts'
 import { type GatewayOptions, type RunningGateway, startGateway } from './gateway.ts'
@@ -46,4 +47,16 @@ export function ask(model: string, fields: Record<string, unknown> = {}): Record
 /** The same, as a stream. */
 export function askStream(model: string, fields: Record<string, unknown> = {}): Record<string, unknown> {
   return ask(model, { stream: true, ...fields })
+}
+
+const PATIENCE = 50
+
+/** Asks again for as long as the gateway says that it has too much to do, as it may on a busy machine. */
+export async function patiently<Given extends Answer>(ask: () => Promise<Given>): Promise<Given> {
+  for (let attempt = 1; ; attempt++) {
+    const answer = await ask()
+    const isBusy = answer.status === 503 && answer.text.includes('"code":"overloaded"')
+    if (!isBusy || attempt === PATIENCE) return answer
+    await sleep(100)
+  }
 }

@@ -98,14 +98,15 @@ describe(`${CROWD} calls at once are answered, and charged as they should, thoug
     for (const stream of [false, true]) {
       stage.upstream.script('m', fault)
       const answers = await Promise.all(
-        Array.from({ length: name.includes('event without end') ? 3 : CROWD }, async () =>
+        Array.from({ length: name.includes('without end') ? 3 : CROWD }, async () =>
           (await stage.live('ann', ask('m', { stream }))).end(),
         ),
       )
       for (const { status, text, broken } of answers) {
         expect(broken).toBe(false)
-        expect(status).toBeOneOf([200, 500])
-        expect(status === 200 || text.includes('"type":"api_error"')).toBe(true)
+        // So much nonsense at once may be more than a small machine can serve, and then it says so.
+        expect(status).toBeOneOf([200, 500, 503])
+        expect(status === 200 || /"type":"api_error"|"code":"overloaded"/.test(text)).toBe(true)
         expect(text).not.toMatch(/<html>|node_modules|node:internal/)
       }
     }
@@ -116,6 +117,6 @@ describe(`${CROWD} calls at once are answered, and charged as they should, thoug
     expect(stage.gateway.pid).toBe(pid)
     // And it has recovered: the next call is an ordinary one.
     stage.upstream.script('m', { kind: 'whole' })
-    expect((await stage.chat('ann', ask('m'))).status).toBe(200)
+    await expect.poll(async () => (await stage.chat('ann', ask('m'))).status, { timeout: 5000 }).toBe(200)
   })
 })

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
@@ -6,6 +5,7 @@ import { contentFrame, DONE_FRAME, finishFrame } from '../equipment/behaviour.ts
 import { call } from '../equipment/client.ts'
 import { plainConfiguration } from '../equipment/configuration.ts'
 import { startGateway } from '../equipment/gateway.ts'
+import { residentBytes } from '../equipment/resident-memory.ts'
 import { startUpstream } from '../equipment/scripted-upstream.ts'
 
 /** Enough that the room a collector takes once is no reader's share. */
@@ -14,10 +14,6 @@ const READERS = 96
 const STREAM_BYTES = 24 * 1024 * 1024
 const FRAME_BYTES = 32 * 1024
 const BODY = JSON.stringify({ model: 'm', stream: true, messages: [{ role: 'user', content: 'hi' }] })
-
-function residentBytes(pid: number): number {
-  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
-}
 
 /** Asks for a stream and never reads of it. */
 function neverReading(port: number): Socket {

@@ -9,7 +9,7 @@ import { readStop } from './stop-reasons.ts'
 import { readMessagesUsage } from './usage.ts'
 
 /** Answers are larger than what callers may send: pages that were searched, files that were written. */
-const LIMITS = { depth: 512, nodes: 2_000_000 }
+const LIMITS = { depth: 512, nodes: 2_000_000, members: 1_000 }
 
 /** Reads a whole answer; a call's input is the very text that the upstream wrote. Throws `upstream_error` where it is none. */
 export function decodeReply(bytes: Buffer): Reply {

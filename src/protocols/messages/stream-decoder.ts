@@ -5,13 +5,12 @@ import { asRecord, parseRecord } from '../record.ts'
 import type { ReplyPart, StartedPart, Stop } from '../reply.ts'
 import type { Node, ScannedObject } from '../scanned-object.ts'
 import { eventOf } from '../sse.ts'
-import type { Counts } from '../token-count.ts'
 import { grown, withInput } from './block-growth.ts'
 import { inputText } from './decode-reply.ts'
 import { blockIndex, eventType } from './event.ts'
 import { readBlock } from './reply-block.ts'
 import { readStop } from './stop-reasons.ts'
-import { mergedUsage, readMessagesUsage } from './usage.ts'
+import { StreamedUsage } from './usage.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -44,7 +43,7 @@ export class MessagesStreamDecoder extends FrameReader {
   readonly #open = new Map<number, OpenBlock>()
   #parts = 0
   #started = false
-  #counts: Counts | undefined
+  readonly #counts = new StreamedUsage()
   #stop: Stop | undefined
 
   protected read(data: string, frame: string): void {
@@ -67,7 +66,7 @@ export class MessagesStreamDecoder extends FrameReader {
       case 'content_block_stop':
         return this.#end(blockIndex(event))
       case 'message_delta':
-        this.#counts = mergedUsage(this.#counts, event['usage'])
+        this.#counts.say(event['usage'], true)
         this.#stop = readStop(event['delta']) ?? this.#stop
         return
       case 'message_stop':
@@ -109,13 +108,13 @@ export class MessagesStreamDecoder extends FrameReader {
     if (this.#started)
       return this.#fail('api_error', 'The upstream began a second message within its answer.')
     this.#started = true
-    this.#counts = mergedUsage(this.#counts, message['usage'])
     this.#stop = readStop(message)
+    this.#counts.say(message['usage'], this.#stop !== undefined)
     this.emit({
       kind: 'start',
       id: textOf(message['id']),
       model: textOf(message['model']),
-      usage: readMessagesUsage(this.#counts),
+      usage: this.#counts.soFar,
     })
     const content = message['content']
     if (!Array.isArray(content)) return
@@ -201,7 +200,7 @@ export class MessagesStreamDecoder extends FrameReader {
     this.emit({
       kind: 'end',
       stop: this.#stop ?? { reason: 'end' },
-      usage: readMessagesUsage(this.#counts),
+      usage: this.#counts.whole,
     })
   }
 

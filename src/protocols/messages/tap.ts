@@ -2,10 +2,9 @@ import type { FramePiece } from '../frame-template.ts'
 import { asRecord, parseRecord } from '../record.ts'
 import { eventOf } from '../sse.ts'
 import { StreamTap, type Verdict } from '../stream-tap.ts'
-import type { Counts } from '../token-count.ts'
 import { blockIndex, type Event, eventType } from './event.ts'
 import { deltaText, generatedText } from './generated-text.ts'
-import { mergedUsage, readMessagesUsage } from './usage.ts'
+import { StreamedUsage } from './usage.ts'
 
 /** Blocks are told apart up to this many; no answer has more. */
 const MAX_BLOCKS = 1024
@@ -16,7 +15,7 @@ const MAX_BLOCKS = 1024
  */
 export class MessagesTap extends StreamTap {
   #sawFinish = false
-  #counts: Counts | undefined
+  readonly #counts = new StreamedUsage()
 
   get sawFinish(): boolean {
     return this.#sawFinish
@@ -39,11 +38,12 @@ export class MessagesTap extends StreamTap {
         return 'forward'
       }
       case 'message_delta':
-        this.#count(event['usage'])
         this.#finish(asRecord(event['delta']))
+        this.#count(event['usage'], true)
         return 'forward'
       case 'message_stop':
         this.done = true
+        this.usage = this.#counts.whole
         return 'end'
       case 'error':
         return this.#fail(data)
@@ -64,8 +64,8 @@ export class MessagesTap extends StreamTap {
 
   /** A message that is finished already may come whole in its first event. */
   #start(message: Event | undefined): void {
-    this.#count(message?.['usage'])
     this.#finish(message)
+    this.#count(message?.['usage'], this.#sawFinish)
     const content = message?.['content']
     if (!Array.isArray(content)) return
     for (const [index, block] of content.entries()) {
@@ -73,9 +73,9 @@ export class MessagesTap extends StreamTap {
     }
   }
 
-  #count(usage: unknown): void {
-    this.#counts = mergedUsage(this.#counts, usage)
-    this.usage = readMessagesUsage(this.#counts) ?? this.usage
+  #count(usage: unknown, isLast: boolean): void {
+    this.#counts.say(usage, isLast)
+    this.usage = this.#sawFinish ? this.#counts.whole : (this.#counts.soFar ?? this.usage)
   }
 
   #finish(holder: Event | undefined): void {

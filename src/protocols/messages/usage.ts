@@ -49,3 +49,26 @@ export function mergedUsage(before: Counts | undefined, later: unknown): Counts 
   }
   return merged
 }
+
+/** The usage of one stream, as it is told bit by bit. */
+export class StreamedUsage {
+  #counts: Counts | undefined
+  #isFinal = false
+
+  /** Takes in the usage of an event; `isLast` where it comes with the words that close a message. */
+  say(usage: unknown, isLast: boolean): void {
+    this.#counts = mergedUsage(this.#counts, usage)
+    const output = asRecord(usage)?.['output_tokens']
+    if (isLast && output !== undefined && output !== null) this.#isFinal = true
+  }
+
+  /** What was told up to now; undefined where it is nothing, or cannot be true. */
+  get soFar(): Usage | undefined {
+    return readMessagesUsage(this.#counts)
+  }
+
+  /** The same of the whole message; undefined where its end did not tell: what is told at the start is no output yet. */
+  get whole(): Usage | undefined {
+    return this.#isFinal ? this.soFar : undefined
+  }
+}

@@ -21,7 +21,7 @@ interface Ranked {
 }
 
 /** A result for each document that a request may have. */
-const REPLY_LIMITS: ScanLimits = { depth: 128, nodes: 4_000_000 }
+const REPLY_LIMITS: ScanLimits = { depth: 128, nodes: 4_000_000, members: 1_000 }
 
 /** Where providers put the results. */
 const LISTS = ['results', 'data'] as const

@@ -71,7 +71,7 @@ export class ConvertingTap implements Tap {
         this.usage = event.usage ?? this.usage
         return
       case 'end':
-        this.usage = event.usage ?? this.usage
+        this.usage = event.usage
         this.#isComplete = true
         return
       case 'part-start':

@@ -1,0 +1,43 @@
+import process from 'node:process'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { Gathered } from './gathered.ts'
+
+const chunks = fc.array(fc.uint8Array({ maxLength: 600 }), { maxLength: 40 })
+
+test('what is taken is what was added, and nothing is left', () => {
+  fc.assert(
+    fc.property(chunks, fc.nat(2000), fc.nat(8), (given, singles, size) => {
+      const gathered = new Gathered()
+      const all = [
+        ...given.map((bytes) => Buffer.from(bytes)),
+        ...Array.from({ length: singles }, (_, i) => Buffer.of(i)),
+      ]
+      for (const chunk of all) gathered.add(chunk)
+      const whole = Buffer.concat(all)
+      expect(gathered.length).toBe(whole.length)
+      expect(gathered.tail(size).equals(whole.subarray(Math.max(0, whole.length - size)))).toBe(true)
+      expect(gathered.take().equals(whole)).toBe(true)
+      expect(gathered.take()).toHaveLength(0)
+    }),
+    { numRuns: 200 },
+  )
+})
+
+test('what a million single bytes take is no object for each', () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const gathered = new Gathered()
+  const chunk = Buffer.from('x')
+  const used = (): number => {
+    collect()
+    const { heapUsed, external } = process.memoryUsage()
+    return heapUsed + external
+  }
+  const before = used()
+  for (let i = 0; i < 1_000_000; i++) gathered.add(chunk.subarray(0))
+  expect(used() - before).toBeLessThan(20_000_000)
+  expect(gathered.take()).toHaveLength(1_000_000)
+})

@@ -1,0 +1,204 @@
+import { createHash } from 'node:crypto'
+import { Agent } from 'node:http'
+import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
+import { MODEL } from '../conversion/stage.ts'
+import type { Behaviour } from '../equipment/behaviour.ts'
+import { type Answer, call } from '../equipment/client.ts'
+import { streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
+import type { Received } from '../equipment/scripted-upstream.ts'
+import { patiently, type Stage } from '../equipment/stage.ts'
+import type { Case } from './case.ts'
+
+/** A way through the gateway. */
+interface Road {
+  readonly path: string
+  readonly protocol: ConversionProtocol
+  readonly native: boolean
+  /** Answered by what answers another path, or by less. */
+  readonly isSide: boolean
+}
+
+const PATHS = [
+  ['/v1/chat/completions', 'chat', false],
+  ['/v1/completions', 'chat', true],
+  ['/v1/messages', 'messages', false],
+  ['/v1/messages/count_tokens', 'messages', true],
+] as const
+
+const ROADS: readonly Road[] = PATHS.flatMap(([path, protocol, isSide]) =>
+  [true, false].map((native) => ({ path, protocol, native, isSide })),
+)
+
+const WORKERS = 8
+const SIDE_SHARE = 4
+const SLOW_MS = 1000
+const REFUSALS: readonly number[] = [400]
+/** What no answer may show: our stack, paths of this machine, addresses and keys. */
+const INSIDE =
+  /node_modules|node:internal|\n\s+at |\bat \w+[ .]\w* ?\(|\/src\/|\/tmp\/|\/home\/|127\.0\.0\.1|upstream-key-of|sk-ann\b/
+const LONGEST_MESSAGE = 600
+
+/** Lets both lanes answer whatever comes. */
+export function letAnswer(stage: Stage): void {
+  const answers = (request: Received): Behaviour => {
+    if (request.path.endsWith('/count_tokens')) return { kind: 'whole', body: '{"input_tokens":3}' }
+    const blocks = [{ text: 'Hello there.' }]
+    const isStream = (JSON.parse(request.text) as { stream?: unknown }).stream === true
+    return isStream ? streamedMessage(blocks) : wholeMessage(blocks)
+  }
+  stage.upstream.decide(MODEL.messages, answers)
+  stage.upstream.script(MODEL.chat)
+}
+
+/** One input on its way down one road. */
+interface Run {
+  readonly each: Case
+  readonly road: Road
+}
+
+/** Sends each case down the roads of its protocols; what comes back is what was wrong with the answers. */
+export async function replay(stage: Stage, cases: readonly Case[]): Promise<string[]> {
+  const agent = new Agent({ keepAlive: true, maxSockets: WORKERS })
+  const runs = cases.flatMap((each, i) => roadsOf(each, i).map((road): Run => ({ each, road })))
+  const slow: Run[] = []
+  const complaints: string[] = []
+  const lanes = { chat: new Lane(), messages: new Lane() }
+  letAnswer(stage)
+  const take = async (run: Run, late: (ms: number) => void): Promise<void> => {
+    const { each, road } = run
+    const body = Buffer.from(each.body(modelOf(road), road.protocol) as string)
+    const { answer, ms } = await ask(stage, each, road, body, agent)
+    const name = `${road.path} ${road.native ? '' : '(converted) '}${each.name}`
+    if (ms > SLOW_MS) late(ms)
+    if (typeof answer === 'string') complaints.push(`${name}: ${answer}`)
+    else {
+      complaints.push(...faults(each, road, answer).map((fault) => `${name}: ${fault}`))
+      const lane = lanes[modelOf(road) === MODEL.chat ? 'chat' : 'messages']
+      if (answer.status === 200 && !isLocal(road)) lane.answered(body, road.native && each.verbatim, name)
+    }
+  }
+  const work = async (): Promise<void> => {
+    for (let run = runs.pop(); run; run = runs.pop()) {
+      const taken = run
+      await take(taken, () => slow.push(taken))
+    }
+  }
+  await Promise.all(Array.from({ length: WORKERS }, work))
+  // On a busy machine only a second look, alone, tells a slow answer from a slow moment.
+  for (const run of slow) {
+    await take(run, () => take(run, (ms) => complaints.push(`${run.each.name}: it took ${ms.toFixed(0)} ms`)))
+  }
+  agent.destroy()
+  for (const name of ['chat', 'messages'] as const)
+    complaints.push(...lanes[name].compare(stage.upstream.received(MODEL[name])))
+  return complaints
+}
+
+/** What an upstream must have got, by the answers that came. */
+class Lane {
+  #answers = 0
+  readonly #verbatim: { readonly digest: string; readonly name: string }[] = []
+
+  answered(body: Buffer, verbatim: boolean | undefined, name: string): void {
+    this.#answers++
+    if (verbatim) this.#verbatim.push({ digest: digestOf(body), name })
+  }
+
+  compare(received: readonly Received[]): string[] {
+    const digests = new Set(received.map(({ body }) => digestOf(body)))
+    const changed = this.#verbatim.filter(({ digest }) => !digests.has(digest))
+    return [
+      ...(received.length === this.#answers
+        ? []
+        : [`${this.#answers} answers, and ${received.length} requests upstream`]),
+      ...changed.map(({ name }) => `${name}: the upstream got other bytes`),
+    ]
+  }
+}
+
+// Old completions are read as chat is, and counting reads little: of each family they get a part.
+function roadsOf({ protocols }: Case, place: number): Road[] {
+  return ROADS.filter(
+    ({ protocol, isSide }) => protocols.includes(protocol) && (!isSide || place % SIDE_SHARE === 0),
+  )
+}
+
+function modelOf({ protocol, native }: Road): string {
+  return native === (protocol === 'chat') ? MODEL.chat : MODEL.messages
+}
+
+/** Answered by the gateway itself, without any upstream. */
+function isLocal({ path, native }: Road): boolean {
+  return path.endsWith('/count_tokens') && !native
+}
+
+async function ask(
+  stage: Stage,
+  each: Case,
+  { path }: Road,
+  body: Buffer,
+  agent: Agent,
+): Promise<{ answer: Answer | string; ms: number }> {
+  const options = { key: 'ann', path, agent, ...(each.headers && { headers: each.headers }) }
+  const wire = each.wire?.(body) ?? body
+  let ms = 0
+  const once = async (): Promise<Answer> => {
+    const began = performance.now()
+    const answer = await call(stage.gateway.url, wire, options)
+    ms = performance.now() - began
+    return answer
+  }
+  return { answer: await patiently(once).catch((error: unknown) => String(error)), ms }
+}
+
+function faults(each: Case, road: Road, answer: Answer): string[] {
+  const { status, text } = answer
+  const faults: string[] = []
+  if (INSIDE.test(text)) faults.push(`shows its inside: ${text.slice(0, 300)}`)
+  const mayRefuse = each.statuses ?? REFUSALS
+  const [accepts, refuses] = permitted(each, road)
+  if (status === 200) {
+    if (!accepts) faults.push('was accepted')
+    return faults
+  }
+  if (!refuses || !mayRefuse.includes(status)) faults.push(`${status} ${text.slice(0, 300)}`)
+  const wrong = wrongEnvelope(road, answer)
+  if (wrong) faults.push(`${wrong}: ${text.slice(0, 300)}`)
+  return faults
+}
+
+/** Whether it may be accepted, and refused. Counting reads less of a request than answering it does. */
+function permitted({ outcome }: Case, { path }: Road): [boolean, boolean] {
+  const counts = path.endsWith('/count_tokens')
+  switch (outcome) {
+    case 'unreadable':
+      return [false, true]
+    case 'refused':
+      return [counts, true]
+    case 'forwarded':
+      return [true, false]
+    case 'either':
+      return [true, true]
+  }
+}
+
+function wrongEnvelope({ protocol }: Road, answer: Answer): string | undefined {
+  let body: Record<string, unknown>
+  try {
+    body = JSON.parse(answer.text)
+  } catch {
+    return 'no JSON'
+  }
+  const error = (body['error'] ?? {}) as Record<string, unknown>
+  const { type, message, code } = error
+  if (typeof message !== 'string' || typeof type !== 'string') return 'no envelope'
+  if (!message.endsWith(`(request id: ${String(answer.headers['x-request-id'])})`)) return 'without its id'
+  if (message.length > LONGEST_MESSAGE) return `a message of ${message.length} characters`
+  const known =
+    protocol === 'messages' ? type === 'gateway_error' && !('type' in body) : typeof code === 'string'
+  return known ? undefined : 'another envelope'
+}
+
+function digestOf(bytes: Buffer): string {
+  return createHash('sha1').update(bytes).digest('base64')
+}

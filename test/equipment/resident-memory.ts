@@ -1,0 +1,6 @@
+import { readFileSync } from 'node:fs'
+
+/** The memory that a process has at the moment, in bytes. */
+export function residentBytes(pid: number): number {
+  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
+}

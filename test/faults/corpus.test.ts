@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { stageOfBoth } from '../conversion/stage.ts'
+import { corpus } from '../corpus/corpus.ts'
+import { replay } from '../corpus/replay.ts'
+import { audit } from '../equipment/auditor.ts'
+import type { Stage } from '../equipment/stage.ts'
+
+const GRANTED = 400_000_000_000_000
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await stageOfBoth({}, GRANTED)
+})
+afterAll(() => stage?.close())
+
+const FAMILIES = corpus()
+
+test('the corpus has at least 2,000 inputs', () => {
+  const inputs = [...FAMILIES.values()].reduce((sum, family) => sum + family.length, 0)
+  expect(inputs).toBeGreaterThanOrEqual(2000)
+  console.log(`${inputs} inputs`)
+})
+
+describe('whatever comes is refused in the envelope of its path, or forwarded; within a second, and nothing shows:', () => {
+  test.each([...FAMILIES])('%s', { timeout: 60_000 }, async (_, cases) => {
+    const { pid } = stage.gateway
+    const complaints = await replay(stage, cases)
+    expect(complaints.slice(0, 30)).toEqual([])
+    expect(stage.gateway.pid).toBe(pid)
+    expect(stage.gateway.logs()).not.toMatch(/unforeseen error|nhandled/)
+  })
+})
+
+test('and afterwards every account adds up', async () => {
+  const granted = { tokens: new Map([['token-ann', GRANTED]]), users: new Map([['ann', GRANTED]]) }
+  await expect.poll(() => audit(stage.gateway.dataDir, [], granted), { timeout: 5000 }).toEqual([])
+})

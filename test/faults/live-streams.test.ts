@@ -1,0 +1,116 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { plainConfiguration } from '../equipment/configuration.ts'
+import { residentBytes } from '../equipment/resident-memory.ts'
+import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+
+const PACE_MS = 20
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => plainConfiguration(upstream.baseUrl('m')))
+})
+afterAll(() => stage?.close())
+
+/** The gaps between the pieces of a live stream while `disturb` runs, in milliseconds, the largest last. */
+async function gapsWhile(disturb: () => Promise<unknown>): Promise<number[]> {
+  stage.upstream.decide('m', ({ text }) =>
+    text.includes('"stream":true')
+      ? { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: PACE_MS }
+      : { kind: 'whole' },
+  )
+  const live = await stage.live('ann', askStream('m', { max_tokens: 100_000 }))
+  await live.until(' word1')
+  const gaps: number[] = []
+  const end = { isHere: false }
+  const watch = async (): Promise<void> => {
+    let seen = live.text().length
+    let last = performance.now()
+    while (!end.isHere) {
+      await sleep(2)
+      if (live.text().length === seen) continue
+      const now = performance.now()
+      gaps.push(now - last)
+      seen = live.text().length
+      last = now
+    }
+  }
+  const watching = watch()
+  await disturb()
+  end.isHere = true
+  await watching
+  live.abort()
+  expect(gaps.length).toBeGreaterThan(10)
+  return gaps.toSorted((a, b) => a - b)
+}
+
+const at = (gaps: readonly number[], share: number): number => gaps[Math.floor(gaps.length * share)] ?? 0
+
+/** Posts a body five times a second for a while; all of them must be refused. */
+async function post(body: Buffer, headers: Record<string, string> = {}): Promise<void> {
+  const answers: Promise<number>[] = []
+  for (let i = 0; i < 3; i++) {
+    answers.push(stage.chat('ann', body, { headers }).then(({ status }) => status))
+    await sleep(200)
+  }
+  // A gateway that has too much to do at the moment may say so.
+  for (const status of await Promise.all(answers)) expect(status).toBeOneOf([400, 413, 503])
+}
+
+const inBody = (text: string): Buffer =>
+  Buffer.from(JSON.stringify(ask('m')).replace('{', () => `{"x":${text},`))
+const zip = (bytes: Buffer, times: number): Buffer => (times === 0 ? bytes : zip(gzipSync(bytes), times - 1))
+const BOMB = zip(Buffer.alloc(200 << 20), 1)
+
+describe('while such bodies come five times a second a live stream goes on:', () => {
+  const hostile: Record<string, () => [Buffer, Record<string, string>?]> = {
+    '25 MB of small arrays': () => [inBody(`[${'[1,2,3],'.repeat(3_200_000)}0]`)],
+    '25 MB of brackets': () => [inBody('['.repeat(25 << 20))],
+    '25 MB of quotes and backslashes': () => [inBody(`"${'\\"'.repeat(12 << 20)}`)],
+    '25 MB in one number': () => [inBody(`${'9'.repeat(25 << 20)}x`)],
+    '25 MB of white space': () => [Buffer.from(' '.repeat(25 << 20))],
+    'a million keys': () => [
+      inBody(`{${Array.from({ length: 1_000_000 }, (_, i) => `"${i.toString(36)}":1`).join(',')}}`),
+    ],
+    'a million keys at the top': () => [
+      Buffer.from(`{${Array.from({ length: 1_000_000 }, (_, i) => `"${i.toString(36)}":1`).join(',')}}`),
+    ],
+    '25 MB that is not UTF-8 at its end': () => [
+      Buffer.concat([Buffer.alloc(25 << 20, 32), Buffer.of(0xff)]),
+    ],
+    'a bomb': () => [BOMB, { 'content-encoding': 'gzip' }],
+  }
+  // What this machine does to a stream anyway.
+  let quiet: number[] = []
+  beforeAll(async () => {
+    quiet = await gapsWhile(() => sleep(1000))
+  })
+  test.each(Object.keys(hostile))('%s', { timeout: 30_000 }, async (name) => {
+    const [body, headers] = hostile[name]?.() ?? [Buffer.alloc(0)]
+    const gaps = await gapsWhile(() => post(body, headers))
+    expect(at(gaps, 0.8)).toBeLessThan(150 + 5 * at(quiet, 0.8))
+    expect(gaps.at(-1)).toBeLessThan(500 + 5 * (quiet.at(-1) ?? 0))
+  })
+})
+
+describe('a compressed body that is a bomb', () => {
+  const nested = zip(Buffer.alloc(100 << 20), 3)
+  test.each([
+    ['of 200 MB', BOMB, 'gzip', 413],
+    ['within another within another', nested, 'gzip', 400],
+    ['whose codings are named', nested, 'gzip, gzip, gzip', 415],
+    ['that is cut off', BOMB.subarray(0, 20_000), 'gzip', 400],
+  ])('%s costs less than 50 MB', async (_, body, coding, status) => {
+    const headers = { 'content-encoding': coding }
+    // The room for the first one is taken once.
+    await stage.chat('ann', body, { headers })
+    const before = residentBytes(stage.gateway.pid)
+    let most = before
+    const looking = setInterval(() => (most = Math.max(most, residentBytes(stage.gateway.pid))), 5)
+    for (let i = 0; i < 3; i++)
+      expect((await stage.chat('ann', body, { headers })).status).toBeOneOf([status, 503])
+    clearInterval(looking)
+    expect(most - before).toBeLessThan(50 << 20)
+  })
+})

@@ -1,0 +1,530 @@
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { GRAMMARS } from '../conversion/grammar.ts'
+import { MODEL } from '../conversion/stage.ts'
+import { audit } from '../equipment/auditor.ts'
+import {
+  type Behaviour,
+  completionText,
+  contentFrame,
+  DONE_FRAME,
+  errorBody,
+  finishFrame,
+  roleFrame,
+  type Streamed,
+  usageFrame,
+  usageText,
+} from '../equipment/behaviour.ts'
+import { chunkFrame } from '../equipment/chat-behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import {
+  eventFrame,
+  messageFrames,
+  messagesErrorText,
+  wholeMessage,
+} from '../equipment/messages-behaviour.ts'
+import { residentBytes } from '../equipment/resident-memory.ts'
+import { patiently, type Stage, setStage } from '../equipment/stage.ts'
+
+type Protocol = 'chat' | 'messages'
+const PROTOCOLS = ['chat', 'messages'] as const
+const QUOTA = 1_000_000_000_000
+const IDLE_MS = 500
+
+let stage: Stage
+beforeAll(async () => {
+  const timeouts = { connect: '1s', first_byte: '1s', idle: `${IDLE_MS}ms` }
+  stage = await setStage((upstream) => ({
+    options: { retries: 0 },
+    models: priced([MODEL.chat, MODEL.messages]),
+    channels: PROTOCOLS.map((protocol) =>
+      channel(MODEL[protocol], upstream.baseUrl(MODEL[protocol]), { protocol, timeouts }),
+    ),
+    users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: QUOTA })])],
+  }))
+})
+afterAll(() => stage?.close())
+
+interface Road {
+  readonly caller: Protocol
+  readonly upstream: Protocol
+}
+const ROADS: readonly Road[] = PROTOCOLS.flatMap((caller) =>
+  PROTOCOLS.map((upstream) => ({ caller, upstream })),
+)
+const isNative = ({ caller, upstream }: Road): boolean => caller === upstream
+
+const ask = (road: Road, stream: boolean) =>
+  stage.live(
+    'ann',
+    { model: MODEL[road.upstream], max_tokens: 1000, stream, messages: [{ role: 'user', content: 'hi' }] },
+    { path: road.caller === 'chat' ? '/v1/chat/completions' : '/v1/messages' },
+  )
+
+const play = async (road: Road, stream: boolean, behaviour: Behaviour) => {
+  stage.upstream.script(MODEL[road.upstream], behaviour)
+  const answer = await patiently(async () => (await ask(road, stream)).end())
+  return {
+    ...answer,
+    name: `${road.caller} caller, ${road.upstream} upstream, ${stream ? 'stream' : 'whole'}`,
+  }
+}
+
+/** What the gateway charged for an answer; a call that failed may still be on its way to the disk. */
+const chargeOf = async ({ headers }: { headers: Record<string, unknown> }): Promise<number | undefined> => {
+  const row = () => databaseOf(stage.gateway.dataDir).usageOf(String(headers['x-request-id']))
+  await expect.poll(row, { timeout: 3000, interval: 5 }).toBeDefined()
+  return row()?.quota
+}
+
+const TYPES = { chat: 'api_error', messages: 'gateway_error' } as const
+const INSIDE = /<html|node_modules|node:internal|127\.0\.0\.1|upstream-key/
+
+const whole = (body: string | Buffer, headers: Record<string, string | string[]> = {}): Behaviour => ({
+  kind: 'whole',
+  body,
+  headers,
+})
+const streamed = (frames: readonly string[], more: Partial<Streamed> = {}): Behaviour => ({
+  kind: 'stream',
+  frames,
+  ending: 'no done',
+  ...more,
+})
+const sse = (bytes: string | Buffer): Behaviour => ({
+  kind: 'raw',
+  bytes: Buffer.concat([
+    Buffer.from('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n'),
+    Buffer.from(bytes as string),
+  ]),
+  ending: 'close',
+})
+
+const TEXT = 'Zoë 😀 says 漢字'
+/** A good answer of either protocol. */
+const GOOD = {
+  chat: {
+    whole: completionText(TEXT, usageText(10, 5)),
+    frames: [roleFrame(), contentFrame(TEXT), finishFrame(), usageFrame(usageText(10, 5)), DONE_FRAME],
+  },
+  messages: {
+    whole: wholeMessage([{ text: TEXT }]).body as string,
+    frames: messageFrames([{ text: TEXT }]),
+  },
+} as const
+
+describe('no usable answer is a 500 in the words of the caller, charged nothing:', () => {
+  const status = (code: number, headers = {}, body = ''): Behaviour => ({
+    kind: 'status',
+    status: code,
+    headers,
+    body,
+  })
+  const compressed = { gzip: gzipSync, br: brotliCompressSync, deflate: deflateSync, zstd: zstdCompressSync }
+  const html = '<html><body>Sign in</body></html>'
+  const bomb = gzipSync(Buffer.alloc(50 << 20))
+  const faults: Record<string, (protocol: Protocol) => Behaviour> = {
+    'a page of HTML': () => whole(html, { 'content-type': 'text/html; charset=utf-8' }),
+    'HTML called JSON': () => whole(html),
+    'HTML called a stream': () => whole(html, { 'content-type': 'text/event-stream' }),
+    'no content type, and rubbish': () => whole('rubbish', { 'content-type': '' }),
+    'nothing at all': () => whole(''),
+    '204': () => status(204),
+    '205': () => status(205),
+    '206 with half of it': () => status(206, {}, '{"id":'),
+    '301': () => status(301, { location: 'http://127.0.0.1:1/' }),
+    '302 to itself': () => status(302, { location: '/v1/messages' }),
+    '304': () => status(304),
+    '402': () => status(402, {}, errorBody('pay first')),
+    '418': () => status(418, {}, html),
+    '511': () => status(511, { 'content-type': 'text/html' }, html),
+    '999': () => status(999),
+    '1xx without end': () => ({
+      kind: 'raw',
+      bytes: 'HTTP/1.1 102 Processing\r\n\r\n'.repeat(100),
+      ending: 'close',
+    }),
+    '101': () => ({
+      kind: 'raw',
+      bytes: 'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n',
+      ending: 'close',
+    }),
+    'an error called success': (protocol) =>
+      whole(protocol === 'chat' ? errorBody('no') : messagesErrorText('api_error', 'no')),
+    ...Object.fromEntries(
+      Object.entries(compressed).map(([coding, compress]) => [
+        `${coding} that nobody asked for`,
+        (protocol: Protocol) => whole(compress(GOOD[protocol].whole), { 'content-encoding': coding }),
+      ]),
+    ),
+    'a hundred codings': () =>
+      whole(bomb, { 'content-encoding': Array.from({ length: 100 }, () => 'gzip').join(', ') }),
+    'a bomb called a stream': () =>
+      whole(bomb, { 'content-encoding': 'gzip', 'content-type': 'text/event-stream' }),
+    '64 KB of headers': (protocol) => whole(GOOD[protocol].whole, { 'x-long': 'x'.repeat(65_536) }),
+    '2,000 headers': (protocol) =>
+      whole(GOOD[protocol].whole, { 'x-many': Array.from({ length: 2000 }, (_, i) => String(i)) }),
+    'a header with NUL': () => ({
+      kind: 'raw',
+      bytes: 'HTTP/1.1 200 OK\r\nx-a: b\0c\r\ncontent-length: 2\r\n\r\n{}',
+      ending: 'close',
+    }),
+    'two lengths': () => ({
+      kind: 'raw',
+      bytes: 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}x',
+      ending: 'close',
+    }),
+  }
+  test.each(Object.keys(faults))('%s', async (name) => {
+    const before = residentBytes(stage.gateway.pid)
+    const runs = ROADS.flatMap((road) => [false, true].map((stream) => ({ road, stream })))
+    const run = async ({ road, stream }: (typeof runs)[number]): Promise<void> => {
+      const answer = await play(road, stream, faults[name]?.(road.upstream) as Behaviour)
+      expect(answer.status, `${answer.name}: ${answer.text.slice(0, 300)}`).toBe(500)
+      expect(answer.json().error.type, answer.name).toBe(TYPES[road.caller])
+      expect(answer.text, answer.name).not.toMatch(INSIDE)
+      expect(await chargeOf(answer), answer.name).toBe(0)
+    }
+    await Promise.all(runs.map(run))
+    expect(residentBytes(stage.gateway.pid) - before).toBeLessThan(100 << 20)
+  })
+})
+
+test('a whole answer where a stream was asked for is no answer, and the other way about', async () => {
+  for (const road of ROADS) {
+    const notStreamed = await play(road, true, whole(GOOD[road.upstream].whole))
+    const notWhole = await play(road, false, streamed(GOOD[road.upstream].frames))
+    for (const answer of [notStreamed, notWhole]) {
+      expect(answer.status, answer.name).toBe(500)
+      expect(await chargeOf(answer)).toBe(0)
+    }
+  }
+})
+
+/** What begins an answer and has said something. */
+const BEGUN = {
+  chat: [roleFrame(), contentFrame('begun')],
+  messages: GOOD.messages.frames
+    .slice(0, 2)
+    .concat(eventFrame('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'begun' } })),
+} as const
+
+describe('a stream that breaks after it has begun ends with an error, never as if it were whole, and costs what came:', () => {
+  const faults: Record<string, (protocol: Protocol) => Behaviour> = {
+    'a reset': (protocol) => ({ kind: 'stream', frames: BEGUN[protocol], ending: 'reset' }),
+    'an end': (protocol) => streamed(BEGUN[protocol]),
+    'half of an event': (protocol) =>
+      streamed([...BEGUN[protocol], 'data: {"type":"content_block_delta","choices":[{"index":0,"del']),
+    'an error event': (protocol) =>
+      streamed([
+        ...BEGUN[protocol],
+        protocol === 'chat'
+          ? `data: ${errorBody('stumbled')}\n\n`
+          : `event: error\ndata: ${messagesErrorText('overloaded_error', 'stumbled')}\n\n`,
+      ]),
+    'an event of 2 MB': (protocol) =>
+      streamed([...BEGUN[protocol], `data: {"x":"${'x'.repeat(2 << 20)}"}\n\n`]),
+    '10 MB without a line end': (protocol) => streamed([...BEGUN[protocol], 'x'.repeat(10 << 20)]),
+    '10 MB in lines without a blank one': (protocol) =>
+      streamed([...BEGUN[protocol], `: ${'x'.repeat(1022)}\n`.repeat(10 << 10)]),
+    'a length that was not kept to': (protocol) => {
+      const text = BEGUN[protocol].join('')
+      return {
+        kind: 'raw',
+        bytes: `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: ${text.length + 9}\r\n\r\n${text}`,
+        ending: 'close',
+      }
+    },
+    'chunks that are none': (protocol) => {
+      const text = BEGUN[protocol].join('')
+      return {
+        kind: 'raw',
+        bytes: `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n${Buffer.byteLength(text).toString(16)}\r\n${text}\r\nzz\r\n`,
+        ending: 'close',
+      }
+    },
+  }
+  test.each(Object.keys(faults))('%s', async (name) => {
+    const before = residentBytes(stage.gateway.pid)
+    const run = async (road: Road): Promise<void> => {
+      const answer = await play(road, true, faults[name]?.(road.upstream) as Behaviour)
+      expect(answer.status, answer.name).toBe(200)
+      expect(answer.text, answer.name).toContain('begun')
+      if (!isNative(road)) GRAMMARS[road.caller](answer.text, false)
+      expect(answer.text, answer.name).not.toMatch(/\[DONE\]|message_stop/)
+      expect(answer.text.split('\n\n').at(-2), answer.name).toContain('"error"')
+      // Two tokens at the most, and the prompt.
+      const charge = await chargeOf(answer)
+      expect(charge, answer.name).toBeGreaterThan(4)
+      expect(charge, answer.name).toBeLessThan(40)
+    }
+    await Promise.all(ROADS.map(run))
+    expect(residentBytes(stage.gateway.pid) - before).toBeLessThan(100 << 20)
+  })
+})
+
+test('an upstream that falls silent is given up after its idle limit, and let go', async () => {
+  await Promise.all(
+    ROADS.filter(isNative).map(async (road) => {
+      stage.upstream.script(MODEL[road.upstream], {
+        kind: 'stream',
+        frames: BEGUN[road.upstream],
+        ending: 'stall',
+      })
+      const live = await ask(road, true)
+      await live.until('begun')
+      const began = performance.now()
+      const answer = await live.end()
+      // Limits are kept to within a second; nothing else is sent in the meantime.
+      expect(performance.now() - began).toBeGreaterThan(IDLE_MS * 0.8)
+      expect(performance.now() - began).toBeLessThan(IDLE_MS + 3000)
+      expect(answer.text.split('\n\n').filter((frame) => frame !== '')).toHaveLength(
+        BEGUN[road.upstream].length + 1,
+      )
+      await stage.upstream.only(MODEL[road.upstream]).ended
+      expect((stage.upstream.only(MODEL[road.upstream]).endedAt ?? 0) - began).toBeLessThan(IDLE_MS + 4000)
+    }),
+  )
+})
+
+describe('events that make no sense are left out or end the stream, and the account is settled:', () => {
+  const odd: Record<Protocol, Record<string, readonly string[]>> = {
+    chat: {
+      null: ['data: null\n\n'],
+      'a list': ['data: []\n\n'],
+      'a text': ['data: "x"\n\n'],
+      'no JSON': ['data: {\n\n', 'data: hm\n\n'],
+      'choices that are none': [
+        'data: {"choices":null}\n\n',
+        'data: {"choices":{"0":1}}\n\n',
+        'data: {"choices":[null,7]}\n\n',
+      ],
+      'deltas that are none': [
+        'data: {"choices":[{"index":0,"delta":null}]}\n\n',
+        'data: {"choices":[{"index":0,"delta":[1]}]}\n\n',
+      ],
+      'content of other kinds': [
+        chunkFrame({ content: 7 }),
+        chunkFrame({ content: { a: 1 } }),
+        chunkFrame({ content: [null] }),
+      ],
+      'a call that nobody began': [chunkFrame({ tool_calls: [{ index: 3, function: { arguments: '{}' } }] })],
+      'calls of wrong kinds': [
+        chunkFrame({ tool_calls: 'x' }),
+        chunkFrame({ tool_calls: [null, { index: 'x' }, { index: -1 }, { index: 1e308 }] }),
+      ],
+      'choices far away': [
+        'data: {"choices":[{"index":9007199254740993,"delta":{"content":"far"}}]}\n\n',
+        'data: {"choices":[{"index":-1,"delta":{"content":"far"}}]}\n\n',
+      ],
+      'a second role': [roleFrame(), roleFrame()],
+      'another event': ['event: hologram\ndata: {"choices":[]}\n\n'],
+      'names that objects have': ['data: {"__proto__":{"choices":[1]},"constructor":1}\n\n'],
+    },
+    messages: {
+      null: ['event: ping\ndata: null\n\n', 'data: null\n\n'],
+      'a list': ['data: []\n\n'],
+      'a text': ['data: "x"\n\n'],
+      'no JSON': ['event: content_block_delta\ndata: {\n\n'],
+      'types that are none': ['data: {"type":7}\n\n', 'data: {"type":null}\n\n'],
+      'an event of another name': [
+        'event: ping\ndata: {"type":"hologram"}\n\n',
+        eventFrame('hologram', { index: 0 }),
+      ],
+      'deltas that are none': [
+        eventFrame('content_block_delta', { index: 0, delta: null }),
+        eventFrame('content_block_delta', { index: 0 }),
+      ],
+      'deltas of wrong kinds': [
+        eventFrame('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 7 } }),
+      ],
+      'a block that nobody began': [
+        eventFrame('content_block_delta', {
+          index: 7,
+          delta: { type: 'input_json_delta', partial_json: '{}' },
+        }),
+      ],
+      'blocks far away': [
+        eventFrame('content_block_start', {
+          index: 2 ** 60,
+          content_block: { type: 'text', text: '' },
+        }),
+      ],
+      'a block of no kind': [
+        eventFrame('content_block_start', { index: 5, content_block: null }),
+        eventFrame('content_block_stop', { index: 5 }),
+      ],
+      'a block that ends twice': [
+        eventFrame('content_block_stop', { index: 0 }),
+        eventFrame('content_block_stop', { index: 0 }),
+      ],
+      'a second beginning': [GOOD.messages.frames[0] ?? ''],
+      'names that objects have': [
+        'data: {"type":"__proto__","__proto__":{"type":"error"}}\n\n',
+        'data: {"type":"constructor"}\n\n',
+      ],
+    },
+  }
+  const cases = PROTOCOLS.flatMap((protocol) =>
+    Object.keys(odd[protocol]).map((name) => [protocol, name] as const),
+  )
+  test.each(cases)('%s: %s', async (protocol, name) => {
+    const { frames } = GOOD[protocol]
+    const between = odd[protocol][name] ?? []
+    for (const road of ROADS.filter(({ upstream }) => upstream === protocol)) {
+      for (const place of [0, 1, frames.length - 1]) {
+        const answer = await play(
+          road,
+          true,
+          streamed([...frames.slice(0, place), ...between, ...frames.slice(place)]),
+        )
+        expect(answer.broken, answer.name).toBe(false)
+        expect(answer.status, answer.text).toBeOneOf([200, 500])
+        expect(answer.text, answer.name).not.toMatch(INSIDE)
+        const charge = await chargeOf(answer)
+        const isWhole = /\[DONE\]|"message_stop"/.test(answer.text)
+        if (!isNative(road) && answer.status === 200) GRAMMARS[road.caller](answer.text, isWhole)
+        if (isWhole) expect(answer.text, answer.name).toContain('Zo')
+        expect(charge, answer.name).toBeLessThanOrEqual(60)
+        // What was cut before it said anything costs nothing.
+        const isWorth = answer.status === 200 && (isWhole || /Zo|"name"/.test(answer.text))
+        expect((charge ?? -1) > 0, `${answer.name}, charged ${charge}: ${answer.text}`).toBe(isWorth)
+      }
+    }
+  })
+})
+
+/** The text in an event of either protocol. */
+interface Said {
+  readonly choices?: readonly { readonly delta: { readonly content?: string } }[]
+  readonly delta?: { readonly text?: string }
+}
+
+describe('the bytes of a stream', () => {
+  const text = (answer: string): string =>
+    answer
+      .split('\n')
+      .flatMap((line) => (line.startsWith('data: {') ? [JSON.parse(line.slice(6)) as Said] : []))
+      .map(({ choices, delta }) => choices?.[0]?.delta.content ?? delta?.text ?? '')
+      .join('')
+
+  test('may come one by one', async () => {
+    for (const road of ROADS) {
+      const { frames } = GOOD[road.upstream]
+      const answer = await play(road, true, streamed(frames, { drip: true }))
+      expect(text(answer.text), answer.name).toBe(TEXT)
+      expect(await chargeOf(answer), answer.name).toBe(30)
+    }
+  })
+
+  test('may have any line ends, a mark at the start, comments, and fields that nobody reads', async () => {
+    const dressed = (frame: string): string => `: hm\nid: 1\nretry: 5\nunknown: x\n${frame}`
+    const variants: Record<string, (frames: readonly string[]) => string> = {
+      CRLF: (frames) => frames.join('').replaceAll('\n', '\r\n'),
+      CR: (frames) => frames.join('').replaceAll('\n', '\r'),
+      mixed: (frames) =>
+        frames.map((frame, i) => frame.replaceAll('\n', ['\n', '\r', '\r\n'][i % 3] ?? '\n')).join(''),
+      'no space': (frames) => frames.join('').replaceAll('data: ', 'data:').replaceAll('event: ', 'event:'),
+      'a mark': (frames) => `\ufeff${frames.join('')}`,
+      comments: (frames) => frames.map(dressed).join(''),
+      'blank lines': (frames) => frames.map((frame) => '\n'.repeat(1000) + frame).join(''),
+      'the event after its data': (frames) =>
+        frames.map((frame) => frame.replace(/^(event: .*\n)(data: .*\n)/, '$2$1')).join(''),
+    }
+    for (const [name, dress] of Object.entries(variants)) {
+      for (const road of ROADS.filter((each) => !isNative(each))) {
+        const answer = await play(road, true, sse(dress(GOOD[road.upstream].frames)))
+        expect(text(answer.text), `${name}, ${answer.name}`).toBe(TEXT)
+        GRAMMARS[road.caller](answer.text, true)
+        expect(await chargeOf(answer), `${name}, ${answer.name}`).toBe(30)
+      }
+      for (const road of ROADS.filter(isNative)) {
+        const bytes = dress(GOOD[road.upstream].frames)
+        const answer = await play(road, true, sse(bytes))
+        if (road.caller === 'messages') expect(answer.text, name).toBe(bytes)
+        expect(await chargeOf(answer), `${name}, ${answer.name}`).toBe(30)
+      }
+    }
+  })
+
+  test('that are no UTF-8 become U+FFFD where they are converted, and stay as they are where not', async () => {
+    for (const road of ROADS) {
+      const [head = '', tail = ''] = GOOD[road.upstream].frames.join('').split('Zoë')
+      const bytes = Buffer.concat([
+        Buffer.from(head),
+        Buffer.from([0x5a, 0xff, 0xe2, 0x82]),
+        Buffer.from(tail),
+      ])
+      const answer = await play(road, true, sse(bytes))
+      expect(answer.status, answer.name).toBe(200)
+      if (isNative(road))
+        expect(answer.bytes.includes(Buffer.from([0x5a, 0xff, 0xe2, 0x82])), answer.name).toBe(true)
+      else expect(answer.text, answer.name).toContain('Z\ufffd')
+      expect(await chargeOf(answer), answer.name).toBe(30)
+    }
+  })
+})
+
+test("of an upstream's headers only the content type reaches the caller", async () => {
+  const headers = {
+    'set-cookie': ['a=b', 'c=d'],
+    server: 'upstream',
+    'x-powered-by': 'secret',
+    'x-request-id': 'theirs',
+    'cf-ray': '1',
+    location: 'http://127.0.0.1/',
+    'www-authenticate': 'Basic',
+    'proxy-authenticate': 'Basic',
+    'keep-alive': 'timeout=999',
+    upgrade: 'h2c',
+    trailer: 'x-late',
+    'access-control-allow-origin': '*',
+    'strict-transport-security': 'max-age=1',
+    'x-ratelimit-remaining': '5',
+    'openai-organization': 'ours',
+    'x-gateway-dropped': 'theirs',
+    ...Object.fromEntries(Array.from({ length: 80 }, (_, i) => [`x-many-${i}`, 'y'])),
+  }
+  const known = [
+    'cache-control',
+    'connection',
+    'content-length',
+    'content-type',
+    'date',
+    'keep-alive',
+    'transfer-encoding',
+    'x-accel-buffering',
+    'x-request-id',
+  ]
+  for (const road of ROADS) {
+    const { frames, whole: body } = GOOD[road.upstream]
+    for (const answer of [
+      await play(road, false, whole(body, headers)),
+      await play(road, true, streamed(frames, { headers })),
+    ]) {
+      expect(answer.status, answer.text).toBe(200)
+      expect(
+        Object.keys(answer.headers).filter((name) => !known.includes(name)),
+        answer.name,
+      ).toEqual([])
+      expect(JSON.stringify(answer.headers), answer.name).not.toMatch(/theirs|999/)
+    }
+    const refusal = await play(road, false, {
+      kind: 'status',
+      status: 429,
+      headers: { ...headers, 'retry-after': '7' },
+      body: errorBody('slow down'),
+    })
+    expect(refusal.status).toBe(429)
+    expect(Object.keys(refusal.headers).filter((name) => ![...known, 'retry-after'].includes(name))).toEqual(
+      [],
+    )
+  }
+})
+
+test('and in the end every account adds up', async () => {
+  const granted = { tokens: new Map([['token-ann', QUOTA]]), users: new Map() }
+  await expect.poll(() => audit(stage.gateway.dataDir, [], granted), { timeout: 5000 }).toEqual([])
+  expect(stage.gateway.logs()).not.toMatch(/unforeseen error|nhandled/)
+})

@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { MODEL, stageOfBoth } from '../conversion/stage.ts'
+import { audit } from '../equipment/auditor.ts'
+import {
+  type Behaviour,
+  completionText,
+  contentFrame,
+  DONE_FRAME,
+  finishFrame,
+  usageFrame,
+} from '../equipment/behaviour.ts'
+import { databaseOf, type UsageRow } from '../equipment/database.ts'
+import { eventFrame, STOP_FRAME } from '../equipment/messages-behaviour.ts'
+import { patiently, type Stage } from '../equipment/stage.ts'
+
+const QUOTA = 400_000_000_000_000
+const TEXT = 'Hello there, you.'
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await stageOfBoth({}, QUOTA)
+})
+afterAll(() => stage?.close())
+
+/** Prompt and output as a whole answer reports them, as JSON text; `whole usage` takes the place of the object. */
+interface Reported {
+  readonly prompt?: string
+  readonly output?: string
+  /** The usage itself; undefined leaves it out. */
+  readonly usage?: string
+}
+
+/** 1 unit a prompt token, 4 an output token; 'counted' where the gateway counts for itself. */
+const CASES: Record<string, readonly [Reported, number | 'counted']> = {
+  'that can be true': [{ prompt: '10', output: '5' }, 30],
+  'written with a point': [{ prompt: '10.0', output: '5e0' }, 30],
+  'of more than ten times the maximum': [{ prompt: '10', output: '600' }, 2410],
+  'that is missing': [{}, 'counted'],
+  'that is null': [{ usage: 'null' }, 'counted'],
+  'that is an array': [{ usage: '[10,5]' }, 'counted'],
+  'that is a text': [{ usage: '"much"' }, 'counted'],
+  'that is empty': [{ usage: '{}' }, 'counted'],
+  'of nothing at all': [{ prompt: '0', output: '0' }, 'counted'],
+  'without a prompt': [{ prompt: '0', output: '5' }, 'counted'],
+  'without output, though there is a text': [{ prompt: '10', output: '0' }, 'counted'],
+  'with a prompt below zero': [{ prompt: '-10', output: '5' }, 'counted'],
+  'with output below zero': [{ prompt: '10', output: '-5' }, 'counted'],
+  'with both below zero': [{ prompt: '-1000000', output: '-1000000' }, 'counted'],
+  'in halves': [{ prompt: '10.5', output: '5' }, 'counted'],
+  'in halves of output': [{ prompt: '10', output: '0.5' }, 'counted'],
+  'of infinity': [{ prompt: '10', output: '1e400' }, 'counted'],
+  'of infinity below zero': [{ prompt: '-1e400', output: '5' }, 'counted'],
+  'in texts': [{ prompt: '"10"', output: '"5"' }, 'counted'],
+  'of 2^63': [{ prompt: '10', output: '9223372036854775808' }, 'counted'],
+  'of 2^53 and one': [{ prompt: '9007199254740993', output: '5' }, 'counted'],
+  'of true and false': [{ prompt: 'true', output: 'false' }, 'counted'],
+  'of objects': [{ prompt: '{"valueOf":10}', output: '[5]' }, 'counted'],
+}
+
+const NAMES = {
+  chat: ['prompt_tokens', 'completion_tokens'],
+  messages: ['input_tokens', 'output_tokens'],
+} as const
+
+function usageText(protocol: 'chat' | 'messages', { prompt, output, usage }: Reported): string | null {
+  const [first, second] = NAMES[protocol]
+  if (usage !== undefined) return usage
+  return prompt === undefined ? null : `{"${first}":${prompt},"${second}":${output}}`
+}
+
+/** An answer of `TEXT` with this usage: whole, or as a stream that reports it in its last words. */
+function answering(protocol: 'chat' | 'messages', stream: boolean, usage: string | null): Behaviour {
+  const tail = usage === null ? '' : `,"usage":${usage}`
+  if (protocol === 'chat') {
+    if (!stream) return { kind: 'whole', body: completionText(TEXT, usage) }
+    const last = usage === null ? [] : [usageFrame(usage)]
+    return frames([contentFrame(TEXT), finishFrame(), ...last, DONE_FRAME])
+  }
+  const head = '"id":"msg_1","type":"message","role":"assistant","model":"x"'
+  if (!stream)
+    return {
+      kind: 'whole',
+      body: `{${head},"content":[{"type":"text","text":"${TEXT}"}],"stop_reason":"end_turn"${tail}}`,
+    }
+  return frames([
+    `event: message_start\ndata: {"type":"message_start","message":{${head},"content":[]}}\n\n`,
+    ...TEXT_FRAMES,
+    `event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"}${tail}}\n\n`,
+    STOP_FRAME,
+  ])
+}
+
+const TEXT_FRAMES = [
+  eventFrame('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
+  eventFrame('content_block_delta', { index: 0, delta: { type: 'text_delta', text: TEXT } }),
+  eventFrame('content_block_stop', { index: 0 }),
+]
+
+const frames = (all: readonly string[]): Behaviour => ({ kind: 'stream', frames: all, ending: 'no done' })
+
+interface Road {
+  readonly caller: 'chat' | 'messages'
+  readonly upstream: 'chat' | 'messages'
+  readonly stream: boolean
+}
+
+const ROADS: readonly Road[] = (['chat', 'messages'] as const).flatMap((caller) =>
+  (['chat', 'messages'] as const).flatMap((upstream) =>
+    [false, true].map((stream) => ({ caller, upstream, stream })),
+  ),
+)
+
+const nameOf = ({ caller, upstream, stream }: Road): string =>
+  `${caller} caller, ${upstream} upstream, ${stream ? 'stream' : 'whole'}`
+
+/** One call, its answer and what it was charged. */
+async function charged({ caller, upstream, stream }: Road, behaviour: Behaviour): Promise<UsageRow> {
+  stage.upstream.script(MODEL[upstream], behaviour)
+  const answer = await patiently(() =>
+    stage.chat(
+      'ann',
+      { model: MODEL[upstream], max_tokens: 50, stream, messages: [{ role: 'user', content: 'hi' }] },
+      { path: caller === 'chat' ? '/v1/chat/completions' : '/v1/messages' },
+    ),
+  )
+  expect(answer.status, answer.text).toBe(200)
+  expect(answer.text).toContain('Hello')
+  const row = databaseOf(stage.gateway.dataDir).usageOf(String(answer.headers['x-request-id']))
+  if (!row) throw new Error('there is no row')
+  return row
+}
+
+/** As many tokens as a prompt of a word and `TEXT` may count, in units. */
+function isCounted(row: UsageRow, road: string): void {
+  expect(row.reason, road).toBe('estimated')
+  expect(row.output_tokens, road).toBeGreaterThanOrEqual(3)
+  expect(row.output_tokens, road).toBeLessThanOrEqual(8)
+  expect(row.quota, road).toBeGreaterThan(4 * row.output_tokens)
+  expect(row.quota, road).toBeLessThan(4 * row.output_tokens + 20)
+}
+
+describe('usage', () => {
+  test.each(Object.entries(CASES))('%s', async (_, [reported, expected]) => {
+    for (const road of ROADS) {
+      const row = await charged(
+        road,
+        answering(road.upstream, road.stream, usageText(road.upstream, reported)),
+      )
+      if (expected === 'counted') isCounted(row, nameOf(road))
+      else expect(row, nameOf(road)).toMatchObject({ quota: expected, reason: 'complete' })
+    }
+  })
+})
+
+describe('usage that a stream reports more than once', () => {
+  const chat = (...usages: string[]): Behaviour =>
+    frames([
+      contentFrame(TEXT),
+      finishFrame(usages[0]),
+      ...usages.slice(1).map((usage) => usageFrame(usage)),
+      DONE_FRAME,
+    ])
+  const start = (usage: string): string =>
+    `event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"x","content":[],"usage":${usage}}}\n\n`
+  const delta = (usage: string): string =>
+    `event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":${usage}}\n\n`
+  const messages = (first: string, ...more: string[]): Behaviour =>
+    frames([start(first), ...TEXT_FRAMES, ...more.map(delta), STOP_FRAME])
+  const streams = (upstream: 'chat' | 'messages'): Road[] =>
+    ROADS.filter((road) => road.stream && road.upstream === upstream)
+
+  test('counts as it was last, also where it shrinks', async () => {
+    for (const road of streams('chat')) {
+      const shrinking = chat(
+        '{"prompt_tokens":10,"completion_tokens":9}',
+        '{"prompt_tokens":8,"completion_tokens":5}',
+      )
+      expect(await charged(road, shrinking), nameOf(road)).toMatchObject({ quota: 28, reason: 'complete' })
+    }
+    for (const road of streams('messages')) {
+      const shrinking = messages('{"input_tokens":10,"output_tokens":9}', '{"output_tokens":5}')
+      expect(await charged(road, shrinking), nameOf(road)).toMatchObject({ quota: 30, reason: 'complete' })
+    }
+  })
+
+  test('is none where the last of it cannot be true', async () => {
+    for (const last of [
+      '{"output_tokens":-5}',
+      '{"output_tokens":1e400}',
+      '{"output_tokens":"5"}',
+      '{"output_tokens":0.5}',
+    ]) {
+      for (const road of streams('messages'))
+        isCounted(
+          await charged(road, messages('{"input_tokens":10,"output_tokens":1}', last)),
+          `${nameOf(road)} ${last}`,
+        )
+    }
+  })
+
+  test('is none where only the beginning reports it, before anything is generated', async () => {
+    for (const road of streams('messages'))
+      isCounted(await charged(road, messages('{"input_tokens":10,"output_tokens":1}', 'null')), nameOf(road))
+  })
+})
+
+test('and in the end every account adds up, and no charge is below zero', async () => {
+  const granted = { tokens: new Map([['token-ann', QUOTA]]), users: new Map([['ann', QUOTA]]) }
+  await expect.poll(() => audit(stage.gateway.dataDir, [], granted), { timeout: 5000 }).toEqual([])
+})

@@ -1,0 +1,50 @@
+import process from 'node:process'
+import { describe, expect, test } from 'vitest'
+import { campaign, TARGETS, type Target } from '../corpus/campaign.ts'
+import { randomFrom } from '../equipment/random.ts'
+import { nightSeed } from './night-seed.ts'
+
+const seed = nightSeed()
+/** For each part. NIGHT_SECONDS makes it longer. */
+const SECONDS = Number(process.env['NIGHT_SECONDS'] ?? 60)
+
+describe(`no input that is bred for ${SECONDS} s breaks`, () => {
+  test.each(Object.entries(TARGETS))('%s', { timeout: SECONDS * 2000 + 10_000 }, (name, target) => {
+    const runs = campaign(target, randomFrom(seed), SECONDS * 1000)
+    console.log(`${name}: ${runs} runs`)
+    expect(runs).toBeGreaterThan(100)
+  })
+})
+
+/** The least time of a few, of an input that repeats something up to a size. */
+function millisecondsFor(
+  target: Target,
+  [before, piece, after]: Target['grown'][number],
+  size: number,
+): number {
+  const input = Buffer.from(before + piece.repeat(Math.ceil(size / piece.length)) + after)
+  const times = Array.from({ length: 5 }, () => {
+    const began = performance.now()
+    try {
+      target.run(input, randomFrom(1))
+    } catch {
+      // Refused, whatever for.
+    }
+    return performance.now() - began
+  })
+  return Math.min(...times)
+}
+
+describe('nothing takes more than its share of time for a longer input:', () => {
+  test.each(Object.entries(TARGETS))('%s', { timeout: 300_000 }, (_, target) => {
+    const steep: string[] = []
+    const alone = [...new Set([...target.tokens, ...target.seeds])].map((piece) => ['', piece, ''] as const)
+    for (const grown of [...target.grown, ...alone]) {
+      const [few, many] = [millisecondsFor(target, grown, 30_000), millisecondsFor(target, grown, 480_000)]
+      // Sixteen times as much; sixteen times sixteen would be square.
+      if (many > 100 && many > few * 80)
+        steep.push(`${JSON.stringify(grown[1].slice(0, 80))}: ${few} and ${many} ms`)
+    }
+    expect(steep).toEqual([])
+  })
+})
