@@ -19,6 +19,7 @@ import type { Metrics } from './metrics/metrics.ts'
 import { UpstreamRefusal } from './relay/failure.ts'
 import type { Relay } from './relay/relay.ts'
 import type { Tracing } from './tracing/tracing.ts'
+import { refuseOwnRequest } from './upstreams/own-request.ts'
 
 /** How long a caller may go on sending a body that was refused. */
 const UNREAD_BODY_MS = 20_000
@@ -27,6 +28,8 @@ const SHOWN_PATH = 200
 
 /** What the application is made of. */
 export interface AppParts {
+  /** What our own requests to upstreams carry. */
+  readonly mark: string
   readonly apiKeys: ApiKeys
   readonly clientAddress: () => ClientAddress
   readonly metricsToken: () => string
@@ -121,7 +124,7 @@ export class App {
   }
 
   async #answerRaw(visit: Visit, endpoint: RawEndpoint): Promise<void> {
-    const { apiKeys, clientAddress, isReady, limits, maxCalls, metrics, metricsToken } = this.#parts
+    const { apiKeys, clientAddress, isReady, limits, mark, maxCalls, metrics, metricsToken } = this.#parts
     const { overload, relay, relayLimit } = this.#parts
     switch (endpoint.access) {
       case 'anyone':
@@ -131,6 +134,7 @@ export class App {
         return endpoint.handle(visit, metrics)
       case 'api-key': {
         this.#requireOpen()
+        refuseOwnRequest(visit.request, mark)
         overload.admit(this.#visits, maxCalls())
         const { authorization, 'x-api-key': apiKey } = visit.request.headers
         const given = endpoint.keyIn === 'either' && typeof apiKey === 'string' ? apiKey : undefined

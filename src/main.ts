@@ -27,7 +27,7 @@ import { Media } from './relay/media.ts'
 import { Relay } from './relay/relay.ts'
 import { reloadOnChange } from './reload.ts'
 import { lockDataFolder, secretOfDataFolder } from './store/data-folder.ts'
-import { deriveSecrets, hashAccessToken, hashKey, type Secrets } from './store/secrets.ts'
+import { deriveSecrets, hashAccessToken, hashKey, ownMark, type Secrets } from './store/secrets.ts'
 import { openSqliteStore } from './store/sqlite/open.ts'
 import { openTracing } from './tracing/tracing.ts'
 import { ChannelHealth } from './upstreams/channel-health.ts'
@@ -77,6 +77,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
   const recovered = await ledger.recover()
   const apiKeys = new ApiKeys(store, ledger, (key) => hashKey(secrets, key))
 
+  const mark = ownMark(secrets)
   let running = config
   let draining = false
   const addressesOf = ({ settings }: Config): ReturnType<typeof clientAddress> =>
@@ -99,7 +100,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
     new Relay({
       settings: () => running.settings,
       ledger,
-      upstreams: opened.adopt(new Upstreams(), (upstreams) => upstreams.close()),
+      upstreams: opened.adopt(new Upstreams(mark), (upstreams) => upstreams.close()),
       keyRings: new KeyRings(),
       health,
       bodies,
@@ -144,6 +145,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
   opened.defer(() => tracing?.close())
 
   app = new App({
+    mark,
     apiKeys,
     clientAddress: () => addressOf,
     metricsToken: () => running.settings.options.metricsToken,

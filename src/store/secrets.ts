@@ -47,6 +47,11 @@ export function hashAccessToken(secrets: Secrets, accessToken: string): string {
   return createHmac('sha256', secrets.lookupKey).update('access token\n').update(accessToken).digest('hex')
 }
 
+/** What requests to upstreams carry, so that one that comes back is known. It tells nobody anything. */
+export function ownMark(secrets: Secrets): string {
+  return createHmac('sha256', secrets.lookupKey).update('mark\n').digest('base64url')
+}
+
 /** Encrypts with AES-256-GCM: `v1.KEY_ID.BASE64URL(nonce, text, tag)`. */
 export function seal(secrets: Secrets, plain: string, place: SealedPlace): string {
   const nonce = randomBytes(NONCE_BYTES)

@@ -62,8 +62,7 @@ async function get(url: URL, agent: Agent, signal: AbortSignal): ReturnType<type
   try {
     return await request(url, { dispatcher: agent, signal, headers: { 'accept-encoding': 'identity' } })
   } catch (error) {
-    if (error instanceof ForbiddenAddress)
-      throw new MediaUnavailable('its address is not public', { cause: error })
+    if (error instanceof ForbiddenAddress) throw new MediaUnavailable(error.message, { cause: error })
     throw unreachable(error)
   }
 }

@@ -1,5 +1,15 @@
-import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import {
+  channel,
+  type Configuration,
+  PLAIN_PRICE,
+  priced,
+  ROOT,
+  token,
+  user,
+} from '../equipment/configuration.ts'
 import type { Answer, CallOptions } from '../equipment/client.ts'
+import type { GatewayOptions } from '../equipment/gateway.ts'
+import type { ScriptedUpstream } from '../equipment/scripted-upstream.ts'
 import { type Stage, setStage } from '../equipment/stage.ts'
 
 /** Whether the channel speaks the protocol of whoever asks. */
@@ -10,8 +20,11 @@ export type Road = (typeof ROADS)[number]
 export const MODEL = { chat: 'speaks-chat', messages: 'speaks-messages' } as const
 
 /** A gateway with a channel of each protocol; its lanes are named like its models. */
-export function stageOfBoth(options: Record<string, unknown> = {}): Promise<Stage> {
-  return setStage((upstream) => ({
+export function stageOfBoth(
+  options: Record<string, unknown> = {},
+  gateway: Omit<GatewayOptions, 'config'> = {},
+): Promise<Stage> {
+  const configure = (upstream: ScriptedUpstream): Configuration => ({
     options: { retries: 0, ...options },
     models: { ...priced([MODEL.chat, MODEL.messages]), 'a-opus-4-7': { vendor: 'acme', price: PLAIN_PRICE } },
     channels: [
@@ -22,7 +35,8 @@ export function stageOfBoth(options: Record<string, unknown> = {}): Promise<Stag
       }),
     ],
     users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: 1_000_000_000 }), token('other')])],
-  }))
+  })
+  return setStage(configure, gateway)
 }
 
 /** The body of the one request that the upstream of this model was sent. */
