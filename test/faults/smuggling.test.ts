@@ -75,9 +75,9 @@ const QUIET_MS = 700
 
 /** Sends bytes, and settles with all that came back. */
 function told(bytes: string): Promise<string> {
-  const { socket, closed } = rawConnection(stage.gateway.port, Buffer.from(bytes, 'latin1'))
-  socket.setTimeout(QUIET_MS, () => socket.destroy())
-  return closed()
+  const connection = rawConnection(stage.gateway.port, Buffer.from(bytes, 'latin1'))
+  connection.socket.setTimeout(QUIET_MS, () => connection.socket.destroy())
+  return connection.closed()
 }
 
 function answersIn(text: string): number[] {
