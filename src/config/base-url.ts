@@ -5,7 +5,8 @@ export function readBaseUrl(text: string): { url: string } | { expected: string 
   if (url.username || url.password)
     return { expected: 'a URL without a user or password (credentials go to keys or headers)' }
   if (text.includes('?') || text.includes('#')) return { expected: 'a URL without ? or #' }
-  const path = url.pathname.replace(/\/+$/, '')
+  let path = url.pathname
+  while (path.endsWith('/')) path = path.slice(0, -1)
   const endpoint = ['/chat/completions', '/messages', '/rerank'].find((end) => path.endsWith(end))
   if (endpoint) return { expected: `a URL up to and including the version, ${endpoint} is added` }
   return { url: url.origin + path }
