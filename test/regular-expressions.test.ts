@@ -44,7 +44,7 @@ function hostile({ source }: Literal): ((length: number) => string)[] {
     ([word]) => word,
   )
   const letters = new Set([
-    ...source.replaceAll(/[\\()?|^[\]{}*+]/g, ''),
+    ...source.replaceAll(/[\\()?|^[\]{}*+]/g, '').split(''),
     ' ',
     'a',
     '0',

@@ -28,7 +28,7 @@ beforeAll(async () => {
   await program.ready()
   await traffic()
   program.kill('SIGTERM')
-  expect((await program.exit).code).toBe(0)
+  await program.exit
 }, 60_000)
 afterAll(async () => {
   await discard(program)
