@@ -59,7 +59,8 @@ function serve({ url = '' }: IncomingMessage, reply: ServerResponse): void {
     reply.writeHead(200, { 'content-type': 'image/png' })
     const timer = setInterval(() => reply.write('x'), 50)
     reply.on('close', () => clearInterval(timer))
-  } else if (path !== 'silent') reply.writeHead(404).end()
+  } else if (path === 'almost') setTimeout(() => reply.end('picture'), 800)
+  else if (path !== 'silent') reply.writeHead(404).end()
 }
 
 function listening<Kind extends Server | Listener>(
@@ -213,6 +214,23 @@ describe('what is fetched', () => {
     const open = (): Promise<number> =>
       new Promise((resolve) => internet.getConnections((_, count) => resolve(count)))
     await expect.poll(open, { timeout: 5_000 }).toBe(0)
+  })
+})
+
+describe('a request that names many slow ones', () => {
+  test.each(['silent', 'almost'])('is over in the time of one, and holds up nobody: %s', async (path) => {
+    stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'x' }]))
+    const parts = Array.from({ length: 200 }, (_, i) => ({
+      type: 'image_url',
+      image_url: { url: `http://public.test/${path}?${i}` },
+    }))
+    const body = { model: MODEL.messages, messages: [{ role: 'user', content: parts }] }
+    const began = performance.now()
+    expect((await admitted(body)).status).toBe(400)
+    expect(performance.now() - began).toBeLessThan(3_000)
+    const after = performance.now()
+    expect((await PARTS['image_url']?.('http://public.test/a.png'))?.status).toBe(200)
+    expect(performance.now() - after).toBeLessThan(1_500)
   })
 })
 
