@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../equipment/account.ts'
 import { completionText, errorBody, usageText } from '../equipment/behaviour.ts'
-import { type Answer, call, open } from '../equipment/client.ts'
+import { type Answer, call, open, patiently } from '../equipment/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { messagesErrorText, streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
@@ -170,9 +170,9 @@ async function traffic(): Promise<void> {
   // Others, meanwhile and after.
   upstream.script('chat', { kind: 'whole', content: 'for bob' })
   const bobs = { model: 'chat', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] }
-  remembered('bob', await call(program.url, bobs, { key: KEYS.bob }))
+  remembered('bob', await patiently(() => call(program.url, bobs, { key: KEYS.bob })))
   upstream.script('chat', { kind: 'status', status: 500, body: errorBody(UPSTREAM_KEYS.join(' ')) })
-  remembered('bob', await call(program.url, bobs, { key: KEYS.bob }))
+  remembered('bob', await patiently(() => call(program.url, bobs, { key: KEYS.bob })))
   remembered('bob', await call(program.url, { ...bobs, model: 'down' }, { key: KEYS.bob }))
   remembered('stranger', await asked(request('chat', false), `${KEYS.ann}x`))
   for (const way of ['/', '/metrics', '/healthz', '/readyz', '/api/user/self', '/nothing'])

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { call } from '../equipment/client.ts'
+import { call, patiently } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
@@ -57,7 +57,7 @@ async function letIn(
 ): Promise<Key[]> {
   const keys: Key[] = ['here', 'ten', 'six', 'mapped']
   const answers = await Promise.all(
-    keys.map((key) => call(gateways[peer].url, ask('m'), { key, headers, host })),
+    keys.map((key) => patiently(() => call(gateways[peer].url, ask('m'), { key, headers, host }))),
   )
   for (const { status } of answers) expect(status).toBeOneOf([200, 403])
   return keys.filter((_, index) => answers[index]?.status === 200)

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { type Answer, type CallOptions, patiently } from '../equipment/client.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
 import type { Received } from '../equipment/scripted-upstream.ts'
 import { ask, type Stage, setStage } from '../equipment/stage.ts'
@@ -74,10 +75,17 @@ function head(path: string, length: number, more: readonly string[] = []): strin
 const QUIET_MS = 700
 
 /** Sends bytes, and settles with all that came back. */
-function told(bytes: string): Promise<string> {
-  const connection = rawConnection(stage.gateway.port, Buffer.from(bytes, 'latin1'))
-  connection.socket.setTimeout(QUIET_MS, () => connection.socket.destroy())
-  return connection.closed()
+async function told(bytes: string): Promise<string> {
+  const { text } = await patiently(async () => {
+    const connection = rawConnection(stage.gateway.port, Buffer.from(bytes, 'latin1'))
+    connection.socket.setTimeout(QUIET_MS, () => connection.socket.destroy())
+    return { text: await connection.closed() }
+  })
+  return text
+}
+
+function chat(body: object, options?: CallOptions): Promise<Answer> {
+  return patiently(() => stage.chat('ann', body, options))
 }
 
 function answersIn(text: string): number[] {
@@ -97,7 +105,7 @@ describe('of a caller’s headers an upstream sees', () => {
 
   test('none on chat completions', async () => {
     scripted()
-    const answer = await stage.chat('ann', ask('m'), { headers: SMUGGLED })
+    const answer = await chat(ask('m'), { headers: SMUGGLED })
     expect(answer.status, answer.text).toBe(200)
     const request = stage.upstream.only('m')
     expect(names(request)).toEqual(FOR_CHAT)
@@ -115,7 +123,7 @@ describe('of a caller’s headers an upstream sees', () => {
     scripted()
     const body = { ...ask('claude'), max_tokens: 10 }
     const headers = { ...SMUGGLED, 'anthropic-beta': 'context-1m', 'anthropic-version': '2024-01-01' }
-    await stage.chat('ann', body, { path: '/v1/messages', headers })
+    await chat(body, { path: '/v1/messages', headers })
     const request = stage.upstream.only('claude')
     expect(names(request)).toEqual(FOR_MESSAGES)
     expect(request.headers).toMatchObject({
@@ -126,7 +134,7 @@ describe('of a caller’s headers an upstream sees', () => {
     expect(JSON.stringify(request.headers)).not.toMatch(/canary|sk-ann|10\.0\.0\.1/)
     scripted()
     const strange = { 'anthropic-beta': 'caf\u00e9', 'vendor-version': 'x'.repeat(2_000) }
-    await stage.chat('ann', body, { path: '/v1/messages', headers: strange })
+    await chat(body, { path: '/v1/messages', headers: strange })
     const { headers: sent } = stage.upstream.only('claude')
     expect(sent['anthropic-beta']).toBeUndefined()
     expect(sent['vendor-version']).toBe('2023-06-01')
@@ -134,11 +142,11 @@ describe('of a caller’s headers an upstream sees', () => {
 
   test('nothing of what the path and its query say', async () => {
     scripted()
-    await stage.chat('ann', ask('m'), { path: '/v1/chat/completions?path=../../admin&key=canary#x' })
+    await chat(ask('m'), { path: '/v1/chat/completions?path=../../admin&key=canary#x' })
     expect(stage.upstream.only('m').path).toBe('/v1/chat/completions')
     for (const model of ['../../admin', 'm?x=1', 'm#', 'm%2f..', 'm\r\nx: y', '@evil.test', 'm\u0000']) {
       scripted()
-      expect((await stage.chat('ann', ask(model))).status).toBeOneOf([400, 503])
+      expect((await chat(ask(model))).status).toBeOneOf([400, 503])
       expect(receivedAnywhere()).toHaveLength(0)
     }
   })

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer as createListener, type Server as Listen
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { MODEL, stageOfBoth } from '../conversion/stage.ts'
 import { wholeChat } from '../equipment/chat-behaviour.ts'
-import type { Answer } from '../equipment/client.ts'
+import { type Answer, patiently } from '../equipment/client.ts'
 import { wholeMessage } from '../equipment/messages-behaviour.ts'
 import { type Network, PUBLIC_ADDRESS, startNetwork } from '../equipment/network.ts'
 import type { Stage } from '../equipment/stage.ts'
@@ -106,12 +106,8 @@ function message(block: object, ...before: object[]): Promise<Answer> {
   return admitted({ model: MODEL.chat, max_tokens: 100, messages }, '/v1/messages')
 }
 
-/** Where the machine is busy, a call may be told to come back. */
-async function admitted(body: object, path = '/v1/chat/completions'): Promise<Answer> {
-  for (;;) {
-    const answer = await stage.chat('ann', body, { path })
-    if (answer.status !== 503) return answer
-  }
+function admitted(body: object, path = '/v1/chat/completions'): Promise<Answer> {
+  return patiently(() => stage.chat('ann', body, { path }))
 }
 
 /** Where the gateway connected to, but for its upstream. */
