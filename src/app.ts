@@ -3,9 +3,9 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 import type { ApiKeys } from './access/api-key.ts'
-import { bearerKey } from './access/bearer.ts'
 import type { ClientAddress } from './access/client-address.ts'
 import { requireOperator } from './access/operator.ts'
+import { sentKey } from './access/sent-key.ts'
 import type { Endpoint, RawEndpoint, Visit } from './api/endpoint.ts'
 import { type Area, renderError } from './api/envelopes.ts'
 import type { JsonDoor } from './api/json-door.ts'
@@ -23,7 +23,7 @@ import { refuseOwnRequest } from './upstreams/own-request.ts'
 
 /** How long a caller may go on sending a body that was refused. */
 const UNREAD_BODY_MS = 20_000
-/** Of a path that nothing is at, what is told and logged. */
+/** Of a path, what is told and logged. */
 const SHOWN_PATH = 200
 
 /** What the application is made of. */
@@ -110,12 +110,15 @@ export class App {
       over()
     })
     this.#answer(visit, found)
-      .catch((error: unknown) => this.#refuse(visit, areaOf(endpoint), error))
+      .catch((error: unknown) => this.#refuse(visit, this.#areaOf(endpoint, request), error))
       .finally(over)
   }
 
   async #answer(visit: Visit, found: Found | GatewayError): Promise<void> {
-    if (found instanceof GatewayError) throw found
+    if (found instanceof GatewayError) {
+      this.#parts.json.limitGlobally(visit, pathOf(visit.request))
+      throw found
+    }
     const { endpoint, params } = found
     if (endpoint.door === 'raw') return this.#answerRaw(visit, endpoint)
     this.#requireOpen()
@@ -128,6 +131,7 @@ export class App {
     const { overload, relay, relayLimit } = this.#parts
     switch (endpoint.access) {
       case 'anyone':
+        this.#parts.json.limitGlobally(visit, endpoint.path)
         return endpoint.handle(visit, isReady)
       case 'operator':
         requireOperator(visit.request, metricsToken())
@@ -136,9 +140,7 @@ export class App {
         this.#requireOpen()
         refuseOwnRequest(visit.request, mark)
         overload.admit(this.#visits, maxCalls())
-        const { authorization, 'x-api-key': apiKey } = visit.request.headers
-        const given = endpoint.keyIn === 'either' && typeof apiKey === 'string' ? apiKey : undefined
-        const key = given ?? bearerKey(authorization)
+        const key = sentKey(visit.request, endpoint.keyIn)
         const address = clientAddress()(visit.request)
         requireAllowed(limits.take({ name: 'relay', whom: address, limit: relayLimit() }), 'this address')
         const entering = apiKeys.authenticate(key, address)
@@ -163,9 +165,18 @@ export class App {
     const endpoint = found.find(({ method }) => method === request.method)
     if (endpoint) return { endpoint, params: pattern?.params ?? {} }
     const methods = found.map(({ method }) => method).join(', ')
-    return new GatewayError('method_not_allowed', `${path} takes ${methods}, not ${request.method}`, {
-      allow: methods,
-    })
+    const told = `${path.slice(0, SHOWN_PATH)} takes ${methods}, not ${request.method}`
+    return new GatewayError('method_not_allowed', told, { allow: methods })
+  }
+
+  // Of a path that nothing is at, or not with this method, as of its neighbours.
+  #areaOf(endpoint: Endpoint | GatewayError, request: IncomingMessage): Area {
+    if (!(endpoint instanceof GatewayError)) {
+      return endpoint.door === 'json' && endpoint.errorArea ? endpoint.errorArea(request) : endpoint.area
+    }
+    const path = pathOf(request)
+    const [neighbour] = this.#routes.get(this.#patterned(path)?.path ?? path) ?? []
+    return neighbour?.area ?? (path.startsWith('/api/') ? 'management' : 'relay')
   }
 
   #patterned(given: string): { path: string; params: PathParams } | undefined {
@@ -226,10 +237,6 @@ const NOTHING_TOLD = {
   quota: undefined,
   reason: undefined,
   failure: undefined,
-}
-
-function areaOf(endpoint: Endpoint | GatewayError): Area {
-  return endpoint instanceof GatewayError ? 'relay' : endpoint.area
 }
 
 function pathOf({ url = '/' }: IncomingMessage): string {

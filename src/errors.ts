@@ -2,12 +2,15 @@
 export interface ErrorKind {
   readonly status: number
   readonly type: string
+  /** What callers are told, where the same code goes by two statuses; else the error's name. */
+  readonly code?: string
 }
 
 /** Every error of the gateway's own, by code. The code is what a program reads, the message what a person does. */
 export const ERRORS = {
   invalid_json: { status: 400, type: 'invalid_request_error' },
   invalid_request: { status: 400, type: 'invalid_request_error' },
+  model_not_specified: { status: 400, type: 'gateway_error' },
   batch_too_many: { status: 400, type: 'invalid_request_error' },
   model_price_error: { status: 400, type: 'invalid_request_error' },
   unauthorized: { status: 401, type: 'authentication_error' },
@@ -23,8 +26,10 @@ export const ERRORS = {
   group_not_allowed: { status: 403, type: 'permission_error' },
   insufficient_quota: { status: 403, type: 'permission_error' },
   role_too_low: { status: 403, type: 'permission_error' },
+  other_site: { status: 403, type: 'permission_error' },
   not_operator: { status: 403, type: 'permission_error' },
   not_found: { status: 404, type: 'invalid_request_error' },
+  unknown_model: { status: 404, type: 'invalid_request_error', code: 'model_not_found' },
   method_not_allowed: { status: 405, type: 'invalid_request_error' },
   managed_by_file: { status: 409, type: 'invalid_request_error' },
   request_timeout: { status: 408, type: 'invalid_request_error' },
@@ -35,6 +40,7 @@ export const ERRORS = {
   internal_error: { status: 500, type: 'api_error' },
   loop_detected: { status: 500, type: 'api_error' },
   upstream_error: { status: 500, type: 'api_error' },
+  not_implemented: { status: 501, type: 'gateway_error' },
   model_not_found: { status: 503, type: 'gateway_error' },
   overloaded: { status: 503, type: 'gateway_error' },
 } as const satisfies Record<string, ErrorKind>

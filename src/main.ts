@@ -5,18 +5,21 @@ import pino, { type Logger } from 'pino'
 import { AccountAccess } from './access/account.ts'
 import { ApiKeys } from './access/api-key.ts'
 import { clientAddress } from './access/client-address.ts'
+import { Passwords } from './access/passwords.ts'
 import { JsonDoor } from './api/json-door.ts'
 import { App } from './app.ts'
 import type { Config } from './config/config.ts'
 import type { Environment } from './config/environment.ts'
+import { InForce } from './config/in-force.ts'
 import { serveControl } from './control/serve-control.ts'
+import type { Settings } from './domain/settings.ts'
 import { type FirstCredentials, openSeededStore, seedAccounts } from './first-start.ts'
 import { giveBackWhenIdle } from './idle-memory.ts'
 import { Ledger } from './ledger/ledger.ts'
 import { Limits } from './limits/limits.ts'
 import { Overload } from './limits/overload.ts'
 import { listen } from './listen.ts'
-import type { ManagementParts } from './management/parts.ts'
+import type { AdministrationParts } from './management/parts.ts'
 import { Metrics } from './metrics/metrics.ts'
 import { pruneRegularly } from './prune.ts'
 import { Bodies } from './relay/body.ts'
@@ -24,10 +27,18 @@ import { CallLimits } from './relay/call-limits.ts'
 import { Drains } from './relay/drains.ts'
 import { LocalCount } from './relay/local-count.ts'
 import { Media } from './relay/media.ts'
+import { ModelLists } from './relay/model-lists.ts'
 import { Relay } from './relay/relay.ts'
 import { reloadOnChange } from './reload.ts'
 import { lockDataFolder, secretOfDataFolder } from './store/data-folder.ts'
-import { deriveSecrets, hashAccessToken, hashKey, ownMark, type Secrets } from './store/secrets.ts'
+import {
+  deriveSecrets,
+  hashAccessToken,
+  hashKey,
+  hashSession,
+  ownMark,
+  type Secrets,
+} from './store/secrets.ts'
 import { openSqliteStore } from './store/sqlite/open.ts'
 import { openTracing } from './tracing/tracing.ts'
 import { ChannelHealth } from './upstreams/channel-health.ts'
@@ -43,6 +54,8 @@ const PROBE_MS = 1_000
 /** A gateway that listens. */
 export interface Gateway {
   readonly url: string
+  /** What is in force at its start. */
+  readonly settings: Settings
   /** Printed once, at the first start on an empty database. */
   readonly firstCredentials: FirstCredentials | undefined
   /** What earlier runs left open and this one settled. */
@@ -75,16 +88,15 @@ export async function startGateway(config: Config): Promise<Gateway> {
   opened.defer(() => store.close())
   const ledger = new Ledger(store, randomUUID())
   const recovered = await ledger.recover()
+  const inForce = await InForce.open(store, config, (sentence) => log.warn(sentence))
   const apiKeys = new ApiKeys(store, ledger, (key) => hashKey(secrets, key))
 
-  const mark = ownMark(secrets)
-  let running = config
   let draining = false
-  const addressesOf = ({ settings }: Config): ReturnType<typeof clientAddress> =>
-    clientAddress(settings.options.trustedProxies, () =>
+  const addresses = (): ReturnType<typeof clientAddress> =>
+    clientAddress(inForce.settings.options.trustedProxies, () =>
       log.warn('a peer that is not in options.trusted_proxies sends X-Forwarded-For; it is not believed'),
     )
-  let addressOf = addressesOf(config)
+  let addressOf = addresses()
 
   const health = new ChannelHealth()
   const metrics = new Metrics({
@@ -96,11 +108,12 @@ export async function startGateway(config: Config): Promise<Gateway> {
   })
   const bodies = new Bodies()
   const limits = new Limits()
+  const upstreams = opened.adopt(new Upstreams(ownMark(secrets)), (upstreams) => upstreams.close())
   const relay: Relay = opened.adopt(
     new Relay({
-      settings: () => running.settings,
+      settings: () => inForce.settings,
       ledger,
-      upstreams: opened.adopt(new Upstreams(mark), (upstreams) => upstreams.close()),
+      upstreams,
       keyRings: new KeyRings(),
       health,
       bodies,
@@ -108,18 +121,20 @@ export async function startGateway(config: Config): Promise<Gateway> {
       drains: new Drains(),
       metrics,
       limits: new CallLimits(limits),
-      media: opened.adopt(new Media(() => running.settings.options.media), (media) => media.close()),
+      media: opened.adopt(new Media(() => inForce.settings.options.media), (media) => media.close()),
     }),
     (open) => open.close(),
   )
-  const management: ManagementParts = {
+  const management: AdministrationParts = {
     databaseUrl: environment.databaseUrl,
     secretFile: environment.secret === undefined ? join(environment.dataDir, 'secret') : undefined,
     store,
     ledger,
     apiKeys,
-    settings: () => running.settings,
-    seeds: () => running.users,
+    passwords: new Passwords(),
+    settings: () => inForce.settings,
+    inForce,
+    upstreams,
     nowMs: () => Date.now(),
   }
   const control = await serveControl({ ...management, dataDir: environment.dataDir, log })
@@ -127,9 +142,8 @@ export async function startGateway(config: Config): Promise<Gateway> {
   const reloading = await reloadOnChange(
     environment,
     async (next) => {
-      await seedAccounts(store, next.users)
-      running = next
-      addressOf = addressesOf(next)
+      await inForce.replaceFile(next, async () => void (await seedAccounts(store, next.users)))
+      addressOf = addresses()
       apiKeys.forget()
     },
     (result) => metrics.reloads.add(1, result),
@@ -138,28 +152,35 @@ export async function startGateway(config: Config): Promise<Gateway> {
   opened.defer(() => reloading.close())
 
   opened.adopt(
-    pruneRegularly(store, () => running.settings.options.usageLogDays, log),
+    pruneRegularly(store, () => inForce.settings.options.usageLogDays, log),
     (pruning) => pruning.stop(),
   )
   const tracing = await openTracing(environment.variables)
   opened.defer(() => tracing?.close())
 
   app = new App({
-    mark,
+    mark: ownMark(secrets),
     apiKeys,
     clientAddress: () => addressOf,
-    metricsToken: () => running.settings.options.metricsToken,
+    metricsToken: () => inForce.settings.options.metricsToken,
     limits,
     overload: opened.adopt(new Overload(Math.random, () => performance.now()), (overload) => overload.stop()),
-    maxCalls: () => running.settings.options.maxCalls,
-    relayLimit: () => running.settings.rateLimits.relay,
+    maxCalls: () => inForce.settings.options.maxCalls,
+    relayLimit: () => inForce.settings.rateLimits.relay,
     relay,
     json: new JsonDoor({
-      accounts: new AccountAccess(store, (accessToken) => hashAccessToken(secrets, accessToken)),
+      accounts: new AccountAccess({
+        store,
+        hashAccessToken: (accessToken) => hashAccessToken(secrets, accessToken),
+        hashSession: (session) => hashSession(secrets, session),
+        trustedProxies: () => inForce.settings.options.trustedProxies,
+      }),
+      apiKeys,
       clientAddress: () => addressOf,
       limits,
       bodies,
       management,
+      models: new ModelLists(),
     }),
     metrics,
     isOpen: () => !draining,
@@ -173,6 +194,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
 
   return {
     url,
+    settings: inForce.settings,
     firstCredentials,
     recovered,
     failed: store.failed,
@@ -180,7 +202,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
       draining = true
       server.close()
       const idle = setInterval(() => server.closeIdleConnections(), 50)
-      await until(() => visits() === 0, running.settings.options.drainTimeoutMs)
+      await until(() => visits() === 0, inForce.settings.options.drainTimeoutMs)
       relay.stop()
       await until(() => visits() === 0 && ledger.unresolved === 0, SETTLING_MS)
       clearInterval(idle)

@@ -22,7 +22,7 @@ function sources(): string[] {
   )
 }
 
-test.each(['docs/api.md', 'docs/ledger.md', 'docs/operations.md'])(
+test.each(['docs/api.md', 'docs/ledger.md', 'docs/administration.md', 'docs/operations.md'])(
   'every heading of %s is on the map',
   (path) => {
     const rows = new Set(

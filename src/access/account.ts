@@ -2,27 +2,38 @@ import type { IncomingMessage } from 'node:http'
 import { USER_STATUS, type Role, type User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
 import type { Store } from '../store/store.ts'
+import { refuseOtherSite } from './refuse-other-site.ts'
+import { sessionOf } from './session-cookie.ts'
 
 /** How an access token may stand in `Authorization`: alone, or behind `Bearer` too. */
 export type TokenForm = 'bare' | 'either'
 
-/** Checks who acts for an account: an access token, and the id of its owner in `Gateway-User`. */
-export class AccountAccess {
-  readonly #store: Store
-  readonly #hash: (accessToken: string) => string
+/** What is needed to know account holders by what they bring. */
+export interface AccountParts {
+  readonly store: Store
+  /** Turn an access token, and a session, into what the store looks them up by. */
+  readonly hashAccessToken: (accessToken: string) => string
+  readonly hashSession: (session: string) => string
+  readonly trustedProxies: () => readonly string[]
+}
 
-  /** `hash` turns an access token into what the store looks it up by. */
-  constructor(store: Store, hash: (accessToken: string) => string) {
-    this.#store = store
-    this.#hash = hash
+/** Checks who acts for an account: by an access token or a session, and the id of its owner in `Gateway-User`. */
+export class AccountAccess {
+  readonly #parts: AccountParts
+
+  constructor(parts: AccountParts) {
+    this.#parts = parts
   }
 
   /**
    * The account that a request acts for. Who is missing, unknown or not the one that `Gateway-User` says is a 401; a disabled
-   * user, and a role below `least`, a 403. `docs/api.md: Authentication`.
+   * user, a role below `least`, and a session that a page of another site makes use of, a 403. `docs/api.md: Authentication`.
    */
   async authenticate(request: IncomingMessage, form: TokenForm, least: Role): Promise<User> {
-    const user = await this.#owner(request, form)
+    const { authorization } = request.headers
+    // Where both come, the header counts: it was put there on purpose.
+    const user =
+      authorization === undefined ? await this.#bySession(request) : await this.#byToken(authorization, form)
     requireUserHeader(request.headers['gateway-user'], user)
     if (user.status !== USER_STATUS.enabled)
       throw new GatewayError('user_disabled', 'this user has been banned')
@@ -32,17 +43,31 @@ export class AccountAccess {
     return user
   }
 
-  async #owner({ headers }: IncomingMessage, form: TokenForm): Promise<User> {
-    const { authorization } = headers
-    if (authorization === undefined || authorization.trim() === '') {
-      throw new GatewayError('unauthorized', 'not logged in, and no access token in "Authorization"')
-    }
+  async #byToken(authorization: string, form: TokenForm): Promise<User> {
+    if (authorization.trim() === '') throw nobody()
+    const { store, hashAccessToken } = this.#parts
     const accessToken =
       form === 'either' ? authorization.replace(/^bearer +/i, '').trim() : authorization.trim()
-    const user = await this.#store.read('userByAccessToken', this.#hash(accessToken))
+    const user = await store.read('userByAccessToken', hashAccessToken(accessToken))
     if (!user) throw new GatewayError('unauthorized', 'invalid access token')
     return user
   }
+
+  async #bySession(request: IncomingMessage): Promise<User> {
+    const session = sessionOf(request)
+    if (session === undefined) throw nobody()
+    const { store, hashSession, trustedProxies } = this.#parts
+    refuseOtherSite(request, trustedProxies())
+    const sessionHash = hashSession(session)
+    const nowSeconds = Math.floor(Date.now() / 1000)
+    const user = await store.read('userBySession', { sessionHash, nowSeconds })
+    if (!user) throw new GatewayError('unauthorized', 'the session is over: log in again')
+    return user
+  }
+}
+
+function nobody(): GatewayError {
+  return new GatewayError('unauthorized', 'not logged in, and no access token in "Authorization"')
 }
 
 // The text names the header by the name that clients of older gateways know it by.

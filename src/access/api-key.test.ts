@@ -13,8 +13,8 @@ async function opened() {
 }
 
 test('a key is asked for by its HMAC alone: known, unknown or near to one, the store does the same for all', async () => {
-  const { store, tokenId } = await opened()
-  await store.write('disableToken', { tokenId })
+  const { store, userId, tokenId } = await opened()
+  await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
   const reads: unknown[][] = []
   const read = store.read.bind(store) as (...asked: unknown[]) => Promise<unknown>
   const watched: Store = new Proxy(store, {
@@ -41,15 +41,15 @@ describe('what was changed counts at the next call', () => {
   test('of a disabled user, by any key', async () => {
     const { store, userId, keys, calls } = await opened()
     await calls()
-    await store.write('setUserStatus', { userId, status: 2 })
+    await store.write('changeUser', { userId, fields: { status: 2 } })
     keys.forgetUser(userId)
     await expect(calls()).rejects.toThrow('the user of this API key is disabled')
   })
 
   test('of a disabled token', async () => {
-    const { store, tokenId, keys, calls } = await opened()
+    const { store, userId, tokenId, keys, calls } = await opened()
     await calls()
-    await store.write('disableToken', { tokenId })
+    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
     keys.forget(tokenId)
     await expect(calls()).rejects.toThrow('this API key is disabled')
   })
@@ -69,7 +69,7 @@ describe('what was changed counts at the next call', () => {
     keys.forgetUser(userId)
     await Promise.allSettled(reading)
     // Had either been remembered, this would not be seen.
-    await store.write('disableToken', { tokenId })
+    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
     await store.write('createToken', newToken(userId, { key: 'late' }))
     await expect(calls()).rejects.toThrow('this API key is disabled')
     expect((await calls('sk-late')).user.id).toBe(userId)

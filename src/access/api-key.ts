@@ -21,6 +21,9 @@ interface KnownKey {
   readonly addresses: AddressSet
 }
 
+/** What a key is used for: to call a model, or to read what is left of it, for which time and quota may have run out. */
+export type KeyUse = 'call' | 'read'
+
 /** Checks API keys. A key that was used before is answered from memory, in the same turn. */
 export class ApiKeys {
   readonly #store: Store
@@ -42,11 +45,12 @@ export class ApiKeys {
     return (this.#kept ??= new LRUCache({ max: KEPT_KEYS }))
   }
 
-  /** Forgets a token's key, or all keys: what was changed is read again at the next call. */
-  forget(tokenId?: number): void {
+  /** Forgets a token's key, those of several, or all keys: what was changed is read again at the next call. */
+  forget(tokens?: number | ReadonlySet<number>): void {
     this.#forgotten += 1
-    if (tokenId === undefined) this.#kept?.clear()
-    else this.#forgetWhere(({ token }) => token.id === tokenId)
+    if (tokens === undefined) this.#kept?.clear()
+    else if (typeof tokens === 'number') this.#forgetWhere(({ token }) => token.id === tokens)
+    else this.#forgetWhere(({ token }) => tokens.has(token.id))
   }
 
   /** Forgets all keys of a user. */
@@ -69,19 +73,20 @@ export class ApiKeys {
 
   /**
    * The caller behind the key that was sent. A dead key (unknown, deleted, disabled, expired, exhausted) is a 401 that
-   * says which; a disabled user or a foreign address a 403. `docs/api.md: Authentication`.
+   * says which, but that an expired or exhausted one may read; a disabled user or a foreign address is a 403.
+   * `docs/api.md: Authentication`.
    */
-  authenticate(sent: string | undefined, address: string): Caller | Promise<Caller> {
+  authenticate(sent: string | undefined, address: string, use: KeyUse = 'call'): Caller | Promise<Caller> {
     const key = sent === undefined || sent === '' ? missing() : lookupKey(sent)
     if (key === undefined) throw unknownKey()
     const known = this.#known.get(key)
-    if (known === undefined) return this.#load(key, address)
+    if (known === undefined) return this.#load(key, address, use)
     if (known === 'unknown') throw unknownKey()
     const account = this.#ledger.accounts.get(known.token.id)
-    return account ? this.#check(known, account, address) : this.#load(key, address)
+    return account ? this.#check(known, account, address, use) : this.#load(key, address, use)
   }
 
-  async #load(key: string, address: string): Promise<Caller> {
+  async #load(key: string, address: string, use: KeyUse): Promise<Caller> {
     const forgotten = this.#forgotten
     const found = await this.#store.read('tokenByKeyHash', this.#hash(key))
     const account = found && (await this.#ledger.accounts.load(found.token.id))
@@ -92,15 +97,15 @@ export class ApiKeys {
     const known = { ...found, addresses: allowedAddresses(found.token.allowIps) }
     // What changed while it was read is read again.
     if (forgotten === this.#forgotten) this.#known.set(key, known)
-    return this.#check(known, account, address)
+    return this.#check(known, account, address, use)
   }
 
-  #check({ token, user, addresses }: KnownKey, account: Account, address: string): Caller {
+  #check({ token, user, addresses }: KnownKey, account: Account, address: string, use: KeyUse): Caller {
     if (token.deletedTime !== null) throw new GatewayError('token_deleted', 'this API key was deleted')
     const status = statusAt(token, account.token.remain, Date.now())
     if (status !== TOKEN_STATUS.enabled) {
-      if (status !== token.status) this.#moveTo(token.id, status)
-      throw refusal(status)
+      if (token.status === TOKEN_STATUS.enabled) this.#moveTo(token.id, status)
+      if (use === 'call' || status === TOKEN_STATUS.disabled) throw refusal(status)
     }
     if (user.status !== USER_STATUS.enabled)
       throw new GatewayError('user_disabled', 'the user of this API key is disabled')

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
-import { type AddressSet, parseAddresses } from '../domain/ip-allow-list.ts'
+import type { AddressSet } from '../domain/ip-allow-list.ts'
+import { peerAddress, plainAddress, trustedAddresses } from './trusted-peer.ts'
 
 /** Finds out where a request comes from. */
 export type ClientAddress = (request: IncomingMessage) => string
@@ -10,10 +11,10 @@ export type ClientAddress = (request: IncomingMessage) => string
  * is not a trusted proxy itself. What cannot be read as an address is never believed.
  */
 export function clientAddress(trustedProxies: readonly string[], onUntrusted: () => void): ClientAddress {
-  const trusted: AddressSet = parseAddresses(trustedProxies) ?? (() => false)
+  const trusted = trustedAddresses(trustedProxies)
   let warned = false
   return (request) => {
-    const peer = plain(request.socket.remoteAddress ?? '')
+    const peer = peerAddress(request)
     const forwarded = request.headers['x-forwarded-for']
     if (forwarded === undefined) return peer
     if (!trusted(peer)) {
@@ -28,15 +29,10 @@ export function clientAddress(trustedProxies: readonly string[], onUntrusted: ()
 function lastUntrusted(forwarded: string, peer: string, trusted: AddressSet): string {
   let address = peer
   for (const hop of forwarded.split(',').toReversed()) {
-    const candidate = plain(hop.trim())
+    const candidate = plainAddress(hop.trim())
     if (isIP(candidate) === 0) return address
     address = candidate
     if (!trusted(candidate)) return candidate
   }
   return address
-}
-
-// A dual-stack socket names IPv4 peers as ::ffff:192.0.2.1.
-function plain(address: string): string {
-  return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
 }

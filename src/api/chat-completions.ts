@@ -1,3 +1,4 @@
+import { chatRequestSchema } from '../protocols/chat/index.ts'
 import type { KeyEndpoint } from './endpoint.ts'
 
 /** `docs/api.md: Chat completions`. */
@@ -8,5 +9,8 @@ export const chatCompletions: KeyEndpoint = {
   door: 'raw',
   access: 'api-key',
   keyIn: 'bearer',
+  summary: 'A chat completion, whole or streamed',
+  takes: chatRequestSchema,
+  gives: ['application/json', 'text/event-stream'],
   handle: (visit, caller, relay) => relay.call('chat', visit, caller),
 }

@@ -1,3 +1,4 @@
+import { countRequestSchema } from '../protocols/messages/index.ts'
 import type { KeyEndpoint } from './endpoint.ts'
 
 /** How many tokens a messages request would have; asked of the upstream where it can say, else counted here. */
@@ -7,6 +8,8 @@ export const countTokens: KeyEndpoint = {
   area: 'messages',
   door: 'raw',
   access: 'api-key',
-  keyIn: 'either',
+  keyIn: 'x-api-key',
+  summary: 'How many tokens a conversation has',
+  takes: countRequestSchema,
   handle: (visit, caller, relay) => relay.countTokens(visit, caller),
 }

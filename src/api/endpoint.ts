@@ -2,20 +2,33 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { z } from 'zod'
 import type { TokenForm } from '../access/account.ts'
 import type { Caller } from '../access/caller.ts'
+import type { KeyPlaces } from '../access/sent-key.ts'
 import type { User } from '../domain/user.ts'
-import type { ManagementParts } from '../management/parts.ts'
+import type { AdministrationParts } from '../management/parts.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import type { JsonSchema } from '../protocols/accepting.ts'
 import type { CallRecord } from '../relay/call.ts'
+import type { ModelLists } from '../relay/model-lists.ts'
 import type { Relay } from '../relay/relay.ts'
 import type { Area } from './envelopes.ts'
 
 /** What every endpoint says of itself; the route table is a list of these. */
 interface Declared {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** Matched exactly, as the caller wrote it: no decoding, no dot segments. `:id` stands for one segment. */
+  /** Matched exactly, as the caller wrote it: no decoding, no dot segments. `:id` is one segment, `:id*` the rest. */
   readonly path: string
   /** Which envelope its errors come in. */
   readonly area: Area
+  /** One line, for people. */
+  readonly summary: string
+}
+
+/** What an endpoint that reads and answers by itself says of that, for the API's description. */
+interface Described {
+  /** The schema of the JSON that it takes; nothing where it takes none. */
+  readonly takes?: () => JsonSchema
+  /** The content types that it answers with; JSON where it does not say. */
+  readonly gives?: readonly string[]
 }
 
 /** One request at an endpoint. */
@@ -29,23 +42,22 @@ export interface Visit {
 }
 
 /** For whoever brings an API key; reads and answers by itself, as the bytes are the caller's. */
-export interface KeyEndpoint extends Declared {
+export interface KeyEndpoint extends Declared, Described {
   readonly door: 'raw'
   readonly access: 'api-key'
-  /** Where the key may be: a bearer's, or in `x-api-key` too, which then wins. */
-  readonly keyIn: 'bearer' | 'either'
+  readonly keyIn: KeyPlaces
   handle(visit: Visit, caller: Caller, relay: Relay): Promise<void>
 }
 
 /** For everybody. */
-export interface OpenEndpoint extends Declared {
+export interface OpenEndpoint extends Declared, Described {
   readonly door: 'raw'
   readonly access: 'anyone'
   handle(visit: Visit, isReady: () => Promise<boolean>): void | Promise<void>
 }
 
 /** For whoever watches over the gateway: callers on this machine, or bearers of `options.metrics_token` where one is set. */
-export interface OperatorEndpoint extends Declared {
+export interface OperatorEndpoint extends Declared, Described {
   readonly door: 'raw'
   readonly access: 'operator'
   handle(visit: Visit, metrics: Metrics): void
@@ -59,34 +71,67 @@ interface Who {
   readonly account: { readonly user: User }
   readonly admin: { readonly user: User }
   readonly root: { readonly user: User }
+  /** Whoever brings a live API key; or one whose time or quota may have run out. */
+  readonly key: Caller
+  readonly 'reading-key': Caller
 }
 
 /** The schemas of what comes with a request, each an object's; those that are not there are not looked at. */
-interface Schemas {
-  readonly params?: z.ZodType
-  readonly query?: z.ZodType
-  readonly body?: z.ZodType
+interface Schemas<
+  Params extends z.ZodType = z.ZodType,
+  Query extends z.ZodType = z.ZodType,
+  Body extends z.ZodType = z.ZodType,
+> {
+  readonly params?: Params
+  readonly query?: Query
+  readonly body?: Body
 }
 
-/** What an endpoint is asked, read by its schemas. */
-export type Asked<Access extends keyof Who, Given extends Schemas> = Who[Access] & {
-  readonly [Part in keyof Given & keyof Schemas]: z.output<NonNullable<Given[Part]>>
-} & { readonly visit: Visit; readonly parts: ManagementParts }
+/** What an endpoint is asked, read by its schemas; unknown where there is none. */
+type Asked<
+  Access extends keyof Who,
+  Params extends z.ZodType,
+  Query extends z.ZodType,
+  Body extends z.ZodType,
+> = Who[Access] & {
+  readonly params: z.output<Params>
+  readonly query: z.output<Query>
+  readonly body: z.output<Body>
+  readonly visit: Visit
+  readonly parts: AdministrationParts
+  readonly models: ModelLists
+}
+
+/** Text that is an answer. */
+export interface TextKind {
+  /** Its content type. */
+  readonly type: string
+  /** The name that it is saved under, where it is for that. */
+  readonly filename?: string
+}
 
 /** An endpoint that takes and gives JSON: it returns a value, and its area's envelope is put around it. */
 export interface JsonEndpoint extends Declared, Schemas {
   readonly door: 'json'
   readonly access: keyof Who
-  /** One line, for people. */
-  readonly summary: string
   /** How the access token may stand in `Authorization`; either way unless it says so. */
   readonly tokenForm?: TokenForm
-  /** A limit per user, beside the one that holds for all of its area. */
+  /** Where an API key may be; a bearer's unless it says so. */
+  readonly keyIn?: KeyPlaces
+  /** The envelope of its errors, where that depends on what was asked. */
+  readonly errorArea?: (request: IncomingMessage) => Area
+  /** A limit per user (of visitors, per address), beside the one that holds for all of its area. */
   readonly limit?: 'search' | 'critical'
+  /** Whom the body names: the limit holds for them too, from whatever addresses they are named. */
+  readonly limitOn?: (body: never) => string
   /** Nothing on the way may keep the answer. */
   readonly cache?: 'never'
   /** What it answers with, inside the envelope; none = nothing. */
   readonly answer?: z.ZodType
+  /** What it answers with has the fields of the envelope in it already. */
+  readonly envelope?: 'own'
+  /** It answers with text instead, without an envelope: `handle` gives its pieces (`AsyncIterable<string>`). */
+  readonly text?: TextKind
   handle(asked: never): Promise<unknown>
 }
 
@@ -96,15 +141,19 @@ export type RawEndpoint = KeyEndpoint | OpenEndpoint | OperatorEndpoint
 /** Any route. */
 export type Endpoint = RawEndpoint | JsonEndpoint
 
-type Written<Access extends keyof Who, Given extends Schemas> = Omit<
-  JsonEndpoint,
-  'door' | 'access' | 'handle' | keyof Schemas
-> &
-  Given & { readonly access: Access; handle(asked: Asked<Access, Given>): Promise<unknown> }
-
 /** Makes a JSON endpoint, whose `handle` is typed by its schemas. */
-export function defineEndpoint<const Access extends keyof Who, Given extends Schemas>(
-  written: Written<Access, Given>,
+export function defineEndpoint<
+  const Access extends keyof Who,
+  Params extends z.ZodType,
+  Query extends z.ZodType,
+  Body extends z.ZodType,
+>(
+  written: Omit<JsonEndpoint, 'door' | 'access' | 'handle' | 'limitOn' | keyof Schemas> &
+    Schemas<Params, Query, Body> & {
+      readonly access: Access
+      readonly limitOn?: (body: z.output<Body>) => string
+      handle(asked: Asked<Access, Params, Query, Body>): Promise<unknown>
+    },
 ): JsonEndpoint {
   return { door: 'json', ...written }
 }

@@ -1,11 +1,19 @@
 import { GatewayError } from '../errors.ts'
 import { chatErrorBody } from '../protocols/chat/index.ts'
 import { messagesErrorBody, passedOnBody } from '../protocols/messages/index.ts'
+import type { ErrorParts } from '../protocols/upstream-error.ts'
 import { UpstreamRefusal } from '../relay/failure.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 
 /** The parts of the API whose errors look alike; `docs/api.md: Envelopes`. */
-export type Area = 'relay' | 'messages' | 'management'
+export type Area =
+  | 'relay'
+  | 'messages'
+  | 'rerank'
+  | 'management'
+  | 'usage'
+  | 'billing-subscription'
+  | 'billing-usage'
 
 /** An error, ready to be sent. */
 export interface RenderedError {
@@ -30,19 +38,54 @@ interface Told {
   readonly details: Readonly<Record<string, number>> | undefined
 }
 
+const inRelay: Renderer = ({ type, code, message, ours }, requestId) =>
+  chatErrorBody({ type, code, message: ours ? signed(message, requestId) : message })
+
 const RENDERERS: Record<Area, Renderer> = {
-  relay: ({ type, code, message, ours }, requestId) =>
-    chatErrorBody({ type, code, message: ours ? signed(message, requestId) : message }),
+  relay: inRelay,
+  'billing-subscription': (told, requestId) => chatErrorBody(balanceError(told, 'upstream_error', requestId)),
+  'billing-usage': (told, requestId) => chatErrorBody(balanceError(told, 'gateway_error', requestId)),
+  usage: (told, requestId) => {
+    const error = balanceError(told, 'gateway_error', requestId)
+    return json({ code: false, message: error.message, data: {}, error })
+  },
   messages: ({ type, code, message, ours, envelope }, requestId) =>
     ours
       ? messagesErrorBody({ message: signed(message, requestId), code: CODES_IN_MESSAGES.get(code) })
       : (envelope ?? passedOnBody({ type, message, requestId })),
+  // The same but for one type: `docs/api.md: Errors`, 429.
+  rerank: (told, requestId) =>
+    inRelay(told.status === 429 ? { ...told, type: 'gateway_error' } : told, requestId),
   management: ({ code, message, details }) => json({ success: false, message, code, ...details }),
+}
+
+// Where balances are read, two kinds of errors go by types of their own; `docs/api.md: Errors`.
+function balanceError(
+  { status, type, code, message }: Told,
+  internal: string,
+  requestId: string,
+): ErrorParts {
+  const types = new Map([
+    [429, 'gateway_error'],
+    [500, internal],
+  ])
+  return { type: types.get(status) ?? type, code, message: signed(message, requestId) }
 }
 
 /** What an endpoint answers with, in the envelope of its area; undefined is a success that has nothing to say. */
 export function renderAnswer(area: Area, data: unknown): Buffer {
-  return area === 'management' ? json({ success: true, message: '', data }) : json(data)
+  return json(ANSWERS[area]?.(data) ?? data)
+}
+
+/** Whether an area puts anything around what its endpoints answer with. */
+export function hasEnvelope(area: Area): boolean {
+  return ANSWERS[area] !== undefined
+}
+
+/** The envelopes of successes; other areas have none. */
+const ANSWERS: { readonly [In in Area]?: (data: unknown) => object } = {
+  management: (data) => ({ success: true, message: '', data }),
+  usage: (data) => ({ code: true, message: 'ok', data }),
 }
 
 function json(value: unknown): Buffer {
@@ -85,8 +128,9 @@ function toldOf(error: unknown): Told {
   const known = error instanceof GatewayError ? error : unforeseen(error)
   const { code, message, kind, retryAfter } = known
   return {
-    ...kind,
-    code,
+    status: kind.status,
+    type: kind.type,
+    code: kind.code ?? code,
     message,
     retryAfter: retryAfter === undefined ? undefined : String(retryAfter),
     ours: true,

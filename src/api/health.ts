@@ -1,10 +1,14 @@
 import type { ServerResponse } from 'node:http'
 import type { OpenEndpoint } from './endpoint.ts'
 
+const PLAIN = ['text/plain']
+
 /** 200 for as long as the process runs. */
 export const healthz: OpenEndpoint = {
   method: 'GET',
   path: '/healthz',
+  summary: 'Whether the process runs',
+  gives: PLAIN,
   area: 'relay',
   door: 'raw',
   access: 'anyone',
@@ -15,6 +19,8 @@ export const healthz: OpenEndpoint = {
 export const readyz: OpenEndpoint = {
   method: 'GET',
   path: '/readyz',
+  summary: 'Whether calls are taken',
+  gives: PLAIN,
   area: 'relay',
   door: 'raw',
   access: 'anyone',

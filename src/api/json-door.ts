@@ -1,16 +1,22 @@
 import type { ServerResponse } from 'node:http'
 import type { z } from 'zod'
 import type { AccountAccess } from '../access/account.ts'
+import type { ApiKeys } from '../access/api-key.ts'
+import type { Caller } from '../access/caller.ts'
 import type { ClientAddress } from '../access/client-address.ts'
+import { sentKey } from '../access/sent-key.ts'
 import type { Role, User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
 import { type Limited, type Limits, requireAllowed } from '../limits/limits.ts'
-import type { ManagementParts } from '../management/parts.ts'
+import type { AdministrationParts } from '../management/parts.ts'
 import { readInput } from '../management/read-input.ts'
 import type { Bodies } from '../relay/body.ts'
+import type { ModelLists } from '../relay/model-lists.ts'
 import type { JsonEndpoint, Visit } from './endpoint.ts'
 import { renderAnswer } from './envelopes.ts'
+import { isGloballyLimited } from './global-limit.ts'
 import type { PathParams } from './path-pattern.ts'
+import { sendText } from './send-text.ts'
 
 /** Bytes of a request body; what is managed is small. */
 const BODY_LIMIT = 1024 * 1024
@@ -21,16 +27,15 @@ const NEVER_CACHED = {
   expires: '0',
 }
 
-/** Paths that the global limit is for. */
-const GLOBALLY_LIMITED = /^\/api\/|\/dashboard\//
-
 /** What JSON endpoints are answered with. */
 export interface JsonParts {
   readonly accounts: AccountAccess
+  readonly apiKeys: ApiKeys
   readonly clientAddress: () => ClientAddress
   readonly limits: Limits
   readonly bodies: Bodies
-  readonly management: ManagementParts
+  readonly management: AdministrationParts
+  readonly models: ModelLists
 }
 
 type Handle = (asked: object) => Promise<unknown>
@@ -46,33 +51,46 @@ export class JsonDoor {
   /** Rejects with what the caller is to be told. */
   async answer(visit: Visit, endpoint: JsonEndpoint, params: PathParams): Promise<void> {
     const { request, response } = visit
-    const { management, clientAddress } = this.#parts
+    const { management, clientAddress, models } = this.#parts
     const { rateLimits } = management.settings()
-    if (GLOBALLY_LIMITED.test(endpoint.path)) {
-      const address = clientAddress()(request)
-      this.#limit(response, { name: 'global', whom: address, limit: rateLimits.global }, 'this address')
-    }
+    this.limitGlobally(visit, endpoint.path)
     const who = await this.#enter(visit, endpoint)
-    if (endpoint.limit && who.user) {
+    const takeFor = (whom: string | number, whose: string): void => {
       const { limit: name } = endpoint
-      this.#limit(response, { name, whom: who.user.id, limit: rateLimits[name] }, 'this user')
+      if (name) this.#limit(response, { name, whom, limit: rateLimits[name] }, whose)
     }
-    const data = await (endpoint.handle as Handle)({
-      ...who,
+    if (who.user) takeFor(who.user.id, 'this user')
+    else takeFor(clientAddress()(request), 'this address')
+    const asked = {
       params: endpoint.params && readInput(endpoint.params, params),
       query: endpoint.query && readInput(endpoint.query, queryOf(request.url ?? '')),
       body: endpoint.body && (await this.#body(visit, endpoint.body)),
+    }
+    if (endpoint.limitOn) takeFor(`named ${endpoint.limitOn(asked.body as never)}`, 'this name')
+    const data = await (endpoint.handle as Handle)({
+      ...who,
+      ...asked,
       visit,
       parts: management,
+      models,
     })
-    const body = renderAnswer(endpoint.area, data)
-    response.writeHead(200, {
-      'content-type': 'application/json',
-      'content-length': String(body.length),
+    const headers = {
       'x-request-id': visit.id,
       ...(endpoint.cache === 'never' ? NEVER_CACHED : { 'cache-control': 'no-store' }),
-    })
+    }
+    if (endpoint.text) return sendText(response, endpoint.text, headers, data as AsyncIterable<string>)
+    const body = renderAnswer(endpoint.envelope === 'own' ? 'relay' : endpoint.area, data)
+    const length = String(body.length)
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': length, ...headers })
     response.end(body)
+  }
+
+  /** Takes a request off the global limit, if it holds for the path: whether there is anything at it or not. */
+  limitGlobally({ request, response }: Pick<Visit, 'request' | 'response'>, path: string): void {
+    if (!isGloballyLimited(path)) return
+    const { management, clientAddress } = this.#parts
+    const limit = management.settings().rateLimits.global
+    this.#limit(response, { name: 'global', whom: clientAddress()(request), limit }, 'this address')
   }
 
   // Told in the words of the RateLimit header fields that most clients know.
@@ -85,11 +103,24 @@ export class JsonDoor {
     requireAllowed(verdict, whose)
   }
 
-  async #enter({ request, record }: Visit, { access, tokenForm }: JsonEndpoint): Promise<{ user?: User }> {
+  async #enter(visit: Visit, endpoint: JsonEndpoint): Promise<{ user?: User }> {
+    const { request, record } = visit
+    const { access, tokenForm } = endpoint
     if (access === 'visitor') return {}
+    if (access === 'key' || access === 'reading-key') return this.#enterByKey(visit, endpoint)
     const user = await this.#parts.accounts.authenticate(request, tokenForm ?? 'either', LEAST_ROLE[access])
     record.userId = user.id
     return { user }
+  }
+
+  async #enterByKey({ request, record }: Visit, { access, keyIn }: JsonEndpoint): Promise<Caller> {
+    const { apiKeys, clientAddress } = this.#parts
+    const key = sentKey(request, keyIn ?? 'bearer')
+    const use = access === 'key' ? 'call' : 'read'
+    const caller = await apiKeys.authenticate(key, clientAddress()(request), use)
+    record.userId = caller.user.id
+    record.tokenId = caller.token.id
+    return caller
   }
 
   async #body({ request }: Visit, schema: z.ZodType): Promise<unknown> {

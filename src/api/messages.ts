@@ -1,3 +1,4 @@
+import { messagesRequestSchema } from '../protocols/messages/index.ts'
 import type { KeyEndpoint } from './endpoint.ts'
 
 /** `docs/api.md: Messages`. */
@@ -7,6 +8,9 @@ export const messages: KeyEndpoint = {
   area: 'messages',
   door: 'raw',
   access: 'api-key',
-  keyIn: 'either',
+  keyIn: 'x-api-key',
+  summary: 'An answer to a conversation, whole or streamed',
+  takes: messagesRequestSchema,
+  gives: ['application/json', 'text/event-stream'],
   handle: (visit, caller, relay) => relay.call('messages', visit, caller),
 }

@@ -8,6 +8,8 @@ export const metricsEndpoint: OperatorEndpoint = {
   area: 'relay',
   door: 'raw',
   access: 'operator',
+  summary: "The gateway's figures for Prometheus",
+  gives: [METRICS_CONTENT_TYPE],
   handle({ response }, metrics) {
     response.writeHead(200, { 'content-type': METRICS_CONTENT_TYPE, 'cache-control': 'no-store' })
     response.end(metricsText(metrics.read()))

@@ -19,7 +19,7 @@ export async function run(config: Config): Promise<number> {
     process.stderr.write(`sluice cannot start: ${error instanceof Error ? error.message : String(error)}\n`)
     return 1
   }
-  process.stdout.write(welcome(gateway, config))
+  process.stdout.write(welcome(gateway))
   const reason = await Promise.race([untilSignal(), gateway.failed])
   if (reason instanceof Error) {
     process.stderr.write(

@@ -4,8 +4,9 @@ import type { QuotaDisplay } from '../management/quota-display.ts'
 import type { UserObject } from '../management/user-object.ts'
 import { CONFIG, JSON_OUTPUT, wholeNumber } from './options.ts'
 import { quotaText } from './quota-text.ts'
+import { readPassword } from './read-password.ts'
 import { type Column, table } from './table.ts'
-import { type AccountOptions, printJson, withAccounts } from './with-accounts.ts'
+import { type AccountOptions, printJson, sayingWhatGoesWrong, withAccounts } from './with-accounts.ts'
 
 const ROLES = new Map([
   [1, 'user'],
@@ -20,7 +21,8 @@ Example:
 
 const CREATE_HELP = `
 Quota units are what keys are charged in: 500000 are a dollar, unless options.quota_per_unit says otherwise.
-A new user has no API key and no access token: "sluice token create" and "sluice user access-token" make them.
+A new user has no API key, no access token and no password: "sluice token create", "sluice user access-token" and
+"sluice user password" make them.
 Examples:
   sluice user create ann --quota 5000000
   sluice user create ops --role 10 --group vip`
@@ -34,6 +36,13 @@ const ACCESS_TOKEN_HELP = `
 The token is printed once, alone on standard output; only its hash is kept. The one before stops working.
 Example:
   ACCESS_TOKEN=$(sluice user access-token ann)`
+
+const PASSWORD_HELP = `
+The password, 8 to 128 characters, is what the user logs in to the console with. At a terminal it is asked for and not
+shown; else it is read from standard input, where it is one line. Whoever is logged in as the user has to log in again.
+Examples:
+  sluice user password ann
+  openssl rand -base64 18 | tee ann.txt | sluice user password ann`
 
 /** `sluice user …`. */
 export function addUserCommands(program: Command): void {
@@ -89,6 +98,14 @@ export function addUserCommands(program: Command): void {
     .addOption(CONFIG)
     .addHelpText('after', ACCESS_TOKEN_HELP)
     .action(accessToken)
+
+  user
+    .command('password <name>')
+    .description('set the password that a user logs in to the console with')
+    .addOption(JSON_OUTPUT)
+    .addOption(CONFIG)
+    .addHelpText('after', PASSWORD_HELP)
+    .action(password)
 }
 
 async function create(
@@ -145,6 +162,18 @@ async function accessToken(user: string, options: AccountOptions): Promise<void>
       process.stderr.write(`The new access token of ${named(issued)}, printed once:\n`)
       say(issued.access_token)
     }
+  })
+}
+
+async function password(user: string, options: AccountOptions): Promise<void> {
+  await sayingWhatGoesWrong(async () => {
+    // Asked for first: somebody who types slowly keeps no data folder locked.
+    const given = await readPassword()
+    await withAccounts(options, async (accounts) => {
+      const changed = await accounts.run('setPassword', { user, password: given })
+      if (options.json) printJson(changed)
+      else say(`${named(changed)} has a new password.`)
+    })
   })
 }
 

@@ -1,8 +1,7 @@
-import type { Config } from '../config/config.ts'
 import type { Gateway } from '../main.ts'
 
 /** What is printed when the gateway listens; at a first start with credentials that are never shown again. */
-export function welcome({ url, firstCredentials, recovered }: Gateway, { settings }: Config): string {
+export function welcome({ url, settings, firstCredentials, recovered }: Gateway): string {
   const { channels } = settings
   const lines = [`Sluice listens on ${url} with ${plural(channels.length, 'channel')}.`]
   if (channels.length === 0) {

@@ -17,7 +17,7 @@ export async function withAccounts(
   work: (accounts: Accounts) => Promise<void>,
   { makesDatabase = false }: { readonly makesDatabase?: boolean } = {},
 ): Promise<void> {
-  try {
+  await sayingWhatGoesWrong(async () => {
     const { readEnvironment } = await import('../config/environment.ts')
     const { openAccounts } = await import('../control/open-accounts.ts')
     const accounts = await openAccounts(readEnvironment(process.env, options), { makesDatabase })
@@ -28,6 +28,13 @@ export async function withAccounts(
       if (first) process.stderr.write(firstText(first))
       await accounts.close()
     }
+  })
+}
+
+/** Does the work; an error is a sentence on standard error, and exit code 1. */
+export async function sayingWhatGoesWrong(work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
   } catch (error) {
     process.stderr.write(await sentences(error))
     process.exitCode = 1

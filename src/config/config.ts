@@ -2,24 +2,30 @@ import { readFileSync } from 'node:fs'
 import { isAbsolute, relative } from 'node:path'
 import type { UserSeed } from '../domain/seed.ts'
 import type { Settings } from '../domain/settings.ts'
-import { builtInPrices } from './built-in-prices.ts'
-import { catalogue } from './catalogue.ts'
+import { type BuiltInPrices, builtInPrices } from './built-in-prices.ts'
 import { readContent } from './content.ts'
 import { type Remark, readDocument } from './document.ts'
 import type { Environment } from './environment.ts'
 import { freeze } from './freeze.ts'
 import { ConfigError, type Mistake, pathText } from './mistakes.ts'
-import { priceVersion } from './price-version.ts'
-import { vendorChannels } from './vendor-channels.ts'
+import { settingsOf } from './settings.ts'
+import { type VendorChannels, vendorChannels } from './vendor-channels.ts'
 import { warnings } from './warnings.ts'
+import type { Tree } from './written.ts'
 
 /** Everything that the operator decided, frozen throughout. */
 export interface Config {
   readonly environment: Environment
+  /** Of the file alone. */
   readonly settings: Settings
   readonly users: readonly UserSeed[]
   /** What is allowed but probably not meant. */
   readonly warnings: readonly Mistake[]
+  /** The file with its variables put in, for what is set over HTTP to be laid under it. */
+  readonly tree: Tree
+  /** The channels that keys in the environment make; none where the file declares any. */
+  readonly fromKeys: VendorChannels
+  readonly builtIn: BuiltInPrices
 }
 
 /**
@@ -36,23 +42,15 @@ export function readConfig(environment: Environment): Config {
     throw new ConfigError(inOrder.map((remark) => mistakeIn(file, remark)))
   }
 
-  const { options, rateLimits, groups, models, channels, users } = content
+  const { models, channels, users } = content
   const builtIn = builtInPrices()
   const fromKeys = vendorChannels(channels.length > 0 ? new Map() : environment.vendorKeys, builtIn)
-  const priced = { quotaPerUnit: options.quotaPerUnit, groups, models, preferred: fromKeys.preferred }
-  const settings: Settings = {
-    priceVersion: priceVersion({ ...priced, builtInVersion: builtIn.version }),
-    options,
-    rateLimits,
-    groups,
-    models: catalogue(models, fromKeys.preferred, builtIn),
-    channels: channels.length > 0 ? channels : fromKeys.channels,
-  }
+  const settings = settingsOf(content, [...channels, ...fromKeys.channels], fromKeys, builtIn)
   const found = warnings(settings, models, users, builtIn).map(({ path, message }) => {
     const remark = { path: pathText(path), message }
     return mistakeIn(file, configFile === undefined ? remark : { line: document.lineOf(path), ...remark })
   })
-  return freeze({ environment, settings, users, warnings: found })
+  return freeze({ environment, settings, users, warnings: found, tree: document.tree, fromKeys, builtIn })
 }
 
 function mistakeIn(file: string, remark: Remark): Mistake {

@@ -12,7 +12,7 @@ import { type ModelEntry, models } from './models.ts'
 import { options, QUOTA_PER_UNIT } from './options.ts'
 import { rateLimits } from './rate-limits.ts'
 import { user } from './users.ts'
-import { child } from './written.ts'
+import { child, type Tree } from './written.ts'
 
 /** What the file says, defaults filled in. */
 export interface FileContent {
@@ -24,14 +24,24 @@ export interface FileContent {
   readonly users: readonly UserSeed[]
 }
 
-/**
- * Reads the six sections of the file. Channels and users refer to groups, and quotas are bounded by `quota_per_unit`:
- * what those sections say of them counts even if something else in there is wrong.
- */
+/** Reads the six sections of the file; every mistake is a remark with its line. */
 export function readContent({ tree, lineOf, remarks }: ReadDocument): {
   content?: FileContent
   remarks: Remark[]
 } {
+  const { content, issues } = readSections(tree)
+  const all = [
+    ...remarks,
+    ...issues.map(({ path, message }) => ({ line: lineOf(path), path: pathText(path), message })),
+  ]
+  return content && all.length === 0 ? { content, remarks: [] } : { remarks: all }
+}
+
+/**
+ * Reads six sections, wherever they come from. Channels and users refer to groups, and quotas are bounded by
+ * `quota_per_unit`: what those sections say of them counts even if something else in there is wrong.
+ */
+export function readSections(tree: Tree): { content?: FileContent; issues: Issue[] } {
   const declared = declaredGroups(child(tree, 'groups'))
   const quotaPerUnit = options.safeParse(child(tree, 'options')).data?.quotaPerUnit ?? QUOTA_PER_UNIT
   const read = section({
@@ -42,12 +52,8 @@ export function readContent({ tree, lineOf, remarks }: ReadDocument): {
     channels: list(channel(new Set(declared.keys())), 'a list of channels'),
     users: list(user(declared, quotaPerUnit), 'a list of users'),
   }).safeParse(tree)
-  const issues: Issue[] = [...(read.success ? [] : issuesOf(read.error)), ...duplicates(tree)]
-  const all = [
-    ...remarks,
-    ...issues.map(({ path, message }) => ({ line: lineOf(path), path: pathText(path), message })),
-  ]
-  if (!read.success || all.length > 0) return { remarks: all }
+  const repeated = duplicates(tree)
+  if (!read.success) return { issues: [...issuesOf(read.error), ...repeated] }
   const { rate_limits, ...rest } = read.data
-  return { content: { rateLimits: rate_limits, ...rest }, remarks: [] }
+  return { content: { rateLimits: rate_limits, ...rest }, issues: repeated }
 }

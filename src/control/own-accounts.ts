@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { ApiKeys } from '../access/api-key.ts'
+import { Passwords } from '../access/passwords.ts'
 import { readConfig } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
+import { overlay } from '../config/overlay.ts'
 import { type FirstCredentials, seedAccounts } from '../first-start.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { operations } from '../management/operations.ts'
@@ -57,7 +59,8 @@ function backupParts({ databaseUrl, secret, dataDir }: Environment): BackupParts
 }
 
 async function openParts(environment: Environment): Promise<OpenParts> {
-  const { settings, users } = readConfig(environment)
+  const config = readConfig(environment)
+  const { users } = config
   const secrets = deriveSecrets(environment.secret ?? secretOfDataFolder(environment.dataDir))
   const store = await openSqliteStore({
     path: environment.databaseUrl.slice('sqlite:'.length),
@@ -67,14 +70,15 @@ async function openParts(environment: Environment): Promise<OpenParts> {
     // On a new database what the first start makes comes first: its ids are declared.
     const isNew = (await store.read('countUsers')) === 0
     const firstCredentials = isNew ? (await seedAccounts(store, users)).firstCredentials : undefined
+    const { settings } = overlay(config, await store.read('storedConfiguration'))
     const ledger = new Ledger(store, 'command')
     return {
       ...backupParts(environment),
       store,
       ledger,
       apiKeys: new ApiKeys(store, ledger, (key) => hashKey(secrets, key)),
+      passwords: new Passwords(),
       settings: () => settings,
-      seeds: () => users,
       nowMs: () => Date.now(),
       firstCredentials,
     }

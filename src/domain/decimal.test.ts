@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { atScale, multiply, parseDecimal } from './decimal.ts'
+import { atScale, type Decimal, decimalText, divide, multiply, parseDecimal } from './decimal.ts'
 
 describe('a decimal', () => {
   test.each([
@@ -33,4 +33,65 @@ describe('a decimal', () => {
   test('is never written with fewer places than it has', () => {
     expect(() => atScale({ digits: 15n, scale: 1 }, 0)).toThrow(RangeError)
   })
+
+  test.each([
+    [1n, 0, 3n, 4, '0.3333'],
+    [2n, 0, 3n, 4, '0.6667'],
+    [-2n, 0, 3n, 4, '-0.6667'],
+    [5n, 1, 1n, 0, '1'],
+    [-5n, 1, 1n, 0, '-1'],
+    [49n, 2, 1n, 0, '0'],
+    [1_250_000n, 0, 500_000n, 12, '2.5'],
+    [1n, 0, 500_000n, 12, '0.000002'],
+    [0n, 0, 7n, 12, '0'],
+    [100n, 0, 1n, 2, '100'],
+    [9_007_199_254_740_991n, 0, 500_000n, 12, '18014398509.481982'],
+  ])('%d at scale %i by %d with %i places is %s', (digits, scale, divisor, places, text) => {
+    expect(decimalText(divide({ digits, scale }, { digits: divisor, scale: 0 }, places))).toBe(text)
+  })
+
+  test('is read back from its text as the same number', () => {
+    fc.assert(
+      fc.property(
+        fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n }),
+        fc.integer({ min: 0, max: 15 }),
+        (digits, scale) => {
+          const read = parseDecimal(decimalText({ digits, scale }))
+          expect(read && atScale(read, 15)).toBe(atScale({ digits, scale }, 15))
+        },
+      ),
+    )
+  })
 })
+
+describe('a quotient', () => {
+  test.each([
+    ['15', '3', '5'],
+    ['10', '4', '2.5'],
+    ['1', '3', '0.333333'],
+    ['2', '3', '0.666667'],
+    ['0.3', '0.1', '3'],
+    ['0.0000005', '1', '0.000001'],
+    ['-1', '8', '-0.125'],
+    ['0', '7', '0'],
+  ])('%s / %s is %s', (a, b, expected) => {
+    expect(decimalText(divide(decimal(a), decimal(b), 6))).toBe(expected)
+  })
+})
+
+test.each([
+  ['0.30', '0.3'],
+  ['100', '100'],
+  ['0', '0'],
+  ['-0.05', '-0.05'],
+  ['1e3', '1000'],
+  ['12.000', '12'],
+])('%s is written %s', (given, written) => {
+  expect(decimalText(decimal(given))).toBe(written)
+})
+
+function decimal(text: string): Decimal {
+  const read = parseDecimal(text)
+  if (!read) throw new Error(`${text} is no decimal`)
+  return read
+}

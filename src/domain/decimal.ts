@@ -1,3 +1,5 @@
+import { withoutTrailing } from './without-trailing.ts'
+
 /** An exact decimal number: `digits` × 10^−`scale`. */
 export interface Decimal {
   readonly digits: bigint
@@ -28,4 +30,28 @@ export function multiply(a: Decimal, b: Decimal): Decimal {
 export function atScale(value: Decimal, scale: number): bigint {
   if (scale < value.scale) throw new RangeError('a decimal cannot be written with fewer places than it has')
   return value.digits * 10n ** BigInt(scale - value.scale)
+}
+
+/** The quotient, rounded half away from zero to `places`; the divisor may not be zero. */
+export function divide(a: Decimal, b: Decimal, places: number): Decimal {
+  const numerator = a.digits * 10n ** BigInt(places + b.scale)
+  const denominator = b.digits * 10n ** BigInt(a.scale)
+  const negative = numerator < 0n !== denominator < 0n
+  const [top, bottom] = [magnitude(numerator), magnitude(denominator)]
+  const digits = (2n * top + bottom) / (2n * bottom)
+  return { digits: negative ? -digits : digits, scale: places }
+}
+
+/** As a person writes it, without zeros at the end: `0.3`, `15`. */
+export function decimalText({ digits, scale }: Decimal): string {
+  const text = magnitude(digits)
+    .toString()
+    .padStart(scale + 1, '0')
+  const whole = text.slice(0, text.length - scale)
+  const fraction = scale === 0 ? '' : withoutTrailing(text.slice(-scale), '0')
+  return `${digits < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`
+}
+
+function magnitude(value: bigint): bigint {
+  return value < 0n ? -value : value
 }

@@ -38,6 +38,8 @@ export interface Rate {
   readonly tiers: readonly { readonly above: number; readonly tokens: TokenRates }[]
   readonly request: bigint
   readonly webSearch: bigint
+  /** Any kind of token costs something. */
+  readonly perToken: boolean
   /** Neither calls nor tokens cost anything. */
   readonly free: boolean
 }
@@ -47,20 +49,20 @@ const KINDS = ['input', 'output', 'cacheRead', 'cacheWrite5m', 'cacheWrite1h'] a
 /** Price × group ratio × quota per unit. */
 export function rateOf(price: Price, ratio: Decimal, quotaPerUnit: number): Rate {
   const factor = multiply(ratio, { digits: BigInt(quotaPerUnit), scale: 0 })
-  const perToken = multiply(factor, { digits: 1n, scale: 6 })
+  const byToken = multiply(factor, { digits: 1n, scale: 6 })
   const all = [price.tokens, ...price.tiers.map((tier) => tier.tokens)]
   const scale = Math.max(
     price.request.scale + factor.scale,
     price.webSearch.scale + factor.scale,
-    ...all.flatMap((tokens) => KINDS.map((kind) => tokens[kind].scale + perToken.scale)),
+    ...all.flatMap((tokens) => KINDS.map((kind) => tokens[kind].scale + byToken.scale)),
   )
   const rate = (value: Decimal, by: Decimal): bigint => atScale(multiply(value, by), scale)
   const rates = (tokens: TokenPrices): TokenRates => ({
-    input: rate(tokens.input, perToken),
-    output: rate(tokens.output, perToken),
-    cacheRead: rate(tokens.cacheRead, perToken),
-    cacheWrite5m: rate(tokens.cacheWrite5m, perToken),
-    cacheWrite1h: rate(tokens.cacheWrite1h, perToken),
+    input: rate(tokens.input, byToken),
+    output: rate(tokens.output, byToken),
+    cacheRead: rate(tokens.cacheRead, byToken),
+    cacheWrite5m: rate(tokens.cacheWrite5m, byToken),
+    cacheWrite1h: rate(tokens.cacheWrite1h, byToken),
   })
   const scaled = {
     denominator: 10n ** BigInt(scale),
@@ -69,10 +71,10 @@ export function rateOf(price: Price, ratio: Decimal, quotaPerUnit: number): Rate
     request: rate(price.request, factor),
     webSearch: rate(price.webSearch, factor),
   }
-  const coefficients = [scaled.tokens, ...scaled.tiers.map((tier) => tier.tokens)]
-    .flatMap((tokens) => KINDS.map((kind) => tokens[kind]))
-    .concat(scaled.request)
-  return { ...scaled, free: coefficients.every((value) => value === 0n) }
+  const perToken = [scaled.tokens, ...scaled.tiers.map((tier) => tier.tokens)].some((tokens) =>
+    KINDS.some((kind) => tokens[kind] !== 0n),
+  )
+  return { ...scaled, perToken, free: !perToken && scaled.request === 0n }
 }
 
 /**

@@ -21,3 +21,11 @@ export interface Profile extends User {
   readonly paymentCustomer: string
   readonly sidebarModules: string
 }
+
+/** An account holder as shown to administrators. `docs/api.md: Users`. */
+export interface ManagedUser extends Profile {
+  /** A note that the user itself never sees. */
+  readonly remark: string
+  /** Unix seconds. */
+  readonly createdTime: number
+}

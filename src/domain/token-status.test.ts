@@ -11,7 +11,9 @@ test.each([
   ['exhausted below zero', 1, -1, false, -5, AT, 4],
   ['never exhausted without a limit', 1, -1, true, -5, AT, 1],
   ['disabled whatever else', 2, UNTIL, false, 0, AT, 2],
-  ['expired as stored, though its time was put off', 3, -1, false, 1, AT, 3],
+  ['enabled again once its time was put off, whatever is stored', 3, -1, false, 1, AT, 1],
+  ['enabled again once it has quota, whatever is stored', 4, -1, false, 1, AT, 1],
+  ['expired, whatever else is stored', 4, UNTIL, false, 0, AT, 3],
 ] as const)('a token is %s', (_, status, expiredTime, unlimitedQuota, remain, nowMs, expected) => {
   expect(statusAt({ status, expiredTime, unlimitedQuota }, remain, nowMs)).toBe(expected)
 })

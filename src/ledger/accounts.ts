@@ -1,4 +1,7 @@
-import type { User } from '../domain/user.ts'
+import type { ManagedUser } from '../domain/profile.ts'
+import type { TokenChange } from '../store/operations/change-token.ts'
+import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
+import type { UserChange } from '../store/operations/change-user.ts'
 import type { Store } from '../store/store.ts'
 import { type Account, Balance } from './balance.ts'
 
@@ -37,15 +40,33 @@ export class Accounts {
   }
 
   /**
-   * Adds to what a user has; undefined if there is no such user. It can be spent when it is durable, not before: a top-up
-   * that the store refuses in the end must not have paid for a call. Writes resolve in the order in which they were
-   * queued, so that a balance which was read before it is here by then, and one that is not here yet was read after it.
+   * Changes a user; undefined if there is no such user. A quota that changes counts when it is durable, not before: what the
+   * store refuses in the end must not have paid for a call. The balance moves by as much as the row did, so that what was
+   * charged meanwhile stays charged. Writes resolve in the order in which they were queued: a balance which was read before
+   * this one is here by then, and one that is not here yet was read after it.
    */
-  async topUp(userId: number, amount: number, most: number): Promise<User | undefined> {
-    const user = await this.#store.write('topUpUser', { userId, amount, most })
-    const balance = this.#users.get(userId)
-    if (user && balance) balance.remain += amount
-    return user ?? undefined
+  async changeUser(change: UserChange): Promise<ManagedUser | undefined> {
+    const changed = await this.#store.write('changeUser', change)
+    const balance = this.#users.get(change.userId)
+    if (changed && balance) balance.remain += changed.quotaMoved
+    return changed?.user
+  }
+
+  /**
+   * Changes a token, and what of it calls are admitted by; undefined if that user has no such token. The balance moves by
+   * the difference that the store tells: what was settled since the write was queued, and counts here already, stays off
+   * the new number, and open holds settle against it. As with a top-up, all of it once that is durable.
+   */
+  async changeToken(change: TokenChange): Promise<KeyedToken | undefined> {
+    const changed = await this.#store.write('changeToken', change)
+    if (!changed) return undefined
+    const account = this.#accounts.get(change.tokenId)
+    if (account) {
+      // In this order: the numbers of unlimited tokens are so large that their difference need not be exact.
+      account.token.remain = account.token.remain - changed.remainBefore + changed.token.remainQuota
+      account.unlimited = changed.token.unlimitedQuota
+    }
+    return changed
   }
 
   async #read(tokenId: number): Promise<Account | undefined> {

@@ -29,8 +29,8 @@ export class Balance {
 export interface Account {
   readonly token: Balance
   readonly user: Balance
-  /** An unlimited token's own balance moves but never blocks. */
-  readonly unlimited: boolean
+  /** An unlimited token's own balance moves but never blocks. Its owner may change that while calls run. */
+  unlimited: boolean
 }
 
 /** The token's free quota, or the user's where that is less. */

@@ -1,9 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { HoldFacts } from '../domain/hold.ts'
+import type { ManagedUser } from '../domain/profile.ts'
 import type { Settlement } from '../domain/settlement.ts'
-import type { User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
 import type { SettledCall } from '../store/ledger-writes.ts'
+import type { TokenChange } from '../store/operations/change-token.ts'
+import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
+import type { UserChange } from '../store/operations/change-user.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Store } from '../store/store.ts'
 import { Accounts } from './accounts.ts'
@@ -85,11 +88,19 @@ export class Ledger {
   }
 
   /**
-   * Adds `amount` quota units to what a user has, up to `most` in all (`invalid_request` beyond it). Resolves to the user
-   * once that is durable, and can be spent; to undefined if there is no such user.
+   * Changes a user's fields and quota. Resolves to the user once that is durable, and quota that was added can be spent; to
+   * undefined if there is no such user. Running holds settle against what comes out.
    */
-  topUp(userId: number, amount: number, most: number): Promise<User | undefined> {
-    return this.accounts.topUp(userId, amount, most)
+  changeUser(change: UserChange): Promise<ManagedUser | undefined> {
+    return this.accounts.changeUser(change)
+  }
+
+  /**
+   * Changes a token. Resolves to it once that is durable, and calls are admitted by it; to undefined if that user has no such
+   * token. A quota that is set is what is left apart from open holds, which settle against it.
+   */
+  changeToken(change: TokenChange): Promise<KeyedToken | undefined> {
+    return this.accounts.changeToken(change)
   }
 
   /** Called by `OpenHold.grow`. */

@@ -4,18 +4,24 @@ import { describe, expect, test } from 'vitest'
 import { accountOf, factsOf, settlementOf } from '../../test/ledger-calls.ts'
 import { newToken, newUser, SECRETS, storeWithAccount, temporaryFolder } from '../../test/store-rows.ts'
 import type { Token } from '../domain/token.ts'
+import type { UserChange } from '../store/operations/change-user.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
 import { Ledger } from './ledger.ts'
 import type { OpenHold } from './open-hold.ts'
 
 const MOST = 1_000_000_000_000
 
+const topUpOf = (userId: number, value: number, most = MOST): UserChange => ({
+  userId,
+  quota: { mode: 'add', value, most },
+})
+
 describe('a top-up', () => {
   test('of a balance in use can be spent once it is durable', async () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
-    const topUp = ledger.topUp(userId, 500, MOST)
+    const topUp = ledger.changeUser(topUpOf(userId, 500))
     expect(account.user.free).toBe(1_000_000)
     expect(await topUp).toMatchObject({ id: userId, quota: 1_000_500 })
     expect(account.user.free).toBe(1_000_500)
@@ -25,7 +31,7 @@ describe('a top-up', () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const reading = when === 'before' ? accountOf(ledger, tokenId) : undefined
-    const topUp = ledger.topUp(userId, 500, MOST)
+    const topUp = ledger.changeUser(topUpOf(userId, 500))
     const [account] = await Promise.all([reading ?? accountOf(ledger, tokenId), topUp])
     expect(account.user.remain).toBe(1_000_500)
   })
@@ -34,7 +40,7 @@ describe('a top-up', () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
-    const topUp = ledger.topUp(userId, 500, 1_000_000)
+    const topUp = ledger.changeUser(topUpOf(userId, 500, 1_000_000))
     expect(account.user.free).toBe(1_000_000)
     await expect(topUp).rejects.toThrow('no user may have more than 1000000 quota units')
     expect(account.user.free).toBe(1_000_000)
@@ -42,14 +48,29 @@ describe('a top-up', () => {
 
   test('of a user who is not there is undefined', async () => {
     const { store } = await storeWithAccount()
-    expect(await new Ledger(store, 'run').topUp(99, 1, MOST)).toBeUndefined()
+    expect(await new Ledger(store, 'run').changeUser(topUpOf(99, 1))).toBeUndefined()
   })
+})
+
+test('a quota that takes the place of another leaves charged what was charged after it was asked for', async () => {
+  const { store, userId, tokenId } = await storeWithAccount()
+  const ledger = new Ledger(store, 'run')
+  const account = await accountOf(ledger, tokenId)
+  const [before, after, open] = ['a', 'b', 'c'].map((id) => ledger.admit(account, 100, factsOf(id)))
+  const settled = before?.settle(settlementOf(7))
+  const overridden = ledger.changeUser({ userId, quota: { mode: 'override', value: 500, most: MOST } })
+  await Promise.all([settled, after?.settle(settlementOf(11)), overridden])
+  expect([account.user.remain, account.user.free]).toEqual([489, 389])
+  await open?.settle(settlementOf(13))
+  expect(account.user.remain).toBe(476)
+  expect((await store.read('userById', userId))?.quota).toBe(476)
 })
 
 type Step =
   | { readonly do: 'admit'; readonly token: number; readonly amount: number }
   | { readonly do: 'settle'; readonly nth: number; readonly quota: number }
   | { readonly do: 'topUp'; readonly amount: number }
+  | { readonly do: 'override'; readonly value: number }
   /** Lets the writes so far come back. */
   | { readonly do: 'wait' }
 
@@ -58,6 +79,7 @@ const steps = fc.array(
     fc.record({ do: fc.constant('admit' as const), token: fc.nat(2), amount: fc.nat(300) }),
     fc.record({ do: fc.constant('settle' as const), nth: fc.nat(9), quota: fc.nat(400) }),
     fc.record({ do: fc.constant('topUp' as const), amount: fc.integer({ min: 1, max: 500 }) }),
+    fc.record({ do: fc.constant('override' as const), value: fc.integer({ min: 0, max: 3000 }) }),
     fc.record({ do: fc.constant('wait' as const) }),
   ),
   { maxLength: 40 },
@@ -96,7 +118,14 @@ async function runs(sequence: readonly Step[]): Promise<void> {
       }
       case 'topUp':
         given += step.amount
-        under.push(ledger.topUp(user.id, step.amount, MOST))
+        under.push(ledger.changeUser(topUpOf(user.id, step.amount)))
+        break
+      case 'override':
+        // What was charged before it in the queue is gone with the quota that it replaces.
+        under.push(
+          ledger.changeUser({ userId: user.id, quota: { mode: 'override', value: step.value, most: MOST } }),
+        )
+        ;[given, spent] = [step.value, 0]
         break
       case 'wait':
         await Promise.all(under)
@@ -105,11 +134,13 @@ async function runs(sequence: readonly Step[]): Promise<void> {
   await Promise.all(under)
   const account = await accountOf(ledger, tokens[0]?.id ?? 0)
   expect(account.user.remain).toBe(given - spent)
-  expect(account.user.free).toBeGreaterThanOrEqual(0)
+  // Only an override may take what is held already.
+  const least = sequence.some((step) => step.do === 'override') ? Number.NEGATIVE_INFINITY : 0
+  expect(account.user.free).toBeGreaterThanOrEqual(least)
   expect((await store.read('userById', user.id))?.quota).toBe(given - spent)
   await store.close()
 }
 
-test('whatever is held, settled and topped up at once, memory and row agree, and nobody overdraws', async () => {
+test('whatever is held, settled, topped up and overridden at once, memory and row agree, and nobody overdraws', async () => {
   await fc.assert(fc.asyncProperty(steps, runs), { numRuns: 30 })
 }, 60_000)

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest'
 import { Overload } from './overload.ts'
 
 /** Of a thousand calls that come now, those that are let in. */
-function letIn(overload: Overload): number {
+function letIn(overload: Overload, open = 1000): number {
   return Array.from({ length: 1000 }, () => {
     try {
-      overload.admit(0, 1)
+      overload.admit(open, 2000)
       return 1
     } catch {
       return 0
@@ -42,10 +42,18 @@ describe('overload', () => {
     expect(letIn(overload)).toBe(1000)
   })
 
+  test('is not what makes a gateway late that has little to do', () => {
+    const overload = new Overload(evenly())
+    for (let i = 0; i < 100; i++) overload.look(500)
+    expect(letIn(overload, 10)).toBe(1000)
+  })
+
   test('says when to come back', () => {
     const overload = new Overload(() => 0)
     for (let i = 0; i < 20; i++) overload.look(500)
-    expect(() => overload.admit(0, 1)).toThrow(expect.objectContaining({ code: 'overloaded', retryAfter: 1 }))
+    expect(() => overload.admit(100, 200)).toThrow(
+      expect.objectContaining({ code: 'overloaded', retryAfter: 1 }),
+    )
   })
 
   test('refuses what would be more than may be under way', () => {

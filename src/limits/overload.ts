@@ -9,12 +9,14 @@ const WEIGHT = 0.2
 /** By how much the share of refused calls grows with each look that is late, and falls with each that is not. */
 const MORE = 0.05
 const LESS = 0.02
+/** With so few under way it is not they that make it late. */
+const FEW = 64
 /** Some are always let in: else nothing would tell that the trouble is over. */
 const MOST_REFUSED = 0.95
 
 /**
  * Refuses calls before anything is read of them, where more come than can be served: a share of them, which grows for as long as
- * the event loop is late and shrinks when it is not. What is let in is then served in good time, rather than all of it late.
+ * the event loop is late, and shrinks when it is not. What is let in is then served in good time, rather than all of it late.
  */
 export class Overload {
   readonly #random: () => number
@@ -57,7 +59,7 @@ export class Overload {
         },
       )
     }
-    if (this.#refused > 0 && this.#random() < this.#refused) {
+    if (this.#refused > 0 && open > FEW && this.#random() < this.#refused) {
       throw new GatewayError('overloaded', 'more calls come than can be served; try again', { retryAfter: 1 })
     }
   }

@@ -9,24 +9,30 @@ export function requireGroup(settings: Settings, group: string): void {
   throw new GatewayError('invalid_request', `group: there is no group "${group}" in the configuration`)
 }
 
-/** Refuses a group that a token of this user may not name: an unknown one, or a closed one that is not the user's. */
-export function requireTokenGroup(settings: Settings, user: User, group: string): void {
-  requireGroup(settings, group)
-  if (group === user.group || settings.groups.get(group)?.open) return
-  throw new GatewayError(
-    'invalid_request',
-    `group: "${group}" is closed, and not the group of the user "${user.username}"`,
-  )
-}
-
-/** Refuses `vendor_routes` that cannot be read, or that name a group which a token of this user may not name. */
-export function requireVendorRoutes(settings: Settings, user: User, text: string): void {
-  const routes = parseVendorRoutes(text)
+/** Refuses a token's routing where it cannot be read, or names a group that a token of this user may not name. */
+export function requireGroups(
+  settings: Settings,
+  user: User,
+  { group, vendorRoutes }: { readonly group?: string; readonly vendorRoutes?: string },
+): void {
+  if (group) requireTokenGroup(settings, user, group)
+  if (!vendorRoutes) return
+  const routes = parseVendorRoutes(vendorRoutes)
   if (!routes) {
     throw new GatewayError(
       'invalid_request',
       'vendor_routes: expected a JSON map from vendors to groups such as {"anthropic": "vip"}, nothing in it empty',
     )
   }
-  for (const group of routes.values()) requireTokenGroup(settings, user, group)
+  for (const named of routes.values()) requireTokenGroup(settings, user, named)
+}
+
+// An unknown group, or a closed one that is not the user's.
+function requireTokenGroup(settings: Settings, user: User, group: string): void {
+  requireGroup(settings, group)
+  if (group === user.group || settings.groups.get(group)?.open) return
+  throw new GatewayError(
+    'invalid_request',
+    `group: "${group}" is closed, and not the group of the user "${user.username}"`,
+  )
 }

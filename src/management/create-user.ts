@@ -1,40 +1,62 @@
 import { z } from 'zod'
-import { groupField, nameField, readInput } from './read-input.ts'
+import type { ManagedUser } from '../domain/profile.ts'
 import { requireGroup } from './allowed-group.ts'
+import { type Actor, OPERATOR, requireGivable } from './authority.ts'
 import type { ManagementParts } from './parts.ts'
 import { requireQuota } from './quota-bound.ts'
+import { groupField, readInput } from './read-input.ts'
+import {
+  displayNameField,
+  passwordField,
+  quotaField,
+  remarkField,
+  roleField,
+  usernameField,
+} from './user-fields.ts'
 import { type UserObject, userObject } from './user-object.ts'
 
-const INPUT = z.object(
+/** What a user is made of. Without a display name it is the username; without a password nobody can log in. */
+export const newUserInput = z.object(
   {
-    username: nameField(64),
-    role: z
-      .union([z.literal(1), z.literal(10), z.literal(100)], {
-        error: 'expected 1 (common user), 10 (admin) or 100 (root)',
-      })
-      .default(1),
+    username: usernameField,
+    display_name: displayNameField.optional(),
+    password: passwordField.optional(),
+    role: roleField.default(1),
     group: groupField().default('default'),
-    quota: z.int({ error: 'expected a whole number of quota units' }).default(0),
+    quota: quotaField.default(0),
+    remark: remarkField.optional(),
   },
   { error: 'expected an object with the fields of a user' },
 )
 
 /** Makes an enabled user without access token. A taken name, an unknown group or a quota out of bounds is refused. */
 export async function createUser(
-  { store, settings, nowMs }: ManagementParts,
-  given: z.input<typeof INPUT>,
+  parts: ManagementParts,
+  given: z.input<typeof newUserInput>,
 ): Promise<UserObject> {
-  const { username, role, group, quota } = readInput(INPUT, given)
+  return userObject(await makeUser(parts, readInput(newUserInput, given), OPERATOR))
+}
+
+/** The same for an actor, who may give roles below its own. */
+export async function makeUser(
+  { store, passwords, settings, nowMs }: ManagementParts,
+  input: z.output<typeof newUserInput>,
+  by: Actor,
+): Promise<ManagedUser> {
+  const { username, role, group, quota, password } = input
+  requireGivable(by, role)
   requireGroup(settings(), group)
   requireQuota('quota', quota, 0, settings())
-  const user = await store.write('createUser', {
+  return store.write('createUser', {
     username,
+    displayName: input.display_name,
     role,
     status: 1,
     group,
     quota,
     accessToken: null,
+    passwordHash: password === undefined ? undefined : await passwords.hash(password),
+    remark: input.remark,
     createdTime: Math.floor(nowMs() / 1000),
   })
-  return userObject(user)
 }

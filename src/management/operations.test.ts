@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { addAccount, SECRETS, storeWithAccount, type Account } from '../../test/store-rows.ts'
 import { ApiKeys } from '../access/api-key.ts'
+import { Passwords } from '../access/passwords.ts'
 import type { Settings } from '../domain/settings.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { hashKey } from '../store/secrets.ts'
@@ -35,8 +36,8 @@ function partsOn(account: Account & { store: Store }): Parts {
     ...account,
     ledger,
     apiKeys: new ApiKeys(account.store, ledger, (key) => hashKey(SECRETS, key)),
+    passwords: new Passwords(),
     settings: () => SETTINGS,
-    seeds: () => [],
     nowMs: () => NOW * 1000,
     databaseUrl: 'postgres://somewhere/else',
     secretFile: undefined,
@@ -103,6 +104,12 @@ describe('what is asked of accounts', () => {
     [
       'createToken',
       { ...TOKEN, remain_quota: undefined },
+      'remain_quota: expected a whole number of quota units',
+    ],
+    [
+      'createToken',
+      // Near the end of the numbers that count exactly: spending would leave them.
+      { ...TOKEN, unlimited_quota: true, remain_quota: -(2 ** 52) - 1 },
       'remain_quota: expected a whole number of quota units',
     ],
     [

@@ -5,6 +5,7 @@ import { disableToken } from './disable-token.ts'
 import { issueAccessToken } from './issue-access-token.ts'
 import { listTokens } from './list-tokens.ts'
 import { listUsers } from './list-users.ts'
+import { setPassword } from './set-password.ts'
 import { topUpUser } from './top-up-user.ts'
 import { disableUser, enableUser } from './user-status.ts'
 
@@ -22,6 +23,7 @@ export const operations = {
   issueAccessToken,
   listTokens,
   listUsers,
+  setPassword,
   topUpUser,
 } as const
 

@@ -1,8 +1,10 @@
 import type { ApiKeys } from '../access/api-key.ts'
-import type { UserSeed } from '../domain/seed.ts'
+import type { Passwords } from '../access/passwords.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Store } from '../store/store.ts'
+import type { Upstreams } from '../upstreams/http.ts'
+import type { SettingsInForce } from './settings-in-force.ts'
 
 /** What a copy of the database needs to know. */
 export interface BackupParts {
@@ -17,9 +19,14 @@ export interface ManagementParts extends BackupParts {
   readonly store: Store
   readonly ledger: Ledger
   readonly apiKeys: ApiKeys
+  readonly passwords: Passwords
   /** The settings in force. */
   readonly settings: () => Settings
-  /** What the configuration declares of users: a declared status cannot be changed elsewhere. */
-  readonly seeds: () => readonly UserSeed[]
   readonly nowMs: () => number
+}
+
+/** What the administration of channels, options and prices works on beside that. */
+export interface AdministrationParts extends ManagementParts {
+  readonly inForce: SettingsInForce
+  readonly upstreams: Upstreams
 }

@@ -1,27 +1,32 @@
+import { z } from 'zod'
+import { maskedKey } from '../domain/masked-key.ts'
 import type { Token } from '../domain/token.ts'
 import { statusAt } from '../domain/token-status.ts'
+import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
 
-/** A token as programs see it; `docs/api.md: Token`. */
-export interface TokenObject {
-  readonly id: number
-  readonly user_id: number
-  readonly name: string
-  /** Masked, but where it was made just now. */
-  readonly key: string
-  readonly status: number
-  readonly created_time: number
-  readonly accessed_time: number
-  readonly expired_time: number
-  readonly remain_quota: number
-  readonly unlimited_quota: boolean
-  readonly used_quota: number
-  readonly model_limits_enabled: boolean
-  readonly model_limits: string
-  readonly allow_ips: string | null
-  readonly group: string
-  readonly vendor_routes: string
-  readonly DeletedAt: string | null
-}
+/** A token as programs see it; `docs/api.md: Token`. Its key is masked, but where it was made just now. */
+export const tokenSchema = z.object({
+  id: z.int(),
+  user_id: z.int(),
+  name: z.string(),
+  key: z.string(),
+  status: z.int(),
+  created_time: z.int(),
+  accessed_time: z.int(),
+  expired_time: z.int(),
+  remain_quota: z.int(),
+  unlimited_quota: z.boolean(),
+  used_quota: z.int(),
+  model_limits_enabled: z.boolean(),
+  model_limits: z.string(),
+  allow_ips: z.string().nullable(),
+  group: z.string(),
+  vendor_routes: z.string(),
+  DeletedAt: z.string().nullable(),
+})
+
+/** The same as a type. */
+export type TokenObject = z.output<typeof tokenSchema>
 
 /** A stored token, shown with the status that it has at `nowMs`; `key` is what is shown of its key. */
 export function tokenObject(token: Token, key: string, nowMs: number): TokenObject {
@@ -44,4 +49,9 @@ export function tokenObject(token: Token, key: string, nowMs: number): TokenObje
     vendor_routes: token.vendorRoutes,
     DeletedAt: token.deletedTime === null ? null : new Date(token.deletedTime * 1000).toISOString(),
   }
+}
+
+/** The same with its key masked. */
+export function maskedToken({ token, key }: KeyedToken, nowMs: number): TokenObject {
+  return tokenObject(token, maskedKey(`sk-${key}`), nowMs)
 }

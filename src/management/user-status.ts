@@ -1,36 +1,35 @@
 import type { z } from 'zod'
+import type { ManagedUser } from '../domain/profile.ts'
 import { USER_STATUS, type User } from '../domain/user.ts'
-import { GatewayError } from '../errors.ts'
+import { type Actor, OPERATOR, reachOf } from './authority.ts'
 import { findUser, noUser } from './find-user.ts'
 import type { ManagementParts } from './parts.ts'
 import { ofUser, readInput } from './read-input.ts'
 import { type UserObject, userObject } from './user-object.ts'
 
 /** Every key of the user is refused from the next call on; calls under way go on. */
-export function disableUser(parts: ManagementParts, given: z.input<typeof ofUser>): Promise<UserObject> {
-  return setStatus(parts, given, USER_STATUS.disabled)
+export async function disableUser(
+  parts: ManagementParts,
+  given: z.input<typeof ofUser>,
+): Promise<UserObject> {
+  const { id } = await findUser(parts.store, readInput(ofUser, given).user)
+  return userObject(await setStatus(parts, id, USER_STATUS.disabled, OPERATOR))
 }
 
 /** The user's keys work again. */
-export function enableUser(parts: ManagementParts, given: z.input<typeof ofUser>): Promise<UserObject> {
-  return setStatus(parts, given, USER_STATUS.enabled)
+export async function enableUser(parts: ManagementParts, given: z.input<typeof ofUser>): Promise<UserObject> {
+  const { id } = await findUser(parts.store, readInput(ofUser, given).user)
+  return userObject(await setStatus(parts, id, USER_STATUS.enabled, OPERATOR))
 }
 
-async function setStatus(
-  { store, apiKeys, seeds }: ManagementParts,
-  given: z.input<typeof ofUser>,
+/** The same for an actor. A status that gateway.yaml declares comes back at its next reading. */
+export async function setStatus(
+  { ledger, apiKeys }: ManagementParts,
+  userId: number,
   status: User['status'],
-): Promise<UserObject> {
-  const { user: who } = readInput(ofUser, given)
-  const { id, username } = await findUser(store, who)
-  const declared = seeds().find((seed) => seed.username === username)?.status
-  if (declared !== undefined && declared !== status) {
-    throw new GatewayError(
-      'invalid_request',
-      `the status of the user "${username}" is declared in gateway.yaml, and applied at every reading: change it there`,
-    )
-  }
-  const user = (await store.write('setUserStatus', { userId: id, status })) ?? noUser(who)
-  apiKeys.forgetUser(id)
-  return userObject(user)
+  by: Actor,
+): Promise<ManagedUser> {
+  const user = await ledger.changeUser({ userId, fields: { status }, roleBelow: reachOf(by) })
+  apiKeys.forgetUser(userId)
+  return user ?? noUser(userId)
 }

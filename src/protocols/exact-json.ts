@@ -36,3 +36,8 @@ export function objectText(text: string): string | undefined {
     return undefined
   }
 }
+
+/** A number that JSON.stringify writes with exactly these digits. */
+export function exactNumber(text: string): object {
+  return exact.rawJSON(text)
+}

@@ -1,4 +1,5 @@
 import { GatewayError } from '../errors.ts'
+import { accepting, type JsonSchema, type Test } from './accepting.ts'
 import { asRecord } from './record.ts'
 import type { Member, Node, ScannedObject } from './scanned-object.ts'
 
@@ -6,18 +7,33 @@ import type { Member, Node, ScannedObject } from './scanned-object.ts'
 const MAX_OUTPUT_TOKENS = 10_000_000
 const MAX_MODEL_LENGTH = 256
 const MAX_SHOWN = 60
+/** As JSON Schema takes it, which has no \p{Cc} for everybody. */
+const NO_CONTROL_CHARACTER = '^[^\\u0000-\\u001f\\u007f-\\u009f]*$'
 
 /** A check of one member that is present and not null; throws `invalid_request`. */
-export type Check = (scan: ScannedObject, member: Member) => void
+export interface Check {
+  (scan: ScannedObject, member: Member): void
+  /** What it lets through; anything where it does not say. */
+  readonly accepts?: JsonSchema
+}
 
 /** Tests of a parsed value. */
-export const isText = (value: unknown): boolean => typeof value === 'string'
-export const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText)
-const isObject = (value: unknown): boolean => asRecord(value) !== undefined
-export const isNumber = (from: number, to: number) => (value: unknown) =>
-  typeof value === 'number' && value >= from && value <= to
-export const isInteger = (from: number, to: number) => (value: unknown) =>
-  Number.isInteger(value) && isNumber(from, to)(value)
+export const isText = accepting({ type: 'string' }, (value: unknown): boolean => typeof value === 'string')
+export const isTexts = accepting(
+  { type: 'array', items: isText.accepts },
+  (value: unknown): boolean => Array.isArray(value) && value.every(isText),
+)
+const isObject = accepting({ type: 'object' }, (value: unknown): boolean => asRecord(value) !== undefined)
+export const isNumber = (from: number, to: number): Test =>
+  accepting(
+    { type: 'number', minimum: from, maximum: to },
+    (value: unknown) => typeof value === 'number' && value >= from && value <= to,
+  )
+export const isInteger = (from: number, to: number): Test =>
+  accepting(
+    { type: 'integer', minimum: from, maximum: to },
+    (value: unknown) => Number.isInteger(value) && (value as number) >= from && (value as number) <= to,
+  )
 
 /**
  * Checks a request against its protocol's table: required fields first, then what is there, in the body's order. null in
@@ -42,31 +58,53 @@ export function isPresent(scan: ScannedObject, field: string): boolean {
   return kind !== undefined && kind !== 'null'
 }
 
+/** What a request must be for `checkMembers` to let it through, as JSON Schema. */
+export function requestSchema(required: readonly string[], checks: ReadonlyMap<string, Check>): JsonSchema {
+  const properties = [...checks].map(([field, { accepts = {} }]) => [
+    field,
+    required.includes(field) ? accepts : { anyOf: [accepts, { type: 'null' }] },
+  ])
+  return { type: 'object', required, properties: Object.fromEntries(properties) }
+}
+
 /** A check of the parsed value that shows a wrong scalar. */
-export function open(expected: string, holds: (value: unknown) => boolean): Check {
-  return (scan, { key, node }) => {
+export function open(expected: string, holds: Test): Check {
+  return accepting(described(expected, holds), (scan: ScannedObject, { key, node }: Member) => {
     const value = scan.value(key)
     if (!holds(value)) refuse(key, expected, isScalar(value) ? shown(value) : kindName(scan, node))
-  }
+  })
 }
 
 /** The same for a field that can hold a prompt: a message tells only what kind of thing came. */
-export function secret(expected: string, holds: (value: unknown) => boolean): Check {
-  return (scan, { key, node }) => {
+export function secret(expected: string, holds: Test): Check {
+  return accepting(described(expected, holds), (scan: ScannedObject, { key, node }: Member) => {
     if (!holds(scan.value(key))) refuse(key, expected, kindName(scan, node))
-  }
+  })
+}
+
+function described(expected: string, { accepts }: Test): JsonSchema {
+  return { description: expected, ...accepts }
 }
 
 /** Checks that more than one table has. */
 export const text = open('a string', isText)
-export const flag = open('true or false', (value) => typeof value === 'boolean')
-export const integer = open('an integer', Number.isInteger)
+export const flag = open(
+  'true or false',
+  accepting({ type: 'boolean' }, (value: unknown) => typeof value === 'boolean'),
+)
+export const integer = open(
+  'an integer',
+  accepting({ type: 'integer' }, (value: unknown) => Number.isInteger(value)),
+)
 export const object = secret('an object', isObject)
 
 /** A model's name in a request. */
 export const modelName = open(
   `a name of 1 to ${MAX_MODEL_LENGTH} characters, none of them a control character`,
-  isModelName,
+  accepting(
+    { type: 'string', minLength: 1, maxLength: MAX_MODEL_LENGTH, pattern: NO_CONTROL_CHARACTER },
+    isModelName,
+  ),
 )
 
 /** A maximum of output tokens. */

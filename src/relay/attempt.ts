@@ -135,7 +135,7 @@ export class Attempt implements Answer, Source {
     this.#resolve(failure)
   }
 
-  conclude(work: Promise<void>): void {
+  conclude(work: Promise<unknown>): void {
     work.then(() => this.#resolve('settled'), this.#reject).finally(() => this.#finish())
   }
 

@@ -3,7 +3,7 @@ import type { Channel } from '../domain/channel.ts'
 import { charge, type Rate } from '../domain/price.ts'
 import type { Model, Settings } from '../domain/settings.ts'
 import type { Settlement } from '../domain/settlement.ts'
-import { NO_USAGE, promptTokens } from '../domain/usage.ts'
+import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
 import type { OpenHold } from '../ledger/open-hold.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { CallLimits } from './call-limits.ts'
@@ -127,8 +127,11 @@ export class Call {
     this.hold.mark(amount - this.hold.facts.promptAmount)
   }
 
-  /** Charges an answer. Resolves when the charge is durable: gate two. `delivered`: the caller got any of it. */
-  settle(target: Target, answered: Answered, delivered: boolean): Promise<void> {
+  /**
+   * Charges an answer. Resolves with the usage that was charged when the charge is durable: gate two. `delivered`: the
+   * caller got any of it.
+   */
+  settle(target: Target, answered: Answered, delivered: boolean): Promise<Usage> {
     const priced = price(this.rate, () => this.dialect.promptText(this.body), answered, this.count)
     return priced instanceof Promise
       ? priced.then((later) => this.#charge(target, later, delivered))
@@ -152,7 +155,7 @@ export class Call {
     this.#charge(target, NOTHING, false).catch(() => {})
   }
 
-  #charge(target: Target | undefined, priced: Priced, delivered: boolean): Promise<void> {
+  #charge(target: Target | undefined, priced: Priced, delivered: boolean): Promise<Usage> {
     const { facts } = this.hold
     const settlement: Settlement = {
       ...priced,
@@ -177,6 +180,6 @@ export class Call {
       record.inputTokens + record.outputTokens,
     )
     this.#metrics.settled(facts.model, facts.stream, settlement.endedMs - facts.startedMs, settlement)
-    return this.hold.settle(settlement)
+    return this.hold.settle(settlement).then(() => priced.usage)
   }
 }

@@ -17,7 +17,7 @@ export interface Answered {
   readonly whole: boolean
   /** Usage as the upstream reported it, if it did. */
   readonly reported: Usage | undefined
-  /** Any text was generated; asked for only where the reported output is zero. */
+  /** Any text was generated; asked for only where the reported output is zero, or the price is one of calls alone. */
   hasText(): boolean
   /** The generated text; asked for only where it must be counted. */
   text(): string
@@ -36,7 +36,8 @@ export const NOTHING: Priced = { usage: NO_USAGE, quota: 0, reason: 'failed' }
 /**
  * The charge by the table in `docs/ledger.md: Outcomes`: reported usage for a whole answer; a count of prompt and output
  * where it is missing or cannot be true; for any other ending the reported input, else the counted prompt, and the
- * larger of reported and counted output. Answers at once where nothing has to be counted.
+ * larger of reported and counted output. A price of calls alone needs no count where nothing was generated. Answers at
+ * once where nothing has to be counted.
  */
 export function price(
   rate: Rate,
@@ -45,14 +46,15 @@ export function price(
   count: LocalCount,
 ): Priced | Promise<Priced> {
   const { ending, whole, reported } = answered
-  if (whole && reported && isCredible(reported, answered)) {
-    return {
-      usage: reported,
-      quota: charge(rate, reported),
-      reason: ending === 'cut' ? 'complete' : ending,
-    }
-  }
+  const usage = whole && reported && isCredible(reported, answered) ? reported : uncounted(rate, answered)
+  if (usage) return { usage, quota: charge(rate, usage), reason: ending === 'cut' ? 'complete' : ending }
   return counted(rate, prompt, answered, count)
+}
+
+/** Where only the call has a price and nothing was generated, nobody waits for a count that changes nothing. */
+function uncounted(rate: Rate, answered: Answered): Usage | undefined {
+  if (rate.perToken || rate.free || answered.hasText()) return undefined
+  return answered.reported ?? NO_USAGE
 }
 
 async function counted(rate: Rate, prompt: Prompt, answered: Answered, count: LocalCount): Promise<Priced> {

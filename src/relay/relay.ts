@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '../access/caller.ts'
-import type { Channel } from '../domain/channel.ts'
+import type { Channel, ProtocolName } from '../domain/channel.ts'
 import { charge, mostItCanCost } from '../domain/price.ts'
 import type { Settings } from '../domain/settings.ts'
 import { NO_USAGE } from '../domain/usage.ts'
@@ -27,8 +27,8 @@ import { chatDialect } from './roads/chat.ts'
 import { Conversions } from './roads/conversions.ts'
 import { countTokensDialect, NobodyCounts } from './roads/count-tokens.ts'
 import { messagesDialect } from './roads/messages.ts'
+import { rerankDialect } from './roads/rerank.ts'
 import type { Dialect, RelayedRequest } from './roads/road.ts'
-import type { ConversionProtocol } from '../protocols/conversation.ts'
 
 /** Web searches that one call may make, at most, by what is asked for. */
 const SEARCHES_HELD = 10
@@ -65,13 +65,17 @@ export class Relay {
   readonly #parts: RelayParts
   readonly #rates = new Rates()
   readonly #routing = new Routing()
-  readonly #dialects: Record<ConversionProtocol, Dialect>
+  readonly #dialects: Record<ProtocolName, Dialect>
   readonly #attempts: Attempts
 
   constructor(parts: RelayParts) {
     this.#parts = parts
     const conversions = new Conversions(parts.media)
-    this.#dialects = { chat: chatDialect(conversions), messages: messagesDialect(conversions) }
+    this.#dialects = {
+      chat: chatDialect(conversions),
+      messages: messagesDialect(conversions),
+      rerank: rerankDialect,
+    }
     this.#attempts = new Attempts(parts)
   }
 
@@ -108,7 +112,7 @@ export class Relay {
   }
 
   /** Relays one call in the caller's dialect. Rejects with what the caller is to be told, where nothing was sent to it yet. */
-  async call(protocol: ConversionProtocol, relayed: Visit, caller: Caller): Promise<void> {
+  async call(protocol: ProtocolName, relayed: Visit, caller: Caller): Promise<void> {
     const dialect = this.#dialects[protocol]
     const settings = this.#parts.settings()
     const body = await this.#parts.bodies.read(relayed.request, settings.options.bodyLimit)

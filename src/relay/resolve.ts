@@ -1,11 +1,9 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel, ProtocolName } from '../domain/channel.ts'
 import type { Group, Model, Settings } from '../domain/settings.ts'
-import type { Token } from '../domain/token.ts'
-import type { User } from '../domain/user.ts'
-import { parseVendorRoutes } from '../domain/vendor-routes.ts'
 import { GatewayError } from '../errors.ts'
-import type { ConversionProtocol } from '../protocols/conversation.ts'
 import { withoutThinkingSuffix } from '../protocols/messages/index.ts'
+import { allowedNames, type Chooser, groupName, groupRefused, routesOf, usableGroup } from './permissions.ts'
+import { shownName } from './shown-name.ts'
 
 /** Where a call may go, and under which group's prices. */
 export interface Resolution {
@@ -13,12 +11,6 @@ export interface Resolution {
   readonly group: Group
   /** In the order in which to try them; never empty. */
   readonly channels: readonly Channel[]
-}
-
-/** Whose call it is, as far as the choice of a channel depends on it. */
-export interface Chooser {
-  readonly token: Token
-  readonly user: User
 }
 
 /** Finds the way for calls. */
@@ -36,30 +28,39 @@ export class Routing {
    * The model, group and channels of a call. A model outside the key's limits is a `model_not_allowed`, a group that the
    * user may not use a `group_not_allowed`, no channel at all a `model_not_found`.
    */
-  resolve(settings: Settings, chooser: Chooser, name: string, protocol: ConversionProtocol): Resolution {
-    const plain = (protocol === 'chat' ? withoutThinkingSuffix(name) : undefined) ?? name
-    requireAllowed(chooser.token, name, plain)
+  resolve(settings: Settings, chooser: Chooser, name: string, protocol: ProtocolName): Resolution {
+    const plain = protocol === 'chat' ? plainName(name) : name
+    requireAllowed(chooser, name, plain)
     const model = modelOf(settings, name, plain)
     const group = groupOf(settings, chooser, model)
-    const serving = this.#serving(settings, group, name, plain)
+    const serving = this.#serving(settings, group, protocol, name, plain)
     if (serving.length === 0) {
       throw new GatewayError(
         'model_not_found',
-        `no available channel for model ${shown(name)} under group ${group.name}`,
+        `no available channel for model ${shownName(name)} under group ${group.name}`,
       )
     }
     const channels = serving.length === 1 ? serving : inOrder(serving, protocol, this.#random)
     return { model, group, channels }
   }
 
-  #serving(settings: Settings, group: Group, name: string, plain: string): readonly Channel[] {
+  #serving(
+    settings: Settings,
+    group: Group,
+    protocol: ProtocolName,
+    name: string,
+    plain: string,
+  ): readonly Channel[] {
     let found = this.#found.get(settings)
     if (!found) this.#found.set(settings, (found = new Map()))
-    const key = `${group.name}\0${plain}\0${name}`
+    const key = `${isReranking(protocol)}\0${group.name}\0${plain}\0${name}`
     let channels = found.get(key)
     if (!channels) {
       channels = settings.channels.filter(
-        (channel) => channel.groups.includes(group.name) && serves(channel, name, plain),
+        (channel) =>
+          isReranking(channel.protocol) === isReranking(protocol) &&
+          channel.groups.includes(group.name) &&
+          serves(channel, name, plain),
       )
       if (channels.length > 0) found.set(key, channels)
     }
@@ -67,42 +68,43 @@ export class Routing {
   }
 }
 
+// Conversations are converted from one protocol to another; a list of documents is no conversation.
+function isReranking(protocol: ProtocolName): boolean {
+  return protocol === 'rerank'
+}
+
 // A channel of the very name goes first; the suffix alone means something to messages upstreams only.
 function serves({ protocol, models }: Channel, name: string, plain: string): boolean {
-  if (protocol === 'rerank') return false
   return models.includes(name) || (plain !== name && protocol === 'messages' && models.includes(plain))
 }
 
-function modelOf(settings: Settings, name: string, plain: string): Model {
+/** The name without the thinking suffix; the name itself where it has none. */
+export function plainName(name: string): string {
+  return withoutThinkingSuffix(name) ?? name
+}
+
+/** The model by which a name is priced and routed: its own where that has a price, else that of the plain name. */
+export function modelOf(settings: Settings, name: string, plain: string): Model {
   const model = settings.models.get(name)
   return plain === name || model.price ? model : settings.models.get(plain)
 }
 
-function requireAllowed(token: Token, model: string, plain: string): void {
-  if (!token.modelLimitsEnabled) return
-  const allowed = new Set(token.modelLimits.split(',').map((entry) => entry.trim()))
-  if (allowed.has(model) || allowed.has(plain)) return
-  throw new GatewayError('model_not_allowed', `this API key may not use the model ${shown(model)}`)
+function requireAllowed({ token }: Chooser, model: string, plain: string): void {
+  const allowed = allowedNames(token)
+  if (!allowed || allowed.has(model) || allowed.has(plain)) return
+  throw new GatewayError('model_not_allowed', `this API key may not use the model ${shownName(model)}`)
 }
 
-// vendor_routes first, then the token's group, then the user's own.
-function groupOf(settings: Settings, { token, user }: Chooser, model: Model): Group {
-  const routes = parseVendorRoutes(token.vendorRoutes)
-  if (!routes) throw new GatewayError('group_not_allowed', 'the vendor_routes of this API key cannot be read')
-  const routed = model.vendor === undefined ? undefined : routes.get(model.vendor)
-  const name = routed ?? (token.group === '' ? user.group : token.group)
-  const group = settings.groups.get(name)
-  if (group && (group.open || group.name === user.group)) return group
-  throw new GatewayError('group_not_allowed', `this API key may not use the group ${shown(name)}`)
+function groupOf(settings: Settings, chooser: Chooser, { vendor }: Model): Group {
+  const name = groupName(chooser, routesOf(chooser.token), vendor)
+  const group = usableGroup(settings, chooser, name)
+  if (!group) throw groupRefused(name)
+  return group
 }
 
 // Higher priority first; among equals those that speak the caller's protocol, and then a draw by weight, each further place
 // drawn from what is left.
-function inOrder(
-  channels: readonly Channel[],
-  protocol: ConversionProtocol,
-  random: () => number,
-): Channel[] {
+function inOrder(channels: readonly Channel[], protocol: ProtocolName, random: () => number): Channel[] {
   const key = new Map(channels.map((channel) => [channel, drawKey(channel.weight, random())]))
   return [...channels].sort(
     (a, b) =>
@@ -115,8 +117,4 @@ function inOrder(
 // Sorting by u^(1/weight) draws without replacement in proportion to the weights; weight 0 comes last.
 function drawKey(weight: number, u: number): number {
   return weight > 0 ? u ** (1 / weight) : u - 1
-}
-
-function shown(name: string): string {
-  return name.length <= 200 ? name : `${name.slice(0, 200)}…`
 }

@@ -31,5 +31,5 @@ export interface Source {
   /** Nothing was delivered: the attempt ends with that. */
   fail(failure: Failure): void
   /** The attempt ends when this work, which settles the call, is done. */
-  conclude(work: Promise<void>): void
+  conclude(work: Promise<unknown>): void
 }

@@ -3,6 +3,7 @@ import type { Call, Target } from './call.ts'
 import type { Answered } from './charge.ts'
 import { endAnswer } from './end-answer.ts'
 import { type Failure, unanswered } from './failure.ts'
+import type { PreparedReply } from './roads/road.ts'
 import type { Source, WantedAnswer } from './sink.ts'
 
 /** Bytes of one answer that are held until it is charged. */
@@ -46,13 +47,14 @@ export class WholeAnswer implements WantedAnswer {
     if (this.#over) return
     const [only] = this.#chunks
     const bytes = only && this.#chunks.length === 1 ? only : Buffer.concat(this.#chunks, this.#length)
-    const { facts, body } = this.#target.prepared.reply(bytes)
+    const reply = this.#target.prepared.reply(bytes)
+    const { facts } = reply
     if (!facts.valid)
       this.failed(unanswered(facts.error ? 'error with status 200' : 'no answer of its protocol'))
     else if (this.#callerLeft) this.#settleUnheard(facts)
     else {
       this.#over = true
-      this.#source.conclude(this.#deliver(body, facts))
+      this.#source.conclude(this.#deliver(reply))
     }
   }
 
@@ -82,10 +84,11 @@ export class WholeAnswer implements WantedAnswer {
   tick(): void {}
 
   // Gate two: the answer is sent once its charge is durable, and so its hold was.
-  async #deliver(body: Buffer, facts: ReplyFacts): Promise<void> {
-    await this.#call.settle(this.#target, answered('complete', facts), true)
+  async #deliver(reply: PreparedReply): Promise<void> {
+    const charged = await this.#call.settle(this.#target, answered('complete', reply.facts), true)
     const { response } = this.#call
     if (response.destroyed) return
+    const body = reply.body(charged)
     const headers = this.#call.headers(this.#contentType || 'application/json', this.#target)
     response.writeHead(200, { ...headers, 'content-length': String(body.length) })
     // A short text leaves in one piece with its head; bytes would be a second piece.

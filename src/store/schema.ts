@@ -47,6 +47,8 @@ interface UsersTable {
   access_token_hash: string | null
   /** An administrator's note; never shown to the user. */
   remark: Generated<string>
+  /** The name that the user was made with, where it has another now: gateway.yaml may still declare it by that. */
+  first_username: Generated<string | null>
   created_time: number
   deleted_time: number | null
 }
@@ -152,7 +154,7 @@ interface ChannelsTable {
   id: Generated<number>
   /** Unique among these. */
   name: string
-  /** JSON: the fields of a channel as gateway.yaml writes them, but for its keys. */
+  /** JSON: the fields of a channel as gateway.yaml writes them, but for its name and its keys. */
   declared: string
   /** The sealed keys, one a line. */
   keys_cipher: string
@@ -169,10 +171,10 @@ interface ChannelsTable {
 
 /** What was set over HTTP beside gateway.yaml, entry by entry of its sections. */
 interface StoredSettingsTable {
-  /** A section of gateway.yaml: options, groups, models. */
+  /** A section of gateway.yaml, options or groups; or `ratios`, the prices of models as they are set over HTTP. */
   section: string
   name: string
-  /** JSON, as gateway.yaml writes it. */
+  /** JSON, as gateway.yaml writes it; of ratios a mapping to decimals as texts. */
   value: string
 }
 
@@ -188,3 +190,12 @@ export type UserRow = Selectable<UsersTable>
 
 /** A token as it is stored. */
 export type TokenRow = Selectable<TokensTable>
+
+/** A channel as it is stored. */
+export type ChannelRow = Selectable<ChannelsTable>
+
+/** An entry that was set over HTTP, as it is stored. */
+export type StoredSettingRow = Selectable<StoredSettingsTable>
+
+/** A row of the usage log as it is stored. */
+export type UsageLogRow = Selectable<UsageLogTable>

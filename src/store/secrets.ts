@@ -52,6 +52,11 @@ export function ownMark(secrets: Secrets): string {
   return createHmac('sha256', secrets.lookupKey).update('mark\n').digest('base64url')
 }
 
+/** What the session of a console is looked up by, and all that is kept of it. */
+export function hashSession(secrets: Secrets, session: string): string {
+  return createHmac('sha256', secrets.lookupKey).update('session\n').update(session).digest('hex')
+}
+
 /** Encrypts with AES-256-GCM: `v1.KEY_ID.BASE64URL(nonce, text, tag)`. */
 export function seal(secrets: Secrets, plain: string, place: SealedPlace): string {
   const nonce = randomBytes(NONCE_BYTES)

@@ -1,3 +1,4 @@
+import type { ManagedUser, Profile } from '../domain/profile.ts'
 import type { Role, User } from '../domain/user.ts'
 import type { UserRow } from './schema.ts'
 
@@ -23,4 +24,32 @@ export function userFromRow(row: Pick<UserRow, NeededColumns>): User {
     usedQuota: row.used_quota,
     requestCount: row.request_count,
   }
+}
+
+/** Everything of a stored user that its owner may see. */
+export function profileFromRow(row: UserRow): Profile {
+  return {
+    ...userFromRow(row),
+    displayName: row.display_name,
+    email: row.email,
+    codeHostId: row.code_host_id,
+    chatAId: row.chat_a_id,
+    oidcId: row.oidc_id,
+    chatBId: row.chat_b_id,
+    chatCId: row.chat_c_id,
+    forumId: row.forum_id,
+    affCode: row.aff_code,
+    affCount: row.aff_count,
+    affQuota: row.aff_quota,
+    affHistoryQuota: row.aff_history_quota,
+    inviterId: row.inviter_id,
+    setting: row.setting,
+    paymentCustomer: row.payment_customer,
+    sidebarModules: row.sidebar_modules,
+  }
+}
+
+/** The same with what administrators see besides. */
+export function managedUserFromRow(row: UserRow): ManagedUser {
+  return { ...profileFromRow(row), remark: row.remark, createdTime: row.created_time }
 }

@@ -197,15 +197,6 @@ describe('sluice token', () => {
     expect(await run(...args)).toMatchObject({ code: 1, out: '', err: `sluice: ${sentence}\n` })
   })
 
-  test('the status of a declared token is changed where it is declared', async () => {
-    const { id } = databaseOf(stage.gateway.dataDir).token('token-fixed')
-    const { code, err } = await run('disable', String(id))
-    expect([code, err]).toEqual([
-      1,
-      'sluice: the status of the token "token-fixed" is declared in gateway.yaml, and applied at every reading: change it there\n',
-    ])
-  })
-
   test.each([
     [[...create], 'say what the key may spend'],
     [[...create, '--quota', '1', '--unlimited'], 'cannot be used with'],

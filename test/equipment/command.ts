@@ -18,13 +18,20 @@ const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 /** The secret of gateways that commands are run beside. */
 export const SECRET = 'the-secret-of-the-tests-of-commands'
 
-/** Runs `sluice` to its end, in an environment of its own. */
-export function sluice(args: readonly string[], env: Readonly<Record<string, string>>): Promise<Outcome> {
+/** Runs `sluice` to its end, in an environment of its own; `input` is what stands on its standard input. */
+export function sluice(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  input?: string,
+): Promise<Outcome> {
   const child = spawn(process.execPath, ['bin/sluice.mjs', ...args], {
     cwd: REPOSITORY,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
   })
+  // A command that does not read it may be gone before.
+  child.stdin.on('error', () => {})
+  child.stdin.end(input)
   let [out, err] = ['', '']
   child.stdout.on('data', (chunk: Buffer) => {
     out += chunk.toString()
@@ -38,12 +45,22 @@ export function sluice(args: readonly string[], env: Readonly<Record<string, str
 }
 
 /** A command on a gateway's data folder, with all that the gateway itself was started with. */
-export function commandOn({ dataDir }: RunningGateway, ...args: string[]): Promise<Outcome> {
-  return sluice(args, {
+export function commandOn(gateway: RunningGateway, ...args: string[]): Promise<Outcome> {
+  return commandReading(undefined, gateway, ...args)
+}
+
+/** The same with something on its standard input. */
+export function commandReading(
+  input: string | undefined,
+  { dataDir }: RunningGateway,
+  ...args: string[]
+): Promise<Outcome> {
+  const env = {
     DATA_DIR: dataDir,
     GATEWAY_SECRET: SECRET,
     GATEWAY_CONFIG: join(dataDir, 'gateway.yaml'),
-  })
+  }
+  return sluice(args, env, input)
 }
 
 /** Whether a gateway runs on the data folder while commands do. */

@@ -36,11 +36,20 @@ export interface UsageRow {
   readonly stream: number
 }
 
+/** Somebody who is logged in. */
+export interface SessionRow {
+  readonly id_hash: string
+  readonly user_id: number
+  readonly created_time: number
+  readonly expires_time: number
+}
+
 /** A gateway's SQLite file, read beside the gateway. Every read opens the file anew. */
 export interface GatewayDatabase {
   tokens(): TokenBalance[]
   users(): UserBalance[]
   usage(): UsageRow[]
+  sessions(): SessionRow[]
   openHolds(): { readonly id: string; readonly amount: number; readonly token_id: number }[]
   token(name: string): TokenBalance
   user(username: string): UserBalance
@@ -70,6 +79,7 @@ export function databaseOf(dataDir: string): GatewayDatabase {
     tokens,
     users,
     usage,
+    sessions: () => rows('select * from sessions'),
     openHolds: () => rows('select id, amount, token_id from holds'),
     token: (name) =>
       one(

@@ -15,8 +15,8 @@ const NO_GATE_ONE: Patch = {
 }
 const NO_GATE_TWO_WHOLE: Patch = {
   file: 'src/relay/whole-answer.ts',
-  text: "await this.#call.settle(this.#target, answered('complete', facts), true)",
-  by: "void this.#call.settle(this.#target, answered('complete', facts), true)",
+  text: "const charged = await this.#call.settle(this.#target, answered('complete', reply.facts), true)",
+  by: "const charged = undefined as never; void this.#call.settle(this.#target, answered('complete', reply.facts), true)",
 }
 const NO_GATE_TWO_STREAMED: Patch = {
   file: 'src/relay/stream-answer.ts',

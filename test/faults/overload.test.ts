@@ -22,9 +22,9 @@ describe('as many calls as there may be', () => {
     // Announced, and never sent: whoever waited for it would wait for long.
     const refused = await stage.live('ann', '{', { headers: { 'content-length': '1000000' } })
     expect(refused.status).toBe(503)
-    const { headers, json } = await refused.end()
-    expect(headers['retry-after']).toBe('1')
-    expect(json().error).toMatchObject({ type: 'gateway_error', code: 'overloaded' })
+    const answer = await refused.end()
+    expect(answer.headers['retry-after']).toBe('1')
+    expect(answer.json().error).toMatchObject({ type: 'gateway_error', code: 'overloaded' })
     expect(stage.upstream.received('m')).toHaveLength(MOST)
 
     for (const stream of streams) stream.abort()

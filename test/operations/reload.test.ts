@@ -12,11 +12,12 @@ import { discard, eventually, type Program, runProgram } from './program.ts'
 
 let upstream: ScriptedUpstream
 let program: Program
-let base: Required<Omit<Configuration, 'rate_limits'>>
+let base: Required<Configuration>
 beforeAll(async () => {
   upstream = await startUpstream()
   base = {
     options: {},
+    rate_limits: {},
     groups: {},
     models: priced(['m']),
     channels: [channel('m', upstream.baseUrl('m'))],

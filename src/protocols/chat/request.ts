@@ -1,4 +1,5 @@
 import { GatewayError } from '../../errors.ts'
+import { accepting, type JsonSchema } from '../accepting.ts'
 import {
   type Check,
   checkMembers,
@@ -16,6 +17,7 @@ import {
   open,
   outputTokens,
   refuse,
+  requestSchema,
   secret,
   text,
 } from '../field-check.ts'
@@ -41,48 +43,111 @@ export interface ChatRequest {
 
 const hidden = secret('a string', isText)
 const penalty = open('a number from -2 to 2', isNumber(-2, 2))
+/** An object one of whose members is a string. */
+const naming = (field: string): JsonSchema => ({
+  type: 'object',
+  required: [field],
+  properties: { [field]: isText.accepts },
+})
+const isTyped = accepting(naming('type'), (value: unknown) => isText(asRecord(value)?.['type']))
 const choice = secret(
   'a string or an object with a type',
-  (value) => isText(value) || isText(asRecord(value)?.['type']),
+  accepting(
+    { anyOf: [isText.accepts, isTyped.accepts] },
+    (value: unknown) => isText(value) || isTyped(value),
+  ),
 )
+const isTokenBias = isNumber(-100, 100)
+const topLogprobs = open('an integer from 0 to 20', isInteger(0, 20))
 
 /** The table in `docs/api.md: Chat completions`, row for row. Enumerations are open: a provider may know more. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
-  ['messages', checkMessages],
+  ['messages', accepting({ type: 'array', minItems: 1, items: naming('role') }, checkMessages)],
   ['max_tokens', outputTokens],
   ['max_completion_tokens', outputTokens],
   ['stream', flag],
-  ['stream_options', checkStreamOptions],
+  [
+    'stream_options',
+    accepting(
+      { type: 'object', properties: { include_usage: { type: ['boolean', 'null'] } } },
+      checkStreamOptions,
+    ),
+  ],
   ['n', open('an integer from 1 to 128', isInteger(1, 128))],
-  ['stop', secret('a string or an array of up to 4 strings', isStop)],
+  [
+    'stop',
+    secret(
+      'a string or an array of up to 4 strings',
+      accepting({ anyOf: [isText.accepts, { ...isTexts.accepts, maxItems: 4 }] }, isStop),
+    ),
+  ],
   ['temperature', open('a number from 0 to 2', isNumber(0, 2))],
   ['top_p', open('a number from 0 to 1', isNumber(0, 1))],
   ['top_k', integer],
   ['seed', integer],
   ['presence_penalty', penalty],
   ['frequency_penalty', penalty],
-  ['logit_bias', secret('an object of numbers from -100 to 100', isLogitBias)],
+  [
+    'logit_bias',
+    secret(
+      'an object of numbers from -100 to 100',
+      accepting({ type: 'object', additionalProperties: isTokenBias.accepts }, isLogitBias),
+    ),
+  ],
   ['logprobs', flag],
-  ['top_logprobs', checkTopLogprobs],
-  ['tools', checkTools],
+  ['top_logprobs', accepting({ ...topLogprobs.accepts }, checkTopLogprobs)],
+  [
+    'tools',
+    accepting(
+      {
+        type: 'array',
+        items: {
+          type: 'object',
+          properties: { type: isText.accepts },
+          anyOf: [{ required: ['type'] }, { required: ['function'] }],
+        },
+      },
+      checkTools,
+    ),
+  ],
   ['tool_choice', choice],
   ['parallel_tool_calls', flag],
-  ['response_format', secret('an object with a type', (value) => isText(asRecord(value)?.['type']))],
-  ['function_call', secret('a string or an object with a name', isFunctionCall)],
-  ['functions', checkFunctions],
+  ['response_format', secret('an object with a type', isTyped)],
+  [
+    'function_call',
+    secret(
+      'a string or an object with a name',
+      accepting({ anyOf: [isText.accepts, naming('name')] }, isFunctionCall),
+    ),
+  ],
+  ['functions', accepting({ type: 'array', items: object.accepts }, checkFunctions)],
   ['prediction', object],
   ['reasoning_effort', text],
   ['verbosity', text],
   ['modalities', open('an array of strings', isTexts)],
   ['audio', object],
-  ['web_search_options', secret('an object whose search_context_size is a string', isWebSearchOptions)],
+  [
+    'web_search_options',
+    secret(
+      'an object whose search_context_size is a string',
+      accepting(
+        { type: 'object', properties: { search_context_size: { type: ['string', 'null'] } } },
+        isWebSearchOptions,
+      ),
+    ),
+  ],
   ['prompt_cache_key', hidden],
   ['prompt_cache_retention', text],
   ['store', flag],
   [
     'metadata',
-    secret('an object of strings', (value) => Object.values(asRecord(value) ?? { not: 1 }).every(isText)),
+    secret(
+      'an object of strings',
+      accepting({ type: 'object', additionalProperties: isText.accepts }, (value: unknown) =>
+        Object.values(asRecord(value) ?? { not: 1 }).every(isText),
+      ),
+    ),
   ],
   ['user', hidden],
   ['safety_identifier', hidden],
@@ -90,6 +155,11 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
 ])
 
 const REQUIRED = ['model', 'messages'] as const
+
+/** What `readChatRequest` lets through, as JSON Schema. */
+export function chatRequestSchema(): JsonSchema {
+  return requestSchema(REQUIRED, CHECKS)
+}
 
 /**
  * Checks the types and ranges of every row of the table in `docs/api.md: Chat completions`; null in an optional field is
@@ -147,7 +217,7 @@ function checkStreamOptions(scan: ScannedObject, { node }: Member): void {
 }
 
 function checkTopLogprobs(scan: ScannedObject, member: Member): void {
-  open('an integer from 0 to 20', isInteger(0, 20))(scan, member)
+  topLogprobs(scan, member)
   if (scan.value('logprobs') !== true) {
     throw new GatewayError('invalid_request', `'top_logprobs' requires 'logprobs' to be true.`)
   }
@@ -158,7 +228,7 @@ function isStop(value: unknown): boolean {
 }
 
 function isLogitBias(value: unknown): boolean {
-  return Object.values(asRecord(value) ?? { not: undefined }).every(isNumber(-100, 100))
+  return Object.values(asRecord(value) ?? { not: undefined }).every(isTokenBias)
 }
 
 function isFunctionCall(value: unknown): boolean {

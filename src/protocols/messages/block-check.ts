@@ -47,10 +47,10 @@ const OBJECT: FieldRule = { expected: 'an object', kinds: ['object'] }
 const CACHE: FieldRule = { ...OBJECT, optional: true }
 
 /** A type of block, and what it must hold. */
-type Fields = readonly (readonly [key: string, rule: FieldRule])[]
+export type Fields = readonly (readonly [key: string, rule: FieldRule])[]
 
 /** `docs/api.md: Messages`, content blocks. Types that are not here pass. */
-const BLOCKS: ReadonlyMap<string, Fields> = new Map<string, Fields>([
+export const BLOCKS: ReadonlyMap<string, Fields> = new Map<string, Fields>([
   ['text', [['text', TEXT]]],
   ['image', [['source', OBJECT]]],
   [
@@ -71,7 +71,7 @@ const BLOCKS: ReadonlyMap<string, Fields> = new Map<string, Fields>([
 ])
 
 /** What a source of these types must hold. */
-const SOURCES: ReadonlyMap<string, Fields> = new Map<string, Fields>([
+export const SOURCES: ReadonlyMap<string, Fields> = new Map<string, Fields>([
   [
     'base64',
     [
@@ -81,6 +81,12 @@ const SOURCES: ReadonlyMap<string, Fields> = new Map<string, Fields>([
   ],
   ['url', [['url', TEXT]]],
 ])
+
+/** What blocks and sources of every type have. */
+export const KNOWN_TO_ALL: Fields = [
+  ['type', TEXT],
+  ['cache_control', CACHE],
+]
 
 /** Checks the content of a message: a string, or blocks. */
 export function checkContent(scan: ScannedObject, content: Node, path: string): void {

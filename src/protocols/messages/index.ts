@@ -1,10 +1,11 @@
 /** The messages wire format, as far as the rest of the gateway sees it. */
 export { messagesCodec } from './codec.ts'
+export { countedModel, countRequestSchema } from './count-request.ts'
 export { messagesErrorBody, messagesErrorFrame, passedOnBody, passedOnError } from './errors.ts'
 export { gateMessagesRequest } from './gate.ts'
 export { countableText, promptText } from './prompt.ts'
 export { usageOfMessage } from './reply.ts'
-export { readMessagesRequest } from './request.ts'
+export { messagesRequestSchema, readMessagesRequest } from './request.ts'
 export { MessagesTap } from './tap.ts'
 export { maxTokensOf } from './thinking.ts'
 export { withoutThinkingSuffix, withSuffixThinking } from './thinking-suffix.ts'

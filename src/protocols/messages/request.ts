@@ -1,3 +1,4 @@
+import { accepting, type JsonSchema, whenever } from '../accepting.ts'
 import {
   type Check,
   checkMembers,
@@ -13,12 +14,14 @@ import {
   open,
   outputTokens,
   refuse,
+  requestSchema,
   secret,
   text,
 } from '../field-check.ts'
 import { asRecord } from '../record.ts'
-import type { JsonKind, Member, ScannedObject } from '../scanned-object.ts'
-import { checkContent, checkField, checkTextBlocks } from './block-check.ts'
+import type { Member, ScannedObject } from '../scanned-object.ts'
+import { BLOCKS, checkContent, checkField, checkTextBlocks, type FieldRule } from './block-check.ts'
+import { blocksSchema, fieldSchema } from './block-schema.ts'
 import { promptBound } from './prompt.ts'
 
 /** What the gateway reads in a messages request; everything else passes as it came. */
@@ -35,22 +38,88 @@ export interface MessagesRequest {
   readonly promptBound: number
 }
 
-const typed = secret('an object with a type', (value) => isText(asRecord(value)?.['type']))
+const typed = secret(
+  'an object with a type',
+  accepting({ type: 'object', required: ['type'], properties: { type: isText.accepts } }, (value: unknown) =>
+    isText(asRecord(value)?.['type']),
+  ),
+)
+
+const STRING: FieldRule = { expected: 'a string', kinds: ['string'] }
+const STRING_IF_ANY: FieldRule = { ...STRING, optional: true }
+const OBJECT: FieldRule = { expected: 'an object', kinds: ['object'] }
+const FLAG_IF_ANY: FieldRule = { expected: 'true or false', kinds: ['true', 'false'], optional: true }
+const CONTENT = { expected: 'a string or an array of blocks', kinds: ['string', 'array'] } as const
+
+const message: JsonSchema = {
+  type: 'object',
+  required: ['role', 'content'],
+  properties: { role: isText.accepts, content: { anyOf: [isText.accepts, blocksSchema()] } },
+}
+
+const system: JsonSchema = {
+  anyOf: [isText.accepts, blocksSchema(new Map([...BLOCKS].filter(([type]) => type === 'text')))],
+}
+
+const tool: JsonSchema = {
+  type: 'object',
+  properties: {
+    type: fieldSchema(STRING_IF_ANY),
+    name: fieldSchema(STRING_IF_ANY),
+    description: fieldSchema(STRING_IF_ANY),
+    input_schema: fieldSchema({ ...OBJECT, optional: true }),
+  },
+  ...whenever(
+    { properties: { type: { enum: ['custom', null] } } },
+    {
+      required: ['name', 'input_schema'],
+      properties: { name: fieldSchema(STRING), input_schema: fieldSchema(OBJECT) },
+    },
+  ),
+}
+
+const toolChoice: JsonSchema = {
+  ...typed.accepts,
+  properties: {
+    type: isText.accepts,
+    disable_parallel_tool_use: fieldSchema(FLAG_IF_ANY),
+    name: fieldSchema(STRING_IF_ANY),
+  },
+  ...whenever(
+    { properties: { type: { const: 'tool' } } },
+    { required: ['name'], properties: { name: fieldSchema(STRING) } },
+  ),
+}
+
+const thinking: JsonSchema = {
+  ...typed.accepts,
+  properties: { type: isText.accepts, budget_tokens: { type: ['integer', 'null'], minimum: 1 } },
+  ...whenever(
+    { properties: { type: { const: 'enabled' } } },
+    { required: ['budget_tokens'], properties: { budget_tokens: { type: 'integer' } } },
+  ),
+}
 
 /** The table in `docs/api.md: Messages`, row for row. Enumerations are open: a provider may know more. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['max_tokens', outputTokens],
-  ['messages', checkMessages],
-  ['system', checkSystem],
+  ['messages', accepting({ type: 'array', minItems: 1, items: message }, checkMessages)],
+  ['system', accepting(system, checkSystem)],
   ['stream', flag],
   ['temperature', open('a number from 0 to 1', isNumber(0, 1))],
-  ['top_p', open('a number', (value) => typeof value === 'number')],
+  [
+    'top_p',
+    open(
+      'a number',
+      accepting({ type: 'number' }, (value: unknown) => typeof value === 'number'),
+    ),
+  ],
   ['top_k', integer],
   ['stop_sequences', secret('an array of strings', isTexts)],
-  ['tools', checkTools],
-  ['tool_choice', checkToolChoice],
-  ['thinking', checkThinking],
+  ['tools', accepting({ type: 'array', items: tool }, checkTools)],
+  ['tool_choice', accepting(toolChoice, checkToolChoice)],
+  ['thinking', accepting(thinking, checkThinking)],
   ['metadata', object],
   ['cache_control', typed],
   ['service_tier', text],
@@ -59,6 +128,11 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
 ])
 
 const REQUIRED = ['model', 'max_tokens', 'messages'] as const
+
+/** What `readMessagesRequest` lets through, as JSON Schema. */
+export function messagesRequestSchema(): JsonSchema {
+  return requestSchema(REQUIRED, CHECKS)
+}
 
 /** The kinds of thinking that leave no room for sampling fields. */
 const ACTIVE_THINKING: ReadonlySet<unknown> = new Set(['enabled', 'adaptive'])
@@ -86,17 +160,11 @@ function checkMessages(scan: ScannedObject, { node, count }: Member): void {
   if (scan.kindOf(node) !== 'array') refuse('messages', 'a non-empty array of messages', kindName(scan, node))
   if (count === 0) refuse('messages', 'a non-empty array of messages', 'an empty array')
   eachObject(scan, node, 'messages', (message, path) => {
-    checkField(scan, message, path, 'role', { expected: 'a string', kinds: STRING })
-    const content = checkField(scan, message, path, 'content', {
-      expected: 'a string or an array of blocks',
-      kinds: TEXT_OR_BLOCKS,
-    })
+    checkField(scan, message, path, 'role', STRING)
+    const content = checkField(scan, message, path, 'content', CONTENT)
     checkContent(scan, content, `${path}.content`)
   })
 }
-
-const STRING: readonly JsonKind[] = ['string']
-const TEXT_OR_BLOCKS: readonly JsonKind[] = ['string', 'array']
 
 function checkSystem(scan: ScannedObject, { node }: Member): void {
   if (scan.kindOf(node) === 'string') return
@@ -107,28 +175,20 @@ function checkSystem(scan: ScannedObject, { node }: Member): void {
 /** A tool of the caller's has a name and a schema; one of another type is the provider's own. */
 function checkTools(scan: ScannedObject, { node }: Member): void {
   eachObject(scan, node, 'tools', (tool, path) => {
-    const type = checkField(scan, tool, path, 'type', { expected: 'a string', kinds: STRING, optional: true })
+    const type = checkField(scan, tool, path, 'type', STRING_IF_ANY)
     const isCallers = type === undefined || scan.parse(type) === 'custom'
-    checkField(scan, tool, path, 'name', { expected: 'a string', kinds: STRING, optional: !isCallers })
-    checkField(scan, tool, path, 'description', { expected: 'a string', kinds: STRING, optional: true })
-    checkField(scan, tool, path, 'input_schema', {
-      expected: 'an object',
-      kinds: ['object'],
-      optional: !isCallers,
-    })
+    checkField(scan, tool, path, 'name', { ...STRING, optional: !isCallers })
+    checkField(scan, tool, path, 'description', STRING_IF_ANY)
+    checkField(scan, tool, path, 'input_schema', { ...OBJECT, optional: !isCallers })
   })
 }
 
 function checkToolChoice(scan: ScannedObject, member: Member): void {
   typed(scan, member)
   const { node } = member
-  checkField(scan, node, 'tool_choice', 'disable_parallel_tool_use', {
-    expected: 'true or false',
-    kinds: ['true', 'false'],
-    optional: true,
-  })
+  checkField(scan, node, 'tool_choice', 'disable_parallel_tool_use', FLAG_IF_ANY)
   const isTool = asRecord(scan.value('tool_choice'))?.['type'] === 'tool'
-  checkField(scan, node, 'tool_choice', 'name', { expected: 'a string', kinds: STRING, optional: !isTool })
+  checkField(scan, node, 'tool_choice', 'name', { ...STRING, optional: !isTool })
 }
 
 function checkThinking(scan: ScannedObject, member: Member): void {

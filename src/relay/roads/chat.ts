@@ -32,7 +32,7 @@ export function chatDialect(conversions: Conversions): Dialect {
             upstreamModel,
             dropped: [],
             tap: () => new ChatTap({ swallowUsage: askedForUsage }),
-            reply: (bytes) => ({ facts: usageOfReply(bytes), body: bytes }),
+            reply: (bytes) => ({ facts: usageOfReply(bytes), body: () => bytes }),
           }
         },
       }

@@ -14,7 +14,7 @@ import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import type { ScannedObject } from '../../protocols/scanned-object.ts'
 import type { Media } from '../media.ts'
 import { ConvertingTap } from './converting-tap.ts'
-import type { Prepared } from './road.ts'
+import type { Prepared, PreparedReply } from './road.ts'
 import { versionHeaders } from './version-headers.ts'
 
 const CODECS: Record<ConversionProtocol, Codec> = { chat: chatCodec, messages: messagesCodec }
@@ -102,19 +102,16 @@ function upstreamName({ modelMapping }: Channel, model: string, to: ConversionPr
   return modelMapping.get(model) ?? modelMapping.get(plain) ?? plain
 }
 
-function convertedReply(
-  upstream: Codec,
-  caller: Codec,
-  bytes: Buffer,
-): { readonly facts: ReplyFacts; readonly body: Buffer } {
+function convertedReply(upstream: Codec, caller: Codec, bytes: Buffer): PreparedReply {
   let reply: Reply
   try {
     reply = upstream.decodeReply(bytes)
   } catch {
-    return { facts: NO_REPLY, body: bytes }
+    return { facts: NO_REPLY, body: () => bytes }
   }
   const facts: ReplyFacts = { valid: true, error: false, usage: reply.usage, text: () => textOf(reply) }
-  return { facts, body: caller.encodeReply(reply, minted()) }
+  const body = caller.encodeReply(reply, minted())
+  return { facts, body: () => body }
 }
 
 const NO_REPLY: ReplyFacts = { valid: false, error: false, usage: undefined, text: () => '' }

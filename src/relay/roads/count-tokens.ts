@@ -1,10 +1,10 @@
 import { NO_USAGE } from '../../domain/usage.ts'
-import { GatewayError } from '../../errors.ts'
 import { edit } from '../../protocols/json-edit.ts'
-import { messagesErrorFrame } from '../../protocols/messages/index.ts'
+import { countedModel } from '../../protocols/messages/index.ts'
 import { parseRecord } from '../../protocols/record.ts'
 import type { ScannedObject } from '../../protocols/scanned-object.ts'
 import type { Dialect, Prepared } from './road.ts'
+import { unstreamed } from './unstreamed.ts'
 import { versionHeaders } from './version-headers.ts'
 
 /** No channel counts tokens for us: it has to be done here. */
@@ -19,15 +19,9 @@ export class NobodyCounts extends Error {
 export const countTokensDialect: Dialect = {
   name: 'messages',
   promptText: () => ({ text: '', extraTokens: 0 }),
-  brokenOff: messagesErrorFrame,
+  brokenOff: unstreamed,
   read(scan, headers) {
-    const model = scan.value('model')
-    if (typeof model !== 'string' || model === '') {
-      throw new GatewayError('invalid_request', "'model' is required: expected a string.")
-    }
-    if (scan.kind('messages') !== 'array') {
-      throw new GatewayError('invalid_request', "'messages' is required: expected an array.")
-    }
+    const model = countedModel(scan)
     return {
       model,
       stream: false,
@@ -54,14 +48,12 @@ function prepared(scan: ScannedObject, upstreamModel: string, headers: readonly 
       scan.value('model') === upstreamModel ? scan.bytes : edit(scan.bytes, scan, { remove: [], replace }),
     upstreamModel,
     dropped: [],
-    tap: () => {
-      throw new Error('a count is no stream')
-    },
+    tap: unstreamed,
     reply(bytes) {
       const input = parseRecord(bytes.toString())?.['input_tokens']
       const valid = typeof input === 'number'
       const usage = valid ? { ...NO_USAGE, input } : undefined
-      return { facts: { valid, usage, error: false, text: () => '' }, body: bytes }
+      return { facts: { valid, usage, error: false, text: () => '' }, body: () => bytes }
     },
   }
 }

@@ -34,7 +34,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
             upstreamModel,
             dropped: [],
             tap: () => new MessagesTap(),
-            reply: (bytes) => ({ facts: usageOfMessage(bytes), body: bytes }),
+            reply: (bytes) => ({ facts: usageOfMessage(bytes), body: () => bytes }),
           }
         },
       }

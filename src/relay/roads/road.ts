@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel, ProtocolName } from '../../domain/channel.ts'
 import type { Usage } from '../../domain/usage.ts'
-import type { ConversionProtocol } from '../../protocols/conversation.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import type { ScannedObject } from '../../protocols/scanned-object.ts'
 import type { StreamError, TapEnd, TapStep } from '../../protocols/stream-tap.ts'
@@ -40,7 +39,14 @@ export interface Prepared {
   /** What watches, or converts, the answer's stream. */
   tap(): Tap
   /** What a whole answer says, and the bytes that the caller gets for it. */
-  reply(bytes: Buffer): { readonly facts: ReplyFacts; readonly body: Buffer }
+  reply(bytes: Buffer): PreparedReply
+}
+
+/** A whole answer on its way to the caller. */
+export interface PreparedReply {
+  readonly facts: ReplyFacts
+  /** To be asked for where the facts are valid; `charged` is the usage that the call was charged for. */
+  body(charged: Usage): Buffer
 }
 
 /** What a stream goes through on its way to the caller. */
@@ -59,7 +65,7 @@ export interface Tap {
 
 /** A protocol as callers speak it. */
 export interface Dialect {
-  readonly name: ConversionProtocol
+  readonly name: ProtocolName
   /** Checks a request; throws `invalid_request` naming the field. */
   read(scan: ScannedObject, headers: IncomingHttpHeaders): RelayedRequest
   /** What a tokenizer counts where the upstream reported nothing. */

@@ -10,6 +10,7 @@ export function management(types: ColumnTypes): Migration {
         .alterTable('users')
         .addColumn('remark', 'text', (column) => column.notNull().defaultTo(''))
         .execute()
+      await db.schema.alterTable('users').addColumn('first_username', 'text').execute()
       await createSessions(db, types)
       await createChannels(db, types)
       await createStoredSettings(db, types)

@@ -2,30 +2,6 @@ import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
 import { newToken, newUser } from '../../../test/store-rows.ts'
 
-describe.each(ENGINES)('a top-up, on $name', (engine) => {
-  test('adds whole units to what is there', async () => {
-    const { store, userId } = await rowsWithAccount(engine)
-    const most = 9_000_000_000_000_000
-    await store.write('topUpUser', { userId, amount: 8_000_000_000_000_001, most })
-    expect((await store.read('userByName', 'ada'))?.quota).toBe(8_000_000_001_000_001)
-  })
-
-  test('beyond the most that a user may have changes nothing, up to it is taken', async () => {
-    const { store, userId } = await rowsWithAccount(engine)
-    const topUp = (amount: number) => store.write('topUpUser', { userId, amount, most: 1_000_100 })
-    await expect(topUp(101)).rejects.toThrow(
-      'no user may have more than 1000100 quota units: this one has 1000000, and 101 more are too many',
-    )
-    expect((await store.read('userById', userId))?.quota).toBe(1_000_000)
-    expect((await topUp(100))?.quota).toBe(1_000_100)
-  })
-
-  test('of a user who is not there is null', async () => {
-    const { store } = await rowsWithAccount(engine)
-    expect(await store.write('topUpUser', { userId: 99, amount: 1, most: 10 })).toBeNull()
-  })
-})
-
 describe.each(ENGINES)('the most tokens that a user may have, on $name', (engine) => {
   test('of several that are made at once at the limit, one is', async () => {
     const { store, userId } = await rowsWithAccount(engine)
@@ -35,7 +11,7 @@ describe.each(ENGINES)('the most tokens that a user may have, on $name', (engine
       ),
     )
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
-    expect(await store.read('listTokens', { userId })).toHaveLength(2)
+    expect(await store.read('keyedTokens', { userId })).toHaveLength(2)
     await expect(
       store.write('createUserToken', { token: newToken(userId, { key: 'd' }), most: 2 }),
     ).rejects.toThrow('a user may have 2 tokens at most (max_user_tokens), and this one has 2')
@@ -55,20 +31,14 @@ describe.each(ENGINES)('the most tokens that a user may have, on $name', (engine
 })
 
 describe.each(ENGINES)('a status, on $name', (engine) => {
-  test('of a user is written and told', async () => {
-    const { store, userId } = await rowsWithAccount(engine)
-    expect(await store.write('setUserStatus', { userId, status: 2 })).toMatchObject({ id: userId, status: 2 })
-    expect(await store.read('userById', userId)).toMatchObject({ status: 2 })
-    expect(await store.write('setUserStatus', { userId: 99, status: 2 })).toBeNull()
-    expect(await store.read('userById', 99)).toBeNull()
-  })
-
   test('of a token becomes disabled from any other', async () => {
     const { store, userId } = await rowsWithAccount(engine)
     const { id } = await store.write('createToken', newToken(userId, { key: 'x', status: 3 }))
-    expect(await store.write('disableToken', { tokenId: id })).toMatchObject({ id, status: 2 })
+    const off = { tokenId: id, userId, status: 2, nowMs: 0 } as const
+    expect(await store.write('switchToken', off)).toMatchObject({ token: { id, status: 2 }, key: 'x' })
     expect(await store.read('tokenById', { tokenId: id })).toMatchObject({ status: 2 })
-    expect(await store.write('disableToken', { tokenId: 99 })).toBeNull()
+    expect(await store.write('switchToken', { ...off, tokenId: 99 })).toBeNull()
+    expect(await store.write('switchToken', { ...off, userId: 99 })).toBeNull()
     expect(await store.read('tokenById', { tokenId: 99 })).toBeNull()
   })
 })
@@ -80,12 +50,14 @@ describe.each(ENGINES)('lists, on $name', (engine) => {
     expect((await store.read('listUsers')).map(({ username }) => username)).toEqual(['ada', 'aaa'])
   })
 
-  test('of keys are of one user, by token', async () => {
+  test('of keys are of one user, by token, of those asked for', async () => {
     const { store, userId, tokenId } = await rowsWithAccount(engine)
     const other = await store.write('createUser', newUser({ username: 'bob' }))
-    await store.write('createToken', newToken(other.id, { key: 'notThis' }))
+    const { id: foreign } = await store.write('createToken', newToken(other.id, { key: 'notThis' }))
     const second = await store.write('createToken', newToken(userId, { key: 'k2' }))
-    expect(await store.read('revealKeys', { userId })).toEqual([
+    await store.write('createToken', newToken(userId, { key: 'notAsked' }))
+    const tokenIds = [second.id, 99, foreign, tokenId, tokenId]
+    expect(await store.read('revealKeys', { userId, tokenIds })).toEqual([
       { tokenId, key: 'k1' },
       { tokenId: second.id, key: 'k2' },
     ])

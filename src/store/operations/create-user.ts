@@ -1,8 +1,9 @@
 import { sql } from 'kysely'
 import { GatewayError } from '../../errors.ts'
+import type { ManagedUser } from '../../domain/profile.ts'
 import type { Role, User } from '../../domain/user.ts'
 import { hashAccessToken, type Secrets } from '../secrets.ts'
-import { userFromRow } from '../user-rows.ts'
+import { managedUserFromRow } from '../user-rows.ts'
 import type { Db } from './operation.ts'
 
 /** A user to be made. */
@@ -10,6 +11,8 @@ export interface NewUser {
   /** Undefined = the next free one. */
   readonly id?: number | undefined
   readonly username: string
+  /** Undefined = as the username. */
+  readonly displayName?: string | undefined
   readonly role: Role
   readonly status: User['status']
   readonly group: string
@@ -17,12 +20,15 @@ export interface NewUser {
   readonly quota: number
   /** Plain; only its HMAC is kept. Null = the user has none. */
   readonly accessToken: string | null
+  /** Undefined = nobody can log in as this user. */
+  readonly passwordHash?: string | undefined
+  readonly remark?: string | undefined
   /** Unix seconds. */
   readonly createdTime: number
 }
 
 /** Makes a user. An id or a name that a user has, or had, is refused, and so is an access token. */
-export async function createUser(db: Db, user: NewUser, secrets: Secrets): Promise<User> {
+export async function createUser(db: Db, user: NewUser, secrets: Secrets): Promise<ManagedUser> {
   const accessTokenHash = user.accessToken === null ? null : hashAccessToken(secrets, user.accessToken)
   await refuseTaken(db, user, accessTokenHash)
   const row = await db
@@ -32,7 +38,7 @@ export async function createUser(db: Db, user: NewUser, secrets: Secrets): Promi
       // row of a user is ever removed, so that none is used twice.
       id: user.id ?? sql<number>`(select coalesce(max(id), 0) + 1 from users)`,
       username: user.username,
-      display_name: user.username,
+      display_name: user.displayName ?? user.username,
       role: user.role,
       status: user.status,
       email: '',
@@ -54,14 +60,15 @@ export async function createUser(db: Db, user: NewUser, secrets: Secrets): Promi
       setting: '',
       payment_customer: '',
       sidebar_modules: '',
-      password_hash: null,
+      password_hash: user.passwordHash ?? null,
       access_token_hash: accessTokenHash,
+      remark: user.remark ?? '',
       created_time: user.createdTime,
       deleted_time: null,
     })
     .returningAll()
     .executeTakeFirstOrThrow()
-  return userFromRow(row)
+  return managedUserFromRow(row)
 }
 
 async function refuseTaken(db: Db, user: NewUser, accessTokenHash: string | null): Promise<void> {
@@ -77,9 +84,7 @@ async function refuseTaken(db: Db, user: NewUser, accessTokenHash: string | null
     )
     .executeTakeFirst()
   if (!taken) return
-  if (taken.username === user.username) {
-    throw new GatewayError('invalid_request', `there is a user "${user.username}" already`)
-  }
+  if (taken.username === user.username) throw takenName(user.username)
   if (taken.id === user.id) {
     throw new GatewayError(
       'invalid_request',
@@ -90,4 +95,14 @@ async function refuseTaken(db: Db, user: NewUser, accessTokenHash: string | null
     'invalid_request',
     `the access token of the user "${user.username}" belongs to another user already`,
   )
+}
+
+/** Refuses a name that a user has, or had. */
+export async function refuseTakenName(db: Db, username: string): Promise<void> {
+  const taken = await db.selectFrom('users').select('id').where('username', '=', username).executeTakeFirst()
+  if (taken) throw takenName(username)
+}
+
+function takenName(username: string): GatewayError {
+  return new GatewayError('invalid_request', `there is a user "${username}" already`)
 }

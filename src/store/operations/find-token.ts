@@ -19,18 +19,6 @@ export async function tokenByKeyHash(
   return { token: tokenFromRow(token), user: userFromRow(user) }
 }
 
-/** A user's live tokens, oldest first. */
-export async function listTokens(db: Db, { userId }: { readonly userId: number }): Promise<Token[]> {
-  const rows = await db
-    .selectFrom('tokens')
-    .selectAll()
-    .where('user_id', '=', userId)
-    .where('deleted_time', 'is', null)
-    .orderBy('id')
-    .execute()
-  return rows.map(tokenFromRow)
-}
-
 /** The live token of that id; null if there is none, or no longer. */
 export async function tokenById(db: Db, { tokenId }: { readonly tokenId: number }): Promise<Token | null> {
   const row = await db

@@ -1,21 +1,40 @@
 import { conservation } from './conservation.ts'
-import { listTokens, tokenById, tokenByKeyHash } from './find-token.ts'
+import { credentials } from './credentials.ts'
+import { tokenById, tokenByKeyHash } from './find-token.ts'
 import { countUsers, listUsers, userByAccessToken, userById, userByName } from './find-user.ts'
-import { profile } from './profile.ts'
+import { keyedToken, keyedTokenPage, keyedTokens } from './keyed-tokens.ts'
+import { pageOfUsers } from './page-of-users.ts'
+import { managedUser, profile } from './profile.ts'
 import { revealKey, revealKeys } from './reveal-key.ts'
+import { userBySession } from './sessions.ts'
+import { storedConfiguration } from './stored-configuration.ts'
+import { listUsage, usageStretch } from './usage-rows.ts'
+import { sumUsageDays, sumUsageStretch, usageByDay } from './usage-totals.ts'
 
 /** Everything that can be asked: each reads one state of the database, whatever is written meanwhile. */
 export const reads = {
   conservation,
   countUsers,
-  listTokens,
+  credentials,
+  keyedToken,
+  keyedTokenPage,
+  keyedTokens,
+  listUsage,
   listUsers,
+  managedUser,
+  pageOfUsers,
   profile,
   revealKey,
   revealKeys,
+  storedConfiguration,
+  sumUsageDays,
+  sumUsageStretch,
   tokenById,
   tokenByKeyHash,
+  usageByDay,
+  usageStretch,
   userByAccessToken,
   userById,
   userByName,
+  userBySession,
 } as const

@@ -7,25 +7,20 @@ export async function revealKey(
   { tokenId, userId }: { readonly tokenId: number; readonly userId: number },
   secrets: Secrets,
 ): Promise<string | null> {
-  const row = await db
-    .selectFrom('tokens')
-    .select('key_cipher')
-    .where('id', '=', tokenId)
-    .where('user_id', '=', userId)
-    .where('deleted_time', 'is', null)
-    .executeTakeFirst()
-  return row ? unseal(secrets, row.key_cipher, { table: 'tokens', row: tokenId }) : null
+  const [found] = await revealKeys(db, { tokenIds: [tokenId], userId }, secrets)
+  return found?.key ?? null
 }
 
-/** The keys of all live tokens of a user, without `sk-`, oldest token first. */
+/** The keys, without `sk-`, of those of the tokens that are the user's and live, oldest token first. */
 export async function revealKeys(
   db: Db,
-  { userId }: { readonly userId: number },
+  { tokenIds, userId }: { readonly tokenIds: readonly number[]; readonly userId: number },
   secrets: Secrets,
 ): Promise<{ readonly tokenId: number; readonly key: string }[]> {
   const rows = await db
     .selectFrom('tokens')
     .select(['id', 'key_cipher'])
+    .where('id', 'in', tokenIds)
     .where('user_id', '=', userId)
     .where('deleted_time', 'is', null)
     .orderBy('id')

@@ -38,6 +38,19 @@ function userSeed(of: Partial<UserSeed> = {}): UserSeed {
 }
 
 describe.each(ENGINES)('seeds, on $name:', (engine) => {
+  test('a declared user under another name is still the declared one, whatever it is called by now', async () => {
+    const { store } = await openedRows(engine)
+    const { users } = await store.write('seedUsers', { seeds: [userSeed()], nowSeconds: NOW })
+    const userId = users[0]?.id ?? 0
+    for (const username of ['once', 'twice'])
+      await store.write('changeUser', { userId, fields: { username } })
+    expect(await store.write('seedUsers', { seeds: [userSeed({ status: 2 })], nowSeconds: NOW })).toEqual({
+      users: [],
+      tokens: [],
+    })
+    expect(await store.read('userById', userId)).toMatchObject({ username: 'twice', status: 2 })
+  })
+
   test('declared users and tokens are made where they are absent', async () => {
     const { store } = await openedRows(engine)
     const seeds = [
@@ -83,7 +96,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     expect(made).toEqual({ users: [], tokens: [{ id: 2, userId: 1, name: 'new' }] })
     expect(await store.read('userByName', 'root')).toMatchObject({ quota: 500_000_000, group: 'default' })
     expect(await store.read('revealKey', { tokenId: 1, userId: 1 })).toBe('RootKey1')
-    expect((await store.read('listTokens', { userId: 1 }))[0]).toMatchObject({
+    expect((await store.read('keyedTokens', { userId: 1 }))[0]?.token).toMatchObject({
       unlimitedQuota: true,
       remainQuota: 0,
     })
@@ -98,7 +111,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
       })
     const statuses = async () => [
       (await store.read('userByName', 'root'))?.status,
-      (await store.read('listTokens', { userId: 1 }))[0]?.status,
+      (await store.read('keyedTokens', { userId: 1 }))[0]?.token.status,
     ]
     await seed(undefined)
     expect(await statuses()).toEqual([1, 1])
@@ -111,6 +124,15 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     // Of the user alone.
     await store.write('seedUsers', { seeds: [userSeed({ status: 2 })], nowSeconds: NOW })
     expect(await statuses()).toEqual([2, 1])
+  })
+
+  test('a token under another name is known by its key: not made again, and its declared status applied', async () => {
+    const { store, database } = await openedRows(engine)
+    await store.write('seedUsers', { seeds: [userSeed()], nowSeconds: NOW })
+    await database.sql("UPDATE tokens SET name = 'renamed'")
+    const seeds = [userSeed({ tokens: [tokenSeed({ status: 2 })] })]
+    expect((await store.write('seedUsers', { seeds, nowSeconds: NOW })).tokens).toEqual([])
+    expect(await database.sql('SELECT name, status FROM tokens')).toEqual([{ name: 'renamed', status: 2 }])
   })
 
   test('a deleted token counts as present, and its status is left alone', async () => {

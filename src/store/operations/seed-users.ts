@@ -1,10 +1,11 @@
 import type { TokenSeed, UserSeed } from '../../domain/seed.ts'
-import type { User } from '../../domain/user.ts'
+import { USER_STATUS, type User } from '../../domain/user.ts'
 import { generateKey } from '../generate-key.ts'
-import type { Secrets } from '../secrets.ts'
+import { hashKey, type Secrets } from '../secrets.ts'
 import { createToken, type NewToken } from './create-token.ts'
 import { createUser, type NewUser } from './create-user.ts'
 import type { Db } from './operation.ts'
+import { endSessionsOf } from './sessions.ts'
 
 /** What a run of the seeds made; what was there already is not in it. */
 export interface Seeded {
@@ -13,8 +14,8 @@ export interface Seeded {
 }
 
 /**
- * Makes the declared users that are absent, by name, and of each the declared tokens that are absent, by name; a deleted
- * one counts as present. What is there is left alone, but for a declared status. All or nothing.
+ * Makes the declared users that are absent, by the name that they have or had at first, and of each the declared tokens that are absent, by name and by key; a
+ * deleted user or token counts as present. What is there is left alone, but for a declared status. All or nothing.
  */
 export async function seedUsers(
   db: Db,
@@ -24,14 +25,16 @@ export async function seedUsers(
   const users: User[] = []
   const tokens: { id: number; userId: number; name: string }[] = []
   for (const seed of seeds) {
-    let userId = await applyToPresentUser(db, seed)
+    const present = await applyToPresentUser(db, seed)
+    if (present?.deleted) continue
+    let userId = present?.id
     if (userId === undefined) {
       const user = await createUser(db, newUser(seed, nowSeconds), secrets)
       users.push(user)
       userId = user.id
     }
     for (const tokenSeed of seed.tokens) {
-      if (await applyToPresentToken(db, userId, tokenSeed)) continue
+      if (await applyToPresentToken(db, userId, tokenSeed, secrets)) continue
       const token = await createToken(db, newToken(userId, tokenSeed, nowSeconds), secrets)
       tokens.push({ id: token.id, userId, name: token.name })
     }
@@ -39,35 +42,54 @@ export async function seedUsers(
   return { users, tokens }
 }
 
-async function applyToPresentUser(db: Db, seed: UserSeed): Promise<number | undefined> {
+async function applyToPresentUser(
+  db: Db,
+  seed: UserSeed,
+): Promise<{ readonly id: number; readonly deleted: boolean } | undefined> {
   const user = await db
     .selectFrom('users')
-    .select(['id', 'status'])
-    .where('username', '=', seed.username)
+    .select(['id', 'status', 'deleted_time'])
+    // Somebody may have given it another name since.
+    .where((eb) => eb.or([eb('username', '=', seed.username), eb('first_username', '=', seed.username)]))
+    .orderBy((eb) => eb.case().when('username', '=', seed.username).then(0).else(1).end())
+    .orderBy('id')
     .executeTakeFirst()
   if (user && seed.status !== undefined && seed.status !== user.status) {
     await db.updateTable('users').set({ status: seed.status }).where('id', '=', user.id).execute()
+    // What was open when the user was disabled does not open again.
+    if (seed.status === USER_STATUS.enabled) await endSessionsOf(db, user.id)
   }
-  return user?.id
+  return user && { id: user.id, deleted: user.deleted_time !== null }
 }
 
-async function applyToPresentToken(db: Db, userId: number, seed: TokenSeed): Promise<boolean> {
+async function applyToPresentToken(
+  db: Db,
+  userId: number,
+  { name, key, status }: TokenSeed,
+  secrets: Secrets,
+): Promise<boolean> {
   const present = await db
     .selectFrom('tokens')
     .select('id')
     .where('user_id', '=', userId)
-    .where('name', '=', seed.name)
-    .executeTakeFirst()
-  if (present && seed.status !== undefined) {
+    // Its user may have given it another name: who has its key is it as well.
+    .where((eb) =>
+      eb.or([
+        eb('name', '=', name),
+        ...(key === undefined ? [] : [eb('key_hash', '=', hashKey(secrets, key))]),
+      ]),
+    )
+    .execute()
+  if (present.length > 0 && status !== undefined) {
+    const ids = present.map(({ id }) => id)
     await db
       .updateTable('tokens')
-      .set({ status: seed.status })
-      .where('user_id', '=', userId)
-      .where('name', '=', seed.name)
+      .set({ status })
+      .where('id', 'in', ids)
       .where('deleted_time', 'is', null)
       .execute()
   }
-  return present !== undefined
+  return present.length > 0
 }
 
 function newUser({ accessToken, status, ...seed }: UserSeed, nowSeconds: number): NewUser {

@@ -1,5 +1,8 @@
-import { TOKEN_STATUS, type Token, type TokenStatus } from '../../domain/token.ts'
-import { tokenFromRow } from '../token-rows.ts'
+import { TOKEN_STATUS, type TokenStatus } from '../../domain/token.ts'
+import { statusAt } from '../../domain/token-status.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Secrets } from '../secrets.ts'
+import { type KeyedToken, keyedToken } from './keyed-tokens.ts'
 import type { Db } from './operation.ts'
 
 /** Writes the status alone, and only if it is `onlyFrom` now; says whether it did. Deleted tokens stay as they are. */
@@ -17,14 +20,42 @@ export async function setTokenStatus(
   return result.numUpdatedRows > 0n
 }
 
-/** Disables a live token, whatever its status. Null if there is none of that id, or no longer. */
-export async function disableToken(db: Db, { tokenId }: { readonly tokenId: number }): Promise<Token | null> {
-  const row = await db
-    .updateTable('tokens')
-    .set({ status: TOKEN_STATUS.disabled })
-    .where('id', '=', tokenId)
-    .where('deleted_time', 'is', null)
-    .returningAll()
-    .executeTakeFirst()
-  return row ? tokenFromRow(row) : null
+/**
+ * Disables a live token, whatever its status, or enables it, which a token that is expired or exhausted refuses:
+ * `invalid_request`. Null if that user has no such token, or no longer.
+ */
+export async function switchToken(
+  db: Db,
+  change: {
+    readonly tokenId: number
+    readonly userId: number
+    readonly status: typeof TOKEN_STATUS.enabled | typeof TOKEN_STATUS.disabled
+    readonly nowMs: number
+  },
+  secrets: Secrets,
+): Promise<KeyedToken | null> {
+  const { tokenId, userId, status, nowMs } = change
+  const found = await keyedToken(db, { tokenId, userId }, secrets)
+  if (!found) return null
+  const { token, key } = found
+  if (status === TOKEN_STATUS.enabled) refuseDead(statusAt(token, token.remainQuota, nowMs))
+  await db.updateTable('tokens').set({ status }).where('id', '=', tokenId).execute()
+  return { token: { ...token, status }, key }
+}
+
+function refuseDead(status: TokenStatus): void {
+  switch (status) {
+    case TOKEN_STATUS.expired:
+      throw new GatewayError(
+        'invalid_request',
+        'status: the token has expired and cannot be enabled; set expired_time to a later time, or to -1 for never',
+      )
+    case TOKEN_STATUS.exhausted:
+      throw new GatewayError(
+        'invalid_request',
+        'status: the token has no quota left and cannot be enabled; set remain_quota, or unlimited_quota to true',
+      )
+    case TOKEN_STATUS.enabled:
+    case TOKEN_STATUS.disabled:
+  }
 }

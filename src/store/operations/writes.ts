@@ -1,19 +1,34 @@
-import { setAccessToken, setUserStatus, topUpUser } from './change-user.ts'
+import { changeChannel, createChannels, deleteChannels, noteChannelTest } from './change-channels.ts'
+import { changeToken } from './change-token.ts'
+import { changeUser, setAccessToken } from './change-user.ts'
 import { createToken } from './create-token.ts'
 import { createUserToken } from './create-user-token.ts'
 import { createUser } from './create-user.ts'
+import { deleteTokens } from './delete-tokens.ts'
+import { deleteUser } from './delete-user.ts'
 import { seedUsers } from './seed-users.ts'
-import { disableToken, setTokenStatus } from './token-status.ts'
+import { beginSession, endSession } from './sessions.ts'
+import { setEntries } from './set-entries.ts'
+import { setTokenStatus, switchToken } from './token-status.ts'
 
 /** Everything that can be changed but for what each call writes, which is `LedgerWrites`. */
 export const writes = {
+  beginSession,
+  changeChannel,
+  changeToken,
+  changeUser,
+  createChannels,
   createToken,
   createUser,
   createUserToken,
-  disableToken,
+  deleteChannels,
+  deleteTokens,
+  deleteUser,
+  endSession,
+  noteChannelTest,
   seedUsers,
   setAccessToken,
+  setEntries,
   setTokenStatus,
-  setUserStatus,
-  topUpUser,
+  switchToken,
 } as const

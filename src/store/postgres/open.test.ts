@@ -103,7 +103,7 @@ describe.each(ENGINES)('on $name', (engine) => {
       message: 'text may not contain the character NUL (U+0000)',
     })
     await expect(store.read('userByName', 'a\0')).rejects.toThrow(/NUL/)
-    expect(await store.read('listTokens', { userId })).toHaveLength(1)
+    expect(await store.read('keyedTokens', { userId })).toHaveLength(1)
   })
 
   test('capitals matter in names, as they do in keys', async () => {

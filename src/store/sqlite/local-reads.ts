@@ -1,8 +1,11 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { TokenSeed, UserSeed } from '../../domain/seed.ts'
+import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
 import type { Token } from '../../domain/token.ts'
 import type { User } from '../../domain/user.ts'
-import type { TokenRow, UserRow } from '../schema.ts'
+import { channelFromRow, entryFromRow } from '../channel-rows.ts'
+import type { ChannelRow, StoredSettingRow, TokenRow, UserRow } from '../schema.ts'
+import type { Secrets } from '../secrets.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 
@@ -17,12 +20,18 @@ export class LocalReads {
   readonly #count: StatementSync
   readonly #userByName: StatementSync
   readonly #tokensByName: StatementSync
+  readonly #channels: StatementSync
+  readonly #entries: StatementSync
+  readonly #secrets: Secrets
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, secrets: Secrets) {
+    this.#secrets = secrets
+    this.#channels = db.prepare('SELECT * FROM channels ORDER BY id')
+    this.#entries = db.prepare('SELECT * FROM stored_settings ORDER BY section, name')
     this.#tokenByHash = db.prepare('SELECT * FROM tokens WHERE key_hash = ?')
     this.#userById = db.prepare('SELECT * FROM users WHERE id = ?')
     this.#count = db.prepare('SELECT count(*) AS count FROM users')
-    this.#userByName = db.prepare('SELECT id, status FROM users WHERE username = ?')
+    this.#userByName = db.prepare('SELECT id, status, deleted_time FROM users WHERE username = ?')
     this.#tokensByName = db.prepare('SELECT status, deleted_time FROM tokens WHERE user_id = ? AND name = ?')
   }
 
@@ -37,11 +46,21 @@ export class LocalReads {
     return this.#count.get()?.['count'] as number
   }
 
+  storedConfiguration(): StoredConfiguration {
+    const channels = this.#channels.all() as unknown as ChannelRow[]
+    const entries = this.#entries.all() as unknown as StoredSettingRow[]
+    return {
+      channels: channels.map((row) => channelFromRow(row, this.#secrets)),
+      entries: entries.map(entryFromRow),
+    }
+  }
+
   /** Whether `seedUsers` with these seeds would change nothing, as at most starts. */
   hasSeeds(seeds: readonly UserSeed[]): boolean {
     return seeds.every((seed) => {
       const user = this.#userByName.get(seed.username)
       if (!user || (seed.status !== undefined && seed.status !== user['status'])) return false
+      if (user['deleted_time'] !== null) return true
       return seed.tokens.every((token) => this.#hasToken(user['id'] as number, token))
     })
   }

@@ -9,7 +9,7 @@ export interface ThreadOrders {
 }
 
 /** The reads that the writer answers, in the order of its queue. */
-const LOCAL_READS = ['countUsers', 'tokenByKeyHash'] as const
+const LOCAL_READS = ['countUsers', 'storedConfiguration', 'tokenByKeyHash'] as const
 
 /** The name of a read that needs no thread of its own. */
 export type LocalRead = (typeof LOCAL_READS)[number]

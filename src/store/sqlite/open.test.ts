@@ -164,7 +164,7 @@ describe('the queue', () => {
     await expect(store.write('createToken', newToken(userId, { name: 'n\0', key: 'k2' }))).rejects.toThrow(
       /NUL/,
     )
-    expect(await store.read('listTokens', { userId })).toHaveLength(1)
+    expect(await store.read('keyedTokens', { userId })).toHaveLength(1)
   })
 })
 
@@ -293,6 +293,7 @@ test('a start on a current database, and the calls of known users, need no Kysel
   const seeds = [{ ...newUser(), tokens: [{ ...newToken(1), status: 1 }] }]
   const operations = [
     ['countUsers', undefined],
+    ['storedConfiguration', undefined],
     ['seedUsers', { seeds, nowSeconds: 1 }],
     ['recover', { owner: 'now', nowMs: 1 }],
     ['tokenByKeyHash', hashKey(SECRETS, 'k1')],
@@ -310,6 +311,7 @@ test('a start on a current database, and the calls of known users, need no Kysel
   const { seen, outcomes } = JSON.parse(said) as { seen: string[]; outcomes: unknown[] }
   expect(outcomes).toMatchObject([
     { value: 1 },
+    { value: { channels: [], entries: [] } },
     { value: { users: [], tokens: [] } },
     { value: { count: 0 } },
     { value: { token: { id: 1 }, user: { username: 'ada' } } },

@@ -48,7 +48,7 @@ export class WriteBatches {
     this.#db = db
     this.#secrets = secrets
     this.#ledger = new LedgerRows(db)
-    this.#reads = new LocalReads(db)
+    this.#reads = new LocalReads(db, secrets)
     this.#begin = db.prepare('BEGIN IMMEDIATE')
     this.#commit = db.prepare('COMMIT')
     this.#savepoint = db.prepare('SAVEPOINT operation')

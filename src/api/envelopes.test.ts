@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest'
+import { GatewayError } from '../errors.ts'
+import { type Area, renderError } from './envelopes.ts'
+
+function told(
+  area: Area,
+  error: unknown,
+): { status: number; body: { readonly error?: { readonly type: string } } } {
+  const { status, body } = renderError(area, error, 'r1')
+  return { status, body: JSON.parse(body.toString()) }
+}
+
+describe('an error where balances are read', () => {
+  test.each([
+    ['billing-subscription', 'upstream_error'],
+    ['billing-usage', 'gateway_error'],
+    ['usage', 'gateway_error'],
+  ] as const)('that nobody foresaw goes by a type of its own: %s', (area, type) => {
+    const { status, body } = told(area, new TypeError('a secret'))
+    expect(status).toBe(500)
+    expect(body.error).toEqual({
+      type,
+      code: 'internal_error',
+      message: 'internal error (request id: r1)',
+    })
+  })
+
+  test.each(['billing-subscription', 'billing-usage', 'usage'] as const)(
+    'is a gateway_error where there were too many: %s',
+    (area) => {
+      const { status, body } = told(area, new GatewayError('rate_limited', 'too many', { retryAfter: 3 }))
+      expect(status).toBe(429)
+      expect(body.error?.type).toBe('gateway_error')
+    },
+  )
+
+  test('of usage is in both envelopes: the one of its successes, and the one of relay paths', () => {
+    const { body } = told('usage', new GatewayError('token_disabled', 'no'))
+    const message = 'no (request id: r1)'
+    expect(body).toEqual({
+      code: false,
+      message,
+      data: {},
+      error: { type: 'authentication_error', code: 'token_disabled', message },
+    })
+  })
+})
+
+test.each([
+  ['unknown_model', 404, 'invalid_request_error'],
+  ['model_not_found', 503, 'gateway_error'],
+] as const)('%s is called model_not_found, with its own status', (code, status, type) => {
+  const error = new GatewayError(code, 'no')
+  expect(told('relay', error)).toMatchObject({ status, body: { error: { type, code: 'model_not_found' } } })
+  expect(told('messages', error)).toEqual({
+    status,
+    body: { error: { type: 'gateway_error', code: 'model_not_found', message: 'no (request id: r1)' } },
+  })
+})

@@ -1,0 +1,14 @@
+import { channelPage, channelQuery, listChannels } from '../management/list-channels.ts'
+import { defineEndpoint } from './endpoint.ts'
+
+/** `docs/administration.md: Channels`. */
+export const listChannelsEndpoint = defineEndpoint({
+  method: 'GET',
+  path: '/api/channel/',
+  area: 'management',
+  access: 'admin',
+  summary: 'The channels, without their keys',
+  query: channelQuery,
+  answer: channelPage,
+  handle: ({ query, parts }) => listChannels(parts, query),
+})

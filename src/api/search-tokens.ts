@@ -1,0 +1,20 @@
+import { z } from 'zod'
+import { pageOf, pageQuery } from '../management/page.ts'
+import { searchTokens as search } from '../management/search-tokens.ts'
+import { tokenPageSchema } from '../management/token-page.ts'
+import { defineEndpoint } from './endpoint.ts'
+
+/** `docs/api.md: Token management`. */
+export const searchTokens = defineEndpoint({
+  method: 'GET',
+  path: '/api/token/search',
+  area: 'management',
+  access: 'account',
+  tokenForm: 'bare',
+  limit: 'search',
+  summary: "A page of those of the caller's tokens whose name and key match",
+  query: pageQuery.extend({ keyword: z.string().optional(), token: z.string().optional() }),
+  answer: tokenPageSchema,
+  handle: ({ user, query: { keyword, token, ...page }, parts }) =>
+    search(parts, { user: user.id, keyword, token, ...pageOf(page) }),
+})

@@ -1,0 +1,17 @@
+import { channelPath } from '../management/find-channel.ts'
+import { testChannel, testQuery, testResult } from '../management/test-channel.ts'
+import { defineEndpoint } from './endpoint.ts'
+
+/** `docs/administration.md: Test a channel`. */
+export const testChannelEndpoint = defineEndpoint({
+  method: 'GET',
+  path: '/api/channel/test/:id',
+  area: 'management',
+  access: 'admin',
+  summary: 'Asks the upstream of a channel for one token',
+  params: channelPath,
+  query: testQuery,
+  answer: testResult,
+  envelope: 'own',
+  handle: ({ params, query, parts }) => testChannel(parts, { id: params.id, model: query.model }),
+})

@@ -1,0 +1,15 @@
+import { channelSchema } from '../management/channel-object.ts'
+import { channelChange, updateChannel } from '../management/update-channel.ts'
+import { defineEndpoint } from './endpoint.ts'
+
+/** `docs/administration.md: Channels`. */
+export const updateChannelEndpoint = defineEndpoint({
+  method: 'PUT',
+  path: '/api/channel/',
+  area: 'management',
+  access: 'admin',
+  summary: 'Changes a channel; what is absent stays',
+  body: channelChange,
+  answer: channelSchema,
+  handle: ({ body, parts }) => updateChannel(parts, body),
+})

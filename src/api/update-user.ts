@@ -1,0 +1,17 @@
+import { changedUserInput, changeUser } from '../management/change-user.ts'
+import { managedUserObject, managedUserSchema } from '../management/managed-user-object.ts'
+import { defineEndpoint } from './endpoint.ts'
+
+/** `docs/api.md: Users`. */
+export const updateUser = defineEndpoint({
+  method: 'PUT',
+  path: '/api/user/',
+  area: 'management',
+  access: 'admin',
+  summary: 'Change fields of a user',
+  body: changedUserInput,
+  answer: managedUserSchema,
+  async handle({ user, body, parts }) {
+    return managedUserObject(await changeUser(parts, body, user))
+  },
+})

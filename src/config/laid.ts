@@ -1,0 +1,59 @@
+import { decimalText } from '../domain/decimal.ts'
+import type { Price } from '../domain/price.ts'
+import { pricedByRatios, readRatios } from '../domain/ratios.ts'
+import type { Json, StoredConfiguration, StoredSection } from '../domain/stored-configuration.ts'
+import type { Config } from './config.ts'
+import type { Tree } from './written.ts'
+import { treeOfJson } from './written-json.ts'
+
+/** Something set over HTTP, as the part of a file that would say the same. */
+export interface Laid {
+  readonly section: 'channels' | StoredSection
+  readonly name: string
+  /** All that it says, to tell it from what it said before. */
+  readonly content: string
+  readonly tree: Tree
+  readonly enabled: boolean
+}
+
+/** Where the entries of a section stand in a file. */
+export const PLACES = { options: 'options', groups: 'groups', ratios: 'models' } as const
+
+/** What was set over HTTP, one by one. Ratios that make no price, as nothing says what a prompt token costs, are nothing. */
+export function laidOut(
+  { builtIn, fromKeys }: Config,
+  { channels, entries }: StoredConfiguration,
+): readonly Laid[] {
+  const priceOf = (model: string): Price | undefined =>
+    builtIn.get(model, fromKeys.preferred.get(model))?.price
+  return [
+    ...channels.map(({ name, declared, keys, status }): Laid => {
+      const written = { ...declared, name, keys }
+      const content = JSON.stringify([written, status])
+      return { section: 'channels', name, content, tree: treeOfJson(written), enabled: status === 1 }
+    }),
+    ...entries.flatMap(({ section, name, value }): Laid[] => {
+      const written = section === 'ratios' ? modelOf(value, priceOf(name)) : value
+      if (written === undefined) return []
+      return [{ section, name, content: JSON.stringify(value), tree: treeOfJson(written), enabled: true }]
+    }),
+  ]
+}
+
+/** The entry of a model that ratios make over a price that is there. */
+function modelOf(ratios: Json, base: Price | undefined): Json | undefined {
+  const price = pricedByRatios(readRatios(ratios), base)
+  if (!price) return undefined
+  const { tokens, request, webSearch } = price
+  return {
+    price: {
+      input: decimalText(tokens.input),
+      output: decimalText(tokens.output),
+      cache_read: decimalText(tokens.cacheRead),
+      cache_write_5m: decimalText(tokens.cacheWrite5m),
+      cache_write_1h: decimalText(tokens.cacheWrite1h),
+      request: decimalText(request),
+      web_search: decimalText(webSearch),
+    },
+  }
+}

@@ -1,0 +1,118 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import type { StoredChannel, StoredConfiguration } from '../domain/stored-configuration.ts'
+import { type Config, readConfig } from './config.ts'
+import { readEnvironment } from './environment.ts'
+import { overlay } from './overlay.ts'
+
+function fileOf(text: string, env: Record<string, string> = {}): Config {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-overlay-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const config = join(folder, 'gateway.yaml')
+  writeFileSync(config, text)
+  return readConfig(readEnvironment(env, { config }, folder))
+}
+
+const stored = (name: string, of: Partial<StoredChannel> = {}, fields: object = {}): StoredChannel => ({
+  id: 1,
+  name,
+  declared: { protocol: 'chat', base_url: 'https://a.example/v1', models: ['m'], ...fields },
+  keys: ['k'],
+  status: 1,
+  family: {},
+  createdTime: 0,
+  testTime: 0,
+  responseMs: 0,
+  ...of,
+})
+
+const only = (of: Partial<StoredConfiguration>): StoredConfiguration => ({ channels: [], entries: [], ...of })
+
+const FILE = `
+channels:
+  - { name: filed, protocol: chat, base_url: https://f.example/v1, models: [m] }
+`
+
+test('nothing that was set leaves the settings of the file as they are', () => {
+  const file = fileOf(FILE)
+  expect(overlay(file, only({})).settings).toBe(file.settings)
+})
+
+test('stored channels come behind those of the file; disabled ones are known, and not called', () => {
+  const { settings, stored: known } = overlay(
+    fileOf(FILE),
+    only({ channels: [stored('on'), stored('off', { status: 2 })] }),
+  )
+  expect(settings.channels.map(({ name }) => name)).toEqual(['filed', 'on'])
+  expect([...known.keys()]).toEqual(['on', 'off'])
+  expect(Object.isFrozen(settings.channels[1])).toBe(true)
+})
+
+test('what one thing spoils, others do not suffer from, not even those that come to light after it', () => {
+  const { settings, leftOut } = overlay(
+    fileOf(FILE),
+    only({
+      channels: [
+        stored('bad', {}, { base_url: 'file:///x', weight: -1 }),
+        stored('lost', {}, { groups: ['spoilt'] }),
+        stored('good'),
+      ],
+      entries: [
+        { section: 'groups', name: 'spoilt', value: { ratio: 'x' } },
+        { section: 'options', name: 'retries', value: '5' },
+        { section: 'options', name: 'no_such_option', value: '5' },
+        { section: 'ratios', name: 'm', value: { model: '2' } },
+      ],
+    }),
+  )
+  expect(settings.channels.map(({ name }) => name)).toEqual(['filed', 'good'])
+  expect(settings.options.retries).toBe(5)
+  expect(settings.models.get('m').price?.tokens.input).toEqual({ digits: 4n, scale: 0 })
+  expect(leftOut.map(({ name }) => name).toSorted()).toEqual(['bad', 'lost', 'no_such_option', 'spoilt'])
+  expect(leftOut.find(({ name }) => name === 'bad')?.message).toMatch(
+    /^base_url: expected .*; weight: expected/,
+  )
+})
+
+test('variables are not put in', () => {
+  const { settings } = overlay(
+    fileOf(FILE, { HOME: '/root' }),
+    only({ channels: [stored('literal', { keys: ['${HOME}'] })] }),
+  )
+  expect(settings.channels[1]?.keys).toEqual(['${HOME}'])
+})
+
+test('where the file says something, it counts', () => {
+  const file = fileOf(`
+options: { retries: 1 }
+groups: { vip: { ratio: 2 } }
+models: { m: { price: { input: 1, output: 1 } } }
+${FILE}`)
+  const { settings, leftOut } = overlay(
+    file,
+    only({
+      channels: [stored('filed', {}, { models: ['other'] })],
+      entries: [
+        { section: 'options', name: 'retries', value: '5' },
+        { section: 'groups', name: 'vip', value: { ratio: '3', open: true } },
+        { section: 'ratios', name: 'm', value: { model: '9' } },
+      ],
+    }),
+  )
+  expect(leftOut).toHaveLength(4)
+  expect(settings.options.retries).toBe(1)
+  expect(settings.groups.get('vip')?.ratio).toEqual({ digits: 2n, scale: 0 })
+  expect(settings.models.get('m').price?.tokens.input).toEqual({ digits: 1n, scale: 0 })
+  expect(settings.channels.map(({ models }) => models)).toEqual([['m']])
+  expect(settings.priceVersion).toBe(file.settings.priceVersion)
+})
+
+test('channels of keys in the environment are there as long as the file declares none, whatever is stored', () => {
+  const env = { MISTRAL_API_KEY: 'k' }
+  const beside = only({ channels: [stored('own'), stored('mistral')] })
+  const names = (file: Config) => overlay(file, beside).settings.channels.map(({ name }) => name)
+  expect(names(fileOf('options: {}', env))).toEqual(['mistral', 'own'])
+  expect(names(fileOf(FILE, env))).toEqual(['filed', 'own', 'mistral'])
+})

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+import { decimalText } from './decimal.ts'
+import { displayAmount } from './display-amount.ts'
+
+const RATE = { digits: 73n, scale: 1 }
+
+test.each([
+  [1_250_000, 'USD', 500_000, 1, '2.5'],
+  [1_250_000, 'CNY', 500_000, 1, '18.25'],
+  [1_250_000, 'TOKENS', 500_000, 1, '1250000'],
+  [1_250_000, 'USD', 500_000, 100, '250'],
+  [1_250_000, 'CNY', 500_000, 100, '1825'],
+  [1_250_000, 'TOKENS', 500_000, 100, '125000000'],
+  // In binary fractions 3 × 7.3 / 500000 has dust at its end.
+  [3, 'CNY', 500_000, 1, '0.0000438'],
+  [-7, 'USD', 500_000, 1, '-0.000014'],
+  [1, 'USD', 3, 1, '0.333333333333'],
+  [2, 'USD', 3, 100, '66.666666666667'],
+  [1, 'USD', 9_000_000, 1, '0.000000111111'],
+] as const)(
+  '%i quota units in %s at %i a unit, %i times, are %s',
+  (quota, display, quotaPerUnit, times, text) => {
+    expect(decimalText(displayAmount(quota, { display, quotaPerUnit, usdExchangeRate: RATE }, times))).toBe(
+      text,
+    )
+  },
+)

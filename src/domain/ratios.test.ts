@@ -1,0 +1,111 @@
+import { describe, expect, test } from 'vitest'
+import { type Decimal, decimalText, parseDecimal } from './decimal.ts'
+import { charge, type Price, rateOf } from './price.ts'
+import { pricedByRatios, type Ratios, ratiosOf } from './ratios.ts'
+import { NO_USAGE } from './usage.ts'
+
+const d = (text: string): Decimal => {
+  const read = parseDecimal(text)
+  if (!read) throw new Error(`${text} is no decimal`)
+  return read
+}
+
+const given = (ratios: Partial<Record<keyof Ratios, string>>): Ratios =>
+  Object.fromEntries(Object.entries(ratios).map(([name, text]) => [name, d(text)]))
+
+const shown = (ratios: Ratios): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(ratios).map(([name, value]: [string, Decimal]) => [name, decimalText(value)]),
+  )
+
+const charged = (ratios: Partial<Record<keyof Ratios, string>>, usage: object, group = '1'): number => {
+  const price = pricedByRatios(given(ratios), undefined)
+  if (!price) throw new Error('no price')
+  return charge(rateOf(price, d(group), 500_000), { ...NO_USAGE, ...usage })
+}
+
+const SONNET: Price = {
+  tokens: {
+    input: d('3'),
+    output: d('15'),
+    cacheRead: d('0.3'),
+    cacheWrite5m: d('3.75'),
+    cacheWrite1h: d('6'),
+  },
+  tiers: [],
+  request: d('0'),
+  webSearch: d('0.01'),
+}
+
+describe('what is charged by ratios', () => {
+  // One prompt token at a ratio of 1 is one quota unit, at 500,000 units a dollar.
+  test.each([
+    [
+      { model: '1', completion: '2', cache: '0.1', createCache: '1.25' },
+      { input: 1000, output: 200, cacheRead: 100, cacheWrite5m: 30, cacheWrite1h: 20 },
+      '1',
+      1488,
+    ],
+    [{ model: '1', completion: '1', cache: '0.1' }, { input: 172, output: 383, cacheRead: 2432 }, '1', 798],
+    [{ model: '1.5', completion: '5' }, { input: 1000, output: 500 }, '1', 5250],
+    [{ price: '0.02' }, { input: 1000, output: 500 }, '1.5', 15_000],
+    [{ model: '1' }, { input: 1, webSearches: 3 }, '1', 15_001],
+    [{ model: '0.075', completion: '4' }, { input: 1 }, '1', 1],
+    [{ model: '1', completion: '4' }, { input: 1000 }, '0', 0],
+  ])('%o for %o in a group at %s is %i', (ratios, usage, group, quota) => {
+    expect(charged(ratios, usage, group)).toBe(quota)
+  })
+})
+
+describe('a price as ratios', () => {
+  test('is exact where it can be written', () => {
+    expect(shown(ratiosOf(SONNET))).toEqual({
+      model: '1.5',
+      completion: '5',
+      cache: '0.1',
+      createCache: '1.25',
+    })
+  })
+
+  test('is a price per call where it is nothing else', () => {
+    expect(shown(ratiosOf({ ...SONNET, tokens: zero(), request: d('0.002') }))).toEqual({ price: '0.002' })
+  })
+
+  test('is a ratio of 0 where it is free', () => {
+    expect(shown(ratiosOf({ ...SONNET, tokens: zero() }))).toEqual({ model: '0', completion: '1' })
+  })
+
+  test('makes the same price again, whatever ratios were set', () => {
+    const ratios = given({ model: '0.075', completion: '4.7', cache: '0.33', createCache: '1.1' })
+    const price = pricedByRatios(ratios, undefined)
+    expect(price && shown(ratiosOf(price))).toEqual(shown(ratios))
+  })
+})
+
+describe('ratios over a price that is there', () => {
+  test('leave alone what they do not set', () => {
+    expect(pricedByRatios(given({ cache: '0.5' }), SONNET)?.tokens).toEqual({
+      ...SONNET.tokens,
+      cacheRead: d('1.5'),
+    })
+  })
+
+  test('keep its relations where only the prompt price moves', () => {
+    const price = pricedByRatios(given({ model: '3' }), SONNET)
+    expect(price && shown(price.tokens as never)).toEqual({
+      input: '6',
+      output: '30',
+      cacheRead: '0.6',
+      cacheWrite5m: '7.5',
+      cacheWrite1h: '12',
+    })
+  })
+
+  test('say nothing of a model whose prompt price nobody knows', () => {
+    expect(pricedByRatios(given({ completion: '4' }), undefined)).toBeUndefined()
+  })
+})
+
+function zero(): Price['tokens'] {
+  return { input: d('0'), output: d('0'), cacheRead: d('0'), cacheWrite5m: d('0'), cacheWrite1h: d('0') }
+}

@@ -1,0 +1,102 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { hasWildcard, matches, matchesAnyCase, patternMistake } from './search-pattern.ts'
+
+describe('a pattern', () => {
+  test.each([
+    ['', undefined],
+    ['a', undefined],
+    ['_', undefined],
+    ['ab%', undefined],
+    ['%ab', undefined],
+    ['%ab%', undefined],
+    ['a%b', undefined],
+    ['%a%b', undefined],
+    ['%_a%', undefined],
+    ['%', 'expected at least 2 characters beside %'],
+    ['a%', 'expected at least 2 characters beside %'],
+    ['%_%', 'expected at least 2 characters beside %'],
+    ['%👩‍👩‍👧‍👦%', 'expected at least 2 characters beside %'],
+    ['%👩‍👩‍👧‍👦🇩🇪%', undefined],
+    ['%e\u0301%', 'expected at least 2 characters beside %'],
+    ['ab%%', 'expected no two % in a row'],
+    ['%%', 'expected no two % in a row'],
+    ['a%b%c%d', 'expected at most 2 %'],
+    ['a%b%c', undefined],
+  ])('%j: %s', (pattern, mistake) => {
+    expect(patternMistake(pattern)).toBe(mistake)
+  })
+
+  test.each([
+    ['main', 'main', true],
+    ['main', 'Main', false],
+    ['main', 'main2', false],
+    ['ma%', 'main', true],
+    ['ma%', 'ma', true],
+    ['%in', 'main', true],
+    ['%in', 'inn', false],
+    ['%ai%', 'main', true],
+    ['m%n', 'main', true],
+    ['m%n', 'mainz', false],
+    ['ab%ab', 'ab', false],
+    ['ab%ab', 'aba', false],
+    ['ab%ab', 'abab', true],
+    ['ab%bc%cd', 'abcd', false],
+    ['ab%bc%cd', 'abbccd', true],
+    ['%aab%', 'aaab', true],
+    ['m_in', 'main', false],
+    ['m_in', 'm_in', true],
+    ['a\\%c', 'a\\bc', true],
+    ['a\\', 'a\\', true],
+    ['.*%ab', 'xxab', false],
+  ])('%j and %j: %s', (pattern, text, expected) => {
+    expect(matches(pattern, text)).toBe(expected)
+  })
+
+  test.each([
+    ['MAIN', 'main', true],
+    ['straße%', 'STRASSE 7', true],
+    ['ΟΔΟΣ', 'οδος', true],
+    ['οδοσ%', 'οδος α', true],
+    ['é%xy', 'E\u0301 xy', true],
+    ['main', 'mein', false],
+  ])('%j and %j, in any case: %s', (pattern, text, expected) => {
+    expect(matchesAnyCase(pattern, text)).toBe(expected)
+  })
+})
+
+describe('whatever the pattern', () => {
+  const letters = fc.string({ unit: fc.constantFrom('a', 'b', '_', '\\', '.', '*'), maxLength: 12 })
+  const patterns = fc.string({ unit: fc.constantFrom('a', 'b', '_', '\\', '.', '%'), maxLength: 8 })
+
+  test('it matches what a regular expression for it matches', () => {
+    fc.assert(
+      fc.property(patterns, letters, (pattern, text) => {
+        const expression = new RegExp(`^${pattern.replace(/[\\.]/g, '\\$&').replaceAll('%', '.*')}$`, 's')
+        expect(matches(pattern, text)).toBe(expression.test(text))
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('what is taken has at most two % and never two in a row', () => {
+    fc.assert(
+      fc.property(patterns, (pattern) => {
+        if (patternMistake(pattern) !== undefined) return
+        expect(pattern).not.toContain('%%')
+        expect(pattern.split('%').length).toBeLessThanOrEqual(3)
+        if (hasWildcard(pattern)) expect(pattern.replaceAll('%', '').length).toBeGreaterThanOrEqual(2)
+      }),
+    )
+  })
+
+  test('a text with any of it left out in one place is found', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), fc.nat(), fc.nat(), (text, a, b) => {
+        fc.pre(!text.includes('%'))
+        const [start = 0, end = 0] = [a % (text.length + 1), b % (text.length + 1)].toSorted((x, y) => x - y)
+        expect(matches(`${text.slice(0, start)}%${text.slice(end)}`, text)).toBe(true)
+      }),
+    )
+  })
+})

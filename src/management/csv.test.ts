@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { type Cell, csvLine } from './csv.ts'
+
+test.each<[string, Cell, string]>([
+  ['a text', 'main', 'main'],
+  ['a number', 12, '12'],
+  ['a number below zero, which is no formula', -12, '-12'],
+  ['yes', true, 'true'],
+  ['nothing', null, ''],
+  ['a comma', 'a,b', '"a,b"'],
+  ['quotes, doubled', 'say "hi"', '"say ""hi"""'],
+  ['a line break', 'a\nb', '"a\nb"'],
+  ['a formula', '=HYPERLINK("http://x")', `"'=HYPERLINK(""http://x"")"`],
+  ['a plus', '+1', "'+1"],
+  ['a minus', '-cmd', "'-cmd"],
+  ['an at', '@sum', "'@sum"],
+  ['a tab', '\t=1', "'\t=1"],
+  ['a carriage return', '\r=1', `"'\r=1"`],
+  ['an equals sign further on', 'a=1', 'a=1'],
+])('a cell with %s', (_, cell, expected) => {
+  expect(csvLine([cell])).toBe(`${expected}\r\n`)
+})
+
+test('a line is its cells between commas, with CR and LF at its end', () => {
+  expect(csvLine(['a', 1, null])).toBe('a,1,\r\n')
+})

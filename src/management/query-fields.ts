@@ -1,0 +1,21 @@
+import { z } from 'zod'
+
+/** A whole number in a query; what is not there, or empty, is absent. */
+export function wholeNumber() {
+  const says = 'expected a whole number of at most 15 digits'
+  return z
+    .string()
+    .regex(/^(?:\d{1,15})?$/, { error: says })
+    .transform((text) => (text === '' ? undefined : Number(text)))
+    .meta({ type: 'integer', minimum: 0 })
+    .optional()
+}
+
+/** A text in a query that something must be equal to; what is not there, or empty, is absent. */
+export function wantedText() {
+  return z
+    .string()
+    .max(2000, { error: 'expected at most 2000 characters' })
+    .transform((text) => (text === '' ? undefined : text))
+    .optional()
+}

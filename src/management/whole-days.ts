@@ -1,0 +1,34 @@
+const DAY_MS = 86_400_000
+
+/** A stretch of time taken apart into days (UTC) that are in it from their first moment to their last, and the rest. */
+export interface WholeDays {
+  /** Days since 1970-01-01, both included; undefined where there is none. A missing end is open. */
+  readonly days: { readonly first?: number | undefined; readonly last?: number | undefined } | undefined
+  /** The parts of a first and of a last day. */
+  readonly edges: readonly { readonly fromMs: number; readonly beforeMs: number }[]
+}
+
+/** `fromMs` is included, `beforeMs` is not; undefined is open, and so is an end in the future: today's sums end now. */
+export function wholeDays(
+  { fromMs, beforeMs }: { readonly fromMs?: number | undefined; readonly beforeMs?: number | undefined },
+  nowMs: number,
+): WholeDays {
+  const endMs = beforeMs === undefined || beforeMs > nowMs ? undefined : beforeMs
+  const first = fromMs === undefined ? undefined : Math.ceil(fromMs / DAY_MS)
+  const behind = endMs === undefined ? undefined : Math.floor(endMs / DAY_MS)
+  if (
+    fromMs !== undefined &&
+    endMs !== undefined &&
+    first !== undefined &&
+    behind !== undefined &&
+    first > behind
+  )
+    return { days: undefined, edges: fromMs < endMs ? [{ fromMs, beforeMs: endMs }] : [] }
+  const edges: { fromMs: number; beforeMs: number }[] = []
+  if (fromMs !== undefined && first !== undefined && first * DAY_MS > fromMs)
+    edges.push({ fromMs, beforeMs: first * DAY_MS })
+  if (endMs !== undefined && behind !== undefined && behind * DAY_MS < endMs)
+    edges.push({ fromMs: behind * DAY_MS, beforeMs: endMs })
+  const isNone = first !== undefined && behind !== undefined && first === behind
+  return { days: isNone ? undefined : { first, last: behind === undefined ? undefined : behind - 1 }, edges }
+}

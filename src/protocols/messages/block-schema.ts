@@ -1,0 +1,46 @@
+import { type JsonSchema, whenever } from '../accepting.ts'
+import type { JsonKind } from '../scanned-object.ts'
+import { BLOCKS, type Fields, type FieldRule, KNOWN_TO_ALL, SOURCES } from './block-check.ts'
+
+/** The name that JSON Schema has for each kind of value. */
+const TYPES: Readonly<Record<JsonKind, string>> = {
+  string: 'string',
+  number: 'number',
+  true: 'boolean',
+  false: 'boolean',
+  null: 'null',
+  array: 'array',
+  object: 'object',
+}
+
+/** What a field's rule lets through. */
+export function fieldSchema({ kinds, optional }: FieldRule): JsonSchema {
+  const types = [...new Set([...kinds.map((kind) => TYPES[kind]), ...(optional ? ['null'] : [])])]
+  return { type: types.length === 1 ? types[0] : types }
+}
+
+/** An object of which these fields must be as their rules say. */
+export function fieldsSchema(fields: Fields): JsonSchema {
+  return {
+    type: 'object',
+    required: fields.filter(([, { optional }]) => !optional).map(([key]) => key),
+    properties: Object.fromEntries(fields.map(([key, rule]) => [key, fieldSchema(rule)])),
+  }
+}
+
+/** Blocks of these types; others pass. What stands in the content of a tool's result is described as blocks of any type. */
+export function blocksSchema(types: ReadonlyMap<string, Fields> = BLOCKS): JsonSchema {
+  return { type: 'array', items: typedSchema(types) }
+}
+
+function typedSchema(types: ReadonlyMap<string, Fields>): JsonSchema {
+  const rules = [...types].map(([type, fields]) => {
+    const must = fieldsSchema(fields)
+    const properties = must['properties'] as Record<string, JsonSchema>
+    if (type === 'image') properties['source'] = typedSchema(SOURCES)
+    if (type === 'tool_result')
+      properties['content'] = { ...properties['content'], items: fieldsSchema(KNOWN_TO_ALL) }
+    return whenever({ type: 'object', required: ['type'], properties: { type: { const: type } } }, must)
+  })
+  return { ...fieldsSchema(KNOWN_TO_ALL), allOf: rules }
+}

@@ -1,0 +1,14 @@
+import type { Node, ScannedObject } from '../scanned-object.ts'
+
+/** Where the text of a document lies: the document itself, or its `text`; undefined where it has none. */
+export function textNode(scan: ScannedObject, document: Node): Node | undefined {
+  const kind = scan.kindOf(document)
+  if (kind === 'string') return document
+  const text = kind === 'object' ? scan.memberOf(document, 'text') : undefined
+  return text !== undefined && scan.kindOf(text) === 'string' ? text : undefined
+}
+
+/** The JSON of one value, byte for byte. */
+export function written(scan: ScannedObject, node: Node): Buffer {
+  return scan.bytes.subarray(scan.startOf(node), scan.endOf(node))
+}

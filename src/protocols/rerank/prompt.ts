@@ -1,0 +1,26 @@
+import { scanObject } from '../json-scan.ts'
+import { MESSAGE_TOKENS, type PromptText, REQUEST_TOKENS } from '../prompt-tokens.ts'
+import type { Node, ScannedObject } from '../scanned-object.ts'
+import { textNode } from './document.ts'
+
+/**
+ * An upper bound in tokens for a checked request, without a tokenizer: no token is less than a byte. A model reads the
+ * query together with each document, and some providers count it as often, with the marks around each pair.
+ */
+export function promptBound(scan: ScannedObject): number {
+  const documents = scan.span('documents')?.count ?? 0
+  const query = scan.span('query')
+  const queryBytes = query ? query.end - query.start : 0
+  return scan.bytes.length + documents * (queryBytes + MESSAGE_TOKENS) + REQUEST_TOKENS
+}
+
+/** The query and the documents of a valid request, each once. */
+export function promptText(bytes: Buffer): PromptText {
+  const scan = scanObject(bytes)
+  const documents = scan.span('documents')
+  const nodes = documents ? scan.elements(documents.node).map((document) => textNode(scan, document)) : []
+  const pieces = [scan.span('query')?.node, ...nodes]
+    .filter((node): node is Node => node !== undefined)
+    .map((node) => scan.parse(node) as string)
+  return { text: pieces.join('\n'), extraTokens: 0 }
+}

@@ -1,0 +1,196 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { jsonText } from '../../../test/generators/json.ts'
+import { NO_USAGE } from '../../domain/usage.ts'
+import { scanObject } from '../json-scan.ts'
+import { readRerankReply, type RerankReply } from './reply.ts'
+import { readRerankRequest } from './request.ts'
+
+const DOCUMENTS = ['zero', { text: 'one', id: 1 }, 'two', 'three']
+const CHARGED = { ...NO_USAGE, input: 7, output: 1 }
+
+function reading(reply: string | object, fields: object = {}): RerankReply {
+  const request = { model: 'm', query: 'q', documents: DOCUMENTS, ...fields }
+  const scan = scanObject(Buffer.from(JSON.stringify(request)))
+  const bytes = Buffer.from(typeof reply === 'string' ? reply : JSON.stringify(reply))
+  return readRerankReply(bytes, scan, readRerankRequest(scan))
+}
+
+const result = (index: unknown, score: unknown, document?: unknown): object => ({
+  index,
+  relevance_score: score,
+  ...(document === undefined ? {} : { document }),
+})
+interface Body {
+  readonly results: {
+    readonly index: number
+    readonly relevance_score: number
+    readonly document?: unknown
+  }[]
+  readonly usage: object
+}
+const body = (reply: string | object, fields: object = {}): Body =>
+  JSON.parse(reading(reply, fields).body(CHARGED).toString())
+
+describe('the results', () => {
+  test('come best first, and in the upstream’s order where they are equal', () => {
+    const results = [result(0, 0.1), result(3, 0.5), result(1, 0.9), result(2, 0.5)]
+    expect(body({ results }).results.map(({ index }) => index)).toEqual([1, 3, 2, 0])
+  })
+  test('are at most top_n', () => {
+    const results = [result(0, 0.1), result(1, 0.9), result(2, 0.5)]
+    expect(body({ results }, { top_n: 2 }).results).toEqual([result(1, 0.9), result(2, 0.5)])
+    expect(body({ results }, { top_n: 9 }).results).toHaveLength(3)
+  })
+  test('may be fewer than the documents, or none', () => {
+    expect(body({ results: [result(2, 0.5)] }).results).toHaveLength(1)
+    expect(body({ results: [] }).results).toEqual([])
+  })
+  test('keep their scores in the digits of the upstream, negative ones and zero too', () => {
+    const text =
+      '{"results":[{"index":0,"relevance_score":-1.50e-7},{"relevance_score":0.30000000000000004441,"index":1}]}'
+    expect(reading(text).body(CHARGED).toString()).toBe(
+      '{"results":[{"index":1,"relevance_score":0.30000000000000004441},{"index":0,"relevance_score":-1.50e-7}],"usage":{"prompt_tokens":7,"completion_tokens":1,"total_tokens":8}}',
+    )
+  })
+  test('may stand under the name data', () => {
+    expect(body({ object: 'list', data: [result(1, 0.5)] })).toEqual({
+      object: 'list',
+      results: [result(1, 0.5)],
+      usage: { prompt_tokens: 7, completion_tokens: 1, total_tokens: 8 },
+    })
+  })
+})
+
+describe('a document', () => {
+  const results = [result(1, 0.9), result(0, 0.5)]
+  test.each([{}, { return_documents: false }, { return_documents: null }])(
+    'does not come with %j',
+    (fields) => {
+      const returned = [result(1, 0.9, { text: 'one' }), result(0, 0.5, 'zero')]
+      expect(body({ results: returned }, fields).results).toEqual(results)
+    },
+  )
+  test('is the upstream’s where it was asked for', () => {
+    const returned = [result(1, 0.9, { text: 'theirs' }), result(0, 0.5, 'their text')]
+    expect(body({ results: returned }, { return_documents: true }).results).toEqual(returned)
+  })
+  test.each([undefined, null, '', {}, { text: '' }, { text: null }, 5, ['one']])(
+    'is the request’s, as it was sent, where the upstream has %j',
+    (document) => {
+      const returned = [result(1, 0.9, document), result(0, 0.5, document)]
+      expect(body({ results: returned }, { return_documents: true }).results).toEqual([
+        result(1, 0.9, { text: 'one', id: 1 }),
+        result(0, 0.5, 'zero'),
+      ])
+    },
+  )
+})
+
+describe('beside the results', () => {
+  test('usage is what was charged, in place of the upstream’s', () => {
+    expect(body({ results: [], usage: { total_tokens: 5 } }).usage).toEqual({
+      prompt_tokens: 7,
+      completion_tokens: 1,
+      total_tokens: 8,
+    })
+    expect(reading({ results: [], usage: { total_tokens: 5 } }).facts.usage).toEqual({
+      ...NO_USAGE,
+      input: 5,
+    })
+  })
+  test('everything stays as the upstream wrote it', () => {
+    const text = '{"id":"r-1", "meta" : {"n":9007199254740993},"results":[],"model":"m"}'
+    expect(reading(text).body(CHARGED).toString()).toBe(
+      '{"results":[],"usage":{"prompt_tokens":7,"completion_tokens":1,"total_tokens":8},"id":"r-1","meta" : {"n":9007199254740993},"model":"m"}',
+    )
+  })
+})
+
+describe('no answer is', () => {
+  test.each<[string, string | object]>([
+    ['no JSON', '<html>'],
+    ['nothing', ''],
+    ['an array', '[]'],
+    ['without results', { id: 'x' }],
+    ['whose results are an object', { results: {} }],
+    ['whose results are null', { results: null }],
+    ['with a result that is no object', { results: [5] }],
+    ['without an index', { results: [{ relevance_score: 1 }] }],
+    ['with a negative index', { results: [result(-1, 1)] }],
+    ['with an index beyond the documents', { results: [result(4, 1)] }],
+    ['with a fraction of an index', { results: [result(0.5, 1)] }],
+    ['with an index as text', { results: [result('0', 1)] }],
+    ['with an index twice', { results: [result(0, 1), result(1, 0.5), result(0, 0.2)] }],
+    ['without a score', { results: [{ index: 0 }] }],
+    ['with a score as text', { results: [result(0, '1')] }],
+    ['with no score', { results: [result(0, null)] }],
+    ['with an endless score', '{"results":[{"index":0,"relevance_score":1e999}]}'],
+    ['with NaN', '{"results":[{"index":0,"relevance_score":NaN}]}'],
+    ['cut short', '{"results":[{"index":0,"relevance_score":0.5}'],
+  ])('%s', (_, reply) => {
+    expect(reading(reply).facts).toMatchObject({ valid: false, usage: undefined })
+  })
+  test('an error with status 200, and it is told apart', () => {
+    expect(reading({ error: { message: 'no' }, results: [] }).facts).toMatchObject({
+      valid: false,
+      error: true,
+    })
+    expect(reading({ error: null, results: [] }).facts).toMatchObject({ valid: true, error: false })
+  })
+  test('any bytes at all, without a crash', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.uint8Array(),
+          fc.json().map((json) => Buffer.from(json)),
+          fc.json().map((json) => Buffer.from(`{"results":[${json}]}`)),
+        ),
+        (bytes) => {
+          const scan = scanObject(
+            Buffer.from(JSON.stringify({ model: 'm', query: 'q', documents: DOCUMENTS })),
+          )
+          expect(readRerankReply(Buffer.from(bytes), scan, readRerankRequest(scan)).facts.valid).toBe(false)
+        },
+      ),
+    )
+  })
+})
+
+test('whatever the upstream ranks, the caller gets it sorted, capped, with the right documents', () => {
+  const cases = fc
+    .array(fc.oneof(fc.string({ unit: 'grapheme' }), fc.record({ text: fc.string({ unit: 'binary' }) })), {
+      minLength: 1,
+      maxLength: 12,
+    })
+    .chain((documents) =>
+      fc.record({
+        documents: fc.constant(documents),
+        indexes: fc.shuffledSubarray(documents.map((_, index) => index)),
+        scores: fc.array(
+          fc.oneof(fc.double({ noNaN: true, noDefaultInfinity: true }), fc.constantFrom(0, 0.5, -1)),
+          {
+            minLength: documents.length,
+            maxLength: documents.length,
+          },
+        ),
+        topN: fc.option(fc.integer({ min: 1, max: 14 }), { nil: undefined }),
+        returned: fc.boolean(),
+      }),
+    )
+  fc.assert(
+    fc.property(cases, ({ documents, indexes, scores, topN, returned }) => {
+      const theirs = indexes.map((index, place) => ({ index, relevance_score: scores[place] as number }))
+      const request = { documents, top_n: topN, return_documents: returned }
+      const ours = body(jsonText({ results: theirs }), request).results
+      expect(ours).toHaveLength(Math.min(theirs.length, topN ?? theirs.length))
+      // What is left out is no better than the last that came, and each result is one of the upstream's.
+      const best = theirs.toSorted((a, b) => b.relevance_score - a.relevance_score)
+      for (const [place, { index, relevance_score: score, document }] of ours.entries()) {
+        expect(index).toBe(best[place]?.index)
+        expect(score).toBe(best[place]?.relevance_score)
+        expect(document).toEqual(returned ? JSON.parse(JSON.stringify(documents[index])) : undefined)
+      }
+    }),
+  )
+})

@@ -1,0 +1,123 @@
+import type { Usage } from '../../domain/usage.ts'
+import { type ScanLimits, scanObject } from '../json-scan.ts'
+import { isError, type ReplyFacts } from '../reply-facts.ts'
+import type { Member, Node, ScannedObject } from '../scanned-object.ts'
+import { textNode, written } from './document.ts'
+import type { RerankRequest } from './request.ts'
+import { readRerankUsage, writeRerankUsage } from './usage.ts'
+
+/** An upstream's answer, and what the caller gets for it once it is charged. */
+export interface RerankReply {
+  readonly facts: ReplyFacts
+  body(charged: Usage): Buffer
+}
+
+/** One result as the upstream wrote it. */
+interface Ranked {
+  readonly index: number
+  readonly score: number
+  readonly scoreNode: Node
+  readonly document: Node | undefined
+}
+
+/** A result for each document that a request may have. */
+const REPLY_LIMITS: ScanLimits = { depth: 128, nodes: 4_000_000 }
+
+/** Where providers put the results. */
+const LISTS = ['results', 'data'] as const
+
+/**
+ * Reads an answer to `request`, whose bytes are in `scan`; never throws. It is valid where it holds a list of results,
+ * each with a finite score and the place of a document that no other result names. The caller gets them by score, best
+ * first and equals as they came, at most `top_n`; with the documents where they were asked for, in the caller's own
+ * words if the upstream left them out; and usage. What else the upstream says stays as it is.
+ */
+export function readRerankReply(bytes: Buffer, scan: ScannedObject, request: RerankRequest): RerankReply {
+  const reply = scanned(bytes)
+  const error = reply !== undefined && isError(reply.value('error'))
+  const list = reply && LISTS.map((key) => reply.span(key)).find((member) => isList(reply, member))
+  const ranked = reply && list && !error ? rankedIn(reply, list, request.documents.length) : undefined
+  if (!reply || !list || !ranked) {
+    const facts = { valid: false, error, usage: undefined, text: () => '' }
+    return { facts, body: () => bytes }
+  }
+  return {
+    facts: { valid: true, error: false, usage: readRerankUsage(reply), text: () => '' },
+    body: (charged) => {
+      const best = ranked.toSorted((a, b) => b.score - a.score).slice(0, request.topN)
+      const results = best.map((result) => resultPieces(reply, result, scan, request))
+      const pieces = [Buffer.from('{"results":['), ...separated(results), Buffer.from(']')]
+      pieces.push(Buffer.from(`,"usage":${writeRerankUsage(charged)}`))
+      for (const member of reply.members.values()) {
+        if (member !== list && member.key !== 'results' && member.key !== 'usage')
+          pieces.push(COMMA, bytes.subarray(member.keyStart, member.end))
+      }
+      return Buffer.concat([...pieces, Buffer.from('}')])
+    },
+  }
+}
+
+const COMMA = Buffer.from(',')
+
+function scanned(bytes: Buffer): ScannedObject | undefined {
+  try {
+    return scanObject(bytes, REPLY_LIMITS)
+  } catch {
+    return undefined
+  }
+}
+
+function isList(reply: ScannedObject, member: Member | undefined): boolean {
+  return member !== undefined && reply.kindOf(member.node) === 'array'
+}
+
+/** Undefined where one of them cannot be a result. */
+function rankedIn(reply: ScannedObject, { node }: Member, documents: number): Ranked[] | undefined {
+  const seen = new Set<number>()
+  const results: Ranked[] = []
+  for (const element of reply.elements(node)) {
+    if (reply.kindOf(element) !== 'object') return undefined
+    const index = numberIn(reply, element, 'index')?.value ?? -1
+    const score = numberIn(reply, element, 'relevance_score')
+    if (!Number.isInteger(index) || index < 0 || index >= documents || seen.has(index)) return undefined
+    if (!score || !Number.isFinite(score.value)) return undefined
+    seen.add(index)
+    const document = reply.memberOf(element, 'document')
+    results.push({ index, score: score.value, scoreNode: score.node, document })
+  }
+  return results
+}
+
+function numberIn(
+  reply: ScannedObject,
+  element: Node,
+  key: string,
+): { readonly node: Node; readonly value: number } | undefined {
+  const node = reply.memberOf(element, key)
+  if (node === undefined || reply.kindOf(node) !== 'number') return undefined
+  return { node, value: reply.parse(node) as number }
+}
+
+/** The score in the digits of the upstream; the document as the upstream has it, if it has any of it. */
+function resultPieces(
+  reply: ScannedObject,
+  { index, scoreNode, document }: Ranked,
+  scan: ScannedObject,
+  { documents, returnDocuments }: RerankRequest,
+): Buffer[] {
+  const head = `{"index":${index},"relevance_score":${written(reply, scoreNode).toString('latin1')}`
+  if (!returnDocuments) return [Buffer.from(`${head}}`)]
+  const isReturned = document !== undefined && hasText(reply, document)
+  const text = isReturned ? written(reply, document) : written(scan, documents[index] as Node)
+  return [Buffer.from(`${head},"document":`), text, Buffer.from('}')]
+}
+
+/** Some servers put an empty text, or an empty object, where there is no document. */
+function hasText(reply: ScannedObject, document: Node): boolean {
+  const node = textNode(reply, document)
+  return node !== undefined && reply.endOf(node) - reply.startOf(node) > '""'.length
+}
+
+function separated(groups: readonly (readonly Buffer[])[]): Buffer[] {
+  return groups.flatMap((group, position) => (position === 0 ? group : [COMMA, ...group]))
+}

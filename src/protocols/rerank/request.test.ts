@@ -1,0 +1,115 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { GatewayError } from '../../errors.ts'
+import { scanObject } from '../json-scan.ts'
+import { readRerankRequest } from './request.ts'
+
+const GOOD = { model: 'm', query: 'what?', documents: ['a', { text: 'b' }] }
+const read = (body: object | string): ReturnType<typeof readRerankRequest> =>
+  readRerankRequest(scanObject(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))))
+
+function refusal(body: object | string): GatewayError {
+  try {
+    read(body)
+  } catch (error) {
+    if (error instanceof GatewayError) return error
+    throw error
+  }
+  throw new Error(`accepted: ${JSON.stringify(body)}`)
+}
+
+describe('a rerank request', () => {
+  test('says model, documents, the most results, and whether documents are wanted', () => {
+    expect(read({ ...GOOD, top_n: 3, return_documents: true })).toMatchObject({
+      model: 'm',
+      topN: 3,
+      returnDocuments: true,
+    })
+    expect(read(GOOD)).toMatchObject({ topN: undefined, returnDocuments: false })
+    expect(read(GOOD).documents).toHaveLength(2)
+  })
+
+  test.each(['top_n', 'return_documents', 'max_chunk_per_doc', 'overlap_tokens'])(
+    'may have null for %s, which is absence',
+    (field) => {
+      expect(read({ ...GOOD, [field]: null })).toMatchObject({ topN: undefined, returnDocuments: false })
+    },
+  )
+
+  test('may have fields that nobody here knows, and further fields in a document', () => {
+    expect(
+      read({ ...GOOD, priority: [1], documents: [{ title: 't', text: 'x', n: 1 }] }).documents,
+    ).toHaveLength(1)
+  })
+
+  test.each([
+    ['', { ...GOOD, model: '' }],
+    ['null', { ...GOOD, model: null }],
+    ['nothing', { query: 'q', documents: ['a'] }],
+    ['nothing, whatever else is wrong', { documents: 5 }],
+  ])('whose model is %s is told that the model name is not specified', (_, body) => {
+    const { code, kind, message } = refusal(body)
+    expect(code).toBe('model_not_specified')
+    expect(kind).toEqual({ status: 400, type: 'gateway_error' })
+    expect(message).toMatch(/model name is not specified/)
+  })
+
+  const secret = 'the caller’s own words'
+  test.each<[string, object]>([
+    ['model', { ...GOOD, model: 5 }],
+    ['query', { model: 'm', documents: ['a'] }],
+    ['query', { ...GOOD, query: null }],
+    ['query', { ...GOOD, query: 5 }],
+    ['query', { ...GOOD, query: [secret] }],
+    ['query', { ...GOOD, query: { text: secret } }],
+    ['documents', { model: 'm', query: 'q' }],
+    ['documents', { ...GOOD, documents: null }],
+    ['documents', { ...GOOD, documents: [] }],
+    ['documents', { ...GOOD, documents: secret }],
+    ['documents', { ...GOOD, documents: { 0: secret } }],
+    ['documents[1]', { ...GOOD, documents: [secret, 5] }],
+    ['documents[0]', { ...GOOD, documents: [null] }],
+    ['documents[0]', { ...GOOD, documents: [[secret]] }],
+    ['documents[0]', { ...GOOD, documents: [true] }],
+    ['documents[2]', { ...GOOD, documents: ['a', 'b', { title: secret }] }],
+    ['documents[0]', { ...GOOD, documents: [{ text: 5 }] }],
+    ['documents[0]', { ...GOOD, documents: [{ text: null }] }],
+    ['top_n', { ...GOOD, top_n: 0 }],
+    ['top_n', { ...GOOD, top_n: -1 }],
+    ['top_n', { ...GOOD, top_n: 1.5 }],
+    ['top_n', { ...GOOD, top_n: '2' }],
+    ['return_documents', { ...GOOD, return_documents: 'true' }],
+    ['return_documents', { ...GOOD, return_documents: 1 }],
+    ['max_chunk_per_doc', { ...GOOD, max_chunk_per_doc: 1.5 }],
+    ['max_chunk_per_doc', { ...GOOD, max_chunk_per_doc: '2' }],
+    ['overlap_tokens', { ...GOOD, overlap_tokens: true }],
+  ])('with a wrong %s is an invalid_request that names it and repeats no text: %j', (field, body) => {
+    const { code, message } = refusal(body)
+    expect(code).toBe('invalid_request')
+    expect(message).toContain(`'${field}'`)
+    expect(message).not.toContain(secret)
+  })
+})
+
+describe('the prompt bound', () => {
+  test('counts every byte, and the query once more for each document', () => {
+    const bound = (query: string, documents: string[]): number =>
+      read({ model: 'm', query, documents }).promptBound
+    const letters = 'x'.repeat(1000)
+    expect(bound(letters, ['a', 'b', 'c']) - bound('', ['a', 'b', 'c'])).toBe(4 * 1000)
+    expect(bound('q', [letters, 'b']) - bound('q', ['', 'b'])).toBe(1000)
+  })
+
+  test('is never below the bytes of query and documents', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'grapheme' }),
+        fc.array(fc.string(), { minLength: 1 }),
+        (query, documents) => {
+          const bytes = [query, ...documents].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+          expect(read({ model: 'm', query, documents }).promptBound).toBeGreaterThanOrEqual(bytes)
+        },
+      ),
+    )
+  })
+})

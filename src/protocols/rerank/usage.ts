@@ -1,0 +1,39 @@
+import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
+import { asRecord } from '../record.ts'
+import { type Counts, count, isSound } from '../token-count.ts'
+import type { ScannedObject } from '../scanned-object.ts'
+
+const NONE: Counts = {}
+
+/**
+ * Usage as a rerank upstream reports it; undefined where it tells no tokens, as those do that charge for searches
+ * (`meta.billed_units.search_units`), or where what it tells cannot be true. In the order in which they are believed:
+ * - `usage`, with the prompt's share or only a total: what was not generated was read;
+ * - `meta.tokens`, what the model read;
+ * - `meta.billed_units`, what the provider charges for.
+ */
+export function readRerankUsage(reply: ScannedObject): Usage | undefined {
+  const usage = asRecord(reply.value('usage')) ?? NONE
+  const reported = asRecord(reply.value('meta')) ?? NONE
+  const places = [usage, asRecord(reported['tokens']) ?? NONE, asRecord(reported['billed_units']) ?? NONE]
+  return places.map(tokensIn).find((found) => found !== undefined)
+}
+
+function tokensIn(counts: Counts): Usage | undefined {
+  const output = count(counts, 'completion_tokens') || count(counts, 'output_tokens')
+  const prompt = count(counts, 'prompt_tokens') || count(counts, 'input_tokens')
+  // Some fill in the total alone and leave the prompt at zero.
+  const input = prompt === 0 ? count(counts, 'total_tokens') - output : prompt
+  const usage: Usage = { ...NO_USAGE, input, output }
+  return input > 0 && isSound(usage) ? usage : undefined
+}
+
+/** The counts of `docs/api.md: Rerank result`. */
+export function writeRerankUsage(usage: Usage): string {
+  const prompt = promptTokens(usage)
+  return JSON.stringify({
+    prompt_tokens: prompt,
+    completion_tokens: usage.output,
+    total_tokens: prompt + usage.output,
+  })
+}

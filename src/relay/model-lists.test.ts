@@ -1,0 +1,99 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { channelOf } from '../../test/channel.ts'
+import type { Price } from '../domain/price.ts'
+import type { Model, Settings } from '../domain/settings.ts'
+import { ModelLists } from './model-lists.ts'
+import type { Chooser } from './permissions.ts'
+import { Rates } from './rates.ts'
+import { plainName, Routing } from './resolve.ts'
+
+const ZERO = { digits: 0n, scale: 0 }
+const TOKENS = { input: ZERO, output: ZERO, cacheRead: ZERO, cacheWrite5m: ZERO, cacheWrite1h: ZERO }
+const PRICE: Price = { tokens: TOKENS, tiers: [], request: ZERO, webSearch: ZERO }
+const OFF = { requests: 0, tokens: 0, windowMs: 1000 }
+const NAMES = ['a', 'a-thinking', 'b', 'b-thinking', 'org/c']
+const GROUPS = ['default', 'open', 'closed', 'gone']
+
+const some = (texts: readonly string[]) => fc.subarray([...texts])
+const channels = fc.array(
+  fc.record({ models: some(NAMES), groups: some(GROUPS), protocol: fc.constantFrom('chat', 'messages') }),
+  { maxLength: 5 },
+)
+const models = fc.dictionary(
+  fc.constantFrom(...NAMES),
+  fc.record({ vendor: fc.constantFrom(undefined, 'x', 'y'), price: fc.constantFrom(undefined, PRICE) }),
+)
+const token = fc.record({
+  group: fc.constantFrom('', ...GROUPS),
+  modelLimitsEnabled: fc.boolean(),
+  modelLimits: some([...NAMES, 'unknown']).map((names) => names.join(', ')),
+  vendorRoutes: fc
+    .dictionary(fc.constantFrom('x', 'y'), fc.constantFrom(...GROUPS))
+    .map((routes) => JSON.stringify(routes)),
+})
+const worlds = fc.record({
+  channels,
+  models,
+  token,
+  group: fc.constantFrom(...GROUPS),
+  unpricedModels: fc.constantFrom('refuse', 'free'),
+})
+type World = typeof worlds extends fc.Arbitrary<infer Drawn> ? Drawn : never
+
+function settingsOf(world: World): Settings {
+  const group = (name: string) => [name, { name, ratio: ZERO, open: name !== 'closed' }] as const
+  const get = (name: string): Model => ({
+    name,
+    rateLimit: OFF,
+    ...(world.models[name] ?? { vendor: undefined, price: undefined }),
+  })
+  return {
+    priceVersion: 'v1',
+    options: { unpricedModels: world.unpricedModels, quotaPerUnit: 1 } as Settings['options'],
+    rateLimits: { global: OFF, relay: OFF, search: OFF, critical: OFF, key: OFF },
+    groups: new Map(['default', 'open', 'closed'].map(group)),
+    models: { declared: [], get },
+    channels: world.channels.map((fields, index) => channelOf({ name: `c${index}`, ...fields })),
+  }
+}
+
+function listedBy(lists: ModelLists, settings: Settings, chooser: Chooser): string[] {
+  try {
+    return lists.list(settings, chooser).map(({ id }) => id)
+  } catch {
+    return []
+  }
+}
+
+function isCallable(settings: Settings, chooser: Chooser, name: string): boolean {
+  try {
+    const { model, group } = new Routing().resolve(settings, chooser, name, 'chat')
+    new Rates().of(settings, model, group)
+    return true
+  } catch {
+    return false
+  }
+}
+
+test('what is listed can be called, and what can be called by its own name is listed', () => {
+  fc.assert(
+    fc.property(worlds, (world) => {
+      const settings = settingsOf(world)
+      const user = { id: 1, username: 'ann', group: world.group }
+      const chooser = { token: world.token, user } as Chooser
+      const lists = new ModelLists()
+      const listed = listedBy(lists, settings, chooser)
+      expect(listed).toEqual([...new Set(listed)].toSorted())
+      for (const name of NAMES) {
+        const isListed = listed.includes(name)
+        const isCalled = isCallable(settings, chooser, name)
+        if (isListed) expect(isCalled, name).toBe(true)
+        // By its suffix alone a name can be called too, but that is no name of its own.
+        if (plainName(name) === name) expect(isListed, name).toBe(isCalled)
+        if (isListed) expect(lists.find(settings, chooser, name)?.id).toBe(name)
+      }
+    }),
+    { numRuns: 2000 },
+  )
+})

@@ -1,0 +1,39 @@
+import {
+  gateRerankRequest,
+  promptText,
+  readRerankReply,
+  readRerankRequest,
+} from '../../protocols/rerank/index.ts'
+import type { Dialect } from './road.ts'
+import { unstreamed } from './unstreamed.ts'
+
+/** Rerank: bytes to channels that speak it; the results come back in order. */
+export const rerankDialect: Dialect = {
+  name: 'rerank',
+  promptText,
+  brokenOff: unstreamed,
+  read(scan) {
+    const request = readRerankRequest(scan)
+    return {
+      model: request.model,
+      stream: false,
+      n: 1,
+      maxTokens: 0,
+      promptBound: request.promptBound,
+      webSearch: false,
+      outputMaximum: () => 0,
+      prepare(channel, passThrough) {
+        const { body, upstreamModel, dropped } = gateRerankRequest(scan, request, channel, passThrough)
+        return {
+          path: '/rerank',
+          headers: [],
+          body,
+          upstreamModel,
+          dropped,
+          tap: unstreamed,
+          reply: (bytes) => readRerankReply(bytes, scan, request),
+        }
+      },
+    }
+  },
+}

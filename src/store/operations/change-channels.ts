@@ -1,0 +1,89 @@
+import { GatewayError } from '../../errors.ts'
+import type { ChannelText } from '../../domain/stored-configuration.ts'
+import { sealedKeys } from '../channel-rows.ts'
+import type { Secrets } from '../secrets.ts'
+import type { Db } from './operation.ts'
+
+/** Makes channels, their keys sealed; answers with their ids. A name that a stored channel has is refused. */
+export async function createChannels(
+  db: Db,
+  { channels, createdTime }: { readonly channels: readonly ChannelText[]; readonly createdTime: number },
+  secrets: Secrets,
+): Promise<number[]> {
+  const ids: number[] = []
+  for (const channel of channels) {
+    await refuseTaken(db, channel.name)
+    const { id } = await db
+      .insertInto('channels')
+      .values({
+        ...columnsOf(channel),
+        // Sealed below: the seal names the row, whose id is only known now.
+        keys_cipher: '',
+        created_time: createdTime,
+        test_time: 0,
+        response_ms: 0,
+      })
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    await db
+      .updateTable('channels')
+      .set({ keys_cipher: sealedKeys(secrets, channel.keys, id) })
+      .where('id', '=', id)
+      .execute()
+    ids.push(id)
+  }
+  return ids
+}
+
+/** Writes a channel anew; false if there is none of that id. */
+export async function changeChannel(
+  db: Db,
+  { id, channel }: { readonly id: number; readonly channel: ChannelText },
+  secrets: Secrets,
+): Promise<boolean> {
+  await refuseTaken(db, channel.name, id)
+  const { numUpdatedRows } = await db
+    .updateTable('channels')
+    .set({ ...columnsOf(channel), keys_cipher: sealedKeys(secrets, channel.keys, id) })
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** Removes channels; answers with how many there were. */
+export async function deleteChannels(db: Db, { ids }: { readonly ids: readonly number[] }): Promise<number> {
+  if (ids.length === 0) return 0
+  const { numDeletedRows } = await db.deleteFrom('channels').where('id', 'in', ids).executeTakeFirst()
+  return Number(numDeletedRows)
+}
+
+/** Notes when a channel was tested, in Unix seconds, and how long that took. */
+export async function noteChannelTest(
+  db: Db,
+  {
+    id,
+    testTime,
+    responseMs,
+  }: { readonly id: number; readonly testTime: number; readonly responseMs: number },
+): Promise<void> {
+  await db
+    .updateTable('channels')
+    .set({ test_time: testTime, response_ms: responseMs })
+    .where('id', '=', id)
+    .execute()
+}
+
+function columnsOf({ name, declared, status, family }: ChannelText) {
+  return { name, declared: JSON.stringify(declared), status, family: JSON.stringify(family) }
+}
+
+async function refuseTaken(db: Db, name: string, exceptId = 0): Promise<void> {
+  const holder = await db
+    .selectFrom('channels')
+    .select('id')
+    .where('name', '=', name)
+    .where('id', '!=', exceptId)
+    .executeTakeFirst()
+  if (!holder) return
+  throw new GatewayError('invalid_request', `name: there is a channel "${name}" already`)
+}

@@ -1,0 +1,184 @@
+import { describe, expect, test } from 'vitest'
+import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
+import { newToken, newUser } from '../../../test/store-rows.ts'
+import type { QuotaChange } from './change-user.ts'
+
+const MOST = 9_000_000_000_000_000
+
+describe.each(ENGINES)('a change of a quota, on $name', (engine) => {
+  test.each<[QuotaChange, number]>([
+    [{ mode: 'add', value: 8_000_000_000_000_001, most: MOST }, 8_000_000_001_000_001],
+    [{ mode: 'add', value: 100, most: 1_000_100 }, 1_000_100],
+    [{ mode: 'subtract', value: 1_000_000, most: MOST }, 0],
+    [{ mode: 'override', value: 7, most: MOST }, 7],
+    [{ mode: 'override', value: 0, most: MOST }, 0],
+  ])('%j of 1000000 makes %i, and tells by how much it moved', async (quota, after) => {
+    const { store, userId } = await rowsWithAccount(engine)
+    const changed = await store.write('changeUser', { userId, quota })
+    expect(changed).toMatchObject({ user: { id: userId, quota: after }, quotaMoved: after - 1_000_000 })
+    expect((await store.read('userById', userId))?.quota).toBe(after)
+  })
+
+  test.each<[QuotaChange, string]>([
+    [
+      { mode: 'add', value: 101, most: 1_000_100 },
+      'no user may have more than 1000100 quota units: this one has 1000000, and 101 more are too many',
+    ],
+    [
+      { mode: 'subtract', value: 1_000_001, most: MOST },
+      'this user has 1000000 quota units, and 1000001 are more',
+    ],
+  ])('%j is refused, and so are the fields beside it', async (quota, sentence) => {
+    const { store, userId } = await rowsWithAccount(engine)
+    const change = { userId, quota, fields: { remark: 'x' } }
+    await expect(store.write('changeUser', change)).rejects.toThrow(sentence)
+    expect(await store.read('managedUser', { userId })).toMatchObject({ quota: 1_000_000, remark: '' })
+  })
+})
+
+describe.each(ENGINES)('a change of a user, on $name', (engine) => {
+  test('writes the fields that are there, and leaves the others', async () => {
+    const { store, userId } = await rowsWithAccount(engine)
+    const before = await store.read('managedUser', { userId })
+    const all = {
+      username: 'ada2',
+      displayName: 'Ada',
+      email: 'a@b.example',
+      role: 10,
+      status: 2,
+      group: 'vip',
+      remark: 'pays late',
+    } as const
+    const changed = await store.write('changeUser', { userId, fields: all })
+    expect(changed).toEqual({ user: { ...before, ...all }, quotaMoved: 0 })
+    expect(await store.write('changeUser', { userId, fields: { email: '' } })).toMatchObject({
+      user: { ...before, ...all, email: '' },
+    })
+    expect(await store.write('changeUser', { userId })).toMatchObject({ user: { email: '' } })
+  })
+
+  test('of one who is not there is null', async () => {
+    const { store } = await rowsWithAccount(engine)
+    expect(await store.write('changeUser', { userId: 99, fields: { status: 2 } })).toBeNull()
+  })
+
+  test('refuses a name that somebody has, or had, and not the own one', async () => {
+    const { store, userId } = await rowsWithAccount(engine)
+    const bob = await store.write('createUser', newUser({ username: 'bob' }))
+    await store.write('deleteUser', { userId: bob.id, deletedTime: 1 })
+    const rename = (username: string) => store.write('changeUser', { userId, fields: { username } })
+    await expect(rename('bob')).rejects.toThrow('there is a user "bob" already')
+    expect(await rename('ada')).toMatchObject({ user: { username: 'ada' } })
+  })
+
+  test('is refused where the role is not below the one that it has to be below', async () => {
+    const { store } = await rowsWithAccount(engine)
+    const { id: userId } = await store.write('createUser', newUser({ username: 'bob', role: 10 }))
+    const change = (roleBelow: number) =>
+      store.write('changeUser', { userId, fields: { remark: 'x' }, roleBelow })
+    await expect(change(10)).rejects.toMatchObject({ code: 'role_too_low' })
+    expect(await change(100)).toMatchObject({ user: { remark: 'x' } })
+    await expect(store.write('deleteUser', { userId, deletedTime: 1, roleBelow: 10 })).rejects.toMatchObject({
+      code: 'role_too_low',
+    })
+  })
+
+  test('is refused where the password is not the one that was looked at', async () => {
+    const { store, userId } = await rowsWithAccount(engine)
+    await store.write('changeUser', { userId, fields: { passwordHash: 'one' } })
+    const change = (passwordWas: string) =>
+      store.write('changeUser', { userId, fields: { passwordHash: 'two' }, passwordWas })
+    await expect(change('zero')).rejects.toThrow('the password was changed meanwhile')
+    await change('one')
+    expect(await store.read('credentials', { username: 'ada' })).toMatchObject({ passwordHash: 'two' })
+  })
+
+  test('leaves one enabled root', async () => {
+    const { store } = await rowsWithAccount(engine)
+    const roots: number[] = []
+    for (const username of ['r1', 'r2', 'r3']) {
+      roots.push((await store.write('createUser', newUser({ username, role: 100 }))).id)
+    }
+    const [first = 0, second = 0, third = 0] = roots
+    await store.write('changeUser', { userId: first, fields: { status: 2 } })
+    await store.write('changeUser', { userId: second, fields: { role: 10 } })
+    const last = '"r3" is the last root user: it cannot be disabled, demoted or deleted'
+    const changeLast = (fields: object) => store.write('changeUser', { userId: third, fields })
+    await expect(changeLast({ status: 2 })).rejects.toThrow(last)
+    await expect(changeLast({ role: 1 })).rejects.toThrow(last)
+    await expect(store.write('deleteUser', { userId: third, deletedTime: 1 })).rejects.toThrow(last)
+    await changeLast({ displayName: 'x' })
+    await store.write('changeUser', { userId: first, fields: { status: 1 } })
+    expect(await store.write('deleteUser', { userId: third, deletedTime: 1 })).toBe(true)
+  })
+})
+
+describe.each(ENGINES)('a deleted user, on $name', (engine) => {
+  test('is found by nothing, and its tokens are deleted with it; the rows stay', async () => {
+    const { store, database, userId, tokenId } = await rowsWithAccount(engine)
+    await store.write('createToken', newToken(userId, { key: 'k2', name: 'second' }))
+    await store.write('changeUser', { userId, fields: { passwordHash: 'hash' } })
+    await store.write('setAccessToken', { userId, accessToken: 'secret' })
+    expect(await store.write('deleteUser', { userId, deletedTime: 1_760_000_500 })).toBe(true)
+    expect(await store.write('deleteUser', { userId, deletedTime: 1_760_000_600 })).toBe(false)
+    expect(await store.read('managedUser', { userId })).toBeNull()
+    expect(await store.read('credentials', { username: 'ada' })).toBeNull()
+    expect(await store.read('keyedTokens', { userId })).toEqual([])
+    expect(await store.read('tokenById', { tokenId })).toBeNull()
+    const [row] = await database.sql(`select * from users where id = ${userId}`)
+    expect(row).toMatchObject({ deleted_time: 1_760_000_500, password_hash: null, access_token_hash: null })
+    const tokens = await database.sql(`select deleted_time from tokens where user_id = ${userId}`)
+    expect(tokens).toEqual([{ deleted_time: 1_760_000_500 }, { deleted_time: 1_760_000_500 }])
+  })
+
+  test('counts as present where gateway.yaml declares it, with all its tokens', async () => {
+    const { store, userId } = await rowsWithAccount(engine)
+    await store.write('deleteUser', { userId, deletedTime: 1 })
+    const { createdTime: _, userId: __, deletedTime: ___, ...token } = { ...newToken(userId), deletedTime: 0 }
+    const seed = {
+      id: undefined,
+      username: 'ada',
+      role: 1,
+      status: undefined,
+      group: 'default',
+      quota: 0,
+      accessToken: undefined,
+      tokens: [{ ...token, name: 'new', key: 'new', status: undefined }],
+    } as const
+    expect(await store.write('seedUsers', { seeds: [seed], nowSeconds: 5 })).toEqual({
+      users: [],
+      tokens: [],
+    })
+    expect(await store.read('tokenByKeyHash', 'x')).toBeNull()
+  })
+})
+
+describe.each(ENGINES)('pages of users, on $name', (engine) => {
+  test('are newest first; part of a name in any case, part of an address, an id and a group find them', async () => {
+    const { store } = await openedRows(engine)
+    const make = (id: number, username: string, group: string, displayName: string) =>
+      store.write('createUser', newUser({ id, username, group, displayName }))
+    await make(1, 'ada', 'default', 'Ada Lovelace')
+    await make(2, 'Émile', 'vip', '50% off')
+    await make(12, 'bob', 'vip', 'Bob_')
+    await make(30, 'gone', 'vip', 'gone')
+    await store.write('changeUser', { userId: 12, fields: { email: 'Bob@2.example' } })
+    await store.write('deleteUser', { userId: 30, deletedTime: 1 })
+    const found = async (keyword: string, group?: string, offset = 0, limit = 10) => {
+      const { users, total } = await store.read('pageOfUsers', { keyword, group, offset, limit })
+      return [users.map(({ id }) => id), total]
+    }
+    expect(await found('')).toEqual([[12, 2, 1], 3])
+    expect(await found('', undefined, 1, 1)).toEqual([[2], 3])
+    expect(await found('', undefined, 3, 1)).toEqual([[], 3])
+    expect(await found('', 'vip')).toEqual([[12, 2], 2])
+    expect(await found('LOVE')).toEqual([[1], 1])
+    expect(await found('éMILE')).toEqual([[2], 1])
+    expect(await found('%')).toEqual([[2], 1])
+    expect(await found('_')).toEqual([[12], 1])
+    // The id 2, and the 2 in an address; not the id 12.
+    expect(await found('2')).toEqual([[12, 2], 2])
+    expect(await found('12')).toEqual([[12], 1])
+    expect(await found('ada', 'vip')).toEqual([[], 0])
+  })
+})

@@ -1,0 +1,35 @@
+import type { Db } from './operation.ts'
+
+/** Ids named in one statement; databases bound how many it may take. */
+const AT_ONCE = 500
+
+/**
+ * Marks those of the tokens as deleted that are the user's and live, in one transaction, and tells which. Calls under way
+ * go on, and are settled; the row stays.
+ */
+export async function deleteTokens(
+  db: Db,
+  {
+    userId,
+    tokenIds,
+    nowSeconds,
+  }: { readonly userId: number; readonly tokenIds: readonly number[]; readonly nowSeconds: number },
+): Promise<number[]> {
+  const asked = new Set(tokenIds)
+  const live = await db
+    .selectFrom('tokens')
+    .select('id')
+    .where('user_id', '=', userId)
+    .where('deleted_time', 'is', null)
+    .orderBy('id')
+    .execute()
+  const ids = live.map(({ id }) => id).filter((id) => asked.has(id))
+  for (let start = 0; start < ids.length; start += AT_ONCE) {
+    await db
+      .updateTable('tokens')
+      .set({ deleted_time: nowSeconds })
+      .where('id', 'in', ids.slice(start, start + AT_ONCE))
+      .execute()
+  }
+  return ids
+}

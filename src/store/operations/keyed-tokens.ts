@@ -1,0 +1,64 @@
+import type { Token } from '../../domain/token.ts'
+import type { TokenRow } from '../schema.ts'
+import { type Secrets, unseal } from '../secrets.ts'
+import { tokenFromRow } from '../token-rows.ts'
+import type { Db } from './operation.ts'
+
+/** A live token, and its key without `sk-`, which is masked before anybody sees it. */
+export interface KeyedToken {
+  readonly token: Token
+  readonly key: string
+}
+
+/** A stored token with its key opened. */
+export function keyedFromRow(row: TokenRow, secrets: Secrets): KeyedToken {
+  return { token: tokenFromRow(row), key: unseal(secrets, row.key_cipher, { table: 'tokens', row: row.id }) }
+}
+
+/** A live token of a user; null if that user has none of that id, or no longer. */
+export async function keyedToken(
+  db: Db,
+  { tokenId, userId }: { readonly tokenId: number; readonly userId: number },
+  secrets: Secrets,
+): Promise<KeyedToken | null> {
+  const row = await db
+    .selectFrom('tokens')
+    .selectAll()
+    .where('id', '=', tokenId)
+    .where('user_id', '=', userId)
+    .where('deleted_time', 'is', null)
+    .executeTakeFirst()
+  return row ? keyedFromRow(row, secrets) : null
+}
+
+/** All live tokens of a user, newest first. */
+export async function keyedTokens(
+  db: Db,
+  { userId }: { readonly userId: number },
+  secrets: Secrets,
+): Promise<KeyedToken[]> {
+  const rows = await ofUser(db, userId).selectAll().orderBy('id', 'desc').execute()
+  return rows.map((row) => keyedFromRow(row, secrets))
+}
+
+/** Some of them, and how many there are in all. */
+export async function keyedTokenPage(
+  db: Db,
+  { userId, offset, limit }: { readonly userId: number; readonly offset: number; readonly limit: number },
+  secrets: Secrets,
+): Promise<{ readonly total: number; readonly tokens: readonly KeyedToken[] }> {
+  const { total } = await ofUser(db, userId)
+    .select((eb) => eb.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  const rows = await ofUser(db, userId)
+    .selectAll()
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .offset(offset)
+    .execute()
+  return { total, tokens: rows.map((row) => keyedFromRow(row, secrets)) }
+}
+
+function ofUser(db: Db, userId: number) {
+  return db.selectFrom('tokens').where('user_id', '=', userId).where('deleted_time', 'is', null)
+}

@@ -1,0 +1,48 @@
+import type { ManagedUser } from '../../domain/profile.ts'
+import { managedUserFromRow } from '../user-rows.ts'
+import type { Db } from './operation.ts'
+
+/** Which users are looked for. */
+export interface UserSearch {
+  /** Part of the username, the display name or the e-mail address, in any case; or the whole id. Empty = everybody. */
+  readonly keyword: string
+  /** Undefined = of any group. */
+  readonly group: string | undefined
+  readonly offset: number
+  readonly limit: number
+}
+
+/** Users that are not deleted, newest first: some of those that fit, and how many fit in all. */
+export async function pageOfUsers(
+  db: Db,
+  search: UserSearch,
+): Promise<{ readonly users: readonly ManagedUser[]; readonly total: number }> {
+  const ids = await fittingIds(db, search)
+  const shown = ids.slice(search.offset, search.offset + search.limit)
+  if (shown.length === 0) return { users: [], total: ids.length }
+  const rows = await db
+    .selectFrom('users')
+    .selectAll()
+    .where('id', 'in', shown)
+    .orderBy('id', 'desc')
+    .execute()
+  return { users: rows.map(managedUserFromRow), total: ids.length }
+}
+
+// Compared here, as databases do not agree on what upper case is beyond ASCII.
+async function fittingIds(db: Db, { keyword, group }: UserSearch): Promise<number[]> {
+  let query = db
+    .selectFrom('users')
+    .select(['id', 'username', 'display_name', 'email'])
+    .where('deleted_time', 'is', null)
+    .orderBy('id', 'desc')
+  if (group !== undefined) query = query.where('group_name', '=', group)
+  const sought = keyword.toLowerCase()
+  return (await query.execute())
+    .filter(
+      (row) =>
+        String(row.id) === keyword ||
+        [row.username, row.display_name, row.email].some((text) => text.toLowerCase().includes(sought)),
+    )
+    .map(({ id }) => id)
+}

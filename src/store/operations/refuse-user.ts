@@ -1,0 +1,30 @@
+import { type Role, USER_STATUS } from '../../domain/user.ts'
+import { GatewayError } from '../../errors.ts'
+import type { UserRow } from '../schema.ts'
+import type { Db } from './operation.ts'
+
+const ROOT: Role = 100
+
+/** Refuses a user whose role is not below `roleBelow`, where that is given: looked at in the transaction that writes. */
+export function refuseRole({ username, role }: UserRow, roleBelow: number | undefined): void {
+  if (roleBelow === undefined || role < roleBelow) return
+  throw new GatewayError('role_too_low', `the role of the user "${username}" is not below yours`)
+}
+
+/** Refuses to take away a root user where no other enabled one is left. */
+export async function refuseLastRoot(db: Db, { id, username, role }: UserRow): Promise<void> {
+  if (role !== ROOT) return
+  const other = await db
+    .selectFrom('users')
+    .select('id')
+    .where('role', '=', ROOT)
+    .where('status', '=', USER_STATUS.enabled)
+    .where('deleted_time', 'is', null)
+    .where('id', '!=', id)
+    .executeTakeFirst()
+  if (other) return
+  throw new GatewayError(
+    'invalid_request',
+    `"${username}" is the last root user: it cannot be disabled, demoted or deleted`,
+  )
+}

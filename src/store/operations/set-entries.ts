@@ -1,0 +1,28 @@
+import type { Json, StoredSection } from '../../domain/stored-configuration.ts'
+import type { Db } from './operation.ts'
+
+/** What becomes of an entry; undefined removes it. */
+export interface EntryChange {
+  readonly section: StoredSection
+  readonly name: string
+  readonly value: Json | undefined
+}
+
+/** Sets and removes entries beside gateway.yaml, all of them or none. */
+export async function setEntries(
+  db: Db,
+  { changes }: { readonly changes: readonly EntryChange[] },
+): Promise<void> {
+  for (const { section, name, value } of changes) {
+    if (value === undefined) {
+      await db.deleteFrom('stored_settings').where('section', '=', section).where('name', '=', name).execute()
+      continue
+    }
+    const text = JSON.stringify(value)
+    await db
+      .insertInto('stored_settings')
+      .values({ section, name, value: text })
+      .onConflict((conflict) => conflict.columns(['section', 'name']).doUpdateSet({ value: text }))
+      .execute()
+  }
+}

@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest'
+import { ENGINES, openedRows } from '../../../test/store-engines.ts'
+import type { ChannelText } from '../../domain/stored-configuration.ts'
+
+const channel = (name: string, of: Partial<ChannelText> = {}): ChannelText => ({
+  name,
+  declared: { protocol: 'chat', base_url: 'https://a.example/v1', models: ['m'] },
+  keys: ['key-one', 'key-two'],
+  status: 1,
+  family: { type: 1, tag: 'blue' },
+  ...of,
+})
+
+describe.each(ENGINES)('what is set beside gateway.yaml, on $name', (engine) => {
+  test('is nothing at first', async () => {
+    const { store } = await openedRows(engine)
+    expect(await store.read('storedConfiguration')).toEqual({ channels: [], entries: [] })
+  })
+
+  test('channels are kept as they were given, their keys sealed', async () => {
+    const { store, database } = await openedRows(engine)
+    const ids = await store.write('createChannels', {
+      channels: [channel('a'), channel('b', { keys: [], status: 2 })],
+      createdTime: 7,
+    })
+    const { channels } = await store.read('storedConfiguration')
+    expect(channels).toEqual([
+      { ...channel('a'), id: ids[0], createdTime: 7, testTime: 0, responseMs: 0 },
+      { ...channel('b', { keys: [], status: 2 }), id: ids[1], createdTime: 7, testTime: 0, responseMs: 0 },
+    ])
+    const [row] = await database.sql('SELECT * FROM channels ORDER BY id LIMIT 1')
+    expect(JSON.stringify(row)).not.toContain('key-one')
+  })
+
+  test('a channel is written anew, tested and removed; an id that is not there changes nothing', async () => {
+    const { store } = await openedRows(engine)
+    const [id = 0] = await store.write('createChannels', { channels: [channel('a')], createdTime: 7 })
+    expect(await store.write('changeChannel', { id, channel: channel('z', { keys: ['k'] }) })).toBe(true)
+    expect(await store.write('changeChannel', { id: id + 1, channel: channel('y') })).toBe(false)
+    await store.write('noteChannelTest', { id, testTime: 9, responseMs: 120 })
+    expect((await store.read('storedConfiguration')).channels).toEqual([
+      { ...channel('z', { keys: ['k'] }), id, createdTime: 7, testTime: 9, responseMs: 120 },
+    ])
+    expect(await store.write('deleteChannels', { ids: [id, id + 1] })).toBe(1)
+    expect(await store.write('deleteChannels', { ids: [] })).toBe(0)
+    const [next] = await store.write('createChannels', { channels: [channel('a')], createdTime: 8 })
+    expect(next).toBeGreaterThan(id)
+  })
+
+  test('a name is taken once, and a batch with a taken one leaves nothing', async () => {
+    const { store } = await openedRows(engine)
+    const [a = 0] = await store.write('createChannels', { channels: [channel('a')], createdTime: 7 })
+    await expect(
+      store.write('createChannels', { channels: [channel('b'), channel('a')], createdTime: 7 }),
+    ).rejects.toThrow('name: there is a channel "a" already')
+    expect((await store.read('storedConfiguration')).channels).toHaveLength(1)
+    const [b = 0] = await store.write('createChannels', { channels: [channel('b')], createdTime: 7 })
+    await expect(store.write('changeChannel', { id: b, channel: channel('a') })).rejects.toThrow(/already/)
+    expect(await store.write('changeChannel', { id: a, channel: channel('a', { status: 2 }) })).toBe(true)
+  })
+
+  test('keys that were moved to another row do not open', async () => {
+    const { store, database } = await openedRows(engine)
+    await store.write('createChannels', { channels: [channel('a'), channel('b')], createdTime: 7 })
+    await database.sql(
+      "UPDATE channels SET keys_cipher = (SELECT keys_cipher FROM channels WHERE name = 'a') WHERE name = 'b'",
+    )
+    await expect(store.read('storedConfiguration')).rejects.toThrow()
+  })
+
+  test('entries are set, replaced and removed, and come by section and name', async () => {
+    const { store } = await openedRows(engine)
+    await store.write('setEntries', {
+      changes: [
+        { section: 'ratios', name: 'm', value: { model: '1.25' } },
+        { section: 'groups', name: 'vip', value: { ratio: '0.8', open: false } },
+        { section: 'groups', name: 'Zoo', value: { ratio: '1', open: true } },
+        { section: 'options', name: 'retries', value: '3' },
+      ],
+    })
+    await store.write('setEntries', {
+      changes: [
+        { section: 'options', name: 'retries', value: '4' },
+        { section: 'ratios', name: 'm', value: undefined },
+      ],
+    })
+    expect((await store.read('storedConfiguration')).entries).toEqual([
+      { section: 'groups', name: 'Zoo', value: { ratio: '1', open: true } },
+      { section: 'groups', name: 'vip', value: { ratio: '0.8', open: false } },
+      { section: 'options', name: 'retries', value: '4' },
+    ])
+  })
+})

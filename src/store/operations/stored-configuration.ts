@@ -1,0 +1,27 @@
+import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
+import { channelFromRow, entryFromRow } from '../channel-rows.ts'
+import type { Secrets } from '../secrets.ts'
+import type { Db } from './operation.ts'
+
+/** Everything that was set over HTTP beside gateway.yaml: channels oldest first, entries by section and name. */
+export async function storedConfiguration(
+  db: Db,
+  _: unknown,
+  secrets: Secrets,
+): Promise<StoredConfiguration> {
+  const channels = await db.selectFrom('channels').selectAll().orderBy('id').execute()
+  const entries = await db.selectFrom('stored_settings').selectAll().execute()
+  return {
+    channels: channels.map((row) => channelFromRow(row, secrets)),
+    entries: entries.map(entryFromRow).toSorted(byName),
+  }
+}
+
+// Databases do not agree on an order of texts.
+function byName(
+  a: { readonly section: string; readonly name: string },
+  b: { readonly section: string; readonly name: string },
+): number {
+  if (a.section !== b.section) return a.section < b.section ? -1 : 1
+  return a.name < b.name ? -1 : Number(a.name > b.name)
+}

@@ -1,0 +1,147 @@
+import { describe, expect, test } from 'vitest'
+import { ENGINES, rowsWithAccount } from '../../../test/store-engines.ts'
+import { newToken, newUser } from '../../../test/store-rows.ts'
+import type { TokenFields } from './change-token.ts'
+
+const NOW = 1_800_000_000
+
+describe.each(ENGINES)('a change of a token, on $name', (engine) => {
+  async function opened() {
+    const rows = await rowsWithAccount(engine)
+    const { store, userId, tokenId } = rows
+    const change = (fields: TokenFields, of: { userId?: number; tokenId?: number } = {}) =>
+      store.write('changeToken', { userId, tokenId, fields, most: 1000, nowMs: NOW * 1000, ...of })
+    return { ...rows, change, stored: () => store.read('keyedToken', { tokenId, userId }) }
+  }
+
+  test('writes what is given, and tells the quota that was there', async () => {
+    const { change, stored } = await opened()
+    const before = await stored()
+    const changed = await change({ name: 'other', remainQuota: 7 })
+    expect(changed).toEqual({
+      token: { ...before?.token, name: 'other', remainQuota: 7 },
+      key: 'k1',
+      remainBefore: 500_000,
+    })
+    const fields = {
+      expiredTime: NOW + 1,
+      unlimitedQuota: true,
+      remainQuota: Number.MAX_SAFE_INTEGER,
+      modelLimitsEnabled: true,
+      modelLimits: 'a,b',
+      allowIps: '10.0.0.1',
+      group: 'vip',
+      vendorRoutes: '{}',
+    }
+    expect(await change(fields)).toMatchObject({ remainBefore: 7 })
+    expect((await stored())?.token).toEqual({ ...before?.token, name: 'other', ...fields })
+  })
+
+  test('writes the status that follows', async () => {
+    const { store, userId, tokenId, change, stored } = await opened()
+    const after = async (fields: TokenFields) => {
+      await change(fields)
+      return (await stored())?.token.status
+    }
+    expect(await after({ remainQuota: 0 })).toBe(4)
+    expect(await after({ expiredTime: NOW })).toBe(3)
+    expect(await after({ expiredTime: NOW + 1 })).toBe(4)
+    expect(await after({ unlimitedQuota: true })).toBe(1)
+    await store.write('switchToken', { userId, tokenId, status: 2, nowMs: 0 })
+    expect(await after({ name: 'still off' })).toBe(2)
+  })
+
+  test('of a quota that a limited token may not have is refused, and writes nothing', async () => {
+    const { change, stored } = await opened()
+    const before = await stored()
+    for (const remainQuota of [-1, 1001]) {
+      await expect(change({ name: 'x', remainQuota })).rejects.toThrow('from 0 to 1000')
+    }
+    expect(await stored()).toEqual(before)
+  })
+
+  test('is of a live token of that user alone', async () => {
+    const { database, userId, change } = await opened()
+    expect(await change({ name: 'x' }, { userId: userId + 1 })).toBeNull()
+    expect(await change({ name: 'x' }, { tokenId: 99 })).toBeNull()
+    await database.sql('UPDATE tokens SET deleted_time = 1')
+    expect(await change({ name: 'x' })).toBeNull()
+  })
+})
+
+describe.each(ENGINES)('enabling, on $name', (engine) => {
+  test('is refused to what is expired or exhausted, and not to what was disabled', async () => {
+    const { store, userId } = await rowsWithAccount(engine)
+    const enabled = async (of: Parameters<typeof newToken>[1]) => {
+      const { id } = await store.write('createToken', newToken(userId, { key: `k${Math.random()}`, ...of }))
+      const on = { userId, tokenId: id, status: 1, nowMs: NOW * 1000 } as const
+      return (await store.write('switchToken', on))?.token.status
+    }
+    await expect(enabled({ status: 3, expiredTime: NOW })).rejects.toThrow('expired_time')
+    await expect(enabled({ status: 1, expiredTime: NOW })).rejects.toThrow('expired_time')
+    await expect(enabled({ status: 4, remainQuota: 0 })).rejects.toThrow('remain_quota')
+    expect(await enabled({ status: 3, expiredTime: NOW + 1 })).toBe(1)
+    expect(await enabled({ status: 4, remainQuota: 1 })).toBe(1)
+    expect(await enabled({ status: 4, remainQuota: 0, unlimitedQuota: true })).toBe(1)
+    expect(await enabled({ status: 2, remainQuota: 0 })).toBe(1)
+  })
+})
+
+describe.each(ENGINES)('deleting, on $name', (engine) => {
+  test("is of the user's own live tokens, however many are named", async () => {
+    const { store, database, userId, tokenId } = await rowsWithAccount(engine)
+    const other = await store.write('createUser', newUser({ username: 'bob' }))
+    const { id: foreign } = await store.write('createToken', newToken(other.id, { key: 'foreign' }))
+    const { id: kept } = await store.write('createToken', newToken(userId, { key: 'kept' }))
+    const tokenIds = [
+      ...Array.from({ length: 70_000 }, (_, index) => index + 1000),
+      foreign,
+      tokenId,
+      tokenId,
+    ]
+    expect(await store.write('deleteTokens', { userId, tokenIds, nowSeconds: NOW })).toEqual([tokenId])
+    expect(await database.sql('SELECT id, deleted_time FROM tokens ORDER BY id')).toEqual([
+      { id: tokenId, deleted_time: NOW },
+      { id: foreign, deleted_time: null },
+      { id: kept, deleted_time: null },
+    ])
+    expect(await store.write('deleteTokens', { userId, tokenIds, nowSeconds: NOW + 1 })).toEqual([])
+  })
+
+  test('takes more at once than fit into a statement', async () => {
+    const { store, database, userId, tokenId } = await rowsWithAccount(engine)
+    await database.sql(`
+      WITH RECURSIVE many(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < 70000)
+      INSERT INTO tokens (user_id, name, key_hash, key_cipher, status, created_time, accessed_time, expired_time,
+        remain_quota, unlimited_quota, used_quota, model_limits_enabled, model_limits, group_name, vendor_routes)
+      SELECT ${userId}, 'many', 'hash' || n, '', 1, 0, 0, -1, 0, 0, 0, 0, '', '', '' FROM many`)
+    const ids = (await database.sql('SELECT id FROM tokens')).map(({ id }) => Number(id))
+    const deleted = await store.write('deleteTokens', { userId, tokenIds: ids, nowSeconds: NOW })
+    expect(deleted).toHaveLength(70_001)
+    expect(await store.read('keyedToken', { userId, tokenId })).toBeNull()
+  }, 60_000)
+})
+
+describe.each(ENGINES)('pages, on $name', (engine) => {
+  test("are of a user's live tokens, newest first, with how many there are", async () => {
+    const { store, database, userId, tokenId } = await rowsWithAccount(engine)
+    const other = await store.write('createUser', newUser({ username: 'bob' }))
+    await store.write('createToken', newToken(other.id, { key: 'foreign' }))
+    for (const key of ['k2', 'gone', 'k3'])
+      await store.write('createToken', newToken(userId, { name: key, key }))
+    await database.sql("UPDATE tokens SET deleted_time = 1 WHERE name = 'gone'")
+    const page = async (offset: number, limit: number) => {
+      const { total, tokens } = await store.read('keyedTokenPage', { userId, offset, limit })
+      return [total, ...tokens.map(({ key }) => key)]
+    }
+    expect(await page(0, 2)).toEqual([3, 'k3', 'k2'])
+    expect(await page(2, 2)).toEqual([3, 'k1'])
+    expect(await page(99_999_999_999_900, 100)).toEqual([3])
+    expect((await store.read('keyedTokens', { userId })).map(({ key }) => key)).toEqual(['k3', 'k2', 'k1'])
+    expect(await store.read('keyedToken', { userId, tokenId })).toMatchObject({
+      key: 'k1',
+      token: { id: tokenId },
+    })
+    expect(await store.read('keyedToken', { userId: other.id, tokenId })).toBeNull()
+  })
+})

@@ -1,0 +1,302 @@
+import { DatabaseSync } from 'node:sqlite'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { ENGINES, rowsWithAccount, type TestDatabase } from '../../../test/store-engines.ts'
+import { newToken, newUser, openedStore, temporaryFolder } from '../../../test/store-rows.ts'
+import type { UsageFilter } from '../../domain/usage-entry.ts'
+import type { Rows } from '../store.ts'
+import { kyselyOver } from '../sqlite/dialect.ts'
+import { reads } from './reads.ts'
+import type { UsagePlace } from './usage-stretch.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+/** The beginning of day 20,513. */
+const T0 = Date.UTC(2026, 2, 1)
+
+/** An id as calls have them. */
+const idAt = (ms: number, last = '0'): string => {
+  const hex = ms.toString(16).padStart(12, '0')
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-00000000000${last}`
+}
+
+interface Call {
+  readonly id: string
+  readonly endedMs: number
+  readonly userId?: number
+  readonly tokenId?: number
+  readonly model?: string
+  readonly channel?: string
+  readonly group?: string
+  readonly quota?: number
+  readonly reason?: string
+}
+
+function logged({ id, endedMs, userId = 1, tokenId = 1, ...of }: Call): string {
+  const { model = 'm', channel = 'c', group = 'default', quota = 1, reason = 'complete' } = of
+  return `INSERT INTO usage_log VALUES ('${id}', ${endedMs}, ${userId}, ${tokenId}, '${model}', '${model}-2026', '${channel}',
+    '${group}', 1, 2, 3, 4, 5, 6, 7, ${quota}, 'v1', 1500, 400, 1, '${reason}')`
+}
+
+const summed = (
+  day: number,
+  of: { userId?: number; model?: string; requests: number; quota: number },
+): string =>
+  `INSERT INTO usage_days VALUES (${day}, ${of.userId ?? 1}, ${of.userId ?? 1}, '${of.model ?? 'm'}', 'c', 'default',
+    ${of.requests}, 1, 2, 3, 4, 5, 6, 7, ${of.quota})`
+
+async function filled(database: TestDatabase, calls: readonly Call[]): Promise<void> {
+  for (const call of calls) await database.sql(logged(call))
+}
+
+async function second(store: Rows): Promise<void> {
+  const user = await store.write('createUser', newUser({ username: 'ben' }))
+  await store.write('createToken', newToken(user.id, { name: 'other', key: 'k2' }))
+}
+
+async function ids(store: Rows, filter: UsageFilter): Promise<string[]> {
+  const { entries, total } = await store.read('listUsage', { filter, offset: 0, limit: 100 })
+  expect(total).toBe(entries.length)
+  return entries.map(({ id }) => id)
+}
+
+describe.each(ENGINES)('the usage log on $name', (engine) => {
+  test('tells all of a row, with the names of a user and a token that are deleted', async () => {
+    const { store, database } = await rowsWithAccount(engine)
+    await filled(database, [{ id: idAt(T0), endedMs: T0 + 1500, quota: 300 }])
+    await database.sql('UPDATE users SET deleted_time = 5')
+    await database.sql('UPDATE tokens SET deleted_time = 5')
+    expect(await store.read('listUsage', { filter: {}, offset: 0, limit: 10 })).toEqual({
+      total: 1,
+      entries: [
+        {
+          id: idAt(T0),
+          endedMs: T0 + 1500,
+          userId: 1,
+          username: 'ada',
+          tokenId: 1,
+          tokenName: 'main',
+          model: 'm',
+          upstreamModel: 'm-2026',
+          channel: 'c',
+          group: 'default',
+          usage: {
+            input: 1,
+            cacheRead: 2,
+            cacheWrite5m: 3,
+            cacheWrite1h: 4,
+            output: 5,
+            reasoning: 6,
+            webSearches: 7,
+          },
+          quota: 300,
+          priceVersion: 'v1',
+          durationMs: 1500,
+          firstByteMs: 400,
+          stream: true,
+          reason: 'complete',
+        },
+      ],
+    })
+  })
+
+  test('is listed by the end of the calls, the latest first, page by page', async () => {
+    const { store, database } = await rowsWithAccount(engine)
+    // The first to begin is the last to end.
+    const long = { id: idAt(T0), endedMs: T0 + 3 * HOUR }
+    const calls = [1, 2, 3].map((n) => ({ id: idAt(T0 + n * MINUTE), endedMs: T0 + n * MINUTE + 1 }))
+    await filled(database, [long, ...calls])
+    const newest = [long, ...calls.toReversed()].map(({ id }) => id)
+    expect(await ids(store, {})).toEqual(newest)
+    expect(await ids(store, { userId: 1 })).toEqual(newest)
+    const page = await store.read('listUsage', { filter: {}, offset: 1, limit: 2 })
+    expect(page).toMatchObject({ total: 4, entries: newest.slice(1, 3).map((id) => ({ id })) })
+    expect(await store.read('listUsage', { filter: {}, offset: 4, limit: 2 })).toEqual({
+      total: 4,
+      entries: [],
+    })
+  })
+
+  test.each<[string, UsageFilter, readonly string[]]>([
+    ['a user, by name', { username: 'ben' }, ['b']],
+    ['a user, by id', { userId: 1 }, ['e', 'd', 'c', 'a']],
+    ['a name that nobody has', { username: 'nobody' }, []],
+    ['a token', { tokenName: 'other' }, ['b']],
+    ["a token of another user's", { userId: 1, tokenName: 'other' }, []],
+    ['a model', { model: 'n' }, ['c']],
+    ['a channel', { channel: 'd' }, ['d']],
+    ['a group', { group: 'vip' }, ['e']],
+    ['an id', { id: 'a' }, ['a']],
+    ['an id of somebody else', { userId: 1, id: 'b' }, []],
+    [
+      'times, the first included and the last not',
+      { fromMs: T0 + 2 * MINUTE, beforeMs: T0 + 4 * MINUTE },
+      ['c', 'b'],
+    ],
+    ["times of a user's", { userId: 1, fromMs: T0 + 2 * MINUTE, beforeMs: T0 + 4 * MINUTE }, ['c']],
+    ['two at once', { model: 'm', channel: 'd' }, ['d']],
+  ])('is filtered by %s', async (_, filter, expected) => {
+    const { store, database } = await rowsWithAccount(engine)
+    await second(store)
+    const names = ['a', 'b', 'c', 'd', 'e']
+    const idOf = (name: string): string => idAt(T0 + names.indexOf(name) * MINUTE, name)
+    const at = (name: string): Call => ({ id: idOf(name), endedMs: T0 + (names.indexOf(name) + 1) * MINUTE })
+    await filled(database, [
+      at('a'),
+      { ...at('b'), userId: 2, tokenId: 2 },
+      { ...at('c'), model: 'n' },
+      { ...at('d'), channel: 'd' },
+      { ...at('e'), group: 'vip' },
+    ])
+    const asked = filter.id === undefined ? filter : { ...filter, id: idOf(filter.id) }
+    expect(await ids(store, asked)).toEqual(expected.map(idOf))
+  })
+
+  test.each<[string, UsageFilter]>([
+    ['of all', {}],
+    ['of a user', { userId: 1 }],
+    ['of a time', { fromMs: T0 + 1, beforeMs: T0 + 19 }],
+    ['of a model', { model: 'n' }],
+  ])('is walked through in stretches, each row once: %s', async (_, filter) => {
+    const { store, database } = await rowsWithAccount(engine)
+    // Three calls end in each millisecond.
+    const calls = Array.from({ length: 60 }, (_, index) => ({
+      id: idAt(T0 - 1000 + index),
+      endedMs: T0 + Math.floor(index / 3),
+      model: index % 10 === 0 ? 'n' : 'm',
+    }))
+    await filled(database, calls)
+    const walked: string[] = []
+    let after: UsagePlace | null = null
+    let reads = 0
+    do {
+      const stretch: { entries: readonly { id: string }[]; next: UsagePlace | null } = await store.read(
+        'usageStretch',
+        {
+          filter,
+          after,
+          most: 7,
+        },
+      )
+      expect(stretch.entries.length).toBeLessThanOrEqual(7)
+      walked.push(...stretch.entries.map(({ id }) => id))
+      after = stretch.next
+      reads += 1
+    } while (after)
+    expect(reads).toBeLessThanOrEqual(10)
+    const meant = calls.filter(
+      ({ endedMs, model }) =>
+        endedMs >= (filter.fromMs ?? 0) &&
+        endedMs < (filter.beforeMs ?? Number.MAX_SAFE_INTEGER) &&
+        model === (filter.model ?? model),
+    )
+    expect(walked).toEqual(meant.map(({ id }) => id).toReversed())
+  })
+
+  test('is summed up in stretches; calls that failed are not counted', async () => {
+    const { store, database } = await rowsWithAccount(engine)
+    await filled(database, [
+      { id: idAt(T0), endedMs: T0 + 1, quota: 5 },
+      { id: idAt(T0 + 1), endedMs: T0 + 2, quota: 7 },
+      { id: idAt(T0 + 2), endedMs: T0 + 3, quota: 0, reason: 'failed' },
+    ])
+    const first = await store.read('sumUsageStretch', { filter: {}, after: null, most: 2 })
+    expect(first).toMatchObject({ totals: { requests: 1, quota: 7, usage: { input: 2 } } })
+    const rest = await store.read('sumUsageStretch', { filter: {}, after: first.next, most: 2 })
+    expect(rest).toEqual({
+      totals: {
+        requests: 1,
+        quota: 5,
+        usage: {
+          input: 1,
+          cacheRead: 2,
+          cacheWrite5m: 3,
+          cacheWrite1h: 4,
+          output: 5,
+          reasoning: 6,
+          webSearches: 7,
+        },
+      },
+      next: null,
+    })
+    const nobody = await store.read('sumUsageStretch', {
+      filter: { username: 'nobody' },
+      after: null,
+      most: 2,
+    })
+    expect(nobody).toMatchObject({ totals: { requests: 0, quota: 0 }, next: null })
+  })
+
+  test('adds up whole days, by all that a row of a day says, and by model', async () => {
+    const { store, database } = await rowsWithAccount(engine)
+    await second(store)
+    await database.sql(summed(10, { requests: 2, quota: 20 }))
+    await database.sql(summed(10, { requests: 3, quota: 30, userId: 2 }))
+    await database.sql(summed(11, { requests: 4, quota: 40, model: 'n' }))
+    await database.sql(summed(12, { requests: 5, quota: 50 }))
+    const sum = async (filter: UsageFilter, days = {}) => {
+      const { requests, quota } = await store.read('sumUsageDays', { filter, days })
+      return [requests, quota]
+    }
+    expect(await sum({})).toEqual([14, 140])
+    expect(await sum({}, { first: 10, last: 11 })).toEqual([9, 90])
+    expect(await sum({ userId: 1 }, { last: 10 })).toEqual([2, 20])
+    expect(await sum({ username: 'ben' })).toEqual([3, 30])
+    expect(await sum({ username: 'nobody' })).toEqual([0, 0])
+    expect(await sum({ model: 'n' })).toEqual([4, 40])
+    expect(await sum({ tokenName: 'other' })).toEqual([3, 30])
+    expect(await sum({ channel: 'x' })).toEqual([0, 0])
+    expect(await sum({ group: 'default' }, { first: 12 })).toEqual([5, 50])
+    const days = await store.read('usageByDay', { filter: {}, days: { first: 10, last: 11 } })
+    expect(days).toMatchObject([
+      { day: 10, model: 'm', requests: 5, quota: 50, usage: { input: 2, webSearches: 14 } },
+      { day: 11, model: 'n', requests: 4, quota: 40 },
+    ])
+    expect(await store.read('usageByDay', { filter: { username: 'nobody' }, days: {} })).toEqual([])
+  })
+})
+
+describe('what the usage log is read by on SQLite', () => {
+  const stretch = (filter: UsageFilter) => ({ filter, after: { id: idAt(T0), endedMs: T0 }, most: 100 })
+
+  test.each<[string, UsageFilter, RegExp]>([
+    ['a user', { userId: 1 }, /usage_log USING (COVERING )?INDEX usage_log_by_user/],
+    [
+      'a user and a time',
+      { userId: 1, fromMs: T0 - DAY, beforeMs: T0 },
+      /usage_log USING (COVERING )?INDEX usage_log_by_user/,
+    ],
+    ['a time', { fromMs: T0 - DAY, beforeMs: T0 }, /SEARCH usage_log USING PRIMARY KEY \(id>\? AND id<\?\)/],
+    ['an id', { id: 'x' }, /SEARCH usage_log USING PRIMARY KEY \(id=\?\)/],
+  ])('%s: an index', async (_, filter, index) => {
+    const path = join(temporaryFolder(), 'sluice.db')
+    await openedStore(path)
+    const file = new DatabaseSync(path)
+    const asked: { sql: string; parameters: readonly unknown[] }[] = []
+    const db = kyselyOver(file, ({ query }) => {
+      asked.push({ sql: query.sql, parameters: query.parameters })
+    })
+    await reads.listUsage(db, { filter, offset: 0, limit: 10 })
+    await reads.usageStretch(db, stretch(filter))
+    await reads.sumUsageStretch(db, stretch(filter))
+    const ofLog = asked.filter(({ sql }) => sql.includes('"usage_log"'))
+    expect(ofLog.length).toBeGreaterThanOrEqual(7)
+    for (const { sql, parameters } of ofLog) {
+      const plan = file
+        .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+        .all(...(parameters as string[]))
+        .map(({ detail }) => detail as string)
+      expect(plan.join('\n')).toMatch(index)
+      expect(plan.join('\n')).not.toMatch(/SCAN usage_log/)
+      // Of two bounds on one side an index looks for one only, and all rows up to the other are read.
+      const bounded = filter.userId === undefined ? 'id' : 'ended_ms'
+      for (const side of ['<', '>=']) {
+        expect(sql.split(`"${bounded}" ${side} `).length, sql).toBeLessThanOrEqual(
+          2 + Number(sql.includes(' or ')),
+        )
+      }
+    }
+    file.close()
+  })
+})

@@ -1,0 +1,84 @@
+import type { SelectQueryBuilder } from 'kysely'
+import type { SettlementReason } from '../../domain/settlement.ts'
+import type { UsageEntry, UsageFilter } from '../../domain/usage-entry.ts'
+import type { Database, UsageLogRow } from '../schema.ts'
+import { usageFromRow } from '../usage-from-row.ts'
+import type { Db } from './operation.ts'
+import { meantIn, measured, type UsagePlace, type UsageStretch } from './usage-stretch.ts'
+
+/** The newest rows that one list looks at: older ones are reached by an earlier time. */
+const LISTED = 100_000
+
+/** A page of the usage log, the latest end of a call first, and how many are meant among the newest 100,000. */
+export async function listUsage(
+  db: Db,
+  {
+    filter,
+    offset,
+    limit,
+  }: { readonly filter: UsageFilter; readonly offset: number; readonly limit: number },
+): Promise<{ readonly total: number; readonly entries: readonly UsageEntry[] }> {
+  const stretch = await measured(db, { filter, after: null, most: LISTED })
+  if (!stretch) return { total: 0, entries: [] }
+  const { total } = await meantIn(db, stretch)
+    .select((eb) => eb.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  const page = meantIn(db, stretch)
+    .select('id')
+    .orderBy('ended_ms', 'desc')
+    .orderBy('id', 'desc')
+    .offset(offset)
+    .limit(limit)
+  const rows = await named(db, page).orderBy('ended_ms', 'desc').orderBy('usage_log.id', 'desc').execute()
+  return { total, entries: rows.map(entryFromRow) }
+}
+
+/**
+ * The rows that are meant in one stretch of the usage log, newest first, and where the next one begins; `next` is null at
+ * the log's end. A stretch may hold none and have a next one.
+ */
+export async function usageStretch(
+  db: Db,
+  given: UsageStretch,
+): Promise<{ readonly entries: readonly UsageEntry[]; readonly next: UsagePlace | null }> {
+  const stretch = await measured(db, given)
+  if (!stretch) return { entries: [], next: null }
+  let query = named(db, meantIn(db, stretch).select('id'))
+  if (stretch.filter.userId !== undefined) query = query.orderBy('ended_ms', 'desc')
+  const rows = await query.orderBy('usage_log.id', 'desc').execute()
+  return { entries: rows.map(entryFromRow), next: stretch.end }
+}
+
+function named(db: Db, ids: SelectQueryBuilder<Database, 'usage_log', { id: string }>) {
+  return db
+    .selectFrom('usage_log')
+    .innerJoin('users', 'users.id', 'usage_log.user_id')
+    .innerJoin('tokens', 'tokens.id', 'usage_log.token_id')
+    .selectAll('usage_log')
+    .select(['users.username', 'tokens.name as token_name'])
+    .where('usage_log.id', 'in', ids)
+}
+
+function entryFromRow(
+  row: UsageLogRow & { readonly username: string; readonly token_name: string },
+): UsageEntry {
+  return {
+    id: row.id,
+    endedMs: row.ended_ms,
+    userId: row.user_id,
+    username: row.username,
+    tokenId: row.token_id,
+    tokenName: row.token_name,
+    model: row.model,
+    upstreamModel: row.upstream_model,
+    channel: row.channel,
+    group: row.group_name,
+    usage: usageFromRow(row),
+    quota: row.quota,
+    priceVersion: row.price_version,
+    durationMs: row.duration_ms,
+    firstByteMs: row.first_byte_ms,
+    stream: row.stream === 1,
+    reason: row.reason as SettlementReason,
+  }
+}

@@ -1,0 +1,119 @@
+import type { Expression, ExpressionBuilder, SqlBool } from 'kysely'
+import type { UsageFilter } from '../../domain/usage-entry.ts'
+import type { Database } from '../schema.ts'
+import type { Db } from './operation.ts'
+
+/**
+ * No call runs for longer. The log is in the order of the calls' starts, and what is asked for is when they ended; so much
+ * earlier an answer that ended in time may have begun. (A call that a crash left behind is settled at the next start; where
+ * that comes later than this, only its user's own rows find it by its time.)
+ */
+const LONGEST_CALL_MS = 6 * 3_600_000
+
+/** A row of the log: where a reader stopped. */
+export interface UsagePlace {
+  readonly id: string
+  readonly endedMs: number
+}
+
+/** So many rows of the log, newest first, that an index finds: those of a user, of a time, or all. */
+export interface UsageStretch {
+  readonly filter: UsageFilter
+  /** Begins after this row; null = with the newest. */
+  readonly after: UsagePlace | null
+  /** At most so many rows are looked at, whether they are meant or not: this is what bounds the work of one read. */
+  readonly most: number
+}
+
+/** A stretch whose last row is known. */
+export interface MeasuredStretch extends UsageStretch {
+  /** Its last row, where the log goes on behind it; null if it does not. */
+  readonly end: UsagePlace | null
+}
+
+type Rows = ExpressionBuilder<Database, 'usage_log'>
+
+/** Finds the last row of a stretch, and whose rows it is of; null where the filter names a user whom nobody knows. */
+export async function measured(db: Db, stretch: UsageStretch): Promise<MeasuredStretch | null> {
+  const filter = await withUser(db, stretch.filter)
+  if (!filter) return null
+  const open: MeasuredStretch = { ...stretch, filter, end: null }
+  let query = db
+    .selectFrom('usage_log')
+    .select(['id', 'ended_ms'])
+    .where((eb) => found(eb, open))
+    .offset(stretch.most - 1)
+    .limit(1)
+  if (filter.userId !== undefined) query = query.orderBy('ended_ms', 'desc')
+  const end = await query.orderBy('id', 'desc').executeTakeFirst()
+  return { ...open, end: end ? { id: end.id, endedMs: end.ended_ms } : null }
+}
+
+/** The ids of the rows that are meant, within a stretch. */
+export function meantIn(db: Db, stretch: MeasuredStretch) {
+  return db
+    .selectFrom('usage_log')
+    .where((eb) => found(eb, stretch))
+    .where((eb) => meant(eb, stretch.filter))
+}
+
+/** The filter with the id of the user whom it names, for the index. */
+export async function withUser(db: Db, filter: UsageFilter): Promise<UsageFilter | null> {
+  const { username } = filter
+  if (username === undefined) return filter
+  const user = await db.selectFrom('users').select('id').where('username', '=', username).executeTakeFirst()
+  return user ? { ...filter, userId: user.id } : null
+}
+
+/**
+ * What an index answers: `usage_log_by_user` for a user's rows, else the primary key. Each side has one bound and no more,
+ * as SQLite would look for the first of two and read all rows up to the other; where the stretch begins or ends at a row,
+ * that row is the closer bound.
+ */
+function found(eb: Rows, { filter, after, end }: MeasuredStretch): Expression<SqlBool> {
+  const { userId, fromMs, beforeMs, id } = filter
+  const bounds: Expression<SqlBool>[] = []
+  if (id !== undefined) bounds.push(eb('id', '=', id))
+  if (userId === undefined) {
+    if (after) bounds.push(eb('id', '<', after.id))
+    else if (beforeMs !== undefined) bounds.push(eb('id', '<', firstIdOf(beforeMs)))
+    if (end) bounds.push(eb('id', '>=', end.id))
+    else if (fromMs !== undefined) bounds.push(eb('id', '>=', firstIdOf(fromMs - LONGEST_CALL_MS)))
+    return eb.and(bounds)
+  }
+  bounds.push(eb('user_id', '=', userId))
+  if (after) bounds.push(eb('ended_ms', '<=', after.endedMs), beyond(eb, '<', after))
+  else if (beforeMs !== undefined) bounds.push(eb('ended_ms', '<', beforeMs))
+  if (end)
+    bounds.push(eb('ended_ms', '>=', end.endedMs), eb.or([eb('id', '=', end.id), beyond(eb, '>', end)]))
+  else if (fromMs !== undefined) bounds.push(eb('ended_ms', '>=', fromMs))
+  return eb.and(bounds)
+}
+
+// Of rows that ended in the same millisecond.
+function beyond(eb: Rows, side: '<' | '>', { id, endedMs }: UsagePlace): Expression<SqlBool> {
+  return eb.or([eb('ended_ms', side, endedMs), eb('id', side, id)])
+}
+
+/** What is left to look at in each row. */
+function meant(eb: Rows, filter: UsageFilter): Expression<SqlBool> {
+  const { userId, fromMs, beforeMs, tokenName, model, channel, group } = filter
+  const wanted: Expression<SqlBool>[] = []
+  // Of a user's rows the index has seen to it.
+  if (userId === undefined && fromMs !== undefined) wanted.push(eb('ended_ms', '>=', fromMs))
+  if (userId === undefined && beforeMs !== undefined) wanted.push(eb('ended_ms', '<', beforeMs))
+  if (tokenName !== undefined)
+    wanted.push(
+      eb('token_id', 'in', eb.selectFrom('tokens').select('tokens.id').where('tokens.name', '=', tokenName)),
+    )
+  if (model !== undefined) wanted.push(eb('model', '=', model))
+  if (channel !== undefined) wanted.push(eb('channel', '=', channel))
+  if (group !== undefined) wanted.push(eb('group_name', '=', group))
+  return eb.and(wanted)
+}
+
+/** An id is a UUID that begins with the millisecond of the call's start. */
+function firstIdOf(ms: number): string {
+  const hex = Math.max(0, ms).toString(16).padStart(12, '0')
+  return `${hex.slice(0, 8)}-${hex.slice(8)}`
+}

@@ -1,0 +1,111 @@
+import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely'
+import type { UsageFilter, UsageTotals } from '../../domain/usage-entry.ts'
+import type { Database } from '../schema.ts'
+import { type UsageColumns, usageFromRow } from '../usage-from-row.ts'
+import type { Db } from './operation.ts'
+import { meantIn, measured, type UsagePlace, type UsageStretch, withUser } from './usage-stretch.ts'
+
+/** Days since 1970-01-01, UTC, both of them included; undefined = from the first, or to the last. */
+export interface UsageDays {
+  readonly first?: number | undefined
+  readonly last?: number | undefined
+}
+
+/** What one model used on one day. */
+export interface UsageOfDay extends UsageTotals {
+  readonly day: number
+  readonly model: string
+}
+
+/** The sum of the rows that are meant in one stretch of the usage log, and where the next one begins (null = nowhere). */
+export async function sumUsageStretch(
+  db: Db,
+  given: UsageStretch,
+): Promise<{ readonly totals: UsageTotals; readonly next: UsagePlace | null }> {
+  const stretch = await measured(db, given)
+  if (!stretch) return { totals: totalsOf(NOTHING), next: null }
+  const row = await meantIn(db, stretch)
+    .select([
+      sql<number>`cast(coalesce(sum(case when reason = 'failed' then 0 else 1 end), 0) as bigint)`.as(
+        'requests',
+      ),
+      ...SUMS,
+    ])
+    .executeTakeFirstOrThrow()
+  return { totals: totalsOf(row), next: stretch.end }
+}
+
+/** The sum of whole days. The filter's own times and its id are not looked at: days have none. */
+export async function sumUsageDays(
+  db: Db,
+  { filter, days }: { readonly filter: UsageFilter; readonly days: UsageDays },
+): Promise<UsageTotals> {
+  const of = await withUser(db, filter)
+  if (!of) return totalsOf(NOTHING)
+  const row = await db
+    .selectFrom('usage_days')
+    .where((eb) => within(eb, of, days))
+    .select([REQUESTS, ...SUMS])
+    .executeTakeFirstOrThrow()
+  return totalsOf(row)
+}
+
+/** What each model used on each day, the earliest day first. */
+export async function usageByDay(
+  db: Db,
+  { filter, days }: { readonly filter: UsageFilter; readonly days: UsageDays },
+): Promise<UsageOfDay[]> {
+  const of = await withUser(db, filter)
+  if (!of) return []
+  const rows = await db
+    .selectFrom('usage_days')
+    .where((eb) => within(eb, of, days))
+    .select(['day', 'model', REQUESTS, ...SUMS])
+    .groupBy(['day', 'model'])
+    .orderBy('day')
+    .orderBy('model')
+    .execute()
+  return rows.map((row) => ({ day: row.day, model: row.model, ...totalsOf(row) }))
+}
+
+const SUMMED = [
+  'quota',
+  'input_tokens',
+  'cache_read_tokens',
+  'cache_write_5m_tokens',
+  'cache_write_1h_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+  'web_searches',
+] as const
+
+type Summed = UsageColumns & { readonly requests: number; readonly quota: number }
+
+// What is summed comes as a wider type on PostgreSQL.
+const SUMS = SUMMED.map((name) => sql<number>`cast(coalesce(sum(${sql.ref(name)}), 0) as bigint)`.as(name))
+const REQUESTS = sql<number>`cast(coalesce(sum(requests), 0) as bigint)`.as('requests')
+
+const NOTHING = Object.fromEntries(['requests', ...SUMMED].map((name) => [name, 0])) as unknown as Summed
+
+function within(
+  eb: ExpressionBuilder<Database, 'usage_days'>,
+  { userId, tokenName, model, channel, group }: UsageFilter,
+  { first, last }: UsageDays,
+): Expression<SqlBool> {
+  const wanted: Expression<SqlBool>[] = []
+  if (userId !== undefined) wanted.push(eb('user_id', '=', userId))
+  if (first !== undefined) wanted.push(eb('day', '>=', first))
+  if (last !== undefined) wanted.push(eb('day', '<=', last))
+  if (tokenName !== undefined)
+    wanted.push(
+      eb('token_id', 'in', eb.selectFrom('tokens').select('tokens.id').where('tokens.name', '=', tokenName)),
+    )
+  if (model !== undefined) wanted.push(eb('model', '=', model))
+  if (channel !== undefined) wanted.push(eb('channel', '=', channel))
+  if (group !== undefined) wanted.push(eb('group_name', '=', group))
+  return eb.and(wanted)
+}
+
+function totalsOf(row: Summed): UsageTotals {
+  return { requests: row.requests, quota: row.quota, usage: usageFromRow(row) }
+}

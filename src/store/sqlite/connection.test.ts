@@ -1,0 +1,24 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { temporaryFolder } from '../../../test/store-rows.ts'
+import { openForReading, openForWriting } from './connection.ts'
+
+test('a commit is on the disk when it returns: the log is synced with every one', () => {
+  const db = openForWriting(join(temporaryFolder(), 'sluice.db'))
+  expect(db.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' })
+  const FULL = 2
+  expect(db.prepare('PRAGMA synchronous').get()).toEqual({ synchronous: FULL })
+  db.close()
+})
+
+test('the file is its owner’s alone, and a connection that reads can change nothing', () => {
+  const path = join(temporaryFolder(), 'sluice.db')
+  const writer = openForWriting(path)
+  writer.exec('CREATE TABLE t (a)')
+  expect(statSync(path).mode & 0o777).toBe(0o600)
+  const reader = openForReading(path)
+  expect(() => reader.exec('INSERT INTO t VALUES (1)')).toThrow('readonly')
+  reader.close()
+  writer.close()
+})

@@ -1,0 +1,66 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { call } from '../equipment/client.ts'
+import { commandReading, inManner, MANNERS, type Outcome, SECRET } from '../equipment/command.ts'
+import { ROOT, user } from '../equipment/configuration.ts'
+import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+
+let gateway: RunningGateway
+beforeAll(async () => {
+  gateway = await startGateway({
+    config: { users: [ROOT, user(2, 'ann', [])] },
+    env: { GATEWAY_SECRET: SECRET },
+  })
+})
+afterAll(() => gateway.discard())
+
+const password = (input: string, ...args: string[]): Promise<Outcome> =>
+  commandReading(input, gateway, 'user', 'password', ...args)
+
+const logIn = async (given: string): Promise<number> =>
+  (await call(gateway.url, { username: 'ann', password: given }, { path: '/api/user/login' })).status
+
+describe.each(MANNERS)('sluice user password, %s', (manner) => {
+  const secret = `pässword of ${manner}`
+
+  test('reads it from standard input, and the user can log in with it', async () => {
+    const [plain, json] = await inManner(
+      manner,
+      gateway,
+      async (): Promise<[Outcome, Outcome]> => [
+        await password('the one before\n', 'ann'),
+        await password(`${secret}\r\n`, 'ann', '--json'),
+      ],
+    )
+    expect(plain).toMatchObject({ code: 0, out: 'ann (id 2) has a new password.\n', err: '' })
+    expect(json).toMatchObject({ code: 0, err: '' })
+    expect(json.json()).toMatchObject({ id: 2, username: 'ann' })
+    expect([await logIn(secret), await logIn('the one before')]).toEqual([200, 401])
+  })
+
+  test('keeps it nowhere, neither in the database nor in the log', async () => {
+    await gateway.stop()
+    const file = readFileSync(join(gateway.dataDir, 'sluice.db'), 'latin1')
+    expect(file.includes('word of while')).toBe(false)
+    expect(file.includes('$argon2id$v=19$m=19456,t=2,p=1$')).toBe(true)
+    expect(gateway.logs()).not.toContain('word of while')
+    await gateway.restart()
+  })
+})
+
+test.each([
+  ['', 'ann', 'a password is expected on standard input; nothing came'],
+  ['\n', 'ann', 'a password is expected on standard input; nothing came'],
+  ['two\nlines of it\n', 'ann', 'one line is expected on standard input, with the password alone'],
+  ['7 chars\n', 'ann', 'password: expected a text of 8 to 128 characters'],
+  ['a good one', 'nobody', 'there is no user "nobody"'],
+])('%j for %s is refused in a sentence', async (input, name, sentence) => {
+  expect(await password(input, name)).toMatchObject({ code: 1, out: '', err: `sluice: ${sentence}\n` })
+})
+
+test('an argument is no password', async () => {
+  const { code, err } = await password('', 'ann', 'a good password')
+  expect(code).toBe(1)
+  expect(err).toContain('too many arguments')
+})

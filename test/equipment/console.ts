@@ -1,0 +1,37 @@
+import { type Answer, type Body, call } from './client.ts'
+
+/** A browser's session, as a test holds it. */
+export interface LoggedIn {
+  readonly status: number
+  readonly message: string
+  readonly data: Readonly<Record<string, unknown>>
+  readonly headers: Answer['headers']
+  /** The whole `set-cookie` header. */
+  readonly setCookie: string
+  /** What a browser sends back. */
+  readonly cookie: string
+}
+
+/** Logs in to the console, or tries to. */
+export async function logIn(
+  url: string,
+  body: Body,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<LoggedIn> {
+  const answer = await call(url, body, { path: '/api/user/login', headers })
+  const { message, data } = JSON.parse(answer.text)
+  const setCookie = answer.headers['set-cookie']?.join('\n') ?? ''
+  return {
+    status: answer.status,
+    message,
+    data,
+    headers: answer.headers,
+    setCookie,
+    cookie: setCookie.split(';')[0] ?? '',
+  }
+}
+
+/** Headers of the console in place of an access token: the session, and whose it is. */
+export function bySession(cookie: string): { readonly authorization: undefined; readonly cookie: string } {
+  return { authorization: undefined, cookie }
+}

@@ -1,0 +1,38 @@
+import { Worker } from 'node:worker_threads'
+
+/** Asks again and again until it is told to end, and then tells the longest that an answer took. */
+const ASKING = `
+  const { parentPort, workerData } = require('node:worker_threads')
+  const { get } = require('node:http')
+  let isOver = false
+  parentPort.once('message', () => { isOver = true })
+  const ask = () => new Promise((resolve, reject) =>
+    get(workerData, { agent: false }, (answer) => answer.resume().on('end', resolve)).on('error', reject))
+  ;(async () => {
+    const waits = []
+    do {
+      const started = performance.now()
+      await ask()
+      waits.push(performance.now() - started)
+    } while (!isOver)
+    parentPort.postMessage(Math.max(...waits))
+  })()
+`
+
+/**
+ * The longest, in milliseconds, that a gateway kept another caller waiting while the work was done. The caller lives in a
+ * thread of its own: what keeps this one busy is not the gateway's fault.
+ */
+export async function longestWaitDuring(url: string, work: () => Promise<unknown>): Promise<number> {
+  const caller = new Worker(ASKING, { eval: true, workerData: `${url}/healthz` })
+  const { promise, resolve, reject } = Promise.withResolvers<number>()
+  caller.once('message', resolve)
+  caller.once('error', reject)
+  try {
+    await work()
+    caller.postMessage('over')
+    return await promise
+  } finally {
+    await caller.terminate()
+  }
+}

@@ -1,0 +1,39 @@
+import { type Answer, type Body, type CallOptions, call } from './client.ts'
+import { channel } from './configuration.ts'
+import type { RankedSaid } from './rerank-behaviour.ts'
+import type { Stage } from './stage.ts'
+
+/** What the tests read of a rerank answer. */
+export interface RerankBody {
+  readonly results: readonly RankedSaid[]
+  readonly usage: {
+    readonly prompt_tokens: number
+    readonly completion_tokens: number
+    readonly total_tokens: number
+  }
+}
+
+/** A channel of the rerank protocol with one key. */
+export function rerankChannel(
+  name: string,
+  baseUrl: string,
+  fields: Record<string, unknown> = {},
+): Record<string, unknown> {
+  return channel(name, baseUrl, { protocol: 'rerank', ...fields })
+}
+
+/** The least that a rerank request says: three documents. */
+export function askRerank(model: string, fields: Record<string, unknown> = {}): Record<string, unknown> {
+  return { model, query: 'which?', documents: ['zero', 'one', { text: 'two' }], ...fields }
+}
+
+/** A rerank call. */
+export function rerank(stage: Stage, key: string, body: Body, options: CallOptions = {}): Promise<Answer> {
+  return call(stage.gateway.url, body, { key, path: '/v1/rerank', ...options })
+}
+
+/** The result of a call that succeeded. */
+export function ranked(answer: Answer): RerankBody {
+  if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text.slice(0, 500)}`)
+  return JSON.parse(answer.text) as RerankBody
+}

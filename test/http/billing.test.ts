@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { usageText } from '../equipment/behaviour.ts'
+import { type Answer, call } from '../equipment/client.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { ask, type Stage, setStage } from '../equipment/stage.ts'
+
+let stage: Stage
+let configure: (options: Record<string, unknown>) => Configuration
+beforeAll(async () => {
+  stage = await setStage((upstream) => {
+    configure = (options) => ({
+      options,
+      rate_limits: { global: { requests: 0 } },
+      models: priced(['m']),
+      channels: [channel('m', upstream.baseUrl('m'))],
+      users: [
+        { ...ROOT, quota: 2_000_000 },
+        user(
+          2,
+          'ann',
+          [
+            token('ann', { remain_quota: 1_000_000, expired_time: 4_000_000_000 }),
+            token('unlimited'),
+            token('calling', { remain_quota: 1_000_000 }),
+            token('expired', { remain_quota: 500_000, expired_time: 1_000_000_000 }),
+            token('exhausted', { remain_quota: 0 }),
+            token('disabled', { status: 2 }),
+            token('deleted'),
+            token('elsewhere', { allow_ips: '192.0.2.1' }),
+          ],
+          { quota: 2_000_000 },
+        ),
+        user(3, 'banned', [token('ofbanned')], { status: 2, quota: 0 }),
+      ],
+    })
+    return configure({})
+  })
+  await stage.gateway.stop()
+  const database = databaseOf(stage.gateway.dataDir)
+  database.write("update tokens set used_quota = 250000 where name = 'token-ann'")
+  database.write("update tokens set used_quota = 3 where name = 'token-unlimited'")
+  database.write("update users set used_quota = 500000 where username = 'ann'")
+  database.write("update tokens set deleted_time = 1700000000 where name = 'token-deleted'")
+  await stage.gateway.restart()
+})
+afterAll(() => stage?.close())
+
+type What = 'subscription' | 'usage'
+const get = (what: What, key?: string, query = '', prefix = '/v1'): Promise<Answer> =>
+  call(stage.gateway.url, undefined, {
+    method: 'GET',
+    path: `${prefix}/dashboard/billing/${what}${query}`,
+    ...(key !== undefined && { key }),
+  })
+const subscription = (limit: string, until: number): string =>
+  `{"object":"billing_subscription","has_payment_method":true,"soft_limit_usd":${limit},` +
+  `"hard_limit_usd":${limit},"system_hard_limit_usd":${limit},"access_until":${until}}`
+const usage = (total: string): string => `{"object":"list","total_usage":${total}}`
+
+async function bare(what: What, key: string, query?: string, prefix?: string): Promise<string> {
+  const answer = await get(what, key, query, prefix)
+  expect(answer.status, answer.text).toBe(200)
+  expect(answer.headers['content-type']).toBe('application/json')
+  return answer.text
+}
+
+describe('what a token was granted and has consumed', () => {
+  test.each([
+    ['USD', {}, '2.5', '50'],
+    ['CNY', { display: 'CNY' }, '18.25', '365'],
+    ['CNY at a rate of its own', { display: 'CNY', usd_exchange_rate: 7.123456 }, '17.80864', '356.1728'],
+    ['TOKENS', { display: 'TOKENS' }, '1250000', '25000000'],
+    ['USD by threes', { quota_per_unit: 3 }, '416666.666666666667', '8333333.333333333333'],
+    ['USD by millions', { quota_per_unit: 9_000_000 }, '0.138888888889', '2.777777777778'],
+  ])('in %s, to the last digit', async (_, options, granted, consumed) => {
+    await stage.gateway.restart(configure(options))
+    expect(await bare('subscription', 'ann')).toBe(subscription(granted, 4_000_000_000))
+    expect(await bare('usage', 'ann')).toBe(usage(consumed))
+  })
+
+  test.each(['USD', 'CNY', 'TOKENS'])(
+    'is 100000000 of whatever is shown (%s), if unlimited',
+    async (display) => {
+      await stage.gateway.restart(configure({ display }))
+      expect(await bare('subscription', 'unlimited')).toBe(subscription('100000000', 0))
+    },
+  )
+})
+
+describe('what a user was granted and has consumed, where token_stats is off,', () => {
+  beforeAll(() => stage.gateway.restart(configure({ token_stats: false })))
+
+  test.each(['ann', 'unlimited', 'expired'])(
+    'is shown to the key "%s", without a time of expiry',
+    async (key) => {
+      expect(await bare('subscription', key)).toBe(subscription('5', 0))
+      expect(await bare('usage', key)).toBe(usage('100'))
+    },
+  )
+})
+
+describe('billing', () => {
+  beforeAll(() => stage.gateway.restart(configure({})))
+
+  test('is there without the version too', async () => {
+    expect(await bare('subscription', 'ann', '', '')).toBe(subscription('2.5', 4_000_000_000))
+    expect(await bare('usage', 'ann', '', '')).toBe(usage('50'))
+  })
+
+  test('ignores dates', async () => {
+    for (const query of ['?start_date=2026-01-01&end_date=2026-02-01', '?start_date=x', '?%']) {
+      expect(await bare('usage', 'ann', query)).toBe(usage('50'))
+    }
+  })
+
+  test('shows a charge as soon as the answer is there', async () => {
+    stage.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+    await stage.chat('calling', ask('m'))
+    // 30 of 500,000 units are 0.00006 dollars.
+    expect(await bare('usage', 'calling')).toBe(usage('0.006'))
+    expect(await bare('subscription', 'calling')).toBe(subscription('2', 0))
+  })
+
+  test('is read by expired and exhausted keys', async () => {
+    expect(await bare('subscription', 'expired')).toBe(subscription('1', 1_000_000_000))
+    expect(await bare('usage', 'exhausted')).toBe(usage('0'))
+  })
+
+  test.each([
+    [undefined, 401, 'authentication_error', 'missing_api_key'],
+    ['nobody', 401, 'authentication_error', 'invalid_api_key'],
+    ['disabled', 401, 'authentication_error', 'token_disabled'],
+    ['deleted', 401, 'authentication_error', 'token_deleted'],
+    ['ofbanned', 403, 'permission_error', 'user_disabled'],
+    ['elsewhere', 403, 'permission_error', 'ip_not_allowed'],
+  ])('is not read by the key %s', async (key, status, type, code) => {
+    for (const what of ['subscription', 'usage'] as const) {
+      const answer = await get(what, key)
+      expect(answer.status).toBe(status)
+      expect(answer.json()).toEqual({
+        error: {
+          type,
+          code,
+          message: expect.stringMatching(
+            new RegExp(` \\(request id: ${String(answer.headers['x-request-id'])}\\)$`),
+          ),
+        },
+      })
+    }
+  })
+
+  test.each(['HEAD', 'POST', 'DELETE'])('takes no %s', async (method) => {
+    for (const path of ['/v1/dashboard/billing/usage', '/dashboard/billing/subscription']) {
+      const answer = await call(stage.gateway.url, undefined, { method, path, key: 'ann' })
+      expect(answer.status).toBe(405)
+      expect(answer.headers.allow).toBe('GET')
+    }
+  })
+})
+
+test('the global limit holds for billing and usage together, by address, and is a gateway_error there', async () => {
+  await stage.gateway.restart({
+    ...configure({}),
+    rate_limits: { global: { requests: 2, window: '60s' } },
+  })
+  expect((await get('usage', 'ann')).status).toBe(200)
+  expect((await get('subscription', 'ann')).status).toBe(200)
+  for (const path of [
+    '/v1/dashboard/billing/usage',
+    '/dashboard/billing/subscription',
+    '/v1/dashboard/billing/subscription',
+    '/api/usage/token/',
+  ]) {
+    const answer = await call(stage.gateway.url, undefined, { method: 'GET', path, key: 'ann' })
+    expect(answer.status, path).toBe(429)
+    expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
+    expect(answer.json().error).toMatchObject({ type: 'gateway_error', code: 'rate_limited' })
+    expect(answer.json().error.message).toMatch(/\(request id: \S+\)$/)
+  }
+})

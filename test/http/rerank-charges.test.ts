@@ -1,0 +1,296 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Behaviour } from '../equipment/behaviour.ts'
+import { type Answer, send } from '../equipment/client.ts'
+import { PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf, type GatewayDatabase, type UsageRow } from '../equipment/database.ts'
+import { cohereAnswer, jinaAnswer, scored } from '../equipment/rerank-behaviour.ts'
+import { askRerank, ranked, rerank, rerankChannel } from '../equipment/rerank-stage.ts'
+import { type Stage, setStage } from '../equipment/stage.ts'
+
+/** One unit a token; a thousand a call, five hundred in the group `half`. */
+const PER_TOKEN = PLAIN_PRICE
+const PER_CALL = { request: 0.002 }
+
+/** Models with a first and a second channel. */
+const PAIRS = ['pair', 'rubbish', 'keys']
+
+let stage: Stage
+let database: GatewayDatabase
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    options: { retries: 1 },
+    groups: { default: {}, half: { ratio: 0.5 } },
+    models: Object.fromEntries([
+      ...['m', 'drained', ...PAIRS].map((name) => [name, { price: PER_TOKEN }]),
+      ['percall', { price: PER_CALL }],
+      ['free', { price: { input: 0, output: 0 } }],
+    ]),
+    channels: [
+      ...['m', 'percall', 'free'].map((name) =>
+        rerankChannel(name, upstream.baseUrl(name), { groups: ['default', 'half'] }),
+      ),
+      rerankChannel('drained', upstream.baseUrl('drained'), { on_client_gone: 'drain' }),
+      ...PAIRS.map((name) =>
+        rerankChannel(name, upstream.baseUrl(name), {
+          priority: 5,
+          ...(name === 'keys' ? { keys: ['bad-key', 'good-key'] } : {}),
+        }),
+      ),
+      rerankChannel('spare', upstream.baseUrl('spare'), { models: ['pair', 'rubbish'] }),
+    ],
+    users: [
+      ROOT,
+      user(2, 'ann', [
+        token('ann', { remain_quota: 1_000_000_000 }),
+        token('half', { remain_quota: 1_000_000_000, group: 'half' }),
+        token('poor', { remain_quota: 999 }),
+      ]),
+    ],
+  }))
+  database = databaseOf(stage.gateway.dataDir)
+})
+afterAll(() => stage?.close())
+
+interface Charged {
+  readonly answer: Answer
+  readonly row: UsageRow
+}
+
+/** Makes a call, and checks that token and user were charged what its row says by the time the answer was complete. */
+async function charged(
+  model: string,
+  behaviour: Behaviour,
+  fields: Record<string, unknown> = {},
+  key = 'ann',
+): Promise<Charged> {
+  stage.upstream.script(model, behaviour)
+  const before = { token: database.token(`token-${key}`), user: database.user('ann') }
+  const answer = await rerank(stage, key, askRerank(model, fields))
+  const row = database.usageOf(String(answer.headers['x-request-id']))
+  if (!row) throw new Error(`no usage row for ${answer.status} ${answer.text.slice(0, 300)}`)
+  const after = { token: database.token(`token-${key}`), user: database.user('ann') }
+  expect(after.token.used_quota - before.token.used_quota).toBe(row.quota)
+  expect(before.token.remain_quota - after.token.remain_quota).toBe(row.quota)
+  expect(after.user.used_quota - before.user.used_quota).toBe(row.quota)
+  expect(before.user.quota - after.user.quota).toBe(row.quota)
+  expect(after.user.request_count - before.user.request_count).toBe(1)
+  return { answer, row }
+}
+
+async function untilNoHolds(): Promise<void> {
+  await expect.poll(() => database.openHolds(), { timeout: 5000 }).toHaveLength(0)
+}
+
+/** Makes a call that delivers nothing, and checks that it cost nothing and counts for nothing. */
+async function uncharged(model: string): Promise<Answer> {
+  const before = { token: database.token('token-ann'), user: database.user('ann') }
+  const answer = await rerank(stage, 'ann', askRerank(model))
+  await untilNoHolds()
+  const { used_quota, remain_quota } = before.token
+  expect(database.token('token-ann')).toMatchObject({ used_quota, remain_quota })
+  expect(database.user('ann')).toEqual(before.user)
+  return answer
+}
+
+const RESULTS = scored(0.1, 0.9, 0.5)
+const usage = (tokens: number): object => ({
+  prompt_tokens: tokens,
+  completion_tokens: 0,
+  total_tokens: tokens,
+})
+
+describe('a price per token is charged for the tokens that the upstream tells', () => {
+  test('in usage', async () => {
+    const { row, answer } = await charged('m', jinaAnswer(RESULTS, 1234))
+    expect(row).toMatchObject({
+      quota: 1234,
+      reason: 'complete',
+      input_tokens: 1234,
+      output_tokens: 0,
+      model: 'm',
+      stream: 0,
+    })
+    expect(ranked(answer).usage).toEqual(usage(1234))
+  })
+  test('in meta', async () => {
+    const body = JSON.stringify({ results: RESULTS, meta: { tokens: { input_tokens: 321 } } })
+    const { row, answer } = await charged('m', { kind: 'whole', body })
+    expect(row).toMatchObject({ quota: 321, reason: 'complete' })
+    expect(ranked(answer).usage).toEqual(usage(321))
+  })
+  test('at the ratio of the group', async () => {
+    const { row } = await charged('m', jinaAnswer(RESULTS, 1001), {}, 'half')
+    expect(row.quota).toBe(501) // 500.5, away from zero
+  })
+  test('output too, where there is any', async () => {
+    const body = JSON.stringify({ results: RESULTS, usage: { prompt_tokens: 100, completion_tokens: 2 } })
+    const { row, answer } = await charged('m', { kind: 'whole', body })
+    expect(row).toMatchObject({ quota: 108, input_tokens: 100, output_tokens: 2 })
+    expect(ranked(answer).usage).toEqual({ prompt_tokens: 100, completion_tokens: 2, total_tokens: 102 })
+  })
+  test('and nothing for a free model, but the request counts', async () => {
+    expect((await charged('free', jinaAnswer(RESULTS, 1234))).row.quota).toBe(0)
+  })
+})
+
+describe('where the upstream tells no tokens, query and documents are counted', () => {
+  // A token each, whoever counts, and one more for what joins two documents.
+  const apples = (count: number): string => Array.from({ length: count }, () => 'apple').join(' ')
+  const fields = { query: apples(10), documents: [apples(100), { text: apples(190), title: 'left out' }] }
+
+  test.each<[string, Behaviour]>([
+    ['which charges for searches', cohereAnswer(scored(0.1, 0.9))],
+    ['which says nothing', { kind: 'whole', body: JSON.stringify({ results: scored(0.1, 0.9) }) }],
+    ['whose count cannot be true', jinaAnswer(scored(0.1, 0.9), -5)],
+  ])('%s', async (_, behaviour) => {
+    const { row, answer } = await charged('m', behaviour, fields)
+    expect(row.reason).toBe('estimated')
+    expect(row.input_tokens).toBeGreaterThanOrEqual(295)
+    expect(row.input_tokens).toBeLessThanOrEqual(310)
+    expect(row).toMatchObject({ quota: row.input_tokens, output_tokens: 0 })
+    expect(ranked(answer).usage).toEqual(usage(row.input_tokens))
+  })
+})
+
+describe('a price per call is charged for each call', () => {
+  test.each<[string, Behaviour, number]>([
+    ['whatever tokens the upstream tells', jinaAnswer(RESULTS, 1_000_000), 1_000_000],
+    ['and needs none', cohereAnswer(RESULTS), 0],
+  ])('%s', async (_, behaviour, tokens) => {
+    const { row, answer } = await charged('percall', behaviour)
+    expect(row).toMatchObject({ quota: 1000, reason: 'complete', input_tokens: tokens })
+    expect(ranked(answer).usage).toEqual(usage(tokens))
+  })
+  test('at the ratio of the group', async () => {
+    expect((await charged('percall', cohereAnswer(RESULTS), {}, 'half')).row.quota).toBe(500)
+  })
+  test('and must be affordable', async () => {
+    stage.upstream.forget('percall')
+    const answer = await rerank(stage, 'poor', askRerank('percall'))
+    expect(answer.status).toBe(403)
+    expect(answer.json().error).toMatchObject({ type: 'permission_error', code: 'insufficient_quota' })
+    expect(answer.json().error.message).toMatch(/999.*1000|1000.*999/)
+    expect(stage.upstream.received('percall')).toHaveLength(0)
+  })
+})
+
+describe('a call whose documents may cost more than is left', () => {
+  const long = { documents: ['x'.repeat(1000)] }
+  test('is a 403, and no upstream is called', async () => {
+    stage.upstream.forget('m')
+    const answer = await rerank(stage, 'poor', askRerank('m', long))
+    expect([answer.status, answer.json().error.code]).toEqual([403, 'insufficient_quota'])
+    expect(stage.upstream.received('m')).toHaveLength(0)
+  })
+  test('is made by whoever can pay for them; no output is held', async () => {
+    const { row } = await charged('m', jinaAnswer(scored(1), 100), { documents: ['x'.repeat(100)] }, 'poor')
+    expect(row.quota).toBe(100)
+  })
+})
+
+describe('when the caller leaves before the answer', () => {
+  const leave = async (model: string, behaviour: Behaviour): Promise<UsageRow> => {
+    stage.upstream.script(model, behaviour)
+    const known = new Set(database.usage().map(({ id }) => id))
+    const sent = send(stage.gateway.url, askRerank(model), { key: 'ann', path: '/v1/rerank' })
+    await stage.upstream.receivedAtLeast(model, 1)
+    sent.destroy()
+    await expect.poll(() => database.usage().filter(({ id }) => !known.has(id))).toHaveLength(1)
+    await untilNoHolds()
+    return database.usage().find(({ id }) => !known.has(id)) as UsageRow
+  }
+
+  test('the upstream is let go, and the counted prompt is charged', async () => {
+    const row = await leave('m', { kind: 'silence' })
+    await stage.upstream.only('m').ended
+    expect(stage.upstream.only('m').completed).toBe(false)
+    expect(row.reason).toBe('client_gone')
+    // which? zero one two
+    expect(row.quota).toBeGreaterThanOrEqual(4)
+    expect(row.quota).toBeLessThanOrEqual(10)
+  })
+  test('a call that is priced as such is charged', async () => {
+    expect(await leave('percall', { kind: 'silence' })).toMatchObject({ quota: 1000, reason: 'client_gone' })
+  })
+  test('a channel that drains is charged what it reports', async () => {
+    const after = new Promise((resolve) => setTimeout(resolve, 300))
+    const row = await leave('drained', { ...jinaAnswer(RESULTS, 77), after })
+    expect(row).toMatchObject({ quota: 77, reason: 'client_gone' })
+    expect(stage.upstream.only('drained').completed).toBe(true)
+  })
+})
+
+describe('before an answer was had, the next channel is tried, and only what was delivered is charged', () => {
+  const RUBBISH: [string, unknown][] = [
+    ['an index beyond the documents', [{ index: 3, relevance_score: 1 }]],
+    ['a negative index', [{ index: -1, relevance_score: 1 }]],
+    ['an index twice', [...scored(1, 0.5), { index: 0, relevance_score: 0.1 }]],
+    ['a fraction of an index', [{ index: 0.5, relevance_score: 1 }]],
+    ['no score', [{ index: 0 }]],
+    ['a score that is text', [{ index: 0, relevance_score: '1' }]],
+    ['no list', { 0: { index: 0, relevance_score: 1 } }],
+  ]
+  const rubbish = (results: unknown): Behaviour => ({
+    kind: 'whole',
+    body: JSON.stringify({ results, usage: { total_tokens: 5 } }),
+  })
+
+  test.each<[string, Behaviour]>([
+    ['a 500', { kind: 'status', status: 500 }],
+    ['a 429', { kind: 'status', status: 429 }],
+    ['a dropped connection', { kind: 'drop' }],
+    ['a page of HTML', { kind: 'whole', body: '<html>', headers: { 'content-type': 'text/html' } }],
+    [
+      'an answer cut short',
+      { kind: 'raw', bytes: 'HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{"resu', ending: 'close' },
+    ],
+    ['an error with status 200', { kind: 'whole', body: '{"error":{"message":"no"}}' }],
+    ...RUBBISH.map(([what, results]): [string, Behaviour] => [what, rubbish(results)]),
+  ])('after %s', async (_, behaviour) => {
+    stage.upstream.script('spare', jinaAnswer(RESULTS, 42))
+    const { row, answer } = await charged('pair', behaviour)
+    expect(row).toMatchObject({ quota: 42, reason: 'complete', channel: 'spare' })
+    expect(ranked(answer).results).toHaveLength(3)
+    expect(stage.upstream.received('spare')).toHaveLength(1)
+  })
+
+  test.each(RUBBISH)('%s from every channel is a 500 api_error that costs nothing', async (_, results) => {
+    stage.upstream.script('rubbish', rubbish(results))
+    stage.upstream.script('spare', rubbish(results))
+    const answer = await uncharged('rubbish')
+    expect(answer.status).toBe(500)
+    expect(answer.json().error).toMatchObject({ type: 'api_error', code: 'upstream_error' })
+    expect(stage.upstream.received('spare')).toHaveLength(1)
+  })
+
+  test('but not after what is the caller’s own doing', async () => {
+    stage.upstream.script('pair', { kind: 'status', status: 422, body: '{"message":"unknown field"}' })
+    stage.upstream.script('spare', jinaAnswer(RESULTS, 42))
+    expect((await uncharged('pair')).status).toBe(422)
+    expect(stage.upstream.received('spare')).toHaveLength(0)
+  })
+
+  test('a refused key is set aside for another', async () => {
+    stage.upstream.decide('keys', ({ headers }) =>
+      headers.authorization === 'Bearer good-key' ? jinaAnswer(RESULTS, 9) : { kind: 'status', status: 401 },
+    )
+    for (let turn = 0; turn < 4; turn++)
+      expect(ranked(await rerank(stage, 'ann', askRerank('keys'))).usage.total_tokens).toBe(9)
+    const used = stage.upstream.received('keys').map(({ headers }) => headers.authorization)
+    expect(used.filter((key) => key === 'Bearer bad-key')).toHaveLength(1)
+  })
+})
+
+test('a gateway that is killed during a call settles it when it starts again', async () => {
+  stage.upstream.script('percall', { kind: 'silence' })
+  const known = new Set(database.usage().map(({ id }) => id))
+  send(stage.gateway.url, askRerank('percall'), { key: 'ann', path: '/v1/rerank' })
+  await stage.upstream.receivedAtLeast('percall', 1)
+  await expect.poll(() => database.openHolds()).toHaveLength(1)
+  await stage.gateway.kill()
+  await stage.gateway.restart()
+  expect(database.openHolds()).toHaveLength(0)
+  expect(database.usage().filter(({ id }) => !known.has(id))).toMatchObject([
+    { quota: 1000, reason: 'crash' },
+  ])
+})

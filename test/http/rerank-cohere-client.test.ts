@@ -1,0 +1,65 @@
+import { CohereClient, CohereError } from 'cohere-ai'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { cohereAnswer, jinaAnswer, scored } from '../equipment/rerank-behaviour.ts'
+import { rerankChannel } from '../equipment/rerank-stage.ts'
+import { type Stage, setStage } from '../equipment/stage.ts'
+
+const MODEL = 'rerank-english-v3.0'
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    options: { retries: 0 },
+    models: priced([MODEL]),
+    channels: [rerankChannel(MODEL, upstream.baseUrl('m'))],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+})
+afterAll(() => stage?.close())
+
+const clientWith = (key: string): CohereClient =>
+  new CohereClient({ token: key, environment: stage.gateway.url, maxRetries: 0 })
+const documents = ['Carson City', { text: 'Washington, D.C.' }]
+const query = 'What is the capital?'
+
+describe('the official Cohere client', () => {
+  test.each([
+    ['Cohere', cohereAnswer(scored(0.1, 0.9))],
+    ['Jina', jinaAnswer(scored(0.1, 0.9), 20)],
+  ])('gets the results that %s ranked', async (_, behaviour) => {
+    stage.upstream.script('m', behaviour)
+    const { results } = await clientWith('sk-ann').rerank({ model: MODEL, query, documents })
+    expect(results).toEqual([
+      { index: 1, relevanceScore: 0.9 },
+      { index: 0, relevanceScore: 0.1 },
+    ])
+  })
+
+  test('has its fields understood', async () => {
+    stage.upstream.script('m', cohereAnswer(scored(0.1, 0.9)))
+    const { results, meta } = await clientWith('sk-ann').rerank({
+      model: MODEL,
+      query,
+      documents,
+      topN: 1,
+      returnDocuments: true,
+      maxChunksPerDoc: 5,
+    })
+    expect(results).toEqual([{ index: 1, relevanceScore: 0.9, document: { text: 'Washington, D.C.' } }])
+    expect(meta?.billedUnits?.searchUnits).toBe(1)
+    expect(JSON.parse(stage.upstream.only('m').text)).toMatchObject({ top_n: 1, max_chunks_per_doc: 5 })
+  })
+
+  test.each([
+    ['no model', 'sk-ann', {}, 400],
+    ['a wrong key', 'sk-nobody', { model: MODEL }, 401],
+    ['an unknown model', 'sk-ann', { model: 'unheard-of' }, 503],
+  ])('is told of %s', async (_, key, fields, statusCode) => {
+    const failure = await clientWith(key)
+      .rerank({ query, documents, ...fields })
+      .catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(CohereError)
+    expect(failure).toMatchObject({ statusCode, body: { error: { message: expect.any(String) } } })
+  })
+})

@@ -1,0 +1,316 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Answer, Body } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { cohereAnswer, jinaAnswer, scored } from '../equipment/rerank-behaviour.ts'
+import { askRerank, ranked, rerank, rerankChannel } from '../equipment/rerank-stage.ts'
+import { ask, type Stage, setStage } from '../equipment/stage.ts'
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    options: { retries: 0 },
+    groups: { default: {}, vip: {} },
+    models: priced(['m', 'second', 'mapped', 'both', 'talks', 'far']),
+    channels: [
+      rerankChannel('m', upstream.baseUrl('m')),
+      rerankChannel('second', upstream.baseUrl('second').replace(/v1$/, 'v2')),
+      rerankChannel('mapped', upstream.baseUrl('mapped'), { model_mapping: { mapped: 'their-model' } }),
+      rerankChannel('both', upstream.baseUrl('both')),
+      channel('both-chat', upstream.baseUrl('both-chat'), { models: ['both'], priority: 9 }),
+      channel('talks', upstream.baseUrl('talks')),
+      rerankChannel('far', upstream.baseUrl('far'), { groups: ['vip'] }),
+    ],
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann'), token('limited', { model_limits_enabled: true, model_limits: 'other' })]),
+    ],
+  }))
+})
+afterAll(() => stage?.close())
+
+const post = (body: Body, key = 'ann'): Promise<Answer> => rerank(stage, key, body)
+
+/** Asserts the envelope of the gateway's own errors, and that no upstream was called. */
+function refused(answer: Answer, status: number, type: string, lane = 'm'): string {
+  expect(answer.status, answer.text.slice(0, 500)).toBe(status)
+  const { error } = answer.json()
+  expect(error).toMatchObject({ type, code: expect.any(String), message: expect.any(String) })
+  expect(error.message).toMatch(/\(request id: [^()\s]+\)$/)
+  expect(stage.upstream.received(lane)).toHaveLength(0)
+  return error.message
+}
+
+describe('a rerank call', () => {
+  test.each([
+    ['Cohere’s first version', cohereAnswer(scored(0.1, 0.9, 0.5))],
+    ['Cohere’s second version', cohereAnswer(scored(0.1, 0.9, 0.5), '2')],
+    ['Jina', jinaAnswer(scored(0.1, 0.9, 0.5), 12)],
+  ])('brings the results of %s best first, with usage and without documents', async (_, behaviour) => {
+    stage.upstream.script('m', behaviour)
+    const answer = await post(askRerank('m'))
+    const { results, usage } = ranked(answer)
+    expect(results).toEqual([
+      { index: 1, relevance_score: 0.9 },
+      { index: 2, relevance_score: 0.5 },
+      { index: 0, relevance_score: 0.1 },
+    ])
+    expect(usage).toEqual({
+      prompt_tokens: expect.any(Number),
+      completion_tokens: 0,
+      total_tokens: usage.prompt_tokens,
+    })
+    expect(answer.headers['content-type']).toMatch(/^application\/json/)
+    expect(answer.headers['x-request-id']).toEqual(expect.any(String))
+  })
+
+  test('goes to /rerank below the channel’s address, with its key and every field', async () => {
+    stage.upstream.script('m', cohereAnswer(scored(1, 1, 1)))
+    const body = askRerank('m', {
+      top_n: 2,
+      return_documents: false,
+      max_chunk_per_doc: 3,
+      overlap_tokens: 80,
+      unknown: { a: [1] },
+    })
+    await post(body)
+    const { path, headers, text } = stage.upstream.only('m')
+    expect(path).toBe('/v1/rerank')
+    expect(headers.authorization).toBe('Bearer upstream-key-of-m')
+    expect(JSON.parse(text)).toEqual({ ...body, max_chunks_per_doc: 3 })
+  })
+
+  test('goes on byte for byte where nothing has to change', async () => {
+    stage.upstream.script('m', cohereAnswer(scored(1)))
+    const text = '{ "documents":["a\\u0062"],\n"model":"m","query":"q","seed":9007199254740993}'
+    await post(text)
+    expect(stage.upstream.only('m').text).toBe(text)
+  })
+
+  test('asks for the mapped model', async () => {
+    stage.upstream.script('mapped', cohereAnswer(scored(1)))
+    await post(askRerank('mapped', { documents: ['a'] }))
+    expect(JSON.parse(stage.upstream.only('mapped').text).model).toBe('their-model')
+  })
+
+  test('to the second version of the protocol says only what that knows, and returns documents nevertheless', async () => {
+    stage.upstream.script('second', cohereAnswer(scored(0.1, 0.2, 0.9), '2'))
+    const fields = { top_n: 2, return_documents: true, max_chunk_per_doc: 3, overlap_tokens: 80 }
+    const answer = await post(askRerank('second', fields))
+    const { path, text } = stage.upstream.only('second')
+    expect(path).toBe('/v2/rerank')
+    expect(JSON.parse(text)).toEqual({
+      model: 'second',
+      query: 'which?',
+      documents: ['zero', 'one', 'two'],
+      top_n: 2,
+    })
+    expect(answer.headers['x-gateway-dropped']).toBe('max_chunk_per_doc, overlap_tokens')
+    expect(ranked(answer).results).toEqual([
+      { index: 2, relevance_score: 0.9, document: { text: 'two' } },
+      { index: 1, relevance_score: 0.2, document: 'one' },
+    ])
+  })
+
+  test('is capped by top_n where the upstream does not do it', async () => {
+    stage.upstream.script('m', jinaAnswer(scored(0.1, 0.9, 0.5), 12))
+    expect(ranked(await post(askRerank('m', { top_n: 1 }))).results).toEqual([
+      { index: 1, relevance_score: 0.9 },
+    ])
+  })
+
+  test('brings documents where they were asked for: the upstream’s, else those of the request', async () => {
+    const [zero, one, two] = scored(0.9, 0.5, 0.1) as [object, object, object]
+    const results = [{ ...zero, document: { text: 'zero' } }, { ...one, document: null }, two]
+    stage.upstream.script('m', { kind: 'whole', body: JSON.stringify({ results }) })
+    expect(ranked(await post(askRerank('m', { return_documents: true }))).results).toEqual([
+      { index: 0, relevance_score: 0.9, document: { text: 'zero' } },
+      { index: 1, relevance_score: 0.5, document: 'one' },
+      { index: 2, relevance_score: 0.1, document: { text: 'two' } },
+    ])
+  })
+
+  test.each([{}, { return_documents: false }, { return_documents: null }])(
+    'brings none with %j, even if the upstream does',
+    async (fields) => {
+      const results = scored(0.9, 0.5, 0.1).map((result) => ({ ...result, document: { text: 'theirs' } }))
+      stage.upstream.script('m', cohereAnswer(results))
+      const answer = await post(askRerank('m', fields))
+      expect(ranked(answer).results).toEqual(scored(0.9, 0.5, 0.1))
+      expect(answer.text).not.toContain('theirs')
+    },
+  )
+
+  test('may carry what else the upstream says', async () => {
+    stage.upstream.script('m', cohereAnswer(scored(0.9, 0.5, 0.1)))
+    expect(ranked(await post(askRerank('m')))).toMatchObject({
+      id: 'rank-1',
+      meta: { billed_units: { search_units: 1 } },
+    })
+  })
+})
+
+test('whatever an upstream ranks, the caller gets a sorted and capped permutation of it', async () => {
+  const cases = fc.integer({ min: 1, max: 8 }).chain((count) =>
+    fc.record({
+      count: fc.constant(count),
+      indexes: fc.shuffledSubarray(Array.from({ length: count }, (_, index) => index)),
+      scores: fc.array(fc.double({ min: -2, max: 2, noNaN: true }), { minLength: count, maxLength: count }),
+      topN: fc.option(fc.integer({ min: 1, max: 10 }), { nil: undefined }),
+    }),
+  )
+  await fc.assert(
+    fc.asyncProperty(cases, async ({ count, indexes, scores, topN }) => {
+      const theirs = indexes.map((index) => ({ index, relevance_score: scores[index] as number }))
+      stage.upstream.script('m', jinaAnswer(theirs, 5))
+      const documents = Array.from({ length: count }, (_, index) => `document ${index}`)
+      const { results } = ranked(await post(askRerank('m', { documents, top_n: topN })))
+      const best = theirs.toSorted((a, b) => b.relevance_score - a.relevance_score)
+      expect(JSON.stringify(results)).toBe(JSON.stringify(best.slice(0, topN)))
+    }),
+    { numRuns: 60 },
+  )
+})
+
+describe('a request that is refused', () => {
+  test.each([
+    ['empty', { ...askRerank(''), model: '' }],
+    ['null', { ...askRerank(''), model: null }],
+    ['missing', { query: 'q', documents: ['a'] }],
+    ['missing among other mistakes', { top_n: 0 }],
+  ])('because its model is %s is a 400 gateway_error', async (_, body) => {
+    stage.upstream.forget('m')
+    expect(refused(await post(body), 400, 'gateway_error')).toContain('the model name is not specified')
+  })
+
+  test('because its model is missing is so even for a key that is limited to other models', async () => {
+    expect(refused(await post({ query: 'q', documents: ['a'] }, 'limited'), 400, 'gateway_error')).toContain(
+      'not specified',
+    )
+  })
+
+  test.each<[string, object]>([
+    ['query', { query: undefined }],
+    ['query', { query: null }],
+    ['query', { query: 7 }],
+    ['query', { query: ['q'] }],
+    ['documents', { documents: undefined }],
+    ['documents', { documents: null }],
+    ['documents', { documents: [] }],
+    ['documents', { documents: 'a' }],
+    ['documents[1]', { documents: ['a', 1] }],
+    ['documents[0]', { documents: [{ title: 'a' }] }],
+    ['documents[0]', { documents: [{ text: 1 }] }],
+    ['top_n', { top_n: 0 }],
+    ['top_n', { top_n: -1 }],
+    ['top_n', { top_n: 1.5 }],
+    ['top_n', { top_n: '1' }],
+    ['return_documents', { return_documents: 'yes' }],
+    ['max_chunk_per_doc', { max_chunk_per_doc: 'a' }],
+    ['overlap_tokens', { overlap_tokens: 1.5 }],
+    ['model', { model: 5 }],
+  ])('for its %s is a 400 invalid_request_error that names the field: %j', async (field, fields) => {
+    stage.upstream.forget('m')
+    const message = refused(await post(askRerank('m', { ...fields })), 400, 'invalid_request_error')
+    expect(message).toContain(`'${field}'`)
+  })
+
+  test.each(['top_n', 'return_documents', 'max_chunk_per_doc', 'overlap_tokens'])(
+    'is not one whose %s is null',
+    async (field) => {
+      stage.upstream.script('m', cohereAnswer(scored(1, 1, 1)))
+      expect(ranked(await post(askRerank('m', { [field]: null }))).results).toHaveLength(3)
+    },
+  )
+
+  test.each([
+    ['is no JSON', '{"model":"m"'],
+    ['says a key twice', '{"model":"m","query":"q","documents":["a"],"model":"m"}'],
+  ])('because it %s is a 400 invalid_request_error', async (_, body) => {
+    stage.upstream.forget('m')
+    refused(await post(body), 400, 'invalid_request_error')
+  })
+
+  test('because it has no key, or a wrong one, is a 401', async () => {
+    stage.upstream.forget('m')
+    const headers = { 'x-api-key': 'sk-ann' }
+    const without = await rerank(stage, 'ann', askRerank('m'), { headers: { ...headers, authorization: '' } })
+    refused(without, 401, 'authentication_error')
+    refused(await post(askRerank('m'), 'nobody'), 401, 'authentication_error')
+  })
+
+  test('because the key may not use the model is a 403', async () => {
+    refused(await post(askRerank('m'), 'limited'), 403, 'permission_error')
+  })
+
+  test('by method is a 405', async () => {
+    const answer = await rerank(stage, 'ann', undefined, { method: 'GET' })
+    expect(answer.status).toBe(405)
+    expect(answer.headers.allow).toBe('POST')
+  })
+})
+
+describe('only channels that speak rerank are called', () => {
+  test('where the model has others, too', async () => {
+    stage.upstream.script('both', cohereAnswer(scored(1, 0, 0)))
+    stage.upstream.script('both-chat', { kind: 'whole', content: 'Hello.' })
+    expect(ranked(await post(askRerank('both'))).results).toHaveLength(3)
+    expect((await stage.chat('ann', ask('both'))).json().choices[0]?.message.content).toBe('Hello.')
+    expect(stage.upstream.only('both').path).toBe('/v1/rerank')
+    expect(stage.upstream.only('both-chat').path).toBe('/v1/chat/completions')
+  })
+
+  test.each(['talks', 'unheard-of', 'far'])(
+    '%s has none in the group: 503 model_not_found',
+    async (model) => {
+      const answer = await post(askRerank(model))
+      const message = refused(answer, 503, 'gateway_error', model)
+      expect(answer.json().error.code).toBe('model_not_found')
+      expect(message).toContain(`no available channel for model ${model} under group default`)
+    },
+  )
+
+  test('and a rerank channel is never asked to talk', async () => {
+    stage.upstream.forget('m')
+    for (const path of ['/v1/chat/completions', '/v1/messages', '/v1/messages/count_tokens']) {
+      const answer = await stage.chat('ann', ask('m', { max_tokens: 5 }), { path })
+      expect([answer.status, answer.json().error.code]).toEqual([503, 'model_not_found'])
+    }
+    expect(stage.upstream.received('m')).toHaveLength(0)
+  })
+})
+
+describe('an upstream’s refusal', () => {
+  test.each([
+    [400, 'invalid_request_error'],
+    [404, 'invalid_request_error'],
+    [413, 'request_too_large'],
+    [422, 'invalid_request_error'],
+    [429, 'gateway_error'],
+    [500, 'api_error'],
+    [503, 'api_error'],
+  ])('with %i keeps status and message, its type is %s', async (status, type) => {
+    stage.upstream.script('m', {
+      kind: 'status',
+      status,
+      body: '{"id":"x","message":"too many documents for upstream-key-of-m"}',
+      headers: { 'retry-after': '7' },
+    })
+    const answer = await post(askRerank('m'))
+    expect(answer.status).toBe(status)
+    expect(answer.json().error).toMatchObject({
+      type,
+      code: expect.any(String),
+      message: 'too many documents for [redacted]',
+    })
+    expect(answer.headers['retry-after']).toBe('7')
+  })
+
+  test.each([401, 403, 407])('with %i is never passed on: 500 api_error', async (status) => {
+    stage.upstream.script('m', { kind: 'status', status, body: '{"message":"invalid api token"}' })
+    const answer = await post(askRerank('m'))
+    expect(answer.status).toBe(500)
+    expect(answer.json().error).toMatchObject({ type: 'api_error', code: 'upstream_error' })
+    expect(answer.text).not.toContain('invalid api token')
+  })
+})

@@ -1,0 +1,18 @@
+import { type ChildProcess, fork } from 'node:child_process'
+
+/** Starts a program of this folder, which ends with its parent. */
+export function start(program: URL, ...args: string[]): ChildProcess {
+  return fork(program, args, { execArgv: [] })
+}
+
+/** What it says next; rejects if it ends instead. */
+export function said<Message>(child: ChildProcess): Promise<Message> {
+  return new Promise((resolve, reject) => {
+    const ended = (code: number | null): void => reject(new Error(`a process of the load ended with ${code}`))
+    child.once('exit', ended)
+    child.once('message', (message) => {
+      child.off('exit', ended)
+      resolve(message as Message)
+    })
+  })
+}

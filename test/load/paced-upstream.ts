@@ -1,0 +1,50 @@
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import process from 'node:process'
+
+/** A program of its own: an upstream of the chat protocol whose streams all run at the same pace. */
+
+const [paceMs = 100, events = 100] = process.argv.slice(2).map(Number)
+const frame = (choices: unknown, more: object = {}): string =>
+  `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices, ...more })}\n\n`
+const WORD = frame([{ index: 0, delta: { content: ' word' }, finish_reason: null }])
+const END =
+  frame([{ index: 0, delta: {}, finish_reason: 'stop' }]) +
+  frame([], { usage: { prompt_tokens: 5, completion_tokens: events, total_tokens: 5 + events } }) +
+  'data: [DONE]\n\n'
+
+/** Streams by the turn they have: each turn's are written together, and turns are spread over the pace. */
+const TURNS = 20
+const turns = Array.from({ length: TURNS }, () => new Map<ServerResponse, number>())
+let next = 0
+
+const server = createServer((request, response) => {
+  request.resume()
+  request.on('end', () => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(frame([{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }]))
+    const turn = turns[next++ % TURNS]
+    turn?.set(response, events)
+    response.on('close', () => turn?.delete(response))
+  })
+})
+server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port))
+
+let turn = 0
+let dueMs = performance.now()
+setInterval(() => {
+  // As many turns as are due: a late timer must not slow the pace.
+  for (; dueMs <= performance.now(); dueMs += paceMs / TURNS) {
+    const streams = turns[turn++ % TURNS]
+    for (const [response, left] of streams ?? []) {
+      if (left > 0) {
+        response.write(WORD)
+        streams?.set(response, left - 1)
+      } else {
+        streams?.delete(response)
+        response.end(END)
+      }
+    }
+  }
+}, paceMs / TURNS)
+process.on('disconnect', () => process.exit())

@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { errorBody } from '../equipment/behaviour.ts'
+import { channel, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { setStage, type Stage } from '../equipment/stage.ts'
+
+const ADMIN = { id: 4, accessToken: 'the-access-token-of-an-admin' }
+const LANES = ['chat', 'messages', 'rerank', 'declared'] as const
+
+interface Result {
+  readonly success: boolean
+  readonly message: string
+  readonly time: number
+}
+
+let stage: Stage
+const ids = new Map<string, number>()
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    rate_limits: {},
+    channels: [
+      channel('declared', upstream.baseUrl('declared'), { models: ['d'], model_mapping: { d: 'dd' } }),
+    ],
+    users: [ROOT, user(4, 'ada', [token('ada')], { access_token: ADMIN.accessToken, role: 10 })],
+  }))
+  const base = (name: string): string => stage.upstream.baseUrl(name).replace(/\/v1$/, '')
+  const types = { chat: 1, messages: 14, rerank: 34 }
+  for (const [name, type] of Object.entries(types)) {
+    const { data } = await as<{ ids: number[] }>('POST /api/channel/', {
+      name,
+      type,
+      key: `sk-secret-of-${name}`,
+      base_url: base(name),
+      models: 'm1,m2',
+      status: name === 'messages' ? 2 : 1,
+    })
+    ids.set(name, data.ids[0] ?? 0)
+  }
+  const { data } = await as<{ items: { id: number; name: string }[] }>('GET /api/channel/')
+  ids.set('declared', data.items.find(({ name }) => name === 'declared')?.id ?? 0)
+})
+afterAll(() => stage.close())
+beforeEach(() => {
+  for (const lane of LANES) stage.upstream.script(lane, { kind: 'whole' })
+})
+
+const as = <Data>(request: Parameters<typeof manage>[2], body?: object) =>
+  manage<Data>(stage.gateway.url, ADMIN, request, body)
+
+const tested = async (name: string, query = ''): Promise<Result> =>
+  (await as(`GET /api/channel/test/${ids.get(name)}${query}`)).body as unknown as Result
+
+describe('GET /api/channel/test/:id', () => {
+  test('asks a chat upstream for one token, with the key of the channel', async () => {
+    expect(await tested('chat')).toEqual({ success: true, message: '', time: expect.any(Number) })
+    const { path, headers, text } = stage.upstream.only('chat')
+    expect(path).toBe('/v1/chat/completions')
+    expect(headers.authorization).toBe('Bearer sk-secret-of-chat')
+    expect(JSON.parse(text)).toMatchObject({ model: 'm1', max_tokens: 1 })
+  })
+
+  test('asks a messages upstream in its own words, though the channel is disabled', async () => {
+    expect((await tested('messages')).success).toBe(true)
+    const { path, headers, text } = stage.upstream.only('messages')
+    expect(path).toBe('/v1/messages')
+    expect(headers).toMatchObject({ 'x-api-key': 'sk-secret-of-messages', 'anthropic-version': '2023-06-01' })
+    expect(JSON.parse(text)).toMatchObject({ model: 'm1', max_tokens: 1 })
+  })
+
+  test('asks a rerank upstream for one document', async () => {
+    expect((await tested('rerank')).success).toBe(true)
+    const { path, text } = stage.upstream.only('rerank')
+    expect(path).toBe('/v1/rerank')
+    expect(JSON.parse(text)).toMatchObject({ model: 'm1', documents: ['hi'] })
+  })
+
+  test('asks for the model that is named, by the name that the upstream knows', async () => {
+    await tested('chat', '?model=m2')
+    expect(JSON.parse(stage.upstream.only('chat').text).model).toBe('m2')
+    await tested('declared')
+    expect(JSON.parse(stage.upstream.only('declared').text).model).toBe('dd')
+  })
+
+  test('keeps when it was, and how long it took', async () => {
+    stage.upstream.script('chat', {
+      kind: 'whole',
+      after: new Promise((resolve) => setTimeout(resolve, 120)),
+    })
+    const { time } = await tested('chat')
+    const { data } = await as<Record<string, number>>(`GET /api/channel/${ids.get('chat')}`)
+    expect(time).toBeGreaterThanOrEqual(0.1)
+    expect(data['response_time']).toBe(Math.round(time * 1000))
+    expect(Math.abs((data['test_time'] ?? 0) - Date.now() / 1000)).toBeLessThan(30)
+  })
+
+  test('tells what the upstream refuses, without its key and its address', async () => {
+    const { port } = stage.upstream
+    stage.upstream.script('chat', {
+      kind: 'status',
+      status: 401,
+      body: errorBody(`the key sk-secret-of-chat is wrong at http://127.0.0.1:${port}/`),
+    })
+    const { success, message } = await tested('chat')
+    expect(success).toBe(false)
+    expect(message).toContain('the upstream answered 401: the key [redacted] is wrong')
+    expect(message).not.toContain(String(port))
+  })
+
+  test.each([
+    ['no answer', { kind: 'drop' }, 'no answer: '],
+    ['a page', { kind: 'whole', body: '<html>' }, 'the answer is not JSON'],
+    ['an answer without an end', { kind: 'whole', body: ' '.repeat(200_000) }, 'the answer is not JSON'],
+  ] as const)('takes %s for a failure', async (_, behaviour, message) => {
+    stage.upstream.script('chat', behaviour)
+    const result = await tested('chat')
+    expect(result.success).toBe(false)
+    expect(result.message).toContain(message)
+  })
+
+  test('costs nobody anything, and leaves no call open', async () => {
+    const rows = databaseOf(stage.gateway.dataDir)
+    const before = rows.user('ada')
+    await tested('chat')
+    expect(rows.user('ada')).toEqual(before)
+    expect(rows.usage()).toEqual([])
+    expect(rows.openHolds()).toEqual([])
+  })
+})

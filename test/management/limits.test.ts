@@ -1,0 +1,166 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { type Answer, call } from '../equipment/client.ts'
+import { ROOT, token, user } from '../equipment/configuration.ts'
+import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+
+const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
+
+const gateways: RunningGateway[] = []
+afterAll(() => Promise.all(gateways.map((gateway) => gateway.discard())))
+
+/** A gateway of a global limit, with this machine for a proxy. */
+async function limited(requests: number, window: string): Promise<RunningGateway> {
+  const gateway = await startGateway({
+    config: {
+      options: { trusted_proxies: ['127.0.0.1/32'] },
+      rate_limits: { global: { requests, window } },
+      users: [ROOT, user(2, 'ann', [token('ann')], { access_token: ANN.accessToken })],
+    },
+  })
+  gateways.push(gateway)
+  return gateway
+}
+
+const self = ({ url }: RunningGateway, address: string) =>
+  manage(url, ANN, 'GET /api/user/self', undefined, { 'x-forwarded-for': address })
+
+const get = ({ url }: RunningGateway, path: string, address: string, method = 'GET'): Promise<Answer> =>
+  call(url, undefined, { method, path, headers: { 'x-forwarded-for': address } })
+
+describe('the global limit', () => {
+  let gateway: RunningGateway
+  let last = 0
+  /** An address of a test's own: its limit is untouched. */
+  let address: string
+  afterEach(() => void (last += 1))
+  const fresh = async (): Promise<void> => {
+    gateway ??= await limited(3, '1h')
+    address = `10.0.0.${last}`
+  }
+
+  test('lets so many through, and refuses the next with 429 and when to come again', async () => {
+    await fresh()
+    for (const remaining of ['2', '1', '0']) {
+      const { status, headers } = await self(gateway, address)
+      expect(status).toBe(200)
+      expect(headers).toMatchObject({ 'ratelimit-limit': '3', 'ratelimit-remaining': remaining })
+      expect(Number(headers['ratelimit-reset'])).toBeGreaterThan(3590)
+      expect(Number(headers['ratelimit-reset'])).toBeLessThanOrEqual(3600)
+      expect(headers).not.toHaveProperty('retry-after')
+    }
+    const refused = await self(gateway, address)
+    expect(refused).toMatchObject({ status: 429, success: false })
+    expect(refused.message).toMatch(/rate limit of this address is reached/)
+    expect(refused.body).not.toHaveProperty('data')
+    expect(refused.headers).toMatchObject({ 'ratelimit-limit': '3', 'ratelimit-remaining': '0' })
+    const wait = Number(refused.headers['retry-after'])
+    expect(wait).toBeGreaterThan(3590)
+    expect(wait).toBeLessThanOrEqual(3600)
+  })
+
+  test('is of each address alone', async () => {
+    await fresh()
+    for (let n = 0; n < 4; n++) await self(gateway, address)
+    expect((await self(gateway, address)).status).toBe(429)
+    const other = await self(gateway, '10.9.9.9')
+    expect(other).toMatchObject({ status: 200, headers: { 'ratelimit-remaining': '2' } })
+  })
+
+  test('counts who is not let in, and what is refused', async () => {
+    await fresh()
+    expect((await get(gateway, '/api/user/self', address)).status).toBe(401)
+    const wrong = { 'x-forwarded-for': address }
+    const asked = await manage(gateway.url, ANN, 'GET /api/log/self?start_timestamp=x', undefined, wrong)
+    expect(asked.status).toBe(400)
+    expect((await manage(gateway.url, ANN, 'GET /api/log/', undefined, wrong)).status).toBe(403)
+    expect((await self(gateway, address)).status).toBe(429)
+  })
+
+  test('counts paths that nothing is at, and methods that a path does not take', async () => {
+    await fresh()
+    expect((await get(gateway, '/api/no/such', address)).status).toBe(404)
+    expect((await get(gateway, '/api/user/self', address, 'DELETE')).status).toBe(405)
+    expect((await get(gateway, '/v1/dashboard/nothing', address)).status).toBe(404)
+    expect((await get(gateway, '/api/no/such', address)).status).toBe(429)
+    expect((await self(gateway, address)).status).toBe(429)
+  })
+
+  test('is not for other paths', async () => {
+    await fresh()
+    for (let n = 0; n < 6; n++) {
+      expect((await get(gateway, '/healthz', address)).status).toBe(200)
+      const answer = await get(gateway, '/nothing', address)
+      expect(answer.status).toBe(404)
+      expect(answer.headers).not.toHaveProperty('ratelimit-limit')
+    }
+    expect(await self(gateway, address)).toMatchObject({
+      status: 200,
+      headers: { 'ratelimit-remaining': '2' },
+    })
+  })
+})
+
+test('no more get through in any second than may, whenever they come', async () => {
+  const gateway = await limited(5, '1s')
+  const through: { readonly sent: number; readonly answered: number }[] = []
+  const started = performance.now()
+  while (performance.now() - started < 3200) {
+    const sent = performance.now()
+    const { status } = await self(gateway, '10.0.0.1')
+    if (status === 200) through.push({ sent, answered: performance.now() })
+    else expect(status).toBe(429)
+    await sleep(15)
+  }
+  // The gateway counts between the two moments: six whose whole span is within a second would be one too many.
+  for (const { sent } of through) {
+    const within = through.filter((one) => one.sent >= sent && one.answered < sent + 1000)
+    expect(within.length).toBeLessThanOrEqual(5)
+  }
+  // And it lets through what it may.
+  expect(through.length).toBeGreaterThanOrEqual(15)
+})
+
+test('0 requests is no limit', async () => {
+  const gateway = await limited(0, '1s')
+  for (let n = 0; n < 10; n++) {
+    const { status, headers } = await self(gateway, '10.0.0.1')
+    expect(status).toBe(200)
+    expect(headers).not.toHaveProperty('ratelimit-limit')
+  }
+})
+
+describe('below /api/', () => {
+  let gateway: RunningGateway
+  const management = async (method: string, path: string) => {
+    gateway ??= await limited(0, '1s')
+    const answer = await get(gateway, path, '10.0.0.1', method)
+    return { status: answer.status, headers: answer.headers, body: JSON.parse(answer.text) }
+  }
+
+  test('what nothing is at is a 404 in the management envelope', async () => {
+    const { status, body } = await management('GET', '/api/nothing')
+    expect(status).toBe(404)
+    expect(body).toMatchObject({ success: false, message: expect.stringContaining('/api/nothing') })
+    expect(body).not.toHaveProperty('error')
+  })
+
+  test('a method that a path does not take is a 405 in the same, naming those that it does', async () => {
+    const { status, headers, body } = await management('DELETE', '/api/user/self')
+    expect(status).toBe(405)
+    expect(headers['allow']).toBe('GET, PUT')
+    expect(body).toMatchObject({ success: false, message: expect.stringContaining('GET') })
+    expect(body).not.toHaveProperty('error')
+  })
+
+  test('elsewhere such errors stay in the envelope of their path', async () => {
+    expect((await management('GET', '/nothing')).body).toMatchObject({ error: { code: 'not_found' } })
+    expect((await management('GET', '/v1/chat/completions')).body).toMatchObject({
+      error: { code: 'method_not_allowed' },
+    })
+    const { status, body } = await management('GET', '/v1/messages')
+    expect(status).toBe(405)
+    expect(body).toEqual({ error: { type: 'gateway_error', message: expect.any(String) } })
+  })
+})

@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { call } from '../equipment/client.ts'
+import { ROOT, user } from '../equipment/configuration.ts'
+import { logIn } from '../equipment/console.ts'
+import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+
+const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
+const WRONG = 'username or password is incorrect, or the user has been banned'
+const PASSWORD = 'correct horse'
+
+let gateway: RunningGateway
+beforeAll(async () => {
+  gateway = await startGateway({
+    config: {
+      options: { trusted_proxies: ['127.0.0.1'] },
+      rate_limits: { global: { requests: 0 }, critical: { requests: 0 } },
+      users: [ROOT, user(2, 'ann', []), user(3, 'ban', []), user(4, 'seed', [])],
+    },
+  })
+  for (const id of [2, 3]) {
+    await manage(gateway.url, ROOT_ACCOUNT, 'PUT /api/user/', { id, password: PASSWORD })
+  }
+  await manage(gateway.url, ROOT_ACCOUNT, 'POST /api/user/manage', { id: 3, action: 'disable' })
+})
+afterAll(() => gateway.discard())
+
+describe('POST /api/user/login', () => {
+  test('tells who logged in, and gives the browser a session for 30 days', async () => {
+    const { status, data, setCookie, headers } = await logIn(gateway.url, {
+      username: 'ann',
+      password: PASSWORD,
+    })
+    expect([status, data]).toEqual([
+      200,
+      { id: 2, username: 'ann', display_name: 'ann', role: 1, status: 1, group: 'default' },
+    ])
+    expect(setCookie).toMatch(/^session=[\w-]{43}; /)
+    expect(setCookie.split('; ').slice(1).toSorted()).toEqual([
+      'HttpOnly',
+      'Max-Age=2592000',
+      'Path=/',
+      'SameSite=Strict',
+    ])
+    expect(headers['cache-control']).toContain('no-store')
+    expect(gateway.logs()).not.toContain(PASSWORD)
+  })
+
+  test.each([
+    ['https', true],
+    ['HTTPS', true],
+    ['https, http', true],
+    ['http', false],
+    ['', false],
+  ])('makes the cookie secure where a trusted proxy was asked by TLS (%j: %s)', async (proto, secure) => {
+    const { setCookie } = await logIn(
+      gateway.url,
+      { username: 'ann', password: PASSWORD },
+      { 'x-forwarded-proto': proto },
+    )
+    expect(setCookie.includes('Secure')).toBe(secure)
+  })
+
+  test.each([
+    ['a wrong password', { username: 'ann', password: 'wrong horse' }],
+    ['a name that nobody has', { username: 'nobody', password: PASSWORD }],
+    ['a name in other letters', { username: 'ANN', password: PASSWORD }],
+    ['a user without a password', { username: 'seed', password: PASSWORD }],
+    ['a user without a password, and none', { username: 'seed', password: '' }],
+    ['a name out of a prototype', { username: '__proto__', password: PASSWORD }],
+    ['a banned user with a wrong password', { username: 'ban', password: 'wrong horse' }],
+  ])('%s is a 401, in the same words', async (_, body) => {
+    expect(await logIn(gateway.url, body)).toMatchObject({ status: 401, message: WRONG, setCookie: '' })
+  })
+
+  test('a banned user who knows the password is told so: 403', async () => {
+    const answer = await logIn(gateway.url, { username: 'ban', password: PASSWORD })
+    expect(answer).toMatchObject({ status: 403, message: 'this user has been banned', setCookie: '' })
+  })
+
+  test.each([
+    [{}, 'username: expected the name of a user; password: expected a password'],
+    [{ username: 5, password: PASSWORD }, 'username: expected the name of a user'],
+    [{ username: 'ann' }, 'password: expected a password'],
+    [{ username: 'ann', password: ['x'] }, 'password: expected a password'],
+    [{ username: 'ann', password: 'x'.repeat(5000) }, 'password: expected a password'],
+    [{ username: 'a\0', password: PASSWORD }, 'text may not contain the character NUL (U+0000)'],
+    ['[]', 'expected an object with username and password'],
+    ['{', 'the request body is not JSON'],
+  ])('%j is a 400', async (body, sentence) => {
+    const { status, message } = await logIn(gateway.url, body)
+    expect([status, message]).toEqual([400, expect.stringContaining(sentence)])
+  })
+
+  test('a page of another site cannot log anybody in', async () => {
+    const body = { username: 'ann', password: PASSWORD }
+    expect((await logIn(gateway.url, body, { 'sec-fetch-site': 'cross-site' })).status).toBe(403)
+    expect((await logIn(gateway.url, body, { origin: 'https://evil.example' })).status).toBe(403)
+  })
+})
+
+describe('how often somebody may try', () => {
+  let limited: RunningGateway
+  beforeAll(async () => {
+    limited = await startGateway({
+      config: {
+        options: { trusted_proxies: ['127.0.0.1'] },
+        rate_limits: { global: { requests: 0 }, critical: { requests: 3, window: '20m' } },
+        users: [ROOT, user(2, 'ann', [])],
+      },
+    })
+  })
+  afterAll(() => limited.discard())
+  const attempt = (username: string, from: string) =>
+    logIn(limited.url, { username, password: 'a guess' }, { 'x-forwarded-for': from })
+
+  test('is limited by address, whatever the name', async () => {
+    for (const name of ['a', 'b', 'c']) expect((await attempt(name, '192.0.2.1')).status).toBe(401)
+    const { status, headers } = await attempt('d', '192.0.2.1')
+    expect(status).toBe(429)
+    expect(Number(headers['retry-after'])).toBeGreaterThan(1100)
+    expect((await attempt('d', '192.0.2.2')).status).toBe(401)
+  })
+
+  test('is limited by name, whatever the address, and whether there is such a name or not', async () => {
+    for (const name of ['ann', 'nobody']) {
+      for (const n of [1, 2, 3]) expect((await attempt(name, `198.51.100.${n}`)).status).toBe(401)
+      expect((await attempt(name, '203.0.113.1')).status).toBe(429)
+    }
+  })
+
+  test('what is refused before anybody looks at it counts by address too', async () => {
+    const options = { path: '/api/user/login', headers: { 'x-forwarded-for': '192.0.2.9' } }
+    for (const _ of [1, 2, 3]) expect((await call(limited.url, '{', options)).status).toBe(400)
+    expect((await call(limited.url, '{', options)).status).toBe(429)
+  })
+})

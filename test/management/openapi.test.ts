@@ -1,0 +1,353 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { openApiDocument } from '../../src/api/openapi.ts'
+import { defineEndpoint } from '../../src/api/endpoint.ts'
+import { ROUTES } from '../../src/api/routes.ts'
+import { manage } from '../equipment/account.ts'
+import { type Answer, call } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { type Stage, setStage } from '../equipment/stage.ts'
+
+interface Operation {
+  readonly operationId: string
+  readonly summary: string
+  readonly tags: readonly string[]
+  readonly security: readonly object[]
+  readonly parameters: readonly { name: string; in: string; required: boolean; schema: object }[]
+  readonly requestBody?: { readonly content: Record<string, { readonly schema: object }> }
+  readonly responses: Record<string, { readonly content: Record<string, { readonly schema: object }> }>
+}
+
+interface Document {
+  readonly openapi: string
+  readonly paths: Record<string, Record<string, Operation>>
+  readonly components: { readonly schemas: Record<string, object>; readonly securitySchemes: object }
+}
+
+const ADA = { id: 3, accessToken: 'the-access-token-of-ada' }
+
+let stage: Stage
+let served: Answer
+let document: Document
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    rate_limits: { global: { requests: 0, window: '1s' } },
+    models: priced(['m', 'messages']),
+    channels: [
+      channel('m', upstream.baseUrl('m')),
+      channel('messages', upstream.baseUrl('messages'), { protocol: 'messages' }),
+    ],
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann')]),
+      user(3, 'ada', [], { access_token: ADA.accessToken, role: 10 }),
+    ],
+  }))
+  served = await call(stage.gateway.url, undefined, { method: 'GET', path: '/openapi.json' })
+  document = JSON.parse(served.text)
+})
+afterAll(() => stage?.close())
+
+const operations = (of = document): { path: string; method: string; operation: Operation }[] =>
+  Object.entries(of.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  )
+
+const operationAt = (method: string, path: string): Operation => {
+  const operation = document.paths[path]?.[method]
+  if (!operation) throw new Error(`nothing is said of ${method} ${path}`)
+  return operation
+}
+
+describe('GET /openapi.json', () => {
+  test('is JSON for everybody', () => {
+    expect(served.status).toBe(200)
+    expect(served.headers['content-type']).toBe('application/json')
+    expect(document.openapi).toMatch(/^3\.1\./)
+  })
+
+  test('is the same whenever it is asked for', async () => {
+    const again = await call(stage.gateway.url, undefined, { method: 'GET', path: '/openapi.json' })
+    expect(again.text).toBe(served.text)
+  })
+
+  test('is OpenAPI', async () => {
+    const validator = new Validator()
+    const { valid, errors } = await validator.validate(JSON.parse(served.text))
+    expect(errors ?? []).toEqual([])
+    expect(valid).toBe(true)
+    expect(validator.version).toBe('3.1')
+  })
+
+  test('has schemas that are JSON Schema, and refer to what is there', () => {
+    const ajv = new Ajv2020({
+      strict: true,
+      validateFormats: false,
+      strictTypes: false,
+      strictRequired: false,
+    })
+    for (const { operation } of operations()) {
+      const { parameters, requestBody, responses } = operation
+      const bodies = [requestBody, ...Object.values(responses)].flatMap((body) =>
+        Object.values(body?.content ?? {}),
+      )
+      for (const { schema } of [...parameters, ...bodies]) {
+        if (!('$ref' in schema)) ajv.compile(schema)
+      }
+    }
+    for (const [, reference = ''] of served.text.matchAll(/"\$ref":"([^"]*)"/g)) {
+      expect(reference).toMatch(/^#\/components\/schemas\//)
+      expect(document.components.schemas).toHaveProperty([reference.replace('#/components/schemas/', '')])
+    }
+  })
+
+  test('has every route, and nothing else', () => {
+    const told = operations().map(({ method, path }) => `${method} ${path}`)
+    const routes = ROUTES.map(
+      ({ method, path }) => `${method.toLowerCase()} ${path.replaceAll(/:(\w+)\*?/g, '{$1}')}`,
+    )
+    expect(told.toSorted()).toEqual(routes.toSorted())
+  })
+
+  test('says of every operation what it is, who may call it, and how it fails', () => {
+    const schemes = Object.keys(document.components.securitySchemes)
+    const ids = operations().map(({ operation }) => operation.operationId)
+    expect(new Set(ids).size).toBe(ids.length)
+    for (const { path, operation } of operations()) {
+      expect(operation.summary, path).toMatch(/\S/)
+      expect(operation.tags, path).toHaveLength(1)
+      expect(operation.security, path).toBeInstanceOf(Array)
+      for (const scheme of operation.security.flatMap((all) => Object.keys(all)))
+        expect(schemes).toContain(scheme)
+      const statuses = Object.keys(operation.responses)
+      expect(statuses, path).toEqual(expect.arrayContaining(['200', '500', '503']))
+      if (operation.security.length > 0) expect(statuses, path).toContain('403')
+      if (operation.requestBody) expect(statuses, path).toEqual(expect.arrayContaining(['400', '413', '415']))
+      if (path.startsWith('/api/')) expect(statuses, path).toContain('429')
+      for (const [, name] of path.matchAll(/\{(\w+)\}/g))
+        expect(operation.parameters, path).toContainEqual(
+          expect.objectContaining({ name, in: 'path', required: true }),
+        )
+    }
+  })
+
+  test.each([
+    [
+      'get',
+      '/api/user/self',
+      [
+        { accessToken: [], gatewayUser: [] },
+        { session: [], gatewayUser: [] },
+      ],
+    ],
+    ['post', '/v1/chat/completions', [{ bearerKey: [] }]],
+    ['post', '/v1/messages', [{ xApiKey: [] }, { bearerKey: [] }]],
+    ['get', '/metrics', [{}, { metricsToken: [] }]],
+    ['get', '/healthz', []],
+    ['get', '/openapi.json', []],
+  ])('says who may call %s %s', (method, path, security) => {
+    expect(operationAt(method, path).security).toEqual(security)
+  })
+})
+
+describe('what it says of answers and errors is so', () => {
+  const ajv = new Ajv2020({ strictTypes: false, strictRequired: false })
+  const matches = (schema: object, value: unknown): void => {
+    const validate = ajv.compile(schema)
+    expect(validate(value), JSON.stringify(validate.errors)).toBe(true)
+  }
+  const errorOf = (area: string): object => document.components.schemas[`error-${area}`] ?? {}
+
+  test.each(['/api/user/self', '/api/log/', '/api/log/stat', '/api/data/'] as const)(
+    'GET %s',
+    async (path) => {
+      const { body, status } = await manage(stage.gateway.url, ADA, `GET ${path}`)
+      expect(status).toBe(200)
+      const schema = operationAt('get', path).responses['200']?.content['application/json']?.schema ?? {}
+      expect(schema).toMatchObject({ required: ['success', 'message', 'data'] })
+      matches(schema, body)
+    },
+  )
+
+  test('errors of each area', async () => {
+    matches(errorOf('management'), (await manage(stage.gateway.url, ADA, 'GET /api/nothing')).body)
+    const of = async (path: string): Promise<unknown> =>
+      JSON.parse((await call(stage.gateway.url, {}, { path, key: 'ann' })).text)
+    matches(errorOf('relay'), await of('/v1/chat/completions'))
+    matches(errorOf('messages'), await of('/v1/messages'))
+    expect(errorOf('relay')).toMatchObject({
+      properties: { error: { required: expect.arrayContaining(['code']) } },
+    })
+  })
+})
+
+describe('what it says of requests is what the program checks', () => {
+  const ajv = new Ajv2020({ strictTypes: false, strictRequired: false })
+  const CHAT = { model: 'm', messages: [{ role: 'user', content: 'hi' }] }
+  const MESSAGES = { model: 'messages', max_tokens: 10, messages: [{ role: 'user', content: 'hi' }] }
+  const COUNT = { model: 'messages', messages: [] }
+  const said = (content: unknown): object => ({ messages: [{ role: 'user', content }] })
+
+  test.each(['/v1/chat/completions', '/v1/messages', '/v1/messages/count_tokens'])(
+    '%s: of every field that is checked',
+    (path) => {
+      const { properties = {} } = (operationAt('post', path).requestBody?.content['application/json']
+        ?.schema ?? {}) as {
+        properties?: object
+      }
+      for (const [field, schema] of Object.entries(properties)) {
+        const { anyOf: [accepted = schema] = [] } = schema
+        expect(Object.keys(accepted), field).not.toEqual([])
+      }
+      expect(Object.keys(properties).length).toBeGreaterThanOrEqual(2)
+    },
+  )
+
+  test.each<[path: string, body: object, isRight: boolean]>([
+    ['/v1/chat/completions', {}, true],
+    ['/v1/chat/completions', { unknown_field: 1, temperature: null, seed: 7 }, true],
+    ['/v1/chat/completions', { model: undefined }, false],
+    ['/v1/chat/completions', { model: null }, false],
+    ['/v1/chat/completions', { model: '' }, false],
+    ['/v1/chat/completions', { model: 'a\nb' }, false],
+    ['/v1/chat/completions', { model: 'm'.repeat(257) }, false],
+    ['/v1/chat/completions', { messages: [] }, false],
+    ['/v1/chat/completions', { messages: [{}] }, false],
+    ['/v1/chat/completions', { messages: [{ role: 1 }] }, false],
+    ['/v1/chat/completions', { n: 128 }, true],
+    ['/v1/chat/completions', { n: 129 }, false],
+    ['/v1/chat/completions', { n: 1.5 }, false],
+    ['/v1/chat/completions', { temperature: 2 }, true],
+    ['/v1/chat/completions', { temperature: 2.1 }, false],
+    ['/v1/chat/completions', { temperature: '1' }, false],
+    ['/v1/chat/completions', { max_tokens: 0 }, false],
+    ['/v1/chat/completions', { stream: 'yes' }, false],
+    ['/v1/chat/completions', { stream_options: { include_usage: 1 } }, false],
+    ['/v1/chat/completions', { stream_options: { include_usage: null } }, true],
+    ['/v1/chat/completions', { stop: ['a', 'b', 'c', 'd'] }, true],
+    ['/v1/chat/completions', { stop: ['a', 'b', 'c', 'd', 'e'] }, false],
+    ['/v1/chat/completions', { logit_bias: { 1: 100 } }, true],
+    ['/v1/chat/completions', { logit_bias: { 1: 101 } }, false],
+    ['/v1/chat/completions', { logprobs: true, top_logprobs: 20 }, true],
+    ['/v1/chat/completions', { logprobs: true, top_logprobs: 21 }, false],
+    ['/v1/chat/completions', { tools: [{ function: {} }] }, true],
+    ['/v1/chat/completions', { tools: [{}] }, false],
+    ['/v1/chat/completions', { tools: [{ type: 1 }] }, false],
+    ['/v1/chat/completions', { tool_choice: { type: 'x' } }, true],
+    ['/v1/chat/completions', { tool_choice: {} }, false],
+    ['/v1/chat/completions', { response_format: 'json' }, false],
+    ['/v1/chat/completions', { function_call: { name: 'f' } }, true],
+    ['/v1/chat/completions', { function_call: {} }, false],
+    ['/v1/chat/completions', { metadata: { a: 'b' } }, true],
+    ['/v1/chat/completions', { metadata: { a: 1 } }, false],
+    ['/v1/chat/completions', { web_search_options: { search_context_size: 3 } }, false],
+    ['/v1/completions', { top_p: 1.1 }, false],
+    ['/v1/messages', {}, true],
+    ['/v1/messages', { max_tokens: undefined }, false],
+    ['/v1/messages', { temperature: 1.1 }, false],
+    ['/v1/messages', { messages: [{ role: 'user' }] }, false],
+    ['/v1/messages', said(1), false],
+    ['/v1/messages', said([{ type: 'text', text: 'hi' }]), true],
+    ['/v1/messages', said([{ type: 'text' }]), false],
+    ['/v1/messages', said([{ text: 'hi' }]), false],
+    ['/v1/messages', said([{ type: 'of another kind' }]), true],
+    ['/v1/messages', said([{ type: 'text', text: 'hi', cache_control: 1 }]), false],
+    ['/v1/messages', said([{ type: 'image', source: { type: 'url', url: 'https://example.org' } }]), true],
+    ['/v1/messages', said([{ type: 'image', source: { type: 'url' } }]), false],
+    ['/v1/messages', said([{ type: 'tool_use', id: 'a', name: 'b', input: [] }]), false],
+    ['/v1/messages', said([{ type: 'tool_result', tool_use_id: 'a', content: null }]), true],
+    ['/v1/messages', said([{ type: 'tool_result', content: 'x' }]), false],
+    ['/v1/messages', { system: [{ type: 'text', text: 'be kind' }] }, true],
+    ['/v1/messages', { system: [{ type: 'text' }] }, false],
+    ['/v1/messages', { system: {} }, false],
+    ['/v1/messages', { tools: [{ name: 'f', input_schema: {} }] }, true],
+    ['/v1/messages', { tools: [{ name: 'f' }] }, false],
+    ['/v1/messages', { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }, true],
+    ['/v1/messages', { tools: [{ type: 'custom', input_schema: {} }] }, false],
+    ['/v1/messages', { tool_choice: { type: 'auto', disable_parallel_tool_use: true } }, true],
+    ['/v1/messages', { tool_choice: { type: 'tool' } }, false],
+    ['/v1/messages', { thinking: { type: 'disabled' } }, true],
+    ['/v1/messages', { thinking: { type: 'enabled' } }, false],
+    ['/v1/messages', { thinking: { type: 'enabled', budget_tokens: 0 } }, false],
+    ['/v1/messages', { stop_sequences: ['a', 1] }, false],
+    ['/v1/messages/count_tokens', {}, true],
+    ['/v1/messages/count_tokens', { model: '' }, false],
+    ['/v1/messages/count_tokens', { messages: 'hi' }, false],
+  ])('%s %j', async (path, fields, isRight) => {
+    const base = { '/v1/messages': MESSAGES, '/v1/messages/count_tokens': COUNT }[path] ?? CHAT
+    const body = JSON.parse(JSON.stringify({ ...base, ...fields }))
+    const schema = operationAt('post', path).requestBody?.content['application/json']?.schema ?? {}
+    expect(ajv.validate(schema, body), ajv.errorsText()).toBe(isRight)
+    const { status, text } = await call(stage.gateway.url, body, { path, key: 'ann' })
+    if (isRight) expect(status, text).not.toBe(400)
+    else expect(status, text).toBe(400)
+  })
+
+  test.each([
+    ['/api/log/', 'start_timestamp', '1760000000', true],
+    ['/api/log/', 'start_timestamp', '-1', false],
+    ['/api/log/', 'start_timestamp', '1.5', false],
+    ['/api/log/', 'model_name', 'm'.repeat(2000), true],
+    ['/api/log/', 'model_name', 'm'.repeat(2001), false],
+  ] as const)('GET %s, %s', async (path, name, value, isRight) => {
+    const parameter = operationAt('get', path).parameters.find((one) => one.name === name)
+    expect(parameter).toMatchObject({ in: 'query', required: false })
+    // As clients do, which read the text of a query by its type.
+    const read = new Ajv2020({ strictTypes: false, coerceTypes: true })
+    const schema = { type: 'object', properties: { value: parameter?.schema } }
+    expect(read.validate(schema, { value })).toBe(isRight)
+    const { status } = await manage(stage.gateway.url, ADA, `GET ${path}?${name}=${value}`)
+    expect(status).toBe(isRight ? 200 : 400)
+  })
+})
+
+test('parameters, defaults and what is read otherwise than it is written are described as they are sent', () => {
+  const endpoint = defineEndpoint({
+    method: 'PUT',
+    path: '/api/thing/:id/part',
+    area: 'management',
+    access: 'account',
+    summary: 'A part',
+    params: z.object({ id: z.string().regex(/^\d+$/).transform(Number) }),
+    query: z.object({ only: z.string(), more: z.string().optional() }),
+    body: z.object({
+      name: z.string(),
+      size: z.int().default(5),
+      text: z.string().transform((text) => text.length),
+    }),
+    handle: () => Promise.resolve(undefined),
+  })
+  const [told] = operations(openApiDocument([endpoint]) as Document)
+  if (!told) throw new Error('nothing is told')
+  const { path, operation } = told
+  expect(path).toBe('/api/thing/{id}/part')
+  expect(operation.parameters).toEqual([
+    { name: 'id', in: 'path', required: true, schema: { type: 'string', pattern: '^\\d+$' } },
+    { name: 'only', in: 'query', required: true, schema: { type: 'string' } },
+    { name: 'more', in: 'query', required: false, schema: { type: 'string' } },
+  ])
+  expect(operation.requestBody?.content['application/json']?.schema).toMatchObject({
+    required: ['name', 'text'],
+    properties: { size: { type: 'integer', default: 5 }, text: { type: 'string' } },
+  })
+  expect(operation.responses['200']?.content['application/json']?.schema).toEqual({
+    type: 'object',
+    required: ['success', 'message'],
+    properties: { success: { const: true }, message: { type: 'string' } },
+  })
+  expect(Object.keys(operation.responses)).toEqual([
+    '200',
+    '400',
+    '401',
+    '403',
+    '404',
+    '408',
+    '413',
+    '415',
+    '429',
+    '500',
+    '503',
+  ])
+})

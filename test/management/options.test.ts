@@ -1,0 +1,182 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { inManner, MANNERS, sluice } from '../equipment/command.ts'
+import { channel, ROOT, token, user } from '../equipment/configuration.ts'
+import { setStage, type Stage } from '../equipment/stage.ts'
+
+const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
+const ADMIN = { id: 4, accessToken: 'the-access-token-of-an-admin' }
+const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    rate_limits: {},
+    options: { retries: 1, metrics_token: 'never-shown' },
+    groups: { filed: { ratio: 0.5, open: false } },
+    models: { m: { price: { input: 2, output: 8 } } },
+    channels: [channel('m', upstream.baseUrl('m'), { groups: ['default', 'filed'] })],
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann')], { access_token: ANN.accessToken }),
+      user(4, 'ada', [], { access_token: ADMIN.accessToken, role: 10 }),
+    ],
+  }))
+})
+afterAll(() => stage.close())
+
+const as = <Data>(request: Parameters<typeof manage>[2], body?: object, who = ROOT_ACCOUNT) =>
+  manage<Data>(stage.gateway.url, who, request, body)
+
+const put = (key: string, value: unknown) => as('PUT /api/option/', { key, value })
+
+interface Option {
+  readonly key: string
+  readonly value: string
+  readonly managed: boolean
+}
+const options = async (): Promise<Map<string, string>> =>
+  new Map((await as<Option[]>('GET /api/option/')).data.map(({ key, value }) => [key, value]))
+
+describe('GET /api/option/', () => {
+  test('is the options in force, as texts, without secrets', async () => {
+    const { data } = await as<Option[]>('GET /api/option/')
+    const found = Object.fromEntries(data.map(({ key, value }) => [key, value]))
+    expect(found).toMatchObject({
+      QuotaPerUnit: '500000',
+      USDExchangeRate: '7.3',
+      DisplayTokenStatEnabled: 'true',
+      'general_setting.quota_display_type': 'USD',
+      RetryTimes: '1',
+      'token_setting.max_user_tokens': '1000',
+      'global.pass_through_request_enabled': 'false',
+      GroupRatio: '{"default":1,"filed":0.5}',
+      UserUsableGroups: '{"default":"default"}',
+      ModelRatio: '{"m":1}',
+      CompletionRatio: '{"m":4}',
+      CacheRatio: '{"m":0.1}',
+      CreateCacheRatio: '{"m":1.25}',
+      ModelPrice: '{}',
+    })
+    expect(data.find(({ key }) => key === 'RetryTimes')?.managed).toBe(true)
+    expect(data.find(({ key }) => key === 'QuotaPerUnit')?.managed).toBe(false)
+    expect(JSON.stringify(data)).not.toContain('never-shown')
+  })
+
+  test('is for root alone', async () => {
+    expect(await as('GET /api/option/', undefined, ADMIN)).toMatchObject({ status: 403 })
+    expect(await as('PUT /api/option/', { key: 'QuotaPerUnit', value: '1' }, ADMIN)).toMatchObject({
+      status: 403,
+    })
+  })
+})
+
+describe('PUT /api/option/', () => {
+  test.each([
+    ['USDExchangeRate', '7.123456789012345678', '7.123456789012345678'],
+    ['DisplayTokenStatEnabled', false, 'false'],
+    ['general_setting.quota_display_type', 'CNY', 'CNY'],
+    ['token_setting.max_user_tokens', '5', '5'],
+    ['global.pass_through_request_enabled', 'true', 'true'],
+    ['QuotaPerUnit', 1000, '1000'],
+    ['hold_tokens', '100', '100'],
+  ])('sets %s, which counts at once and after a restart', async (key, value, text) => {
+    const before = (await options()).get(key)
+    expect(await put(key, value)).toMatchObject({ status: 200, success: true, message: '' })
+    expect((await options()).get(key)).toBe(text)
+    if (key === 'USDExchangeRate') {
+      await stage.gateway.restart()
+      expect((await options()).get(key)).toBe(text)
+    }
+    await put(key, before)
+    expect((await options()).get(key)).toBe(before)
+  })
+
+  test.each([
+    ['QuotaPerUnit', '0', 'options.quota_per_unit: expected a whole number from 1'],
+    ['QuotaPerUnit', '1.5', 'options.quota_per_unit: expected a whole number'],
+    ['QuotaPerUnit', '-1', 'options.quota_per_unit: expected a whole number'],
+    ['general_setting.quota_display_type', 'EUR', 'options.display: expected one of USD, CNY, TOKENS'],
+    ['DisplayTokenStatEnabled', 'maybe', 'options.token_stats: expected true or false'],
+    ['USDExchangeRate', '0', 'options.usd_exchange_rate: expected a decimal number above 0'],
+    ['GroupRatio', '{', 'GroupRatio: expected a text that holds a JSON object'],
+    ['GroupRatio', '{"a": "1"}', 'GroupRatio: expected a number from 0 to 1000000 for "a"'],
+    ['GroupRatio', '{"a": -1}', 'GroupRatio: expected a number from 0 to 1000000 for "a"'],
+    ['GroupRatio', '{"__proto__": 1}', 'GroupRatio: expected names of 1 to 200 characters'],
+    ['UserUsableGroups', '[]', 'UserUsableGroups: expected a text that holds a JSON object'],
+    ['ModelRatio', '{"x": 1e400}', 'ModelRatio: expected a number from 0 to 1000000 for "x"'],
+    ['ModelRatio', '{"x": 999999}', 'models.x.price.input: expected a decimal number from 0 to 1000000'],
+    ['metrics_token', 'mine', 'key: expected one of QuotaPerUnit'],
+    ['__proto__', '1', 'key: expected one of QuotaPerUnit'],
+    ['QuotaPerUnit', null, 'value: expected a text'],
+    ['QuotaPerUnit', {}, 'value: expected a text'],
+  ])('refuses %s as %j', async (key, value, sentence) => {
+    const before = await options()
+    const { status, message } = await put(key, value)
+    expect(status).toBe(400)
+    expect(message).toContain(sentence)
+    expect(await options()).toEqual(before)
+  })
+
+  test.each([
+    ['RetryTimes', '9'],
+    ['GroupRatio', '{"default": 1, "filed": 0.6}'],
+    ['UserUsableGroups', '{"default": "", "filed": ""}'],
+    ['ModelRatio', '{"m": 7}'],
+    ['ModelPrice', '{"m": 7}'],
+  ])('refuses %s with 409 where the file says otherwise', async (key, value) => {
+    const answer = await put(key, value)
+    expect([answer.status, answer.body['code']]).toEqual([409, 'managed_by_file'])
+  })
+
+  test('takes back what it showed: what is unchanged needs no right to change it', async () => {
+    for (const [key, value] of await options())
+      expect([key, (await put(key, value)).status]).toEqual([key, 200])
+  })
+})
+
+describe('groups', () => {
+  test('are made by their ratio, opened, and gone once their ratio is', async () => {
+    await put('GroupRatio', '{"default": 1, "filed": 0.5, "gold": 0.10}')
+    expect((await as('GET /api/group/', undefined, ADMIN)).data).toEqual(['default', 'filed', 'gold'])
+    expect((await as('GET /api/user/self/groups', undefined, ANN)).data).toEqual({
+      default: { ratio: 1, desc: 'default' },
+    })
+    await put('UserUsableGroups', '{"default": "", "gold": "for friends"}')
+    expect((await as('GET /api/user/self/groups', undefined, ANN)).data).toEqual({
+      default: { ratio: 1, desc: 'default' },
+      gold: { ratio: 0.1, desc: 'gold' },
+    })
+    await put('GroupRatio', '{"default": 1, "filed": 0.5}')
+    expect((await as('GET /api/group/', undefined, ADMIN)).data).toEqual(['default', 'filed'])
+  })
+
+  test('stay while a channel needs them', async () => {
+    await put('GroupRatio', '{"gold": 0.1}')
+    const { data } = await as<{ ids: number[] }>('POST /api/channel/', {
+      name: 'golden',
+      type: 1,
+      key: 'k',
+      models: 'x',
+      group: 'gold',
+    })
+    const { status, message } = await put('GroupRatio', '{}')
+    expect([status, message]).toEqual([400, expect.stringContaining('a group that groups declares')])
+    await as(`DELETE /api/channel/${data.ids[0]}`)
+    expect((await put('GroupRatio', '{}')).status).toBe(200)
+  })
+})
+
+test.each(MANNERS)('a command knows a group that was set over HTTP, %s', async (manner) => {
+  await put('GroupRatio', '{"silver": 0.9}')
+  const { dataDir } = stage.gateway
+  const outcome = await inManner(manner, stage.gateway, () =>
+    sluice(['user', 'create', `silver-${manner.length}`, '--group', 'silver'], {
+      DATA_DIR: dataDir,
+      GATEWAY_SECRET: 'a-secret-for-tests-0123456789abcdef',
+      GATEWAY_CONFIG: join(dataDir, 'gateway.yaml'),
+    }),
+  )
+  expect([outcome.code, outcome.err]).toEqual([0, ''])
+})

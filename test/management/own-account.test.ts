@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { ROOT, user } from '../equipment/configuration.ts'
+import { logIn } from '../equipment/console.ts'
+import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+
+const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
+const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
+const BOB = { id: 3, accessToken: 'the-access-token-of-bob' }
+const EVE = { id: 4, accessToken: 'the-access-token-of-eve' }
+
+let gateway: RunningGateway
+beforeAll(async () => {
+  gateway = await startGateway({
+    config: {
+      rate_limits: { critical: { requests: 20, window: '20m' } },
+      users: [
+        ROOT,
+        user(2, 'ann', [], { access_token: ANN.accessToken }),
+        user(3, 'bob', [], { access_token: BOB.accessToken }),
+        user(4, 'eve', [], { access_token: EVE.accessToken }),
+      ],
+    },
+  })
+  await manage(gateway.url, ROOT_ACCOUNT, 'PUT /api/user/', { id: 2, password: 'the first one' })
+})
+afterAll(() => gateway.discard())
+
+const change = (account: typeof ANN, body: object | string) =>
+  manage<Record<string, unknown>>(gateway.url, account, 'PUT /api/user/self', body)
+
+describe('PUT /api/user/self', () => {
+  test('changes the display name and nothing that is not for the user to change', async () => {
+    const { data: before } = await manage<Record<string, unknown>>(gateway.url, ANN, 'GET /api/user/self')
+    const body = {
+      display_name: 'Ann B.',
+      username: 'root2',
+      role: 100,
+      quota: 5,
+      group: 'x',
+      remark: 'x',
+      id: 1,
+    }
+    expect(await change(ANN, body)).toMatchObject({
+      status: 200,
+      data: { ...before, display_name: 'Ann B.' },
+    })
+    const { data: after } = await manage<Record<string, unknown>>(gateway.url, ANN, 'GET /api/user/self')
+    expect(after).toEqual({ ...before, display_name: 'Ann B.' })
+    expect(after).not.toHaveProperty('remark')
+  })
+
+  test('sets a new password for who knows the one before', async () => {
+    const wrong = { status: 400, message: 'original_password: expected the password that you have now' }
+    expect(await change(ANN, { password: 'the second one' })).toMatchObject(wrong)
+    expect(await change(ANN, { password: 'the second one', original_password: '' })).toMatchObject(wrong)
+    expect(await change(ANN, { password: 'the second one', original_password: 'a guess' })).toMatchObject(
+      wrong,
+    )
+    const body = { password: 'the second one', original_password: 'the first one', display_name: 'Ann' }
+    expect(await change(ANN, body)).toMatchObject({ status: 200, data: { display_name: 'Ann' } })
+    const logsIn = async (password: string) =>
+      (await logIn(gateway.url, { username: 'ann', password })).status
+    expect([await logsIn('the second one'), await logsIn('the first one')]).toEqual([200, 401])
+  })
+
+  test('tells a user who has no password where the first one comes from', async () => {
+    const answer = await change(BOB, { password: 'the first one', original_password: 'x' })
+    expect([answer.status, answer.message]).toEqual([400, expect.stringContaining('sluice user password')])
+  })
+
+  test.each([
+    [{ password: '7 chars', original_password: 'x' }, 'password: expected a text of 8 to 128 characters'],
+    [{ password: 5 }, 'password: expected a text of 8 to 128 characters'],
+    [{ display_name: '' }, 'display_name: expected a text of 1 to 64 characters'],
+    [{ display_name: 'a\nb' }, 'display_name: expected'],
+    [{ display_name: '👩‍👩‍👧‍👦'.repeat(65) }, 'display_name: expected'],
+    ['[]', 'expected an object with the fields to change'],
+  ])('%j is a 400', async (body, sentence) => {
+    const answer = await change(BOB, body)
+    expect([answer.status, answer.message]).toEqual([400, expect.stringContaining(sentence)])
+  })
+
+  test('cannot be used to guess a password', async () => {
+    const statuses: number[] = []
+    for (let n = 0; n < 21; n += 1) statuses.push((await change(EVE, { password: 'x' })).status)
+    expect(statuses).toEqual([...Array.from({ length: 20 }, () => 400), 429])
+  })
+})

@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { usageText } from '../equipment/behaviour.ts'
+import { channel, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { ask, setStage, type Stage } from '../equipment/stage.ts'
+
+const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
+const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    rate_limits: {},
+    groups: { vip: { ratio: 1.5, open: false } },
+    models: { filed: { price: { input: 3, output: 15 } } },
+    channels: [
+      channel('up', upstream.baseUrl('up'), {
+        models: ['filed', 'novel', 'fixed', 'gpt-4o'],
+        groups: ['default', 'vip'],
+      }),
+      channel('closed', upstream.baseUrl('closed'), { models: ['hidden'], groups: ['vip'] }),
+    ],
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann')], { access_token: ANN.accessToken }),
+      user(3, 'vic', [token('vic')], { group: 'vip' }),
+    ],
+  }))
+  stage.upstream.script('up', { kind: 'whole', usage: usageText(2604, 383, 2432) })
+})
+afterAll(() => stage.close())
+
+const put = async (key: string, value: object | string): Promise<number> =>
+  (
+    await manage(stage.gateway.url, ROOT_ACCOUNT, 'PUT /api/option/', {
+      key,
+      value: typeof value === 'string' ? value : JSON.stringify(value),
+    })
+  ).status
+
+const charged = async (model: string, key = 'ann') => {
+  const answer = await stage.chat(key, ask(model))
+  expect(answer.status).toBe(200)
+  return databaseOf(stage.gateway.dataDir).usageOf(String(answer.headers['x-request-id']))
+}
+
+interface Pricing {
+  readonly success: boolean
+  readonly data: Record<string, unknown>[]
+  readonly group_ratio: Record<string, number>
+  readonly usable_group: Record<string, string>
+}
+const pricing = async (): Promise<Pricing> =>
+  (await manage(stage.gateway.url, ANN, 'GET /api/pricing')).body as unknown as Pricing
+
+const priceOf = async (model: string) => (await pricing()).data.find((one) => one['model_name'] === model)
+
+describe('prices that are set over HTTP', () => {
+  test('are charged exactly: 2604 prompt tokens of which 2432 cached, and 383 of output', async () => {
+    // Refused while it has no price.
+    expect((await stage.chat('ann', ask('novel'))).status).toBe(400)
+    expect(await put('ModelRatio', { novel: 1 })).toBe(200)
+    expect(await put('CompletionRatio', { novel: 1 })).toBe(200)
+    // 172 + 2432 / 10 + 383 = 798.2
+    expect((await charged('novel'))?.quota).toBe(798)
+    await put('CacheRatio', { novel: 0.25 })
+    // 172 + 608 + 383
+    expect((await charged('novel'))?.quota).toBe(1163)
+    await put('CompletionRatio', { novel: 4.1 })
+    // 172 + 608 + 1570.3
+    expect((await charged('novel'))?.quota).toBe(2350)
+    // As many again and half, rounded once: 3525.45
+    expect((await charged('novel', 'vic'))?.quota).toBe(3525)
+  })
+
+  test('may be given in any order', async () => {
+    await put('CompletionRatio', { late: 3 })
+    await put('ModelRatio', { novel: 1, late: 0.5 })
+    const { data } = await manage<{ key: string; value: string }[]>(
+      stage.gateway.url,
+      ROOT_ACCOUNT,
+      'GET /api/option/',
+    )
+    const shown = (key: string) => JSON.parse(data.find((one) => one.key === key)?.value ?? '{}')['late']
+    expect([shown('ModelRatio'), shown('CompletionRatio')]).toEqual([0.5, 3])
+  })
+
+  test('are what a call costs where they are so', async () => {
+    await put('ModelPrice', { fixed: 0.02 })
+    // 0.02 USD × 500,000
+    expect((await charged('fixed'))?.quota).toBe(10_000)
+    expect((await charged('fixed', 'vic'))?.quota).toBe(15_000)
+    await put('ModelPrice', {})
+    expect((await stage.chat('ann', ask('fixed'))).status).toBe(400)
+  })
+
+  test('are no binary fractions', async () => {
+    // 2604 × 0.1 + 383 × 0.1 × 3 with binary fractions would not be 375.3.
+    await put('ModelRatio', '{"novel": 0.1}')
+    await put('CompletionRatio', '{"novel": 3}')
+    await put('CacheRatio', '{"novel": 1}')
+    expect((await charged('novel'))?.quota).toBe(375)
+  })
+
+  test('of a built-in model change in what is set, and nothing else', async () => {
+    const before = await priceOf('gpt-4o')
+    expect(before).toMatchObject({ model_ratio: 1.25, completion_ratio: 4, cache_ratio: 0.5, quota_type: 0 })
+    await put('CompletionRatio', { 'gpt-4o': 5 })
+    expect(await priceOf('gpt-4o')).toEqual({ ...before, completion_ratio: 5 })
+    await put('CompletionRatio', {})
+    expect(await priceOf('gpt-4o')).toEqual(before)
+  })
+
+  test('name another set of prices', async () => {
+    await put('ModelRatio', { novel: 1 })
+    const one = await charged('novel')
+    await put('ModelRatio', { novel: 2 })
+    const two = await charged('novel')
+    await put('ModelRatio', { novel: 1 })
+    const again = await charged('novel')
+    const versions = [one, two, again].map(
+      (row) => (row as unknown as { price_version: string }).price_version,
+    )
+    expect(versions[1]).not.toBe(versions[0])
+    expect(versions[2]).toBe(versions[0])
+  })
+})
+
+describe('GET /api/pricing', () => {
+  test('is what the caller may call, by what groups multiply', async () => {
+    await put('ModelRatio', { novel: 1 })
+    const { success, data, group_ratio, usable_group } = await pricing()
+    expect(success).toBe(true)
+    expect(data.map((one) => one['model_name'])).toEqual(['filed', 'gpt-4o', 'novel'])
+    expect(data[0]).toEqual({
+      model_name: 'filed',
+      quota_type: 0,
+      model_ratio: 1.5,
+      model_price: 0,
+      completion_ratio: 5,
+      cache_ratio: 0.1,
+      create_cache_ratio: 1.25,
+      owned_by: '',
+      enable_groups: ['default'],
+      supported_endpoint_types: ['compat', 'vendor'],
+    })
+    expect(group_ratio).toEqual({ default: 1 })
+    expect(usable_group).toEqual({ default: 'default' })
+  })
+})

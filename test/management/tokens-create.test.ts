@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Account, manage } from '../equipment/account.ts'
+import type { Body } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { keyOf, madeToken, type ShownPage, tokenBody } from '../equipment/tokens.ts'
+
+const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
+const VIP = { id: 3, accessToken: 'the-access-token-of-a-vip' }
+const NEAR = { id: 4, accessToken: 'the-access-token-of-one-near-the-limit' }
+const MOST_TOKENS = 60
+/** 1,000,000,000 times the 5,000 quota units that are one unit of currency here. */
+const MOST_QUOTA = 5_000_000_000_000
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    rate_limits: {},
+    options: { max_user_tokens: MOST_TOKENS, quota_per_unit: 5000 },
+    groups: { default: { ratio: 1 }, open: { ratio: 1 }, vip: { ratio: 1, open: false } },
+    models: priced(['m']),
+    channels: [channel('m', upstream.baseUrl('m'))],
+    users: [
+      ROOT,
+      user(2, 'ann', [], { access_token: ANN.accessToken }),
+      user(3, 'vera', [], { access_token: VIP.accessToken, group: 'vip' }),
+      user(
+        4,
+        'near',
+        Array.from({ length: MOST_TOKENS - 1 }, (_, index) => token(`near${index}`)),
+        { access_token: NEAR.accessToken },
+      ),
+    ],
+  }))
+})
+afterAll(() => stage?.close())
+
+const create = (account: Account, body: Body) => manage(stage.gateway.url, account, 'POST /api/token/', body)
+const made = (name: string, fields: Record<string, unknown> = {}) =>
+  madeToken(stage.gateway.url, ANN, name, fields)
+const count = async (account: Account) =>
+  (await manage<ShownPage>(stage.gateway.url, account, 'GET /api/token/')).data.total
+
+describe('POST /api/token/', () => {
+  test('answers success and nothing else', async () => {
+    const { status, body } = await create(ANN, tokenBody('first'))
+    expect(status).toBe(200)
+    expect(body).toEqual({ success: true, message: '' })
+  })
+
+  test('makes a key that works at once', async () => {
+    const { id } = await made('works', { unlimited_quota: true })
+    stage.upstream.script('m', { kind: 'whole' })
+    const key = await keyOf(stage.gateway.url, ANN, id)
+    expect(key).toMatch(/^[0-9A-Za-z]{48}$/)
+    expect((await stage.chat(key, ask('m'))).status).toBe(200)
+  })
+
+  test('ignores what only the server writes', async () => {
+    const token = await made('modest', {
+      id: 7777,
+      user_id: 3,
+      user: 'vera',
+      key: 'sk-mine',
+      status: 2,
+      created_time: 5,
+      accessed_time: 5,
+      used_quota: 5,
+      DeletedAt: '2020-01-01T00:00:00Z',
+    })
+    expect(token).toMatchObject({ user_id: 2, status: 1, accessed_time: 0, used_quota: 0, DeletedAt: null })
+    expect(token.id).not.toBe(7777)
+    expect(token.created_time).toBeGreaterThan(1_700_000_000)
+    expect(await keyOf(stage.gateway.url, ANN, token.id)).not.toBe('mine')
+    expect(await count(VIP)).toBe(0)
+  })
+
+  test('takes null in an optional field for absence', async () => {
+    const token = await made('nulls', {
+      unlimited_quota: null,
+      model_limits_enabled: null,
+      model_limits: null,
+      allow_ips: null,
+      group: null,
+      vendor_routes: null,
+    })
+    expect(token).toMatchObject({
+      unlimited_quota: false,
+      model_limits_enabled: false,
+      model_limits: '',
+      allow_ips: null,
+      group: '',
+      vendor_routes: '',
+    })
+  })
+
+  test.each([
+    ['50 letters', 'x'.repeat(50)],
+    ['50 pictures', '👩‍👩‍👧‍👦'.repeat(50)],
+    ['a name of the language', '__proto__'],
+    ['SQL', "'); DROP TABLE tokens; --"],
+  ])('takes a name of %s', async (_, name) => {
+    expect((await made(name)).name).toBe(name)
+  })
+
+  test.each([
+    ['a quota of 0', { remain_quota: 0 }],
+    ['the largest quota', { remain_quota: MOST_QUOTA }],
+    ['any quota of a token without limit', { unlimited_quota: true, remain_quota: MOST_QUOTA + 1 }],
+    ['one below zero', { unlimited_quota: true, remain_quota: -1 }],
+    ['the largest number', { unlimited_quota: true, remain_quota: Number.MAX_SAFE_INTEGER }],
+    ['a time in the past', { expired_time: 1 }],
+    ['an open group', { group: 'open' }],
+    ['an empty group', { group: '' }],
+    ['routes to open groups', { vendor_routes: '{"acme":"open","__proto__":"default"}' }],
+    ['empty routes', { vendor_routes: '' }],
+    ['a blank list of addresses', { allow_ips: '' }],
+    ['addresses of both kinds', { allow_ips: '10.0.0.0/8\n2001:db8::/32\n192.0.2.1' }],
+  ])('takes %s', async (what, fields) => {
+    const token = await made(what, fields)
+    expect(token).toMatchObject('allow_ips' in fields && fields.allow_ips === '' ? {} : fields)
+  })
+
+  test("takes a closed group, where it is the user's own", async () => {
+    expect(await create(VIP, tokenBody('own', { group: 'vip' }))).toMatchObject({ status: 200 })
+  })
+
+  test.each<[string, Record<string, unknown>, string]>([
+    ['no name', { name: undefined }, 'name'],
+    ['an empty name', { name: '' }, 'name'],
+    ['a name that is null', { name: null }, 'name'],
+    ['a name that is a number', { name: 5 }, 'name'],
+    ['a name of 51 letters', { name: 'x'.repeat(51) }, 'name'],
+    ['a name of 51 pictures', { name: '👩‍👩‍👧‍👦'.repeat(51) }, 'name'],
+    ['no expired_time', { expired_time: undefined }, 'expired_time'],
+    ['expired_time 0', { expired_time: 0 }, 'expired_time'],
+    ['expired_time -2', { expired_time: -2 }, 'expired_time'],
+    ['expired_time as text', { expired_time: '-1' }, 'expired_time'],
+    ['expired_time beyond 2^53', { expired_time: 2 ** 53 }, 'expired_time'],
+    ['no remain_quota', { remain_quota: undefined }, 'remain_quota'],
+    ['a quota below zero', { remain_quota: -1 }, 'remain_quota'],
+    ['half a quota', { remain_quota: 1.5 }, 'remain_quota'],
+    ['a quota as text', { remain_quota: '5' }, 'remain_quota'],
+    ['a quota above the bound', { remain_quota: MOST_QUOTA + 1 }, 'remain_quota'],
+    ['2^53 without limit', { unlimited_quota: true, remain_quota: 2 ** 53 }, 'remain_quota'],
+    ['unlimited_quota as text', { unlimited_quota: 'true' }, 'unlimited_quota'],
+    ['model_limits_enabled as number', { model_limits_enabled: 1 }, 'model_limits_enabled'],
+    ['model_limits as array', { model_limits: ['m'] }, 'model_limits'],
+    ['garbage addresses', { allow_ips: '10.0.0.1\nnonsense' }, 'allow_ips'],
+    ['a prefix too long', { allow_ips: '10.0.0.0/33' }, 'allow_ips'],
+    ['addresses with commas', { allow_ips: '10.0.0.1,10.0.0.2' }, 'allow_ips'],
+    ['an unknown group', { group: 'nowhere' }, 'group'],
+    ['a group that is a name of the language', { group: '__proto__' }, 'group'],
+    ['a closed group', { group: 'vip' }, 'group'],
+    ['routes that are no JSON', { vendor_routes: '{acme' }, 'vendor_routes'],
+    ['routes that are a list', { vendor_routes: '["acme"]' }, 'vendor_routes'],
+    ['nested routes', { vendor_routes: '{"acme":{"x":"open"}}' }, 'vendor_routes'],
+    ['routes from nothing', { vendor_routes: '{"":"open"}' }, 'vendor_routes'],
+    ['routes to nothing', { vendor_routes: '{"acme":""}' }, 'vendor_routes'],
+    ['routes to an unknown group', { vendor_routes: '{"acme":"nowhere"}' }, 'group'],
+    ['routes to a closed group', { vendor_routes: '{"acme":"vip"}' }, 'group'],
+  ])('%s is a 400 that names the field, and makes nothing', async (_, fields, named) => {
+    const before = await count(ANN)
+    const answer = await create(ANN, tokenBody('refused', fields))
+    expect(answer).toMatchObject({ status: 400, success: false })
+    expect(answer.message).toMatch(new RegExp(`^${named}: `))
+    expect(await count(ANN)).toBe(before)
+  })
+
+  test.each([
+    ['no body', undefined],
+    ['half an object', '{"name":"x"'],
+    ['a list', '[]'],
+    ['null', 'null'],
+    ['bytes that are no text', Buffer.from([0x22, 0xff, 0x22])],
+  ])('%s is a 400', async (_, body) => {
+    expect(await create(ANN, body)).toMatchObject({ status: 400, success: false })
+  })
+
+  test('of two at once at the limit, exactly one succeeds; then none', async () => {
+    const both = await Promise.all(['one', 'other'].map((name) => create(NEAR, tokenBody(name))))
+    expect(both.map(({ status }) => status)).toEqual(expect.arrayContaining([200, 400]))
+    expect(both.find(({ status }) => status === 400)?.message).toContain(String(MOST_TOKENS))
+    expect(await count(NEAR)).toBe(MOST_TOKENS)
+    expect(await create(NEAR, tokenBody('third'))).toMatchObject({ status: 400, success: false })
+  })
+})

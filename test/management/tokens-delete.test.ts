@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { usageText } from '../equipment/behaviour.ts'
+import { manage } from '../equipment/account.ts'
+import type { Body } from '../equipment/client.ts'
+import { AMPLE, channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
+import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { keyOf, madeToken, type ShownPage } from '../equipment/tokens.ts'
+
+const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
+const BOB = { id: 3, accessToken: 'the-access-token-of-bob' }
+
+let stage: Stage
+let database: GatewayDatabase
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    rate_limits: {},
+    models: priced(['m']),
+    channels: [channel('m', upstream.baseUrl('m'))],
+    users: [
+      ROOT,
+      user(2, 'ann', [token('declared')], { access_token: ANN.accessToken }),
+      user(3, 'bob', [token('ofbob')], { access_token: BOB.accessToken }),
+    ],
+  }))
+  database = databaseOf(stage.gateway.dataDir)
+})
+afterAll(() => stage?.close())
+
+const made = (name: string) => madeToken(stage.gateway.url, ANN, name, { remain_quota: 100_000 })
+const remove = (id: number | string) => manage(stage.gateway.url, ANN, `DELETE /api/token/${id}`)
+const removeAll = (body: Body) => manage<number>(stage.gateway.url, ANN, 'POST /api/token/batch', body)
+const named = async () =>
+  (await manage<ShownPage>(stage.gateway.url, ANN, 'GET /api/token/?page_size=100')).data.items.map(
+    ({ name }) => name,
+  )
+
+describe('DELETE /api/token/:id', () => {
+  test('answers success and nothing else; the very next call is refused, and nobody sees the token again', async () => {
+    const { id } = await made('unwanted')
+    const key = await keyOf(stage.gateway.url, ANN, id)
+    stage.upstream.script('m', { kind: 'whole' })
+    expect((await stage.chat(key, ask('m'))).status).toBe(200)
+    const { status, body } = await remove(id)
+    expect([status, body]).toEqual([200, { success: true, message: '' }])
+    const refused = await stage.chat(key, ask('m'))
+    expect([refused.status, refused.json().error.code]).toEqual([401, 'token_deleted'])
+    expect(await named()).not.toContain('unwanted')
+    for (const request of [
+      `GET /api/token/${id}`,
+      `POST /api/token/${id}/key`,
+      `DELETE /api/token/${id}`,
+    ] as const)
+      expect((await manage(stage.gateway.url, ANN, request)).status).toBe(404)
+    expect((await manage(stage.gateway.url, ANN, 'PUT /api/token/', { id, name: 'x' })).status).toBe(404)
+    // Its row stays, for what it spent.
+    expect(database.token('unwanted')).toMatchObject({ id })
+  })
+
+  test("of another's token, and of none, is the very same 404, and deletes nothing", async () => {
+    const foreign = await remove(database.token('token-ofbob').id)
+    const missing = await remove(987_654_321)
+    expect(foreign).toMatchObject({ status: 404, success: false })
+    expect([missing.status, missing.body]).toEqual([404, foreign.body])
+    stage.upstream.script('m', { kind: 'whole' })
+    expect((await stage.chat('ofbob', ask('m'))).status).toBe(200)
+  })
+
+  test.each(['0', '-1', '1e3', '9007199254740992', 'x'])('%s, which is no id, is a 400', async (id) => {
+    expect(await remove(id)).toMatchObject({ status: 400, success: false })
+  })
+
+  test('lets a call that is under way go on, and settles it', async () => {
+    const { id } = await made('busy')
+    const before = database.user('ann')
+    const key = await keyOf(stage.gateway.url, ANN, id)
+    stage.upstream.script('m', { kind: 'stream', events: 20, paceMs: 20, usage: usageText(10, 20) })
+    const answer = await stage.live(key, askStream('m', { max_tokens: 100 }))
+    await answer.until('"content"')
+    expect((await remove(id)).status).toBe(200)
+    expect((await stage.chat(key, ask('m'))).status).toBe(401)
+    expect((await answer.end()).text).toContain('[DONE]')
+    expect(database.token('busy')).toMatchObject({ used_quota: 90, remain_quota: 100_000 - 90 })
+    expect(database.user('ann').quota).toBe(before.quota - 90)
+    expect(database.openHolds()).toEqual([])
+    expect(database.user('ann').quota + database.user('ann').used_quota).toBe(AMPLE)
+  })
+
+  test('of a token that gateway.yaml declares is lasting', async () => {
+    expect((await remove(database.token('token-declared').id)).status).toBe(200)
+    await stage.gateway.restart()
+    expect(await named()).not.toContain('token-declared')
+    expect((await stage.chat('declared', ask('m'))).status).toBe(401)
+  })
+})
+
+describe('POST /api/token/batch', () => {
+  test("answers with how many were deleted; others' ids are passed over", async () => {
+    const [one, two, kept] = [await made('one'), await made('two'), await made('kept')]
+    const keys = await Promise.all([one, two].map(({ id }) => keyOf(stage.gateway.url, ANN, id)))
+    stage.upstream.script('m', { kind: 'whole' })
+    for (const key of keys) expect((await stage.chat(key, ask('m'))).status).toBe(200)
+    const ids = [one.id, two.id, two.id, database.token('token-ofbob').id, 987_654_321]
+    const { status, body } = await removeAll({ ids })
+    expect([status, body]).toEqual([200, { success: true, message: '', data: 2 }])
+    for (const key of keys) {
+      const refused = await stage.chat(key, ask('m'))
+      expect([refused.status, refused.json().error.code]).toEqual([401, 'token_deleted'])
+    }
+    expect((await stage.chat('ofbob', ask('m'))).status).toBe(200)
+    expect(await named()).toContain('kept')
+    expect((await removeAll({ ids })).data).toBe(0)
+    expect((await removeAll({ ids: [kept.id] })).data).toBe(1)
+  })
+
+  test('takes more ids than a statement can name', async () => {
+    const { id } = await made('among many')
+    const ids = Array.from({ length: 90_000 }, (_, index) => 1_000_000 + index)
+    expect((await removeAll({ ids: [...ids, id] })).data).toBe(1)
+  })
+
+  test.each([
+    ['no ids', {}],
+    ['null', { ids: null }],
+    ['an empty array', { ids: [] }],
+    ['an id that is no array', { ids: 1 }],
+    ['0', { ids: [0] }],
+    ['-1', { ids: [-1] }],
+    ['2^53', { ids: [2 ** 53] }],
+    ['text', { ids: ['1e3'] }],
+    ['malformed JSON', '{"ids":'],
+  ])('%s is a 400', async (_, body) => {
+    expect(await removeAll(body)).toMatchObject({ status: 400, success: false })
+  })
+
+  test('with one that is no id deletes nothing', async () => {
+    const { id } = await made('spared')
+    expect((await removeAll({ ids: [id, 0] })).status).toBe(400)
+    expect(await named()).toContain('spared')
+  })
+})

@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { usageText } from '../equipment/behaviour.ts'
+import { AMPLE, channel, priced, ROOT, user } from '../equipment/configuration.ts'
+import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
+import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { keyOf, madeToken, type ShownToken } from '../equipment/tokens.ts'
+
+const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
+/** Ten prompt tokens at one quota unit, twenty of output at four. */
+const COST = 10 + 20 * 4
+
+let stage: Stage
+let database: GatewayDatabase
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    rate_limits: {},
+    models: priced(['m', 'slow']),
+    channels: [channel('m', upstream.baseUrl('m')), channel('slow', upstream.baseUrl('slow'))],
+    users: [ROOT, user(2, 'ann', [], { access_token: ANN.accessToken })],
+  }))
+  database = databaseOf(stage.gateway.dataDir)
+  stage.upstream.script('m', { kind: 'whole', usage: usageText(10, 20) })
+})
+afterAll(() => stage?.close())
+
+const put = (id: number, fields: Record<string, unknown>) =>
+  manage<ShownToken>(stage.gateway.url, ANN, 'PUT /api/token/', { id, ...fields })
+
+/** A token whose only call is an open stream that holds quota; `finish` lets it end. */
+async function streaming(name: string, quota: number) {
+  const { id } = await madeToken(stage.gateway.url, ANN, name, { remain_quota: quota })
+  const key = await keyOf(stage.gateway.url, ANN, id)
+  stage.upstream.script('slow', { kind: 'stream', events: 20, paceMs: 40, usage: usageText(10, 20) })
+  const answer = await stage.live(key, askStream('slow', { max_tokens: 1000 }))
+  await answer.until('"content"')
+  const hold = database.openHolds().find(({ token_id: tokenId }) => tokenId === id)?.amount ?? 0
+  expect(hold).toBeGreaterThanOrEqual(4000)
+  return { id, key, hold, finish: () => answer.end() }
+}
+
+describe('a quota that is set while a stream is open', () => {
+  test('is what is left beside its hold, and what it settles against', async () => {
+    const { id, key, hold, finish } = await streaming('more', 6000)
+    // Of 6,000 a second call like it has too little left.
+    expect((await stage.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(403)
+    expect((await put(id, { remain_quota: 7000 })).data.remain_quota).toBe(7000)
+    const refused = await stage.chat(key, ask('m', { max_tokens: 1000 }))
+    expect([refused.status, refused.json().error.code]).toEqual([403, 'insufficient_quota'])
+    expect(refused.json().error.message).toContain(`${7000 - hold} remain`)
+    expect((await put(id, { remain_quota: 2 * hold })).status).toBe(200)
+    expect((await stage.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(200)
+    expect((await finish()).text).toContain('[DONE]')
+    expect(database.token('more')).toMatchObject({
+      remain_quota: 2 * hold - 2 * COST,
+      used_quota: 2 * COST,
+    })
+    // What it held is free again, to the unit.
+    const { remain_quota: left } = database.token('more')
+    const over = await stage.chat(key, ask('m', { max_tokens: 100_000 }))
+    expect(over.json().error.message).toContain(`quota is not enough for this request: ${left} remain`)
+  })
+
+  test('of nothing lets the stream end, and no other begin', async () => {
+    const { id, key, hold, finish } = await streaming('nothing', 100_000)
+    expect((await put(id, { remain_quota: 1 })).data.status).toBe(1)
+    const refused = await stage.chat(key, ask('m'))
+    expect(refused.json().error.message).toContain(`${1 - hold} remain`)
+    expect((await put(id, { remain_quota: 0 })).data.status).toBe(4)
+    expect((await stage.chat(key, ask('m'))).status).toBe(401)
+    expect((await finish()).text).toContain('[DONE]')
+    expect(database.token('nothing')).toMatchObject({ remain_quota: -COST, used_quota: COST })
+    expect((await stage.chat(key, ask('m'))).json().error.code).toBe('token_exhausted')
+  })
+
+  test('and a limit that is taken away lets another begin', async () => {
+    const { id, key, finish } = await streaming('limit', 6000)
+    expect((await stage.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(403)
+    await put(id, { unlimited_quota: true })
+    expect((await stage.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(200)
+    await finish()
+    expect(database.token('limit')).toMatchObject({ remain_quota: 6000 - 2 * COST, used_quota: 2 * COST })
+  })
+})
+
+test('however calls and settings come together, the sums are exact', async () => {
+  const { id } = await madeToken(stage.gateway.url, ANN, 'storm', { remain_quota: 1_000_000 })
+  const key = await keyOf(stage.gateway.url, ANN, id)
+  const calls = Array.from({ length: 60 }, async () => {
+    expect((await stage.chat(key, ask('m', { max_tokens: 20 }))).status).toBe(200)
+  })
+  const settings = Array.from({ length: 20 }, async (_, nth) => {
+    expect((await put(id, { remain_quota: 1_000_000 + nth, name: `storm` })).status).toBe(200)
+  })
+  await Promise.all([...calls, ...settings])
+  const row = database.token('storm')
+  expect(row.used_quota).toBe(60 * COST)
+  expect(database.openHolds()).toEqual([])
+  // What the gateway would spend is what the row says, also after everything is set once more.
+  const left = async (): Promise<string> =>
+    (await stage.chat(key, ask('m', { max_tokens: 1_000_000 }))).json().error.message
+  expect(await left()).toContain(`: ${row.remain_quota} remain`)
+  await put(id, { remain_quota: 777 })
+  expect(await left()).toContain(': 777 remain')
+  // Whatever was set of tokens, what their user has moved by charges alone.
+  const { quota, used_quota: used } = database.user('ann')
+  expect(quota + used).toBe(AMPLE)
+})

@@ -1,0 +1,336 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Account, manage } from '../equipment/account.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
+import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { keyOf, madeToken, type ShownToken } from '../equipment/tokens.ts'
+
+const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
+const BOB = { id: 3, accessToken: 'the-access-token-of-bob' }
+const MOST_QUOTA = 500_000_000_000_000
+
+let stage: Stage
+let database: GatewayDatabase
+/** The configuration, with that status of the token `loose`, if any. */
+let configured: (status?: number) => Configuration
+beforeAll(async () => {
+  stage = await setStage((upstream) => {
+    upstream.script('m', { kind: 'whole' })
+    configured = (status) => ({
+      rate_limits: {},
+      groups: { default: { ratio: 1 }, open: { ratio: 1 }, vip: { ratio: 1, open: false } },
+      models: priced(['m', 'n']),
+      channels: [channel('m', upstream.baseUrl('m'), { models: ['m', 'n'] })],
+      users: [
+        ROOT,
+        user(
+          2,
+          'ann',
+          [
+            token('fixed', { status: 1 }),
+            token('off', { status: 2 }),
+            token('loose', status === undefined ? {} : { status }),
+          ],
+          { access_token: ANN.accessToken },
+        ),
+        user(3, 'bob', [token('ofbob')], { access_token: BOB.accessToken }),
+      ],
+    })
+    return configured()
+  })
+  database = databaseOf(stage.gateway.dataDir)
+})
+afterAll(() => stage?.close())
+
+type Fields = Record<string, unknown>
+
+const made = (name: string, fields: Fields = {}) =>
+  madeToken(stage.gateway.url, ANN, name, { remain_quota: 1_000_000, ...fields })
+const put = (body: unknown, query = '', account: Account = ANN) =>
+  manage<ShownToken>(stage.gateway.url, account, `PUT /api/token/${query}`, body as object)
+const setStatus = (id: number, status: unknown, more: Fields = {}) =>
+  put({ id, status, ...more }, '?status_only=1')
+const get = async (id: number) =>
+  (await manage<ShownToken>(stage.gateway.url, ANN, `GET /api/token/${id}`)).data
+const keyed = async (name: string, fields: Fields = {}) => {
+  const { id } = await made(name, fields)
+  return { id, key: await keyOf(stage.gateway.url, ANN, id) }
+}
+async function called(key: string, model = 'm'): Promise<[number, unknown]> {
+  const answer = await stage.chat(key, ask(model))
+  return [answer.status, answer.status === 200 ? undefined : answer.json().error.code]
+}
+
+const CHANGES: Fields[] = [
+  { name: 'renamed' },
+  { expired_time: 4_000_000_000 },
+  { expired_time: -1 },
+  { remain_quota: 5 },
+  { remain_quota: MOST_QUOTA },
+  { unlimited_quota: true },
+  { model_limits_enabled: true },
+  { model_limits: 'n' },
+  { allow_ips: '127.0.0.1' },
+  { group: 'open' },
+  { vendor_routes: '{"acme":"open"}' },
+]
+
+describe('PUT /api/token/', () => {
+  test.each(CHANGES)(
+    'writes %j and leaves the rest, and answers with the token, key masked',
+    async (fields) => {
+      const before = await made('plain')
+      const { status, body } = await put({ id: before.id, ...fields })
+      expect(status).toBe(200)
+      expect(body).toEqual({ success: true, message: '', data: { ...before, ...fields } })
+      expect(before.key).toContain('**********')
+      expect(await get(before.id)).toEqual({ ...before, ...fields })
+    },
+  )
+
+  test('writes all of it at once', async () => {
+    const before = await made('all')
+    const fields = Object.assign({}, ...CHANGES) as Fields
+    expect((await put({ id: before.id, ...fields })).data).toEqual({ ...before, ...fields })
+  })
+
+  test('takes a token back as it was read', async () => {
+    const before = await made('round trip', { allow_ips: '127.0.0.1', group: 'open' })
+    expect((await put({ ...before })).data).toEqual(before)
+  })
+
+  test('ignores what only the server writes, a status too', async () => {
+    const before = await made('modest')
+    const ignored = {
+      user_id: 3,
+      user: 'bob',
+      key: 'sk-mine',
+      status: 2,
+      created_time: 1,
+      accessed_time: 1,
+      used_quota: 1,
+      DeletedAt: '2020-01-01T00:00:00Z',
+    }
+    expect((await put({ id: before.id, ...ignored, name: 'proud' })).data).toEqual({
+      ...before,
+      name: 'proud',
+    })
+    expect((await put({ id: before.id, status: 'no status at all' })).status).toBe(200)
+  })
+
+  test('takes null for absence, but in allow_ips, where it takes the list away', async () => {
+    const before = await made('nulls', {
+      group: 'open',
+      model_limits: 'm',
+      allow_ips: '127.0.0.1',
+      vendor_routes: '{"acme":"open"}',
+    })
+    const nulls = {
+      name: null,
+      expired_time: null,
+      remain_quota: null,
+      unlimited_quota: null,
+      model_limits_enabled: null,
+      model_limits: null,
+      group: null,
+      vendor_routes: null,
+    }
+    expect((await put({ id: before.id, ...nulls })).data).toEqual(before)
+    expect((await put({ id: before.id, allow_ips: null })).data).toEqual({ ...before, allow_ips: null })
+    expect((await put({ id: before.id, group: '', vendor_routes: '', model_limits: '' })).data).toMatchObject(
+      {
+        group: '',
+        vendor_routes: '',
+        model_limits: '',
+      },
+    )
+  })
+
+  test("of another's token, and of none, is the very same 404, and writes nothing", async () => {
+    const { id } = database.token('token-ofbob')
+    const missing = await put({ id: 987_654_321, name: 'x' })
+    for (const answer of [await put({ id, name: 'x' }), await setStatus(id, 2)]) {
+      expect(answer).toMatchObject({ status: 404, success: false })
+      expect(answer.body).toEqual(missing.body)
+    }
+    expect(database.token('token-ofbob')).toMatchObject({ id, status: 1 })
+  })
+
+  test.each<[string, Fields, string]>([
+    ['an empty name', { name: '' }, 'name'],
+    ['a name of 51 pictures', { name: '👩‍👩‍👧‍👦'.repeat(51) }, 'name'],
+    ['expired_time 0', { expired_time: 0 }, 'expired_time'],
+    ['expired_time -2', { expired_time: -2 }, 'expired_time'],
+    ['a quota below zero', { remain_quota: -1 }, 'remain_quota'],
+    ['half a quota', { remain_quota: 1.5 }, 'remain_quota'],
+    ['a quota as text', { remain_quota: '5' }, 'remain_quota'],
+    ['a quota above the bound', { remain_quota: MOST_QUOTA + 1 }, 'remain_quota'],
+    ['2^53 without limit', { unlimited_quota: true, remain_quota: 2 ** 53 }, 'remain_quota'],
+    ['garbage addresses', { allow_ips: 'nonsense' }, 'allow_ips'],
+    ['an unknown group', { group: 'nowhere' }, 'group'],
+    ['a closed group', { group: 'vip' }, 'group'],
+    ['nested routes', { vendor_routes: '{"acme":{}}' }, 'vendor_routes'],
+    ['routes to nothing', { vendor_routes: '{"acme":""}' }, 'vendor_routes'],
+    ['routes that are no JSON', { vendor_routes: 'acme' }, 'vendor_routes'],
+    ['routes to a closed group', { vendor_routes: '{"acme":"vip"}' }, 'group'],
+  ])('%s is a 400 that names the field, and writes nothing', async (_, fields, named) => {
+    const before = await made('steady')
+    const answer = await put({ id: before.id, model_limits: 'm', ...fields })
+    expect(answer).toMatchObject({ status: 400, success: false })
+    expect(answer.message).toMatch(new RegExp(`^${named}: `))
+    expect(await get(before.id)).toEqual(before)
+  })
+
+  test.each([
+    ['no id', {}],
+    ['null', { id: null }],
+    ['0', { id: 0 }],
+    ['-1', { id: -1 }],
+    ['half an id', { id: 1.5 }],
+    ['2^53', { id: 2 ** 53 }],
+    ['1e3 as text', { id: '1e3' }],
+    ['a list', []],
+    ['malformed JSON', '{"id":1,'],
+    ['no body', undefined],
+  ])('%s is a 400, with status_only too', async (_, body) => {
+    expect(await put(body)).toMatchObject({ status: 400, success: false })
+    const status = typeof body === 'object' && !Array.isArray(body) ? { ...body, status: 2 } : body
+    expect(await put(status, '?status_only=1')).toMatchObject({ status: 400, success: false })
+  })
+
+  test('any quota is taken of a token that has no limit, and has to fit before it has one again', async () => {
+    const { id } = await made('boundless', { unlimited_quota: true })
+    expect((await put({ id, remain_quota: MOST_QUOTA + 1 })).data.remain_quota).toBe(MOST_QUOTA + 1)
+    expect((await put({ id, unlimited_quota: false })).status).toBe(400)
+    expect((await put({ id, remain_quota: -5 })).data).toMatchObject({ remain_quota: -5, status: 1 })
+    expect((await put({ id, unlimited_quota: false, remain_quota: -5 })).status).toBe(400)
+    // What was overspent is no mistake: there is nothing left, that is all.
+    expect((await put({ id, unlimited_quota: false })).data).toMatchObject({ remain_quota: -5, status: 4 })
+  })
+})
+
+describe('status_only=1', () => {
+  test('writes the status alone; the very next call is refused, then taken again', async () => {
+    const { id, key } = await keyed('switched')
+    expect(await called(key)).toEqual([200, undefined])
+    const before = await get(id)
+    const off = await setStatus(id, 2, { name: 'x'.repeat(99), remain_quota: -1, group: 5 })
+    expect([off.status, off.data]).toEqual([200, { ...before, status: 2 }])
+    expect(await called(key)).toEqual([401, 'token_disabled'])
+    const on = await setStatus(id, 1)
+    expect([on.status, on.data]).toEqual([200, before])
+    expect(await called(key)).toEqual([200, undefined])
+  })
+
+  test.each([0, 3, 4, 7, -1, 1.5, '1', true, null, undefined])('status %j is a 400', async (status) => {
+    const { id } = await made('stubborn')
+    const answer = await setStatus(id, status)
+    expect(answer).toMatchObject({ status: 400, success: false })
+    expect(answer.message).toMatch(/^status: /)
+    expect((await get(id)).status).toBe(1)
+  })
+
+  test.each(['?status_only=0', '?status_only=true', '?status_only='])('%s is not it', async (query) => {
+    const { id } = await made('not it')
+    expect((await put({ id, status: 2, name: 'now this' }, query)).data).toMatchObject({
+      status: 1,
+      name: 'now this',
+    })
+  })
+})
+
+describe('a token that expired', () => {
+  test.each([
+    ['and was used', true],
+    ['and was not used', false],
+  ])('%s is not enabled; once its time is put off it works by itself', async (name, isUsed) => {
+    const { id, key } = await keyed(name, { expired_time: 1_700_000_000 })
+    if (isUsed) {
+      expect(await called(key)).toEqual([401, 'token_expired'])
+      await expect.poll(() => database.token(name).status).toBe(3)
+    }
+    const refused = await setStatus(id, 1)
+    expect(refused).toMatchObject({ status: 400, success: false })
+    expect(refused.message).toContain('expired_time')
+    expect((await put({ id, name: `${name}, renamed` })).data.status).toBe(3)
+    expect((await put({ id, expired_time: 4_000_000_000 })).data.status).toBe(1)
+    expect(await called(key)).toEqual([200, undefined])
+    expect((await setStatus(id, 1)).data.status).toBe(1)
+  })
+})
+
+describe('a token whose quota is used up', () => {
+  test.each<[string, Fields]>([
+    ['is given some', { remain_quota: 1_000_000 }],
+    ['has no limit any more', { unlimited_quota: true }],
+  ])('is not enabled; once it %s it works by itself', async (name, cure) => {
+    const { id, key } = await keyed(name, { remain_quota: 0 })
+    expect(await called(key)).toEqual([401, 'token_exhausted'])
+    await expect.poll(() => database.token(name).status).toBe(4)
+    const refused = await setStatus(id, 1)
+    expect(refused).toMatchObject({ status: 400, success: false })
+    expect(refused.message).toContain('remain_quota')
+    expect((await put({ id, ...cure })).data.status).toBe(1)
+    expect(await called(key)).toEqual([200, undefined])
+    expect((await setStatus(id, 1)).data.status).toBe(1)
+  })
+
+  test('stays disabled where it was, whatever it is given', async () => {
+    const { id, key } = await keyed('off and empty', { remain_quota: 0 })
+    await setStatus(id, 2)
+    expect((await put({ id, remain_quota: 1_000_000 })).data.status).toBe(2)
+    expect(await called(key)).toEqual([401, 'token_disabled'])
+  })
+
+  test('may be enabled where it was disabled, and is exhausted then', async () => {
+    const { id } = await keyed('off, then on', { remain_quota: 0 })
+    await setStatus(id, 2)
+    expect(await setStatus(id, 1)).toMatchObject({ status: 200, data: { status: 4 } })
+  })
+})
+
+describe('the very next call counts by', () => {
+  test.each<[string, Fields, [number, unknown]]>([
+    ['the time', { expired_time: 1 }, [401, 'token_expired']],
+    ['the quota', { remain_quota: 0 }, [401, 'token_exhausted']],
+    ['too small a quota', { remain_quota: 3 }, [403, 'insufficient_quota']],
+    ['the models', { model_limits_enabled: true, model_limits: 'n' }, [403, 'model_not_allowed']],
+    ['the addresses', { allow_ips: '10.0.0.0/8' }, [403, 'ip_not_allowed']],
+    ['the group', { group: 'open' }, [503, 'model_not_found']],
+    ['the routes', { vendor_routes: '{"acme":"open"}' }, [503, 'model_not_found']],
+  ])('%s', async (name, fields, outcome) => {
+    const { id, key } = await keyed(name)
+    expect(await called(key)).toEqual([200, undefined])
+    expect((await put({ id, ...fields })).status).toBe(200)
+    expect(await called(key)).toEqual(outcome)
+  })
+
+  test('whether there is a limit', async () => {
+    const { id, key } = await keyed('limits', { remain_quota: 3 })
+    expect(await called(key)).toEqual([403, 'insufficient_quota'])
+    await put({ id, unlimited_quota: true })
+    expect(await called(key)).toEqual([200, undefined])
+    await put({ id, unlimited_quota: false, remain_quota: 3 })
+    expect(await called(key)).toEqual([403, 'insufficient_quota'])
+  })
+})
+
+test('a declared token under another name is still the declared one', async () => {
+  const { id } = database.token('token-loose')
+  expect((await put({ id, name: 'my own name' })).status).toBe(200)
+  await stage.gateway.restart()
+  expect(database.tokens().filter(({ user_id: userId }) => userId === ANN.id)).not.toContainEqual(
+    expect.objectContaining({ name: 'token-loose' }),
+  )
+  expect(await called('loose')).toEqual([200, undefined])
+})
+
+test('a status that is declared may be changed, and comes back at the next reading', async () => {
+  const { id } = database.token('my own name')
+  await stage.gateway.restart(configured(2))
+  expect(await called('loose')).toEqual([401, 'token_disabled'])
+  expect((await setStatus(id, 1)).status).toBe(200)
+  expect(await called('loose')).toEqual([200, undefined])
+  await stage.gateway.restart()
+  expect(await called('loose')).toEqual([401, 'token_disabled'])
+})

@@ -1,0 +1,358 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { usageText } from '../equipment/behaviour.ts'
+import { call, open } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { ask, type Stage, setStage } from '../equipment/stage.ts'
+
+const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
+const BEN = { id: 3, accessToken: 'the-access-token-of-ben' }
+const ADA = { id: 4, accessToken: 'the-access-token-of-ada' }
+
+type Row = Readonly<Record<string, unknown>> & { readonly request_id: string; readonly created_at: number }
+interface RowPage {
+  readonly page: number
+  readonly page_size: number
+  readonly total: number
+  readonly items: readonly Row[]
+}
+
+const DAY = 86_400
+/** A midnight (UTC) ten days ago, in Unix seconds. */
+const MIDNIGHT = (Math.floor(Date.now() / 1000 / DAY) - 10) * DAY
+/** Rows of cyd, one a second from that midnight on: more than two pieces of an export. */
+const MANY = 4500
+
+let stage: Stage
+/** The ids of the calls that were made over the socket, oldest first. */
+const made: string[] = []
+
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    rate_limits: { global: { requests: 0, window: '1s' } },
+    models: priced(['m', 'n']),
+    channels: [channel('m', upstream.baseUrl('m')), channel('n', upstream.baseUrl('n'))],
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann'), token('formula', { name: '=1+1,"x"' })], {
+        access_token: ANN.accessToken,
+      }),
+      user(3, 'ben', [token('ben')], { access_token: BEN.accessToken }),
+      user(4, 'ada', [], { access_token: ADA.accessToken, role: 10 }),
+      user(5, 'cyd', [token('cyd')]),
+    ],
+  }))
+  const calls = [
+    ['ann', 'm', 100, 50],
+    ['formula', 'n', 10, 5],
+    ['ben', 'm', 20, 10],
+  ] as const
+  for (const [key, model, prompt, output] of calls) {
+    stage.upstream.script(model, { kind: 'whole', usage: usageText(prompt, output, key === 'ann' ? 40 : 0) })
+    const answer = await stage.chat(key, ask(model))
+    if (answer.status !== 200) throw new Error(answer.text)
+    made.push(String(answer.headers['x-request-id']))
+  }
+  await stage.gateway.stop()
+  withOldRows()
+  await stage.gateway.restart()
+})
+afterAll(() => stage?.close())
+
+/** What only time could make: rows of ten days ago, and their sums; and sums of a hundred days ago, whose rows are gone. */
+function withOldRows(): void {
+  const database = databaseOf(stage.gateway.dataDir)
+  const cyd = database.token('token-cyd')
+  const rows = Array.from({ length: MANY }, (_, index) => {
+    const ms = (MIDNIGHT + index) * 1000
+    return `('${idAt(ms - 500)}', ${ms}, 5, ${cyd.id}, 'm', 'm', 'm', 'default', 1, 0, 0, 0, 1, 0, 0, 5, 'v', 500, 100, 0, 'complete')`
+  })
+  database.write(`INSERT INTO usage_log VALUES ${rows.join(',')}`)
+  const sums = (day: number, of: number): string =>
+    `(${day}, 5, ${cyd.id}, 'm', 'm', 'default', ${of}, ${of}, 0, 0, 0, ${of}, 0, 0, ${5 * of})`
+  database.write(
+    `INSERT INTO usage_days VALUES ${sums(MIDNIGHT / DAY, MANY)}, ${sums(MIDNIGHT / DAY - 90, 7)}`,
+  )
+}
+
+function idAt(ms: number): string {
+  const hex = ms.toString(16).padStart(12, '0')
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-${randomBytes(6).toString('hex')}`
+}
+
+const list = async (account: typeof ANN, path: `/${string}`): Promise<RowPage> => {
+  const { status, data } = await manage<RowPage>(stage.gateway.url, account, `GET ${path}`)
+  expect(status).toBe(200)
+  return data
+}
+const idsOf = ({ items }: RowPage): string[] => items.map((row) => row.request_id)
+const stat = async (account: typeof ANN, path: `/${string}`): Promise<Record<string, number>> => {
+  const { status, data } = await manage<Record<string, number>>(stage.gateway.url, account, `GET ${path}`)
+  expect(status).toBe(200)
+  return data
+}
+const file = async (account: typeof ANN, path: string) =>
+  call(stage.gateway.url, undefined, {
+    method: 'GET',
+    path,
+    headers: { authorization: account.accessToken, 'gateway-user': String(account.id) },
+  })
+
+describe('who may see what', () => {
+  test.each(['/api/log/', '/api/log/stat', '/api/log/export', '/api/data/'] as const)(
+    '%s is for admins',
+    async (path) => {
+      expect(await manage(stage.gateway.url, ANN, `GET ${path}`)).toMatchObject({
+        status: 403,
+        success: false,
+      })
+      const nobody = { id: 2, accessToken: 'nobodys' }
+      expect((await manage(stage.gateway.url, nobody, `GET ${path}`)).status).toBe(401)
+      expect((await file(ADA, path)).status).toBe(200)
+    },
+  )
+
+  test.each(['/api/log/self', '/api/log/self/stat', '/api/log/self/export', '/api/data/self'] as const)(
+    '%s is for every account',
+    async (path) => {
+      expect((await file(ANN, path)).status).toBe(200)
+      expect((await file({ ...ANN, accessToken: 'sk-ann' }, path)).status).toBe(401)
+    },
+  )
+
+  test('an account sees its own rows alone, and neither channel nor upstream model', async () => {
+    const page = await list(ANN, '/api/log/self')
+    expect(idsOf(page)).toEqual([made[1], made[0]])
+    for (const row of page.items) {
+      expect(row).not.toHaveProperty('channel')
+      expect(row).not.toHaveProperty('upstream_model')
+    }
+    expect(idsOf(await list(ANN, '/api/log/self?username=ben'))).toEqual([made[1], made[0]])
+    expect(idsOf(await list(ANN, '/api/log/self?channel=nowhere'))).toEqual([made[1], made[0]])
+    expect(idsOf(await list(ANN, `/api/log/self?request_id=${made[2]}`))).toEqual([])
+  })
+})
+
+describe('GET /api/log/', () => {
+  test('tells of a call all that was settled, as a page', async () => {
+    const page = await list(ADA, `/api/log/?request_id=${made[0]}`)
+    const now = Date.now() / 1000
+    expect(page).toEqual({
+      page: 1,
+      page_size: 10,
+      total: 1,
+      items: [
+        {
+          id: made[0],
+          request_id: made[0],
+          created_at: expect.any(Number),
+          type: 2,
+          user_id: 2,
+          username: 'ann',
+          token_id: expect.any(Number),
+          token_name: 'token-ann',
+          model_name: 'm',
+          upstream_model: 'm',
+          channel: 'm',
+          group: 'default',
+          // 60 prompt tokens at 1, 40 cached ones at a quarter, 50 output tokens at 4.
+          quota: 60 + 10 + 200,
+          prompt_tokens: 100,
+          completion_tokens: 50,
+          cached_tokens: 40,
+          cache_write_5m_tokens: 0,
+          cache_write_1h_tokens: 0,
+          reasoning_tokens: 0,
+          web_searches: 0,
+          use_time: expect.any(Number),
+          duration_ms: expect.any(Number),
+          first_byte_ms: expect.any(Number),
+          is_stream: false,
+          reason: 'complete',
+          price_version: expect.any(String),
+        },
+      ],
+    })
+    const created = page.items[0]?.created_at ?? 0
+    expect(created).toBeGreaterThan(now - 300)
+    expect(created).toBeLessThanOrEqual(now)
+  })
+
+  test('is the newest first, in pages of at most 100', async () => {
+    const first = await list(ADA, '/api/log/?page_size=1000')
+    expect(first).toMatchObject({ page: 1, page_size: 100, total: MANY + 3 })
+    expect(idsOf(first).slice(0, 3)).toEqual(made.toReversed())
+    const times = first.items.map((row) => row.created_at)
+    expect(times).toEqual(times.toSorted((one, other) => other - one))
+    const last = await list(ADA, '/api/log/?p=46&page_size=100')
+    expect(last).toMatchObject({ page: 46, total: MANY + 3 })
+    expect(last.items).toHaveLength(3)
+    expect(last.items.at(-1)).toMatchObject({ created_at: MIDNIGHT })
+    expect((await list(ADA, '/api/log/?p=47&page_size=100')).items).toEqual([])
+  })
+
+  test.each<[string, string, readonly number[]]>([
+    ['a user', 'username=ben', [2]],
+    ['a user that nobody is', 'username=nobody', []],
+    ['a token', 'token_name=token-ann', [0]],
+    ['a model', 'model_name=n', [1]],
+    ['a channel', 'channel=n', [1]],
+    ['a group', 'group=default&model_name=n', [1]],
+    ['a group that nobody called in', 'group=vip', []],
+    ['the kind that there is', 'type=2&username=ben', [2]],
+    ['any kind', 'type=0&username=ben', [2]],
+    ['another kind', 'type=5&username=ben', []],
+    ['a time', `start_timestamp=${MIDNIGHT + DAY}`, [2, 1, 0]],
+    [
+      'what is empty, which filters nothing',
+      'username=ben&model_name=&start_timestamp=&end_timestamp=0',
+      [2],
+    ],
+  ])('is filtered by %s', async (_, query, expected) => {
+    expect(idsOf(await list(ADA, `/api/log/?${query}`))).toEqual(expected.map((index) => made[index]))
+  })
+
+  test('has both ends of a time, whoever is asked for', async () => {
+    for (const who of ['', '&username=cyd']) {
+      const time = `start_timestamp=${MIDNIGHT + 10}&end_timestamp=${MIDNIGHT + 19}`
+      const { total, items } = await list(ADA, `/api/log/?${time}${who}&page_size=20`)
+      expect(total).toBe(10)
+      expect(items.map((row) => row.created_at)).toEqual(
+        Array.from({ length: 10 }, (_unused, index) => MIDNIGHT + 19 - index),
+      )
+    }
+  })
+
+  test.each(['start_timestamp=yesterday', 'end_timestamp=-5', 'type=x'])('%s is a 400', async (query) => {
+    const answer = await manage(stage.gateway.url, ADA, `GET /api/log/?${query}`)
+    expect(answer).toMatchObject({ status: 400, success: false })
+    expect(answer.message).toContain(query.split('=')[0])
+  })
+})
+
+describe('GET /api/log/stat', () => {
+  test('sums up the rows that are meant, and the last minute', async () => {
+    expect(await stat(ADA, '/api/log/stat?username=ann')).toMatchObject({
+      quota: 270 + 30,
+      requests: 2,
+      prompt_tokens: 110,
+      completion_tokens: 55,
+      cached_tokens: 40,
+      // The calls of this test were made just now.
+      rpm: 2,
+      tpm: 165,
+    })
+    expect(await stat(ANN, '/api/log/self/stat')).toMatchObject({ quota: 300, requests: 2, rpm: 2 })
+    expect(await stat(ADA, `/api/log/stat?request_id=${made[2]}`)).toMatchObject({ quota: 60, requests: 1 })
+    expect(await stat(ADA, '/api/log/stat?model_name=n')).toMatchObject({ quota: 30, requests: 1 })
+    expect(await stat(ADA, '/api/log/stat?type=5')).toMatchObject({ quota: 0, requests: 0, rpm: 0, tpm: 0 })
+  })
+
+  test('knows days whose rows are gone', async () => {
+    expect(await stat(ADA, '/api/log/stat?username=cyd')).toMatchObject({
+      requests: MANY + 7,
+      quota: 5 * (MANY + 7),
+      rpm: 0,
+    })
+    const until = `end_timestamp=${MIDNIGHT - 1}`
+    expect(await stat(ADA, `/api/log/stat?username=cyd&${until}`)).toMatchObject({ requests: 7, quota: 35 })
+  })
+
+  test('takes parts of a day from the rows', async () => {
+    const part = `start_timestamp=${MIDNIGHT + 10}&end_timestamp=${MIDNIGHT + 19}`
+    expect(await stat(ADA, `/api/log/stat?${part}`)).toMatchObject({ requests: 10, quota: 50 })
+    const rest = `start_timestamp=${MIDNIGHT + 10}&username=cyd`
+    expect(await stat(ADA, `/api/log/stat?${rest}`)).toMatchObject({ requests: MANY - 10 })
+  })
+})
+
+describe('GET /api/log/export', () => {
+  const lines = (text: string): string[] => text.split('\r\n')
+
+  test('is a CSV file of all rows that are meant, the newest first', async () => {
+    const { headers, text } = await file(ADA, '/api/log/export')
+    expect(headers['content-type']).toBe('text/csv; charset=utf-8')
+    expect(headers['content-disposition']).toMatch(/^attachment; filename="[\w.-]+\.csv"$/)
+    const [header = '', ...rows] = lines(text)
+    expect(header.split(',')).toEqual(expect.arrayContaining(['request_id', 'username', 'channel', 'quota']))
+    expect(rows.at(-1)).toBe('')
+    expect(rows).toHaveLength(MANY + 3 + 1)
+    expect(new Set(rows).size).toBe(rows.length)
+    expect(rows.slice(0, 3).map((row) => row.split(',')[0])).toEqual(made.toReversed())
+    const of = `start_timestamp=${MIDNIGHT}&end_timestamp=${MIDNIGHT + 4}&model_name=m`
+    expect(lines((await file(ADA, `/api/log/export?${of}`)).text)).toHaveLength(5 + 2)
+    expect(lines((await file(ADA, '/api/log/export?type=1')).text)).toEqual([header, ''])
+  })
+
+  test("is of the caller's own rows, without channel and upstream model", async () => {
+    const [header = '', ...rows] = lines((await file(ANN, '/api/log/self/export')).text)
+    expect(header).not.toMatch(/channel|upstream/)
+    expect(rows.map((row) => row.split(',')[0])).toEqual([made[1], made[0], ''])
+  })
+
+  test('quotes what needs it, and lets no name be a formula', async () => {
+    const { text } = await file(ANN, '/api/log/self/export?model_name=n')
+    expect(text).toContain(`,"'=1+1,""x""",n,`)
+  })
+
+  test('refuses before it sends', async () => {
+    const { status, headers } = await file(ADA, '/api/log/export?type=x')
+    expect(status).toBe(400)
+    expect(headers['content-type']).toBe('application/json')
+  })
+
+  test('is nothing to trip over for a caller who leaves', async () => {
+    const headers = { authorization: ADA.accessToken, 'gateway-user': String(ADA.id) }
+    const live = await open(stage.gateway.url, undefined, { method: 'GET', path: '/api/log/export', headers })
+    live.abort()
+    // 499 is what is logged of an answer that nobody waited for.
+    await expect.poll(() => stage.gateway.logs()).toMatch(/"path":"\/api\/log\/export","status":499/)
+    expect(stage.gateway.logs()).not.toContain('unforeseen error')
+  })
+})
+
+describe('GET /api/data/', () => {
+  test('is what each model used on each day, of everybody', async () => {
+    const { data } = await manage(stage.gateway.url, ADA, 'GET /api/data/')
+    const today = Math.floor(Date.now() / 1000 / DAY) * DAY
+    expect(data).toEqual([
+      { created_at: MIDNIGHT, model_name: 'm', count: MANY, quota: 5 * MANY, token_used: 2 * MANY },
+      { created_at: today, model_name: 'm', count: 2, quota: 270 + 60, token_used: 150 + 30 },
+      { created_at: today, model_name: 'n', count: 1, quota: 30, token_used: 15 },
+    ])
+  })
+
+  test('is of one user, who is then named, and of the days asked for', async () => {
+    const old = MIDNIGHT - 90 * DAY
+    const days = `start_timestamp=${old + 5}&end_timestamp=${old + DAY}`
+    expect((await manage(stage.gateway.url, ADA, `GET /api/data/?username=cyd&${days}`)).data).toEqual([
+      { created_at: old, model_name: 'm', username: 'cyd', count: 7, quota: 35, token_used: 14 },
+    ])
+    expect((await manage(stage.gateway.url, ADA, 'GET /api/data/?username=nobody')).data).toEqual([])
+  })
+
+  test("is the caller's own under /self", async () => {
+    const { data } = await manage(stage.gateway.url, BEN, 'GET /api/data/self')
+    expect(data).toEqual([
+      {
+        created_at: expect.any(Number),
+        model_name: 'm',
+        username: 'ben',
+        count: 1,
+        quota: 60,
+        token_used: 30,
+      },
+    ])
+  })
+
+  test('is of at most 366 days', async () => {
+    const days = (n: number): string =>
+      `start_timestamp=${MIDNIGHT - (n - 1) * DAY}&end_timestamp=${MIDNIGHT}`
+    expect((await manage(stage.gateway.url, ADA, `GET /api/data/?${days(366)}`)).status).toBe(200)
+    const refused = await manage(stage.gateway.url, ADA, `GET /api/data/?${days(367)}`)
+    expect(refused).toMatchObject({ status: 400, success: false })
+    expect(refused.message).toContain('366')
+  })
+})

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest'
+import { runStreams } from '../load/streams-run.ts'
+
+test('1,000 streams of ten events a second for ten minutes: no error, little jitter, bounded memory', {
+  timeout: 900_000,
+}, async () => {
+  const streams = 1000
+  const report = await runStreams({ streams, eventsPerSecond: 10, seconds: 600 })
+  console.info(JSON.stringify(report))
+  expect(report.wrong).toEqual([])
+  expect(report.complete).toBe(streams)
+  expect(report.charged).toBe(streams)
+  expect(report.jitterMs.p99).toBeLessThanOrEqual(100)
+  expect(report.residentMb).toBeLessThanOrEqual(400)
+})
+
+test('2,000 streams of ten events a second for a minute: no error', { timeout: 180_000 }, async () => {
+  const streams = 2000
+  const report = await runStreams({ streams, eventsPerSecond: 10, seconds: 60 })
+  console.info(JSON.stringify(report))
+  expect(report.wrong).toEqual([])
+  expect(report.complete).toBe(streams)
+})
