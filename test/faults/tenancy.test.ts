@@ -126,6 +126,7 @@ describe('what belongs to another account', () => {
       )
       return `${status} ${JSON.stringify(body)}`.replaceAll(String(id), 'ID')
     }
+    expect(OWN.length).toBeGreaterThan(2)
     for (const route of OWN) {
       const [theirs, missing] = [await told(route, foreign), await told(route, MISSING)]
       expect(theirs, `${route.method} ${route.path}`).toBe(missing)
