@@ -20,6 +20,7 @@ import type { Metrics } from './metrics/metrics.ts'
 import { UpstreamRefusal } from './relay/failure.ts'
 import type { Relay } from './relay/relay.ts'
 import type { Tracing } from './tracing/tracing.ts'
+import { refuseOwnRequest } from './upstreams/own-request.ts'
 
 /** How long a caller may go on sending a body that was refused. */
 const UNREAD_BODY_MS = 20_000
@@ -28,6 +29,8 @@ const SHOWN_PATH = 200
 
 /** What the application is made of. */
 export interface AppParts {
+  /** What our own requests to upstreams carry. */
+  readonly mark: string
   readonly apiKeys: ApiKeys
   readonly clientAddress: () => ClientAddress
   readonly metricsToken: () => string
@@ -128,7 +131,7 @@ export class App {
   }
 
   async #answerRaw(visit: Visit, endpoint: RawEndpoint): Promise<void> {
-    const { apiKeys, clientAddress, isReady, limits, maxCalls, metrics, metricsToken } = this.#parts
+    const { apiKeys, clientAddress, isReady, limits, mark, maxCalls, metrics, metricsToken } = this.#parts
     const { overload, relay, relayLimit } = this.#parts
     switch (endpoint.access) {
       case 'anyone':
@@ -139,6 +142,7 @@ export class App {
         return endpoint.handle(visit, metrics)
       case 'api-key': {
         this.#requireOpen()
+        refuseOwnRequest(visit.request, mark)
         overload.admit(this.#visits, maxCalls())
         const key = sentKey(visit.request, endpoint.keyIn)
         const address = clientAddress()(visit.request)

@@ -38,6 +38,7 @@ export const ERRORS = {
   headers_too_large: { status: 431, type: 'invalid_request_error' },
   rate_limited: { status: 429, type: 'rate_limit_error' },
   internal_error: { status: 500, type: 'api_error' },
+  loop_detected: { status: 500, type: 'api_error' },
   upstream_error: { status: 500, type: 'api_error' },
   not_implemented: { status: 501, type: 'gateway_error' },
   model_not_found: { status: 503, type: 'gateway_error' },

@@ -32,7 +32,14 @@ import { ModelLists } from './relay/model-lists.ts'
 import { Relay } from './relay/relay.ts'
 import { reloadOnChange } from './reload.ts'
 import { lockDataFolder, secretOfDataFolder } from './store/data-folder.ts'
-import { deriveSecrets, hashAccessToken, hashKey, hashSession, type Secrets } from './store/secrets.ts'
+import {
+  deriveSecrets,
+  hashAccessToken,
+  hashKey,
+  hashSession,
+  ownMark,
+  type Secrets,
+} from './store/secrets.ts'
 import { openSqliteStore } from './store/sqlite/open.ts'
 import { openTracing } from './tracing/tracing.ts'
 import { ChannelHealth } from './upstreams/channel-health.ts'
@@ -102,7 +109,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
   })
   const bodies = new Bodies()
   const limits = new Limits()
-  const upstreams = opened.adopt(new Upstreams(), (upstreams) => upstreams.close())
+  const upstreams = opened.adopt(new Upstreams(ownMark(secrets)), (upstreams) => upstreams.close())
   const relay: Relay = opened.adopt(
     new Relay({
       settings: () => inForce.settings,
@@ -179,6 +186,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
   const json = (): Promise<JsonDoor> => (door ??= openDoor())
 
   app = new App({
+    mark: ownMark(secrets),
     apiKeys,
     clientAddress: () => addressOf,
     metricsToken: () => inForce.settings.options.metricsToken,

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { newToken, SECRETS, storeWithAccount } from '../../test/store-rows.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { hashKey } from '../store/secrets.ts'
+import type { Store } from '../store/store.ts'
 import { ApiKeys } from './api-key.ts'
 
 async function opened() {
@@ -10,6 +11,31 @@ async function opened() {
   const calls = async (key = 'sk-k1') => keys.authenticate(key, '127.0.0.1')
   return { ...account, keys, calls }
 }
+
+test('a key is asked for by its HMAC alone: known, unknown or near to one, the store does the same for all', async () => {
+  const { store, userId, tokenId } = await opened()
+  await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
+  const reads: unknown[][] = []
+  const read = store.read.bind(store) as (...asked: unknown[]) => Promise<unknown>
+  const watched: Store = new Proxy(store, {
+    get(target, name) {
+      if (name !== 'read') return Reflect.get(target, name, target) as unknown
+      return (...asked: unknown[]): Promise<unknown> => {
+        reads.push(asked)
+        return read(...asked)
+      }
+    },
+  })
+  const keys = new ApiKeys(watched, new Ledger(store, 'run'), (key) => hashKey(SECRETS, key))
+  // Disabled; its beginning; it and more; one letter else; another.
+  const sent = ['k1', 'k', 'k1x', 'K1', 'somethingelse']
+  const calls = async (key: string): Promise<unknown> => keys.authenticate(`sk-${key}`, '127.0.0.1')
+  for (const key of sent) await expect(calls(key)).rejects.toThrow('API key')
+  expect(reads.map(([name]) => name)).toEqual(sent.map(() => 'tokenByKeyHash'))
+  const hashes = reads.map(([, hash]) => String(hash))
+  expect(new Set(hashes).size).toBe(sent.length)
+  for (const hash of hashes) expect(hash).toMatch(/^[0-9a-f]{64}$/)
+})
 
 describe('what was changed counts at the next call', () => {
   test('of a disabled user, by any key', async () => {

@@ -1,3 +1,5 @@
+import { withoutTrailing } from '../domain/without-trailing.ts'
+
 /** A URL to which a path can be added, without the slash at its end; or what is wrong with it. */
 export function readBaseUrl(text: string): { url: string } | { expected: string } {
   const url = URL.canParse(text) && !/[\s\\]/.test(text) ? new URL(text) : undefined
@@ -5,7 +7,7 @@ export function readBaseUrl(text: string): { url: string } | { expected: string 
   if (url.username || url.password)
     return { expected: 'a URL without a user or password (credentials go to keys or headers)' }
   if (text.includes('?') || text.includes('#')) return { expected: 'a URL without ? or #' }
-  const path = url.pathname.replace(/\/+$/, '')
+  const path = withoutTrailing(url.pathname, '/')
   const endpoint = ['/chat/completions', '/messages', '/rerank'].find((end) => path.endsWith(end))
   if (endpoint) return { expected: `a URL up to and including the version, ${endpoint} is added` }
   return { url: url.origin + path }

@@ -1,3 +1,5 @@
+import { withoutTrailing } from './without-trailing.ts'
+
 /** An exact decimal number: `digits` × 10^−`scale`. */
 export interface Decimal {
   readonly digits: bigint
@@ -46,7 +48,7 @@ export function decimalText({ digits, scale }: Decimal): string {
     .toString()
     .padStart(scale + 1, '0')
   const whole = text.slice(0, text.length - scale)
-  const fraction = scale === 0 ? '' : text.slice(-scale).replace(/0+$/, '')
+  const fraction = scale === 0 ? '' : withoutTrailing(text.slice(-scale), '0')
   return `${digits < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`
 }
 

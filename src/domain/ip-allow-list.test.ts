@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { allowedAddresses, isAddressRange, parseAddresses } from './ip-allow-list.ts'
 
@@ -64,3 +65,58 @@ test.each([
   '010.0.0.1',
   ' 10.0.0.1',
 ])('"%s" is no address or CIDR', (text) => expect(isAddressRange(text)).toBe(false))
+
+/** An address as sixteen bytes; IPv4 stands where IPv6 has a place for it. */
+interface Written {
+  readonly bytes: readonly number[]
+  readonly text: string
+  readonly isMapped: boolean
+}
+
+const MAPPED = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]
+/** Few values, so that addresses often share a beginning. */
+const byte = fc.constantFrom(0, 1, 10, 127, 128, 192, 254, 255)
+const hex = (bytes: readonly number[]): string =>
+  Array.from({ length: 8 }, (_, i) =>
+    (((bytes[2 * i] ?? 0) << 8) | (bytes[2 * i + 1] ?? 0)).toString(16),
+  ).join(':')
+const v4 = fc
+  .tuple(byte, byte, byte, byte)
+  .map((four): Written => ({ bytes: [...MAPPED, ...four], text: four.join('.'), isMapped: true }))
+const mapped = v4.map(({ bytes, text }): Written => ({ bytes, text: `::ffff:${text}`, isMapped: false }))
+const v6 = fc
+  .array(byte, { minLength: 16, maxLength: 16 })
+  .map((bytes): Written => ({ bytes, text: hex(bytes), isMapped: false }))
+const address = fc.oneof(v4, v6, mapped)
+const range = address.chain((written) =>
+  fc
+    .option(fc.nat(written.isMapped ? 32 : 128), { freq: 5 })
+    .map((bits) => ({ ...written, bits: bits ?? undefined })),
+)
+
+/** Bit by bit, in the plainest way there is. */
+function isWithin(one: Written, { bytes, bits, isMapped }: Written & { bits: number | undefined }): boolean {
+  const wanted = bits === undefined ? 128 : bits + (isMapped ? 96 : 0)
+  for (let bit = 0; bit < wanted; bit++) {
+    const at = bit >> 3
+    const mask = 0x80 >> (bit & 7)
+    if (((one.bytes[at] ?? 0) & mask) !== ((bytes[at] ?? 0) & mask)) return false
+  }
+  return true
+}
+
+test('is what a comparison bit by bit says it is', () => {
+  let allowed = 0
+  fc.assert(
+    fc.property(fc.array(range, { minLength: 1, maxLength: 3 }), address, (ranges, one) => {
+      const list = ranges.map(({ text, bits }) => (bits === undefined ? text : `${text}/${bits}`))
+      const expected = ranges.some((each) => isWithin(one, each))
+      if (expected) allowed += 1
+      expect(allowedAddresses(list.join('\n'))(one.text), `${one.text} in ${list.join()}`).toBe(expected)
+      // One line that cannot be read, wherever it stands, shuts the door.
+      expect(allowedAddresses([...list, 'rubbish'].join('\n'))(one.text)).toBe(false)
+    }),
+    { numRuns: 20_000 },
+  )
+  expect(allowed).toBeGreaterThan(1_000)
+})

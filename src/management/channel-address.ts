@@ -1,3 +1,4 @@
+import { withoutTrailing } from '../domain/without-trailing.ts'
 import type { ChannelType } from './channel-types.ts'
 
 /** A segment of a path that names a version: `v1`, `v1beta`. */
@@ -8,7 +9,7 @@ const VERSION = /\/v\d+(?:(?:alpha|beta)\d*)?(?=\/|$)/i
  * all, stays as it is; an empty one is the vendor's own.
  */
 export function withVersion(given: string, { address, version }: ChannelType): string {
-  const bare = (given.trim() || address).replace(/\/+$/, '')
+  const bare = withoutTrailing(given.trim() || address, '/')
   const url = URL.canParse(bare) ? new URL(bare) : undefined
   const isPlain = url !== undefined && !/[?#\s\\]/.test(bare)
   return isPlain && !VERSION.test(url.pathname) ? bare + version : bare

@@ -61,12 +61,14 @@ export class Media {
     await this.#turn()
     try {
       const { maxBytes, timeoutMs } = this.#options()
-      const limits = { maxBytes: Math.min(maxBytes, haul.left), timeoutMs }
-      const { bytes, mediaType: served } = await fetchMedia(url, this.#agentNow(), limits)
+      const signal = haul.begun(timeoutMs)
+      const limit = Math.min(maxBytes, haul.left)
+      const { bytes, mediaType: served } = await fetchMedia(url, this.#agentNow(), limit, signal)
       haul.add(bytes.length)
       const told = UNTOLD.has(served) ? mediaType : served
       return { kind: 'inline', mediaType: await known(told, bytes), data: bytes.toString('base64') }
     } catch (error) {
+      haul.giveUp()
       if (!(error instanceof MediaUnavailable)) throw error
       throw new GatewayError('invalid_request', `${shown(url)} cannot be fetched: ${error.message}`, {
         cause: error,
@@ -105,7 +107,22 @@ type Inline = Extract<MediaPart['source'], { kind: 'inline' }>
 /** What one request brings in. */
 class Haul {
   readonly #fetches = new Map<string, Promise<Inline>>()
+  readonly #givenUp = new AbortController()
+  #signal: AbortSignal | undefined
   #bytes = 0
+
+  /**
+   * What each fetch is to heed. From the first one on all of them together have as long as one may take, so that a request
+   * that names many slow ones does not keep others waiting.
+   */
+  begun(timeoutMs: number): AbortSignal {
+    return (this.#signal ??= AbortSignal.any([this.#givenUp.signal, AbortSignal.timeout(timeoutMs)]))
+  }
+
+  /** One of them failed, and so will the request: the others are of no use. */
+  giveUp(): void {
+    this.#givenUp.abort()
+  }
 
   /** Bytes that may still come. */
   get left(): number {

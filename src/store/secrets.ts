@@ -47,6 +47,11 @@ export function hashAccessToken(secrets: Secrets, accessToken: string): string {
   return createHmac('sha256', secrets.lookupKey).update('access token\n').update(accessToken).digest('hex')
 }
 
+/** What requests to upstreams carry, so that one that comes back is known. It tells nobody anything. */
+export function ownMark(secrets: Secrets): string {
+  return createHmac('sha256', secrets.lookupKey).update('mark\n').digest('base64url')
+}
+
 /** What the session of a console is looked up by, and all that is kept of it. */
 export function hashSession(secrets: Secrets, session: string): string {
   return createHmac('sha256', secrets.lookupKey).update('session\n').update(session).digest('hex')

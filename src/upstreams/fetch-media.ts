@@ -20,13 +20,13 @@ export class MediaUnavailable extends Error {
 const MOST_REDIRECTS = 3
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
-/** Fetches what a caller's URL names, over connections that `agent` allows. Throws `MediaUnavailable`. */
+/** Fetches what a caller's URL names, over connections that `agent` allows, until `signal` says stop. Throws `MediaUnavailable`. */
 export async function fetchMedia(
   url: string,
   agent: Agent,
-  limits: { readonly maxBytes: number; readonly timeoutMs: number },
+  maxBytes: number,
+  signal: AbortSignal,
 ): Promise<FetchedMedia> {
-  const signal = AbortSignal.timeout(limits.timeoutMs)
   let target = checkedUrl(url)
   for (let hop = 0; hop <= MOST_REDIRECTS; hop += 1) {
     const answer = await get(target, agent, signal)
@@ -39,7 +39,7 @@ export async function fetchMedia(
         continue
       }
       if (statusCode !== 200) throw new MediaUnavailable(`its server answered ${statusCode}`)
-      return { bytes: await collected(body, headers, limits.maxBytes), mediaType: typeOf(headers) }
+      return { bytes: await collected(body, headers, maxBytes), mediaType: typeOf(headers) }
     } finally {
       // A body that is not read to its end keeps a connection.
       body.destroy()
@@ -62,8 +62,7 @@ async function get(url: URL, agent: Agent, signal: AbortSignal): ReturnType<type
   try {
     return await request(url, { dispatcher: agent, signal, headers: { 'accept-encoding': 'identity' } })
   } catch (error) {
-    if (error instanceof ForbiddenAddress)
-      throw new MediaUnavailable('its address is not public', { cause: error })
+    if (error instanceof ForbiddenAddress) throw new MediaUnavailable(error.message, { cause: error })
     throw unreachable(error)
   }
 }

@@ -3,22 +3,30 @@ import type { LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { Agent, buildConnector } from 'undici'
 
-/** An address that nobody outside may make us call. */
+/** An address that nobody outside may make us call; the message says why, and may be told. */
 export class ForbiddenAddress extends Error {
-  constructor(host: string) {
-    super(`${host} is no public address`)
+  constructor(reason = 'its address is not public') {
+    super(reason)
     this.name = 'ForbiddenAddress'
   }
 }
 
+/** Of IPv6, nothing else has been given out; what lies outside may lead to IPv4 (`::127.0.0.1`), or will mean something one day. */
+const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3')
+/** Where pictures are served. What listens elsewhere was not made for everybody to speak to. */
+const PORTS: ReadonlySet<string> = new Set(['', '80', '443'])
+
 /** Whether an address is somewhere on the public internet: everything else is private until shown otherwise. */
 export function isPublicAddress(address: string): boolean {
-  return ipaddr.isValid(address) && ipaddr.process(address).range() === 'unicast'
+  if (!ipaddr.isValid(address)) return false
+  const parsed = ipaddr.process(address)
+  if (parsed.range() !== 'unicast') return false
+  return !(parsed instanceof ipaddr.IPv6) || parsed.match(GLOBAL_IPV6)
 }
 
 /**
  * Connections for addresses that callers name. A name is resolved once, every address that it has is checked, and the
- * connection goes to one that was; literals are checked as well. It sits on the socket, so that neither a redirect nor a
+ * connection goes to one that was; literals are checked as well, and so is the port. It sits on the socket, so that neither a redirect nor a
  * name that changes its mind gets around it.
  */
 export function guardedAgent(allowPrivateNetworks: boolean, timeoutMs: number): Agent {
@@ -35,7 +43,9 @@ export function guardedAgent(allowPrivateNetworks: boolean, timeoutMs: number): 
       const host = options.hostname.replace(/^\[|\]$/g, '')
       // A literal is never looked up.
       if (!allowPrivateNetworks && ipaddr.isValid(host) && !isPublicAddress(host)) {
-        callback(new ForbiddenAddress(host), null)
+        callback(new ForbiddenAddress(), null)
+      } else if (!allowPrivateNetworks && !PORTS.has(options.port)) {
+        callback(new ForbiddenAddress('a URL at port 80 or 443 is expected'), null)
       } else connect(options, callback)
     },
   })
@@ -45,7 +55,7 @@ const publicLookup: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, { ...options, all: true }, (error, addresses) => {
     const forbidden = !error && !addresses.every(({ address }) => isPublicAddress(address))
     const [first] = addresses ?? []
-    if (error || forbidden || !first) callback(error ?? new ForbiddenAddress(hostname), '', 0)
+    if (error || forbidden || !first) callback(error ?? new ForbiddenAddress(), '', 0)
     else if (options.all) callback(null, addresses)
     else callback(null, first.address, first.family)
   })

@@ -4,6 +4,7 @@ import type { Channel } from '../domain/channel.ts'
 import type { Hold } from '../domain/hold.ts'
 import { credentials } from './credentials.ts'
 import type { UpstreamKey } from './key-ring.ts'
+import { MARK_HEADER } from './own-request.ts'
 
 /** Hears what an upstream answers. Exactly one of `ended` and `failed` comes last; neither after `cancel`. */
 export interface Answer {
@@ -37,6 +38,12 @@ export class Upstreams {
   readonly #agents = new Map<number, Agent>()
   // What is the same for each call of a channel with a key.
   readonly #addresses = new WeakMap<Channel, Map<string, Address>>()
+  readonly #mark: string
+
+  /** `mark` goes out with every request, so that one that comes back to us is known. */
+  constructor(mark: string) {
+    this.#mark = mark
+  }
 
   /** Posts `body` to `path` below the channel's base URL; `headers` are names and values in turn. */
   post(
@@ -70,7 +77,7 @@ export class Upstreams {
     let addresses = this.#addresses.get(channel)
     if (!addresses) this.#addresses.set(channel, (addresses = new Map()))
     let address = addresses.get(key.value)
-    if (!address) addresses.set(key.value, (address = addressOf(channel, key)))
+    if (!address) addresses.set(key.value, (address = addressOf(channel, key, this.#mark)))
     return address
   }
 
@@ -94,9 +101,9 @@ export class Upstreams {
   }
 }
 
-function addressOf(channel: Channel, key: UpstreamKey): Address {
+function addressOf(channel: Channel, key: UpstreamKey, mark: string): Address {
   const { origin, pathname } = new URL(channel.baseUrl)
-  const headers = ['content-type', 'application/json', 'accept-encoding', 'identity']
+  const headers = ['content-type', 'application/json', 'accept-encoding', 'identity', MARK_HEADER, mark]
   headers.push(...credentials(channel.protocol, key.value))
   for (const [name, value] of channel.headers) headers.push(name, value)
   return { origin, basePath: pathname === '/' ? '' : pathname, headers }

@@ -1,5 +1,16 @@
-import { AMPLE, channel, PLAIN_PRICE, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import {
+  AMPLE,
+  channel,
+  type Configuration,
+  PLAIN_PRICE,
+  priced,
+  ROOT,
+  token,
+  user,
+} from '../equipment/configuration.ts'
 import type { Answer, CallOptions } from '../equipment/client.ts'
+import type { GatewayOptions } from '../equipment/gateway.ts'
+import type { ScriptedUpstream } from '../equipment/scripted-upstream.ts'
 import { type Stage, setStage } from '../equipment/stage.ts'
 
 /** Whether the channel speaks the protocol of whoever asks. */
@@ -10,8 +21,11 @@ export type Road = (typeof ROADS)[number]
 export const MODEL = { chat: 'speaks-chat', messages: 'speaks-messages' } as const
 
 /** A gateway with a channel of each protocol; its lanes are named like its models. `quota` is what the key may spend. */
-export function stageOfBoth(options: Record<string, unknown> = {}, quota = 1_000_000_000): Promise<Stage> {
-  return setStage((upstream) => ({
+export function stageOfBoth(
+  options: Record<string, unknown> = {},
+  { quota = 1_000_000_000, ...gateway }: Omit<GatewayOptions, 'config'> & { readonly quota?: number } = {},
+): Promise<Stage> {
+  const configure = (upstream: ScriptedUpstream): Configuration => ({
     options: { retries: 0, ...options },
     models: { ...priced([MODEL.chat, MODEL.messages]), 'a-opus-4-7': { vendor: 'acme', price: PLAIN_PRICE } },
     channels: [
@@ -27,7 +41,8 @@ export function stageOfBoth(options: Record<string, unknown> = {}, quota = 1_000
         quota: Math.max(quota, AMPLE),
       }),
     ],
-  }))
+  })
+  return setStage(configure, gateway)
 }
 
 /** The body of the one request that the upstream of this model was sent. */

@@ -58,6 +58,19 @@ export async function call(url: string, body: Body, options: CallOptions = {}): 
   return answer
 }
 
+/**
+ * Asks again for as long as the answer is that more calls come than can be served: on a machine that is busy a share of them is
+ * refused, whoever asks, before anything is looked at.
+ */
+export async function patiently<Told extends { readonly text: string }>(
+  asking: () => Promise<Told>,
+): Promise<Told> {
+  for (;;) {
+    const answer = await asking()
+    if (!answer.text.includes('more calls come than can be served')) return answer
+  }
+}
+
 /** Sends a request and settles with the head of the answer. */
 export function open(url: string, body: Body, options: CallOptions = {}): Promise<LiveAnswer> {
   return new Promise((resolve, reject) => {

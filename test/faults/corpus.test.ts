@@ -9,7 +9,7 @@ const GRANTED = 400_000_000_000_000
 
 let stage: Stage
 beforeAll(async () => {
-  stage = await stageOfBoth({}, GRANTED)
+  stage = await stageOfBoth({}, { quota: GRANTED })
 })
 afterAll(() => stage?.close())
 

@@ -12,7 +12,7 @@ const RUNS = 100
 
 let stage: Stage
 beforeAll(async () => {
-  stage = await stageOfBoth({}, GRANTED)
+  stage = await stageOfBoth({}, { quota: GRANTED })
 })
 afterAll(() => stage?.close())
 

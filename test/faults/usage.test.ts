@@ -18,7 +18,7 @@ const TEXT = 'Hello there, you.'
 
 let stage: Stage
 beforeAll(async () => {
-  stage = await stageOfBoth({}, QUOTA)
+  stage = await stageOfBoth({}, { quota: QUOTA })
 })
 afterAll(() => stage?.close())
 

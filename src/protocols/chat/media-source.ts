@@ -89,15 +89,14 @@ function inline(mediaType: string, base64: string, path: string): MediaSource {
   return { kind: 'inline', mediaType, data }
 }
 
+/** At most two: to look for more at the end would take the square of their number. */
+const PADDING = /={1,2}$/
+
 /** White space, the URL-safe alphabet and missing padding are put right; undefined where it is no base64. */
 function canonicalBase64(text: string): string | undefined {
   const canonical = Buffer.from(text, 'base64').toString('base64')
   if (canonical === text) return text
-  const letters = text
-    .replaceAll(/\s+/g, '')
-    .replaceAll('-', '+')
-    .replaceAll('_', '/')
-    .replace(/={1,2}$/, '')
+  const letters = text.replaceAll(/\s+/g, '').replaceAll('-', '+').replaceAll('_', '/').replace(PADDING, '')
   // The decoder skips what it does not know; then there is less than there should be.
-  return canonical.replace(/=+$/, '').length === letters.length ? canonical : undefined
+  return canonical.replace(PADDING, '').length === letters.length ? canonical : undefined
 }

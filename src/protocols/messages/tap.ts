@@ -48,7 +48,8 @@ export class MessagesTap extends StreamTap {
       case 'error':
         return this.#fail(data)
       default:
-        return 'forward'
+        // What stands between us and the provider may report its errors in words of its own.
+        return asRecord(event['error']) ? this.#fail(data) : 'forward'
     }
   }
 

@@ -1,0 +1,23 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { GatewayError } from '../errors.ts'
+
+/** Carries our mark on every request to an upstream. */
+export const MARK_HEADER = 'x-gateway-via'
+
+/**
+ * Refuses a request that this gateway, or another with the same secret, sent itself: a channel that leads back here would
+ * call itself until something breaks. Whoever sends a mark that was seen elsewhere is refused, and nobody else.
+ */
+export function refuseOwnRequest({ headers }: IncomingMessage, mark: string): void {
+  const given = headers[MARK_HEADER]
+  if (given === undefined || !sameText(String(given), mark)) return
+  throw new GatewayError(
+    'loop_detected',
+    'this request was sent by the gateway itself: the base_url of one of its channels leads back to it',
+  )
+}
+
+function sameText(a: string, b: string): boolean {
+  return a.length === b.length && timingSafeEqual(Buffer.from(a, 'latin1'), Buffer.from(b, 'latin1'))
+}

@@ -1,0 +1,57 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type DnsServer, startDns, type Zone } from './dns-server.ts'
+
+/** An address of the public internet, which leads to a server of the test. */
+export const PUBLIC_ADDRESS = '93.184.215.14'
+
+/** Where a process connected to. */
+export interface Connection {
+  readonly address: string
+  readonly port: number
+}
+
+/** What stands between a program under test and the rest of the world. */
+export interface Network {
+  readonly dns: DnsServer
+  /** The environment that puts a program into it. */
+  readonly env: Readonly<Record<string, string>>
+  /** Every connection that was begun so far, where to and in order; throws if nobody watched. */
+  connections(): Connection[]
+  stop(): Promise<void>
+}
+
+/**
+ * A name server of our own, in place of the machine's, for one process; `PUBLIC_ADDRESS` leads to `publicPort` of
+ * 127.0.0.1, at whatever port it is called.
+ */
+export async function startNetwork(zone: Zone, publicPort: number): Promise<Network> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-network-'))
+  const file = join(folder, 'connections')
+  const dns = await startDns(zone)
+  return {
+    dns,
+    env: {
+      NODE_OPTIONS: `--import=${new URL('network-preload.ts', import.meta.url).href}`,
+      TEST_DNS: `127.0.0.1:${dns.port}`,
+      TEST_PUBLIC: PUBLIC_ADDRESS,
+      TEST_PUBLIC_PORT: String(publicPort),
+      TEST_CONNECTIONS: file,
+    },
+    connections() {
+      const [watched, ...lines] = readFileSync(file, 'utf8').trim().split('\n')
+      if (watched !== 'watched') throw new Error('nobody watches the connections')
+      return lines
+        .filter((line) => line !== 'watched')
+        .map((line) => {
+          const [address = '', port] = line.split(' ')
+          return { address, port: Number(port) }
+        })
+    },
+    async stop() {
+      await dns.stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}

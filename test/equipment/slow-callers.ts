@@ -1,0 +1,77 @@
+import { connect, type Socket } from 'node:net'
+
+/** What a caller does so slowly that its connection is held for nothing. */
+export type Slowness = 'says nothing' | 'headers' | 'body' | 'reads nothing'
+
+/** A connection that is held. */
+export interface SlowCaller {
+  /** Milliseconds from its opening to its end; undefined while it lasts. */
+  readonly lasted: () => number | undefined
+  /** What it was told. */
+  readonly heard: () => string
+  readonly hangUp: () => void
+}
+
+const DRIP_MS = 500
+
+/** Opens connections that are slow in this way, all at once. `head` is a request's, `body` what would follow. */
+export async function slowCallers(
+  port: number,
+  count: number,
+  slowness: Slowness,
+  head: string,
+  body: string,
+): Promise<SlowCaller[]> {
+  const callers: Promise<SlowCaller>[] = []
+  for (let i = 0; i < count; i++) callers.push(slowCaller(port, slowness, head, body))
+  return Promise.all(callers)
+}
+
+function slowCaller(port: number, slowness: Slowness, head: string, body: string): Promise<SlowCaller> {
+  const socket = connect(port, '127.0.0.1')
+  const began = performance.now()
+  let ended: number | undefined
+  let heard = ''
+  socket.on('error', () => {})
+  const drip = dripping(socket, slowness, head, body)
+  if (slowness === 'reads nothing') socket.pause()
+  else socket.on('data', (chunk: Buffer) => (heard += chunk.toString('latin1')))
+  socket.on('close', () => {
+    ended = performance.now()
+    clearInterval(drip)
+  })
+  return new Promise((resolve, reject) => {
+    socket.once('error', reject)
+    socket.once('connect', () =>
+      resolve({
+        lasted: () => (ended === undefined ? undefined : ended - began),
+        heard: () => heard,
+        hangUp: () => socket.destroy(),
+      }),
+    )
+  })
+}
+
+function dripping(
+  socket: Socket,
+  slowness: Slowness,
+  head: string,
+  body: string,
+): NodeJS.Timeout | undefined {
+  switch (slowness) {
+    case 'says nothing':
+      return undefined
+    case 'reads nothing':
+      socket.write(head + body)
+      return undefined
+    case 'headers': {
+      socket.write(head.slice(0, head.indexOf('\r\n') + 2))
+      return setInterval(() => socket.write('x-a: b\r\n'), DRIP_MS)
+    }
+    case 'body': {
+      socket.write(head + body.slice(0, 1))
+      let sent = 1
+      return setInterval(() => socket.write(body.slice(sent, ++sent)), DRIP_MS)
+    }
+  }
+}

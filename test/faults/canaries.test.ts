@@ -1,0 +1,250 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { completionText, errorBody, usageText } from '../equipment/behaviour.ts'
+import { type Answer, call, open, patiently } from '../equipment/client.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { messagesErrorText, streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
+import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
+import { discard, type Program, runProgram, SECRET } from '../operations/program.ts'
+
+/** Each stands in one place; wherever else it turns up, somebody carried it there. */
+const UPSTREAM_KEYS = ['canaryupstreamkeyone9', 'canary/upstream+key"two\\9', 'sk-canary-upstream-three9']
+const HEADER = 'canaryheaderofthechannel9'
+const KEYS = { ann: 'canarykeyofann9', bob: 'canarykeyofbob9' }
+const ACCESS = { id: 2, accessToken: 'canaryaccesstokenofann9' }
+const METRICS = 'canarymetricstoken9'
+const SAID = { prompt: 'canaryprompt9', answer: 'canaryanswer9', query: 'canaryquery9', sent: 'canarysent9' }
+const CANARY = /canary\w*/
+
+let upstream: ScriptedUpstream
+let program: Program
+/** All that each caller was told, headers and all. */
+const heard = { ann: '', bob: '', stranger: '' }
+beforeAll(async () => {
+  upstream = await startUpstream()
+  program = await runProgram({ config: configuration(), env: { LOG_LEVEL: 'trace' } })
+  await program.ready()
+  await traffic()
+  program.kill('SIGTERM')
+  await program.exit
+}, 60_000)
+afterAll(async () => {
+  await discard(program)
+  await upstream?.stop()
+})
+
+function configuration(): Configuration {
+  const models = ['chat', 'claude', 'down']
+  return {
+    options: { metrics_token: METRICS, retries: 0, media: { timeout: '1s' } },
+    models: priced(models),
+    channels: [
+      channel('chat', upstream.baseUrl('chat'), { keys: UPSTREAM_KEYS, headers: { 'x-key': HEADER } }),
+      channel('claude', upstream.baseUrl('claude'), {
+        protocol: 'messages',
+        keys: UPSTREAM_KEYS,
+        headers: { 'x-key': HEADER },
+      }),
+      channel('down', 'http://127.0.0.1:9/canarypath9', { keys: UPSTREAM_KEYS }),
+    ],
+    users: [
+      ROOT,
+      user(2, 'ann', [token(KEYS.ann)], { access_token: ACCESS.accessToken }),
+      user(3, 'bob', [token(KEYS.bob)]),
+    ].map((seed) => ({ ...seed, tokens: (seed as { tokens?: object[] }).tokens?.map(renamed) })),
+  }
+}
+
+// The equipment names tokens for their keys.
+function renamed(seed: object, index: number): object {
+  return { ...seed, name: `token ${index}` }
+}
+
+function remembered(who: keyof typeof heard, { status, headers, text }: Answer): Answer {
+  heard[who] += `${status} ${JSON.stringify(headers)} ${text}\n`
+  return { status, headers, text } as Answer
+}
+
+/** Calls of every kind, well and badly answered, by an upstream that tells all that it knows. */
+async function traffic(): Promise<void> {
+  const echo = [SAID.prompt, ...UPSTREAM_KEYS, HEADER, upstream.baseUrl('chat')].join(' and ')
+  const path = (way: string): string => `${way}?key=${SAID.query}`
+  const headers = { cookie: SAID.sent, 'user-agent': SAID.sent, 'x-custom': SAID.sent }
+  const request = (model: string, stream: boolean): object => ({
+    model,
+    stream,
+    max_tokens: 50,
+    messages: [{ role: 'user', content: SAID.prompt }],
+    metadata: { user_id: SAID.prompt },
+  })
+  const askBoth = async (model: string, stream: boolean): Promise<void> => {
+    for (const way of ['/v1/chat/completions', '/v1/messages'])
+      remembered(
+        'ann',
+        await open(program.url, request(model, stream), { key: KEYS.ann, path: path(way), headers }).then(
+          (answer) => answer.end(),
+        ),
+      )
+  }
+
+  for (const stream of [false, true]) {
+    upstream.script(
+      'chat',
+      stream
+        ? { kind: 'stream', word: SAID.answer }
+        : { kind: 'whole', content: SAID.answer, headers: { 'x-request-id': SAID.sent, 'x-told': echo } },
+    )
+    upstream.script(
+      'claude',
+      stream ? streamedMessage([{ text: SAID.answer }]) : wholeMessage([{ text: SAID.answer }]),
+    )
+    for (const model of ['chat', 'claude', 'down']) await askBoth(model, stream)
+    // Errors that say everything, in every shape and with every status.
+    for (const status of [400, 401, 403, 404, 413, 422, 429, 500, 502, 503, 529]) {
+      for (const body of [
+        errorBody(echo, echo, echo),
+        messagesErrorText(echo, echo),
+        JSON.stringify({ detail: [{ msg: echo, loc: [echo] }], [echo]: echo }),
+        echo,
+        `<html>${echo}</html>`,
+      ]) {
+        upstream.script('chat', { kind: 'status', status, body, headers: { 'www-authenticate': echo } })
+        upstream.script('claude', { kind: 'status', status, body })
+        await askBoth('chat', stream)
+        await askBoth('claude', stream)
+      }
+    }
+    for (const lane of ['chat', 'claude']) {
+      upstream.script(lane, { kind: 'raw', bytes: `HTTP/9 ${echo}\r\n\r\n`, ending: 'close' })
+      await askBoth(lane, stream)
+      for (const body of [
+        `{"${SAID.answer}": `,
+        errorBody(echo, echo, echo),
+        messagesErrorText(echo, echo),
+      ]) {
+        upstream.script(lane, { kind: 'whole', body })
+        await askBoth(lane, stream)
+      }
+      const frames = [
+        `data: ${errorBody(echo)}\n\n`,
+        `event: error\ndata: ${messagesErrorText(echo, echo)}\n\n`,
+      ]
+      for (const frame of frames) {
+        upstream.script(lane, { kind: 'stream', frames: [frame] })
+        await askBoth(lane, stream)
+      }
+    }
+    upstream.script('chat', { kind: 'stream', word: SAID.answer, ending: 'error' })
+    await askBoth('chat', true)
+  }
+  upstream.script('chat', {
+    kind: 'whole',
+    body: completionText(SAID.answer, usageText(10, 5)).replace('chatcmpl', 'x'),
+  })
+
+  // What is refused here.
+  const asked = (body: string | object | undefined, key: string, method = 'POST', way = '/v1/messages') =>
+    call(program.url, body, { key, path: path(way), headers, method })
+  for (const body of [
+    `{"model": ${SAID.prompt}`,
+    { model: SAID.prompt, messages: SAID.prompt },
+    { ...request('chat', false), max_tokens: SAID.prompt },
+    { ...request('chat', false), messages: [{ role: SAID.prompt, content: 1 }] },
+    // A model's name and a path are logged, so that an operator can see what is asked for.
+    { ...request('nobody', false) },
+    {
+      ...request('chat', false),
+      messages: [
+        {
+          role: 'user',
+          content: [{ type: 'image_url', image_url: { url: `http://10.0.0.1/${SAID.prompt}` } }],
+        },
+      ],
+    },
+  ])
+    for (const way of ['/v1/chat/completions', '/v1/messages'])
+      remembered('ann', await asked(body, KEYS.ann, 'POST', way))
+
+  // Others, meanwhile and after.
+  upstream.script('chat', { kind: 'whole', content: 'for bob' })
+  const bobs = { model: 'chat', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] }
+  remembered('bob', await patiently(() => call(program.url, bobs, { key: KEYS.bob })))
+  upstream.script('chat', { kind: 'status', status: 500, body: errorBody(UPSTREAM_KEYS.join(' ')) })
+  remembered('bob', await patiently(() => call(program.url, bobs, { key: KEYS.bob })))
+  remembered('bob', await call(program.url, { ...bobs, model: 'down' }, { key: KEYS.bob }))
+  remembered('stranger', await asked(request('chat', false), `${KEYS.ann}x`))
+  for (const way of ['/', '/metrics', '/healthz', '/readyz', '/api/user/self', '/nothing'])
+    remembered('stranger', await call(program.url, undefined, { method: 'GET', path: path(way) }))
+  const { status, body } = await manage(program.url, ACCESS, 'GET /api/user/self')
+  heard.ann += `${status} ${JSON.stringify(body)}\n`
+  const bearer = { authorization: `Bearer ${METRICS}` }
+  remembered('bob', await call(program.url, undefined, { method: 'GET', path: '/metrics', headers: bearer }))
+}
+
+/** All files below a folder as one text; what is sealed is sealed in all of them. */
+function contentsOf(folder: string, but: readonly string[]): string {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => !but.includes(name) && statSync(join(folder, name)).isFile())
+    .map((name) => `${name}\n${readFileSync(join(folder, name), 'latin1')}`)
+    .join('\n')
+}
+
+/** How a text looks where it was written as JSON, in a URL, or in base64. */
+function spellings(secret: string): string[] {
+  return [
+    secret,
+    JSON.stringify(secret).slice(1, -1),
+    encodeURIComponent(secret),
+    Buffer.from(secret).toString('base64').replace(/=+$/, ''),
+    Buffer.from(secret).toString('hex'),
+  ]
+}
+
+/** The lines that have it, for people to see what went wrong; none is expected. */
+function linesWith(text: string, secret: string | RegExp): string[] {
+  const has = (line: string): boolean =>
+    typeof secret === 'string' ? line.includes(secret) : secret.test(line)
+  return text
+    .split('\n')
+    .filter(has)
+    .map((line) => line.slice(0, 700))
+    .slice(0, 5)
+}
+
+describe('what was said in confidence', () => {
+  test('is in the requests at all', () => {
+    expect(upstream.received('chat').length + upstream.received('claude').length).toBeGreaterThan(0)
+    expect(heard.ann).toContain(SAID.answer)
+    expect(heard.ann.split('\n').length).toBeGreaterThan(500)
+    expect(program.log().filter(({ msg }) => msg === 'request').length).toBeGreaterThan(500)
+  })
+
+  test('is in no line of the log, at any level, and not on standard error', () => {
+    expect(linesWith(program.out(), CANARY)).toEqual([])
+    expect(linesWith(program.err(), CANARY)).toEqual([])
+    expect(linesWith(program.out(), SECRET)).toEqual([])
+  })
+
+  test('is in no file of the data folder: keys are sealed, prompts and answers nowhere', () => {
+    const files = contentsOf(program.folder.path, ['gateway.yaml', 'secret'])
+    expect(files).toContain('SQLite format 3')
+    expect(CANARY.exec(files)?.[0]).toBeUndefined()
+    for (const secret of [SECRET, ...Object.values(KEYS), ACCESS.accessToken, ROOT.access_token])
+      for (const spelling of spellings(secret)) expect(files).not.toContain(spelling)
+  })
+
+  test('never reaches another caller', () => {
+    expect(linesWith(heard.bob, CANARY)).toEqual([])
+    expect(heard.bob).toContain('for bob')
+    expect(linesWith(heard.stranger, CANARY)).toEqual([])
+  })
+
+  test('does not come back to the caller where it is the operator’s: keys, headers, addresses', () => {
+    for (const secret of [...UPSTREAM_KEYS, HEADER, METRICS, SECRET])
+      for (const spelling of spellings(secret)) expect(linesWith(heard.ann, spelling)).toEqual([])
+    for (const text of [`127.0.0.1:${upstream.port}`, 'canarypath9', SAID.query, SAID.sent])
+      expect(linesWith(heard.ann, text)).toEqual([])
+  })
+})

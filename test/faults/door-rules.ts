@@ -1,0 +1,85 @@
+import type { Endpoint } from '../../src/api/endpoint.ts'
+
+/** What a caller shows. */
+export type Secret =
+  | 'nothing'
+  | 'unknown key'
+  | 'live key'
+  | 'expired key'
+  | 'drained key'
+  | 'disabled key'
+  | 'deleted key'
+  | 'key of a banned user'
+  | 'access token'
+  | 'access token of an admin'
+  | 'access token of root'
+  | 'access token of a banned user'
+  | 'metrics token'
+
+/** Where it is shown. */
+export type Place = 'bare' | 'bearer' | 'x-api-key' | 'x-alt-api-key' | 'query'
+
+/** Whose id `Gateway-User` says. */
+export type Named = 'own' | 'other' | 'nobody' | 'rubbish'
+
+/** Let in (whatever is said of the request then), or the status of the refusal. */
+export type Verdict = 'in' | 401 | 403
+
+export const PLACES: readonly Place[] = ['bare', 'bearer', 'x-api-key', 'x-alt-api-key', 'query']
+
+const KEYS: ReadonlyMap<Secret, Verdict> = new Map<Secret, Verdict>([
+  ['live key', 'in'],
+  ['key of a banned user', 403],
+])
+/** Their own usage may still be read with those. */
+const READING_KEYS: ReadonlyMap<Secret, Verdict> = new Map<Secret, Verdict>([
+  ...KEYS,
+  ['expired key', 'in'],
+  ['drained key', 'in'],
+])
+/** Access tokens and their owners' roles; a banned one has none. */
+const ROLES: ReadonlyMap<Secret, number> = new Map([
+  ['access token', 1],
+  ['access token of an admin', 10],
+  ['access token of root', 100],
+  ['access token of a banned user', 0],
+])
+const LEAST_ROLE = { account: 1, admin: 10, root: 100 }
+
+/** Who is let in where, as `docs/api.md: Authentication` says it. An endpoint with another kind of access needs a case here. */
+export function verdictOf(endpoint: Endpoint, secret: Secret, place: Place, named: Named): Verdict {
+  const access: string = endpoint.access
+  switch (access) {
+    case 'anyone':
+    case 'visitor':
+      return 'in'
+    case 'operator':
+      return secret === 'metrics token' && place === 'bearer' ? 'in' : 403
+    case 'api-key':
+    case 'key':
+    case 'reading-key': {
+      if (!keyPlaces(endpoint.path).includes(place)) return 401
+      return (access === 'reading-key' ? READING_KEYS : KEYS).get(secret) ?? 401
+    }
+    case 'account':
+    case 'admin':
+    case 'root': {
+      const role = ROLES.get(secret)
+      if (role === undefined || named !== 'own' || !tokenPlaces(endpoint.path).includes(place)) return 401
+      return role >= LEAST_ROLE[access] ? 'in' : 403
+    }
+    default:
+      throw new Error(`nobody has written down who may call ${endpoint.path}, which is for: ${access}`)
+  }
+}
+
+function keyPlaces(path: string): readonly Place[] {
+  if (path.startsWith('/v1/models/')) return ['bearer', 'x-api-key', 'x-alt-api-key', 'query']
+  if (path.startsWith('/v1beta/')) return ['bearer', 'x-alt-api-key', 'query']
+  if (path.startsWith('/v1/messages') || path === '/v1/models') return ['bearer', 'x-api-key']
+  return ['bearer']
+}
+
+function tokenPlaces(path: string): readonly Place[] {
+  return path.startsWith('/api/token/') ? ['bare'] : ['bare', 'bearer']
+}

@@ -1,0 +1,275 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Endpoint } from '../../src/api/endpoint.ts'
+import { ROUTES } from '../equipment/routes.ts'
+import { type Answer, call, type CallOptions, patiently } from '../equipment/client.ts'
+import { type Configuration, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { type Named, type Place, PLACES, type Secret, verdictOf, type Verdict } from './door-rules.ts'
+
+const KEYS: Partial<Record<Secret, string>> = {
+  'unknown key': 'nobody',
+  'live key': 'live',
+  'expired key': 'expired',
+  'drained key': 'drained',
+  'disabled key': 'disabled',
+  'deleted key': 'deleted',
+  'key of a banned user': 'ofbanned',
+}
+const METRICS_TOKEN = 'the-metrics-token-of-the-operator'
+const OWNERS: Partial<Record<Secret, { role: number; status: number }>> = {
+  'access token': { role: 1, status: 1 },
+  'access token of an admin': { role: 10, status: 1 },
+  'access token of root': { role: 100, status: 1 },
+  'access token of a banned user': { role: 100, status: 2 },
+}
+const SECRETS = ['nothing', ...Object.keys(KEYS), ...Object.keys(OWNERS), 'metrics token'] as Secret[]
+const NAMED: readonly Named[] = ['own', 'other', 'nobody', 'rubbish']
+
+/** An account that shows its access token once: what it is let in to may well change it. */
+interface Owner {
+  readonly id: number
+  readonly secret: Secret
+  readonly accessToken: string
+}
+const owners: Owner[] = ROUTES.flatMap(() => Object.keys(OWNERS) as Secret[])
+  .flatMap((secret) => [secret, secret])
+  .map((secret, index) => ({
+    id: 100 + index,
+    secret,
+    accessToken: `the-access-token-of-user-${100 + index}`,
+  }))
+const fresh = [...owners]
+
+let gateway: RunningGateway
+beforeAll(async () => {
+  gateway = await startGateway({ config: configuration() })
+  await gateway.stop()
+  databaseOf(gateway.dataDir).write(
+    "update tokens set deleted_time = 1700000000 where name = 'token-deleted'",
+  )
+  await gateway.restart()
+})
+afterAll(() => gateway?.discard())
+
+function configuration(): Configuration {
+  const off = { requests: 0 }
+  return {
+    options: { metrics_token: METRICS_TOKEN },
+    rate_limits: { global: off, relay: off, search: off, critical: off },
+    users: [
+      ROOT,
+      user(2, 'ann', [
+        token('live'),
+        token('expired', { expired_time: 1_000_000_000 }),
+        token('drained', { remain_quota: 0 }),
+        token('disabled', { status: 2 }),
+        token('deleted'),
+      ]),
+      user(3, 'banned', [token('ofbanned')], { status: 2 }),
+      ...owners.map(({ id, secret, accessToken }) =>
+        user(id, `user${id}`, [], { access_token: accessToken, ...OWNERS[secret] }),
+      ),
+    ],
+  }
+}
+
+/** An account that is let in to what is its own is used up; one that is not may come again. */
+function ownerOf(secret: Secret, { access }: Endpoint, verdict: Verdict): Owner | undefined {
+  const at = fresh.findIndex((owner) => owner.secret === secret)
+  const isUsedUp = verdict === 'in' && ['account', 'admin', 'root'].includes(access)
+  return isUsedUp && at >= 0 ? fresh.splice(at, 1)[0] : fresh[at]
+}
+
+function asked(body: object | undefined, options: CallOptions): Promise<Answer> {
+  return patiently(() => call(gateway.url, body, options))
+}
+
+function pathOf({ path }: Endpoint): string {
+  return path.replaceAll(/:\w+\*?/g, '999999')
+}
+
+function shown(text: string, place: Place): Record<string, string> {
+  switch (place) {
+    case 'bare':
+      return { authorization: text }
+    case 'bearer':
+      return { authorization: `Bearer ${text}` }
+    case 'query':
+      return {}
+    case 'x-api-key':
+    case 'x-alt-api-key':
+      return { [place]: text }
+  }
+}
+
+async function knock(endpoint: Endpoint, secret: Secret, place: Place, named: Named): Promise<Answer> {
+  const verdict = verdictOf(endpoint, secret, place, named)
+  const owner = ownerOf(secret, endpoint, verdict)
+  const key = KEYS[secret]
+  const text =
+    owner?.accessToken ??
+    (key === undefined ? undefined : `sk-${key}`) ??
+    (secret === 'metrics token' ? METRICS_TOKEN : '')
+  const id = owner?.id ?? 2
+  const ids: Record<Named, string | undefined> = {
+    own: String(id),
+    other: '1',
+    nobody: undefined,
+    rubbish: `${id}x`,
+  }
+  const gatewayUser = ids[named]
+  const query = place === 'query' && text !== '' ? `?key=${text}` : ''
+  return asked(endpoint.method === 'GET' ? undefined : {}, {
+    method: endpoint.method,
+    path: pathOf(endpoint) + query,
+    headers: {
+      ...(secret === 'nothing' ? {} : shown(text, place)),
+      ...(gatewayUser === undefined ? {} : { 'gateway-user': gatewayUser }),
+    },
+  })
+}
+
+/** Refusals at the door; other 403s are said of what was asked. */
+const AT_THE_DOOR = new Set(['role_too_low', 'user_disabled', 'not_operator', 'ip_not_allowed', undefined])
+
+function heard({ status, text }: Answer): Verdict {
+  if (status === 401) return 401
+  if (status !== 403) return 'in'
+  const body = JSON.parse(text)
+  return AT_THE_DOOR.has(body.error?.code ?? body.code) ? 403 : 'in'
+}
+
+describe('every route, by what its callers show and where they show it', () => {
+  test.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))(
+    '%s',
+    { timeout: 60_000 },
+    async (_, route) => {
+      const wrong: string[] = []
+      const knocked = async (secret: Secret, place: Place, named: Named): Promise<void> => {
+        const answer = await knock(route, secret, place, named)
+        const expected = verdictOf(route, secret, place, named)
+        if (heard(answer) !== expected || answer.status === 405 || answer.status === 500)
+          wrong.push(`${secret}, ${place}, ${named}: ${answer.status}, expected ${expected}`)
+      }
+      for (const secret of SECRETS) for (const place of PLACES) await knocked(secret, place, 'own')
+      for (const named of NAMED.slice(1)) await knocked('access token of root', 'bare', named)
+      expect(wrong).toEqual([])
+    },
+  )
+})
+
+/** Other ways to write a path, which readers in front of the gateway may take for the same. */
+function mutations(path: string): string[] {
+  const [, first = '', ...rest] = path.split('/')
+  const tail = rest.length === 0 ? '' : `/${rest.join('/')}`
+  const last = path.lastIndexOf('/')
+  const letter = path.search(/[a-z]/)
+  return [
+    `/${path}`,
+    `${path}/`,
+    `${path}//`,
+    path.replace(/\/$/, ''),
+    `/./${path.slice(1)}`,
+    `/x/..${path}`,
+    `/${first}/.${tail}`,
+    `/${first}/${tail}`,
+    `/${first}/x/..${tail}`,
+    `/${first}%2f${tail.slice(1)}`,
+    `/${first}%2F${tail.slice(1)}`,
+    `/${first}\\${tail.slice(1)}`,
+    `/%2e${path}`,
+    `${path.slice(0, last)}/%2e${path.slice(last)}`,
+    `${path.slice(0, letter)}%${path.charCodeAt(letter).toString(16)}${path.slice(letter + 1)}`,
+    path.toUpperCase(),
+    `${path.slice(0, letter)}${path.charAt(letter).toUpperCase()}${path.slice(letter + 1)}`,
+    `${path};x`,
+    `/${first};x=1${tail}`,
+    `${path}.`,
+    `${path}.json`,
+    `${path}%20`,
+    `${path}%00`,
+    `${path}%0a`,
+    `${path}%3f`,
+    `${path}%23`,
+    `${path}#x`,
+    `${path}*`,
+    `http://127.0.0.1:${gateway.port}${path}`,
+    `http://elsewhere.test${path}`,
+    `//elsewhere.test${path}`,
+    path.slice(1),
+  ].filter((each) => each !== path && each !== '')
+}
+
+/** As `:id` is one segment, and `:id*` the rest of a path. */
+function isRoute(given: string): boolean {
+  return ROUTES.some(({ path }) => {
+    const steps = path
+      .replaceAll('.', '\\.')
+      .replaceAll(/:\w+\*/g, '.+')
+      .replaceAll(/:\w+/g, '[^/]+')
+    return new RegExp(`^${steps}$`).test(given)
+  })
+}
+
+test('a path that is written otherwise leads nowhere, whoever asks', async () => {
+  const wrong: string[] = []
+  let paths = 0
+  for (const route of ROUTES) {
+    for (const path of mutations(pathOf(route)).filter((each) => !isRoute(each))) {
+      for (const secret of ['sk-live', METRICS_TOKEN, ROOT.access_token]) {
+        const headers = { authorization: `Bearer ${secret}`, 'x-api-key': secret, 'gateway-user': '1' }
+        const { status } = await asked(undefined, { method: route.method, path, headers })
+        paths += 1
+        if (![400, 401, 403, 404].includes(status)) wrong.push(`${route.method} ${path}: ${status}`)
+      }
+    }
+  }
+  expect(wrong).toEqual([])
+  expect(paths).toBeGreaterThan(ROUTES.length * 50)
+})
+
+/** What proxies and frameworks elsewhere believe. */
+const TRICKS: Record<string, string>[] = [
+  { host: 'localhost' },
+  { host: '127.0.0.1' },
+  { host: 'elsewhere.test' },
+  { 'x-forwarded-for': '127.0.0.1' },
+  { 'x-real-ip': '127.0.0.1' },
+  { forwarded: 'for=127.0.0.1;host=localhost;proto=https' },
+  { 'x-forwarded-host': 'localhost' },
+  { 'x-original-url': '/healthz' },
+  { 'x-rewrite-url': '/healthz' },
+  { 'x-forwarded-prefix': '/healthz' },
+  { 'x-http-method-override': 'GET' },
+  { 'x-forwarded-user': 'root' },
+  { 'remote-user': 'root' },
+  { 'gateway-user': '1' },
+  { 'new-api-user': '1' },
+  { cookie: 'session=1; gateway_session=1; access_token=1' },
+  { 'proxy-authorization': 'Bearer sk-live' },
+  { 'x-amz-security-token': 'sk-live', 'api-key': 'sk-live', 'x-api-token': 'sk-live' },
+]
+
+test.each(TRICKS)('nobody gets in by %j', async (headers) => {
+  for (const route of ROUTES) {
+    const expected = verdictOf(route, 'nothing', 'bearer', 'own')
+    const answer = await asked(route.method === 'GET' ? undefined : {}, {
+      method: route.method,
+      path: pathOf(route),
+      headers,
+    })
+    expect(heard(answer), `${route.method} ${route.path}: ${answer.text}`).toBe(expected)
+  }
+})
+
+test('a header that says where to go takes nobody there', async () => {
+  for (const name of ['x-original-url', 'x-rewrite-url', 'x-forwarded-uri']) {
+    const answer = await asked(undefined, {
+      method: 'GET',
+      path: '/healthz',
+      headers: { [name]: '/metrics' },
+    })
+    expect(answer.text).toBe('ok\n')
+  }
+})

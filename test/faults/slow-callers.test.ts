@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { contentFrame } from '../equipment/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { slowCallers } from '../equipment/slow-callers.ts'
+import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+
+const CALLERS = 200
+/** Headers have as long; a second goes by until it is looked at, and a busy machine needs its own. */
+const HEADERS_MS = 10_000
+const SLACK_MS = 5_000
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    models: priced(['m', 'endless']),
+    channels: [
+      channel('m', upstream.baseUrl('m')),
+      channel('endless', upstream.baseUrl('endless'), { timeouts: { total: '8s' } }),
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+})
+afterAll(() => stage?.close())
+
+function head(length: number, key = 'ann'): string {
+  return (
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-${key}\r\n` +
+    `content-type: application/json\r\ncontent-length: ${length}\r\n\r\n`
+  )
+}
+
+/** Calls one after the other until it is so; how long the slowest took, and how many there were. */
+async function callsUntil(isSo: () => boolean, atLeast = 0): Promise<{ slowestMs: number; calls: number }> {
+  let [slowestMs, calls] = [0, 0]
+  while (calls < atLeast || !isSo()) {
+    const began = performance.now()
+    const { status, text } = await stage.chat('ann', ask('m'))
+    if (status !== 503) expect(status, text).toBe(200)
+    slowestMs = Math.max(slowestMs, performance.now() - began)
+    calls += 1
+  }
+  return { slowestMs, calls }
+}
+
+describe(`${CALLERS} callers that are slow`, () => {
+  test('with their headers are closed in time, and others are answered meanwhile', {
+    timeout: 60_000,
+  }, async () => {
+    const half = CALLERS / 2
+    const callers = [
+      ...(await slowCallers(stage.gateway.port, half, 'headers', head(10), '')),
+      ...(await slowCallers(stage.gateway.port, half, 'says nothing', '', '')),
+    ]
+    const { slowestMs, calls } = await callsUntil(() => callers.every(({ lasted }) => lasted() !== undefined))
+    for (const { lasted } of callers) {
+      expect(lasted()).toBeGreaterThan(HEADERS_MS - 1_000)
+      expect(lasted()).toBeLessThan(HEADERS_MS + SLACK_MS)
+    }
+    expect(callers[0]?.heard()).toMatch(/^HTTP\/1\.1 408 /)
+    expect(calls).toBeGreaterThan(100)
+    expect(slowestMs).toBeLessThan(2_000)
+  })
+
+  test('with a body that nobody waits for are answered before it comes', async () => {
+    const callers = await slowCallers(
+      stage.gateway.port,
+      CALLERS,
+      'body',
+      head(1_000_000, 'nobody'),
+      '{'.repeat(100),
+    )
+    await expect
+      .poll(() => callers.every(({ heard }) => /^HTTP\/1\.1 (?:401|503) /.test(heard())), { timeout: 5_000 })
+      .toBe(true)
+    for (const caller of callers) caller.hangUp()
+  })
+
+  test('with a body hold nothing that others need', async () => {
+    const callers = await slowCallers(stage.gateway.port, CALLERS, 'body', head(30_000_000), '{'.repeat(100))
+    const until = performance.now() + 2_000
+    const { slowestMs, calls } = await callsUntil(() => performance.now() > until)
+    expect(calls).toBeGreaterThan(20)
+    expect(slowestMs).toBeLessThan(2_000)
+    for (const { lasted } of callers) expect(lasted()).toBeUndefined()
+    for (const caller of callers) caller.hangUp()
+  })
+
+  test('in reading hold up nobody, and end with their call', { timeout: 60_000 }, async () => {
+    // Padding, as providers send it: more than the buffers on the way take, and nothing to count.
+    const frame = contentFrame('x').replace('{', `{"obfuscation":"${'x'.repeat(65_536)}",`)
+    const frames = Array.from({ length: 128 }, () => frame)
+    stage.upstream.script('endless', { kind: 'stream', frames, ending: 'stall' })
+    const body = JSON.stringify(askStream('endless'))
+    const callers = await slowCallers(stage.gateway.port, CALLERS, 'reads nothing', head(body.length), body)
+    const ended = (): boolean =>
+      stage.upstream.received('endless').every(({ endedAt }) => endedAt !== undefined)
+    await stage.upstream.receivedAtLeast('endless', CALLERS / 2)
+    // The buffers on the way fill first, at the full speed of this process; what counts is how long others wait then.
+    await expect
+      .poll(async () => (await callsUntil(() => true, 1)).slowestMs, { timeout: 15_000 })
+      .toBeLessThan(300)
+    expect(ended()).toBe(false)
+    const { slowestMs, calls } = await callsUntil(ended)
+    expect(calls).toBeGreaterThan(20)
+    expect(slowestMs).toBeLessThan(2_000)
+    for (const caller of callers) caller.hangUp()
+  })
+})

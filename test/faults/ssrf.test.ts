@@ -1,0 +1,247 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { type AddressInfo, createServer as createListener, type Server as Listener } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { MODEL, stageOfBoth } from '../conversion/stage.ts'
+import { wholeChat } from '../equipment/chat-behaviour.ts'
+import { type Answer, patiently } from '../equipment/client.ts'
+import { wholeMessage } from '../equipment/messages-behaviour.ts'
+import { type Network, PUBLIC_ADDRESS, startNetwork } from '../equipment/network.ts'
+import type { Stage } from '../equipment/stage.ts'
+import { hostileUrls, ZONE } from './hostile-urls.ts'
+
+const MEDIA = { max_bytes: '1MiB', timeout: '1s' }
+/** Requests at one time. */
+const ABREAST = 16
+
+let internet: Server
+let inside: Listener[]
+let insidePort: number
+let touched = 0
+let network: Network
+let stage: Stage
+beforeAll(async () => {
+  internet = await listening(createServer(serve))
+  // The same port of both loopbacks, so that any spelling of this machine would be heard.
+  const first = await listening(createListener(touch))
+  insidePort = portOf(first)
+  inside = [first, await listening(createListener(touch), '::1', insidePort)]
+  network = await startNetwork(ZONE, portOf(internet))
+  stage = await stageOfBoth({ media: MEDIA }, { env: network.env })
+})
+afterAll(async () => {
+  await stage?.close()
+  await network?.stop()
+  internet?.close()
+  for (const listener of inside ?? []) listener.close()
+})
+
+function touch(): void {
+  touched += 1
+}
+
+/** The public internet: pictures, redirects to what the query says, and servers that misbehave. */
+function serve({ url = '' }: IncomingMessage, reply: ServerResponse): void {
+  const [path = '', query = ''] = url.slice(1).split('?')
+  reply.on('error', () => {})
+  // A connection that is kept is no look-up.
+  reply.shouldKeepAlive = false
+  if (/^3\d\d$/.test(path)) reply.writeHead(Number(path), { location: decodeURIComponent(query) }).end()
+  else if (path === 'a.png') reply.writeHead(200, { 'content-type': 'image/png' }).end('picture')
+  else if (path === 'endless') {
+    reply.writeHead(200, { 'content-type': 'image/png' })
+    const more = (): void => {
+      while (!reply.destroyed && reply.write(Buffer.alloc(65_536)));
+      if (!reply.destroyed) reply.once('drain', more)
+    }
+    more()
+  } else if (path === 'announced') reply.writeHead(200, { 'content-length': '99999999' }).write('x')
+  else if (path === 'drip') {
+    reply.writeHead(200, { 'content-type': 'image/png' })
+    const timer = setInterval(() => reply.write('x'), 50)
+    reply.on('close', () => clearInterval(timer))
+  } else if (path === 'almost') setTimeout(() => reply.end('picture'), 800)
+  else if (path !== 'silent') reply.writeHead(404).end()
+}
+
+function listening<Kind extends Server | Listener>(
+  server: Kind,
+  host = '127.0.0.1',
+  port = 0,
+): Promise<Kind> {
+  return new Promise((resolve) => server.listen(port, host, () => resolve(server)))
+}
+
+function portOf(server: Server | Listener): number {
+  return (server.address() as AddressInfo).port
+}
+
+/** Every way to name a URL in a request that is converted. */
+const PARTS: Record<string, (url: string) => Promise<Answer>> = {
+  image_url: (url) => chat({ type: 'image_url', image_url: { url } }),
+  'image_url as a text': (url) => chat({ type: 'image_url', image_url: url }),
+  video_url: (url) => chat({ type: 'video_url', video_url: { url } }),
+  file: (url) => chat({ type: 'file', file: { filename: 'a.pdf', file_data: url } }),
+  input_audio: (url) => chat({ type: 'input_audio', input_audio: { format: 'mp3', data: url } }),
+  'a document source': (url) => message({ type: 'document', source: { type: 'url', url } }),
+  'a document of a tool': (url) =>
+    message(
+      {
+        type: 'tool_result',
+        tool_use_id: 'call_1',
+        content: [{ type: 'document', source: { type: 'url', url } }],
+      },
+      {
+        role: 'assistant',
+        content: [{ type: 'tool_use', id: 'call_1', name: 'read', input: {} }],
+      },
+    ),
+}
+
+function chat(part: object): Promise<Answer> {
+  return admitted({ model: MODEL.messages, messages: [{ role: 'user', content: [part] }] })
+}
+
+function message(block: object, ...before: object[]): Promise<Answer> {
+  const messages = [{ role: 'user', content: 'hi' }, ...before, { role: 'user', content: [block] }]
+  return admitted({ model: MODEL.chat, max_tokens: 100, messages }, '/v1/messages')
+}
+
+function admitted(body: object, path = '/v1/chat/completions'): Promise<Answer> {
+  return patiently(() => stage.chat('ann', body, { path }))
+}
+
+/** Where the gateway connected to, but for its upstream. */
+function strangers(): string[] {
+  return network
+    .connections()
+    .filter(({ port }) => port !== stage.upstream.port)
+    .map(({ address, port }) => `${address} ${port}`)
+}
+
+async function allOf<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
+  const left = [...items]
+  const worker = async (): Promise<void> => {
+    for (let item = left.shift(); item !== undefined; item = left.shift()) await work(item)
+  }
+  await Promise.all(Array.from({ length: ABREAST }, worker))
+}
+
+describe('what a caller names by a URL', () => {
+  test('is tried in well over a hundred ways', () => {
+    expect(new Set(hostileUrls(1)).size).toBeGreaterThan(120)
+  })
+
+  test.each(Object.entries(PARTS))('never has anything inside called: %s', async (_, ask) => {
+    stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'x' }]))
+    stage.upstream.script(MODEL.chat, wholeChat({ text: 'x' }))
+    const letIn: string[] = []
+    await allOf(hostileUrls(insidePort), async (url) => {
+      const { status } = await ask(url)
+      // A data: URL without data is the caller's own, and fetches nothing.
+      if (status !== 400) letIn.push(`${status} ${url}`)
+    })
+    expect(letIn).toEqual([])
+    expect(strangers().filter((each) => each !== PUBLIC)).toEqual([])
+    expect(touched).toBe(0)
+    expect(stage.upstream.received(MODEL.messages)).toEqual([])
+    expect(stage.upstream.received(MODEL.chat)).toEqual([])
+  })
+
+  test('goes on by its URL where the upstream takes pictures so, and nobody is called here', async () => {
+    stage.upstream.script(MODEL.chat, wholeChat({ text: 'x' }))
+    const before = strangers().length
+    await allOf(hostileUrls(insidePort), async (url) => {
+      await message({ type: 'image', source: { type: 'url', url } })
+    })
+    expect(strangers()).toHaveLength(before)
+    expect(touched).toBe(0)
+  })
+
+  test.each(Object.entries(PARTS).filter(([name]) => name !== 'input_audio'))(
+    'is fetched where it is public: %s',
+    async (_, ask) => {
+      stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'x' }]))
+      stage.upstream.script(MODEL.chat, wholeChat({ text: 'x' }))
+      const paths = ['public.test/a.png', `${PUBLIC_ADDRESS}/a.png`, 'public.test:80/302?%2Fa.png']
+      for (const path of paths) {
+        const answer = await ask(`http://${path}`)
+        expect(answer.status, answer.text).toBe(200)
+      }
+      const sent = [...stage.upstream.received(MODEL.messages), ...stage.upstream.received(MODEL.chat)]
+      expect(sent).toHaveLength(paths.length)
+      for (const { text } of sent) expect(text).toContain(Buffer.from('picture').toString('base64'))
+      expect(strangers()).toContain(PUBLIC)
+    },
+  )
+
+  test.each(['rebind.test', 'rebind6.test'])(
+    'cannot be moved inside by a name server that changes its mind: %s',
+    async (name) => {
+      stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))
+      const statuses: number[] = []
+      for (let i = 0; i < 20; i++) {
+        // Another path each time; the redirect has its name looked up again.
+        const url = i % 2 === 0 ? `http://${name}/a.png?${i}` : `http://public.test/302?http://${name}/a.png`
+        statuses.push((await PARTS['image_url']?.(url))?.status ?? 0)
+      }
+      expect(network.dns.asked().filter((asked) => asked === name).length).toBeGreaterThan(1)
+      expect(new Set(statuses)).toEqual(new Set([200, 400]))
+      expect(strangers().filter((each) => each !== PUBLIC)).toEqual([])
+      expect(touched).toBe(0)
+    },
+  )
+})
+
+/** Nothing but the public server, at the ports where pictures are. */
+const PUBLIC = `${PUBLIC_ADDRESS} 80`
+
+describe('what is fetched', () => {
+  test.each([
+    ['endless', 'larger than 1048576 bytes'],
+    ['announced', 'larger than 1048576 bytes'],
+    ['drip', 'took too long'],
+    ['silent', 'took too long'],
+  ])('is bounded in size and time: %s', async (path, why) => {
+    const started = performance.now()
+    const answer = await PARTS['image_url']?.(`http://public.test/${path}`)
+    expect(performance.now() - started).toBeLessThan(4_000)
+    expect(answer?.status).toBe(400)
+    expect(answer?.json().error.message).toContain(why)
+    const open = (): Promise<number> =>
+      new Promise((resolve) => internet.getConnections((_, count) => resolve(count)))
+    await expect.poll(open, { timeout: 5_000 }).toBe(0)
+  })
+})
+
+describe('a request that names many slow ones', () => {
+  test.each(['silent', 'almost'])('is over in the time of one, and holds up nobody: %s', async (path) => {
+    stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'x' }]))
+    const parts = Array.from({ length: 200 }, (_, i) => ({
+      type: 'image_url',
+      image_url: { url: `http://public.test/${path}?${i}` },
+    }))
+    const body = { model: MODEL.messages, messages: [{ role: 'user', content: parts }] }
+    const began = performance.now()
+    expect((await admitted(body)).status).toBe(400)
+    expect(performance.now() - began).toBeLessThan(3_000)
+    const after = performance.now()
+    expect((await PARTS['image_url']?.('http://public.test/a.png'))?.status).toBe(200)
+    expect(performance.now() - after).toBeLessThan(1_500)
+  })
+})
+
+describe('where the operator allows private networks', () => {
+  test('what stands inside is fetched, at any port', async () => {
+    const permissive = await stageOfBoth({ media: { ...MEDIA, allow_private_networks: true } })
+    try {
+      permissive.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))
+      const url = `http://localhost:${portOf(internet)}/a.png`
+      const part = { type: 'image_url', image_url: { url } }
+      const body = { model: MODEL.messages, messages: [{ role: 'user', content: [part] }] }
+      const answer = await permissive.chat('ann', body)
+      expect(answer.status, answer.text).toBe(200)
+    } finally {
+      await permissive.close()
+    }
+  })
+})

@@ -1,0 +1,145 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ROUTES } from '../equipment/routes.ts'
+import { MODEL } from '../conversion/stage.ts'
+import { manage } from '../equipment/account.ts'
+import { type Answer, call } from '../equipment/client.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import type { Behaviour } from '../equipment/behaviour.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
+import { randomFrom } from '../equipment/random.ts'
+import type { Received } from '../equipment/scripted-upstream.ts'
+import { type Stage, setStage } from '../equipment/stage.ts'
+
+const CALLERS = 40
+const CALLS_EACH = 15
+const SEED = 20_261_120
+
+const random = randomFrom(SEED)
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => configuration((lane) => upstream.baseUrl(lane)))
+  for (const lane of [MODEL.chat, MODEL.messages]) stage.upstream.decide(lane, echo)
+})
+afterAll(() => stage?.close())
+
+function configuration(baseUrl: (lane: string) => string): Configuration {
+  return {
+    rate_limits: { global: { requests: 0 } },
+    models: priced([MODEL.chat, MODEL.messages]),
+    channels: [
+      channel(MODEL.chat, baseUrl(MODEL.chat)),
+      channel(MODEL.messages, baseUrl(MODEL.messages), { protocol: 'messages' }),
+    ],
+    users: [
+      ROOT,
+      ...Array.from({ length: CALLERS }, (_, i) =>
+        user(10 + i, `user${i}`, [token(`key${i}`)], { access_token: `access-token-of-user-${i}` }),
+      ),
+    ],
+  }
+}
+
+/** The upstream says back whose prompt it was, in a few pieces, after a while. */
+function echo({ lane, text }: Received): Behaviour {
+  const { stream } = JSON.parse(text)
+  const marker = /marker\d+x/.exec(text)?.[0] ?? 'none'
+  const after = sleep(random() * 30)
+  if (lane === MODEL.messages) {
+    const blocks = [{ text: marker }, { text: marker }]
+    return { ...(stream === true ? streamedMessage(blocks) : wholeMessage(blocks)), after }
+  }
+  if (stream === true) return { kind: 'stream', word: marker, events: 4, paceMs: random() * 6, after }
+  return { kind: 'whole', content: marker, after }
+}
+
+describe('callers at the same time, some of whom hang up', () => {
+  test('each hear their own answers alone, and pay for their own calls', { timeout: 60_000 }, async () => {
+    const answered = new Map<number, string[]>()
+    let heard = 0
+    const caller = async (index: number): Promise<void> => {
+      const marker = `marker${index}x`
+      for (let i = 0; i < CALLS_EACH; i++) {
+        const stream = random() < 0.6
+        const way = random() < 0.5 ? '/v1/chat/completions' : '/v1/messages'
+        const model = random() < 0.5 ? MODEL.chat : MODEL.messages
+        // The same prompt from everybody, but for the marker.
+        const body = {
+          model,
+          stream,
+          max_tokens: 50,
+          messages: [{ role: 'user', content: `I am ${marker}` }],
+        }
+        const answer = await stage.live(`key${index}`, body, { path: way }).catch(() => undefined)
+        if (!answer) continue
+        if (random() < 0.1) {
+          await sleep(random() * 10)
+          answer.abort()
+        }
+        const { status, text, headers } = await answer.end()
+        if (status === 200) {
+          const markers = new Set(text.match(/marker\d+x/g))
+          expect(
+            [...markers].filter((each) => each !== marker),
+            text,
+          ).toEqual([])
+          heard += markers.size
+          expect(headers['cache-control']).toContain('no-store')
+          answered.set(index, [...(answered.get(index) ?? []), String(headers['x-request-id'])])
+        }
+      }
+    }
+    await Promise.all(Array.from({ length: CALLERS }, (_, index) => caller(index)))
+    expect(heard).toBeGreaterThan((CALLERS * CALLS_EACH) / 2)
+    const database = databaseOf(stage.gateway.dataDir)
+    await expect.poll(() => database.openHolds()).toHaveLength(0)
+    const owners = new Map(database.usage().map((row) => [row.id, row.user_id]))
+    for (const [index, ids] of answered)
+      for (const id of ids) expect(owners.get(id) ?? 10 + index, id).toBe(10 + index)
+  })
+})
+
+const OWN = ROUTES.filter(({ access, path }) => access === 'account' && path.includes(':id'))
+const MISSING = 999_999
+
+describe('what belongs to another account', () => {
+  test('is not in the own profile', async () => {
+    for (const index of [0, 1]) {
+      const account = { id: 10 + index, accessToken: `access-token-of-user-${index}` }
+      const { text } = await profile(account)
+      expect(text).toContain(`"user${index}"`)
+      expect(text).not.toContain(`"user${1 - index}"`)
+    }
+  })
+
+  test('is answered as if it were not there, on every path with an id', async () => {
+    const ann = { id: 10, accessToken: 'access-token-of-user-0' }
+    const foreign = databaseOf(stage.gateway.dataDir).token('token-key1').id
+    const told = async (route: (typeof OWN)[number], id: number): Promise<string> => {
+      const request = `${route.method} ${route.path.replace(':id', String(id))}` as `GET /${string}`
+      const { status, body } = await manage(
+        stage.gateway.url,
+        ann,
+        request,
+        route.method === 'GET' ? undefined : {},
+      )
+      return `${status} ${JSON.stringify(body)}`.replaceAll(String(id), 'ID')
+    }
+    expect(OWN.length).toBeGreaterThan(2)
+    for (const route of OWN) {
+      const [theirs, missing] = [await told(route, foreign), await told(route, MISSING)]
+      expect(theirs, `${route.method} ${route.path}`).toBe(missing)
+      expect(theirs).toMatch(/^4\d\d /)
+    }
+    expect(databaseOf(stage.gateway.dataDir).token('token-key1').status).toBe(1)
+  })
+})
+
+function profile({ id, accessToken }: { id: number; accessToken: string }): Promise<Answer> {
+  return call(stage.gateway.url, undefined, {
+    method: 'GET',
+    path: '/api/user/self',
+    headers: { authorization: accessToken, 'gateway-user': String(id) },
+  })
+}

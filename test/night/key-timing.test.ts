@@ -1,0 +1,50 @@
+import { Agent } from 'node:http'
+import { expect, onTestFinished, test } from 'vitest'
+import { call } from '../equipment/client.ts'
+import { plainConfiguration, ROOT, token, user } from '../equipment/configuration.ts'
+import { randomFrom } from '../equipment/random.ts'
+import { ask, setStage } from '../equipment/stage.ts'
+import { nightSeed } from './night-seed.ts'
+
+const CALLS = 6_000
+/** The look-up by HMAC is what keeps a key from being guessed letter by letter; this only shows that nothing coarse was added. */
+const MOST_APART = 1.25
+
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+const KEY = 'Rk3vPq8sYw2nLd5tXz7bHc4mJf6gQa9e'
+
+test('how long a refusal takes does not tell how near a key is to one that is there', {
+  timeout: 300_000,
+}, async () => {
+  const random = randomFrom(nightSeed())
+  const letters = (count: number): string =>
+    Array.from({ length: count }, () => LETTERS[Math.floor(random() * LETTERS.length)]).join('')
+  const stage = await setStage((upstream) => ({
+    ...plainConfiguration(upstream.baseUrl('m')),
+    users: [ROOT, user(2, 'ann', [token(KEY, { status: 2 })])],
+  }))
+  onTestFinished(() => stage.close())
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  onTestFinished(() => agent.destroy())
+  // Each is asked for once: what is remembered is no look-up.
+  const kinds: Record<string, () => string> = {
+    unknown: () => letters(KEY.length),
+    'with a known beginning': () => KEY.slice(0, 24) + letters(KEY.length - 24),
+    'with a known end': () => letters(8) + KEY.slice(8),
+  }
+  const times = new Map(Object.keys(kinds).map((name) => [name, [] as number[]]))
+  for (let i = 0; i < CALLS; i++) {
+    for (const [name, key] of Object.entries(kinds)) {
+      const began = performance.now()
+      const { status } = await call(stage.gateway.url, ask('m'), { key: key(), agent })
+      if (status === 401) times.get(name)?.push(performance.now() - began)
+    }
+  }
+  const medians = [...times].map(([name, all]) => {
+    const median = all.toSorted((a, b) => a - b)[all.length >> 1] ?? Number.NaN
+    console.log(`${name}: ${all.length} refusals, median ${(median * 1000).toFixed(0)} µs`)
+    expect(all.length).toBeGreaterThan(CALLS / 2)
+    return median
+  })
+  expect(Math.max(...medians) / Math.min(...medians)).toBeLessThan(MOST_APART)
+})

@@ -1,0 +1,66 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { contentFrame } from '../equipment/behaviour.ts'
+import { call } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { randomFrom } from '../equipment/random.ts'
+import { type Slowness, slowCallers } from '../equipment/slow-callers.ts'
+import { ask, askStream, setStage } from '../equipment/stage.ts'
+import { nightSeed } from './night-seed.ts'
+
+const CALLERS = 1_000
+/** How long each may hold its connection: the gateway's own limits, a moment until they are looked at, and a busy machine. */
+const LONGEST_MS: Record<Slowness, number> = {
+  'says nothing': 10_000 + 10_000,
+  headers: 10_000 + 10_000,
+  body: 60_000 + 15_000,
+  // The call ends with its channel's time; what was sent until then may lie unread for a minute.
+  'reads nothing': 10_000 + 60_000 + 30_000,
+}
+
+test.each(Object.keys(LONGEST_MS) as Slowness[])(
+  `${CALLERS} callers hold up nobody, and are closed in time: %s`,
+  { timeout: 180_000 },
+  async (slowness) => {
+    const random = randomFrom(nightSeed())
+    const stage = await setStage((upstream) => ({
+      models: priced(['m', 'endless']),
+      channels: [
+        channel('m', upstream.baseUrl('m')),
+        channel('endless', upstream.baseUrl('endless'), { timeouts: { total: '10s' } }),
+      ],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    }))
+    onTestFinished(() => stage.close())
+    const frame = contentFrame('x').replace('{', `{"obfuscation":"${'x'.repeat(1_000)}",`)
+    stage.upstream.script('endless', { kind: 'stream', frames: Array(500).fill(frame), ending: 'stall' })
+    const reads = JSON.stringify(askStream('endless'))
+    const body = slowness === 'reads nothing' ? reads : `{${' '.repeat(1_000)}`
+    const length = slowness === 'reads nothing' ? reads.length : Math.ceil(1_000_000 * (1 + random()))
+    const head =
+      `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n` +
+      `content-type: application/json\r\ncontent-length: ${length}\r\nconnection: close\r\n\r\n`
+    const callers = await slowCallers(stage.gateway.port, CALLERS, slowness, head, body)
+    const open = (): number => callers.filter(({ lasted }) => lasted() === undefined).length
+    const waits: number[] = []
+    const deadline = performance.now() + LONGEST_MS[slowness]
+    while (performance.now() < deadline && open() > 0) {
+      const began = performance.now()
+      const { status } = await call(stage.gateway.url, ask('m'), { key: 'ann' })
+      expect(status).toBeOneOf([200, 503])
+      waits.push(performance.now() - began)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    const sorted = waits.toSorted((a, b) => a - b)
+    const p99 = sorted[Math.floor(sorted.length * 0.99)] ?? 0
+    console.log(
+      `${slowness}: ${waits.length} calls meanwhile, p99 ${p99.toFixed(0)} ms, ${open()} still open`,
+    )
+    // A caller that reads nothing does not see that it was hung up on before it reads; its upstream and its call are over.
+    if (slowness === 'reads nothing')
+      expect(stage.upstream.received('endless').filter(({ endedAt }) => endedAt === undefined)).toEqual([])
+    else expect(open()).toBe(0)
+    expect(waits.length).toBeGreaterThan(100)
+    expect(p99).toBeLessThan(2_000)
+    for (const caller of callers) caller.hangUp()
+  },
+)

@@ -1,0 +1,68 @@
+import { createServer, type Server } from 'node:http'
+import { MODEL, stageOfBoth } from '../conversion/stage.ts'
+import { startDns } from '../equipment/dns-server.ts'
+import { wholeMessage } from '../equipment/messages-behaviour.ts'
+import { PUBLIC_ADDRESS } from '../equipment/network.ts'
+import { hostileUrls, ZONE } from '../faults/hostile-urls.ts'
+
+// Runs in a network of its own, where private addresses are this machine's, and the system's resolver asks the test's name
+// server. Prints one line of JSON: what was let in, and who was called. See test/night/ssrf.test.ts.
+
+/** How often each URL is tried. */
+const ROUNDS = 3
+const PORTS = [80, 443, 6379, 8080]
+
+/** Addresses that were called; the public one is where pictures are. */
+const called = new Map<string, number>()
+
+function serverOn(port: number): Promise<Server> {
+  const server = createServer((request, reply) => {
+    reply.shouldKeepAlive = false
+    const [path = '', query = ''] = (request.url ?? '').slice(1).split('?')
+    if (/^3\d\d$/.test(path)) reply.writeHead(Number(path), { location: decodeURIComponent(query) }).end()
+    else reply.writeHead(200, { 'content-type': 'image/png' }).end('picture')
+  })
+  server.on('connection', ({ localAddress = '' }) => {
+    const address = `${localAddress.replace('::ffff:', '')} ${port}`
+    called.set(address, (called.get(address) ?? 0) + 1)
+  })
+  return new Promise((resolve) => server.listen(port, '::', () => resolve(server)))
+}
+
+const dns = await startDns(ZONE, 53)
+const servers = await Promise.all(PORTS.map(serverOn))
+const stage = await stageOfBoth({ media: { timeout: '2s' } })
+stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'x' }]))
+
+async function statusOf(url: string): Promise<number> {
+  const part = { type: 'image_url', image_url: { url } }
+  const body = { model: MODEL.messages, messages: [{ role: 'user', content: [part] }] }
+  const { status } = await stage.chat('ann', body)
+  return status === 503 ? statusOf(url) : status
+}
+
+const letIn: string[] = []
+const urls = Array.from({ length: ROUNDS }, () => [...hostileUrls(6379), ...hostileUrls(8080)]).flat()
+let next = 0
+const worker = async (): Promise<void> => {
+  for (let url = urls[next++]; url !== undefined; url = urls[next++]) {
+    const status = await statusOf(url)
+    if (status !== 400) letIn.push(`${status} ${url}`)
+  }
+}
+await Promise.all(Array.from({ length: 16 }, worker))
+const controls = await Promise.all(
+  ['http://public.test/a.png', `http://${PUBLIC_ADDRESS}/a.png`].map(statusOf),
+)
+const rebinding: number[] = []
+for (let i = 0; i < 200; i++)
+  rebinding.push(await statusOf(`http://${i % 2 === 0 ? 'rebind' : 'rebind6'}.test/a.png`))
+const refused = rebinding.filter((status) => status === 400).length
+const asked = dns.asked().length
+
+await stage.close()
+await dns.stop()
+for (const server of servers) server.close()
+console.log(
+  JSON.stringify({ tried: urls.length, letIn, called: [...called.keys()], controls, refused, asked }),
+)

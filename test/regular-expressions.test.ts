@@ -1,0 +1,110 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createContext, Script } from 'node:vm'
+import { describe, expect, test } from 'vitest'
+import { type Literal, literalsIn } from './regular-expressions.ts'
+
+const SRC = join(import.meta.dirname, '..', 'src')
+const LENGTH = 100_000
+/** What an expression may take for a text of that length; a machine that is busy is given more, but not for growing faster than the text. */
+const LIMIT_MS = 5
+const HOPELESS_MS = 250
+/** A quarter of the text takes a quarter of the time; where it takes much less, time grows with the square. */
+const LINEAR = 9
+
+const LITERALS = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))
+  .flatMap((path) =>
+    literalsIn(readFileSync(join(SRC, path), 'utf8')).map((literal) => ({ ...literal, path })),
+  )
+
+const context = createContext({ text: '', expression: / / })
+const matching = new Script('expression.test(text)')
+const replacing = new Script("text.replace(expression, '')")
+
+/** Milliseconds, at best of three; `HOPELESS_MS` where it took longer. */
+function timeOf({ source, flags }: Literal, text: string): number {
+  Object.assign(context, { text, expression: new RegExp(source, flags.replace('y', '')) })
+  let best = HOPELESS_MS
+  for (let i = 0; i < 3 && best > LIMIT_MS; i++) {
+    const began = performance.now()
+    try {
+      ;(flags.includes('g') ? replacing : matching).runInContext(context, { timeout: HOPELESS_MS })
+    } catch {
+      return HOPELESS_MS
+    }
+    best = Math.min(best, performance.now() - began)
+  }
+  return best
+}
+
+/** Texts made of what the expression looks for, over and over, that in the end do not match. */
+function hostile({ source }: Literal): ((length: number) => string)[] {
+  const words = [...source.replaceAll(/\\[a-zA-Z]|\(\?[:=!<]+/g, ' ').matchAll(/[A-Za-z:$-]{2,}/g)].map(
+    ([word]) => word,
+  )
+  const letters = new Set([
+    ...source.replaceAll(/[\\()?|^[\]{}*+]/g, '').split(''),
+    ' ',
+    'a',
+    '0',
+    '-',
+    '/',
+    '=',
+    '\n',
+    'é',
+  ])
+  const pumps = [...letters, ...words, ...words.map((word) => `${word} `), 'a-', 'a.', '0.', ' a', '{a']
+  const heads = ['', ...words, ...words.map((word) => `${word} `), 'a', '0']
+  return pumps.flatMap((pump) =>
+    heads.flatMap((head) =>
+      ['', '\0', '!a'].map(
+        (tail) => (length: number) =>
+          head + pump.repeat(Math.ceil((length - head.length - tail.length) / pump.length)) + tail,
+      ),
+    ),
+  )
+}
+
+/** A moment in which the machine was busy says nothing: it must be so each time. */
+function isSlow(literal: Literal, make: (length: number) => string): boolean {
+  return [1, 2, 3].every(() => seemsSlow(literal, make))
+}
+
+function seemsSlow(literal: Literal, make: (length: number) => string): boolean {
+  const whole = timeOf(literal, make(LENGTH))
+  if (whole <= LIMIT_MS) return false
+  return whole >= HOPELESS_MS || whole / timeOf(literal, make(LENGTH / 4)) > LINEAR
+}
+
+test.each([
+  ['const a = /x+y/gi.test(b)', ['x+y gi']],
+  ['const a = b / c / d; // no /x/ here', []],
+  [String.raw`f('it/s', "/a/", /[/\]]\/"/)`, [String.raw`[/\]]\/" `]],
+  ['const t = `a ${b.replace(/c/g, `${d / e} /f/`)} /g/` + h / i', ['c g']],
+  ['/* /a/ */ return /b/', ['b ']],
+])('an expression is found where there is one: %s', (text, expected) => {
+  expect(literalsIn(text).map(({ source, flags }) => `${source} ${flags}`)).toEqual(expected)
+})
+
+describe('of the expressions in src', () => {
+  test('all are found', () => {
+    expect(LITERALS.length).toBeGreaterThan(60)
+    for (const { source, flags } of LITERALS) expect(() => new RegExp(source, flags)).not.toThrow()
+  })
+
+  test.each(['(a+)+$', '=+$', '(?:a|a)*!', String.raw`^\s*(.*?)\s*$x`, String.raw`\s+$`])(
+    'one that is slow would be: %s',
+    (source) => {
+      const literal = { source, flags: '', line: 0 }
+      expect(hostile(literal).some((make) => isSlow(literal, make))).toBe(true)
+    },
+  )
+
+  test.each(
+    LITERALS.map((literal) => [`${literal.path}:${literal.line} /${literal.source}/`, literal] as const),
+  )('none is slow on a long text: %s', (_, literal) => {
+    const slow = hostile(literal).find((make) => isSlow(literal, make))
+    expect(slow?.(40)).toBeUndefined()
+  })
+})
