@@ -5,6 +5,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import nodeModule, { createRequire } from 'node:module'
+import { dirname } from 'node:path'
 import process from 'node:process'
 
 // Those of the first line.
@@ -40,7 +41,9 @@ function runWith(node) {
 
 if (newEnough(process.versions.node.split('.').map(Number))) {
   // What was compiled once, types stripped and all, is not compiled again: a start is faster and smaller for it.
-  nodeModule.enableCompileCache()
+  const { directory } = nodeModule.enableCompileCache()
+  // Its threads know of it by this.
+  if (directory) process.env.NODE_COMPILE_CACHE ??= dirname(directory)
   // A clone runs its sources; a package, which has none, runs what was built from them.
   const source = new URL('../src/cli/index.ts', import.meta.url)
   const built = new URL('../dist/cli/index.js', import.meta.url)

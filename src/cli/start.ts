@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module'
 import process from 'node:process'
 import type { Config } from '../config/config.ts'
 import { type Gateway, startGateway } from '../main.ts'
@@ -19,6 +20,8 @@ export async function run(config: Config): Promise<number> {
     process.stderr.write(`sluice cannot start: ${error instanceof Error ? error.message : String(error)}\n`)
     return 1
   }
+  // What this start has compiled is kept for the next, however this run may end.
+  flushCompileCache()
   process.stdout.write(welcome(gateway))
   const reason = await Promise.race([untilSignal(), gateway.failed])
   if (reason instanceof Error) {

@@ -1,4 +1,3 @@
-import { fileTypeFromBuffer } from 'file-type'
 import type { Agent } from 'undici'
 import type { Options } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
@@ -152,6 +151,8 @@ function hasMedia(part: Part): boolean {
 // What nobody tells is read off the first bytes.
 async function known(mediaType: string, bytes: Buffer): Promise<string> {
   if (!UNTOLD.has(mediaType)) return mediaType
+  // Loaded where a type must be found out, which is seldom.
+  const { fileTypeFromBuffer } = await import('file-type')
   return (await fileTypeFromBuffer(bytes))?.mime ?? 'application/octet-stream'
 }
 

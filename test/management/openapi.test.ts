@@ -8,6 +8,7 @@ import { manage } from '../equipment/account.ts'
 import { type Answer, call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { type Stage, setStage } from '../equipment/stage.ts'
+import { ROUTES } from '../equipment/routes.ts'
 
 interface Operation {
   readonly operationId: string
