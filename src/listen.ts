@@ -21,10 +21,14 @@ export async function listen(
   { host, port }: Address,
   app: () => App | undefined,
 ): Promise<{ server: Server; url: string }> {
+  // What follows a head that was refused is not answered: one refusal is enough.
+  const refused = new WeakSet<object>()
   const listener: RequestListener = (request, response) => {
     const trouble = headTrouble(request)
-    if (trouble) refuse(response, trouble)
-    else (app()?.listener ?? notYet)(request, response)
+    if (trouble) {
+      refused.add(request.socket)
+      refuse(response, trouble)
+    } else (app()?.listener ?? notYet)(request, response)
   }
   const server = createServer(
     { maxHeaderSize: 16_384, connectionsCheckingInterval: 1_000, requireHostHeader: false },
@@ -38,9 +42,11 @@ export async function listen(
   server.keepAliveTimeout = 65_000
   server.maxHeadersCount = 100
   server.maxConnections = 10_000
-  server.on('clientError', (error, socket) =>
-    answerUnreadable(error, socket, app()?.isAnswering(socket as Socket) ?? false),
-  )
+  server.on('clientError', (error, duplex) => {
+    const socket = duplex as Socket
+    if (refused.has(socket)) socket.destroySoon()
+    else answerUnreadable(error, socket, app()?.isAnswering(socket) ?? false)
+  })
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(explained(error, host, port)))
     server.listen(port, host, resolve)

@@ -180,7 +180,11 @@ test('whatever the upstream ranks, the caller gets it sorted, capped, with the r
     )
   fc.assert(
     fc.property(cases, ({ documents, indexes, scores, topN, returned }) => {
-      const theirs = indexes.map((index, place) => ({ index, relevance_score: scores[place] as number }))
+      const theirs = indexes.map((index, place) => ({
+        index,
+        // JSON knows no zero below zero.
+        relevance_score: (scores[place] as number) + 0,
+      }))
       const request = { documents, top_n: topN, return_documents: returned }
       const ours = body(jsonText({ results: theirs }), request).results
       expect(ours).toHaveLength(Math.min(theirs.length, topN ?? theirs.length))
