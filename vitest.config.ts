@@ -9,7 +9,8 @@ export default defineConfig({
     testTimeout: 20_000,
     hookTimeout: 30_000,
     pool: 'forks',
-    maxWorkers: 2,
+    // More than there may be cores: many of them wait for a clock.
+    maxWorkers: 3,
     // Where others share the machine, a second look tells a slow moment from a fault.
     retry: process.env['CI'] ? 1 : 0,
   },
