@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { usageText } from '../equipment/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
+import { type Fault, type FaultProxy, startFaultProxy } from '../equipment/fault-proxy.ts'
+import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+
+/** Prompt and output that the upstream reports; at a unit and four units each. */
+const USAGE = usageText(10, 5)
+const COST = 10 + 4 * 5
+/** The head of the answer and a few events, and not all of them. */
+const MIDST = 900
+
+let proxy: FaultProxy
+let stage: Stage
+let database: GatewayDatabase
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    options: { retries: 0 },
+    models: priced(['m']),
+    // Set to the proxy's port below.
+    channels: [channel('m', upstream.baseUrl('m'))],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+  proxy = await startFaultProxy(stage.upstream.port)
+  const behind = stage.upstream.baseUrl('m').replace(String(stage.upstream.port), String(proxy.port))
+  await stage.gateway.restart({
+    options: { retries: 0 },
+    models: priced(['m']),
+    channels: [
+      channel('m', behind, { timeouts: { connect: '1s', first_byte: '600ms', idle: '600ms', total: '5s' } }),
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  })
+  database = databaseOf(stage.gateway.dataDir)
+})
+afterAll(async () => {
+  await stage?.close()
+  await proxy?.stop()
+})
+
+/** A call over a line; the answer, and what was charged for it. */
+async function over(fault: Fault, stream: boolean) {
+  proxy.line(fault)
+  stage.upstream.script(
+    'm',
+    stream ? { kind: 'stream', events: 30, usage: USAGE, paceMs: 5 } : { kind: 'whole', usage: USAGE },
+  )
+  const answer = await stage.live('ann', stream ? askStream('m') : ask('m'))
+  const end = await answer.end()
+  const row = () => database.usageOf(String(end.headers['x-request-id']))
+  await expect.poll(row, { timeout: 5_000 }).toBeDefined()
+  return { ...end, charged: row()?.quota ?? -1, reason: row()?.reason }
+}
+
+describe('behind a line', () => {
+  test.each([
+    ['that is good', { kind: 'pass' }],
+    ['that is late, but not too late', { kind: 'delay', delayMs: 300 }],
+  ] as const)('%s a call is answered and charged as ever', async (_, fault) => {
+    for (const stream of [false, true]) {
+      const { status, charged, broken } = await over(fault, stream)
+      expect([status, charged, broken]).toEqual([200, COST, false])
+    }
+  })
+
+  test('that gives byte after byte a whole answer is the same', async () => {
+    const { status, charged } = await over({ kind: 'slow' }, false)
+    expect([status, charged]).toEqual([200, COST])
+  })
+
+  test.each([
+    ['is cut', { kind: 'cut' }],
+    ['is a black hole', { kind: 'black hole' }],
+    ['closes at once', { kind: 'half-close' }],
+    ['is later than the channel waits', { kind: 'delay', delayMs: 2_000 }],
+  ] as const)('that %s before the answer nothing is delivered, and nothing charged', async (_, fault) => {
+    for (const stream of [false, true]) {
+      const started = performance.now()
+      const { status, charged, text } = await over(fault, stream)
+      expect([status, charged]).toEqual([500, 0])
+      expect(JSON.parse(text).error.type).toBe('api_error')
+      // The channel's time-out, and no more.
+      expect(performance.now() - started).toBeLessThan(2_500)
+    }
+  })
+
+  test.each(['cut', 'black hole', 'half-close'] as const)(
+    'that is a %s in mid-stream the stream ends with an error, never like a whole one, and what came is charged',
+    async (kind) => {
+      const { status, charged, text } = await over({ kind, afterBytes: MIDST }, true)
+      expect(status).toBe(200)
+      expect(text).toContain('"error"')
+      expect(text).not.toContain('[DONE]')
+      expect(charged).toBeGreaterThan(0)
+      expect(charged).toBeLessThan(COST + 4 * 30)
+    },
+  )
+
+  test('that is cut in the middle of a whole answer nothing is delivered, and nothing charged', async () => {
+    const { status, charged } = await over({ kind: 'cut', afterBytes: 150 }, false)
+    expect([status, charged]).toEqual([500, 0])
+  })
+
+  test('that is good again it works again', async () => {
+    const { status, charged } = await over({ kind: 'pass' }, true)
+    expect([status, charged]).toEqual([200, COST])
+  })
+})
