@@ -55,10 +55,10 @@ function hostile({ source }: Literal): ((length: number) => string)[] {
     'é',
   ])
   const pumps = [...letters, ...words, ...words.map((word) => `${word} `), 'a-', 'a.', '0.', ' a', '{a']
-  const heads = ['', ...words, ...words.map((word) => `${word} `), 'a', '0']
+  const heads = ['', ...words.slice(0, 3).map((word) => `${word} `), 'a']
   return pumps.flatMap((pump) =>
     heads.flatMap((head) =>
-      ['', '\0', '!a'].map(
+      ['', '\0'].map(
         (tail) => (length: number) =>
           head + pump.repeat(Math.ceil((length - head.length - tail.length) / pump.length)) + tail,
       ),
