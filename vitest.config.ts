@@ -12,6 +12,7 @@ export default defineConfig({
     testTimeout: 20_000,
     hookTimeout: 30_000,
     pool: 'forks',
+    isolate: false,
     // More than there may be cores: many of them wait for a clock.
     maxWorkers: 3,
     // Where others share the machine, a second look tells a slow moment from a fault.

@@ -150,6 +150,6 @@ test('whatever is held, settled and set at once, memory and row agree on what is
   let count = 0
   await fc.assert(
     fc.asyncProperty(steps, (sequence) => runs(store, `run${count++}`, sequence)),
-    { numRuns: 60 },
+    { numRuns: 30 },
   )
 }, 60_000)

@@ -29,7 +29,7 @@ const LIMIT = { timeout: 60_000 }
 async function stormOn(...patches: Patch[]): Promise<StormReport> {
   const copy = patchedCopy([SLOW_DISK, ...patches])
   try {
-    return await storm({ seed: 7, rounds: 4, clients: 32, root: copy.root })
+    return await storm({ seed: 7, rounds: 3, clients: 32, root: copy.root })
   } finally {
     copy.discard()
   }

@@ -508,7 +508,8 @@ test("of an upstream's headers only the content type reaches the caller", async 
         Object.keys(answer.headers).filter((name) => !known.includes(name)),
         answer.name,
       ).toEqual([])
-      expect(JSON.stringify(answer.headers), answer.name).not.toMatch(/theirs|999/)
+      const { 'x-request-id': _id, date: _date, ...others } = answer.headers
+      expect(JSON.stringify(others), answer.name).not.toMatch(/theirs|999/)
     }
     const refusal = await play(road, false, {
       kind: 'status',
