@@ -16,16 +16,18 @@ export interface OtherMethods {
 
 /** Finds endpoints by method and path; one whose path is the same for all goes before one with parameters. */
 export class RouteTable<Kind extends Endpoint> {
-  readonly #byPath = new Map<string, Kind[]>()
+  /** As they are found where nothing stands in the path. */
+  readonly #byPath = new Map<string, FoundEndpoint<Kind>[]>()
   readonly #patterns: { readonly match: (path: string) => PathParams | undefined; readonly path: string }[] =
     []
 
   constructor(routes: readonly Kind[]) {
     for (const route of routes) {
+      const found = { endpoint: route, params: {} }
       const same = this.#byPath.get(route.path)
-      if (same) same.push(route)
+      if (same) same.push(found)
       else {
-        this.#byPath.set(route.path, [route])
+        this.#byPath.set(route.path, [found])
         if (route.path.includes(':'))
           this.#patterns.push({ match: pathPattern(route.path), path: route.path })
       }
@@ -37,9 +39,10 @@ export class RouteTable<Kind extends Endpoint> {
     const pattern = this.#byPath.has(path) ? undefined : this.#patterned(path)
     const found = this.#byPath.get(pattern?.path ?? path)
     if (!found) return undefined
-    const endpoint = found.find((one) => one.method === method)
-    if (endpoint) return { endpoint, params: pattern?.params ?? {} }
-    return { methods: found.map((one) => one.method), area: found[0]?.area ?? 'relay' }
+    const same = found.find(({ endpoint }) => endpoint.method === method)
+    if (same) return pattern ? { ...same, params: pattern.params } : same
+    const methods = found.map(({ endpoint }) => endpoint.method)
+    return { methods, area: found[0]?.endpoint.area ?? 'relay' }
   }
 
   #patterned(given: string): { path: string; params: PathParams } | undefined {

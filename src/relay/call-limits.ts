@@ -1,6 +1,6 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel, RateLimit } from '../domain/channel.ts'
 import type { Model, Settings } from '../domain/settings.ts'
-import { type Limited, type Limits, requireAllowed } from '../limits/limits.ts'
+import { type Limits, requireAllowed } from '../limits/limits.ts'
 
 /** The limits of relay calls: of each API key, of each model over all callers, of each channel. `docs/api.md: Limits`. */
 export class CallLimits {
@@ -11,23 +11,26 @@ export class CallLimits {
   }
 
   /** Takes a call off the limits of its key and its model, or throws `rate_limited`; what one refuses counts at neither. */
-  enter(settings: Settings, tokenId: number, model: Model): void {
-    const key = keyLimit(settings, tokenId)
-    const ofModel = modelLimit(model)
-    requireAllowed(this.#limits.look(ofModel), `the model ${model.name}`)
-    requireAllowed(this.#limits.take(key), 'this API key')
-    this.#limits.take(ofModel)
+  enter({ rateLimits: { key } }: Settings, tokenId: number, { name, rateLimit }: Model): void {
+    const ofModel = isOff(rateLimit) ? undefined : { name: 'model', whom: name, limit: rateLimit }
+    if (ofModel) requireAllowed(this.#limits.look(ofModel), `the model ${name}`)
+    if (!isOff(key)) {
+      requireAllowed(this.#limits.take({ name: 'key', whom: tokenId, limit: key }), 'this API key')
+    }
+    if (ofModel) this.#limits.take(ofModel)
   }
 
   /** Milliseconds until a channel may be asked again; 0 = now. */
-  waitMs(channel: Channel): number {
-    const verdict = this.#limits.look(channelLimit(channel))
+  waitMs({ name, rateLimit }: Channel): number {
+    if (isOff(rateLimit)) return 0
+    const verdict = this.#limits.look({ name: 'channel', whom: name, limit: rateLimit })
     return verdict?.allowed === false ? Math.max(1, verdict.waitMs) : 0
   }
 
   /** Takes one request off a channel's limit; says whether one was free. */
-  ask(channel: Channel): boolean {
-    return this.#limits.take(channelLimit(channel))?.allowed ?? true
+  ask({ name, rateLimit }: Channel): boolean {
+    if (isOff(rateLimit)) return true
+    return this.#limits.take({ name: 'channel', whom: name, limit: rateLimit })?.allowed ?? true
   }
 
   /** Takes note of the tokens, prompt and output, that a call has used. */
@@ -38,20 +41,17 @@ export class CallLimits {
     channel: Channel | undefined,
     tokens: number,
   ): void {
-    this.#limits.spend(keyLimit(settings, tokenId), tokens)
-    this.#limits.spend(modelLimit(model), tokens)
-    if (channel) this.#limits.spend(channelLimit(channel), tokens)
+    this.#spend('key', tokenId, settings.rateLimits.key, tokens)
+    this.#spend('model', model.name, model.rateLimit, tokens)
+    if (channel) this.#spend('channel', channel.name, channel.rateLimit, tokens)
+  }
+
+  #spend(name: string, whom: string | number, limit: RateLimit, tokens: number): void {
+    if (limit.tokens > 0) this.#limits.spend({ name, whom, limit }, tokens)
   }
 }
 
-function keyLimit({ rateLimits }: Settings, tokenId: number): Limited {
-  return { name: 'key', whom: tokenId, limit: rateLimits.key }
-}
-
-function modelLimit({ name, rateLimit }: Model): Limited {
-  return { name: 'model', whom: name, limit: rateLimit }
-}
-
-function channelLimit({ name, rateLimit }: Channel): Limited {
-  return { name: 'channel', whom: name, limit: rateLimit }
+// Most are, and a call should not pay for what nobody asked for.
+function isOff({ requests, tokens }: RateLimit): boolean {
+  return requests === 0 && tokens === 0
 }
