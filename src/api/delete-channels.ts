@@ -9,6 +9,7 @@ export const deleteChannelsEndpoint = defineEndpoint({
   area: 'management',
   access: 'admin',
   summary: 'Removes channels; answers with how many there were',
+  fails: [409],
   body: channelIdsBody,
   answer: z.int(),
   handle: ({ body, parts }) => deleteChannels(parts, body.ids),

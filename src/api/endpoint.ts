@@ -21,6 +21,10 @@ interface Declared {
   readonly area: Area
   /** One line, for people. */
   readonly summary: string
+  /** The status of what is no error; 200 unless it says so. */
+  readonly status?: number
+  /** Statuses of errors of its own, beside those that follow from who may call it and what it takes. */
+  readonly fails?: readonly number[]
 }
 
 /** What an endpoint that reads and answers by itself says of that, for the API's description. */

@@ -11,6 +11,7 @@ export const login = defineEndpoint({
   area: 'management',
   access: 'visitor',
   summary: 'Begin a session of the console',
+  fails: [401, 403],
   limit: 'critical',
   limitOn: ({ username }) => username,
   cache: 'never',

@@ -9,6 +9,7 @@ export const manage = defineEndpoint({
   area: 'management',
   access: 'admin',
   summary: 'Disable, enable, delete, promote or demote a user, or change its quota',
+  fails: [404],
   body: managedInput,
   answer: managedUserSchema.optional(),
   async handle({ user, body, parts }) {

@@ -41,6 +41,7 @@ export const deleteModel = defineEndpoint({
   access: 'key',
   keyIn: 'any',
   summary: 'Not implemented',
+  status: 501,
   handle: () => Promise.reject(new GatewayError('not_implemented', 'deleting a model is not implemented')),
 })
 

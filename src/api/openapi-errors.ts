@@ -24,6 +24,8 @@ export function errorStatuses(endpoint: Endpoint): number[] {
     if (endpoint.params) add(404)
     if (endpoint.body) add(400, 408, 413, 415)
   }
+  add(...(endpoint.fails ?? []))
+  if (endpoint.status !== undefined && endpoint.status >= 400) add(endpoint.status)
   return [...statuses].sort((one, other) => one - other)
 }
 

@@ -16,10 +16,18 @@ export function operationOf(endpoint: Endpoint): JsonSchema {
     parameters: parametersOf(endpoint),
     ...(body && { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
     responses: {
-      200: { description: 'Success', content: successOf(endpoint) },
+      ...successes(endpoint),
       ...Object.fromEntries(errorStatuses(endpoint).map((status) => [status, errorOf(endpoint, status)])),
     },
   }
+}
+
+// Where there is but one status, and it is an error, there is no success.
+function successes(endpoint: Endpoint): JsonSchema {
+  const { status = 200 } = endpoint
+  if (status >= 400) return {}
+  if (status >= 300) return { [status]: { description: 'Elsewhere: see `location`' } }
+  return { [status]: { description: 'Success', content: successOf(endpoint) } }
 }
 
 /** The path with its parameters in braces. */

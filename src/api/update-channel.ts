@@ -9,6 +9,7 @@ export const updateChannelEndpoint = defineEndpoint({
   area: 'management',
   access: 'admin',
   summary: 'Changes a channel; what is absent stays',
+  fails: [404, 409],
   body: channelChange,
   answer: channelSchema,
   handle: ({ body, parts }) => updateChannel(parts, body),

@@ -9,6 +9,7 @@ export const updateUser = defineEndpoint({
   area: 'management',
   access: 'admin',
   summary: 'Change fields of a user',
+  fails: [404],
   body: changedUserInput,
   answer: managedUserSchema,
   async handle({ user, body, parts }) {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { ProtocolName } from '../domain/channel.ts'
 import { type Decimal, decimalText } from '../domain/decimal.ts'
+import { endpointTypes } from '../domain/endpoint-types.ts'
 import { ratiosOf } from '../domain/ratios.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { User } from '../domain/user.ts'
@@ -30,26 +31,19 @@ export const pricingSchema = z.object({
   usable_group: z.record(z.string(), z.string()),
 })
 
-/** What a channel of a protocol can be asked in; `docs/api.md: Model objects`. */
-const ENDPOINT_TYPES: Record<ProtocolName, readonly string[]> = {
-  chat: ['compat', 'vendor'],
-  messages: ['vendor', 'compat'],
-  rerank: [],
-}
-
 /** The prices in force, of models that a channel serves to a group which a token of this user may name. */
 export function pricing(settings: Settings, user: User): z.output<typeof pricingSchema> {
   const groups = usableGroups(settings, user)
   const names = new Set(groups.map(({ name }) => name))
-  const served = new Map<string, { groups: Set<string>; types: Set<string> }>()
+  const served = new Map<string, { groups: Set<string>; spoken: Set<ProtocolName> }>()
   for (const channel of settings.channels) {
     const usable = channel.groups.filter((group) => names.has(group))
     if (usable.length === 0) continue
     for (const name of channel.models) {
-      const one = served.get(name) ?? { groups: new Set(), types: new Set() }
+      const one = served.get(name) ?? { groups: new Set(), spoken: new Set() }
       served.set(name, one)
       for (const group of usable) one.groups.add(group)
-      for (const type of ENDPOINT_TYPES[channel.protocol]) one.types.add(type)
+      one.spoken.add(channel.protocol)
     }
   }
   return {
@@ -57,7 +51,7 @@ export function pricing(settings: Settings, user: User): z.output<typeof pricing
     message: '',
     data: [...served]
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .flatMap(([name, one]) => priced(settings, name, [...one.groups], [...one.types])),
+      .flatMap(([name, one]) => priced(settings, name, [...one.groups], endpointTypes(one.spoken))),
     group_ratio: Object.fromEntries(groups.map(({ name, ratio }) => [name, number(ratio)])),
     usable_group: Object.fromEntries(groups.map(({ name }) => [name, name])),
   }
@@ -81,7 +75,7 @@ function priced(
       completion_ratio: number(ratios.completion),
       ...(ratios.cache && { cache_ratio: number(ratios.cache) }),
       ...(ratios.createCache && { create_cache_ratio: number(ratios.createCache) }),
-      owned_by: vendor ?? '',
+      owned_by: vendor ?? 'custom',
       enable_groups: groups,
       supported_endpoint_types: types,
     },

@@ -1,10 +1,8 @@
 import type { Channel, ProtocolName } from '../domain/channel.ts'
+import { type EndpointType, endpointTypes } from '../domain/endpoint-types.ts'
 import type { Settings } from '../domain/settings.ts'
 import { type Chooser, allowedNames, groupName, groupRefused, routesOf, usableGroup } from './permissions.ts'
 import { modelOf, plainName } from './resolve.ts'
-
-/** A kind of endpoint that a model's own channels speak: `vendor` is messages, `compat` chat completions. */
-export type EndpointType = 'vendor' | 'compat'
 
 /** A model that a key may call. */
 export interface ListedModel {
@@ -95,12 +93,4 @@ function note(
       else inGroups.set(group, new Set([protocol]))
     }
   }
-}
-
-// A rerank channel speaks neither.
-function endpointTypes(spoken: ReadonlySet<ProtocolName>): EndpointType[] {
-  return [
-    ...(spoken.has('messages') ? (['vendor'] as const) : []),
-    ...(spoken.has('chat') ? (['compat'] as const) : []),
-  ]
 }

@@ -149,8 +149,14 @@ describe.each(MANNERS)('sluice token, %s', (manner) => {
       await run('create', '--user', 'ann', '--name', 'c', '--unlimited', '--vendor-routes', '{"acme":"vip"}'),
     ])
     expect(own.json()).toMatchObject({ group: 'vip' })
-    const sentence = 'sluice: group: "vip" is closed, and not the group of the user "ann"\n'
-    expect([other.code, other.err, route.code, route.err]).toEqual([1, sentence, 1, sentence])
+    const sentence = (field: string): string =>
+      `sluice: ${field}: "vip" is closed, and not the group of the user "ann"\n`
+    expect([other.code, other.err, route.code, route.err]).toEqual([
+      1,
+      sentence('group'),
+      1,
+      sentence('vendor_routes'),
+    ])
   })
 
   test('a key that has expired already is made, and says so', async () => {

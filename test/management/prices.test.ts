@@ -141,9 +141,9 @@ describe('GET /api/pricing', () => {
       completion_ratio: 5,
       cache_ratio: 0.1,
       create_cache_ratio: 1.25,
-      owned_by: '',
+      owned_by: 'custom',
       enable_groups: ['default'],
-      supported_endpoint_types: ['compat', 'vendor'],
+      supported_endpoint_types: ['compat'],
     })
     expect(group_ratio).toEqual({ default: 1 })
     expect(usable_group).toEqual({ default: 'default' })

@@ -157,8 +157,8 @@ describe('POST /api/token/', () => {
     ['nested routes', { vendor_routes: '{"acme":{"x":"open"}}' }, 'vendor_routes'],
     ['routes from nothing', { vendor_routes: '{"":"open"}' }, 'vendor_routes'],
     ['routes to nothing', { vendor_routes: '{"acme":""}' }, 'vendor_routes'],
-    ['routes to an unknown group', { vendor_routes: '{"acme":"nowhere"}' }, 'group'],
-    ['routes to a closed group', { vendor_routes: '{"acme":"vip"}' }, 'group'],
+    ['routes to an unknown group', { vendor_routes: '{"acme":"nowhere"}' }, 'vendor_routes'],
+    ['routes to a closed group', { vendor_routes: '{"acme":"vip"}' }, 'vendor_routes'],
   ])('%s is a 400 that names the field, and makes nothing', async (_, fields, named) => {
     const before = await count(ANN)
     const answer = await create(ANN, tokenBody('refused', fields))

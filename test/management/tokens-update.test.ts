@@ -172,7 +172,7 @@ describe('PUT /api/token/', () => {
     ['nested routes', { vendor_routes: '{"acme":{}}' }, 'vendor_routes'],
     ['routes to nothing', { vendor_routes: '{"acme":""}' }, 'vendor_routes'],
     ['routes that are no JSON', { vendor_routes: 'acme' }, 'vendor_routes'],
-    ['routes to a closed group', { vendor_routes: '{"acme":"vip"}' }, 'group'],
+    ['routes to a closed group', { vendor_routes: '{"acme":"vip"}' }, 'vendor_routes'],
   ])('%s is a 400 that names the field, and writes nothing', async (_, fields, named) => {
     const before = await made('steady')
     const answer = await put({ id: before.id, model_limits: 'm', ...fields })
