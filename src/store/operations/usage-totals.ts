@@ -4,6 +4,7 @@ import type { Database } from '../schema.ts'
 import { type UsageColumns, usageFromRow } from '../usage-from-row.ts'
 import type { Db } from './operation.ts'
 import { meantIn, measured, type UsagePlace, type UsageStretch, withUser } from './usage-stretch.ts'
+import { COUNT_COLUMNS } from '../usage-counts.ts'
 
 /** Days since 1970-01-01, UTC, both of them included; undefined = from the first, or to the last. */
 export interface UsageDays {
@@ -68,16 +69,7 @@ export async function usageByDay(
   return rows.map((row) => ({ day: row.day, model: row.model, ...totalsOf(row) }))
 }
 
-const SUMMED = [
-  'quota',
-  'input_tokens',
-  'cache_read_tokens',
-  'cache_write_5m_tokens',
-  'cache_write_1h_tokens',
-  'output_tokens',
-  'reasoning_tokens',
-  'web_searches',
-] as const
+const SUMMED = ['quota', ...COUNT_COLUMNS] as const
 
 type Summed = UsageColumns & { readonly requests: number; readonly quota: number }
 

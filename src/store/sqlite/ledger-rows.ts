@@ -6,7 +6,7 @@ import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 import { boundValues } from './bound-values.ts'
 import { type LedgerStatements, prepareLedger } from './ledger-statements.ts'
-import { countsOf } from './usage-counts.ts'
+import { countsOf } from '../usage-counts.ts'
 import { UsageSums } from './usage-sums.ts'
 
 /** Holds settled at a time by recovery, so that memory stays small however many there are. */

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { COUNT_COLUMNS } from './usage-counts.ts'
+import { COUNT_COLUMNS } from '../usage-counts.ts'
 
 const USAGE_COLUMNS = [
   'id',

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { SettledCall } from '../ledger-writes.ts'
-import { COUNT_COLUMNS, countsOf } from './usage-counts.ts'
+import { COUNT_COLUMNS, countsOf } from '../usage-counts.ts'
 
 const DAY_MS = 86_400_000
 

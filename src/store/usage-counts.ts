@@ -1,4 +1,4 @@
-import type { Usage } from '../../domain/usage.ts'
+import type { Usage } from '../domain/usage.ts'
 
 /** The columns of what was used, in a row of the usage log and in a sum of them alike. */
 export const COUNT_COLUMNS = [
