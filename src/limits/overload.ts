@@ -38,11 +38,6 @@ export class Overload {
     }, LOOK_MS).unref()
   }
 
-  /** The share of calls that are refused now. */
-  get share(): number {
-    return this.#refused
-  }
-
   /** Takes note of how late a look at the event loop was. */
   look(lateMs: number): void {
     this.#late += WEIGHT * (Math.min(lateMs, MOST_LATE_MS) - this.#late)

@@ -26,13 +26,6 @@ describe('a sliding window', () => {
     expect(window.look(600, 40, 100, 1000)).toMatchObject({ allowed: false, waitMs: 400 })
   })
 
-  test('is empty when nothing of it counts any more', () => {
-    const window = new SlidingWindow()
-    window.take(0, 1, 1, 100)
-    expect(window.isEmpty(99, 100)).toBe(false)
-    expect(window.isEmpty(100, 100)).toBe(true)
-  })
-
   test('never lets more through in any stretch of its length, however the calls come', () => {
     const gaps = fc.array(fc.integer({ min: 0, max: 40 }), { minLength: 1, maxLength: 400 })
     fc.assert(

@@ -21,12 +21,6 @@ export class SlidingWindow {
   readonly #amounts: number[] = []
   #sum = 0
 
-  /** Nothing of it counts any more. */
-  isEmpty(nowMs: number, windowMs: number): boolean {
-    this.#forget(nowMs, windowMs)
-    return this.#times.length === 0
-  }
-
   /** Asks for `amount`, and takes it if it is free. */
   take(nowMs: number, amount: number, most: number, windowMs: number): Verdict {
     const verdict = this.look(nowMs, amount, most, windowMs)
