@@ -32,7 +32,7 @@ export const model = defineEndpoint({
   },
 })
 
-/** Models are what the operator configured; nobody deletes them here. */
+/** The contract has it answer that it is not implemented, for good: `docs/api.md: Models`. Nobody deletes what is configured. */
 export const deleteModel = defineEndpoint({
   method: 'DELETE',
   path: PATH,

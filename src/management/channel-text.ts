@@ -106,7 +106,10 @@ function headersIn(text: string | null | undefined): Record<string, string> {
   const headers = textsIn('header_override', text)
   for (const [name, value] of Object.entries(headers)) {
     if (!/\{(?:api_key|client_header:)/.test(value)) continue
-    throw new GatewayError('invalid_request', `header_override: ${name}: placeholders are not known here`)
+    throw new GatewayError(
+      'invalid_request',
+      `header_override: ${name}: placeholders are not known here; expected a fixed value (the channel's key is sent by itself, and no header of a caller's goes upstream)`,
+    )
   }
   return headers
 }
