@@ -3,20 +3,23 @@ import { runInNewContext } from 'node:vm'
 
 /** How often it is looked whether anything is under way. */
 const LOOK_MS = 1_000
-/** How many looks in a row must find nothing. */
-const QUIET_LOOKS = 3
-/** Looks from one giving back to the next at the least: a gateway that is asked now and then is not to be held up each time. */
-const LOOKS_BETWEEN = 30
+/** How many looks in a row must find nothing: after the start, when nothing has got going, and later. */
+const QUIET_AFTER_START = 3
+const QUIET_AFTER_WORK = 60
+/** Looks from one giving back after work to the next at the least. */
+const LOOKS_BETWEEN = 600
 
 type Collect = (options: { readonly type: 'major'; readonly flavor: 'last-resort' }) => void
 
 /**
- * Gives the memory back that the start, and later each time of work, has left behind: once, when nothing has been under way
- * for three seconds, and not again within half a minute. V8 would keep it (the nursery alone is tens of megabytes) until the
- * next work, which may be far away. Takes some 30 ms.
+ * Gives the memory back that the start has left behind, when nothing has been under way for three seconds; and later what work has
+ * left, when nothing has been for a minute, at most every ten. V8 would keep it (the nursery alone is tens of megabytes) until the
+ * next work, which may be far away. Not more often: V8 forgets with it how its code was used, and the next twenty thousand calls cost a
+ * third more. Takes some 30 ms.
  */
 export function giveBackWhenIdle(visits: () => number): { stop(): void } {
   let quiet = 0
+  let needed = QUIET_AFTER_START
   let since = LOOKS_BETWEEN
   let worked = true
   const timer = setInterval(() => {
@@ -24,9 +27,11 @@ export function giveBackWhenIdle(visits: () => number): { stop(): void } {
     const isQuiet = visits() === 0
     quiet = isQuiet ? quiet + 1 : 0
     worked ||= !isQuiet
-    if (!worked || quiet < QUIET_LOOKS || since < LOOKS_BETWEEN) return
+    if (!worked || quiet < needed || since < LOOKS_BETWEEN) return
     worked = false
-    since = 0
+    // What the start left does not count.
+    since = needed === QUIET_AFTER_START ? LOOKS_BETWEEN : 0
+    needed = QUIET_AFTER_WORK
     giveBack()
   }, LOOK_MS).unref()
   return { stop: () => clearInterval(timer) }

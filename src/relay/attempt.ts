@@ -1,5 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import type { Answer, Exchange } from '../upstreams/http.ts'
+import type { Answer, AnswerHead, Exchange, TransportError } from '../upstreams/exchange.ts'
 import type { Call, Target } from './call.ts'
 import { type Failure, STOPPING, unanswered } from './failure.ts'
 import { RefusedAnswer } from './refused-answer.ts'
@@ -87,16 +86,15 @@ export class Attempt implements Answer, Source {
     }
   }
 
-  started(status: number, headers: IncomingHttpHeaders): void {
-    const type = headers['content-type'] ?? ''
+  started({ status, contentType, retryAfter }: AnswerHead): void {
     if (status < 200 || status > 299 || status === 204) {
-      this.#sink = new RefusedAnswer(this, this.#wanted, this.#target.channel, status, headers['retry-after'])
+      this.#sink = new RefusedAnswer(this, this.#wanted, this.#target.channel, status, retryAfter)
     } else if (
-      /^text\/event-stream\b/i.test(type) === this.#call.request.stream &&
-      !/^text\/html\b/i.test(type)
+      /^text\/event-stream\b/i.test(contentType) === this.#call.request.stream &&
+      !/^text\/html\b/i.test(contentType)
     ) {
       this.#succeeded = true
-      this.#wanted.begin(type)
+      this.#wanted.begin(contentType)
     } else {
       this.cancel()
       this.#wanted.failed(unanswered('unexpected content type'))
@@ -112,7 +110,7 @@ export class Attempt implements Answer, Source {
     this.#sink.ended()
   }
 
-  failed(error: Error): void {
+  failed(error: TransportError): void {
     this.#silent = true
     this.#sink.failed(failureOf(error))
   }
@@ -140,13 +138,11 @@ export class Attempt implements Answer, Source {
   }
 
   #finish(): void {
-    this.#finishedMs = Date.now()
+    this.#finishedMs = performance.now()
   }
 }
 
-// undici names a connection that was closed under a request so; one that had been read from was kept from an earlier call.
-function failureOf(error: Error & { code?: string; socket?: { bytesRead?: number } }): Failure {
-  const failure = unanswered(error.code ?? error.name)
-  const wasKept = error.code === 'UND_ERR_SOCKET' && (error.socket?.bytesRead ?? 0) > 0
+function failureOf({ message, wasKept }: TransportError): Failure {
+  const failure = unanswered(message)
   return wasKept ? { ...failure, onward: 'same-again' } : failure
 }

@@ -35,13 +35,13 @@ export class Attempts {
   /** The attempts under way, and those whose upstream has not fallen silent yet. */
   readonly #underWay = new Set<Attempt>()
   readonly #sweep: NodeJS.Timeout
-  readonly #retries = new RetryBudget(Date.now())
+  readonly #retries = new RetryBudget(performance.now())
   #stopped = false
 
   constructor(parts: AttemptParts) {
     this.#parts = parts
     // One timer for all calls: a timer for each would cost more than the calls.
-    this.#sweep = setInterval(() => this.#tick(Date.now()), 1_000).unref()
+    this.#sweep = setInterval(() => this.#tick(performance.now()), 1_000).unref()
   }
 
   /** Streams under way. */
@@ -72,7 +72,7 @@ export class Attempts {
   async run(call: Call, settings: Settings, { channels }: Resolution): Promise<void> {
     const { keyRings, limits } = this.#parts
     const failures: Failure[] = []
-    this.#retries.called(Date.now())
+    this.#retries.called(performance.now())
     // What a channel cannot be asked, another may: one that speaks the caller's protocol can be asked anything.
     let unaskable: unknown
     for (const { channel, keys } of this.#inTurn(channels, settings)) {
@@ -86,13 +86,14 @@ export class Attempts {
       call.record.channel = channel.name
       for (const key of keys) {
         if (failures.length > 0 && !this.#retries.take()) throw lastWord(failures)
-        if (!limits.ask(channel)) break
+        const asked = limits.ask(channel)
+        if (!(asked instanceof Promise ? await asked : asked)) break
         let failure = await this.#once(call, { channel, prepared }, key)
         if (failure?.onward === 'same-again') failure = await this.#once(call, { channel, prepared }, key)
         if (!failure) return
         if (call.hold.isLost) throw unwritable()
         failures.push(failure)
-        if (failure.blames === 'key') keyRings.setAside(channel, key, Date.now(), failure.restMs)
+        if (failure.blames === 'key') keyRings.setAside(channel, key, performance.now(), failure.restMs)
         if (failure.onward === 'nowhere') throw lastWord(failures)
         if (failure.onward !== 'next-key') break
       }
@@ -110,7 +111,7 @@ export class Attempts {
   // as any.
   #inTurn(channels: readonly Channel[], settings: Settings): Turn[] {
     const { health, keyRings, limits } = this.#parts
-    const nowMs = Date.now()
+    const nowMs = performance.now()
     const turns = channels
       .filter((channel) => limits.waitMs(channel) === 0)
       .map((channel) => ({ channel, keys: keyRings.inTurn(channel) }))
@@ -130,7 +131,7 @@ export class Attempts {
     if (response.destroyed) return CALLER_GONE
     if (this.#stopped) return STOPPING
     const { channel, prepared } = target
-    const attempt = new Attempt(call, target, Date.now())
+    const attempt = new Attempt(call, target, performance.now())
     const left = (): void => {
       if (!response.writableFinished) attempt.left()
     }
@@ -167,11 +168,11 @@ export class Attempts {
   // An upstream that breaks its answers off does not work either, and one whose caller left has not said yet.
   #judge(channel: Channel, end: AttemptEnd, succeeded: boolean, brokeOff: boolean): void {
     const { health } = this.#parts
-    if (brokeOff) health.failed(channel, Date.now())
+    if (brokeOff) health.failed(channel, performance.now())
     else if (end === 'settled' || end === STOPPING || end.onward === 'same-again') {
       if (succeeded) health.works(channel)
       else health.unknown(channel)
-    } else if (end.blames === 'channel') health.failed(channel, Date.now(), end.restMs)
+    } else if (end.blames === 'channel') health.failed(channel, performance.now(), end.restMs)
     else health.works(channel)
   }
 

@@ -3,6 +3,7 @@ import type { Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { GatewayError } from '../errors.ts'
 import { Gathered } from '../protocols/gathered.ts'
+import { SlowBodies } from './slow-bodies.ts'
 
 /** Bytes of request bodies that may be in memory at one time, all calls together. */
 const ALL_BODIES_LIMIT = 256 * 1024 * 1024
@@ -29,11 +30,12 @@ export interface Asking {
 
 /** Reads JSON request bodies, each up to a limit, all of them together up to another. */
 export class Bodies {
+  readonly #slow = new SlowBodies()
   #held = 0
 
   /**
    * The decoded body. `limit` counts decoded bytes. Over it: `request_too_large`; another content type or encoding than
-   * we read: `unsupported_media_type`; too many bytes of all calls at once: `overloaded`, before the body is read where
+   * we read: `unsupported_media_type`; one that hardly comes: `request_timeout`; too many bytes of all calls at once: `overloaded`, before the body is read where
    * its length is told. A caller that waits for leave to send its body gets it when nothing of that can be told any more.
    */
   async read({ request, response }: Asking, limit: number): Promise<Body> {
@@ -56,7 +58,7 @@ export class Bodies {
       taken += bytes
     }
     try {
-      return { bytes: await received(request, decoder, limit, take), release }
+      return { bytes: await received(request, decoder, limit, take, this.#slow), release }
     } catch (error) {
       release()
       throw error
@@ -88,6 +90,7 @@ function received(
   decoder: Transform | undefined,
   limit: number,
   take: (bytes: number) => void,
+  slow: SlowBodies,
 ): Promise<Buffer> {
   // Its last event may have been before anybody listened.
   if (request.destroyed) return Promise.reject(cutShort())
@@ -98,6 +101,7 @@ function received(
     const refuse = (error: GatewayError): void => {
       if (over) return
       over = true
+      unwatch()
       if (decoder) {
         request.unpipe(decoder)
         decoder.destroy()
@@ -105,6 +109,7 @@ function received(
       }
       reject(error)
     }
+    const unwatch = slow.watch(request, refuse)
     source.on('data', (chunk: Buffer) => {
       if (over) return
       if (gathered.length + chunk.length > limit) return refuse(tooLarge(limit))
@@ -117,6 +122,7 @@ function received(
     })
     source.on('end', () => {
       over = true
+      unwatch()
       resolve(gathered.take())
     })
     decoder?.on('error', () => refuse(undecodable()))

@@ -1,6 +1,6 @@
 import type { Channel, RateLimit } from '../domain/channel.ts'
 import type { Model, Settings } from '../domain/settings.ts'
-import { type Limits, requireAllowed } from '../limits/limits.ts'
+import { afterwards, type Limits, requireAllowed, type Said } from '../limits/limits.ts'
 
 /** The limits of relay calls: of each API key, of each model over all callers, of each channel. `docs/api.md: Limits`. */
 export class CallLimits {
@@ -10,14 +10,24 @@ export class CallLimits {
     this.#limits = limits
   }
 
-  /** Takes a call off the limits of its key and its model, or throws `rate_limited`; what one refuses counts at neither. */
-  enter({ rateLimits: { key } }: Settings, tokenId: number, { name, rateLimit }: Model): void {
-    const ofModel = isOff(rateLimit) ? undefined : { name: 'model', whom: name, limit: rateLimit }
-    if (ofModel) requireAllowed(this.#limits.look(ofModel), `the model ${name}`)
-    if (!isOff(key)) {
-      requireAllowed(this.#limits.take({ name: 'key', whom: tokenId, limit: key }), 'this API key')
-    }
-    if (ofModel) this.#limits.take(ofModel)
+  /**
+   * Takes a call off the limits of its key and its model, or throws `rate_limited`; what one refuses counts at neither, but
+   * where several nodes take the model's last requests at one moment. A promise only where it has to be waited for.
+   */
+  enter({ rateLimits: { key } }: Settings, tokenId: number, model: Model): void | Promise<void> {
+    const { name, rateLimit } = model
+    if (isOff(rateLimit)) return isOff(key) ? undefined : this.#takeOfKey(tokenId, key)
+    const limited = { name: 'model', whom: name, limit: rateLimit }
+    const require = (said: Said): void => requireAllowed(said, `the model ${name}`)
+    require(this.#limits.look(limited))
+    const entering = isOff(key) ? undefined : this.#takeOfKey(tokenId, key)
+    if (entering) return entering.then(() => this.#limits.take(limited)).then(require)
+    return afterwards(this.#limits.take(limited), require)
+  }
+
+  #takeOfKey(tokenId: number, limit: RateLimit): void | Promise<void> {
+    const said = this.#limits.take({ name: 'key', whom: tokenId, limit })
+    return afterwards(said, (verdict) => requireAllowed(verdict, 'this API key'))
   }
 
   /** Milliseconds until a channel may be asked again; 0 = now. */
@@ -28,9 +38,10 @@ export class CallLimits {
   }
 
   /** Takes one request off a channel's limit; says whether one was free. */
-  ask({ name, rateLimit }: Channel): boolean {
+  ask({ name, rateLimit }: Channel): boolean | Promise<boolean> {
     if (isOff(rateLimit)) return true
-    return this.#limits.take({ name: 'channel', whom: name, limit: rateLimit })?.allowed ?? true
+    const said = this.#limits.take({ name: 'channel', whom: name, limit: rateLimit })
+    return afterwards(said, (verdict) => verdict?.allowed ?? true)
   }
 
   /** Takes note of the tokens, prompt and output, that a call has used. */

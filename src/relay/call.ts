@@ -66,6 +66,7 @@ export class Call {
   readonly #limits: CallLimits
   readonly #settings: Settings
   readonly #model: Model
+  readonly #begunMs: number
   readonly #promptTokens: number
   #firstByteMs: number | null = null
   #hasBrokenOff = false
@@ -85,6 +86,7 @@ export class Call {
     limits: CallLimits
     settings: Settings
     model: Model
+    begunMs: number
     /** As many as the prompt is expected to have, for progress marks. */
     promptTokens: number
   }) {
@@ -102,6 +104,7 @@ export class Call {
     this.#limits = parts.limits
     this.#settings = parts.settings
     this.#model = parts.model
+    this.#begunMs = parts.begunMs
     this.#promptTokens = parts.promptTokens
   }
 
@@ -118,7 +121,7 @@ export class Call {
 
   /** Notes that the first byte of an answer came. */
   firstByte(): void {
-    this.#firstByteMs ??= Date.now() - this.hold.facts.startedMs
+    this.#firstByteMs ??= this.#tookMs
   }
 
   /** Notes that `tokens` of output were generated: a crash from now on is charged them, too. */
@@ -150,6 +153,11 @@ export class Call {
     this.#metrics.upstreamErrors.add(1, channel, cause)
   }
 
+  // Not by the time of day, which may be set meanwhile.
+  get #tookMs(): number {
+    return Math.round(performance.now() - this.#begunMs)
+  }
+
   /** Ends a call that delivered nothing. Nobody waits for it: there is nothing to lose. */
   settleForNothing(target: Target | undefined): void {
     this.#charge(target, NOTHING, false).catch(() => {})
@@ -160,7 +168,7 @@ export class Call {
     const settlement: Settlement = {
       ...priced,
       delivered,
-      endedMs: Date.now(),
+      endedMs: facts.startedMs + this.#tookMs,
       channel: target?.channel.name ?? facts.channel,
       upstreamModel: target?.prepared.upstreamModel ?? facts.model,
       firstByteMs: this.#firstByteMs,

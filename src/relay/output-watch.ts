@@ -36,6 +36,13 @@ export class OutputWatch {
     return tokens + Math.max(contentFrames - frames, Math.ceil((emittedBytes - bytes) / BYTES_PER_TOKEN))
   }
 
+  /** So many bytes of a stream cannot bring more than what the hold pays for, or can grow to: events take many, and text is the least of it. */
+  get roomBytes(): number {
+    const { budget, hold } = this.#call
+    const slices = budget.sliceQuota === 0 ? Infinity : Math.floor(hold.mayGrowBy / budget.sliceQuota)
+    return Math.max(0, this.#budget * GROW_AT + slices * budget.slice - this.tokens) * BYTES_PER_TOKEN
+  }
+
   /** False once the hold seems used up and cannot grow: then only an exact count can tell. */
   withinHold(mayGrow: boolean): boolean {
     const { budget, hold } = this.#call

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '../access/caller.ts'
-import type { Channel, ProtocolName } from '../domain/channel.ts'
-import { charge, mostItCanCost } from '../domain/price.ts'
+import type { ProtocolName } from '../domain/channel.ts'
+import { charge, type Rate } from '../domain/price.ts'
 import type { Settings } from '../domain/settings.ts'
 import { NO_USAGE } from '../domain/usage.ts'
 import { GatewayError } from '../errors.ts'
-import type { Account } from '../ledger/balance.ts'
+import { type Account, affordable } from '../ledger/balance.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { scanObject } from '../protocols/json-scan.ts'
@@ -16,8 +16,9 @@ import type { KeyRings } from '../upstreams/key-ring.ts'
 import { Attempts, unwritable } from './attempts.ts'
 import type { Bodies } from './body.ts'
 import type { CallLimits } from './call-limits.ts'
-import { Call, type CallRecord, type OutputBudget } from './call.ts'
+import { Call, type CallRecord } from './call.ts'
 import type { Drains } from './drains.ts'
+import { type Estimate, estimate } from './estimate.ts'
 import { STOPPING, UpstreamRefusal } from './failure.ts'
 import type { LocalCount } from './local-count.ts'
 import { Rates } from './rates.ts'
@@ -29,11 +30,6 @@ import { countTokensDialect, NobodyCounts } from './roads/count-tokens.ts'
 import { messagesDialect } from './roads/messages.ts'
 import { rerankDialect } from './roads/rerank.ts'
 import type { Dialect, RelayedRequest } from './roads/road.ts'
-
-/** Web searches that one call may make, at most, by what is asked for. */
-const SEARCHES_HELD = 10
-/** A prompt's expected tokens, from the bound in bytes. */
-const EXPECTED_BYTES_PER_TOKEN = 4
 
 /** What relaying needs. */
 export interface RelayParts {
@@ -57,7 +53,20 @@ export interface Visit {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly record: CallRecord
+  /** Unix milliseconds. */
   readonly startedMs: number
+  /** The same moment by a clock that nobody sets, `performance.now()`. */
+  readonly begunMs: number
+}
+
+/** What is asked for, and at which prices. */
+interface Admitted {
+  readonly dialect: Dialect
+  readonly request: RelayedRequest
+  readonly body: Buffer
+  readonly rate: Rate
+  readonly resolution: Resolution
+  readonly estimated: Estimate
 }
 
 /** Relays calls: reads, admits, tries channel after channel, and sees to it that each hold is resolved. */
@@ -136,13 +145,25 @@ export class Relay {
     record.stream = request.stream
     const resolution = this.#routing.resolve(settings, caller, request.model, dialect.name)
     const { ledger, limits } = this.#parts
-    limits.enter(settings, caller.token.id, resolution.model)
+    const entering = limits.enter(settings, caller.token.id, resolution.model)
+    if (entering) await entering
     const { accounts } = ledger
     if (!ledger.isWritable && !(await ledger.probe())) throw unwritable()
+    const { model, group, channels } = resolution
+    const rate = request.isFree ? this.#rates.free : this.#rates.of(settings, model, group)
+    const estimated = estimate(request, channels, rate, settings)
     // Found and charged in one turn: in between it might be forgotten, and read a second time.
-    const account = accounts.get(caller.token.id) ?? (await accounts.load(caller.token.id))
+    let account = accounts.get(caller.token.id) ?? (await accounts.load(caller.token.id))
     if (!account) throw new GatewayError('invalid_api_key', 'this API key is unknown')
-    const call = this.#admit(settings, relayed, account, dialect, request, body, resolution)
+    if (estimated.amount > affordable(account)) account = await accounts.borrow(account, estimated.amount)
+    const call = this.#admit(settings, relayed, account, {
+      dialect,
+      request,
+      body,
+      rate,
+      resolution,
+      estimated,
+    })
     try {
       await this.#attempts.run(call, settings, resolution)
     } finally {
@@ -152,23 +173,13 @@ export class Relay {
 
   #admit(
     settings: Settings,
-    { id, response, record, startedMs }: Visit,
+    { id, response, record, startedMs, begunMs }: Visit,
     account: Account,
-    dialect: Dialect,
-    request: RelayedRequest,
-    body: Buffer,
-    { model, group, channels }: Resolution,
+    { dialect, request, body, rate, resolution: { model, group, channels }, estimated }: Admitted,
   ): Call {
     // Its body came too late.
     if (this.#attempts.isStopped) throw STOPPING.refusal
-    const rate = request.isFree ? this.#rates.free : this.#rates.of(settings, model, group)
-    const searches = request.webSearch ? SEARCHES_HELD : 0
-    const { holdTokens } = settings.options
-    const maximum = outputMaximum(request, channels)
-    const tokens = (maximum ?? holdTokens) * request.n
-    const most = (output: number): number => mostItCanCost(rate, request.promptBound, output, searches)
-    const amount = most(tokens)
-    const promptTokens = Math.ceil(request.promptBound / EXPECTED_BYTES_PER_TOKEN)
+    const { amount, budget, promptTokens } = estimated
     const hold = this.#parts.ledger.admit(account, amount, {
       id,
       model: model.name,
@@ -179,12 +190,6 @@ export class Relay {
       startedMs,
       promptAmount: charge(rate, { ...NO_USAGE, input: promptTokens }),
     })
-    const budget: OutputBudget = {
-      tokens,
-      named: maximum !== undefined,
-      slice: holdTokens,
-      sliceQuota: most(tokens + holdTokens) - amount,
-    }
     const { count, drains, metrics, limits } = this.#parts
     return new Call({
       dialect,
@@ -201,6 +206,7 @@ export class Relay {
       limits,
       settings,
       model,
+      begunMs,
       promptTokens,
     })
   }
@@ -209,10 +215,4 @@ export class Relay {
 /** Upstreams of the messages protocol need not count: those that do not have no such address. */
 function countsNothing(error: unknown): boolean {
   return error instanceof NobodyCounts || (error instanceof UpstreamRefusal && error.status === 404)
-}
-
-/** The most that any of the channels will be told; undefined where one is told none. */
-function outputMaximum(request: RelayedRequest, channels: readonly Channel[]): number | undefined {
-  const maxima = channels.map((channel) => request.outputMaximum(channel))
-  return maxima.includes(undefined) ? undefined : Math.max(...(maxima as number[]))
 }

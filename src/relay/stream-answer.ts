@@ -7,6 +7,8 @@ import { OutputWatch } from './output-watch.ts'
 import type { Tap } from './roads/road.ts'
 import type { Source, WantedAnswer } from './sink.ts'
 
+/** Bytes that are read at a time where a hold is nearly used up: some dozen events. */
+const NEAR_THE_END = 4_096
 /** How often a running stream notes what it has cost so far. */
 const MARK_MS = 5_000
 
@@ -30,11 +32,14 @@ export class StreamAnswer implements WantedAnswer {
   #over = false
   #callerLeft = false
   #draining = false
-  #markedMs = Date.now()
+  #markedMs = performance.now()
   // Why nothing is read for the moment: gate one is shut, an exact count is made, the caller has unread bytes.
   #gateShut = false
   #counting = false
   #unreadSinceMs = 0
+  /** What came while an exact count was made, or with what made it necessary. */
+  #unread: Buffer[] = []
+  #hasEnded = false
 
   constructor(call: Call, target: Target, source: Source) {
     this.#call = call
@@ -51,6 +56,27 @@ export class StreamAnswer implements WantedAnswer {
   received(chunk: Buffer): void {
     if (this.#over) return
     this.#call.firstByte()
+    this.#unread.push(chunk)
+    this.#takeUnread()
+  }
+
+  // One read may bring more than a hold pays for: what is not affordable must not have gone on before that is known.
+  #takeUnread(): void {
+    const { response } = this.#call
+    // Its pieces leave as one.
+    response.cork()
+    while (!this.#over && !this.#counting) {
+      const chunk = this.#unread.shift()
+      if (!chunk) break
+      const most = Math.max(NEAR_THE_END, this.#watch.roomBytes)
+      if (chunk.length > most) this.#unread.unshift(chunk.subarray(most))
+      this.#take(chunk.length > most ? chunk.subarray(0, most) : chunk)
+    }
+    response.uncork()
+    if (this.#hasEnded && !this.#counting) this.ended()
+  }
+
+  #take(chunk: Buffer): void {
     let step: TapStep
     try {
       step = this.#tap.push(chunk)
@@ -70,6 +96,8 @@ export class StreamAnswer implements WantedAnswer {
 
   ended(): void {
     if (this.#over) return
+    this.#hasEnded = true
+    if (this.#counting) return
     const { ending, complete } = this.#tap.end()
     const { error } = this.#tap
     if (error) {
@@ -153,7 +181,7 @@ export class StreamAnswer implements WantedAnswer {
   #send(bytes: Buffer): void {
     this.#openAnswer()
     if (this.#call.response.write(bytes) || this.#unreadSinceMs > 0) return
-    this.#unreadSinceMs = Date.now()
+    this.#unreadSinceMs = performance.now()
     this.#flow()
     this.#call.response.once('drain', () => {
       this.#unreadSinceMs = 0
@@ -177,7 +205,10 @@ export class StreamAnswer implements WantedAnswer {
     this.#flow()
     void this.#watch.isUsedUp().then((isUsedUp) => {
       this.#counting = false
-      if (!isUsedUp || this.#over) return this.#flow()
+      if (!isUsedUp || this.#over) {
+        this.#takeUnread()
+        return this.#flow()
+      }
       this.#source.cancel()
       this.#breakOff(this.#ourFrame(USED_UP, 'the quota held for this answer is used up'))
     })

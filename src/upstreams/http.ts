@@ -1,41 +1,26 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import { Agent, type Dispatcher } from 'undici'
 import type { Channel } from '../domain/channel.ts'
 import type { Hold } from '../domain/hold.ts'
 import { credentials } from './credentials.ts'
+import type { Answer, Exchange } from './exchange.ts'
+import { Connections } from './http1/connections.ts'
+import type { OriginPool } from './http1/origin-pool.ts'
+import { headerLines, requestLine } from './http1/request-head.ts'
 import type { UpstreamKey } from './key-ring.ts'
 import { MARK_HEADER } from './own-request.ts'
 
-/** Hears what an upstream answers. Exactly one of `ended` and `failed` comes last; neither after `cancel`. */
-export interface Answer {
-  started(status: number, headers: IncomingHttpHeaders): void
-  received(chunk: Buffer): void
-  ended(): void
-  failed(error: Error): void
-}
-
-/** A call under way. */
-export interface Exchange {
-  /** A connection was found, and the request is being sent: the upstream may be at work. */
-  readonly begun: boolean
-  /** Stops reading until `resume`. */
-  pause(): void
-  resume(): void
-  /** Gives the call up and closes its connection; nothing is heard of it afterwards. */
-  cancel(): void
-}
-
-/** Where calls of a channel go, and the headers that all of them carry, names and values in turn. */
+/** Where calls of a channel with one of its keys go. */
 interface Address {
-  readonly origin: string
+  readonly pool: OriginPool
   readonly basePath: string
-  readonly headers: readonly string[]
+  /** The headers that all of them carry. */
+  readonly headers: string
+  /** What a request begins with, by the path that it is for. */
+  readonly heads: Map<string, string>
 }
 
 /** The one HTTP client for model upstreams. A call needs a hold: nothing goes upstream that nobody pays for. */
 export class Upstreams {
-  // One pool of connections for each connect timeout that channels ask for.
-  readonly #agents = new Map<number, Agent>()
+  readonly #connections = new Connections()
   // What is the same for each call of a channel with a key.
   readonly #addresses = new WeakMap<Channel, Map<string, Address>>()
   readonly #mark: string
@@ -57,103 +42,38 @@ export class Upstreams {
   ): Exchange {
     if (hold.isSettled) throw new Error(`hold ${hold.facts.id} is settled: nothing may be sent for it`)
     const address = this.#address(channel, key)
-    const exchange = new UndiciExchange(answer)
-    this.#agent(channel.timeouts.connectMs).dispatch(
-      {
-        origin: address.origin,
-        path: address.basePath + path,
-        method: 'POST',
-        headers: [...address.headers, ...headers],
-        body,
-        headersTimeout: channel.timeouts.firstByteMs,
-        bodyTimeout: channel.timeouts.idleMs,
-      },
-      exchange,
-    )
-    return exchange
+    const { connectMs, firstByteMs, idleMs } = channel.timeouts
+    const head = `${headFor(address, path)}${headerLines(headers)}content-length: ${body.length}\r\n\r\n`
+    return address.pool.send(connectMs, { head, body, firstByteMs, idleMs }, answer)
   }
 
   #address(channel: Channel, key: UpstreamKey): Address {
     let addresses = this.#addresses.get(channel)
     if (!addresses) this.#addresses.set(channel, (addresses = new Map()))
     let address = addresses.get(key.value)
-    if (!address) addresses.set(key.value, (address = addressOf(channel, key, this.#mark)))
+    if (!address) addresses.set(key.value, (address = this.#addressOf(channel, key)))
     return address
   }
 
-  #agent(connectMs: number): Agent {
-    let agent = this.#agents.get(connectMs)
-    if (!agent) {
-      agent = new Agent({
-        allowH2: false,
-        connect: { timeout: connectMs },
-        maxHeaderSize: 16_384,
-        keepAliveTimeout: 10_000,
-      })
-      this.#agents.set(connectMs, agent)
-    }
-    return agent
+  #addressOf(channel: Channel, key: UpstreamKey): Address {
+    const url = new URL(channel.baseUrl)
+    const pool = this.#connections.to(url)
+    const headers = ['host', pool.host, 'connection', 'keep-alive', 'content-type', 'application/json']
+    headers.push('accept-encoding', 'identity', MARK_HEADER, this.#mark)
+    headers.push(...credentials(channel.protocol, key.value))
+    for (const [name, value] of channel.headers) headers.push(name, value)
+    const basePath = url.pathname === '/' ? '' : url.pathname
+    return { pool, basePath, headers: headerLines(headers), heads: new Map() }
   }
 
   /** Closes every connection. */
-  async close(): Promise<void> {
-    await Promise.all([...this.#agents.values()].map((agent) => agent.destroy()))
+  close(): void {
+    this.#connections.close()
   }
 }
 
-function addressOf(channel: Channel, key: UpstreamKey, mark: string): Address {
-  const { origin, pathname } = new URL(channel.baseUrl)
-  const headers = ['content-type', 'application/json', 'accept-encoding', 'identity', MARK_HEADER, mark]
-  headers.push(...credentials(channel.protocol, key.value))
-  for (const [name, value] of channel.headers) headers.push(name, value)
-  return { origin, basePath: pathname === '/' ? '' : pathname, headers }
-}
-
-class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
-  readonly #answer: Answer
-  #controller: Dispatcher.DispatchController | undefined
-  #cancelled = false
-
-  constructor(answer: Answer) {
-    this.#answer = answer
-  }
-
-  get begun(): boolean {
-    return this.#controller !== undefined
-  }
-
-  pause(): void {
-    this.#controller?.pause()
-  }
-
-  resume(): void {
-    this.#controller?.resume()
-  }
-
-  cancel(): void {
-    if (this.#cancelled) return
-    this.#cancelled = true
-    this.#controller?.abort(new Error('cancelled'))
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
-    if (this.#cancelled) controller.abort(new Error('cancelled'))
-  }
-
-  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
-    if (!this.#cancelled && status >= 200) this.#answer.started(status, headers)
-  }
-
-  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (!this.#cancelled) this.#answer.received(chunk)
-  }
-
-  onResponseEnd(): void {
-    if (!this.#cancelled) this.#answer.ended()
-  }
-
-  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    if (!this.#cancelled) this.#answer.failed(error)
-  }
+function headFor({ basePath, headers, heads }: Address, path: string): string {
+  let head = heads.get(path)
+  if (head === undefined) heads.set(path, (head = requestLine(basePath + path) + headers))
+  return head
 }

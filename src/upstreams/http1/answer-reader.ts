@@ -1,0 +1,202 @@
+import type { AnswerHead } from '../exchange.ts'
+import { type Findings, Llhttp } from './llhttp.ts'
+
+/** Bytes of status line, header names and values, trailers included, that one answer may have. */
+const MOST_HEAD = 16_384
+const GO_ON = 0
+const STOP = -1
+
+/** What a read brought. */
+export interface Step {
+  /** The head, if it is complete since this read. */
+  readonly head: AnswerHead | undefined
+  /** What came of the body, in one piece; its own copy. */
+  readonly body: Buffer | undefined
+  readonly complete: boolean
+  /** Why the connection cannot be read any further, if it cannot. */
+  readonly broken: 'malformed answer' | 'headers too large' | undefined
+}
+
+/** Reads the answers of one connection, one at a time. Interim answers (1xx) are passed over. */
+export class AnswerReader implements Findings {
+  readonly #parser = new Llhttp(this)
+  #bytes: Buffer = Buffer.alloc(0)
+  #length = 0
+  #awaiting = false
+  #headBytes = 0
+  #tooLarge = false
+  // A name or a value that is cut by the end of a read comes in several pieces.
+  #name = ''
+  #value = ''
+  #inValue = false
+  #contentType = ''
+  #retryAfter: string | undefined
+  #keepAliveSeconds: number | undefined
+  #status = 0
+  #keepsAlive = false
+  #head: AnswerHead | undefined
+  #bodyStart = 0
+  #bodyEnd = 0
+  #body: Buffer | undefined
+  #bodyLength = 0
+  #complete = false
+
+  /** Prepares for the next answer. */
+  expect(): void {
+    this.#awaiting = true
+    this.#headBytes = 0
+    this.#status = 0
+    this.#complete = false
+    this.#forgetHeaders()
+  }
+
+  /** After a complete answer: whether the connection may carry another. */
+  get mayBeKept(): boolean {
+    return this.#keepsAlive && this.#status !== 204 && this.#status !== 304
+  }
+
+  /** After a complete answer: for how many seconds its upstream says that it keeps the connection. */
+  get keepAliveSeconds(): number | undefined {
+    return this.#keepAliveSeconds
+  }
+
+  /** Takes in the first `length` of `bytes`, which may change afterwards. */
+  read(bytes: Buffer, length: number): Step {
+    this.#bytes = bytes
+    this.#length = length
+    const isFine = this.#parser.parse(bytes, length)
+    return this.#step(isFine)
+  }
+
+  /** The connection was closed by the upstream: an answer without a length ends so. */
+  end(): Step {
+    return this.#step(this.#parser.finish())
+  }
+
+  /** Gives the parser back. */
+  free(): void {
+    this.#parser.free()
+  }
+
+  #step(isFine: boolean): Step {
+    const step: Step = {
+      head: this.#head,
+      body: this.#takeBody(),
+      complete: this.#complete,
+      broken: isFine ? undefined : this.#tooLarge ? 'headers too large' : 'malformed answer',
+    }
+    this.#head = undefined
+    return step
+  }
+
+  onMessageBegin(): number {
+    if (!this.#awaiting) return STOP
+    this.#forgetHeaders()
+    return GO_ON
+  }
+
+  onStatus(start: number, end: number): number {
+    return this.#weigh(end - start)
+  }
+
+  onHeaderName(start: number, end: number): number {
+    if (this.#inValue) this.#headerDone()
+    this.#name += this.#bytes.toString('latin1', start, end)
+    return this.#weigh(end - start)
+  }
+
+  onHeaderValue(start: number, end: number): number {
+    this.#inValue = true
+    this.#value += this.#bytes.toString('latin1', start, end)
+    return this.#weigh(end - start)
+  }
+
+  onHeadersComplete(status: number, upgrade: boolean, keepAlive: boolean): number {
+    if (upgrade || status === 101) return STOP
+    this.#headerDone()
+    if (status < 200) return GO_ON
+    this.#status = status
+    this.#keepsAlive = keepAlive
+    this.#head = { status, contentType: this.#contentType, retryAfter: this.#retryAfter }
+    return GO_ON
+  }
+
+  onBody(start: number, end: number): number {
+    // Chunks that lie in one read become one piece: whoever is told of it writes once.
+    if (this.#bodyEnd === 0) {
+      this.#bodyStart = start
+      this.#bodyEnd = end
+      return GO_ON
+    }
+    if (!this.#body) {
+      this.#body = Buffer.allocUnsafe(this.#length - this.#bodyStart)
+      this.#append(this.#bodyStart, this.#bodyEnd)
+    }
+    this.#append(start, end)
+    return GO_ON
+  }
+
+  onMessageComplete(): number {
+    if (this.#status === 0) return GO_ON
+    this.#complete = true
+    this.#awaiting = false
+    return GO_ON
+  }
+
+  #append(start: number, end: number): void {
+    this.#body?.set(this.#bytes.subarray(start, end), this.#bodyLength)
+    this.#bodyLength += end - start
+  }
+
+  #takeBody(): Buffer | undefined {
+    if (this.#bodyEnd === 0) return undefined
+    const body =
+      this.#body?.subarray(0, this.#bodyLength) ?? copied(this.#bytes, this.#bodyStart, this.#bodyEnd)
+    this.#body = undefined
+    this.#bodyLength = 0
+    this.#bodyEnd = 0
+    return body
+  }
+
+  #headerDone(): void {
+    switch (this.#name.toLowerCase()) {
+      case 'content-type':
+        this.#contentType ||= this.#value.trim()
+        break
+      case 'retry-after':
+        this.#retryAfter ??= this.#value.trim()
+        break
+      case 'keep-alive':
+        this.#keepAliveSeconds = secondsIn(this.#value)
+    }
+    this.#name = ''
+    this.#value = ''
+    this.#inValue = false
+  }
+
+  #forgetHeaders(): void {
+    this.#name = ''
+    this.#value = ''
+    this.#inValue = false
+    this.#contentType = ''
+    this.#retryAfter = undefined
+    this.#keepAliveSeconds = undefined
+  }
+
+  #weigh(bytes: number): number {
+    this.#headBytes += bytes
+    this.#tooLarge = this.#headBytes > MOST_HEAD
+    return this.#tooLarge ? STOP : GO_ON
+  }
+}
+
+function copied(bytes: Buffer, start: number, end: number): Buffer {
+  const copy = Buffer.allocUnsafe(end - start)
+  copy.set(bytes.subarray(start, end))
+  return copy
+}
+
+function secondsIn(value: string): number | undefined {
+  const seconds = /(?:^|[\s,;])timeout\s*=\s*"?(\d{1,9})/i.exec(value)?.[1]
+  return seconds === undefined ? undefined : Number(seconds)
+}

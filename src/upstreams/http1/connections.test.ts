@@ -1,0 +1,236 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Exchange, TransportError } from '../exchange.ts'
+import { Connections } from './connections.ts'
+
+const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+
+/** A server that answers as `say` does, request by request, and remembers its connections. */
+async function upstream(
+  say: (socket: Socket, count: number) => void,
+): Promise<{ url: URL; sockets: Socket[] }> {
+  const sockets: Socket[] = []
+  const server: Server = createServer((socket) => {
+    sockets.push(socket)
+    socket.on('error', () => {})
+    let count = 0
+    socket.on('data', () => say(socket, (count += 1)))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return { url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`), sockets }
+}
+
+interface Heard {
+  readonly exchange: Exchange
+  readonly body: () => string
+  /** How it ended. */
+  readonly end: Promise<'ended' | TransportError>
+}
+
+function opened(): Connections {
+  const connections = new Connections()
+  onTestFinished(() => connections.close())
+  return connections
+}
+
+function send(
+  connections: Connections,
+  url: URL,
+  limits: { firstByteMs?: number; idleMs?: number; body?: Buffer } = {},
+): Heard {
+  const { firstByteMs = 5_000, idleMs = 5_000, body = Buffer.from('{}') } = limits
+  const head = `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n`
+  const { promise, resolve } = Promise.withResolvers<'ended' | TransportError>()
+  let text = ''
+  const exchange = connections.to(url).send(
+    5_000,
+    { head, body, firstByteMs, idleMs },
+    {
+      started: () => {},
+      received: (chunk) => void (text += chunk.toString('latin1')),
+      ended: () => resolve('ended'),
+      failed: resolve,
+    },
+  )
+  return { exchange, body: () => text, end: promise }
+}
+
+describe('a connection', () => {
+  test('carries one call after another, and one at a time', async () => {
+    const { url, sockets } = await upstream((socket) => socket.write(ANSWER))
+    const connections = opened()
+    for (let i = 0; i < 3; i++) expect(await send(connections, url).end).toBe('ended')
+    expect(sockets).toHaveLength(1)
+    await Promise.all([send(connections, url).end, send(connections, url).end])
+    expect(sockets).toHaveLength(2)
+  })
+
+  test.each([
+    [
+      'that the upstream closes with its answer',
+      `HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok`,
+    ],
+    ['on which more came than was asked for', `${ANSWER}HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil`],
+    ['on which an answer without a body named one', 'HTTP/1.1 204 No Content\r\ncontent-length: 4\r\n\r\n'],
+    [
+      'that the upstream keeps for no time',
+      `HTTP/1.1 200 OK\r\nkeep-alive: timeout=1\r\ncontent-length: 2\r\n\r\nok`,
+    ],
+    ['of an upstream of HTTP/1.0', `HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok`],
+  ])('%s is not used again', async (_, answer) => {
+    const { url, sockets } = await upstream((socket) => socket.write(answer))
+    const connections = opened()
+    expect(await send(connections, url).end).toBe('ended')
+    const second = send(connections, url)
+    expect(await second.end).toBe('ended')
+    expect(second.body()).not.toContain('evil')
+    expect(sockets).toHaveLength(2)
+  })
+
+  test('is not used again if something comes while nobody asks', async () => {
+    const { url, sockets } = await upstream((socket, count) => {
+      socket.write(ANSWER)
+      if (count === 1) setTimeout(() => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil'), 20)
+    })
+    const connections = opened()
+    expect(await send(connections, url).end).toBe('ended')
+    await expect.poll(() => sockets[0]?.destroyed).toBe(true)
+    const second = send(connections, url)
+    expect(await second.end).toBe('ended')
+    expect(second.body()).toBe('ok')
+  })
+
+  test('is not used again if the answer came before the request was sent', async () => {
+    const { url, sockets } = await upstream((socket, count) => {
+      if (count > 1) return
+      socket.pause()
+      socket.write(ANSWER)
+    })
+    const connections = opened()
+    const first = send(connections, url, { body: Buffer.alloc(16 * 1024 * 1024) })
+    expect(await first.end).toBe('ended')
+    void send(connections, url)
+    await expect.poll(() => sockets.length).toBe(2)
+  })
+
+  test('that was closed before a kept one was used again says so, and that is no fault of the upstream', async () => {
+    const { url } = await upstream((socket, count) => (count === 1 ? socket.write(ANSWER) : socket.destroy()))
+    const connections = opened()
+    expect(await send(connections, url).end).toBe('ended')
+    expect(await send(connections, url).end).toMatchObject({ message: expect.any(String), wasKept: true })
+    // A new one that breaks is.
+    const { url: other } = await upstream((socket) => socket.destroy())
+    expect(await send(connections, other).end).toMatchObject({ wasKept: false })
+  })
+
+  test('that breaks after the first byte of an answer is the upstream at fault, kept or not', async () => {
+    const { url } = await upstream((socket, count) => {
+      if (count === 1) socket.write(ANSWER)
+      else socket.end('HTTP/1.1 200')
+    })
+    const connections = opened()
+    expect(await send(connections, url).end).toBe('ended')
+    expect(await send(connections, url).end).toMatchObject({ wasKept: false })
+  })
+})
+
+describe('a time-out', () => {
+  test('ends a call whose answer does not begin', async () => {
+    const { url } = await upstream(() => {})
+    const began = performance.now()
+    expect(await send(opened(), url, { firstByteMs: 300 }).end).toMatchObject({
+      message: 'first byte time-out',
+    })
+    expect(performance.now() - began).toBeGreaterThanOrEqual(300)
+  })
+
+  test.each([
+    ['goes silent', () => {}],
+    ['says only what is no part of its body', (socket: Socket) => socket.write('1;x='.repeat(5))],
+  ])('ends a call whose upstream %s', async (_, drip) => {
+    const { url } = await upstream((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n1;')
+      const timer = setInterval(() => drip(socket), 50)
+      socket.on('close', () => clearInterval(timer))
+    })
+    const heard = send(opened(), url, { idleMs: 400 })
+    expect(await heard.end).toMatchObject({ message: 'idle time-out' })
+    expect(heard.body()).toBe('ok')
+  })
+
+  test('does not run while nobody reads', async () => {
+    const { url } = await upstream((socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nok'))
+    const heard = send(opened(), url, { idleMs: 200 })
+    await expect.poll(heard.body).toBe('ok')
+    heard.exchange.pause()
+    await delay(600)
+    heard.exchange.resume()
+    const resumed = performance.now()
+    expect(await heard.end).toMatchObject({ message: 'idle time-out' })
+    expect(performance.now() - resumed).toBeGreaterThanOrEqual(200)
+  })
+})
+
+describe('a call', () => {
+  test('that pauses is sent no more until it goes on, and loses nothing', async () => {
+    const size = 8 * 1024 * 1024
+    const { url, sockets } = await upstream((socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${size}\r\n\r\n`)
+      socket.write(Buffer.alloc(size, 'x'))
+    })
+    const heard = send(opened(), url)
+    heard.exchange.pause()
+    await delay(200)
+    expect(heard.body().length).toBeLessThan(size / 2)
+    expect(sockets[0]?.writableLength).toBeGreaterThan(0)
+    heard.exchange.resume()
+    expect(await heard.end).toBe('ended')
+    expect(heard.body().length).toBe(size)
+  })
+
+  test('that is given up closes its connection at once, and is heard of no more', async () => {
+    const { url, sockets } = await upstream(() => {})
+    const heard = send(opened(), url)
+    await expect.poll(() => heard.exchange.begun && sockets.length).toBe(1)
+    let over = false
+    void heard.end.then(() => (over = true))
+    heard.exchange.cancel()
+    heard.exchange.cancel()
+    await expect.poll(() => sockets[0]?.destroyed, { interval: 5 }).toBe(true)
+    expect(over).toBe(false)
+  })
+
+  test('that is given up before there is a connection is never sent', async () => {
+    let asked = 0
+    const { url } = await upstream(() => (asked += 1))
+    const heard = send(opened(), url)
+    expect(heard.exchange.begun).toBe(false)
+    heard.exchange.cancel()
+    await delay(50)
+    expect(asked).toBe(0)
+  })
+
+  test('that is over does nothing to the call after it on the same connection', async () => {
+    const { url } = await upstream((socket) => setTimeout(() => socket.write(ANSWER), 20))
+    const connections = opened()
+    const first = send(connections, url)
+    await first.end
+    const second = send(connections, url)
+    first.exchange.cancel()
+    first.exchange.pause()
+    expect(await second.end).toBe('ended')
+  })
+
+  test('to nobody fails with the code of the system', async () => {
+    const { url } = await upstream(() => {})
+    const nobody = new URL(url)
+    nobody.port = '1'
+    expect(await send(opened(), nobody).end).toMatchObject({ message: 'ECONNREFUSED', wasKept: false })
+  })
+})

@@ -1,0 +1,14 @@
+/** What of WebAssembly is used here: its types come with those of browsers, which know much that is not there. */
+declare namespace WebAssembly {
+  class Module {
+    constructor(code: Uint8Array<ArrayBuffer>)
+    static exports(module: Module): readonly { readonly name: string }[]
+  }
+  class Instance {
+    constructor(module: Module, imports: Record<string, Record<string, (...numbers: number[]) => number>>)
+    readonly exports: Record<string, unknown>
+  }
+  interface Memory {
+    readonly buffer: ArrayBuffer
+  }
+}
