@@ -21,9 +21,10 @@ export async function openAccounts(
   { makesDatabase = false }: { readonly makesDatabase?: boolean } = {},
 ): Promise<Accounts> {
   const { dataDir, databaseUrl } = environment
-  const hasDatabase = (): boolean => existsSync(databaseUrl.slice('sqlite:'.length))
+  const hasDatabase = (): boolean =>
+    !databaseUrl.startsWith('sqlite:') || existsSync(databaseUrl.slice('sqlite:'.length))
   if (!makesDatabase && !hasDatabase() && !existsSync(join(dataDir, 'lock.db'))) throw noDatabase(dataDir)
-  const endMs = Date.now() + PATIENCE_MS
+  const endMs = performance.now() + PATIENCE_MS
   for (;;) {
     const lock = lockIfFree(dataDir)
     if (lock) {
@@ -33,7 +34,7 @@ export async function openAccounts(
     }
     const hello = await greeted(dataDir)
     if (hello) return gatewaysAccounts(dataDir, hello)
-    if (Date.now() > endMs) {
+    if (performance.now() > endMs) {
       throw new Error(
         `another process holds the data folder ${dataDir} and does not listen on its control.sock: ` +
           'a gateway that is starting or stopping may need a moment more; else stop that process',

@@ -7,12 +7,14 @@ import type { Environment } from '../config/environment.ts'
 import { overlay } from '../config/overlay.ts'
 import { type FirstCredentials, seedAccounts } from '../first-start.ts'
 import { Ledger } from '../ledger/ledger.ts'
+import { sharedStore } from '../ledger/shared-store.ts'
 import { operations } from '../management/operations.ts'
 import type { BackupParts, ManagementParts } from '../management/parts.ts'
 import { quotaDisplay } from '../management/quota-display.ts'
 import { type DataFolderLock, secretOfDataFolder } from '../store/data-folder.ts'
-import { deriveSecrets, hashKey } from '../store/secrets.ts'
+import { deriveSecrets, hashKey, type Secrets } from '../store/secrets.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
+import type { Store } from '../store/store.ts'
 import type { Accounts } from './accounts.ts'
 
 /** The parts of a gateway that account management needs, without the gateway. */
@@ -58,14 +60,19 @@ function backupParts({ databaseUrl, secret, dataDir }: Environment): BackupParts
   return { databaseUrl, secretFile: secret === undefined && existsSync(file) ? file : undefined }
 }
 
+async function openStore({ databaseUrl }: Environment, secrets: Secrets): Promise<Store> {
+  if (databaseUrl.startsWith('sqlite:')) {
+    return openSqliteStore({ path: databaseUrl.slice('sqlite:'.length), secret: secrets })
+  }
+  const { openPostgresStore } = await import('../store/postgres/open.ts')
+  return sharedStore(await openPostgresStore({ url: databaseUrl, secrets }))
+}
+
 async function openParts(environment: Environment): Promise<OpenParts> {
   const config = readConfig(environment)
   const { users } = config
   const secrets = deriveSecrets(environment.secret ?? secretOfDataFolder(environment.dataDir))
-  const store = await openSqliteStore({
-    path: environment.databaseUrl.slice('sqlite:'.length),
-    secret: secrets,
-  })
+  const store = await openStore(environment, secrets)
   try {
     // On a new database what the first start makes comes first: its ids are declared.
     const isNew = (await store.read('countUsers')) === 0

@@ -16,6 +16,8 @@ export type SettlementReason =
   | 'failed'
   /** The gateway died during the call; the next one settled it from the last progress mark. */
   | 'crash'
+  /** The gateway died, and its data folder with it: an estimate of what its open calls cost, until it comes back after all. */
+  | 'lost-node'
 
 /** How a call ended and what it is charged: all that its hold did not know. */
 export interface Settlement {

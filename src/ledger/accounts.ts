@@ -1,102 +1,33 @@
 import type { ManagedUser } from '../domain/profile.ts'
+import type { Token } from '../domain/token.ts'
+import type { User } from '../domain/user.ts'
 import type { TokenChange } from '../store/operations/change-token.ts'
-import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
 import type { UserChange } from '../store/operations/change-user.ts'
-import type { Store } from '../store/store.ts'
-import { type Account, Balance } from './balance.ts'
+import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
+import type { Account } from './balance.ts'
 
-/** Balances kept at most; idle ones beyond it are forgotten, oldest first, and read again when they are needed. */
-const KEPT = 50_000
+/** Whose key that is, and what it can spend here. */
+export interface FoundAccount {
+  readonly token: Token
+  readonly user: User
+  readonly account: Account
+}
 
-/**
- * The accounts that calls are made on. A first use reads through the writer's queue, so that no write queued before it
- * is missed; from then on the balances here are ahead of the store, never behind it.
- */
-export class Accounts {
-  readonly #store: Store
-  readonly #accounts = new Map<number, Account>()
-  readonly #users = new Map<number, Balance>()
-  readonly #loading = new Map<number, Promise<Account | undefined>>()
-
-  constructor(store: Store) {
-    this.#store = store
-  }
-
-  /** The account of a token, if it was used before; makes no database call. */
-  get(tokenId: number): Account | undefined {
-    return this.#accounts.get(tokenId)
-  }
-
+/** The accounts that calls are made on, whether this node has their balances to itself or borrows from them. */
+export interface Accounts {
+  /** The account of a token, if it was used before and nothing is known to have changed; makes no database call. */
+  get(tokenId: number): Account | undefined
   /** The account of a token, read if it must be; undefined if there is no such token. Charge it in the same turn. */
-  load(tokenId: number): Promise<Account | undefined> {
-    const known = this.#accounts.get(tokenId)
-    if (known) return Promise.resolve(known)
-    let loading = this.#loading.get(tokenId)
-    if (!loading) {
-      loading = this.#read(tokenId).finally(() => this.#loading.delete(tokenId))
-      this.#loading.set(tokenId, loading)
-    }
-    return loading
-  }
-
+  load(tokenId: number): Promise<Account | undefined>
+  /** Whose key has that HMAC; undefined if it is nobody's. Deleted tokens are found too. */
+  find(keyHash: string): Promise<FoundAccount | undefined>
   /**
-   * Changes a user; undefined if there is no such user. A quota that changes counts when it is durable, not before: what the
-   * store refuses in the end must not have paid for a call. The balance moves by as much as the row did, so that what was
-   * charged meanwhile stays charged. Writes resolve in the order in which they were queued: a balance which was read before
-   * this one is here by then, and one that is not here yet was read after it.
+   * The account, once it can afford so much, if it ever can: where balances are borrowed, it waits for a loan. Rejects with
+   * `insufficient_quota` where it cannot, which names what remains.
    */
-  async changeUser(change: UserChange): Promise<ManagedUser | undefined> {
-    const changed = await this.#store.write('changeUser', change)
-    const balance = this.#users.get(change.userId)
-    if (changed && balance) balance.remain += changed.quotaMoved
-    return changed?.user
-  }
-
-  /**
-   * Changes a token, and what of it calls are admitted by; undefined if that user has no such token. The balance moves by
-   * the difference that the store tells: what was settled since the write was queued, and counts here already, stays off
-   * the new number, and open holds settle against it. As with a top-up, all of it once that is durable.
-   */
-  async changeToken(change: TokenChange): Promise<KeyedToken | undefined> {
-    const changed = await this.#store.write('changeToken', change)
-    if (!changed) return undefined
-    const account = this.#accounts.get(change.tokenId)
-    if (account) {
-      // In this order: the numbers of unlimited tokens are so large that their difference need not be exact.
-      account.token.remain = account.token.remain - changed.remainBefore + changed.token.remainQuota
-      account.unlimited = changed.token.unlimitedQuota
-    }
-    return changed
-  }
-
-  async #read(tokenId: number): Promise<Account | undefined> {
-    const row = await this.#store.write('loadAccount', { tokenId })
-    if (!row) return undefined
-    // The user may have been read for another token meanwhile, and spent from: what is here is newer than the row.
-    let user = this.#users.get(row.user.id)
-    if (!user) {
-      user = new Balance(row.user.id, row.user.quota)
-      this.#users.set(user.id, user)
-    }
-    const account: Account = {
-      token: new Balance(tokenId, row.token.remainQuota),
-      user,
-      unlimited: row.token.unlimitedQuota,
-    }
-    this.#accounts.set(tokenId, account)
-    if (this.#accounts.size > KEPT) this.#forget()
-    return account
-  }
-
-  #forget(): void {
-    const users = new Set<number>()
-    let excess = this.#accounts.size - KEPT
-    for (const [tokenId, account] of this.#accounts) {
-      if (excess > 0 && account.token.idle) {
-        this.#accounts.delete(tokenId)
-        excess -= 1
-      } else users.add(account.user.id)
-    }
-    for (const [userId, user] of this.#users) if (user.idle && !users.has(userId)) this.#users.delete(userId)
-  }
+  borrow(account: Account, amount: number): Promise<Account>
+  /** Changes a user; undefined if there is no such user. A quota that changes counts when it is durable, not before. */
+  changeUser(change: UserChange): Promise<ManagedUser | undefined>
+  /** Changes a token, and what of it calls are admitted by; undefined if that user has no such token. */
+  changeToken(change: TokenChange): Promise<KeyedToken | undefined>
 }

@@ -1,3 +1,5 @@
+import { GatewayError } from '../errors.ts'
+
 /**
  * One balance as this process knows it: the only place where free quota is decided. `remain` already counts every
  * settlement that was queued, durable or not; `held` is the sum of the open holds.
@@ -19,9 +21,24 @@ export class Balance {
     return this.remain - this.held
   }
 
+  /** What the account has, as far as this node knows: at nothing it is exhausted. */
+  get left(): number {
+    return this.remain
+  }
+
   /** Nothing that the store does not know: it may be forgotten and read again. */
   get idle(): boolean {
     return this.held === 0 && this.unwritten === 0
+  }
+
+  /** Holds so much more; a negative amount lets go. */
+  hold(amount: number): void {
+    this.held += amount
+  }
+
+  /** Takes a charge off; a negative one takes a charge back that was never written. */
+  charge(quota: number): void {
+    this.remain -= quota
   }
 }
 
@@ -36,4 +53,12 @@ export interface Account {
 /** The token's free quota, or the user's where that is less. */
 export function affordable(account: Account): number {
   return account.unlimited ? account.user.free : Math.min(account.token.free, account.user.free)
+}
+
+/** Why a call is not admitted. */
+export function insufficient(free: number, amount: number): GatewayError {
+  return new GatewayError(
+    'insufficient_quota',
+    `quota is not enough for this request: ${free} remain, ${amount} are needed`,
+  )
 }

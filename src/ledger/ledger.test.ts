@@ -1,12 +1,8 @@
 import { join } from 'node:path'
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { accountOf, factsOf, settlementOf } from '../../test/ledger-calls.ts'
-import { newToken, newUser, SECRETS, storeWithAccount, temporaryFolder } from '../../test/store-rows.ts'
-import { openSqliteStore } from '../store/sqlite/open.ts'
-import type { Store } from '../store/store.ts'
+import { newToken, storeWithAccount, temporaryFolder } from '../../test/store-rows.ts'
 import { Ledger } from './ledger.ts'
-import type { OpenHold } from './open-hold.ts'
 
 describe('the ledger', () => {
   test('admits exactly as many calls as the token affords, in one turn', async () => {
@@ -92,107 +88,3 @@ describe('the ledger', () => {
     expect((await store.read('conservation')).openHolds).toEqual({ count: 1, amount: 100 })
   })
 })
-
-type Step =
-  | { readonly do: 'admit'; readonly token: number; readonly amount: number }
-  | { readonly do: 'settle'; readonly nth: number; readonly quota: number }
-  | { readonly do: 'grow'; readonly nth: number; readonly by: number }
-  | { readonly do: 'crash' }
-
-const steps = fc.array(
-  fc.oneof(
-    {
-      weight: 5,
-      arbitrary: fc.record({ do: fc.constant('admit' as const), token: fc.nat(1), amount: fc.nat(400) }),
-    },
-    {
-      weight: 4,
-      arbitrary: fc.record({ do: fc.constant('settle' as const), nth: fc.nat(9), quota: fc.nat(500) }),
-    },
-    {
-      weight: 2,
-      arbitrary: fc.record({ do: fc.constant('grow' as const), nth: fc.nat(9), by: fc.nat(300) }),
-    },
-    { weight: 1, arbitrary: fc.record({ do: fc.constant('crash' as const) }) },
-  ),
-  { maxLength: 40 },
-)
-
-/** The whole ledger in a few sums: what the real one must agree with after every step. */
-class Sums {
-  tokens = [1000, 1000]
-  user = 1500
-  open = new Map<string, { token: number; amount: number }>()
-
-  free(token: number): number {
-    const held = [...this.open.values()]
-    const ofToken = held.filter((hold) => hold.token === token).reduce((sum, { amount }) => sum + amount, 0)
-    const ofUser = held.reduce((sum, { amount }) => sum + amount, 0)
-    return Math.min((this.tokens[token] ?? 0) - ofToken, this.user - ofUser)
-  }
-
-  settle(id: string, quota: number): void {
-    const hold = this.open.get(id)
-    if (!hold) throw new Error('settled twice')
-    this.open.delete(id)
-    this.tokens[hold.token] = (this.tokens[hold.token] ?? 0) - quota
-    this.user -= quota
-  }
-}
-
-async function runs(sequence: readonly Step[]): Promise<void> {
-  const path = join(temporaryFolder(), 'sluice.db')
-  let store: Store = await openSqliteStore({ path, secret: SECRETS })
-  const user = await store.write('createUser', newUser({ quota: 1500 }))
-  const ids = [
-    (await store.write('createToken', newToken(user.id, { name: 'a', key: 'a', remainQuota: 1000 }))).id,
-    (await store.write('createToken', newToken(user.id, { name: 'b', key: 'b', remainQuota: 1000 }))).id,
-  ]
-  const sums = new Sums()
-  let run = 0
-  let ledger = new Ledger(store, `run${run}`)
-  let holds = new Map<string, OpenHold>()
-  for (const [index, step] of sequence.entries()) {
-    const [id, hold] = [...holds][('nth' in step ? step.nth : 0) % Math.max(holds.size, 1)] ?? []
-    if (step.do === 'admit') {
-      const account = await accountOf(ledger, ids[step.token] ?? 0)
-      const fits = step.amount <= sums.free(step.token)
-      let admitted: OpenHold | undefined
-      try {
-        admitted = ledger.admit(account, step.amount, factsOf(`h${index}`))
-      } catch {}
-      expect(admitted !== undefined).toBe(fits)
-      if (admitted) holds.set(`h${index}`, admitted)
-      if (admitted) sums.open.set(`h${index}`, { token: step.token, amount: step.amount })
-    } else if (step.do === 'crash') {
-      await store.close()
-      store = await openSqliteStore({ path, secret: SECRETS })
-      run += 1
-      ledger = new Ledger(store, `run${run}`)
-      await ledger.recover()
-      for (const [open, { amount }] of sums.open)
-        sums.settle(open, Math.min(amount, factsOf('').promptAmount))
-      holds = new Map()
-    } else if (id !== undefined && hold) {
-      const known = sums.open.get(id)
-      if (step.do === 'grow' && known) {
-        const fits = step.by <= sums.free(known.token)
-        expect(hold.grow(step.by)).toBe(fits)
-        if (fits) known.amount += step.by
-      } else if (step.do === 'settle') {
-        holds.delete(id)
-        sums.settle(id, step.quota)
-        void hold.settle(settlementOf(step.quota))
-      }
-    }
-  }
-  const rows = await Promise.all(ids.map((tokenId) => store.write('loadAccount', { tokenId })))
-  expect(rows.map((row) => row?.token.remainQuota)).toEqual(sums.tokens)
-  expect(rows[0]?.user.quota).toBe(sums.user)
-  expect((await store.read('conservation')).tokens).toEqual([])
-  await store.close()
-}
-
-test('any sequence of calls and crashes leaves the balances that a few sums say', async () => {
-  await fc.assert(fc.asyncProperty(steps, runs), { numRuns: 12 })
-}, 60_000)

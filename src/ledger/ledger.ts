@@ -2,16 +2,16 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { HoldFacts } from '../domain/hold.ts'
 import type { ManagedUser } from '../domain/profile.ts'
 import type { Settlement } from '../domain/settlement.ts'
-import { GatewayError } from '../errors.ts'
 import type { SettledCall } from '../store/ledger-writes.ts'
 import type { TokenChange } from '../store/operations/change-token.ts'
 import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
 import type { UserChange } from '../store/operations/change-user.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Store } from '../store/store.ts'
-import { Accounts } from './accounts.ts'
-import { type Account, affordable } from './balance.ts'
+import type { Accounts } from './accounts.ts'
+import { type Account, affordable, insufficient } from './balance.ts'
 import { OpenHold } from './open-hold.ts'
+import { OwnAccounts } from './own-accounts.ts'
 
 /** How long a settlement that the store refused (a full disk, say) waits before it is tried again. */
 const SETTLE_AGAIN_MS = 200
@@ -23,15 +23,17 @@ export class Ledger {
   readonly open = new Set<OpenHold>()
   readonly #store: Store
   readonly #owner: string
+  /** Holds that are to grow, and for which more is borrowed. */
+  readonly #borrowing = new WeakSet<OpenHold>()
   #settling = 0
   #couldWrite = true
   #givenUp = false
 
   /** `owner` names this run of the process; holds of any other are recovered at start. */
-  constructor(store: Store, owner: string) {
+  constructor(store: Store, owner: string, accounts: Accounts = new OwnAccounts(store)) {
     this.#store = store
     this.#owner = owner
-    this.accounts = new Accounts(store)
+    this.accounts = accounts
   }
 
   /** Calls whose charge is not durable yet: open holds, and settlements that are being written. */
@@ -65,12 +67,7 @@ export class Ledger {
    */
   admit(account: Account, amount: number, facts: HoldFacts): OpenHold {
     const free = affordable(account)
-    if (amount > free) {
-      throw new GatewayError(
-        'insufficient_quota',
-        `quota is not enough for this request: ${free} remain, ${amount} are needed`,
-      )
-    }
+    if (amount > free) throw insufficient(free, amount)
     take(account, amount)
     const written = this.#write(
       account,
@@ -105,10 +102,23 @@ export class Ledger {
 
   /** Called by `OpenHold.grow`. */
   grow(hold: OpenHold, by: number): boolean {
-    if (by > affordable(hold.account)) return false
+    if (by > affordable(hold.account)) {
+      this.#borrowFor(hold, by)
+      return false
+    }
     take(hold.account, by)
     void this.#write(hold.account, this.#store.write('growHold', { id: hold.facts.id, by }))
     return true
+  }
+
+  // Once for each time that it grew: a stream asks again with every frame.
+  #borrowFor(hold: OpenHold, by: number): void {
+    if (this.#borrowing.has(hold)) return
+    this.#borrowing.add(hold)
+    this.accounts.borrow(hold.account, by).then(
+      () => this.#borrowing.delete(hold),
+      () => {},
+    )
   }
 
   /** Called by `OpenHold.mark`. */
@@ -120,8 +130,7 @@ export class Ledger {
   settle(hold: OpenHold, settlement: Settlement): Promise<void> {
     const { account } = hold
     take(account, -hold.amount)
-    account.token.remain -= settlement.quota
-    account.user.remain -= settlement.quota
+    chargeBoth(account, settlement.quota)
     this.open.delete(hold)
     return this.#settleUntilWritten(hold, settlement)
   }
@@ -153,8 +162,7 @@ export class Ledger {
 
   // Neither the hold nor the charge could be written, so that nothing was delivered: it is as if nothing had been asked.
   #undone(account: Account, { quota }: Settlement): StoreUnavailable {
-    account.token.remain += quota
-    account.user.remain += quota
+    chargeBoth(account, -quota)
     return new StoreUnavailable('neither the hold of a call nor its charge could be written')
   }
 
@@ -190,8 +198,13 @@ export class Ledger {
 }
 
 function take({ token, user }: Account, amount: number): void {
-  token.held += amount
-  user.held += amount
+  token.hold(amount)
+  user.hold(amount)
+}
+
+function chargeBoth({ token, user }: Account, quota: number): void {
+  token.charge(quota)
+  user.charge(quota)
 }
 
 function begin({ token, user }: Account): void {

@@ -1,6 +1,6 @@
 import type { Hold, HoldFacts } from '../domain/hold.ts'
 import type { Settlement } from '../domain/settlement.ts'
-import type { Account } from './balance.ts'
+import { type Account, affordable } from './balance.ts'
 import type { Ledger } from './ledger.ts'
 
 /**
@@ -18,6 +18,7 @@ export class OpenHold implements Hold {
   #isLost = false
   #settled = false
   #amount: number
+  #marked = 0
   readonly #ledger: Ledger
 
   /** Made by `Ledger.admit` alone. */
@@ -37,6 +38,11 @@ export class OpenHold implements Hold {
     return this.#amount
   }
 
+  /** What it is known to cost so far: what a crash would be charged. */
+  get expected(): number {
+    return Math.min(this.#amount, this.facts.promptAmount + this.#marked)
+  }
+
   get isDurable(): boolean {
     return this.#isDurable
   }
@@ -50,6 +56,11 @@ export class OpenHold implements Hold {
     return this.#settled
   }
 
+  /** Quota units that it could take beside what it has, at this moment. */
+  get mayGrowBy(): number {
+    return affordable(this.account)
+  }
+
   /** Takes `by` more quota units; false, and nothing taken, if that is not affordable. */
   grow(by: number): boolean {
     if (this.#settled || !this.#ledger.grow(this, by)) return false
@@ -59,7 +70,9 @@ export class OpenHold implements Hold {
 
   /** Notes what the answer's output is worth so far; written with whatever commit comes next. */
   mark(amount: number): void {
-    if (!this.#settled) this.#ledger.mark(this, amount)
+    if (this.#settled) return
+    this.#marked = Math.max(this.#marked, amount)
+    this.#ledger.mark(this, amount)
   }
 
   /** Ends the hold with its charge. Resolves when that is durable: gate two waits for it. */

@@ -52,6 +52,12 @@ export function ownMark(secrets: Secrets): string {
   return createHmac('sha256', secrets.lookupKey).update('mark\n').digest('base64url')
 }
 
+/** What nodes of one gateway have in common, told apart from all other gateways on the same server. */
+export function namespaceOf(secrets: Secrets, database: string): string {
+  const digest = createHmac('sha256', secrets.lookupKey).update(`namespace\n${database}`).digest('hex')
+  return `sluice:${digest.slice(0, 16)}`
+}
+
 /** What the session of a console is looked up by, and all that is kept of it. */
 export function hashSession(secrets: Secrets, session: string): string {
   return createHmac('sha256', secrets.lookupKey).update('session\n').update(session).digest('hex')

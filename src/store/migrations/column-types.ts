@@ -11,6 +11,8 @@ export interface ColumnTypes {
   readonly counted: Expression<unknown>
   /** The same for a table whose rows are kept in the order of a key that we make. */
   readonly keyed: Expression<unknown>
+  /** Several nodes may write it at once, and borrow from it. */
+  readonly isShared: boolean
 }
 
 /** Strict: SQLite would otherwise keep any kind of value in any column. */
@@ -20,6 +22,7 @@ export const SQLITE_TYPES: ColumnTypes = {
   integer: 'integer',
   counted: sql`strict`,
   keyed: sql`strict, without rowid`,
+  isShared: false,
 }
 
 /** A `bigint` arrives as text unless the driver is told to read it as a number, and to throw beyond 2^53. */
@@ -29,4 +32,5 @@ export const POSTGRES_TYPES: ColumnTypes = {
   integer: 'bigint',
   counted: sql``,
   keyed: sql``,
+  isShared: true,
 }

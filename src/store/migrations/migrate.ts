@@ -4,6 +4,8 @@ import type { Database } from '../schema.ts'
 import { accountsAndLedger } from './0001-accounts-and-ledger.ts'
 import { usageDays } from './0002-usage-days.ts'
 import { management } from './0003-management.ts'
+import { bank } from './0004-bank.ts'
+import { usagePartitions } from './0005-usage-partitions.ts'
 import type { ColumnTypes } from './column-types.ts'
 import { isCurrent, type STEP_NAMES } from './step-names.ts'
 
@@ -12,6 +14,8 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
     '0001-accounts-and-ledger': accountsAndLedger(types),
     '0002-usage-days': usageDays(types),
     '0003-management': management(types),
+    '0004-bank': bank(types),
+    '0005-usage-partitions': usagePartitions(types),
   }
 }
 

@@ -1,5 +1,11 @@
 /** The name of every step of the schema, in order. A step that was released is never changed; a new one is added. */
-export const STEP_NAMES = ['0001-accounts-and-ledger', '0002-usage-days', '0003-management'] as const
+export const STEP_NAMES = [
+  '0001-accounts-and-ledger',
+  '0002-usage-days',
+  '0003-management',
+  '0004-bank',
+  '0005-usage-partitions',
+] as const
 
 /**
  * Whether a database at which these steps have run lacks none. Throws, with a sentence for the operator, if a newer version

@@ -6,6 +6,8 @@ import type { Db } from './operation.ts'
 
 /** A token to be made. Times are Unix seconds, quota is in whole units. */
 export interface NewToken {
+  /** Undefined = the next one that the database counts to. */
+  readonly id?: number | undefined
   readonly userId: number
   readonly name: string
   /** The plain key without `sk-`. */
@@ -36,6 +38,7 @@ export async function createToken(db: Db, token: NewToken, secrets: Secrets): Pr
   const row = await db
     .insertInto('tokens')
     .values({
+      ...(token.id === undefined ? {} : { id: token.id }),
       user_id: token.userId,
       name: token.name,
       key_hash: keyHash,

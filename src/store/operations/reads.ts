@@ -1,6 +1,6 @@
 import { conservation } from './conservation.ts'
 import { credentials } from './credentials.ts'
-import { tokenById, tokenByKeyHash } from './find-token.ts'
+import { accountOfToken, tokenById, tokenByKeyHash } from './find-token.ts'
 import { countUsers, listUsers, userByAccessToken, userById, userByName } from './find-user.ts'
 import { keyedToken, keyedTokenPage, keyedTokens } from './keyed-tokens.ts'
 import { pageOfUsers } from './page-of-users.ts'
@@ -8,11 +8,13 @@ import { managedUser, profile } from './profile.ts'
 import { revealKey, revealKeys } from './reveal-key.ts'
 import { userBySession } from './sessions.ts'
 import { storedConfiguration } from './stored-configuration.ts'
+import { takenPlaces } from './taken-places.ts'
 import { listUsage, usageStretch } from './usage-rows.ts'
 import { sumUsageDays, sumUsageStretch, usageByDay } from './usage-totals.ts'
 
 /** Everything that can be asked: each reads one state of the database, whatever is written meanwhile. */
 export const reads = {
+  accountOfToken,
   conservation,
   countUsers,
   credentials,
@@ -29,6 +31,7 @@ export const reads = {
   storedConfiguration,
   sumUsageDays,
   sumUsageStretch,
+  takenPlaces,
   tokenById,
   tokenByKeyHash,
   usageByDay,

@@ -1,10 +1,17 @@
-import type { SelectQueryBuilder } from 'kysely'
 import type { SettlementReason } from '../../domain/settlement.ts'
 import type { UsageEntry, UsageFilter } from '../../domain/usage-entry.ts'
-import type { Database, UsageLogRow } from '../schema.ts'
+import type { UsageLogRow } from '../schema.ts'
 import { usageFromRow } from '../usage-from-row.ts'
 import type { Db } from './operation.ts'
-import { meantIn, measured, type UsagePlace, type UsageStretch } from './usage-stretch.ts'
+import {
+  begun,
+  found,
+  meant,
+  meantIn,
+  measured,
+  type UsagePlace,
+  type UsageStretch,
+} from './usage-stretch.ts'
 
 /** The newest rows that one list looks at: older ones are reached by an earlier time. */
 const LISTED = 100_000
@@ -29,7 +36,13 @@ export async function listUsage(
     .orderBy('id', 'desc')
     .offset(offset)
     .limit(limit)
-  const rows = await named(db, page).orderBy('ended_ms', 'desc').orderBy('usage_log.id', 'desc').execute()
+  // The bounds stand here too: PostgreSQL does not conclude from the ids in which partitions they are.
+  const rows = await named(db)
+    .where('usage_log.id', 'in', page)
+    .where((eb) => begun(eb, stretch))
+    .orderBy('ended_ms', 'desc')
+    .orderBy('usage_log.id', 'desc')
+    .execute()
   return { total, entries: rows.map(entryFromRow) }
 }
 
@@ -43,20 +56,21 @@ export async function usageStretch(
 ): Promise<{ readonly entries: readonly UsageEntry[]; readonly next: UsagePlace | null }> {
   const stretch = await measured(db, given)
   if (!stretch) return { entries: [], next: null }
-  let query = named(db, meantIn(db, stretch).select('id'))
+  let query = named(db)
+    .where((eb) => found(eb, stretch))
+    .where((eb) => meant(eb, stretch.filter))
   if (stretch.filter.userId !== undefined) query = query.orderBy('ended_ms', 'desc')
   const rows = await query.orderBy('usage_log.id', 'desc').execute()
   return { entries: rows.map(entryFromRow), next: stretch.end }
 }
 
-function named(db: Db, ids: SelectQueryBuilder<Database, 'usage_log', { id: string }>) {
+function named(db: Db) {
   return db
     .selectFrom('usage_log')
     .innerJoin('users', 'users.id', 'usage_log.user_id')
     .innerJoin('tokens', 'tokens.id', 'usage_log.token_id')
     .selectAll('usage_log')
     .select(['users.username', 'tokens.name as token_name'])
-    .where('usage_log.id', 'in', ids)
 }
 
 function entryFromRow(

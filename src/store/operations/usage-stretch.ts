@@ -1,14 +1,16 @@
 import type { Expression, ExpressionBuilder, SqlBool } from 'kysely'
 import type { UsageFilter } from '../../domain/usage-entry.ts'
 import type { Database } from '../schema.ts'
+import { firstIdOf } from '../usage-id.ts'
 import type { Db } from './operation.ts'
 
 /**
  * No call runs for longer. The log is in the order of the calls' starts, and what is asked for is when they ended; so much
- * earlier an answer that ended in time may have begun. (A call that a crash left behind is settled at the next start; where
- * that comes later than this, only its user's own rows find it by its time.)
+ * earlier an answer that ended in time may have begun.
  */
 const LONGEST_CALL_MS = 6 * 3_600_000
+/** A crash may leave a call behind for longer: a user's own rows are found by their time if it was settled within so much. */
+const LATEST_RECOVERY_MS = 7 * 24 * 3_600_000
 
 /** A row of the log: where a reader stopped. */
 export interface UsagePlace {
@@ -31,7 +33,7 @@ export interface MeasuredStretch extends UsageStretch {
   readonly end: UsagePlace | null
 }
 
-type Rows = ExpressionBuilder<Database, 'usage_log'>
+type Rows = ExpressionBuilder<Pick<Database, 'tokens' | 'usage_log'>, 'usage_log'>
 
 /** Finds the last row of a stretch, and whose rows it is of; null where the filter names a user whom nobody knows. */
 export async function measured(db: Db, stretch: UsageStretch): Promise<MeasuredStretch | null> {
@@ -70,50 +72,64 @@ export async function withUser(db: Db, filter: UsageFilter): Promise<UsageFilter
  * as SQLite would look for the first of two and read all rows up to the other; where the stretch begins or ends at a row,
  * that row is the closer bound.
  */
-function found(eb: Rows, { filter, after, end }: MeasuredStretch): Expression<SqlBool> {
+export function found(eb: Rows, stretch: MeasuredStretch): Expression<SqlBool> {
+  const { filter, after, end } = stretch
+  const { userId, fromMs, beforeMs } = filter
+  if (userId === undefined) return begun(eb, stretch)
+  const bounds: Expression<SqlBool>[] = [begun(eb, stretch), eb('usage_log.user_id', '=', userId)]
+  if (after) bounds.push(eb('usage_log.ended_ms', '<=', after.endedMs), beyond(eb, '<', after))
+  else if (beforeMs !== undefined) bounds.push(eb('usage_log.ended_ms', '<', beforeMs))
+  if (end)
+    bounds.push(
+      eb('usage_log.ended_ms', '>=', end.endedMs),
+      eb.or([eb('usage_log.id', '=', end.id), beyond(eb, '>', end)]),
+    )
+  else if (fromMs !== undefined) bounds.push(eb('usage_log.ended_ms', '>=', fromMs))
+  return eb.and(bounds)
+}
+
+/**
+ * Between which ids the rows of a stretch are: what tells PostgreSQL in which partitions. A user's rows are in the order in
+ * which the calls ended, so that for them a row is a bound by its time only.
+ */
+export function begun(eb: Rows, { filter, after, end }: MeasuredStretch): Expression<SqlBool> {
   const { userId, fromMs, beforeMs, id } = filter
   const bounds: Expression<SqlBool>[] = []
-  if (id !== undefined) bounds.push(eb('id', '=', id))
+  const from = (bound: string): unknown => bounds.push(eb('usage_log.id', '>=', bound))
+  const before = (bound: string): unknown => bounds.push(eb('usage_log.id', '<', bound))
+  if (id !== undefined) bounds.push(eb('usage_log.id', '=', id))
   if (userId === undefined) {
-    if (after) bounds.push(eb('id', '<', after.id))
-    else if (beforeMs !== undefined) bounds.push(eb('id', '<', firstIdOf(beforeMs)))
-    if (end) bounds.push(eb('id', '>=', end.id))
-    else if (fromMs !== undefined) bounds.push(eb('id', '>=', firstIdOf(fromMs - LONGEST_CALL_MS)))
+    if (after) before(after.id)
+    else if (beforeMs !== undefined) before(firstIdOf(beforeMs))
+    if (end) from(end.id)
+    else if (fromMs !== undefined) from(firstIdOf(fromMs - LONGEST_CALL_MS))
     return eb.and(bounds)
   }
-  bounds.push(eb('user_id', '=', userId))
-  if (after) bounds.push(eb('ended_ms', '<=', after.endedMs), beyond(eb, '<', after))
-  else if (beforeMs !== undefined) bounds.push(eb('ended_ms', '<', beforeMs))
-  if (end)
-    bounds.push(eb('ended_ms', '>=', end.endedMs), eb.or([eb('id', '=', end.id), beyond(eb, '>', end)]))
-  else if (fromMs !== undefined) bounds.push(eb('ended_ms', '>=', fromMs))
+  const lastMs = after ? after.endedMs + 1 : beforeMs
+  const firstMs = end?.endedMs ?? fromMs
+  if (lastMs !== undefined) before(firstIdOf(lastMs))
+  if (firstMs !== undefined) from(firstIdOf(firstMs - LATEST_RECOVERY_MS))
   return eb.and(bounds)
 }
 
 // Of rows that ended in the same millisecond.
 function beyond(eb: Rows, side: '<' | '>', { id, endedMs }: UsagePlace): Expression<SqlBool> {
-  return eb.or([eb('ended_ms', side, endedMs), eb('id', side, id)])
+  return eb.or([eb('usage_log.ended_ms', side, endedMs), eb('usage_log.id', side, id)])
 }
 
 /** What is left to look at in each row. */
-function meant(eb: Rows, filter: UsageFilter): Expression<SqlBool> {
+export function meant(eb: Rows, filter: UsageFilter): Expression<SqlBool> {
   const { userId, fromMs, beforeMs, tokenName, model, channel, group } = filter
   const wanted: Expression<SqlBool>[] = []
   // Of a user's rows the index has seen to it.
-  if (userId === undefined && fromMs !== undefined) wanted.push(eb('ended_ms', '>=', fromMs))
-  if (userId === undefined && beforeMs !== undefined) wanted.push(eb('ended_ms', '<', beforeMs))
+  if (userId === undefined && fromMs !== undefined) wanted.push(eb('usage_log.ended_ms', '>=', fromMs))
+  if (userId === undefined && beforeMs !== undefined) wanted.push(eb('usage_log.ended_ms', '<', beforeMs))
   if (tokenName !== undefined)
     wanted.push(
       eb('token_id', 'in', eb.selectFrom('tokens').select('tokens.id').where('tokens.name', '=', tokenName)),
     )
   if (model !== undefined) wanted.push(eb('model', '=', model))
   if (channel !== undefined) wanted.push(eb('channel', '=', channel))
-  if (group !== undefined) wanted.push(eb('group_name', '=', group))
+  if (group !== undefined) wanted.push(eb('usage_log.group_name', '=', group))
   return eb.and(wanted)
-}
-
-/** An id is a UUID that begins with the millisecond of the call's start. */
-function firstIdOf(ms: number): string {
-  const hex = Math.max(0, ms).toString(16).padStart(12, '0')
-  return `${hex.slice(0, 8)}-${hex.slice(8)}`
 }

@@ -6,6 +6,7 @@ import { createUserToken } from './create-user-token.ts'
 import { createUser } from './create-user.ts'
 import { deleteTokens } from './delete-tokens.ts'
 import { deleteUser } from './delete-user.ts'
+import { importAccount } from './import-account.ts'
 import { seedUsers } from './seed-users.ts'
 import { beginSession, endSession } from './sessions.ts'
 import { setEntries } from './set-entries.ts'
@@ -25,6 +26,7 @@ export const writes = {
   deleteTokens,
   deleteUser,
   endSession,
+  importAccount,
   noteChannelTest,
   seedUsers,
   setAccessToken,

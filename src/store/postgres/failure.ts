@@ -19,6 +19,17 @@ export function isConflict(error: unknown): boolean {
   return CONFLICTS.has(codeOf(error))
 }
 
+/** Whether it was given up as another transaction kept a lock for longer than it would wait. */
+export function isLockTimeout(error: unknown): boolean {
+  return codeOf(error) === '55P03'
+}
+
+/** Whether the server itself said this, and goes on serving: a connection that broke, or a server that stops, says otherwise. */
+export function isServing(error: unknown): boolean {
+  const kind = codeOf(error).slice(0, 2)
+  return kind !== '' && kind !== '08' && kind !== '57' && !(error instanceof Error && 'syscall' in error)
+}
+
 /** The error as it may be thrown on: `StoreUnavailable` where the server or the way to it is to blame, else itself. */
 export function blamed(error: unknown): unknown {
   if (!(error instanceof Error)) return error
@@ -32,7 +43,7 @@ export function blamed(error: unknown): unknown {
 // The client's own errors have no code of five characters: the system's, or none.
 function isConnectionError(error: Error): boolean {
   if ('syscall' in error) return true
-  return /^(?:Connection terminated|timeout e|Query read timeout|Client has encountered|Cannot use a pool)/.test(
+  return /^(?:Connection terminated|timeout e|Query read timeout|Client has encountered|Client was closed|Cannot use a pool)/.test(
     error.message,
   )
 }

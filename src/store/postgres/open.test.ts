@@ -67,6 +67,50 @@ describe.each(HERE)('the store on $name', (engine) => {
     expect(await store.write('setTokenStatus', change)).toBe(true)
   })
 
+  test('writes what others write all the time, as nodes do that report charges', async () => {
+    const { store, database, userId, tokenId } = await rowsWithAccount(engine)
+    const over = new AbortController()
+    const reporting = Array.from({ length: 4 }, async () => {
+      const client = new Client({ connectionString: database.place })
+      await client.connect()
+      while (!over.signal.aborted) {
+        await client.query('update users set used_quota = used_quota')
+        await client.query('update tokens set used_quota = used_quota')
+      }
+      await client.end()
+    })
+    const writes = Array.from({ length: 20 }, (_, index) =>
+      store.write('changeUser', { userId, quota: { mode: 'override', value: index, most: 1000 } }),
+    )
+    const status = store.write('setTokenStatus', { tokenId, status: 2, onlyFrom: 1 })
+    const results = await Promise.allSettled([...writes, status])
+    over.abort()
+    await Promise.all(reporting)
+    expect(results.filter(({ status: ended }) => ended === 'rejected')).toEqual([])
+  })
+
+  test('survives the loss of a connection in the middle of a transaction, and says so to whoever waits', async () => {
+    const { store, database, userId } = await rowsWithAccount(engine)
+    const ending = new Client({ connectionString: database.place })
+    await ending.connect()
+    onTestFinished(() => ending.end())
+    const over = new AbortController()
+    const ended = (async () => {
+      while (!over.signal.aborted) {
+        await ending.query(
+          "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'sluice'",
+        )
+      }
+    })()
+    for (let round = 0; round < 60; round += 1) {
+      const change = { userId, quota: { mode: 'override', value: round, most: 1000 } } as const
+      const error: unknown = await store.write('changeUser', change).catch((reason: unknown) => reason)
+      if (error instanceof Error) expect(error).toBeInstanceOf(StoreUnavailable)
+    }
+    over.abort()
+    await ended
+  })
+
   test('survives the loss of its connections', async () => {
     const { store, database } = await rowsWithAccount(engine)
     await database.sql(

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Kysely, PostgresDialect } from 'kysely'
+import { Kysely, PostgresDialect, sql } from 'kysely'
 import { refuseOtherSecret } from '../key-check.ts'
 import { POSTGRES_TYPES } from '../migrations/column-types.ts'
 import { migrateToLatest } from '../migrations/migrate.ts'
@@ -10,16 +10,32 @@ import type { Database } from '../schema.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Rows } from '../store.ts'
 import { blamed, isConflict } from './failure.ts'
+import { type KeptUsageLog, keepUsageLog } from './keep-usage-log.ts'
 import { connectionPool } from './pool.ts'
+import { ensureRelayRole } from './relay-role.ts'
 
-/** Runs of one write before its conflict with others is thrown on. */
+/** Runs of one write before its conflict with others is thrown on, and how many of them hope that nobody is in the way. */
 const ATTEMPTS = 8
+const HOPEFUL = 4
 /** The longest pause before the first repetition; each later one may be this much longer. */
 const PAUSE_MS = 10
-/** A change of the schema may have to rewrite a table. */
-const MIGRATION_MS = 3_600_000
+/** A change of the schema, or of the partitions, may have to move many rows. */
+const UPKEEP_MS = 3_600_000
 
 type AnyOperation = (db: Db, input: unknown, secrets: Secrets) => Promise<unknown>
+
+/** The rows of a database that several nodes share, and what they need to know of the bank in it. */
+export interface SharedRows extends Rows {
+  /** Which bank it is. */
+  readonly bankId: string
+  /** The relay's connections can take on a role that may move money through the bank's functions only. */
+  readonly hasRelayRole: boolean
+  /**
+   * Removes usage rows that are older than so many days, by dropping partitions, and makes those that are needed next. Where
+   * others use the log for too long it ends early; what is left goes at the next run.
+   */
+  keepUsageLog(keptDays: number, signal?: AbortSignal): Promise<KeptUsageLog>
+}
 
 /**
  * Opens the database at a `postgres:` URL and brings its schema up to date. Rejects, with a sentence for the operator, if
@@ -29,13 +45,15 @@ type AnyOperation = (db: Db, input: unknown, secrets: Secrets) => Promise<unknow
 export async function openPostgresStore(options: {
   readonly url: string
   readonly secrets: Secrets
-}): Promise<Rows> {
+}): Promise<SharedRows> {
   const { url, secrets } = options
-  await prepareDatabase(url, secrets)
+  const known = await prepareDatabase(url, secrets)
   const db = kyselyOver(url)
   return {
+    ...known,
     read: (name, ...[input]) => read(db, reads[name] as AnyOperation, input, secrets) as never,
     write: (name, ...[input]) => write(db, name, input, secrets) as never,
+    keepUsageLog: (keptDays, signal) => withUpkeep(url, (upkeep) => keepUsageLog(upkeep, keptDays, signal)),
     close: () => db.destroy(),
   }
 }
@@ -44,17 +62,36 @@ function kyselyOver(url: string, statementMs?: number): Kysely<Database> {
   return new Kysely<Database>({ dialect: new PostgresDialect({ pool: connectionPool(url, statementMs) }) })
 }
 
-async function prepareDatabase(url: string, secrets: Secrets): Promise<void> {
-  const db = kyselyOver(url, MIGRATION_MS)
-  try {
+function prepareDatabase(
+  url: string,
+  secrets: Secrets,
+): Promise<Pick<SharedRows, 'bankId' | 'hasRelayRole'>> {
+  return withUpkeep(url, async (db) => {
     await migrateToLatest(db, POSTGRES_TYPES)
+    await keepUsageLog(db, undefined)
     await db
       .insertInto('store_identity')
       .values({ id: 1, key_check: secrets.check })
       .onConflict((conflict) => conflict.column('id').doNothing())
       .execute()
-    const identity = await db.selectFrom('store_identity').select('key_check').executeTakeFirst()
+    const identity = await db
+      .withTables<{ store_identity: { key_check: string; bank: string } }>()
+      .selectFrom('store_identity')
+      .select(['key_check', 'bank'])
+      .executeTakeFirst()
     refuseOtherSecret(identity?.key_check, secrets)
+    return { bankId: identity?.bank ?? '', hasRelayRole: await ensureRelayRole(db) }
+  })
+}
+
+// On connections of its own: it takes longer than calls may, and its user may do more.
+async function withUpkeep<Result>(
+  url: string,
+  work: (db: Kysely<Database>) => Promise<Result>,
+): Promise<Result> {
+  const db = kyselyOver(url, UPKEEP_MS)
+  try {
+    return await work(db)
   } catch (error) {
     throw blamed(error)
   } finally {
@@ -91,7 +128,11 @@ async function write(
       return await db
         .transaction()
         .setIsolationLevel('serializable')
-        .execute((transaction) => (writes[name] as AnyOperation)(transaction, input, secrets))
+        .execute(async (transaction) => {
+          // Nodes report charges all the time: who always comes between them waits for his turn, before anything is looked at.
+          if (attempt > HOPEFUL) await sql`lock table users, tokens in exclusive mode`.execute(transaction)
+          return (writes[name] as AnyOperation)(transaction, input, secrets)
+        })
     } catch (error) {
       if (attempt === ATTEMPTS || !isConflict(error)) throw blamed(error)
       await delay(Math.random() * PAUSE_MS * attempt)

@@ -1,46 +1,80 @@
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
-import { Pool, types } from 'pg'
+import { Pool, type PoolClient, types } from 'pg'
 import { refuseNul } from '../refuse-nul.ts'
+import { StoreUnavailable } from '../store-unavailable.ts'
+import { unlessSilent, type Watched } from './silence.ts'
 
 /** What is asked of PostgreSQL is small: a few connections do, and leave room for other nodes. */
 const CONNECTIONS = 5
-const CONNECT_MS = 5_000
-/** A statement that takes longer is given up, by the server and, should that be gone, here. */
+/** To be connected, or to be given a connection that others use. */
+const CONNECT_MS = 1_500
+/** A statement that takes longer is given up, by the server and, should that not do it, here. */
 const STATEMENT_MS = 10_000
+const GRACE_MS = 5_000
 const IDLE_IN_TRANSACTION_MS = 30_000
 
 /** The number of PostgreSQL's type of 64-bit integers. */
 const INT8: number = types.builtins.INT8
 
-/** Connections to the database of that URL; none is made before it is needed. */
+/**
+ * Connections to the database of that URL; none is made before it is needed. Where it cannot be reached, what is asked is
+ * rejected within two seconds.
+ */
 export function connectionPool(url: string, statementMs = STATEMENT_MS): PostgresPool {
   const pool = new Pool({
     connectionString: url,
     max: CONNECTIONS,
     connectionTimeoutMillis: CONNECT_MS,
     statement_timeout: statementMs,
-    query_timeout: statementMs + CONNECT_MS,
+    query_timeout: statementMs + GRACE_MS,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
     keepAlive: true,
     application_name: 'sluice',
     types: { getTypeParser: (type, format) => parserOf(type, format) as never },
   })
-  // A connection that breaks while nobody uses it is replaced at the next use; unheard, it would end the process.
+  // A connection that breaks while nothing is asked of it fails the next use, or is replaced; unheard, it would end the process.
   pool.on('error', () => {})
-  return {
-    options: {},
-    connect: async () => guarded(await pool.connect()),
-    end: () => pool.end(),
+  pool.on('connect', (client) => void client.on('error', () => {}))
+  const returned = new WeakMap<PoolClient, number>()
+  let silentSince = -1
+  const connect = async (): Promise<PostgresPoolClient> => {
+    for (;;) {
+      const client = await pool.connect()
+      // Those that were idle when one fell silent are likely to be as dead.
+      if ((returned.get(client) ?? Infinity) > silentSince) {
+        return guarded(client, url, (silent) => {
+          if (silent) silentSince = performance.now()
+          else returned.set(client, performance.now())
+        })
+      }
+      client.release(true)
+    }
   }
+  return { options: {}, connect, end: () => pool.end() }
 }
 
-function guarded(client: PostgresPoolClient): PostgresPoolClient {
+function guarded(
+  client: PoolClient,
+  url: string,
+  onRelease: (fellSilent: boolean) => void,
+): PostgresPoolClient {
+  let silent: StoreUnavailable | undefined
+  const ask = async (sql: string, parameters: readonly unknown[]): Promise<unknown> => {
+    refuseNul(parameters)
+    if (silent) throw silent
+    try {
+      return await unlessSilent(client as unknown as Watched, url, client.query(sql, [...parameters]))
+    } catch (error) {
+      if (error instanceof StoreUnavailable) silent = error
+      throw error
+    }
+  }
   return {
-    query(sql: unknown, parameters?: readonly unknown[]) {
-      refuseNul(parameters ?? [])
-      return client.query(sql as string, parameters ?? []) as never
+    query: (sql: unknown, parameters?: readonly unknown[]) => ask(sql as string, parameters ?? []) as never,
+    release(destroy) {
+      onRelease(silent !== undefined)
+      client.release(destroy ?? silent !== undefined)
     },
-    release: (destroy) => client.release(destroy),
   }
 }
 

@@ -1,10 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { NO_USAGE } from '../../domain/usage.ts'
 import type { HoldOpening, LedgerWrites, Pruned, SettledCall, StoredAccount } from '../ledger-writes.ts'
 import type { Database, TokenRow, UserRow } from '../schema.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 import { boundValues } from './bound-values.ts'
+import { crashedCall } from './crashed-call.ts'
+import { holdValues } from './hold-statements.ts'
 import { type LedgerStatements, prepareLedger } from './ledger-statements.ts'
 import { countsOf } from '../usage-counts.ts'
 import { UsageSums } from './usage-sums.ts'
@@ -29,22 +30,7 @@ export class LedgerRows implements LedgerWrites {
   }
 
   hold(opening: HoldOpening): void {
-    this.#statements.insertHold.run(
-      ...boundValues([
-        opening.id,
-        opening.owner,
-        opening.tokenId,
-        opening.userId,
-        opening.amount,
-        opening.promptAmount,
-        opening.startedMs,
-        opening.model,
-        opening.channel,
-        opening.group,
-        opening.stream ? 1 : 0,
-        opening.priceVersion,
-      ]),
-    )
+    this.#statements.insertHold.run(...holdValues(opening))
   }
 
   growHold({ id, by }: Parameters<LedgerWrites['growHold']>[0]): void {
@@ -89,10 +75,10 @@ export class LedgerRows implements LedgerWrites {
     for (;;) {
       const orphans = this.#statements.orphans.all(owner, RECOVERED_AT_ONCE) as unknown as Database['holds'][]
       for (const hold of orphans) {
-        const quota = Math.min(hold.amount, hold.prompt_amount + hold.progress_amount)
-        this.settle(crashed(hold, quota, nowMs))
+        const call = crashedCall(hold, nowMs)
+        this.settle(call)
         count += 1
-        sum += quota
+        sum += call.quota
       }
       if (orphans.length < RECOVERED_AT_ONCE) return { count, quota: sum }
     }
@@ -152,26 +138,5 @@ export class LedgerRows implements LedgerWrites {
       user.quota += quota
       user.requests += requests
     } else this.#users.set(userId, { quota, requests })
-  }
-}
-
-function crashed(hold: Database['holds'], quota: number, nowMs: number): SettledCall {
-  return {
-    id: hold.id,
-    tokenId: hold.token_id,
-    userId: hold.user_id,
-    model: hold.model,
-    upstreamModel: hold.model,
-    channel: hold.channel,
-    group: hold.group_name,
-    stream: hold.stream === 1,
-    priceVersion: hold.price_version,
-    quota,
-    reason: 'crash',
-    delivered: hold.progress_amount > 0,
-    endedMs: nowMs,
-    usage: NO_USAGE,
-    durationMs: Math.max(0, nowMs - hold.started_ms),
-    firstByteMs: null,
   }
 }

@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { COUNT_COLUMNS } from '../usage-counts.ts'
+import { type HoldStatements, prepareHolds } from './hold-statements.ts'
 
 const USAGE_COLUMNS = [
   'id',
@@ -20,38 +21,25 @@ const USAGE_COLUMNS = [
 ]
 
 /** What the ledger says to the database, prepared once. */
-export type LedgerStatements = Readonly<
-  Record<
-    | 'insertHold'
-    | 'growHold'
-    | 'markProgress'
-    | 'deleteHold'
-    | 'insertUsage'
-    | 'chargeToken'
-    | 'chargeUser'
-    | 'orphans'
-    | 'token'
-    | 'user'
-    | 'heldByToken'
-    | 'heldByUser'
-    | 'prune',
-    StatementSync
+export type LedgerStatements = HoldStatements &
+  Readonly<
+    Record<
+      | 'insertUsage'
+      | 'chargeToken'
+      | 'chargeUser'
+      | 'token'
+      | 'user'
+      | 'heldByToken'
+      | 'heldByUser'
+      | 'prune',
+      StatementSync
+    >
   >
->
 
 /** The driver binds every number as a double, so that sums are cast to stay whole. */
 export function prepareLedger(db: DatabaseSync): LedgerStatements {
   return {
-    insertHold: db.prepare(
-      `INSERT INTO holds (id, owner, token_id, user_id, amount, prompt_amount, progress_amount, started_ms, model, channel,
-         group_name, stream, price_version)
-       VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?)`,
-    ),
-    growHold: db.prepare('UPDATE holds SET amount = amount + CAST(? AS INTEGER) WHERE id = ?'),
-    markProgress: db.prepare(
-      'UPDATE holds SET progress_amount = max(progress_amount, CAST(? AS INTEGER)) WHERE id = ?',
-    ),
-    deleteHold: db.prepare('DELETE FROM holds WHERE id = ?'),
+    ...prepareHolds(db),
     insertUsage: db.prepare(
       `INSERT INTO usage_log (${USAGE_COLUMNS.join(', ')}) VALUES (${USAGE_COLUMNS.map(() => '?').join(', ')})
        ON CONFLICT (id) DO NOTHING`,
@@ -66,7 +54,6 @@ export function prepareLedger(db: DatabaseSync): LedgerStatements {
          request_count = request_count + CAST(?2 AS INTEGER)
        WHERE id = ?3`,
     ),
-    orphans: db.prepare('SELECT * FROM holds WHERE owner <> ? LIMIT ?'),
     token: db.prepare('SELECT * FROM tokens WHERE id = ?'),
     user: db.prepare('SELECT * FROM users WHERE id = ?'),
     heldByToken: db.prepare('SELECT coalesce(sum(amount), 0) AS amount FROM holds WHERE token_id = ?'),

@@ -2,11 +2,10 @@ import type { ErrorCode } from '../../errors.ts'
 import type { Secrets } from '../secrets.ts'
 
 /** What a thread is started with. */
-export interface ThreadOrders {
-  readonly role: 'writer' | 'reader'
-  readonly path: string
-  readonly secrets: Secrets
-}
+export type ThreadOrders =
+  | { readonly role: 'writer' | 'reader'; readonly path: string; readonly secrets: Secrets }
+  /** Of the file of one node among many, which holds nothing secret. */
+  | { readonly role: 'node'; readonly path: string }
 
 /** The reads that the writer answers, in the order of its queue. */
 const LOCAL_READS = ['countUsers', 'storedConfiguration', 'tokenByKeyHash'] as const

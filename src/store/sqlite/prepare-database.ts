@@ -18,7 +18,7 @@ export async function prepareDatabase(
   secrets: Secrets,
   { stoppedClean = true }: { readonly stoppedClean?: boolean } = {},
 ): Promise<boolean> {
-  if (!stoppedClean) refuseDamaged(connection)
+  if (!stoppedClean) refuseDamaged(connection, LOOKED_THROUGH)
   const outdated = !isCurrent(stepsRun(connection))
   if (outdated) {
     const { migrateConnection } = await import('./migrate-connection.ts')
@@ -37,9 +37,10 @@ function stepsRun(connection: DatabaseSync): string[] {
   return rows.map((row) => row['name'] as string)
 }
 
-function refuseDamaged(connection: DatabaseSync): void {
+/** Looks through those of the tables that are there, and throws where one is damaged. */
+export function refuseDamaged(connection: DatabaseSync, names: readonly string[]): void {
   const tables = tablesOf(connection)
-  for (const table of LOOKED_THROUGH.filter((name) => tables.has(name))) {
+  for (const table of names.filter((name) => tables.has(name))) {
     const { quick_check: found } = connection.prepare(`PRAGMA quick_check('${table}')`).get() ?? {}
     if (found === 'ok') continue
     const cause = Object.assign(new Error(`${table}: ${String(found).split('\n').at(-1)}`), {

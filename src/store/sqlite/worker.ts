@@ -13,7 +13,9 @@ interface OpenThread {
   close(): void
 }
 
-async function openWriter({ path, secrets }: ThreadOrders): Promise<OpenThread> {
+type DatabaseOrders = Extract<ThreadOrders, { readonly secrets: unknown }>
+
+async function openWriter({ path, secrets }: DatabaseOrders): Promise<OpenThread> {
   const stoppedClean = wasClosed(path)
   const db = openForWriting(path)
   const migrated = await prepareDatabase(db, secrets, { stoppedClean })
@@ -21,18 +23,43 @@ async function openWriter({ path, secrets }: ThreadOrders): Promise<OpenThread> 
   return { migrated, run: (operations) => batches.write(operations), close: () => db.close() }
 }
 
-async function openReader({ path, secrets }: ThreadOrders): Promise<OpenThread> {
+async function openReader({ path, secrets }: DatabaseOrders): Promise<OpenThread> {
   const { ReadBatches } = await import('./read-batch.ts')
   const db = openForReading(path)
   const batches = new ReadBatches(db, secrets)
   return { migrated: false, run: (operations) => batches.read(operations), close: () => db.close() }
 }
 
+async function openNode({ path }: ThreadOrders): Promise<OpenThread> {
+  const { NodeBatches } = await import('./node-batch.ts')
+  const { prepareNodeFile } = await import('./prepare-node-file.ts')
+  const stoppedClean = wasClosed(path)
+  const db = openForWriting(path)
+  prepareNodeFile(db, { stoppedClean })
+  const batches = new NodeBatches(db)
+  return {
+    migrated: false,
+    run: (operations) => Promise.resolve(batches.write(operations)),
+    close: () => db.close(),
+  }
+}
+
+function openThread(orders: ThreadOrders): Promise<OpenThread> {
+  switch (orders.role) {
+    case 'writer':
+      return openWriter(orders)
+    case 'reader':
+      return openReader(orders)
+    case 'node':
+      return openNode(orders)
+  }
+}
+
 async function serve(port: MessagePort, orders: ThreadOrders): Promise<void> {
   const say = (message: FromThread): void => port.postMessage(message)
   let thread: OpenThread
   try {
-    thread = orders.role === 'writer' ? await openWriter(orders) : await openReader(orders)
+    thread = await openThread(orders)
   } catch (error) {
     say({ kind: 'refused', failure: takeApart(openingFailure(error, orders.path)) })
     port.close()

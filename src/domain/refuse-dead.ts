@@ -1,0 +1,36 @@
+import { GatewayError } from '../errors.ts'
+import { TOKEN_STATUS, type Token, type TokenStatus } from './token.ts'
+import { USER_STATUS, type User } from './user.ts'
+
+/** What a key is used for: to call a model, or to read what is left of it, for which time and quota may have run out. */
+export type KeyUse = 'call' | 'read'
+
+/**
+ * Refuses a dead key (deleted, disabled, expired, exhausted: 401), by the status that it has now, and a disabled user (403).
+ * An expired or exhausted key may read. `docs/api.md: Authentication`.
+ */
+export function refuseDead(
+  { deletedTime }: Pick<Token, 'deletedTime'>,
+  user: Pick<User, 'status'>,
+  status: TokenStatus,
+  use: KeyUse,
+): void {
+  if (deletedTime !== null) throw new GatewayError('token_deleted', 'this API key was deleted')
+  if (status !== TOKEN_STATUS.enabled && (use === 'call' || status === TOKEN_STATUS.disabled)) {
+    throw refusal(status)
+  }
+  if (user.status !== USER_STATUS.enabled) {
+    throw new GatewayError('user_disabled', 'the user of this API key is disabled')
+  }
+}
+
+function refusal(status: Exclude<TokenStatus, 1>): GatewayError {
+  switch (status) {
+    case TOKEN_STATUS.disabled:
+      return new GatewayError('token_disabled', 'this API key is disabled')
+    case TOKEN_STATUS.expired:
+      return new GatewayError('token_expired', 'this API key has expired')
+    case TOKEN_STATUS.exhausted:
+      return new GatewayError('token_exhausted', 'the quota of this API key is exhausted')
+  }
+}

@@ -1,0 +1,226 @@
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import fc from 'fast-check'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { BANKS } from '../../test/bank-stage.ts'
+import { factsOf, settlementOf } from '../../test/ledger-calls.ts'
+import { rowsWithAccount } from '../../test/store-engines.ts'
+import { newToken, newUser, SECRETS, temporaryFolder } from '../../test/store-rows.ts'
+import { GatewayError } from '../errors.ts'
+import { postgresBank } from '../store/postgres/bank.ts'
+import { BankConnection } from '../store/postgres/bank-connection.ts'
+import { hashKey } from '../store/secrets.ts'
+import { openNodeFile } from '../store/sqlite/open-node-file.ts'
+import type { Rows, Store } from '../store/store.ts'
+import { LeasedAccounts } from './leased-accounts.ts'
+import { Ledger } from './ledger.ts'
+import type { OpenHold } from './open-hold.ts'
+import { sharedStore } from './shared-store.ts'
+import { Teller } from './teller.ts'
+
+const MOST = 1_000_000_000_000
+
+interface Node {
+  readonly ledger: Ledger
+  readonly accounts: LeasedAccounts
+  readonly teller: Teller
+  readonly store: Store
+  readonly close: () => Promise<void>
+}
+
+/** Nodes in one process; what one recalls, the others hear. */
+async function nodesOn(rows: Rows, place: string, count: number): Promise<readonly Node[]> {
+  const nodes: Node[] = []
+  for (let index = 0; index < count; index += 1) {
+    const file = await openNodeFile({ path: join(temporaryFolder(), 'node.db'), bankId: 'bank' })
+    const connection = new BankConnection(place, { hasRole: true })
+    const teller = new Teller({
+      bank: postgresBank(connection, file.node),
+      file,
+      openHolds: () => ledger.open,
+      onReach: () => {},
+      onUnknown: () => expect.unreachable('every token is known'),
+    })
+    const accounts = new LeasedAccounts(rows, teller, async (account) => {
+      for (const other of nodes) {
+        if (other.teller === teller) continue
+        other.teller.book.recall(account)
+        other.teller.hurry()
+      }
+    })
+    const store = sharedStore(rows, { file, settled: () => teller.settled(), flush: () => teller.flush() })
+    const ledger: Ledger = new Ledger(store, 'run', accounts)
+    await teller.start()
+    let closing: Promise<void> | undefined
+    const close = (): Promise<void> =>
+      (closing ??= teller.close({ isUnresolved: ledger.open.size > 0 }).then(async () => {
+        await connection.close()
+        await file.close()
+      }))
+    onTestFinished(close)
+    nodes.push({ ledger, accounts, teller, store, close })
+  }
+  return nodes
+}
+
+async function admit(
+  { ledger, accounts }: Node,
+  tokenId: number,
+  amount: number,
+  id: string,
+): Promise<OpenHold> {
+  const account = accounts.get(tokenId) ?? (await accounts.load(tokenId))
+  if (!account) throw new Error('no account')
+  return ledger.admit(await accounts.borrow(account, amount), amount, factsOf(id))
+}
+
+describe.each(BANKS)('nodes that borrow from $name', (engine) => {
+  test('use what others have and do not need, before anybody is refused', async () => {
+    const { store, database, tokenId } = await rowsWithAccount(engine)
+    const [a, b] = await nodesOn(store, database.place, 2)
+    if (!a || !b) throw new Error('no nodes')
+    await (await admit(a, tokenId, 1_000, 'a')).settle(settlementOf(1_000))
+    const rest = await admit(b, tokenId, 499_000, 'b')
+    await expect(admit(a, tokenId, 1, 'c')).rejects.toThrow(/0 remain, 1 are needed/)
+    await rest.settle(settlementOf(400_000))
+    const last = await admit(a, tokenId, 99_000, 'd')
+    await last.settle(settlementOf(99_000))
+  })
+
+  test('find a key and its balances in one go, and know it from then on', async () => {
+    const { store, database, tokenId } = await rowsWithAccount(engine)
+    const [node] = await nodesOn(store, database.place, 1)
+    const found = await node?.accounts.find(hashKey(SECRETS, 'k1'))
+    expect(found).toMatchObject({ token: { id: tokenId }, user: { username: 'ada' } })
+    expect(node?.accounts.get(tokenId)).toBe(found?.account)
+    expect(await node?.accounts.find('of nobody')).toBeUndefined()
+  })
+
+  test('what was changed while a key was asked for is asked for again', async () => {
+    const { store, database, tokenId } = await rowsWithAccount(engine)
+    const [node] = await nodesOn(store, database.place, 1)
+    if (!node) throw new Error('no node')
+    const finding = node.accounts.find(hashKey(SECRETS, 'k1'))
+    node.accounts.changed(`t:${tokenId}`, 0)
+    expect(await finding).toBeDefined()
+    expect(node.accounts.get(tokenId)).toBeUndefined()
+    await node.accounts.load(tokenId)
+    expect(node.accounts.get(tokenId)).toBeDefined()
+  })
+
+  test('a hold grows by what is borrowed for it meanwhile', async () => {
+    const { store, database, tokenId } = await rowsWithAccount(engine)
+    const [node] = await nodesOn(store, database.place, 1)
+    if (!node) throw new Error('no node')
+    const hold = await admit(node, tokenId, 400_000, 'a')
+    expect(hold.grow(90_000)).toBe(false)
+    await vi.waitFor(() => expect(hold.grow(90_000)).toBe(true))
+    expect(hold.grow(20_000)).toBe(false)
+    await hold.settle(settlementOf(480_000))
+  })
+
+  test('a key that was disabled is refused as such where a loan is asked for', async () => {
+    const { store, database, tokenId, userId } = await rowsWithAccount(engine)
+    const [node] = await nodesOn(store, database.place, 1)
+    if (!node) throw new Error('no node')
+    await (await admit(node, tokenId, 10, 'a')).settle(settlementOf(1))
+    const account = node.accounts.get(tokenId)
+    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
+    if (!account) throw new Error('no account')
+    await expect(node.accounts.borrow(account, 499_000)).rejects.toThrow('this API key is disabled')
+  })
+
+  test('a read shows at once all that its node has charged', async () => {
+    const { store, database, tokenId } = await rowsWithAccount(engine)
+    const [node] = await nodesOn(store, database.place, 1)
+    if (!node) throw new Error('no node')
+    for (let call = 1; call <= 5; call += 1) {
+      await (await admit(node, tokenId, 100, `${call}`)).settle(settlementOf(7))
+      expect(await node.store.read('tokenById', { tokenId })).toMatchObject({ usedQuota: 7 * call })
+      expect((await node.store.write('loadAccount', { tokenId }))?.user.usedQuota).toBe(7 * call)
+    }
+  })
+
+  test('what is idle goes back', async () => {
+    const { store, database, tokenId } = await rowsWithAccount(engine)
+    const [node] = await nodesOn(store, database.place, 1)
+    if (!node) throw new Error('no node')
+    await (await admit(node, tokenId, 1_000, 'a')).settle(settlementOf(1_000))
+    expect(await database.sql('select account from leases')).not.toEqual([])
+    await vi.waitFor(async () => expect(await database.sql('select account from leases')).toEqual([]), {
+      timeout: 9_000,
+      interval: 200,
+    })
+    expect(node.accounts.get(tokenId)).toBeUndefined()
+  }, 15_000)
+
+  test('whatever they admit and settle at once, they never spend more than there is, and every charge arrives', async () => {
+    const { store, database } = await rowsWithAccount(engine)
+    const nodes = await nodesOn(store, database.place, 3)
+    const step = fc.record({
+      node: fc.nat(2),
+      token: fc.nat(1),
+      amount: fc.integer({ min: 1, max: 900 }),
+      part: fc.double({ min: 0, max: 1, noNaN: true }),
+      pauseMs: fc.nat(15),
+    })
+    let run = 0
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40, size: 'max' }), async (steps) => {
+        run += 1
+        const name = `r${run}`
+        const user = await store.write('createUser', newUser({ username: name, quota: 3_000 }))
+        const ids: number[] = []
+        for (const key of [`${name}a`, `${name}b`]) {
+          ids.push((await store.write('createToken', newToken(user.id, { key, remainQuota: 2_000 }))).id)
+        }
+        let [spent, open] = [0, 0]
+        const calls = steps.map(async ({ node, token, amount, part, pauseMs }, index) => {
+          await delay(pauseMs)
+          const of = nodes[node]
+          if (!of) return
+          try {
+            const hold = await admit(of, ids[token] ?? 0, amount, `${name} ${index}`)
+            open += amount
+            expect(open + spent).toBeLessThanOrEqual(3_000)
+            await delay(pauseMs)
+            const quota = Math.floor(amount * part)
+            open -= amount
+            spent += quota
+            await hold.settle(settlementOf(quota))
+          } catch (error) {
+            if (!(error instanceof GatewayError) || error.code !== 'insufficient_quota') throw error
+          }
+        })
+        await Promise.all(calls)
+        await Promise.all(nodes.map(({ teller }) => teller.flush()))
+        const row = await store.read('userById', user.id)
+        expect(row).toMatchObject({ usedQuota: spent, quota: 3_000 - spent })
+      }),
+      { numRuns: 8, interruptAfterTimeLimit: 40_000, markInterruptAsFailure: true },
+    )
+    await Promise.all(nodes.map(({ close }) => close()))
+    expect(await database.sql('select * from leases')).toEqual([])
+    expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+    expect(
+      await database.sql('select sum(leased)::bigint as leased, max(-remain_quota) as over from tokens'),
+    ).toMatchObject([{ leased: 0 }])
+  }, 60_000)
+
+  test('a quota that is added can be spent, one that is taken away cannot, on every node', async () => {
+    const { store, database, tokenId, userId } = await rowsWithAccount(engine)
+    const [node] = await nodesOn(store, database.place, 1)
+    if (!node) throw new Error('no node')
+    const hold = await admit(node, tokenId, 100_000, 'a')
+    const set = (remainQuota: number) =>
+      node.ledger.changeToken({ tokenId, userId, fields: { remainQuota }, most: MOST, nowMs: Date.now() })
+    expect((await set(150_000))?.token.remainQuota).toBe(150_000)
+    // What runs holds its part of the new number.
+    await expect(admit(node, tokenId, 50_001, 'b')).rejects.toThrow(/50000 remain/)
+    await set(400_000)
+    await (await admit(node, tokenId, 250_000, 'c')).settle(settlementOf(1))
+    await hold.settle(settlementOf(99))
+    await node.teller.flush()
+    expect(await store.read('tokenById', { tokenId })).toMatchObject({ remainQuota: 399_900 })
+  })
+})

@@ -1,0 +1,19 @@
+import process from 'node:process'
+import { expect, test } from 'vitest'
+import { runSequences } from '../../test/ledger-sequences.ts'
+
+const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+const SEQUENCES = 5000
+
+test(`${SEQUENCES} sequences of calls, grants, deletions and crashes leave the balances that a few sums say`, {
+  timeout: 180_000,
+}, async () => {
+  const report = await runSequences(SEED, SEQUENCES)
+  console.info(`SEED=${SEED} repeats it:`, report)
+  expect(report.violation).toBeUndefined()
+  expect(report.sequences).toBeGreaterThanOrEqual(SEQUENCES)
+  // They were sequences worth running.
+  expect(report.holds).toBeGreaterThan(SEQUENCES)
+  expect(report.refusals).toBeGreaterThan(SEQUENCES)
+  expect(report.crashes).toBeGreaterThanOrEqual(10)
+})

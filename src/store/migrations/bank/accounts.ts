@@ -1,0 +1,86 @@
+import type { BankFunction } from './bank-function.ts'
+
+/** What the three functions share. An account is named `u:3` or `t:17`; whoever moves one has locked its row before. */
+export const ACCOUNTS: readonly BankFunction[] = [
+  {
+    // Always users first, and each kind in the order of ids, so that no two wait for each other.
+    name: 'bank_lock(user_ids bigint[], token_ids bigint[])',
+    returns: 'void',
+    body: `
+begin
+  perform 1 from users where id = any (user_ids) order by id for no key update;
+  perform 1 from tokens where id = any (token_ids) order by id for no key update;
+end`,
+  },
+  {
+    name: 'bank_lock_accounts(accounts text[])',
+    returns: 'void',
+    body: `
+begin
+  perform bank_lock(
+    array(select substr(a, 3)::bigint from unnest(accounts) a where a like 'u:%'),
+    array(select substr(a, 3)::bigint from unnest(accounts) a where a like 't:%'));
+end`,
+  },
+  {
+    name: 'bank_move_leased(of_account text, by_amount bigint)',
+    returns: 'void',
+    body: `
+begin
+  if by_amount = 0 then return; end if;
+  if of_account like 'u:%' then
+    update users set leased = leased + by_amount where id = substr(of_account, 3)::bigint;
+  else
+    update tokens set leased = leased + by_amount where id = substr(of_account, 3)::bigint;
+  end if;
+end`,
+  },
+  {
+    name: 'bank_give_back(of_account text, of_node text, back bigint)',
+    returns: 'void',
+    body: `
+begin
+  if back <= 0 then return; end if;
+  update leases set amount = amount - back where account = of_account and node = of_node;
+  perform bank_move_leased(of_account, -back);
+end`,
+  },
+  {
+    // What nodes that are silent for too long do not hold goes back. A node that reports at this moment is not silent.
+    name: 'bank_reclaim(accounts text[])',
+    returns: 'void',
+    body: `
+declare
+  lent record;
+begin
+  for lent in
+    select l.account, l.node, l.amount - l.held as back
+    from leases l join nodes n on n.node = l.node
+    where l.account = any (accounts) and n.expires < now() and l.amount > l.held
+    order by l.account, l.node
+    for no key update of n skip locked
+  loop
+    perform bank_give_back(lent.account, lent.node, lent.back);
+  end loop;
+end`,
+  },
+  {
+    // Where a node stands: what it has of each account, and what the account has.
+    name: 'bank_statement(as_node text, accounts text[])',
+    returns: 'setof jsonb',
+    body: `
+begin
+  return query
+    select jsonb_build_object('account', a.account, 'epoch', a.epoch, 'remain', a.remain, 'free', a.remain - a.leased,
+      'amount', coalesce(l.amount, 0))
+    from (
+      select 'u:' || id as account, epoch, quota as remain, leased from users
+        where id = any (array(select substr(x, 3)::bigint from unnest(accounts) x where x like 'u:%'))
+      union all
+      select 't:' || id, epoch, remain_quota, leased from tokens
+        where id = any (array(select substr(x, 3)::bigint from unnest(accounts) x where x like 't:%'))
+    ) a
+    left join leases l on l.account = a.account and l.node = as_node;
+end`,
+  },
+]

@@ -1,0 +1,85 @@
+import type { BankFunction } from './bank-function.ts'
+
+/**
+ * Lends. Each request names a token, by its id or by its key's HMAC, and says of token and user what it needs beyond what
+ * the node has, and the most that it would take. All or nothing: an eighth of what is free, at least what is needed, at most
+ * what is wanted; of an unlimited token nothing, as it never refuses. Answers each, in order, with the rows as they are now.
+ */
+export const ACQUIRE: readonly BankFunction[] = [
+  {
+    name: 'bank_share(free bigint, need bigint, most bigint)',
+    returns: 'bigint',
+    body: `
+begin
+  return greatest(0, least(free, greatest(need, least(most, free / 8))));
+end`,
+  },
+  {
+    name: 'bank_lend(as_node text, of_account text, of_epoch bigint, lent bigint)',
+    returns: 'void',
+    body: `
+begin
+  if lent = 0 then return; end if;
+  insert into leases as l (account, node, epoch, amount) values (of_account, as_node, of_epoch, lent)
+    on conflict (account, node) do update set amount = l.amount + excluded.amount, epoch = excluded.epoch;
+  perform bank_move_leased(of_account, lent);
+end`,
+  },
+  {
+    name: 'bank_acquire(as_node text, wanted jsonb)',
+    returns: 'setof jsonb',
+    body: `
+declare
+  ids bigint[];
+  owners bigint[];
+  one record;
+  t tokens;
+  u users;
+  limited boolean;
+  may boolean;
+  token_gets bigint;
+  user_gets bigint;
+begin
+  ids := array(
+    select id from tokens where key_hash = any (array(select w ->> 'hash' from jsonb_array_elements(wanted) w))
+    union
+    select (w ->> 'token')::bigint from jsonb_array_elements(wanted) w where w ? 'token');
+  owners := array(select distinct user_id from tokens where id = any (ids));
+  perform bank_lock(owners, ids);
+  perform bank_reclaim(
+    array(select 'u:' || id from unnest(owners) id union all select 't:' || id from unnest(ids) id));
+  -- Known from its first loan on, and silent until it reports.
+  insert into nodes (node, expires) values (as_node, now() + interval '60 seconds') on conflict (node) do nothing;
+  for one in
+    select w.* from jsonb_array_elements(wanted) with ordinality as e (value, nth),
+      jsonb_to_record(e.value) as w (hash text, token bigint, token_need bigint, token_most bigint, user_need bigint,
+        user_most bigint)
+    order by e.nth
+  loop
+    select * into t from tokens where key_hash = one.hash or id = one.token;
+    if not found then
+      return next jsonb_build_object('token', null);
+      continue;
+    end if;
+    select * into u from users where id = t.user_id;
+    limited := t.unlimited_quota = 0;
+    may := t.status <> 2 and t.deleted_time is null and u.status <> 2 and u.deleted_time is null
+      and (t.expired_time = -1 or t.expired_time > extract(epoch from now()))
+      and (not limited or one.token_need <= 0 or t.remain_quota - t.leased >= one.token_need)
+      and (one.user_need <= 0 or u.quota - u.leased >= one.user_need);
+    if may then
+      token_gets := case when limited
+        then bank_share(t.remain_quota - t.leased, one.token_need, one.token_most) else 0 end;
+      user_gets := bank_share(u.quota - u.leased, one.user_need, one.user_most);
+      perform bank_lend(as_node, 'u:' || u.id, u.epoch, user_gets);
+      perform bank_lend(as_node, 't:' || t.id, t.epoch, token_gets);
+      u.leased := u.leased + user_gets;
+      t.leased := t.leased + token_gets;
+    end if;
+    return next jsonb_build_object('granted', may, 'token', to_jsonb(t), 'user', to_jsonb(u),
+      'token_amount', coalesce((select amount from leases where account = 't:' || t.id and node = as_node), 0),
+      'user_amount', coalesce((select amount from leases where account = 'u:' || u.id and node = as_node), 0));
+  end loop;
+end`,
+  },
+]

@@ -1,0 +1,94 @@
+import type { BankFunction } from './bank-function.ts'
+
+/**
+ * Nodes that are gone. After 60 seconds of silence what a node did not hold goes back; 15 minutes later what its open holds
+ * were expected to cost is charged, one row of the usage log for each token, and the rest goes back too. Should the node come
+ * back after that, its own report takes the place of the estimate.
+ */
+export const LOST: readonly BankFunction[] = [
+  {
+    // A UUID in the order of time like any other, and the same one however often it is made.
+    name: 'bank_lost_id(of_node text, token_id bigint, at_ms bigint)',
+    returns: 'text',
+    body: `
+declare
+  stamp text := lpad(to_hex(at_ms), 12, '0');
+  noise text := md5(of_node || ' ' || token_id || ' ' || at_ms);
+begin
+  return concat_ws('-', substr(stamp, 1, 8), substr(stamp, 9, 4), '7' || substr(noise, 1, 3), 'b' || substr(noise, 4, 3),
+    substr(noise, 7, 12));
+end`,
+  },
+  {
+    name: 'bank_charge_estimates(of_node text, at_ms bigint)',
+    returns: 'void',
+    body: `
+declare
+  lost record;
+begin
+  for lost in
+    select l.estimate, t.id as token_id, t.user_id, bank_lost_id(of_node, t.id, at_ms) as usage_id
+    from leases l join tokens t on l.account = 't:' || t.id
+    where l.node = of_node and l.estimate > 0
+    order by t.id
+  loop
+    perform bank_charge(of_node, jsonb_build_array(jsonb_build_object(
+      'id', lost.usage_id, 'ended_ms', at_ms, 'user_id', lost.user_id, 'token_id', lost.token_id, 'model', '',
+      'upstream_model', '', 'channel', '', 'group_name', '', 'input_tokens', 0, 'cache_read_tokens', 0,
+      'cache_write_5m_tokens', 0, 'cache_write_1h_tokens', 0, 'output_tokens', 0, 'reasoning_tokens', 0,
+      'web_searches', 0, 'quota', lost.estimate, 'price_version', '', 'duration_ms', 0, 'first_byte_ms', null,
+      'stream', 0, 'reason', 'lost-node', 'requests', 0)));
+    insert into lost_estimates (node, usage_id, token_id, user_id, day, quota)
+      values (of_node, lost.usage_id, lost.token_id, lost.user_id, at_ms / 86400000, lost.estimate)
+      on conflict do nothing;
+  end loop;
+end`,
+  },
+  {
+    name: 'bank_look_after_lost(as_node text)',
+    returns: 'void',
+    body: `
+declare
+  lost record;
+  lent record;
+begin
+  -- One at a time, and never one that somebody else looks after.
+  select node, expires into lost from nodes n
+    where n.node <> as_node and n.expires < now()
+      and (n.expires < now() - interval '15 minutes'
+        or exists (select from leases l where l.node = n.node and l.amount > l.held))
+    order by n.expires limit 1 for update skip locked;
+  if not found then return; end if;
+  perform bank_lock_accounts(array(
+    select account from leases where node = lost.node
+    -- A token is charged with its user.
+    union select 'u:' || t.user_id from leases l join tokens t on l.account = 't:' || t.id where l.node = lost.node));
+  perform bank_reclaim(array(select account from leases where node = lost.node));
+  if lost.expires >= now() - interval '15 minutes' then return; end if;
+  perform bank_charge_estimates(lost.node, (extract(epoch from lost.expires) * 1000)::bigint);
+  for lent in select account, amount from leases where node = lost.node order by account loop
+    perform bank_give_back(lent.account, lost.node, lent.amount);
+  end loop;
+  delete from leases where node = lost.node;
+  delete from nodes where node = lost.node;
+end`,
+  },
+  {
+    name: 'bank_withdraw_estimates(as_node text)',
+    returns: 'void',
+    body: `
+declare
+  lost record;
+begin
+  for lost in delete from lost_estimates where node = as_node returning * loop
+    delete from usage_log where id = lost.usage_id;
+    update usage_days set quota = quota - lost.quota
+      where day = lost.day and user_id = lost.user_id and token_id = lost.token_id and model = '' and channel = ''
+        and group_name = '';
+    update tokens set used_quota = used_quota - lost.quota, remain_quota = remain_quota + lost.quota
+      where id = lost.token_id;
+    update users set used_quota = used_quota - lost.quota, quota = quota + lost.quota where id = lost.user_id;
+  end loop;
+end`,
+  },
+]

@@ -1,0 +1,33 @@
+import type { BankFunction } from './bank-function.ts'
+
+/**
+ * Gives back what a node does not need: of each account all but what it keeps, or, where no accounts are named, everything,
+ * held or not, with which the node takes its leave. What it has settled and not yet reported it must keep.
+ */
+export const RELEASE: readonly BankFunction[] = [
+  {
+    name: 'bank_release(as_node text, accounts text[], keeps bigint[])',
+    returns: 'setof jsonb',
+    body: `
+declare
+  named text[] := coalesce(accounts, array(select account from leases where node = as_node));
+  lent record;
+begin
+  perform bank_lock_accounts(named);
+  for lent in
+    select l.account, l.amount - coalesce(told.keep, 0) as back
+    from leases l left join unnest(accounts, keeps) as told (account, keep) on told.account = l.account
+    where l.node = as_node and l.account = any (named)
+    order by l.account
+  loop
+    perform bank_give_back(lent.account, as_node, lent.back);
+  end loop;
+  delete from leases
+    where node = as_node and account = any (named) and amount = 0 and (held = 0 or accounts is null);
+  if accounts is null and not exists (select from leases where node = as_node) then
+    delete from nodes where node = as_node;
+  end if;
+  return query select * from bank_statement(as_node, named);
+end`,
+  },
+]

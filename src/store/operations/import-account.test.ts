@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest'
+import { ENGINES, openedRows } from '../../../test/store-engines.ts'
+import { newToken, newUser } from '../../../test/store-rows.ts'
+import type { ImportedToken, ImportedUser } from './import-account.ts'
+
+const NOW = 1_760_000_000
+const NOTHING_ELSE = { usedElsewhere: undefined, nowSeconds: NOW }
+
+function userOf(id: number, of: Partial<ImportedUser> = {}): ImportedUser {
+  return { ...newUser(), id, usedQuota: 70, requestCount: 9, columns: { email: 'ada@example.com' }, ...of }
+}
+
+function tokenOf(id: number, userId: number, of: Partial<ImportedToken> = {}): ImportedToken {
+  return { ...newToken(userId, { key: `key${id}` }), id, usedQuota: 0, accessedTime: NOW, ...of }
+}
+
+describe.each(ENGINES)('an account that is imported, on $name', (engine) => {
+  test('has its ids and its past, and adds up: what it used through tokens that are gone is on a deleted one', async () => {
+    const { store, database } = await openedRows(engine)
+    const tokens = [tokenOf(3, 5, { usedQuota: 20 }), tokenOf(4, 5, { usedQuota: 10 })]
+    await store.write('importAccount', {
+      user: userOf(5),
+      tokens,
+      usedElsewhere: { tokenId: 90, quota: 40 },
+      nowSeconds: NOW,
+    })
+    expect(await database.sql('SELECT id, used_quota, request_count, email FROM users')).toEqual([
+      { id: 5, used_quota: 70, request_count: 9, email: 'ada@example.com' },
+    ])
+    expect(
+      await database.sql(`SELECT used_quota, remain_quota, deleted_time FROM tokens ORDER BY used_quota`),
+    ).toEqual([
+      { used_quota: 10, remain_quota: 500_000, deleted_time: null },
+      { used_quota: 20, remain_quota: 500_000, deleted_time: null },
+      { used_quota: 40, remain_quota: 0, deleted_time: NOW },
+    ])
+    expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+  })
+
+  test('is made whole or not at all', async () => {
+    const { store, database } = await openedRows(engine)
+    await store.write('importAccount', { ...NOTHING_ELSE, user: userOf(5), tokens: [tokenOf(3, 5)] })
+    const second = userOf(6, { username: 'ben' })
+    const tokens = [tokenOf(4, 6), tokenOf(7, 6, { key: 'key3' })]
+    await expect(store.write('importAccount', { ...NOTHING_ELSE, user: second, tokens })).rejects.toThrow(
+      'belongs to another token already',
+    )
+    expect(await database.sql('SELECT id FROM users')).toEqual([{ id: 5 }])
+    expect(await database.sql('SELECT id FROM tokens WHERE deleted_time IS NULL')).toEqual([{ id: 3 }])
+    expect((await store.read('takenPlaces')).users).toMatchObject([
+      { id: 5, username: 'ada', isDeleted: false },
+    ])
+  })
+
+  test('may be one that is there, and gets further tokens', async () => {
+    const { store } = await openedRows(engine)
+    await store.write('importAccount', { ...NOTHING_ELSE, user: userOf(5, { usedQuota: 0 }), tokens: [] })
+    await store.write('importAccount', { ...NOTHING_ELSE, user: undefined, tokens: [tokenOf(30, 5)] })
+    expect((await store.read('takenPlaces')).tokens.map(({ id }) => id)).toContain(30)
+    expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+  })
+})

@@ -1,0 +1,144 @@
+import { generateKey } from '../generate-key.ts'
+import type { UserRow } from '../schema.ts'
+import type { Secrets } from '../secrets.ts'
+import { createToken, type NewToken } from './create-token.ts'
+import { createUser, type NewUser } from './create-user.ts'
+import type { Db } from './operation.ts'
+
+/** What days say that was used before: the accounts that it went through are not known here. */
+const BEFORE = '(imported)'
+
+/** A user with a past: what was used elsewhere, and what else is known of them. */
+export interface ImportedUser extends NewUser {
+  readonly id: number
+  readonly usedQuota: number
+  readonly requestCount: number
+  /** Columns that are stored as they are. */
+  readonly columns: Partial<
+    Pick<
+      UserRow,
+      | 'email'
+      | 'code_host_id'
+      | 'chat_a_id'
+      | 'oidc_id'
+      | 'chat_b_id'
+      | 'chat_c_id'
+      | 'forum_id'
+      | 'aff_code'
+      | 'aff_count'
+      | 'aff_quota'
+      | 'aff_history_quota'
+      | 'inviter_id'
+      | 'setting'
+      | 'payment_customer'
+      | 'sidebar_modules'
+    >
+  >
+}
+
+/** A token with a past. */
+export interface ImportedToken extends NewToken {
+  readonly id: number
+  readonly usedQuota: number
+  /** Unix seconds. */
+  readonly accessedTime: number
+}
+
+/** A user and its tokens, or tokens of a user who is there. */
+export interface ImportedAccount {
+  readonly user: ImportedUser | undefined
+  readonly tokens: readonly ImportedToken[]
+  /** What the user used through tokens that do not come along, and the id of a deleted one that it is put down to. */
+  readonly usedElsewhere: { readonly tokenId: number; readonly quota: number } | undefined
+  /** Unix seconds. */
+  readonly nowSeconds: number
+}
+
+/**
+ * Makes a user with its tokens, or none of it. What was used before stands in the daily sums as it stands on the user and its
+ * tokens, on the day of the import: every account goes on adding up. Refused as `createUser` and `createToken` refuse.
+ */
+export async function importAccount(
+  db: Db,
+  { user, tokens, usedElsewhere, nowSeconds }: ImportedAccount,
+  secrets: Secrets,
+): Promise<void> {
+  const day = Math.floor(nowSeconds / 86_400)
+  if (user) await makeUser(db, user, secrets)
+  for (const token of tokens) await makeToken(db, token, day, secrets)
+  if (!user || !usedElsewhere) return
+  const { tokenId, quota } = usedElsewhere
+  await makeToken(db, { ...goneToken(user, nowSeconds), id: tokenId, usedQuota: quota }, day, secrets)
+  await db.updateTable('tokens').set({ deleted_time: nowSeconds }).where('id', '=', tokenId).execute()
+}
+
+async function makeUser(db: Db, user: ImportedUser, secrets: Secrets): Promise<void> {
+  await createUser(db, user, secrets)
+  await db
+    .updateTable('users')
+    .set({ ...user.columns, used_quota: user.usedQuota, request_count: user.requestCount })
+    .where('id', '=', user.id)
+    .execute()
+}
+
+async function makeToken(db: Db, token: ImportedToken, day: number, secrets: Secrets): Promise<void> {
+  await createToken(db, token, secrets)
+  await db
+    .updateTable('tokens')
+    .set({ used_quota: token.usedQuota, accessed_time: token.accessedTime })
+    .where('id', '=', token.id)
+    .execute()
+  const { userId, id: tokenId, group, usedQuota } = token
+  if (usedQuota > 0) await noteUse(db, { userId, tokenId, group, quota: usedQuota, day })
+}
+
+async function noteUse(
+  db: Db,
+  use: {
+    readonly userId: number
+    readonly tokenId: number
+    readonly group: string
+    readonly quota: number
+    readonly day: number
+  },
+): Promise<void> {
+  await db
+    .insertInto('usage_days')
+    .values({
+      day: use.day,
+      user_id: use.userId,
+      token_id: use.tokenId,
+      model: BEFORE,
+      channel: BEFORE,
+      group_name: use.group,
+      requests: 0,
+      input_tokens: 0,
+      cache_read_tokens: 0,
+      cache_write_5m_tokens: 0,
+      cache_write_1h_tokens: 0,
+      output_tokens: 0,
+      reasoning_tokens: 0,
+      web_searches: 0,
+      quota: use.quota,
+    })
+    .execute()
+}
+
+function goneToken({ id, group }: ImportedUser, nowSeconds: number): Omit<ImportedToken, 'id' | 'usedQuota'> {
+  return {
+    userId: id,
+    name: 'before the import',
+    key: generateKey(),
+    status: 2,
+    createdTime: nowSeconds,
+    accessedTime: 0,
+    expiredTime: -1,
+    remainQuota: 0,
+    unlimitedQuota: false,
+    modelLimitsEnabled: false,
+    modelLimits: '',
+    allowIps: null,
+    group,
+    vendorRoutes: '',
+  }
+}

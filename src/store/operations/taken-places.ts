@@ -1,0 +1,35 @@
+import type { Db } from './operation.ts'
+
+/** What a new user or token may not have, as another has, or had, it. */
+export interface TakenPlaces {
+  readonly users: readonly {
+    readonly id: number
+    readonly username: string
+    readonly group: string
+    readonly role: number
+    readonly isDeleted: boolean
+    readonly accessTokenHash: string | null
+  }[]
+  readonly tokens: readonly { readonly id: number; readonly keyHash: string }[]
+}
+
+/** All users and tokens, as far as others must differ from them. */
+export async function takenPlaces(db: Db): Promise<TakenPlaces> {
+  const users = await db
+    .selectFrom('users')
+    .select(['id', 'username', 'group_name', 'role', 'deleted_time', 'access_token_hash'])
+    .orderBy('id')
+    .execute()
+  const tokens = await db.selectFrom('tokens').select(['id', 'key_hash']).orderBy('id').execute()
+  return {
+    users: users.map((row) => ({
+      id: row.id,
+      username: row.username,
+      group: row.group_name,
+      role: row.role,
+      isDeleted: row.deleted_time !== null,
+      accessTokenHash: row.access_token_hash,
+    })),
+    tokens: tokens.map((row) => ({ id: row.id, keyHash: row.key_hash })),
+  }
+}

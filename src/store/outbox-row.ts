@@ -1,0 +1,25 @@
+import type { SettledCall } from './ledger-writes.ts'
+import { COUNT_COLUMNS, countsOf } from './usage-counts.ts'
+
+/** A settled call as it waits for the bank: its usage row as JSON, by the names of the columns, and whether it counts as a request. */
+export function outboxRow(call: SettledCall): string {
+  const counts = countsOf(call.usage)
+  return JSON.stringify({
+    id: call.id,
+    ended_ms: call.endedMs,
+    user_id: call.userId,
+    token_id: call.tokenId,
+    model: call.model,
+    upstream_model: call.upstreamModel,
+    channel: call.channel,
+    group_name: call.group,
+    ...Object.fromEntries(COUNT_COLUMNS.map((name, index) => [name, counts[index]])),
+    quota: call.quota,
+    price_version: call.priceVersion,
+    duration_ms: call.durationMs,
+    first_byte_ms: call.firstByteMs,
+    stream: call.stream ? 1 : 0,
+    reason: call.reason,
+    requests: call.delivered ? 1 : 0,
+  })
+}

@@ -1,0 +1,52 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { ENGINES } from '../../../test/store-engines.ts'
+import { StoreUnavailable } from '../store-unavailable.ts'
+import { Announcements } from './announcements.ts'
+
+const HERE = ENGINES.filter(({ name }) => name === 'PostgreSQL')
+
+function opened(url: string): { announcements: Announcements; heard: string[]; connections: () => number } {
+  const announcements = new Announcements(url)
+  onTestFinished(() => announcements.close())
+  const heard: string[] = []
+  let connections = 0
+  announcements.listen({ heard: (text) => void heard.push(text), connected: () => (connections += 1) })
+  return { announcements, heard, connections: () => connections }
+}
+
+describe.each(HERE)('announcements over $name', (engine) => {
+  test('are heard by every node, the one that made them included', async () => {
+    const { place } = await engine.database()
+    const [a, b] = [opened(place), opened(place)]
+    await Promise.all([a.announcements.tried, b.announcements.tried])
+    await a.announcements.announce('recall u:1')
+    await vi.waitFor(() => expect([a.heard, b.heard]).toEqual([['recall u:1'], ['recall u:1']]))
+  })
+
+  test('go on over another connection once one was lost, and the listener is told that it may have missed some', async () => {
+    const { place, sql } = await engine.database()
+    const { announcements, heard, connections } = opened(place)
+    await vi.waitFor(() => expect(connections()).toBe(1))
+    await sql(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'sluice announcements'",
+    )
+    await vi.waitFor(() => expect(connections()).toBe(2), 3_000)
+    await announcements.announce('after')
+    await vi.waitFor(() => expect(heard).toEqual(['after']))
+  })
+
+  test('that are too long are refused', async () => {
+    const { announcements } = opened((await engine.database()).place)
+    await announcements.tried
+    await expect(announcements.announce('x'.repeat(8_000))).rejects.toThrow(/7999 bytes/)
+  })
+})
+
+test('of a database that is not there are refused at once, and closing does not wait for it', async () => {
+  const { announcements, connections } = opened('postgres://nobody@127.0.0.1:1/none')
+  await announcements.tried
+  expect(connections()).toBe(0)
+  await expect(announcements.announce('x')).rejects.toBeInstanceOf(StoreUnavailable)
+  await Promise.race([announcements.close(), delay(500).then(() => Promise.reject(new Error('still open')))])
+})

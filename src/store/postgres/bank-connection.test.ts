@@ -1,0 +1,54 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { BANKS } from '../../../test/bank-stage.ts'
+import { behindProxy } from '../../../test/behind-proxy.ts'
+import type { FaultProxy } from '../../../test/equipment/fault-proxy.ts'
+import { StoreUnavailable } from '../store-unavailable.ts'
+import { BankConnection } from './bank-connection.ts'
+
+/** What a call may wait for a database that cannot be reached. */
+const PROMISED_MS = 2_000
+
+describe.each(BANKS)("the relay's connection to $name", (engine) => {
+  async function connected(): Promise<{ proxy: FaultProxy; connection: BankConnection }> {
+    const { proxy, url } = await behindProxy((await engine.database()).place)
+    const connection = new BankConnection(url, { hasRole: false })
+    onTestFinished(() => connection.close())
+    expect(await connection.query('select 1 as one', [])).toEqual([{ one: 1 }])
+    return { proxy, connection }
+  }
+
+  test.each<[string, (proxy: FaultProxy) => void]>([
+    ['falls silent, and new ones are swallowed', (proxy) => proxy.silence({ kind: 'black hole' })],
+    ['is closed, and new ones are swallowed', (proxy) => proxy.line({ kind: 'black hole' })],
+    [
+      'is closed, and new ones fall silent in the middle of their greeting',
+      (proxy) => proxy.line({ kind: 'black hole', afterBytes: 20 }),
+    ],
+  ])('that %s is given up within two seconds, and made anew when that can be', async (_, spoil) => {
+    const { proxy, connection } = await connected()
+    spoil(proxy)
+    await delay(50)
+    const startMs = performance.now()
+    await expect(connection.query('select 1 as one', [])).rejects.toBeInstanceOf(StoreUnavailable)
+    expect(performance.now() - startMs).toBeLessThan(PROMISED_MS)
+    proxy.line({ kind: 'pass' })
+    expect(await connection.query('select 1 as one', [])).toEqual([{ one: 1 }])
+  })
+
+  test('that fell silent while nobody used it holds up one statement, and none later', async () => {
+    const { proxy, connection } = await connected()
+    proxy.silence({ kind: 'pass' })
+    const startMs = performance.now()
+    await expect(connection.query('select 1 as one', [])).rejects.toBeInstanceOf(StoreUnavailable)
+    expect(performance.now() - startMs).toBeLessThan(PROMISED_MS)
+    expect(await connection.query('select 1 as one', [])).toEqual([{ one: 1 }])
+  })
+
+  test('waits for a statement that the server works on', async () => {
+    const { connection } = await connected()
+    const startMs = performance.now()
+    expect(await connection.query('select pg_sleep(1.5)', [])).toHaveLength(1)
+    expect(performance.now() - startMs).toBeGreaterThan(1_400)
+  })
+})

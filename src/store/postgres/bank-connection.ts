@@ -1,0 +1,90 @@
+import { Client, type QueryResult } from 'pg'
+import { StoreUnavailable } from '../store-unavailable.ts'
+import { blamed } from './failure.ts'
+import { RELAY_ROLE } from './relay-role.ts'
+import { unlessSilent } from './silence.ts'
+
+/** A statement that the server did not get through by then is repeated. */
+const CONNECT_MS = 1_500
+const STATEMENT_MS = 2_500
+const ANSWER_MS = 3_000
+
+/**
+ * The relay's connection: one, made when it is needed and again after it was lost, under a role that can move no money but
+ * through the bank's functions, where there is that role.
+ */
+export class BankConnection {
+  readonly #url: string
+  readonly #hasRole: boolean
+  #client: Promise<Client> | undefined
+  #isClosed = false
+
+  constructor(url: string, { hasRole }: { readonly hasRole: boolean }) {
+    this.#url = url
+    this.#hasRole = hasRole
+  }
+
+  /**
+   * Runs one statement; one that has a name is prepared once. Rejects with `StoreUnavailable` within two seconds where the
+   * server cannot be reached.
+   */
+  async query<Row extends object>(text: string, values: readonly unknown[], name?: string): Promise<Row[]> {
+    if (this.#isClosed) throw new StoreUnavailable('the connection to the bank is closed')
+    const connecting = (this.#client ??= this.#connect())
+    try {
+      const client = await connecting
+      const asked = client.query<Row>({ text, values: [...values], ...(name && { name }) })
+      const { rows }: QueryResult<Row> = await unlessSilent(client, this.#url, asked)
+      return rows
+    } catch (error) {
+      const blame = blamed(error)
+      if (blame instanceof StoreUnavailable && this.#client === connecting) this.#leave(connecting)
+      throw blame
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const client = await this.#client?.catch(() => undefined)
+    this.#client = undefined
+    await client?.end().catch(() => {})
+  }
+
+  // What may still come over a connection that did not answer in time is not listened to.
+  #leave(connecting: Promise<Client>): void {
+    this.#client = undefined
+    void connecting.then(
+      (client) => client.end().catch(() => {}),
+      () => {},
+    )
+  }
+
+  async #connect(): Promise<Client> {
+    const client = new Client({
+      connectionString: this.#url,
+      connectionTimeoutMillis: CONNECT_MS,
+      statement_timeout: STATEMENT_MS,
+      query_timeout: ANSWER_MS,
+      keepAlive: true,
+      application_name: 'sluice bank',
+    })
+    const lost = (): void => {
+      void this.#client?.then(
+        (current) => {
+          if (current === client) this.#client = undefined
+        },
+        () => {},
+      )
+    }
+    client.on('error', lost)
+    client.on('end', lost)
+    try {
+      await client.connect()
+      if (this.#hasRole) await unlessSilent(client, this.#url, client.query(`set role ${RELAY_ROLE}`))
+      return client
+    } catch (error) {
+      client.end().catch(() => {})
+      throw error
+    }
+  }
+}

@@ -1,0 +1,195 @@
+import fc from 'fast-check'
+import { Client, types } from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
+import { BankModel } from '../../../test/bank-model.ts'
+import { BANKS, exactly, held, report } from '../../../test/bank-stage.ts'
+import { openedRows, type TestDatabase } from '../../../test/store-engines.ts'
+import { newToken, newUser } from '../../../test/store-rows.ts'
+import type { Rows } from '../store.ts'
+import { postgresBank } from './bank.ts'
+import { BankConnection } from './bank-connection.ts'
+
+const NODES = ['a', 'b', 'c'] as const
+const node = fc.constantFrom(...NODES)
+
+type Step =
+  | { readonly do: 'acquire'; readonly node: string; readonly need: number; readonly most: number }
+  /** Notes a call that is to be reported. */
+  | { readonly do: 'spend'; readonly node: string; readonly quota: number }
+  /** Reports what was noted, and perhaps all of it again. */
+  | { readonly do: 'apply'; readonly node: string; readonly held: number; readonly again: boolean }
+  | { readonly do: 'release'; readonly node: string; readonly keep: number }
+  | { readonly do: 'silence'; readonly node: string; readonly minutes: number }
+  | { readonly do: 'look' }
+  | { readonly do: 'set'; readonly kind: 't' | 'u'; readonly remain: number }
+  | { readonly do: 'enable'; readonly isEnabled: boolean }
+
+const steps: fc.Arbitrary<readonly Step[]> = fc.array(
+  fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        do: fc.constant('acquire' as const),
+        node,
+        need: fc.oneof(fc.constant(0), fc.nat(600)),
+        most: fc.nat(900),
+      }),
+    },
+    { weight: 4, arbitrary: fc.record({ do: fc.constant('spend' as const), node, quota: fc.nat(300) }) },
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        do: fc.constant('apply' as const),
+        node,
+        held: fc.nat(400),
+        again: fc.boolean(),
+      }),
+    },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant('release' as const), node, keep: fc.nat(300) }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        do: fc.constant('silence' as const),
+        node,
+        minutes: fc.constantFrom(0.9, 1.1, 16.1),
+      }),
+    },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant('look' as const) }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        do: fc.constant('set' as const),
+        kind: fc.constantFrom('t' as const, 'u' as const),
+        // Of nothing the status would follow.
+        remain: fc.integer({ min: 1, max: 3_000 }),
+      }),
+    },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('enable' as const), isEnabled: fc.boolean() }) },
+  ),
+  { minLength: 25, maxLength: 60, size: 'max' },
+)
+
+/** Runs the steps on a user, a token and nodes of their own, and compares after each. */
+async function runs(
+  store: Rows,
+  sql: TestDatabase['sql'],
+  connection: BankConnection,
+  run: number,
+  sequence: readonly Step[],
+): Promise<void> {
+  const user = await store.write('createUser', newUser({ username: `u${run}`, quota: 3_000 }))
+  const token = await store.write('createToken', newToken(user.id, { key: `k${run}`, remainQuota: 2_000 }))
+  const model = new BankModel(2_000, 3_000)
+  const ours = (name: string): string => `${name}${run}`
+  const bank = (name: string) => postgresBank(connection, ours(name))
+  const noted = new Map<string, { id: string; quota: number }[]>()
+  const known = new Map<string, { id: string; quota: number }[]>()
+  const of = { t: `t:${token.id}`, u: `u:${user.id}` } as const
+  const row = ({ id, quota }: { id: string; quota: number }): string =>
+    report(id, quota).replace('"user_id":1,"token_id":1', `"user_id":${user.id},"token_id":${token.id}`)
+  // A node is known from its first report on.
+  for (const name of NODES) await bank(name).apply([], [])
+  for (const [index, step] of sequence.entries()) {
+    switch (step.do) {
+      case 'acquire': {
+        const { need, most } = { need: step.need, most: step.most }
+        const [loan] = await bank(step.node).acquire([
+          { ...exactly(need, token.id), most: { token: most, user: most } },
+        ])
+        expect(loan?.granted).toBe(model.acquire(step.node, need, most))
+        break
+      }
+      case 'spend':
+        noted.set(step.node, [...(noted.get(step.node) ?? []), { id: ours(`${index}-`), quota: step.quota }])
+        break
+      case 'apply': {
+        const fresh = noted.get(step.node) ?? []
+        const calls = step.again ? [...(known.get(step.node) ?? []), ...fresh] : fresh
+        known.set(step.node, [...(known.get(step.node) ?? []), ...fresh])
+        noted.delete(step.node)
+        const estimate = Math.floor(step.held / 3)
+        await bank(step.node).apply(calls.map(row), [held(of.t, step.held, estimate), held(of.u, step.held)])
+        model.apply(step.node, calls, step.held, estimate)
+        break
+      }
+      case 'release':
+        await bank(step.node).release([
+          { account: of.t, keep: step.keep },
+          { account: of.u, keep: step.keep },
+        ])
+        model.release(step.node, step.keep)
+        break
+      case 'silence':
+        await sql(
+          `update nodes set expires = now() - interval '${(step.minutes - 1) * 60} seconds' where node = '${ours(step.node)}'`,
+        )
+        model.silence(step.node, step.minutes)
+        break
+      case 'look':
+        for (const name of NODES) {
+          await postgresBank(connection, 'onlooker').apply([], [])
+          model.lookAfter(name)
+        }
+        break
+      case 'set':
+        await (step.kind === 't'
+          ? store.write('changeToken', {
+              tokenId: token.id,
+              userId: user.id,
+              fields: { remainQuota: step.remain },
+              most: 1e12,
+              nowMs: 0,
+            })
+          : store.write('changeUser', {
+              userId: user.id,
+              quota: { mode: 'override', value: step.remain, most: 1e12 },
+            }))
+        model.set(step.kind, step.remain)
+        break
+      case 'enable':
+        await sql(`update tokens set status = ${step.isEnabled ? 1 : 2} where id = ${token.id}`)
+        model.enable(step.isEnabled)
+    }
+    const [t, u] = await sql(
+      `select remain_quota as remain, used_quota as used, leased, epoch from tokens where id = ${token.id}
+       union all select quota, used_quota, leased, epoch from users where id = ${user.id}`,
+    )
+    expect({ t, u }).toEqual(model.accounts)
+    const leases = await sql(
+      `select account, node, amount from leases where account in ('${of.t}', '${of.u}') and amount > 0`,
+    )
+    const kept = [...model.leases].filter(([, { amount }]) => amount > 0)
+    expect(leases).toHaveLength(kept.length)
+    for (const [name, { amount }] of kept) {
+      const account = of[name.slice(0, 1) as 't' | 'u']
+      expect(leases).toContainEqual({ account, node: ours(name.slice(1)), amount })
+    }
+  }
+  for (const name of [...NODES.map(ours), 'onlooker']) await postgresBank(connection, name).leave()
+}
+
+test.each(BANKS)(
+  'whatever nodes borrow, report, repeat, return and lose, the bank on $name says what a few sums say',
+  async (engine) => {
+    const { store, database } = await openedRows(engine)
+    const connection = new BankConnection(database.place, { hasRole: true })
+    onTestFinished(() => connection.close())
+    const onlooker = new Client({ connectionString: database.place })
+    onlooker.setTypeParser(types.builtins.INT8, Number)
+    onTestFinished(() => onlooker.end())
+    await onlooker.connect()
+    const sql: TestDatabase['sql'] = async (statement) =>
+      (await onlooker.query<Record<string, unknown>>(statement)).rows
+    let run = 0
+    await fc.assert(
+      fc.asyncProperty(steps, (sequence) => runs(store, sql, connection, (run += 1), sequence)),
+      {
+        numRuns: Number(process.env['RUNS'] ?? 12),
+        interruptAfterTimeLimit: 60_000,
+        markInterruptAsFailure: true,
+      },
+    )
+    expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+  },
+  120_000,
+)

@@ -1,0 +1,264 @@
+import { describe, expect, test } from 'vitest'
+import { BANKS, bankStage, exactly, held, report } from '../../../test/bank-stage.ts'
+import { newToken, SECRETS } from '../../../test/store-rows.ts'
+import { hashKey } from '../secrets.ts'
+
+const MINUTE = 60
+
+describe.each(BANKS)('the bank on $name', (engine) => {
+  test('answers the first use of a key with token, user and leases in one statement', async () => {
+    const { node, accounts } = await bankStage(engine)
+    const keyHash = hashKey(SECRETS, 'k1')
+    const [loan, unknown] = await node('a').acquire([
+      { token: { keyHash }, need: { token: 0, user: 0 }, most: { token: 10_000, user: 20_000 } },
+      { token: { keyHash: 'of nobody' }, need: { token: 0, user: 0 }, most: { token: 1, user: 1 } },
+    ])
+    expect(unknown).toBeUndefined()
+    expect(loan).toMatchObject({
+      granted: true,
+      token: { id: 1, remainQuota: 500_000 },
+      user: { id: 1, quota: 1_000_000 },
+      ofToken: { account: 't:1', amount: 10_000, free: 490_000, remain: 500_000 },
+      ofUser: { account: 'u:1', amount: 20_000, free: 980_000, remain: 1_000_000 },
+    })
+    expect(await accounts()).toMatchObject({ token: { leased: 10_000 }, user: { leased: 20_000 } })
+  })
+
+  test('lends an eighth of what is free, at least what is needed, at most what is wanted, and all or nothing', async () => {
+    const { node, accounts } = await bankStage(engine)
+    const ask = (need: number, most: number) =>
+      node('a').acquire([{ token: 1, need: { token: need, user: 0 }, most: { token: most, user: most } }])
+    expect(await ask(0, 400_000)).toMatchObject([
+      { ofToken: { amount: 62_500 }, ofUser: { amount: 125_000 } },
+    ])
+    expect(await ask(400_000, 400_000)).toMatchObject([{ granted: true, ofToken: { amount: 462_500 } }])
+    const before = await accounts()
+    expect(await ask(37_501, 40_000)).toMatchObject([{ granted: false, ofToken: { free: 37_500 } }])
+    expect(await accounts()).toEqual(before)
+    expect(await ask(37_500, 37_500)).toMatchObject([{ granted: true, ofToken: { free: 0 } }])
+  })
+
+  test('lends nothing of an unlimited token, and counts what it uses all the same', async () => {
+    const { store, node, database } = await bankStage(engine)
+    await store.write(
+      'createToken',
+      newToken(1, { name: 'free', key: 'k2', remainQuota: 0, unlimitedQuota: true }),
+    )
+    const [loan] = await node('a').acquire([exactly(700, 2)])
+    expect(loan).toMatchObject({ granted: true, ofToken: { amount: 0 }, ofUser: { amount: 700 } })
+    const call = report('a', 300).replace('"token_id":1', '"token_id":2')
+    await node('a').apply([call], [])
+    expect(await database.sql('select remain_quota, used_quota, leased from tokens where id = 2')).toEqual([
+      { remain_quota: -300, used_quota: 300, leased: 0 },
+    ])
+  })
+
+  test('lends nothing to what is disabled, expired or deleted, and says so with the rows', async () => {
+    const { node, database } = await bankStage(engine)
+    for (const [broken, mended] of [
+      ['update tokens set status = 2', 'update tokens set status = 1'],
+      ['update tokens set deleted_time = 5', 'update tokens set deleted_time = null'],
+      ['update tokens set expired_time = 5', 'update tokens set expired_time = -1'],
+      ['update users set status = 2', 'update users set status = 1'],
+    ] as const) {
+      await database.sql(broken)
+      expect(await node('a').acquire([exactly(10)])).toMatchObject([{ granted: false, token: { id: 1 } }])
+      await database.sql(mended)
+    }
+    expect(await node('a').acquire([exactly(10)])).toMatchObject([{ granted: true }])
+  })
+
+  test('counts a call once however often it is reported, alone and in a batch', async () => {
+    const { node, store, accounts } = await bankStage(engine)
+    await node('a').acquire([exactly(1_000)])
+    await node('a').apply([report('x', 300), report('x', 300)], [])
+    await node('a').apply([report('x', 300), report('y', 50)], [])
+    await node('b').apply([report('y', 50)], [])
+    expect(await accounts()).toMatchObject({
+      token: { remain: 499_650, used: 350, leased: 650 },
+      user: { remain: 999_650, used: 350, leased: 650 },
+      leases: [
+        { account: 't:1', node: 'a', amount: 650 },
+        { account: 'u:1', node: 'a', amount: 650 },
+      ],
+    })
+    expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+    expect(await store.read('userById', 1)).toMatchObject({ requestCount: 2 })
+  })
+
+  test('charges a call that cost more than was lent in full, and its lease ends at nothing', async () => {
+    const { node, accounts } = await bankStage(engine)
+    await node('a').acquire([exactly(100)])
+    expect(await node('a').apply([report('x', 450)], [])).toContainEqual(
+      expect.objectContaining({ account: 't:1', amount: 0, remain: 499_550 }),
+    )
+    expect(await accounts()).toMatchObject({ token: { leased: 0, used: 450 }, leases: [] })
+  })
+
+  test('a call of a token that is not there holds up no other', async () => {
+    const { node, accounts } = await bankStage(engine)
+    await node('a').apply([report('x', 1).replace('"token_id":1', '"token_id":77'), report('y', 2)], [])
+    expect((await accounts()).token.used).toBe(2)
+  })
+
+  test('takes back all but what is kept, and everything when a node leaves', async () => {
+    const { node, accounts, database } = await bankStage(engine)
+    await node('a').acquire([exactly(1_000)])
+    await node('a').apply([], [held('t:1', 200), held('u:1', 200)])
+    await node('a').release([
+      { account: 't:1', keep: 300 },
+      { account: 'u:1', keep: 0 },
+    ])
+    expect(await accounts()).toMatchObject({ token: { leased: 300 }, user: { leased: 0 } })
+    await node('a').leave()
+    expect(await accounts()).toMatchObject({ token: { leased: 0 }, leases: [] })
+    expect(await database.sql('select * from nodes')).toEqual([])
+  })
+
+  test('after a minute of silence what a node does not hold can be lent to others, and what it holds cannot', async () => {
+    const { node, accounts, silent } = await bankStage(engine)
+    await node('a').acquire([exactly(400_000)])
+    await node('a').apply([], [held('t:1', 150_000), held('u:1', 150_000)])
+    await silent('a', MINUTE - 5)
+    expect(await node('b').acquire([exactly(100_001)])).toMatchObject([{ granted: false }])
+    await silent('a', MINUTE + 1)
+    expect(await node('b').acquire([exactly(350_001)])).toMatchObject([{ granted: false }])
+    expect(await node('b').acquire([exactly(350_000)])).toMatchObject([{ granted: true }])
+    expect((await accounts()).leases).toMatchObject([
+      { account: 't:1', node: 'a', amount: 150_000, held: 150_000 },
+      { account: 't:1', node: 'b', amount: 350_000 },
+      { account: 'u:1', node: 'a', amount: 150_000 },
+      { account: 'u:1', node: 'b', amount: 350_000 },
+    ])
+  })
+
+  test('a quarter of an hour later what a lost node held is charged by estimate, and the rest is free again', async () => {
+    const { node, accounts, silent, store, database } = await bankStage(engine)
+    await node('a').acquire([exactly(1_000)])
+    await node('a').apply([], [held('t:1', 600, 70), held('u:1', 600)])
+    await silent('a', MINUTE + 1)
+    await node('b').apply([], [])
+    expect(await accounts()).toMatchObject({ token: { leased: 600, used: 0 } })
+    await silent('a', 16 * MINUTE + 1)
+    await node('b').apply([], [])
+    expect(await accounts()).toMatchObject({
+      token: { remain: 499_930, used: 70, leased: 0 },
+      user: { remain: 999_930, used: 70, leased: 0 },
+      leases: [],
+    })
+    expect(await database.sql('select reason, quota from usage_log')).toEqual([
+      { reason: 'lost-node', quota: 70 },
+    ])
+    expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+    expect(await store.read('userById', 1)).toMatchObject({ requestCount: 0 })
+  })
+
+  test('a node that comes back after that reports what was so, in the place of the estimate', async () => {
+    const { node, accounts, silent, store, database } = await bankStage(engine)
+    await node('a').acquire([exactly(1_000)])
+    await node('a').apply([], [held('t:1', 600, 70), held('u:1', 600)])
+    await silent('a', 17 * MINUTE)
+    await node('b').apply([], [])
+    await node('a').apply([report('x', 55)], [])
+    expect(await accounts()).toMatchObject({
+      token: { remain: 499_945, used: 55, leased: 0 },
+      user: { remain: 999_945, used: 55, leased: 0 },
+    })
+    expect(await database.sql('select reason, quota from usage_log')).toEqual([
+      { reason: 'complete', quota: 55 },
+    ])
+    expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+  })
+
+  test('whoever takes quota away, disables or deletes calls the leases in; who adds some does not', async () => {
+    const { node, accounts, store, database } = await bankStage(engine)
+    const leasedAfter = async (change: () => Promise<unknown>) => {
+      await node('a').acquire([exactly(1_000)])
+      await change()
+      const { token, user } = await accounts()
+      return [token.leased, token.epoch, user.leased, user.epoch]
+    }
+    const quota = (mode: 'add' | 'override', value: number) =>
+      store.write('changeUser', { userId: 1, quota: { mode, value, most: 1e12 } })
+    const token = (remainQuota: number) =>
+      store.write('changeToken', { tokenId: 1, userId: 1, fields: { remainQuota }, most: 1e12, nowMs: 0 })
+    expect(await leasedAfter(() => quota('add', 500))).toEqual([1_000, 0, 1_000, 0])
+    expect(await leasedAfter(() => quota('override', 900_000))).toEqual([2_000, 0, 0, 1])
+    expect(await leasedAfter(() => token(450_000))).toEqual([0, 1, 1_000, 1])
+    expect(
+      await leasedAfter(() =>
+        store.write('switchToken', { tokenId: 1, userId: 1, status: 2, nowMs: Date.now() }),
+      ),
+    ).toEqual([0, 2, 2_000, 1])
+    await database.sql('update tokens set status = 1')
+    expect(
+      await leasedAfter(() => store.write('deleteTokens', { userId: 1, tokenIds: [1], nowSeconds: 1 })),
+    ).toEqual([0, 4, 3_000, 1])
+  })
+
+  test('what was settled before its lease was called in counts against the new quota', async () => {
+    const { node, accounts, store } = await bankStage(engine)
+    await node('a').acquire([exactly(1_000)])
+    await store.write('changeToken', {
+      tokenId: 1,
+      userId: 1,
+      fields: { remainQuota: 5_000 },
+      most: 1e12,
+      nowMs: 0,
+    })
+    await node('a').apply([report('x', 200)], [])
+    expect(await accounts()).toMatchObject({
+      token: { remain: 4_800, used: 200, leased: 0 },
+      user: { leased: 800 },
+    })
+  })
+
+  test('reports and requests that come together in any order wait for each other, and none is refused for it', async () => {
+    const { store, database } = await bankStage(engine)
+    for (let id = 2; id <= 6; id += 1)
+      await store.write('createToken', newToken(1, { name: `${id}`, key: `k${id}` }))
+    const { BankConnection } = await import('./bank-connection.ts')
+    const { postgresBank } = await import('./bank.ts')
+    const connections = Array.from({ length: 4 }, () => new BankConnection(database.place, { hasRole: true }))
+    await Promise.all(
+      connections.map(async (connection, of) => {
+        const bank = postgresBank(connection, `n${of}`)
+        for (let round = 0; round < 25; round += 1) {
+          const tokens = [1, 2, 3, 4, 5, 6].sort(() => (of % 2 === 0 ? 1 : -1))
+          await bank.acquire(tokens.map((token) => exactly(100, token)))
+          const calls = tokens.map((token) =>
+            report(`${of}-${round}-${token}`, 10).replace('"token_id":1', `"token_id":${token}`),
+          )
+          await bank.apply(calls, [held(`t:${tokens[0] ?? 1}`, 0)])
+          await bank.release([
+            { account: 'u:1', keep: 0 },
+            { account: 't:3', keep: 0 },
+          ])
+        }
+        await bank.leave()
+        await connection.close()
+      }),
+    )
+    const [sums] = await database.sql(
+      'select (select used_quota from users) as used, (select sum(leased)::bigint from tokens) as leased, (select leased from users) as of_user',
+    )
+    expect(sums).toEqual({ used: 4 * 25 * 6 * 10, leased: 0, of_user: 0 })
+    expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+  }, 30_000)
+
+  test("the relay's connection can look, and call the bank, and move no money otherwise", async () => {
+    const { connection } = await bankStage(engine)
+    expect(await connection.query('select quota from users', [])).toHaveLength(1)
+    for (const forbidden of [
+      'update users set quota = quota + 1',
+      'update tokens set remain_quota = 1',
+      'update leases set amount = 1',
+      "delete from usage_log where id = 'x'",
+      "insert into users (username) values ('x')",
+      "select bank_charge('a', '[]')",
+      "select bank_move_leased('u:1', 5)",
+    ]) {
+      await expect(connection.query(forbidden, [])).rejects.toThrow(/permission denied/)
+    }
+  })
+})

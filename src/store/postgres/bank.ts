@@ -1,0 +1,103 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { AccountName, Bank, Loan, LoanRequest, Standing } from '../bank.ts'
+import type { TokenRow, UserRow } from '../schema.ts'
+import { tokenFromRow } from '../token-rows.ts'
+import { userFromRow } from '../user-rows.ts'
+import type { BankConnection } from './bank-connection.ts'
+import { isConflict } from './failure.ts'
+
+/** Runs of one statement before its conflict with others is thrown on. */
+const ATTEMPTS = 5
+const PAUSE_MS = 5
+
+/** What the columns of the bank are called in an account's row. */
+interface BankColumns {
+  readonly epoch: number
+  readonly leased: number
+}
+
+interface LoanRow {
+  readonly granted: boolean
+  readonly token: (TokenRow & BankColumns) | null
+  readonly user: UserRow & BankColumns
+  readonly token_amount: number
+  readonly user_amount: number
+}
+
+/** The bank over one connection, for the node of that name. One statement runs at a time. */
+export function postgresBank(connection: BankConnection, node: string): Bank {
+  const run = <Row>(call: string, values: readonly unknown[], name: string): Promise<Row[]> =>
+    repeated(async () => {
+      const rows = await connection.query<{ said: Row }>(`select said from ${call} as said`, values, name)
+      return rows.map(({ said }) => said)
+    })
+  return {
+    async acquire(requests) {
+      const wanted = JSON.stringify(requests.map(wantedOf))
+      return (await run<LoanRow>('bank_acquire($1, $2::jsonb)', [node, wanted], 'acquire')).map(loanOf)
+    },
+    apply(calls, held) {
+      const values = [
+        node,
+        `[${calls.join(',')}]`,
+        held.map(({ account }) => account),
+        held.map((one) => one.held),
+        held.map(({ estimate }) => estimate),
+      ]
+      return run<Standing>(
+        'bank_apply($1, $2::jsonb, $3::text[], $4::bigint[], $5::bigint[])',
+        values,
+        'apply',
+      )
+    },
+    release(kept) {
+      const values = [node, kept.map(({ account }) => account), kept.map(({ keep }) => keep)]
+      return run<Standing>('bank_release($1, $2::text[], $3::bigint[])', values, 'release')
+    },
+    async leave() {
+      await run('bank_release($1, null, null)', [node], 'leave')
+    },
+  }
+}
+
+// Money is told as JSON, whose numbers are exact as far as quota goes (2^53).
+function wantedOf({ token, need, most }: LoanRequest): object {
+  return {
+    ...(typeof token === 'number' ? { token } : { hash: token.keyHash }),
+    token_need: need.token,
+    token_most: most.token,
+    user_need: need.user,
+    user_most: most.user,
+  }
+}
+
+function loanOf({ granted, token, user, token_amount, user_amount }: LoanRow): Loan | undefined {
+  if (!token) return undefined
+  return {
+    granted,
+    token: tokenFromRow(token),
+    user: userFromRow(user),
+    ofToken: standingOf(`t:${token.id}`, token, token.remain_quota, token_amount),
+    ofUser: standingOf(`u:${user.id}`, user, user.quota, user_amount),
+  }
+}
+
+function standingOf(
+  account: AccountName,
+  { epoch, leased }: BankColumns,
+  remain: number,
+  amount: number,
+): Standing {
+  return { account, epoch, remain, free: remain - leased, amount }
+}
+
+async function repeated<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work()
+    } catch (error) {
+      if (attempt === ATTEMPTS || !isConflict(error)) throw error
+      await delay(Math.random() * PAUSE_MS * attempt)
+    }
+  }
+}

@@ -1,0 +1,244 @@
+import { Kysely, PostgresDialect } from 'kysely'
+import { Client } from 'pg'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type Engine, ENGINES, rowsWithAccount, type TestDatabase } from '../../../test/store-engines.ts'
+import { SECRETS } from '../../../test/store-rows.ts'
+import { filled, idAt } from '../../../test/usage-log-rows.ts'
+import type { UsageFilter } from '../../domain/usage-entry.ts'
+import { accountsAndLedger } from '../migrations/0001-accounts-and-ledger.ts'
+import { usageDays } from '../migrations/0002-usage-days.ts'
+import { management } from '../migrations/0003-management.ts'
+import { POSTGRES_TYPES } from '../migrations/column-types.ts'
+import { reads } from '../operations/reads.ts'
+import type { Database } from '../schema.ts'
+import { KEEPER } from './keep-usage-log.ts'
+import { openPostgresStore, type SharedRows } from './open.ts'
+import { connectionPool } from './pool.ts'
+
+const HERE = ENGINES.filter(({ name }) => name === 'PostgreSQL')
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+/** The beginning of the day on which the test runs, by the clock of this machine, which is the server's too. */
+const TODAY = Math.floor(Date.now() / DAY) * DAY
+const WRONG_CLOCK = Date.UTC(2040, 0, 1)
+
+const nameOf = (ms: number): string =>
+  `usage_log_${new Date(ms).toISOString().slice(0, 10).replaceAll('-', '')}`
+
+/** A call of one minute that began then. */
+const callAt = (ms: number) => ({ id: idAt(ms), endedMs: ms + MINUTE })
+
+async function opened(engine: Engine): Promise<{ store: SharedRows; database: TestDatabase }> {
+  const { database } = await rowsWithAccount(engine)
+  return { store: await openedAgain(database), database }
+}
+
+async function openedAgain({ place: url }: TestDatabase): Promise<SharedRows> {
+  const store = await openPostgresStore({ url, secrets: SECRETS })
+  onTestFinished(() => store.close())
+  return store
+}
+
+async function partitions({ sql }: TestDatabase): Promise<string[]> {
+  const rows = await sql(
+    "SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'usage_log'::regclass ORDER BY 1",
+  )
+  return rows.map(({ name }) => name as string)
+}
+
+/** Which partition holds which call. */
+async function places({ sql }: TestDatabase): Promise<Record<string, string>> {
+  const rows = await sql('SELECT tableoid::regclass::text AS name, id FROM usage_log')
+  return Object.fromEntries(rows.map(({ id, name }) => [id as string, name as string]))
+}
+
+describe.each(HERE)('the usage log on $name', (engine) => {
+  test('has a partition for each of the next days from the first moment on, and its id alone is its key', async () => {
+    const { database } = await opened(engine)
+    const days = [-1, 0, 1, 2, 3].map((day) => nameOf(TODAY + day * DAY))
+    expect(await partitions(database)).toEqual([...days, 'usage_log_default'])
+    await filled(database, [callAt(TODAY)])
+    expect(await places(database)).toEqual({ [idAt(TODAY)]: nameOf(TODAY) })
+    await expect(filled(database, [callAt(TODAY)])).rejects.toThrow(/duplicate key/)
+    const keys = await database.sql(
+      "SELECT pg_get_constraintdef(oid) AS key FROM pg_constraint WHERE conrelid = 'usage_log'::regclass AND contype = 'p'",
+    )
+    expect(keys).toEqual([{ key: 'PRIMARY KEY (id)' }])
+  })
+
+  test('of an older schema keeps its rows and who may read it; those of these days get partitions', async () => {
+    const database = await engine.database()
+    await makeSchemaWithoutPartitions(database)
+    const old = callAt(TODAY - 30 * DAY)
+    const recent = callAt(TODAY)
+    await filled(database, [old, recent])
+    await database.sql('GRANT SELECT ON usage_log TO pg_monitor')
+    const store = await openedAgain(database)
+    expect(await places(database)).toEqual({ [old.id]: 'usage_log_default', [recent.id]: nameOf(TODAY) })
+    expect((await store.read('listUsage', { filter: {}, offset: 0, limit: 9 })).total).toBe(2)
+    expect(
+      await database.sql("SELECT has_table_privilege('pg_monitor', 'usage_log', 'SELECT') AS may"),
+    ).toEqual([{ may: true }])
+  })
+
+  test('goes by dropping partitions that are older than rows are kept; the others and all sums stay', async () => {
+    const { store, database } = await opened(engine)
+    await database.sql("INSERT INTO usage_days VALUES (1, 1, 1, 'm', 'c', 'g', 5, 1, 2, 3, 4, 5, 6, 7, 50)")
+    const ages = [20, 12, 11, 10, 9, 1]
+    await filled(
+      database,
+      ages.map((days) => callAt(TODAY - days * DAY)),
+    )
+    expect(await store.keepUsageLog(30)).toMatchObject({ dropped: [], removed: 0, astray: 0 })
+    const kept = await store.keepUsageLog(10)
+    expect(kept).toMatchObject({ made: [], removed: 0, astray: 0, gaveWay: false })
+    expect(kept.dropped).toEqual(expect.arrayContaining([nameOf(TODAY - 20 * DAY), nameOf(TODAY - 12 * DAY)]))
+    // A call may have ended six hours after its day.
+    const isOver = Date.now() - 10 * DAY >= TODAY - 10 * DAY + 6 * HOUR
+    const left = ages.slice(isOver ? 3 : 2).map((days) => idAt(TODAY - days * DAY))
+    expect(Object.keys(await places(database)).sort()).toEqual(left.sort())
+    expect(await store.read('sumUsageDays', { filter: {}, days: {} })).toMatchObject({ quota: 50 })
+    expect(await store.keepUsageLog(10)).toMatchObject({ made: [], dropped: [] })
+  })
+
+  test('loses no call that a wrong clock dated, and tells how many there are', async () => {
+    const { store, database } = await opened(engine)
+    const future = { id: idAt(WRONG_CLOCK), endedMs: TODAY }
+    const past = { id: idAt(0), endedMs: TODAY }
+    const strange = { id: 'no-id-of-ours', endedMs: TODAY }
+    await filled(database, [future, past, strange])
+    expect(await store.keepUsageLog(90)).toMatchObject({ dropped: [], removed: 0, astray: 3 })
+    const { entries } = await store.read('listUsage', { filter: {}, offset: 0, limit: 9 })
+    expect(entries.map(({ id }) => id).sort()).toEqual([future.id, past.id, strange.id].sort())
+    await database.sql(`UPDATE usage_log SET ended_ms = ${TODAY - 91 * DAY}`)
+    expect(await store.keepUsageLog(90)).toMatchObject({ dropped: [], removed: 3, astray: 0 })
+  })
+
+  test('is kept by many nodes at once, and by one that was stopped on the way', async () => {
+    const { store, database } = await opened(engine)
+    await filled(
+      database,
+      Array.from({ length: 12 }, (_, day) => callAt(TODAY - day * DAY)),
+    )
+    const others = [await openedAgain(database), await openedAgain(database)]
+    const stopped = new AbortController()
+    stopped.abort()
+    expect(await store.keepUsageLog(90, stopped.signal)).toMatchObject({ made: [], dropped: [] })
+    const runs = await Promise.all([store, ...others].map((node) => node.keepUsageLog(90)))
+    const made = runs.flatMap((run) => run.made)
+    expect(new Set(made).size).toBe(made.length)
+    await store.keepUsageLog(90)
+    const found = await places(database)
+    for (let day = 0; day < 12; day += 1) {
+      expect(found[idAt(TODAY - day * DAY)]).toBe(nameOf(TODAY - day * DAY))
+    }
+  })
+
+  test('is left to whoever keeps it already', async () => {
+    const { store, database } = await opened(engine)
+    await filled(database, [callAt(TODAY - 5 * DAY)])
+    const other = new Client({ connectionString: database.place })
+    onTestFinished(() => other.end())
+    await other.connect()
+    await other.query('select pg_advisory_lock($1)', [KEEPER])
+    expect(await store.keepUsageLog(90)).toMatchObject({ made: [], astray: 1, gaveWay: false })
+    await other.query('select pg_advisory_unlock($1)', [KEEPER])
+    expect(await store.keepUsageLog(90)).toMatchObject({ made: [nameOf(TODAY - 5 * DAY)], astray: 0 })
+  })
+
+  test('waits for no reader for longer than a second, and says that it gave way', async () => {
+    const { store, database } = await opened(engine)
+    await filled(database, [callAt(TODAY - 20 * DAY)])
+    await store.keepUsageLog(30)
+    const reader = new Client({ connectionString: database.place })
+    onTestFinished(() => reader.end())
+    await reader.connect()
+    await reader.query('begin')
+    await reader.query('select count(*) from usage_log')
+    expect(await store.keepUsageLog(10)).toMatchObject({ dropped: [], gaveWay: true })
+    await reader.query('rollback')
+    expect(await store.keepUsageLog(10)).toMatchObject({
+      dropped: [nameOf(TODAY - 20 * DAY)],
+      gaveWay: false,
+    })
+  })
+
+  test.each<[string, UsageFilter]>([
+    ['a day', { fromMs: TODAY - 5 * DAY, beforeMs: TODAY - 4 * DAY }],
+    ['an id', { id: idAt(TODAY - 5 * DAY) }],
+  ])('of %s is read in the partitions that can hold it, and no others', async (_, filter) => {
+    const { store, database } = await opened(engine)
+    await filled(
+      database,
+      Array.from({ length: 12 }, (_, day) => callAt(TODAY - day * DAY)),
+    )
+    await store.keepUsageLog(90)
+    // A call that ended on a day may have begun six hours before it.
+    const may = [nameOf(TODAY - 6 * DAY), nameOf(TODAY - 5 * DAY), 'usage_log_default']
+    const plans = await plansOf(database, filter)
+    expect(plans.length).toBeGreaterThanOrEqual(7)
+    for (const { sql, tables } of plans) {
+      expect(tables, sql).toContain(nameOf(TODAY - 5 * DAY))
+      for (const table of tables) expect(may, sql).toContain(table)
+    }
+  })
+
+  test('of a user and a day is read in the week before that day, and no others', async () => {
+    const { store, database } = await opened(engine)
+    await filled(
+      database,
+      Array.from({ length: 20 }, (_, day) => callAt(TODAY - day * DAY)),
+    )
+    await store.keepUsageLog(90)
+    const filter = { userId: 1, fromMs: TODAY - 5 * DAY, beforeMs: TODAY - 4 * DAY }
+    for (const { sql, tables } of await plansOf(database, filter)) {
+      expect(tables, sql).toContain(nameOf(TODAY - 5 * DAY))
+      for (const later of [-4, -1, 0, 1]) expect(tables, sql).not.toContain(nameOf(TODAY + later * DAY))
+      for (const earlier of [-13, -19]) expect(tables, sql).not.toContain(nameOf(TODAY + earlier * DAY))
+    }
+  })
+})
+
+async function makeSchemaWithoutPartitions({ place, sql }: TestDatabase): Promise<void> {
+  const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool: connectionPool(place) }) })
+  await accountsAndLedger(POSTGRES_TYPES).up(db)
+  await usageDays(POSTGRES_TYPES).up(db)
+  await management(POSTGRES_TYPES).up(db)
+  await db.destroy()
+  await sql(`
+    CREATE TABLE kysely_migration (name varchar(255) PRIMARY KEY, timestamp varchar(255) NOT NULL);
+    INSERT INTO kysely_migration VALUES ('0001-accounts-and-ledger', '2026-01-01T00:00:00.000Z'),
+      ('0002-usage-days', '2026-01-02T00:00:00.000Z'), ('0003-management', '2026-01-03T00:00:00.000Z');
+    INSERT INTO users VALUES (1, 'ada', 'ada', 1, 1, '', '', '', '', '', '', '', 'default', 90, 12, 2, '', 0, 0, 0, 0, '', '', '',
+      NULL, NULL, 0, NULL);
+    INSERT INTO tokens VALUES (1, 1, 'main', 'h', 'c', 1, 0, 0, -1, 90, 0, 12, 0, '', NULL, '', '', NULL)`)
+}
+
+/** What every statement that a read of the log makes looks at. */
+async function plansOf(
+  { place }: TestDatabase,
+  filter: UsageFilter,
+): Promise<{ sql: string; tables: string[] }[]> {
+  const asked: { sql: string; parameters: readonly unknown[] }[] = []
+  const db = new Kysely<Database>({
+    dialect: new PostgresDialect({ pool: connectionPool(place) }),
+    log: ({ query }) => void asked.push({ sql: query.sql, parameters: query.parameters }),
+  })
+  onTestFinished(() => db.destroy())
+  await reads.listUsage(db, { filter, offset: 0, limit: 10 })
+  await reads.usageStretch(db, { filter, after: null, most: 100 })
+  await reads.sumUsageStretch(db, { filter, after: null, most: 100 })
+  const client = new Client({ connectionString: place })
+  await client.connect()
+  const plans: { sql: string; tables: string[] }[] = []
+  for (const { sql, parameters } of asked.filter((one) => one.sql.includes('"usage_log"'))) {
+    const { rows } = await client.query<{ 'QUERY PLAN': unknown }>(`EXPLAIN (FORMAT JSON) ${sql}`, [
+      ...parameters,
+    ])
+    const tables = [...JSON.stringify(rows[0]?.['QUERY PLAN']).matchAll(/"Relation Name":"(usage_log\w*)"/g)]
+    plans.push({ sql, tables: tables.map(([, table = '']) => table) })
+  }
+  await client.end()
+  return plans
+}

@@ -1,0 +1,75 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Kysely, sql } from 'kysely'
+import { signature } from '../migrations/bank/bank-function.ts'
+import { ACQUIRE } from '../migrations/bank/acquire.ts'
+import { APPLY } from '../migrations/bank/apply.ts'
+import { RELEASE } from '../migrations/bank/release.ts'
+import type { Database } from '../schema.ts'
+
+/** The role of the relay's connections. It may look, and call the bank's three functions, and nothing else. */
+export const RELAY_ROLE = 'sluice_relay'
+
+const ATTEMPTS = 4
+const PAUSE_MS = 100
+
+const FUNCTIONS = [...ACQUIRE, ...APPLY, ...RELEASE]
+  .map(({ name }) => signature(name))
+  .filter((name) => /^bank_(?:acquire|apply|release)\(/.test(name))
+const TABLES = ['users', 'tokens', 'leases', 'nodes', 'usage_log']
+
+/**
+ * Sees to it that there is the relay's role, that it may what it must, and that we may take it on. False where we are not
+ * allowed to arrange that; `docs/ledger.md: Many nodes` tells how it is made by hand.
+ */
+export async function ensureRelayRole(db: Kysely<Database>): Promise<boolean> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await db.transaction().execute(arranged)
+    } catch {
+      // A server has one list of roles for all of its databases: another gateway may be at it at this moment.
+      if (attempt === ATTEMPTS) return false
+      await delay(Math.random() * PAUSE_MS)
+    }
+  }
+}
+
+async function arranged(db: Kysely<Database>): Promise<boolean> {
+  await sql`select pg_advisory_xact_lock(hashtext('sluice relay role'))`.execute(db)
+  if (await isArranged(db)) return true
+  const made = await sql`select from pg_roles where rolname = ${RELAY_ROLE}`.execute(db)
+  const statements = [
+    ...(made.rows.length === 0 ? [`create role ${RELAY_ROLE} nologin`] : []),
+    ...((await mayTakeOn(db)) ? [] : [`grant ${RELAY_ROLE} to current_user`]),
+    `grant usage on schema ${await schemaOf(db)} to ${RELAY_ROLE}`,
+    `grant select on ${TABLES.join(', ')} to ${RELAY_ROLE}`,
+    `grant execute on function ${FUNCTIONS.join(', ')} to ${RELAY_ROLE}`,
+  ]
+  for (const statement of statements) await sql.raw(statement).execute(db)
+  return true
+}
+
+async function mayTakeOn(db: Kysely<Database>): Promise<boolean> {
+  const { rows } = await sql<{
+    may: boolean
+  }>`select coalesce(bool_or(pg_has_role(oid, 'member')), false) as may from pg_roles where rolname = ${RELAY_ROLE}`.execute(
+    db,
+  )
+  return rows[0]?.may ?? false
+}
+
+async function isArranged(db: Kysely<Database>): Promise<boolean> {
+  if (!(await mayTakeOn(db))) return false
+  const functions = FUNCTIONS.map(
+    (name) => sql`has_function_privilege(${RELAY_ROLE}::name, ${name}::text, 'execute')`,
+  )
+  const tables = TABLES.map((name) => sql`has_table_privilege(${RELAY_ROLE}::name, ${name}::text, 'select')`)
+  const { rows } = await sql<{
+    all: boolean
+  }>`select ${sql.join([...functions, ...tables], sql` and `)} as all`.execute(db)
+  return rows[0]?.all ?? false
+}
+
+async function schemaOf(db: Kysely<Database>): Promise<string> {
+  const { rows } = await sql<{ name: string }>`select quote_ident(current_schema()) as name`.execute(db)
+  return rows[0]?.name ?? 'public'
+}

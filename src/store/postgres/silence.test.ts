@@ -1,0 +1,123 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { behindProxy } from '../../../test/behind-proxy.ts'
+import type { FaultProxy } from '../../../test/equipment/fault-proxy.ts'
+import { type Engine, ENGINES } from '../../../test/store-engines.ts'
+import { SECRETS } from '../../../test/store-rows.ts'
+import { StoreUnavailable } from '../store-unavailable.ts'
+import { openPostgresStore, type SharedRows } from './open.ts'
+import { connectionPool } from './pool.ts'
+
+const HERE = ENGINES.filter(({ name }) => name === 'PostgreSQL')
+/** What a call may wait for a database that cannot be reached. */
+const PROMISED_MS = 2_000
+
+/** A store that has been asked already, so that it has connections that nobody uses. */
+async function storeBehindProxy(engine: Engine): Promise<{ proxy: FaultProxy; store: SharedRows }> {
+  const { proxy, url } = await behindProxy((await engine.database()).place)
+  const store = await openPostgresStore({ url, secrets: SECRETS })
+  onTestFinished(() => store.close())
+  await Promise.all([1, 2, 3].map(() => store.read('countUsers')))
+  return { proxy, store }
+}
+
+interface Outcome {
+  readonly error: unknown
+  readonly ms: number
+}
+
+async function timed(call: () => Promise<unknown>): Promise<Outcome> {
+  const start = performance.now()
+  const error: unknown = await call().then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  return { error, ms: performance.now() - start }
+}
+
+function expectRefused({ error, ms }: Outcome): void {
+  expect(error).toBeInstanceOf(StoreUnavailable)
+  expect(String(error)).toMatch(/the database cannot be reached/)
+  expect(ms).toBeLessThan(PROMISED_MS)
+}
+
+describe.each(HERE)('a call on $name that cannot be reached is refused within two seconds', (engine) => {
+  test.each<[string, (proxy: FaultProxy) => void]>([
+    ['swallows everything', (proxy) => proxy.line({ kind: 'black hole' })],
+    ['breaks off at once', (proxy) => proxy.line({ kind: 'cut', afterBytes: 1 })],
+    [
+      'falls silent in the middle of its greeting',
+      (proxy) => proxy.line({ kind: 'black hole', afterBytes: 20 }),
+    ],
+  ])('where the line %s, for many calls at once, and is answered when it works again', async (_, spoil) => {
+    const { proxy, store } = await storeBehindProxy(engine)
+    spoil(proxy)
+    await delay(50)
+    for (const outcome of await Promise.all(
+      Array.from({ length: 10 }, () => timed(() => store.read('countUsers'))),
+    )) {
+      expectRefused(outcome)
+    }
+    proxy.line({ kind: 'pass' })
+    expect(await store.read('countUsers')).toBe(0)
+  })
+
+  test('where nobody listens', async () => {
+    const { proxy, store } = await storeBehindProxy(engine)
+    await proxy.stop()
+    expectRefused(await timed(() => store.read('countUsers')))
+  })
+
+  test('where open connections fall silent and new ones are swallowed', async () => {
+    const { proxy, url } = await behindProxy((await engine.database()).place)
+    const pool = connectionPool(url)
+    onTestFinished(() => pool.end())
+    const client = await pool.connect()
+    await client.query('begin', [])
+    proxy.silence({ kind: 'black hole' })
+    expectRefused(await timed(() => client.query('select 1', [])))
+    // What follows it in the transaction does not wait a second time.
+    const next = await timed(() => client.query('rollback', []))
+    expectRefused(next)
+    expect(next.ms).toBeLessThan(100)
+    client.release()
+  })
+})
+
+describe.each(HERE)('on $name', (engine) => {
+  test('connections that fell silent while nobody used them hold up one call each at most, and none later', async () => {
+    const { proxy, store } = await storeBehindProxy(engine)
+    proxy.silence({ kind: 'pass' })
+    expectRefused(await timed(() => store.read('countUsers')))
+    const next = await timed(() => store.read('countUsers'))
+    expect(next.error).toBeUndefined()
+    expect(next.ms).toBeLessThan(PROMISED_MS / 2)
+  })
+
+  test('a connection that breaks between two statements fails the next one, and nothing else', async () => {
+    const { proxy, url } = await behindProxy((await engine.database()).place)
+    const pool = connectionPool(url)
+    onTestFinished(() => pool.end())
+    const client = await pool.connect()
+    await client.query('begin', [])
+    proxy.line({ kind: 'pass' })
+    await delay(50)
+    await expect(client.query('select 1', [])).rejects.toThrow(/connection error/)
+    client.release()
+    const another = await pool.connect()
+    expect(await another.query('select 1 as one', [])).toMatchObject({ rows: [{ one: 1 }] })
+    another.release()
+  })
+
+  test('a statement that the server works on is waited for', async () => {
+    const { proxy, url } = await behindProxy((await engine.database()).place)
+    const pool = connectionPool(url)
+    onTestFinished(() => pool.end())
+    const client = await pool.connect()
+    const { error, ms } = await timed(() => client.query('select pg_sleep(2.5)', []))
+    expect(error).toBeUndefined()
+    expect(ms).toBeGreaterThan(2_400)
+    expect(proxy.connections).toBeGreaterThan(2)
+    client.release()
+  })
+})

@@ -1,0 +1,25 @@
+import { NO_USAGE } from '../../domain/usage.ts'
+import type { SettledCall } from '../ledger-writes.ts'
+import type { Database } from '../schema.ts'
+
+/** How a call that a crash left behind is settled: at what is known to be delivered, and at no more than was held. */
+export function crashedCall(hold: Database['holds'], nowMs: number): SettledCall {
+  return {
+    id: hold.id,
+    tokenId: hold.token_id,
+    userId: hold.user_id,
+    model: hold.model,
+    upstreamModel: hold.model,
+    channel: hold.channel,
+    group: hold.group_name,
+    stream: hold.stream === 1,
+    priceVersion: hold.price_version,
+    quota: Math.min(hold.amount, hold.prompt_amount + hold.progress_amount),
+    reason: 'crash',
+    delivered: hold.progress_amount > 0,
+    endedMs: nowMs,
+    usage: NO_USAGE,
+    durationMs: Math.max(0, nowMs - hold.started_ms),
+    firstByteMs: null,
+  }
+}

@@ -1,0 +1,89 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { HoldOpening, SettledCall } from '../ledger-writes.ts'
+import type { NodeWrites, OutboxEntry } from '../node-file.ts'
+import { outboxRow } from '../outbox-row.ts'
+import type { Database } from '../schema.ts'
+import { boundValues } from './bound-values.ts'
+import { crashedCall } from './crashed-call.ts'
+import { type HoldStatements, holdValues, prepareHolds } from './hold-statements.ts'
+
+/** Holds settled at a time by recovery. */
+const RECOVERED_AT_ONCE = 2000
+
+/** The rows of a node's file within the transaction that is open. Each write fails whole, or not after it began. */
+export class NodeRows implements NodeWrites {
+  readonly #holds: HoldStatements
+  readonly #insert: StatementSync
+  readonly #page: StatementSync
+  readonly #reported: StatementSync
+  readonly #node: StatementSync
+  readonly #join: StatementSync
+  readonly #isBusy: StatementSync
+
+  constructor(db: DatabaseSync) {
+    this.#holds = prepareHolds(db)
+    this.#insert = db.prepare(
+      'INSERT INTO outbox (id, token_id, user_id, quota, call) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING',
+    )
+    this.#page = db.prepare(
+      'SELECT place, token_id AS tokenId, user_id AS userId, quota, call AS row FROM outbox ORDER BY place LIMIT ?',
+    )
+    this.#reported = db.prepare('DELETE FROM outbox WHERE place <= ?')
+    this.#node = db.prepare('SELECT name, bank FROM node')
+    this.#join = db.prepare('UPDATE node SET bank = ?')
+    this.#isBusy = db.prepare('SELECT EXISTS (SELECT 1 FROM outbox) OR EXISTS (SELECT 1 FROM holds) AS busy')
+  }
+
+  hold(opening: HoldOpening): void {
+    this.#holds.insertHold.run(...holdValues(opening))
+  }
+
+  growHold({ id, by }: Parameters<NodeWrites['growHold']>[0]): void {
+    this.#holds.growHold.run(by, id)
+  }
+
+  markProgress({ id, amount }: Parameters<NodeWrites['markProgress']>[0]): void {
+    this.#holds.markProgress.run(amount, id)
+  }
+
+  settle(call: SettledCall): void {
+    this.#insert.run(...boundValues([call.id, call.tokenId, call.userId, call.quota, outboxRow(call)]))
+    this.#holds.deleteHold.run(call.id)
+  }
+
+  recover({ owner, nowMs }: Parameters<NodeWrites['recover']>[0]): { count: number; quota: number } {
+    let [count, quota] = [0, 0]
+    for (;;) {
+      const orphans = this.#holds.orphans.all(owner, RECOVERED_AT_ONCE) as unknown as Database['holds'][]
+      for (const hold of orphans) {
+        const call = crashedCall(hold, nowMs)
+        this.settle(call)
+        count += 1
+        quota += call.quota
+      }
+      if (orphans.length < RECOVERED_AT_ONCE) return { count, quota }
+    }
+  }
+
+  outbox({ limit }: Parameters<NodeWrites['outbox']>[0]): OutboxEntry[] {
+    return this.#page.all(limit) as unknown as OutboxEntry[]
+  }
+
+  reported({ place }: Parameters<NodeWrites['reported']>[0]): void {
+    this.#reported.run(place)
+  }
+
+  joinBank({ bankId }: Parameters<NodeWrites['joinBank']>[0]): string {
+    const { name, bank } = this.#node.get() as { name: string; bank: string }
+    if (bank !== bankId) {
+      if (this.#isBusy.get()?.['busy'] === 1) {
+        throw new Error(
+          'the file node.db of this data folder has calls to report to another database than DATABASE_URL names: ' +
+            'start once more with the one that it was used with, or choose another DATA_DIR',
+        )
+      }
+      this.#join.run(bankId)
+    }
+    return name
+  }
+}

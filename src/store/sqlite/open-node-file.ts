@@ -1,0 +1,32 @@
+import type { NodeFile } from '../node-file.ts'
+import type { StoreUnavailable } from '../store-unavailable.ts'
+import { DatabaseThread } from './thread.ts'
+
+/**
+ * Opens the file of a node that reports to that bank, and makes it if it is not there. Rejects, with a sentence for the
+ * operator, if it is damaged, of a newer version, or has something to report to another bank.
+ */
+export async function openNodeFile(options: {
+  readonly path: string
+  readonly bankId: string
+}): Promise<NodeFile> {
+  const { path, bankId } = options
+  const failed = Promise.withResolvers<StoreUnavailable>()
+  const thread = new DatabaseThread({ role: 'node', path }, failed.resolve)
+  try {
+    await thread.ready
+    const node = (await thread.run('joinBank', { bankId })) as string
+    return {
+      node,
+      write: (name, ...[input]) => thread.run(name, input) as never,
+      get queued() {
+        return thread.queued
+      },
+      failed: failed.promise,
+      close: () => thread.close(),
+    }
+  } catch (error) {
+    await thread.close()
+    throw error
+  }
+}

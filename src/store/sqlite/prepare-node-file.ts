@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto'
+import type { DatabaseSync } from 'node:sqlite'
+import { refuseDamaged } from './prepare-database.ts'
+
+/** The form of the file that this version knows. */
+const FORM = 1
+
+const SCHEMA = `
+  CREATE TABLE node (id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT NOT NULL, bank TEXT NOT NULL) STRICT;
+  CREATE TABLE holds (
+    id TEXT NOT NULL PRIMARY KEY,
+    owner TEXT NOT NULL,
+    token_id INTEGER NOT NULL,
+    user_id INTEGER NOT NULL,
+    amount INTEGER NOT NULL,
+    prompt_amount INTEGER NOT NULL,
+    progress_amount INTEGER NOT NULL,
+    started_ms INTEGER NOT NULL,
+    model TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    group_name TEXT NOT NULL,
+    stream INTEGER NOT NULL,
+    price_version TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE outbox (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    token_id INTEGER NOT NULL,
+    user_id INTEGER NOT NULL,
+    quota INTEGER NOT NULL,
+    call TEXT NOT NULL
+  ) STRICT;
+  PRAGMA user_version = ${FORM};
+`
+
+/** Makes the tables of a node's file and gives the node its name, unless they are there. */
+export function prepareNodeFile(
+  db: DatabaseSync,
+  { stoppedClean }: { readonly stoppedClean: boolean },
+): void {
+  if (!stoppedClean) refuseDamaged(db, ['node', 'holds', 'outbox'])
+  const form = db.prepare('PRAGMA user_version').get()?.['user_version'] as number
+  if (form > FORM) {
+    throw new Error(
+      `the file of this node was changed by a newer version of sluice (form ${form}, this version knows ${FORM}): ` +
+        'start that version once more and stop it, which empties the file',
+    )
+  }
+  if (form === FORM) return
+  db.exec('BEGIN IMMEDIATE')
+  db.exec(SCHEMA)
+  db.prepare("INSERT INTO node VALUES (1, ?, '')").run(randomUUID())
+  db.exec('COMMIT')
+}

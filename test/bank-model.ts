@@ -1,0 +1,113 @@
+/** What the bank is to come to, in a few sums: a token and its user, and what each node has borrowed of them. */
+export class BankModel {
+  readonly accounts: Record<'t' | 'u', { remain: number; used: number; leased: number; epoch: number }>
+  readonly leases = new Map<string, { amount: number; held: number; estimate: number }>()
+  readonly #counted = new Set<string>()
+  readonly #silent = new Map<string, number>()
+  readonly #lost = new Map<string, number>()
+  isEnabled = true
+
+  constructor(token: number, user: number) {
+    this.accounts = {
+      t: { remain: token, used: 0, leased: 0, epoch: 0 },
+      u: { remain: user, used: 0, leased: 0, epoch: 0 },
+    }
+  }
+
+  lease(kind: 't' | 'u', node: string): { amount: number; held: number; estimate: number } {
+    const lease = this.leases.get(kind + node) ?? { amount: 0, held: 0, estimate: 0 }
+    this.leases.set(kind + node, lease)
+    return lease
+  }
+
+  acquire(node: string, need: number, most: number): boolean {
+    for (const [silent, minutes] of this.#silent) if (minutes >= 1) this.#reclaim(silent)
+    const free = (kind: 't' | 'u'): number => this.accounts[kind].remain - this.accounts[kind].leased
+    if (!this.isEnabled || (need > 0 && (free('t') < need || free('u') < need))) return false
+    for (const kind of ['t', 'u'] as const) {
+      const share = Math.max(
+        0,
+        Math.min(free(kind), Math.max(need, Math.min(most, Math.trunc(free(kind) / 8)))),
+      )
+      this.lease(kind, node).amount += share
+      this.accounts[kind].leased += share
+    }
+    return true
+  }
+
+  apply(node: string, calls: readonly { id: string; quota: number }[], held: number, estimate: number): void {
+    this.#move(-(this.#lost.get(node) ?? 0))
+    this.#lost.delete(node)
+    for (const { id, quota } of calls) {
+      if (this.#counted.has(id)) continue
+      this.#counted.add(id)
+      this.#move(quota)
+      for (const kind of ['t', 'u'] as const) this.#back(kind, node, quota)
+    }
+    for (const kind of ['t', 'u'] as const)
+      Object.assign(this.lease(kind, node), { held, estimate: kind === 't' ? estimate : 0 })
+    this.#silent.delete(node)
+  }
+
+  release(node: string, keep: number): void {
+    for (const kind of ['t', 'u'] as const) this.#back(kind, node, this.lease(kind, node).amount - keep)
+  }
+
+  silence(node: string, minutes: number): void {
+    this.#silent.set(node, minutes)
+  }
+
+  /** What another node does about one that is silent. */
+  lookAfter(node: string): void {
+    const minutes = this.#silent.get(node) ?? 0
+    if (minutes >= 1) this.#reclaim(node)
+    if (minutes < 16) return
+    const { estimate } = this.lease('t', node)
+    if (estimate > 0) this.#lost.set(node, (this.#lost.get(node) ?? 0) + estimate)
+    this.#move(estimate)
+    for (const kind of ['t', 'u'] as const) {
+      if (estimate > 0) this.#back(kind, node, estimate)
+      this.#back(kind, node, this.lease(kind, node).amount)
+      this.leases.delete(kind + node)
+    }
+    this.#silent.delete(node)
+  }
+
+  set(kind: 't' | 'u', remain: number): void {
+    const isLess = remain < this.accounts[kind].remain
+    this.accounts[kind].remain = remain
+    if (isLess) this.#callIn(kind)
+  }
+
+  enable(isEnabled: boolean): void {
+    if (isEnabled !== this.isEnabled) this.#callIn('t')
+    this.isEnabled = isEnabled
+  }
+
+  #callIn(kind: 't' | 'u'): void {
+    this.accounts[kind].epoch += 1
+    this.accounts[kind].leased = 0
+    for (const name of this.leases.keys()) if (name.startsWith(kind)) this.leases.delete(name)
+  }
+
+  #move(quota: number): void {
+    for (const account of Object.values(this.accounts)) {
+      account.remain -= quota
+      account.used += quota
+    }
+  }
+
+  #reclaim(node: string): void {
+    for (const kind of ['t', 'u'] as const) {
+      const { amount, held } = this.lease(kind, node)
+      this.#back(kind, node, amount - held)
+    }
+  }
+
+  #back(kind: 't' | 'u', node: string, amount: number): void {
+    const lease = this.lease(kind, node)
+    const back = Math.max(0, Math.min(lease.amount, amount))
+    lease.amount -= back
+    this.accounts[kind].leased -= back
+  }
+}

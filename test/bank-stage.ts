@@ -1,0 +1,82 @@
+import { onTestFinished } from 'vitest'
+import type { AccountName, Bank } from '../src/store/bank.ts'
+import { postgresBank } from '../src/store/postgres/bank.ts'
+import { BankConnection } from '../src/store/postgres/bank-connection.ts'
+import { outboxRow } from '../src/store/outbox-row.ts'
+import type { Rows } from '../src/store/store.ts'
+import { type Engine, ENGINES, rowsWithAccount, type TestDatabase } from './store-engines.ts'
+import { settledCall } from './store-rows.ts'
+
+/** PostgreSQL, where there is a server. */
+export const BANKS: readonly Engine[] = ENGINES.filter(({ name }) => name === 'PostgreSQL')
+
+/** A bank with one user (u:1, 1,000,000 quota units) and one token of it (t:1, 500,000; its key is `k1`). */
+export interface BankStage {
+  readonly store: Rows
+  readonly database: TestDatabase
+  /** The relay's own connection. */
+  readonly connection: BankConnection
+  /** The bank as the node of that name sees it. */
+  readonly node: (name: string) => Bank
+  /** The relay's rows as they are. */
+  readonly accounts: () => Promise<{
+    readonly token: AccountState
+    readonly user: AccountState
+    readonly leases: readonly { account: string; node: string; amount: number; held: number }[]
+  }>
+  /** Moves the time of a node's last report into the past. */
+  readonly silent: (node: string, seconds: number) => Promise<void>
+}
+
+/** The money of one account. */
+export interface AccountState {
+  readonly remain: number
+  readonly used: number
+  readonly leased: number
+  readonly epoch: number
+}
+
+/** Sets one up, gone after the test. */
+export async function bankStage(engine: Engine): Promise<BankStage> {
+  const { store, database } = await rowsWithAccount(engine)
+  const connection = new BankConnection(database.place, { hasRole: true })
+  onTestFinished(() => connection.close())
+  const { sql } = database
+  return {
+    store,
+    database,
+    connection,
+    node: (name) => postgresBank(connection, name),
+    async accounts() {
+      const token = await sql(
+        'select remain_quota as remain, used_quota as used, leased, epoch from tokens where id = 1',
+      )
+      const user = await sql(
+        'select quota as remain, used_quota as used, leased, epoch from users where id = 1',
+      )
+      const leases = await sql('select account, node, amount, held from leases order by account, node')
+      return { token: token[0] as never, user: user[0] as never, leases: leases as never }
+    },
+    async silent(node, seconds) {
+      await sql(
+        `update nodes set expires = now() - interval '${seconds - 60} seconds' where node = '${node}'`,
+      )
+    },
+  }
+}
+
+/** A settled call of the stage's token. */
+export function report(id: string, quota: number): string {
+  return outboxRow(settledCall({ userId: 1, tokenId: 1 }, id, { quota }))
+}
+
+/** A request of so much, and no more, on both accounts. */
+export function exactly(amount: number, token: number | { readonly keyHash: string } = 1) {
+  const both = { token: amount, user: amount }
+  return { token, need: both, most: both }
+}
+
+/** What is held on an account. */
+export function held(account: AccountName, amount: number, estimate = 0) {
+  return { account, held: amount, estimate }
+}
