@@ -1,12 +1,7 @@
-import { LRUCache } from 'lru-cache'
 import type { RateLimit } from '../domain/channel.ts'
 import { GatewayError } from '../errors.ts'
-import { SlidingWindow, type Verdict } from './sliding-window.ts'
-
-/** Whoever is limited, of all limits together; the one that was quiet for longest is forgotten first. */
-const KEPT = 50_000
-
-const FREE: Verdict = { allowed: true, remaining: Number.MAX_SAFE_INTEGER, resetMs: 0, waitMs: 0 }
+import type { Counted, Counts } from './counts.ts'
+import type { Verdict } from './sliding-window.ts'
 
 /** A limit, and who is limited by it. */
 export interface Limited {
@@ -16,55 +11,60 @@ export interface Limited {
   readonly limit: RateLimit
 }
 
-/** The rate limits of this node, each by its name and by whom it is for. */
+/** What a limit says; undefined where it is off. */
+export type Said = Verdict | undefined
+
+/** The rate limits, each by its name and by whom it is for. */
 export class Limits {
-  // Made when it is needed: room for all that it may keep is taken at once.
-  #windows: LRUCache<string, SlidingWindow> | undefined
-  readonly #nowMs: () => number
+  readonly #counts: Counts
 
-  /** `nowMs` is a clock that never goes back. */
-  constructor(nowMs: () => number = () => performance.now()) {
-    this.#nowMs = nowMs
+  constructor(counts: Counts) {
+    this.#counts = counts
   }
 
-  /**
-   * Takes one request off a limit, if one is free and not all of its tokens are spent. Undefined where the limit is off.
-   */
-  take(limited: Limited): Verdict | undefined {
-    const { requests, windowMs } = limited.limit
-    const verdict = this.look(limited)
-    if (!verdict?.allowed || requests === 0) return verdict
-    return this.#window('requests', limited).take(this.#nowMs(), 1, requests, windowMs)
+  /** Takes one request off a limit, if one is free and not all of its tokens are spent. */
+  take(limited: Limited): Said | Promise<Said> {
+    const { requests, tokens } = limited.limit
+    if (tokens === 0) return requests === 0 ? undefined : this.#counts.take(requestsOf(limited))
+    const spent = this.#counts.check(tokensOf(limited))
+    if (requests === 0) return spent
+    const unlessSpent = (said: Verdict): Verdict | Promise<Verdict> =>
+      said.allowed ? this.#counts.take(requestsOf(limited)) : said
+    return spent instanceof Promise ? spent.then(unlessSpent) : unlessSpent(spent)
   }
 
-  /** The same without taking it. */
-  look(limited: Limited): Verdict | undefined {
-    const { requests, tokens, windowMs } = limited.limit
-    if (requests === 0 && tokens === 0) return undefined
-    const nowMs = this.#nowMs()
-    const spent = tokens === 0 ? FREE : this.#window('tokens', limited).look(nowMs, 1, tokens, windowMs)
-    if (!spent.allowed || requests === 0) return spent
-    return this.#window('requests', limited).look(nowMs, 1, requests, windowMs)
+  /** The same by what is known in this turn, without taking it. */
+  look(limited: Limited): Said {
+    const { requests, tokens } = limited.limit
+    const spent = tokens === 0 ? undefined : this.#counts.look(tokensOf(limited))
+    if (requests === 0 || spent?.allowed === false) return spent
+    return this.#counts.look(requestsOf(limited))
   }
 
   /** Takes note of tokens that a call has used; what was said of it before may have been less. */
   spend(limited: Limited, tokens: number): void {
-    const { limit } = limited
-    if (limit.tokens === 0 || tokens === 0) return
-    this.#window('tokens', limited).add(this.#nowMs(), tokens, limit.windowMs)
-  }
-
-  #window(counted: 'requests' | 'tokens', { name, whom }: Limited): SlidingWindow {
-    const key = `${counted} ${name} ${whom}`
-    const windows = (this.#windows ??= new LRUCache({ max: KEPT }))
-    let window = windows.get(key)
-    if (!window) windows.set(key, (window = new SlidingWindow()))
-    return window
+    if (limited.limit.tokens > 0 && tokens > 0) this.#counts.add(tokensOf(limited), tokens)
   }
 }
 
+function requestsOf({ name, whom, limit: { requests, windowMs } }: Limited): Counted {
+  return { name: `${name} requests`, whom, most: requests, windowMs }
+}
+
+function tokensOf({ name, whom, limit: { tokens, windowMs } }: Limited): Counted {
+  return { name: `${name} tokens`, whom, most: tokens, windowMs }
+}
+
+/** Goes on with what a limit says: in the same turn where it says it in this one. */
+export function afterwards<Result>(
+  said: Said | Promise<Said>,
+  after: (said: Said) => Result,
+): Result | Promise<Result> {
+  return said instanceof Promise ? said.then(after) : after(said)
+}
+
 /** Throws `rate_limited`, which says when to come back, unless the verdict lets one through. `whose` names the limit. */
-export function requireAllowed(verdict: Verdict | undefined, whose: string): void {
+export function requireAllowed(verdict: Said, whose: string): void {
   if (verdict && !verdict.allowed) throw rateLimited(verdict.waitMs, whose)
 }
 

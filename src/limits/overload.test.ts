@@ -1,64 +1,148 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { Overload } from './overload.ts'
 
-/** Of a thousand calls that come now, those that are let in. */
-function letIn(overload: Overload, open = 1000): number {
-  return Array.from({ length: 1000 }, () => {
-    try {
-      overload.admit(open, 2000)
-      return 1
-    } catch {
-      return 0
-    }
-  }).reduce<number>((sum, one) => sum + one, 0)
+const MOST = 5_000
+
+let overload: Overload
+let [nowMs, workedMs, open] = [0, 0, 0]
+beforeEach(() => {
+  ;[nowMs, workedMs, open] = [0, 0, 0]
+  overload = new Overload({ nowMs: () => nowMs, workedMs: () => workedMs })
+})
+
+/** A turn of the event loop takes so long, at work all the time or not, and ends with a look. */
+function turn(ms: number, working = true): void {
+  pass(ms, working)
+  overload.look()
 }
 
-function evenly(): () => number {
-  let next = 0
-  return () => (next++ % 1000) / 1000
+function pass(ms: number, working = true): void {
+  nowMs += ms
+  if (working) workedMs += ms
+}
+
+/** Of so many calls that come now, those that are let in; they stay. */
+function letIn(calls: number): number {
+  const before = open
+  for (let i = 0; i < calls; i++) if (!overload.refusal(open + 1, MOST)) open += 1
+  return open - before
+}
+
+/** A crowd that the loop has no time for. */
+function crowd(): void {
+  for (let i = 0; i < 4; i++) {
+    letIn(100)
+    turn(150)
+  }
 }
 
 describe('overload', () => {
-  test('refuses nothing while the event loop is in time', () => {
-    const overload = new Overload(evenly())
-    for (let i = 0; i < 100; i++) overload.look(10)
-    expect(letIn(overload)).toBe(1000)
+  test('refuses nobody while the event loop is in time', () => {
+    for (let i = 0; i < 50; i++) {
+      expect(letIn(50)).toBe(50)
+      turn(60)
+    }
   })
 
   test('is not what one long moment makes', () => {
-    const overload = new Overload(evenly())
-    overload.look(5000)
-    for (let i = 0; i < 5; i++) overload.look(0)
-    expect(letIn(overload)).toBe(1000)
+    letIn(500)
+    turn(50)
+    turn(3_000)
+    expect(letIn(60)).toBe(60)
+    turn(55)
+    expect(letIn(500)).toBe(500)
   })
 
-  test('refuses a growing share while it is late, but never everything, and less and less afterwards', () => {
-    const overload = new Overload(evenly())
-    for (let i = 0; i < 8; i++) overload.look(150)
-    expect(letIn(overload)).toBeLessThan(900)
-    for (let i = 0; i < 100; i++) overload.look(150)
-    expect(letIn(overload)).toBe(50)
-    for (let i = 0; i < 100; i++) overload.look(0)
-    expect(letIn(overload)).toBe(1000)
+  test('is not what one moment of many calls makes', () => {
+    letIn(500)
+    pass(145)
+    expect(letIn(500)).toBe(500)
+    overload.look()
+    turn(55)
+    expect(letIn(500)).toBe(500)
   })
 
   test('is not what makes a gateway late that has little to do', () => {
-    const overload = new Overload(evenly())
-    for (let i = 0; i < 100; i++) overload.look(500)
-    expect(letIn(overload, 10)).toBe(1000)
+    for (let i = 0; i < 50; i++) {
+      turn(500)
+      expect(letIn(60)).toBe(60)
+      open -= 60
+    }
+  })
+
+  test('is not what a machine makes that gives it no time', () => {
+    for (let i = 0; i < 20; i++) {
+      turn(500, false)
+      expect(letIn(50)).toBe(50)
+    }
+  })
+
+  test('is seen in the middle of a turn that does not end', () => {
+    turn(50)
+    let refused = false
+    for (let i = 0; i < 100 && !refused; i++) {
+      refused = letIn(10) < 10
+      pass(10)
+    }
+    expect(refused).toBe(true)
+    expect(nowMs).toBeLessThan(400)
+  })
+
+  test('lets in fewer and fewer while it is late, but some whatever happens', () => {
+    crowd()
+    expect(letIn(100)).toBe(0)
+    for (let i = 0; i < 50; i++) {
+      open = 0
+      letIn(100)
+      turn(200)
+    }
+    expect(open).toBe(32)
+  })
+
+  test('lets in as many as there is time for once turns are short, and everybody when nobody was refused for a second', () => {
+    crowd()
+    open = 0
+    let before = 0
+    for (let i = 0; i < 10; i++) {
+      before = open
+      letIn(1_000)
+      turn(10)
+    }
+    expect(open).toBeGreaterThan(before)
+    open = 0
+    for (let i = 0; i < 110; i++) turn(10)
+    expect(letIn(2_000)).toBe(2_000)
+  })
+
+  test('lets bursts in again that there is time for', () => {
+    crowd()
+    let last = 0
+    for (let i = 0; i < 20; i++) {
+      open = 0
+      last = letIn(100)
+      turn(40)
+      for (let look = 0; look < 20; look++) turn(5)
+    }
+    expect(last).toBe(100)
+  })
+
+  test('does not take the time that refusing takes for time that those let in take', () => {
+    crowd()
+    open = 0
+    const before = letIn(1_000)
+    // Forty millionths of a second each.
+    turn(5 + 0.04 * 970)
+    open = 0
+    expect(letIn(1_000)).toBeGreaterThan(before)
   })
 
   test('says when to come back', () => {
-    const overload = new Overload(() => 0)
-    for (let i = 0; i < 20; i++) overload.look(500)
-    expect(() => overload.admit(100, 200)).toThrow(
-      expect.objectContaining({ code: 'overloaded', retryAfter: 1 }),
-    )
+    crowd()
+    expect(overload.refusal(1_000, MOST)).toMatchObject({ code: 'overloaded', retryAfter: 1 })
   })
 
   test('refuses what would be more than may be under way', () => {
-    const overload = new Overload(() => 1)
-    expect(() => overload.admit(3, 3)).not.toThrow()
-    expect(() => overload.admit(4, 3)).toThrow('3 calls are under way')
+    expect(overload.refusal(3, 3)).toBeUndefined()
+    expect(overload.refusal(4, 3)).toMatchObject({ code: 'overloaded', retryAfter: 1 })
   })
 })

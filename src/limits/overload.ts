@@ -1,68 +1,138 @@
 import { GatewayError } from '../errors.ts'
 
-/** How often the event loop is looked at. */
+/** How often the event loop is looked at, and how often for as long as more calls come than can be served. */
 const LOOK_MS = 50
-/** How late a look may be, on average of the last few, before calls are refused. */
-const LATE_MS = 50
-/** What the latest look counts in that average. */
-const WEIGHT = 0.2
-/** What one look counts at most: a single pause, for one large body say, is no overload. */
-const MOST_LATE_MS = 200
-/** By how much the share of refused calls grows with each look that is late, and falls with each that is not. */
-const MORE = 0.05
-const LESS = 0.02
-/** With so few under way it is not they that make it late. */
-const FEW = 64
-/** Some are always let in: else nothing would tell that the trouble is over. */
-const MOST_REFUSED = 0.95
+const CLOSE_LOOK_MS = 5
+/** How late a look may be. */
+const LATE_MS = 25
+/** So long at work without a look that was in time is more than a moment, */
+const BUSY_MS = 200
+/** and it is a crowd if more calls than these were let in meanwhile, and are under way. */
+const CROWD = 64
+/** Of a crowd, so many are let in whatever happens. */
+const LEAST = 32
+/** What a turn of the event loop may take; and more for each call refused in it, or refusing would leave no time for serving. */
+const TURN_MS = 15
+const MORE_FOR_REFUSED_MS = 0.15
+/** What a late look leaves of the calls that may be under way, and what one in time makes of them. */
+const LESS = 0.9
+const MORE = 1.1
+/** The crowd is gone once nobody was refused for so long. */
+const CALM_MS = 1_000
+
+// Made once: thrown thousands of times a second, their stacks would cost as much as all the rest of a refusal.
+const TOO_MANY = overloaded('more calls come than can be served; try again')
+const FULL = overloaded('as many calls are under way as there may be; try again')
+
+function overloaded(message: string): GatewayError {
+  return new GatewayError('overloaded', message, { retryAfter: 1 })
+}
+
+/** What tells time, in milliseconds. */
+export interface Clocks {
+  /** Never goes back. */
+  readonly nowMs: () => number
+  /** Time that the thread of the event loop was at work. */
+  readonly workedMs: () => number
+}
 
 /**
- * Refuses calls before anything is read of them, where more come than can be served: a share of them, which grows for as long as
- * the event loop is late, and shrinks when it is not. What is let in is then served in good time, rather than all of it late.
+ * Refuses calls before anything is read of them, where more come than can be served. How late the event loop comes round is how
+ * long each step of a call waits. Where a crowd makes it late, only so many calls may be under way as it has time for, fewer after
+ * each look that is late and more after each that is not: what is let in is served in good time, rather than all of it late.
  */
 export class Overload {
-  readonly #random: () => number
-  readonly #timer: NodeJS.Timeout | undefined
-  #late = 0
+  readonly #clocks: Clocks
+  #timer: NodeJS.Timeout | undefined
+  #everyMs = LOOK_MS
+  #lookedMs: number
+  #workedMs: number
+  /** Since looks were last in time: calls that came. And the time worked until then. */
+  #letIn = 0
+  #inTimeWorkedMs: number
+  /** How many calls may be under way, there being a crowd. */
+  #ceiling: number | undefined
+  #open = 0
+  /** Calls refused since the last look, and when there was a look that found some. */
   #refused = 0
+  #refusedMs = 0
 
-  /** `random` yields numbers in [0, 1). Without `nowMs`, whoever holds it does the looking. */
-  constructor(random: () => number, nowMs?: () => number) {
-    this.#random = random
-    if (!nowMs) return
-    let expectedMs = nowMs() + LOOK_MS
-    this.#timer = setInterval(() => {
-      const now = nowMs()
-      this.look(Math.max(0, now - expectedMs))
-      expectedMs = now + LOOK_MS
-    }, LOOK_MS).unref()
+  /** Whoever holds it does the looking, or asks it to `watch`. */
+  constructor(clocks: Clocks) {
+    this.#clocks = clocks
+    this.#lookedMs = clocks.nowMs()
+    this.#workedMs = clocks.workedMs()
+    this.#inTimeWorkedMs = this.#workedMs
   }
 
-  /** Takes note of how late a look at the event loop was. */
-  look(lateMs: number): void {
-    this.#late += WEIGHT * (Math.min(lateMs, MOST_LATE_MS) - this.#late)
-    this.#refused =
-      this.#late > LATE_MS ? Math.min(MOST_REFUSED, this.#refused + MORE) : Math.max(0, this.#refused - LESS)
-  }
-
-  /** Lets a call in, or throws `overloaded`. `open` calls are under way, of `most` that there may be. */
-  admit(open: number, most: number): void {
-    if (open > most) {
-      throw new GatewayError(
-        'overloaded',
-        `${most} calls are under way, which is as many as there may be; try again`,
-        {
-          retryAfter: 1,
-        },
-      )
-    }
-    if (this.#refused > 0 && open > FEW && this.#random() < this.#refused) {
-      throw new GatewayError('overloaded', 'more calls come than can be served; try again', { retryAfter: 1 })
-    }
+  /** Looks by itself from now on, until it is stopped. */
+  watch(): this {
+    clearInterval(this.#timer)
+    this.#timer = setInterval(() => this.look(), this.#everyMs).unref()
+    return this
   }
 
   /** Looks no more. */
   stop(): void {
     clearInterval(this.#timer)
+  }
+
+  /** Takes note of how late this look at the event loop is. */
+  look(): void {
+    const nowMs = this.#clocks.nowMs()
+    const workedMs = this.#clocks.workedMs()
+    const dueMs = this.#lookedMs + this.#everyMs
+    // A loop that did not get its time from the machine is late, but not by what it has to do.
+    const lateMs = Math.min(nowMs - dueMs, workedMs - this.#workedMs)
+    this.#lookedMs = nowMs
+    this.#workedMs = workedMs
+    if (this.#ceiling !== undefined) this.#adjust(this.#ceiling, lateMs, nowMs)
+    else if (lateMs <= LATE_MS) this.#isInTime()
+  }
+
+  /** Lets a call in, or tells why not. `open` calls are under way, this one included, of `most` that there may be. */
+  refusal(open: number, most: number): GatewayError | undefined {
+    if (open > most) return FULL
+    this.#letIn += 1
+    if (this.#ceiling === undefined) {
+      if (open <= CROWD || this.#letIn <= CROWD) return undefined
+      if (this.#clocks.workedMs() - this.#inTimeWorkedMs < BUSY_MS) return undefined
+      this.#gather(open)
+    }
+    this.#open = open
+    if (open <= (this.#ceiling ?? open)) return undefined
+    this.#refused += 1
+    return TOO_MANY
+  }
+
+  #gather(open: number): void {
+    this.#ceiling = Math.max(LEAST, open / 2)
+    this.#refusedMs = this.#clocks.nowMs()
+    this.#lookEvery(CLOSE_LOOK_MS)
+  }
+
+  #adjust(ceiling: number, lateMs: number, nowMs: number): void {
+    if (this.#refused > 0) this.#refusedMs = nowMs
+    if (lateMs > TURN_MS + MORE_FOR_REFUSED_MS * this.#refused)
+      this.#ceiling = Math.max(LEAST, Math.min(ceiling, this.#open) * LESS)
+    else if (nowMs - this.#refusedMs > CALM_MS) this.#disperse()
+    else this.#ceiling = ceiling * MORE
+    this.#refused = 0
+  }
+
+  #disperse(): void {
+    this.#ceiling = undefined
+    this.#isInTime()
+    this.#lookEvery(LOOK_MS)
+  }
+
+  #isInTime(): void {
+    this.#letIn = 0
+    this.#inTimeWorkedMs = this.#workedMs
+  }
+
+  #lookEvery(everyMs: number): void {
+    this.#everyMs = everyMs
+    if (this.#timer) this.watch()
   }
 }

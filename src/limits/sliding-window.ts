@@ -12,6 +12,9 @@ export interface Verdict {
   readonly waitMs: number
 }
 
+/** When something came, and how much. */
+export type Moment = readonly [atMs: number, amount: number]
+
 /**
  * What came within the last `windowMs`, of which there is never more than `most`: a window that slides, so that there is no
  * edge at which twice as much gets through. Up to 64 moments it is exact; beyond, up to a 64th of the window stricter.
@@ -54,6 +57,18 @@ export class SlidingWindow {
       this.#times.push(nowMs)
       this.#amounts.push(amount)
     }
+  }
+
+  /** What came within the last `windowMs`. */
+  sum(nowMs: number, windowMs: number): number {
+    this.#forget(nowMs, windowMs)
+    return this.#sum
+  }
+
+  /** When it came, and how much, within the last `windowMs`. */
+  moments(nowMs: number, windowMs: number): readonly Moment[] {
+    this.#forget(nowMs, windowMs)
+    return this.#times.map((time, i) => [time, this.#amounts[i] ?? 0])
   }
 
   #waitFor(needed: number, nowMs: number, windowMs: number): number {

@@ -1,0 +1,91 @@
+/**
+ * One exchange over a limit's shared window, atomic in Redis. Windows lie as packed lists of slot and amount in hashes that
+ * many share, since a key of its own for each would take three times the memory; what is over goes when its neighbours are
+ * used, and all of it when none is. What cannot be read counts as lost.
+ *
+ * KEYS: the hash; the memory. ARGV: the field, window, width of a slot, slots ahead, most, the memory that the node knows,
+ * its slot, used, back, kept, need, want, nodes; then how long ago and how much, for all that was added.
+ *
+ * The answer is the memory, and behind it, unless it is another than the node knows: now, what is granted, the slot of it,
+ * and slot and amount of all there is. A new memory means that windows were lost: nobody gets anything before they have told
+ * again what they used.
+ */
+export const EXCHANGE_SCRIPT = `
+local key, field = KEYS[1], ARGV[1]
+local windowMs, widthMs, ahead, most = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local slot, used, back, kept = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
+local need, want, nodes = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
+local time = redis.call('TIME')
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+
+local function newMemory()
+  local memory = time[1] .. '.' .. time[2]
+  redis.call('SET', KEYS[2], memory)
+  return memory
+end
+
+local function isCount(n)
+  return type(n) == 'number' and n >= 0 and n <= 9007199254740991 and n == math.floor(n)
+end
+
+local function unpacked(packed)
+  local ok, list = pcall(cmsgpack.unpack, packed)
+  if not ok or type(list) ~= 'table' or #list % 2 ~= 0 or #list == 0 or #list > 1024 then return nil end
+  for _, n in ipairs(list) do if not isCount(n) then return nil end end
+  return list
+end
+
+local memory = redis.pcall('GET', KEYS[2])
+if type(memory) ~= 'string' then memory = newMemory() end
+if memory ~= ARGV[6] then return { memory } end
+local packed = redis.pcall('HGET', key, field)
+local list = {}
+if packed then
+  list = type(packed) == 'string' and unpacked(packed)
+  if not list then
+    redis.call('DEL', key)
+    return { newMemory() }
+  end
+end
+
+local current = math.ceil(nowMs / widthMs)
+local last = current + ahead
+local amounts, sum = {}, 0
+local function add(at, amount)
+  amounts[at] = (amounts[at] or 0) + amount
+  sum = sum + amount
+end
+local function addUnlessOver(at, amount)
+  if at * widthMs + windowMs > nowMs then add(at, amount) end
+end
+for i = 1, #list, 2 do addUnlessOver(list[i] > last and current or list[i], list[i + 1]) end
+add(slot, -math.min(amounts[slot] or 0, used + back + kept))
+add(current, used)
+for i = 14, #ARGV, 2 do addUnlessOver(math.ceil((nowMs - ARGV[i]) / widthMs), tonumber(ARGV[i + 1])) end
+local free = math.max(0, most - kept - sum)
+local granted = math.min(free, math.max(need, math.min(want, math.floor(free / (4 * nodes)))))
+add(last, kept + granted)
+
+local order = {}
+for at, amount in pairs(amounts) do if amount > 0 then order[#order + 1] = at end end
+table.sort(order)
+local answer, kept_list = { memory, nowMs, granted, last }, {}
+for _, at in ipairs(order) do
+  local n = #kept_list
+  kept_list[n + 1], kept_list[n + 2] = at, amounts[at]
+  answer[n + 5], answer[n + 6] = at, amounts[at]
+end
+if #kept_list == 0 then
+  if packed then redis.call('HDEL', key, field) end
+  return answer
+end
+redis.call('HSET', key, field, cmsgpack.pack(kept_list))
+redis.call('PEXPIRE', key, windowMs + (ahead + 1) * widthMs)
+if not packed then
+  for _, other in ipairs(redis.call('HRANDFIELD', key, 3)) do
+    local theirs = unpacked(redis.call('HGET', key, other))
+    if not theirs or theirs[#theirs - 1] * widthMs + windowMs <= nowMs then redis.call('HDEL', key, other) end
+  end
+end
+return answer
+`

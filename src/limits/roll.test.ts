@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest'
+import { OwnCounts } from './own-counts.ts'
+import { Roll } from './roll.ts'
+
+class Seat {
+  untilMs = Number.POSITIVE_INFINITY
+  isIdle(nowMs: number): boolean {
+    return nowMs >= this.untilMs
+  }
+}
+
+describe('who is counted', () => {
+  test('keeps a place for as long as it limits, however many others come', () => {
+    const roll = new Roll(() => new Seat(), 10, 4)
+    const first = roll.of('first', 0)
+    for (let i = 0; i < 1000; i++) roll.of(`stranger ${i}`, 0)
+    expect(roll.get('first')).toBe(first)
+    expect(roll.of('first', 0)).toBe(first)
+    expect(roll.size).toBeLessThanOrEqual(10 + 4)
+  })
+
+  test('shares a place with others when all are taken, always the same', () => {
+    const roll = new Roll(() => new Seat(), 10, 4)
+    for (let i = 0; i < 10; i++) roll.of(i, 0)
+    const late = Array.from({ length: 100 }, (_, i) => roll.of(`late ${i}`, 0))
+    expect(new Set(late).size).toBe(4)
+    expect(Array.from({ length: 100 }, (_, i) => roll.of(`late ${i}`, 0))).toEqual(late)
+    expect(roll.get('late 7')).toBe(late[7])
+  })
+
+  test('has a place of its own again when others are idle', () => {
+    const roll = new Roll(() => new Seat(), 2, 1)
+    const first = roll.of('a', 0)
+    roll.of('b', 0)
+    first.untilMs = 5
+    expect(roll.of('c', 5)).not.toBe(roll.of('d', 5))
+    expect(roll.get('a')).toBe(roll.get('d'))
+  })
+})
+
+test('a crowd of strangers gives nobody a fresh start, nor is it without a limit itself', () => {
+  let nowMs = 0
+  const counts = new OwnCounts(() => nowMs)
+  const take = (whom: string): boolean =>
+    counts.take({ name: 'login requests', whom, most: 2, windowMs: 60_000 }).allowed
+  expect([take('flooder'), take('flooder'), take('flooder')]).toEqual([true, true, false])
+  let through = 0
+  for (let i = 0; i < 60_000; i++) if (take(`stranger ${i}`)) through += 1
+  // Those without a place of their own have 1,024 places together.
+  expect(through).toBeLessThanOrEqual(50_000 + 2 * 1024)
+  expect(take('flooder')).toBe(false)
+  nowMs = 60_000
+  expect(take('flooder')).toBe(true)
+  expect(take('stranger 59999')).toBe(true)
+})
