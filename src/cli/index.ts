@@ -1,5 +1,7 @@
 import { Command } from 'commander'
 import { addBackupCommand } from './backup-command.ts'
+import { addImportCommand } from './import-command.ts'
+import { addMigrateCommand } from './migrate-command.ts'
 import { addServiceCommands } from './service-commands.ts'
 import { addTokenCommands } from './token-commands.ts'
 import { addUserCommands } from './user-commands.ts'
@@ -19,8 +21,9 @@ Begin here:
   sluice user create NAME         an account, and then
   sluice token create --user NAME --name KEY --unlimited
                                   an API key for it
+  sluice import SOURCE            what a one-api or new-api holds that carries over
 
-user, token and backup work on DATA_DIR, whether a gateway runs on it or not. What else is read from the environment
+user, token and backup work on DATA_DIR, whether a gateway runs on it or not; migrate and import while none does. What else is read from the environment
 (PORT, HOST, GATEWAY_SECRET, LOG_LEVEL, …) is told in docs/configuration.md, and how to run it in docs/operations.md.`,
   )
 
@@ -28,5 +31,7 @@ addServiceCommands(program)
 addUserCommands(program)
 addTokenCommands(program)
 addBackupCommand(program)
+addMigrateCommand(program)
+addImportCommand(program)
 
 await program.parseAsync()

@@ -1,0 +1,149 @@
+import process from 'node:process'
+import { type Command, Option } from 'commander'
+import type { ImportReport } from '../moving/import/import.ts'
+import { type Fate, type Kind, type ReportLine, shown } from '../moving/import/report.ts'
+import { CONFIG, JSON_OUTPUT } from './options.ts'
+import { type Column, table } from './table.ts'
+import { type AccountOptions, printJson, sayingWhatGoesWrong } from './with-accounts.ts'
+
+const HELP = `
+SOURCE is the SQLite file of a one-api or new-api, or postgres://user@host/database. It is read only; the other gateway may run.
+Users, keys, channels, groups, prices and a few options carry over into the database of DATA_DIR or DATABASE_URL: keys go on
+working, ids stay where they are free. Without --apply nothing is written: the report says, row by row, what would not carry
+over, and what would carry over otherwise. Read it, then run the command again with --apply.
+What is there already (a user or a channel of the same name, the same key, a group, a price) is left as it is, so that the command
+can be repeated. Passwords do not carry over: "sluice user password NAME" sets new ones. docs/moving.md tells the whole way.
+Exits with 1 if something that was planned could not be written.
+Examples:
+  sluice import /srv/new-api/one-api.db
+  sluice import postgres://reader@db.example.com/newapi --apply`
+
+const KINDS: readonly Kind[] = ['user', 'token', 'channel', 'group', 'price', 'option']
+
+const WORDS: Readonly<Record<Fate, string>> = {
+  carried: 'carries over',
+  changed: 'carries over',
+  there: 'is there already',
+  left: 'does not carry over',
+}
+
+interface ImportOptions extends AccountOptions {
+  readonly apply?: boolean
+}
+
+/** `sluice import`. */
+export function addImportCommand(program: Command): void {
+  program
+    .command('import <source>')
+    .description('take over users, keys, channels and prices from a one-api or new-api')
+    .option('--apply', 'write; without it, say what would be written')
+    .addOption(new Option('--dry-run', 'write nothing: what happens anyway').conflicts('apply'))
+    .addOption(JSON_OUTPUT)
+    .addOption(CONFIG)
+    .addHelpText('after', HELP)
+    .action(importFrom)
+}
+
+async function importFrom(
+  source: string,
+  { apply = false, json = false, ...options }: ImportOptions,
+): Promise<void> {
+  await sayingWhatGoesWrong(async () => {
+    const { readConfig } = await import('../config/config.ts')
+    const { readEnvironment } = await import('../config/environment.ts')
+    const { importFamily } = await import('../moving/import/import.ts')
+    const isWatched = !json && process.stderr.isTTY
+    const say = (text: string): void => void (isWatched && process.stderr.write(`\r\u001B[2K${text}`))
+    const report = await importFamily({
+      config: readConfig(readEnvironment(process.env, options)),
+      source,
+      apply,
+      onProgress: (done, of) => say(`${done} of ${of} users`),
+    }).finally(() => say(''))
+    if (json) printJson(asJson(report))
+    else process.stdout.write(reportText(report))
+    if (report.failed > 0) {
+      process.stderr.write(`sluice: ${report.failed} users could not be written; the report says why\n`)
+      process.exitCode = 1
+    }
+  })
+}
+
+interface Count {
+  readonly kind: Kind
+  readonly of: Readonly<Record<Fate, number>>
+}
+
+function counts(lines: readonly ReportLine[]): Count[] {
+  return KINDS.map((kind) => {
+    const of: Record<Fate, number> = { carried: 0, changed: 0, there: 0, left: 0 }
+    for (const line of lines) if (line.kind === kind) of[line.fate] += 1
+    return { kind, of }
+  })
+}
+
+const COLUMNS: readonly Column<Count>[] = [
+  { title: '', cell: ({ kind }) => `${kind}s` },
+  { title: 'CARRY OVER', cell: ({ of }) => String(of.carried + of.changed), right: true },
+  { title: 'CHANGED', cell: ({ of }) => String(of.changed), right: true },
+  { title: 'THERE ALREADY', cell: ({ of }) => String(of.there), right: true },
+  {
+    title: 'DO NOT CARRY OVER',
+    cell: ({ of }) => String(of.left),
+    right: true,
+    warns: ({ of }) => of.left > 0,
+  },
+]
+
+function reportText(report: ImportReport): string {
+  const { family, into, applied, lines, passwords, converted, hasRoot, toldNodes } = report
+  const told = lines.filter(({ fate }) => fate !== 'carried').toSorted((a, b) => rank(a) - rank(b))
+  return [
+    `From a database of ${family} into ${into}.\n\n`,
+    table(counts(lines), COLUMNS, process.stdout),
+    '\n',
+    ...told.map(lineText),
+    converted !== undefined && `quota: units are converted: ${converted}\n`,
+    passwords > 0 &&
+      `passwords: the ${passwords} that there are do not carry over; "sluice user password NAME" sets new ones\n`,
+    !hasRoot && 'root: nobody has role 100; "sluice user create NAME --role 100" makes somebody who has\n',
+    '\n',
+    applied
+      ? 'Imported. Start the gateway, and try a key. Then send callers to it: their keys are the same.\n'
+      : 'Nothing was written. Run it again with --apply to import.\n',
+    !toldNodes && 'Nodes that run could not be told of it: they see it within a minute.\n',
+  ]
+    .filter((part) => part !== false)
+    .join('')
+}
+
+function lineText({ kind, id, name, fate, notes }: ReportLine): string {
+  const number = id === undefined ? '' : ` ${id}`
+  const why = notes.length > 0 ? `: ${notes.map(plain).join('; ')}` : ''
+  return `${kind}${number} ${shown(name)} ${WORDS[fate]}${why}\n`
+}
+
+// What a note quotes is somebody else's, too.
+function plain(note: string): string {
+  return note.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?')
+}
+
+function rank({ kind, fate }: ReportLine): number {
+  return KINDS.indexOf(kind) * 10 + (fate === 'left' ? 0 : fate === 'changed' ? 1 : 2)
+}
+
+function asJson(report: ImportReport): unknown {
+  const { family, into, applied, lines, passwords, converted, hasRoot, failed, toldNodes } = report
+  return {
+    family,
+    into,
+    applied,
+    summary: Object.fromEntries(counts(lines).map(({ kind, of }) => [kind, of])),
+    passwords_left: passwords,
+    has_root: hasRoot,
+    units_converted: converted ?? null,
+    failed,
+    told_nodes: toldNodes,
+    lines: lines.map(({ id, ...line }) => ({ ...line, id: id ?? null })),
+  }
+}

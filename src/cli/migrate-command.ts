@@ -1,0 +1,182 @@
+import process from 'node:process'
+import type { Command } from 'commander'
+import type { Migration } from '../moving/copy/migrate.ts'
+import type { AccountSums } from '../moving/copy/sums.ts'
+import { JSON_OUTPUT } from './options.ts'
+import { type Column, table } from './table.ts'
+import { printJson, sayingWhatGoesWrong } from './with-accounts.ts'
+
+/** Users that are listed one by one. */
+const LISTED = 50
+
+const HELP = `
+Copies users, keys, channels, settings, sessions and the whole usage log of the embedded database in DATA_DIR, then compares every
+row and every sum. No gateway may run on DATA_DIR meanwhile. The source is read only, but for calls that a crash left open:
+they are settled first. Keys are copied as they are, encrypted: GATEWAY_SECRET stays the same.
+The target must be empty, or a copy of this database that was begun: a copy that was interrupted is completed by running the
+command again. If the URL names no password, PGPASSWORD is taken. docs/moving.md tells the whole way.
+Exits with 1 if anything is not alike.
+Examples:
+  sluice migrate --to postgres://sluice@db.example.com/sluice --dry-run
+  sluice migrate --to postgres://sluice@db.example.com/sluice`
+
+interface MigrateOptions {
+  readonly to: string
+  readonly dryRun?: boolean
+  readonly json?: boolean
+}
+
+/** `sluice migrate`. */
+export function addMigrateCommand(program: Command): void {
+  program
+    .command('migrate')
+    .description('copy the embedded database to PostgreSQL, and compare')
+    .requiredOption('--to <url>', 'postgres://user@host:port/database')
+    .option('--dry-run', 'say what would be copied, and write nothing')
+    .addOption(JSON_OUTPUT)
+    .addHelpText('after', HELP)
+    .action(migrate)
+}
+
+async function migrate({ to, dryRun = false, json = false }: MigrateOptions): Promise<void> {
+  await sayingWhatGoesWrong(async () => {
+    const { readEnvironment } = await import('../config/environment.ts')
+    const { migrate } = await import('../moving/copy/migrate.ts')
+    const environment = readEnvironment(process.env)
+    const progress = new ProgressLine(json)
+    const migration = await migrate({
+      environment,
+      to,
+      dryRun,
+      onProgress: (name, rows) => progress.show(`${name}: ${rows} rows`),
+    }).finally(() => progress.clear())
+    if (json) printJson(asJson(migration))
+    else process.stdout.write(report(migration))
+    if (migration.differences.length > 0) {
+      process.stderr.write(failureText(migration))
+      process.exitCode = 1
+    } else if (!json && !dryRun) process.stdout.write(nextSteps(environment.secret, environment.dataDir))
+  })
+}
+
+/** One line that is written over itself, where somebody looks. */
+class ProgressLine {
+  readonly #silent: boolean
+
+  constructor(silent: boolean) {
+    this.#silent = silent || !process.stderr.isTTY
+  }
+
+  show(text: string): void {
+    if (!this.#silent) process.stderr.write(`\r\u001B[2K${text}`)
+  }
+
+  clear(): void {
+    this.show('')
+  }
+}
+
+function report(migration: Migration): string {
+  const { to, dryRun, openCalls, before, tables, here, there, differences } = migration
+  const rows = tables.map(({ table: name, here, there }) => ({
+    what: `rows of ${name}`,
+    here: String(here),
+    there: String(there),
+  }))
+  const sums = Object.entries(here.totals).map(([what, sum]) => ({
+    what,
+    here: sum,
+    there: there?.totals[what as keyof typeof here.totals] ?? '',
+  }))
+  const users = here.users.slice(0, LISTED)
+  const more = here.users.length - users.length
+  const copied = tables.reduce((sum, { there }, index) => sum + there - (before[index]?.there ?? 0), 0)
+  return [
+    openCalls.count > 0 &&
+      (dryRun
+        ? `${openCalls.count} calls that an earlier run left open would be settled first.\n`
+        : `Settled ${openCalls.count} calls that an earlier run left open: ${openCalls.quota} quota units.\n`),
+    table([...rows, ...sums], COLUMNS, process.stdout),
+    '\n',
+    table(users, userColumns(there?.users ?? []), process.stdout),
+    more > 0 && `and ${more} more users\n`,
+    '\n',
+    dryRun && `A dry run: nothing was written to ${to}.\n`,
+    !dryRun &&
+      differences.length === 0 &&
+      `${copied} rows were written to ${to}. All rows are alike, and the sums of ${here.users.length} users and ` +
+        `${here.tokens.length} tokens.\n`,
+  ]
+    .filter((part) => part !== false)
+    .join('')
+}
+
+const COLUMNS: readonly Column<{ what: string; here: string; there: string }>[] = [
+  { title: 'WHAT', cell: ({ what }) => what },
+  { title: 'HERE', cell: ({ here }) => here, right: true },
+  { title: 'THERE', cell: ({ there }) => there, right: true, warns: ({ here, there }) => here !== there },
+]
+
+function userColumns(there: readonly AccountSums[]): readonly Column<AccountSums>[] {
+  const others = new Map(there.map((one) => [one.id, one]))
+  const both = (title: string, of: (sums: AccountSums) => number): Column<AccountSums>[] => [
+    { title, cell: (one) => String(of(one)), right: true },
+    {
+      title: 'THERE',
+      cell: ({ id }) => {
+        const other = others.get(id)
+        return other ? String(of(other)) : ''
+      },
+      right: true,
+      warns: (one) => {
+        const other = others.get(one.id)
+        return !other || of(other) !== of(one)
+      },
+    },
+  ]
+  return [
+    { title: 'USER', cell: ({ id }) => String(id), right: true },
+    ...both('QUOTA', ({ remain }) => remain),
+    ...both('USED', ({ used }) => used),
+    ...both('LOGGED', ({ logged }) => logged),
+    ...both('IN DAYS', ({ days }) => days),
+  ]
+}
+
+function failureText({ to, differences }: Migration): string {
+  const told = differences.slice(0, LISTED).map((sentence) => `  ${sentence}\n`)
+  const more = differences.length - told.length
+  return (
+    `sluice: what is in ${to} now is not what is here:\n${told.join('')}` +
+    (more > 0 ? `  and ${more} more\n` : '') +
+    'The source is as it was, and still the one to use. Look for whoever else writes there, and copy into an empty database.\n'
+  )
+}
+
+function nextSteps(secret: string | undefined, dataDir: string): string {
+  const secretLine =
+    secret === undefined
+      ? `  2. Set GATEWAY_SECRET, on every node, to what ${dataDir}/secret holds.\n`
+      : '  2. Keep GATEWAY_SECRET as it is, the same on every node.\n'
+  return (
+    'What to do next:\n' +
+    '  1. Set DATABASE_URL to that URL.\n' +
+    secretLine +
+    '  3. Start the gateway: "sluice start". Do not start it on the old database again: the two would go apart.\n'
+  )
+}
+
+function asJson({ to, dryRun, openCalls, before, tables, here, there, differences }: Migration): unknown {
+  return {
+    to,
+    dry_run: dryRun,
+    open_calls: openCalls,
+    before: before.map(({ table: name, there }) => ({ table: name, rows: there })),
+    tables,
+    sums: { here: here.totals, there: there?.totals ?? null },
+    users: here.users,
+    tokens: here.tokens,
+    verified: !dryRun && differences.length === 0,
+    differences,
+  }
+}

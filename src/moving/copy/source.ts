@@ -1,0 +1,132 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Kysely } from 'kysely'
+import { sql } from 'kysely'
+import type { Environment } from '../../config/environment.ts'
+import {
+  DataFolderInUse,
+  type DataFolderLock,
+  lockDataFolder,
+  secretOfDataFolder,
+} from '../../store/data-folder.ts'
+import { refuseOtherSecret } from '../../store/key-check.ts'
+import { isCurrent } from '../../store/migrations/step-names.ts'
+import type { Database } from '../../store/schema.ts'
+import { deriveSecrets, type Secrets } from '../../store/secrets.ts'
+import { openForReading } from '../../store/sqlite/connection.ts'
+import { kyselyOver } from '../../store/sqlite/dialect.ts'
+import { openSqliteStore } from '../../store/sqlite/open.ts'
+import { COUNTED_TABLES } from './tables.ts'
+import type { HighestIds } from '../postgres-target.ts'
+
+/** Calls that a run which is gone left open. */
+export interface OpenCalls {
+  readonly count: number
+  /** Quota units: what they were settled at, or, where nothing may be written, what they hold. */
+  readonly quota: number
+}
+
+/** An embedded database that nobody else writes to until `close`. */
+export interface Source {
+  readonly db: Kysely<Database>
+  readonly secrets: Secrets
+  readonly openCalls: OpenCalls
+  highestIds(): Promise<HighestIds>
+  close(): Promise<void>
+}
+
+/**
+ * Locks the data folder, settles what a crash left open in it, and opens its database for reading. With `untouched` nothing
+ * is settled. Rejects with a sentence for the operator.
+ */
+export async function openSource(
+  environment: Environment,
+  { untouched }: { readonly untouched: boolean },
+): Promise<Source> {
+  const path = pathOf(environment)
+  const lock = locked(environment.dataDir)
+  try {
+    const secrets = secretsOf(environment)
+    const settled = untouched ? undefined : await settle(path, secrets)
+    const connection = openForReading(path)
+    const db = kyselyOver(connection)
+    if (untouched) await refuseUnready(db, secrets)
+    connection.exec('BEGIN')
+    return {
+      db,
+      secrets,
+      openCalls: settled ?? (await heldOpen(db)),
+      highestIds: () => highestIds(db),
+      close() {
+        connection.close()
+        lock.release()
+        return Promise.resolve()
+      },
+    }
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
+
+function pathOf({ databaseUrl, dataDir }: Environment): string {
+  const path = databaseUrl.slice('sqlite:'.length)
+  if (existsSync(path)) return path
+  throw new Error(
+    `there is no database of a gateway in ${dataDir}: set DATA_DIR to the folder of the gateway that is to be moved`,
+  )
+}
+
+function locked(dataDir: string): DataFolderLock {
+  try {
+    return lockDataFolder(dataDir)
+  } catch (error) {
+    if (!(error instanceof DataFolderInUse)) throw error
+    throw new Error(
+      `a gateway or a command runs on ${dataDir}: stop it first, for what it charges during the copy would be lost`,
+      { cause: error },
+    )
+  }
+}
+
+function secretsOf({ secret, dataDir }: Environment): Secrets {
+  if (secret === undefined && !existsSync(join(dataDir, 'secret'))) {
+    throw new Error(
+      `${dataDir} holds no file "secret": set GATEWAY_SECRET to the secret that the database was made with`,
+    )
+  }
+  return deriveSecrets(secret ?? secretOfDataFolder(dataDir))
+}
+
+async function settle(path: string, secrets: Secrets): Promise<OpenCalls> {
+  const store = await openSqliteStore({ path, secret: secrets })
+  try {
+    return await store.write('recover', { owner: 'a move', nowMs: Date.now() })
+  } finally {
+    await store.close()
+  }
+}
+
+async function refuseUnready(db: Kysely<Database>, secrets: Secrets): Promise<void> {
+  const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(db)
+  if (!isCurrent(rows.map(({ name }) => name))) {
+    throw new Error(
+      'the database is one of an older version: start the gateway once, or move it without --dry-run, which updates it',
+    )
+  }
+  const identity = await db.selectFrom('store_identity').select('key_check').executeTakeFirst()
+  refuseOtherSecret(identity?.key_check, secrets)
+}
+
+async function heldOpen(db: Kysely<Database>): Promise<OpenCalls> {
+  const { rows } = await sql<OpenCalls>`
+    select count(*) as count, coalesce(sum(amount), 0) as quota from holds`.execute(db)
+  return rows[0] ?? { count: 0, quota: 0 }
+}
+
+// What the database has counted to, also where the row is gone again.
+async function highestIds(db: Kysely<Database>): Promise<HighestIds> {
+  const { rows } = await sql<{ name: string; seq: number }>`select name, seq from sqlite_sequence`.execute(db)
+  const counted = new Map(rows.map(({ name, seq }) => [name, seq]))
+  return new Map(COUNTED_TABLES.map((name) => [name, counted.get(name) ?? 0]))
+}

@@ -1,0 +1,103 @@
+import { type Kysely, sql } from 'kysely'
+import type { Database } from '../../store/schema.ts'
+
+type Db = Kysely<Database>
+
+/** What one user or token has and has used, in quota units. */
+export interface AccountSums {
+  readonly id: number
+  readonly remain: number
+  readonly used: number
+  /** Sums of the charges in the usage log, and in its days. */
+  readonly logged: number
+  readonly days: number
+}
+
+/** The sums of a whole database; decimal texts, as they may be beyond what a number holds exactly. */
+export type Totals = Readonly<Record<(typeof TOTALS)[number]['name'], string>>
+
+/** All that must be the same on both sides. */
+export interface Sums {
+  readonly totals: Totals
+  readonly users: readonly AccountSums[]
+  readonly tokens: readonly AccountSums[]
+}
+
+/** What is summed up, under the names that a report gives it. */
+export const TOTALS = [
+  { name: 'quota of users', table: 'users', column: 'quota' },
+  { name: 'used by users', table: 'users', column: 'used_quota' },
+  { name: 'remaining on tokens', table: 'tokens', column: 'remain_quota' },
+  { name: 'used by tokens', table: 'tokens', column: 'used_quota' },
+  { name: 'charged in the usage log', table: 'usage_log', column: 'quota' },
+  { name: 'charged in daily sums', table: 'usage_days', column: 'quota' },
+] as const
+
+/** Sums up the money of a database, as a whole and for each user and token. */
+export async function sumUp(db: Db): Promise<Sums> {
+  const totals: [string, string][] = []
+  for (const { name, table, column } of TOTALS) totals.push([name, await total(db, table, column)])
+  return {
+    totals: Object.fromEntries(totals) as Totals,
+    users: await accounts(db, 'users', 'quota', 'user_id'),
+    tokens: await accounts(db, 'tokens', 'remain_quota', 'token_id'),
+  }
+}
+
+/** Where two databases do not have the same sums, in sentences. */
+export function unequal(here: Sums, there: Sums): string[] {
+  const totals = TOTALS.flatMap(({ name }) =>
+    here.totals[name] === there.totals[name]
+      ? []
+      : [`${name}: ${here.totals[name]} here, ${there.totals[name]} there`],
+  )
+  return [
+    ...totals,
+    ...unequalAccounts('user', here.users, there.users),
+    ...unequalAccounts('token', here.tokens, there.tokens),
+  ]
+}
+
+function unequalAccounts(
+  kind: string,
+  here: readonly AccountSums[],
+  there: readonly AccountSums[],
+): string[] {
+  const others = new Map(there.map((one) => [one.id, one]))
+  return here.flatMap((one) => {
+    const [a, b] = [words(one), words(others.get(one.id))]
+    return a === b ? [] : [`${kind} ${one.id}: ${a} here, ${b} there`]
+  })
+}
+
+function words(sums: AccountSums | undefined): string {
+  if (!sums) return 'nothing'
+  const { remain, used, logged, days } = sums
+  return `${remain} left and ${used} used (${logged} in the log, ${days} in daily sums)`
+}
+
+async function total(db: Db, table: string, column: string): Promise<string> {
+  const { rows } = await sql<{ sum: string }>`
+    select cast(coalesce(sum(${sql.ref(column)}), 0) as text) as sum from ${sql.table(table)}`.execute(db)
+  return rows[0]?.sum ?? '0'
+}
+
+async function accounts(
+  db: Db,
+  table: 'users' | 'tokens',
+  remain: string,
+  owner: 'user_id' | 'token_id',
+): Promise<AccountSums[]> {
+  const charged = async (from: string): Promise<ReadonlyMap<number, number>> => {
+    const { rows } = await sql<{ id: number; sum: number }>`
+      select ${sql.ref(owner)} as id, cast(sum(quota) as bigint) as sum from ${sql.table(from)}
+      group by ${sql.ref(owner)}`.execute(db)
+    return new Map(rows.map(({ id, sum }) => [id, sum]))
+  }
+  const [logged, days] = [await charged('usage_log'), await charged('usage_days')]
+  const { rows } = await sql<{ id: number; remain: number; used: number }>`
+    select id, ${sql.ref(remain)} as remain, used_quota as used from ${sql.table(table)} order by id`.execute(
+    db,
+  )
+  return rows.map((row) => ({ ...row, logged: logged.get(row.id) ?? 0, days: days.get(row.id) ?? 0 }))
+}

@@ -1,0 +1,171 @@
+import type { ChannelFields } from '../../management/channel-fields.ts'
+import { objectIn } from '../../management/channel-fields.ts'
+import { ALLOWING, keysIn } from '../../management/channel-text.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Cells } from './cells.ts'
+import type { Family } from './family.ts'
+
+const ENABLED = 1
+const MANUALLY_DISABLED = 2
+
+/** Settings of theirs that change what is sent or received, and that nothing here does. */
+const WITHOUT_EFFECT = ['proxy', 'system_prompt', 'force_format', 'thinking_to_content'] as const
+
+/** A channel of another gateway, as far as it means something here. */
+export interface ChannelCells {
+  readonly cells: Cells
+  readonly name: string
+  readonly type: number
+  /** As it stands there; empty = the usual one. */
+  readonly baseUrl: string
+  readonly models: readonly string[]
+  readonly keys: readonly string[]
+  readonly headers: ReadonlyMap<string, string>
+  /** Asked-for name to the name that goes upstream, at the end of every chain. */
+  readonly modelMapping: ReadonlyMap<string, string>
+  /** What goes over as it is. */
+  readonly fields: Partial<ChannelFields>
+}
+
+/** Reads a channel; what has no effect here is a note. Throws `Unreadable` where the channel cannot be made without it. */
+export function readChannel(cells: Cells, family: Family): ChannelCells {
+  const status = cells.integer('status', ENABLED)
+  if (status !== ENABLED && status !== MANUALLY_DISABLED) {
+    cells.note('disabled, as the other gateway had disabled it by itself')
+  }
+  noteWithoutEffect(cells)
+  return {
+    cells,
+    name: cells.lenient(() => cells.text('name').trim(), ''),
+    type: cells.integer('type'),
+    baseUrl: cells.text('base_url').trim(),
+    models: listIn(cells.text('models')),
+    keys: keysOf(cells),
+    headers: headersOf(cells),
+    modelMapping: mappingOf(cells),
+    fields: {
+      group: listIn(cells.text('group')).join(','),
+      priority: cells.lenient(() => cells.integer('priority'), 0),
+      weight: Math.max(
+        0,
+        cells.lenient(() => cells.integer('weight'), 0),
+      ),
+      status: status === ENABLED ? 1 : 2,
+      ...settingsOf(cells),
+      ...keptOf(cells, family),
+    },
+  }
+}
+
+/** Names between commas, each once. */
+export function listIn(text: string): string[] {
+  const names = text.split(',').map((name) => name.trim())
+  return [...new Set(names.filter((name) => name !== ''))]
+}
+
+function keysOf(cells: Cells): string[] {
+  const keys = keysIn(cells.text('key').trim())
+  const states = objectOr(cells, 'channel_info')['multi_key_status_list']
+  if (typeof states !== 'object' || states === null) return keys
+  const disabled = new Set(
+    Object.entries(states).flatMap(([index, state]) => (state === ENABLED ? [] : [Number(index)])),
+  )
+  const enabled = keys.filter((_, index) => !disabled.has(index))
+  if (enabled.length < keys.length) {
+    cells.note(`left out ${keys.length - enabled.length} of ${keys.length} keys, which are disabled there`)
+  }
+  return enabled
+}
+
+function headersOf(cells: Cells): ReadonlyMap<string, string> {
+  const headers = new Map<string, string>()
+  for (const [name, value] of Object.entries(objectOr(cells, 'header_override'))) {
+    if (
+      typeof value === 'string' &&
+      !/^\*$|^re(?:gex)?:/i.test(name) &&
+      !/\{(?:api_key|client_header:)/.test(value)
+    ) {
+      headers.set(name, value)
+    } else cells.note(`header_override: left out ${JSON.stringify(name)}, which is no fixed value`)
+  }
+  const organization = cells.lenient(() => cells.text('openai_organization').trim(), '')
+  if (organization !== '') headers.set('OpenAI-Organization', organization)
+  return headers
+}
+
+function mappingOf(cells: Cells): ReadonlyMap<string, string> {
+  const given = new Map<string, string>()
+  for (const [model, upstream] of Object.entries(objectOr(cells, 'model_mapping'))) {
+    if (typeof upstream === 'string' && upstream.trim() !== '') given.set(model, upstream.trim())
+    else cells.note(`model_mapping: left out ${JSON.stringify(model)}, whose value is no name`)
+  }
+  const ends = new Map<string, string>()
+  for (const [model, upstream] of given) {
+    const end = endOfChain(given, model, upstream)
+    if (end === undefined)
+      cells.note(`model_mapping: left out ${JSON.stringify(model)}, which leads in a circle`)
+    else if (end !== model) ends.set(model, end)
+  }
+  return ends
+}
+
+/** Theirs is followed from name to name, ours is looked up once. */
+function endOfChain(
+  mapping: ReadonlyMap<string, string>,
+  model: string,
+  upstream: string,
+): string | undefined {
+  const seen = new Set([model])
+  let name = upstream
+  for (let next = mapping.get(name); next !== undefined && next !== name; next = mapping.get(name)) {
+    if (seen.has(name)) return undefined
+    seen.add(name)
+    name = next
+  }
+  return name
+}
+
+function settingsOf(cells: Cells): Pick<ChannelFields, 'setting' | 'settings'> {
+  const setting = objectOr(cells, 'setting')
+  const settings = objectOr(cells, 'settings')
+  const flags = (object: Record<string, unknown>, names: readonly string[]): Record<string, boolean> =>
+    Object.fromEntries(names.filter((name) => object[name] === true).map((name) => [name, true]))
+  return {
+    setting: JSON.stringify(flags(setting, ['pass_through_body_enabled'])),
+    settings: JSON.stringify(flags(settings, [...Object.keys(ALLOWING), 'disable_store'])),
+  }
+}
+
+/** What tools of this family show again. */
+function keptOf(cells: Cells, family: Family): Record<string, string> {
+  const names =
+    family === 'new-api' ? ['tag', 'remark', 'test_model', 'param_override', 'status_code_mapping'] : []
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const text = cells.lenient(() => cells.text(name), '')
+      return text === '' ? [] : [[name, text]]
+    }),
+  )
+}
+
+function noteWithoutEffect(cells: Cells): void {
+  for (const column of ['param_override', 'status_code_mapping', 'system_prompt']) {
+    const text = cells.lenient(() => cells.text(column).trim(), '')
+    if (text !== '' && text !== '{}' && text !== 'null') cells.note(`${column} has no effect here`)
+  }
+  const setting = objectOr(cells, 'setting')
+  for (const name of WITHOUT_EFFECT) {
+    if (setting[name]) cells.note(`setting.${name} has no effect here`)
+  }
+}
+
+function objectOr(cells: Cells, column: string): Record<string, unknown> {
+  const text = cells.lenient(() => cells.text(column), '')
+  try {
+    return objectIn(column, text)
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    cells.note(`${error.message}; left out`)
+    return {}
+  }
+}

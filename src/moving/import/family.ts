@@ -1,0 +1,136 @@
+import type { SourceDatabase, SourceRow } from './source.ts'
+
+/** Who made a database: they number channels differently, and keep limits of tokens in different columns. */
+export type Family = 'one-api' | 'new-api'
+
+/** All that is imported of another gateway, as it stands there. */
+export interface FamilyDatabase {
+  readonly family: Family
+  readonly users: readonly SourceRow[]
+  readonly tokens: readonly SourceRow[]
+  readonly channels: readonly SourceRow[]
+  /** By name; what was never saved is not there. */
+  readonly options: ReadonlyMap<string, unknown>
+}
+
+/** Columns that are read where they are there; versions differ in which they have. */
+const COLUMNS = {
+  users: [
+    'id',
+    'username',
+    'password',
+    'display_name',
+    'role',
+    'status',
+    'email',
+    'github_id',
+    'wechat_id',
+    'telegram_id',
+    'discord_id',
+    'oidc_id',
+    'linux_do_id',
+    'access_token',
+    'quota',
+    'used_quota',
+    'request_count',
+    'group',
+    'aff_code',
+    'aff_count',
+    'aff_quota',
+    'aff_history',
+    'inviter_id',
+    'deleted_at',
+    'setting',
+    'stripe_customer',
+    'remark',
+    'created_at',
+  ],
+  tokens: [
+    'id',
+    'user_id',
+    'key',
+    'status',
+    'name',
+    'created_time',
+    'accessed_time',
+    'expired_time',
+    'remain_quota',
+    'unlimited_quota',
+    'used_quota',
+    'model_limits_enabled',
+    'model_limits',
+    'models',
+    'allow_ips',
+    'subnet',
+    'group',
+    'deleted_at',
+  ],
+  channels: [
+    'id',
+    'type',
+    'key',
+    'openai_organization',
+    'test_model',
+    'status',
+    'name',
+    'weight',
+    'base_url',
+    'models',
+    'group',
+    'model_mapping',
+    'status_code_mapping',
+    'priority',
+    'auto_ban',
+    'tag',
+    'remark',
+    'setting',
+    'settings',
+    'param_override',
+    'header_override',
+    'channel_info',
+    'system_prompt',
+  ],
+} as const
+
+/** Columns without which a table is not theirs. */
+const NEEDED = {
+  users: ['id', 'username', 'quota'],
+  tokens: ['id', 'user_id', 'key', 'remain_quota'],
+  channels: ['id', 'type', 'key', 'models'],
+} as const
+
+/** Reads everything; rejects, with a sentence, if it is not a database of this family. */
+export async function readFamily(source: SourceDatabase): Promise<FamilyDatabase> {
+  if ((await source.columnsOf('store_identity')).length > 0) {
+    throw new Error('this is a database of Sluice itself: "sluice migrate" copies one to PostgreSQL')
+  }
+  const tokenColumns = await source.columnsOf('tokens')
+  return {
+    // The one that has them has had them from its beginning on.
+    family: tokenColumns.includes('model_limits_enabled') ? 'new-api' : 'one-api',
+    users: await rowsOf(source, 'users'),
+    tokens: await rowsOf(source, 'tokens'),
+    channels: await rowsOf(source, 'channels'),
+    options: await optionsOf(source),
+  }
+}
+
+async function rowsOf(source: SourceDatabase, table: keyof typeof COLUMNS): Promise<readonly SourceRow[]> {
+  const present = await source.columnsOf(table)
+  const missing = NEEDED[table].filter((name) => !present.includes(name))
+  if (missing.length > 0) {
+    const what = present.length === 0 ? `no table "${table}"` : `no column "${missing[0]}" in "${table}"`
+    throw new Error(`this is not a database of one-api or new-api: it has ${what}`)
+  }
+  return source.rows(
+    table,
+    COLUMNS[table].filter((name) => present.includes(name)),
+  )
+}
+
+async function optionsOf(source: SourceDatabase): Promise<ReadonlyMap<string, unknown>> {
+  const columns = await source.columnsOf('options')
+  if (!columns.includes('key') || !columns.includes('value')) return new Map()
+  const rows = await source.rows('options', ['key', 'value'])
+  return new Map(rows.map((row) => [String(row['key']), row['value']]))
+}

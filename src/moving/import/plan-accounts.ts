@@ -1,0 +1,191 @@
+import type { Settings } from '../../domain/settings.ts'
+import type { ImportedAccount, ImportedToken, ImportedUser } from '../../store/operations/import-account.ts'
+import { Cells, Unreadable } from './cells.ts'
+import type { FamilyDatabase } from './family.ts'
+import type { Places } from './places.ts'
+import { readToken, type ReadToken } from './plan-tokens.ts'
+import { isDeleted, readUser, type ReadUser } from './plan-users.ts'
+import { carried, type ReportLine } from './report.ts'
+import type { SourceRow } from './source.ts'
+import type { Units } from './units.ts'
+
+/** A user and its tokens that would be made in one go, and what is to be said of each. */
+export interface PlannedAccount {
+  readonly account: ImportedAccount
+  readonly lines: readonly ReportLine[]
+}
+
+/** All accounts that would be made; and lines for what is there, and for what cannot be. */
+export interface AccountsPlan {
+  readonly accounts: readonly PlannedAccount[]
+  readonly lines: readonly ReportLine[]
+  /** Users with a password there: none of them has one here. */
+  readonly passwords: number
+}
+
+/** What users and tokens are read by. */
+export interface AccountRules {
+  readonly units: Units
+  /** As they will be in force. */
+  readonly settings: Settings
+  readonly places: Places
+  readonly nowSeconds: number
+}
+
+/** Plans every user of the source with its tokens, in the order of their ids. */
+export function planAccounts(source: FamilyDatabase, rules: AccountRules): AccountsPlan {
+  const lines: ReportLine[] = []
+  const accounts: PlannedAccount[] = []
+  const tokensOf = tokensByUser(source.tokens, lines)
+  const idHere = new Map<number, number>()
+  let passwords = 0
+  for (const row of source.users) {
+    const cells = new Cells(row)
+    const id = cells.lenient(() => cells.integer('id'), 0)
+    const tokens = tokensOf.get(id) ?? []
+    tokensOf.delete(id)
+    const owner = planOwner(cells, id, rules, idHere)
+    if ('left' in owner) {
+      lines.push(owner.left, ...tokens.map((token) => leftBehind(token, 'its user does not carry over')))
+      continue
+    }
+    idHere.set(id, owner.idHere)
+    if (owner.user && cells.lenient(() => cells.text('password'), '') !== '') passwords += 1
+    const planned = planTokens(tokens, owner, rules)
+    const account = finished(owner, planned.tokens, cells, rules)
+    const userLine = owner.user ? [carried('user', id, owner.username, cells.notes)] : []
+    if (!owner.user) lines.push(...owner.lines)
+    lines.push(...planned.lines)
+    if (account) accounts.push({ account, lines: [...userLine, ...planned.made] })
+  }
+  for (const orphans of tokensOf.values()) {
+    lines.push(...orphans.map((token) => leftBehind(token, 'it belongs to no user')))
+  }
+  return { accounts, lines, passwords }
+}
+
+/** Who tokens go to: a user who is made, or one who is there. */
+interface Owner {
+  readonly username: string
+  readonly idHere: number
+  readonly group: string
+  readonly user: ImportedUser | undefined
+  readonly lines: readonly ReportLine[]
+}
+
+function planOwner(
+  cells: Cells,
+  id: number,
+  { units, settings, places, nowSeconds }: AccountRules,
+  idHere: ReadonlyMap<number, number>,
+): Owner | { readonly left: ReportLine } {
+  const name = cells.lenient(() => cells.text('username'), '')
+  const left = (note: string): { left: ReportLine } => ({
+    left: { kind: 'user', id, name, fate: 'left', notes: [note] },
+  })
+  if (isDeleted(cells, 'user')) return left('it is deleted there')
+  let read: ReadUser
+  try {
+    read = readUser(cells, units, settings, nowSeconds)
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error
+    return left(error.message)
+  }
+  const there = places.userNamed(read.username)
+  if (there?.isNew) return left('another user there has that name, but for spaces')
+  if (there) {
+    if (there.isDeleted) return left('a deleted user here has that name')
+    const notes = ['its tokens that are not there yet are added']
+    const line: ReportLine = { kind: 'user', id, name, fate: 'there', notes }
+    return { username: read.username, idHere: there.id, group: there.group, user: undefined, lines: [line] }
+  }
+  const own = places.takeUser(id, read)
+  if (own.id !== id) cells.note(`id: ${own.id} here, as ${id} is somebody else's`)
+  if (own.accessToken === null && read.accessToken !== null) {
+    cells.note('access_token: somebody else has it; left out')
+  }
+  const inviter = idHere.get(cells.lenient(() => cells.integer('inviter_id'), 0)) ?? 0
+  const user: ImportedUser = { ...read, ...own, columns: { ...read.columns, inviter_id: inviter } }
+  return { username: read.username, idHere: own.id, group: read.group, user, lines: [] }
+}
+
+function planTokens(
+  rows: readonly SourceRow[],
+  owner: Owner,
+  { units, settings, places, nowSeconds }: AccountRules,
+): { readonly tokens: ImportedToken[]; readonly made: ReportLine[]; readonly lines: ReportLine[] } {
+  const tokens: ImportedToken[] = []
+  const made: ReportLine[] = []
+  const lines: ReportLine[] = []
+  for (const row of rows) {
+    const cells = new Cells(row)
+    const id = cells.lenient(() => cells.integer('id'), 0)
+    let read: ReadToken
+    if (isDeleted(cells, 'token')) {
+      lines.push(leftBehind(row, 'it is deleted there'))
+      continue
+    }
+    try {
+      read = readToken(cells, owner.group, units, settings, nowSeconds)
+    } catch (error) {
+      if (!(error instanceof Unreadable)) throw error
+      lines.push(leftBehind(row, error.message))
+      continue
+    }
+    const idHere = places.takeToken(id, read.key)
+    if (idHere === undefined) {
+      lines.push({ kind: 'token', id, name: read.name, fate: 'there', notes: [] })
+      continue
+    }
+    if (idHere !== id) cells.note(`id: ${idHere} here, as ${id} is another token's`)
+    tokens.push({ ...read, id: idHere, userId: owner.idHere })
+    made.push(carried('token', id, read.name, cells.notes))
+  }
+  return { tokens, made, lines }
+}
+
+/** Used quota goes with the user that it was used by. Undefined where there is nothing to be made. */
+function finished(
+  { user }: Owner,
+  tokens: readonly ImportedToken[],
+  cells: Cells,
+  { places, nowSeconds }: AccountRules,
+): ImportedAccount | undefined {
+  const common = { usedElsewhere: undefined, nowSeconds }
+  if (!user) {
+    const unused = tokens.map((token) => ({ ...token, usedQuota: 0 }))
+    return tokens.length > 0 ? { ...common, user, tokens: unused } : undefined
+  }
+  const used = tokens.reduce((sum, { usedQuota }) => sum + usedQuota, 0)
+  if (used > user.usedQuota) {
+    cells.note(`used_quota: ${used}, what its tokens used, where ${user.usedQuota} stands there`)
+    return { ...common, user: { ...user, usedQuota: used }, tokens }
+  }
+  if (used === user.usedQuota) return { ...common, user, tokens }
+  const usedElsewhere = { tokenId: places.anotherTokenId(), quota: user.usedQuota - used }
+  return { user, tokens, usedElsewhere, nowSeconds }
+}
+
+function tokensByUser(rows: readonly SourceRow[], lines: ReportLine[]): Map<number, SourceRow[]> {
+  const byUser = new Map<number, SourceRow[]>()
+  for (const row of rows) {
+    const cells = new Cells(row)
+    try {
+      const userId = cells.integer('user_id')
+      const those = byUser.get(userId)
+      if (those) those.push(row)
+      else byUser.set(userId, [row])
+    } catch (error) {
+      if (!(error instanceof Unreadable)) throw error
+      lines.push(leftBehind(row, error.message))
+    }
+  }
+  return byUser
+}
+
+function leftBehind(row: SourceRow, note: string): ReportLine {
+  const cells = new Cells(row)
+  const id = cells.lenient(() => cells.integer('id'), 0)
+  const name = cells.lenient(() => cells.text('name'), '')
+  return { kind: 'token', id, name, fate: 'left', notes: [note] }
+}

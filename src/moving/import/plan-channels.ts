@@ -1,0 +1,110 @@
+import type { ChannelText } from '../../domain/stored-configuration.ts'
+import { GatewayError } from '../../errors.ts'
+import { withVersion } from '../../management/channel-address.ts'
+import type { ChannelFields } from '../../management/channel-fields.ts'
+import { channelText, requireType } from '../../management/channel-text.ts'
+import { Cells, Unreadable } from './cells.ts'
+import { type ChannelCells, readChannel } from './channel-cells.ts'
+import { type KnownKind, kindName, knownKind } from './channel-kinds.ts'
+import type { FamilyDatabase } from './family.ts'
+import { carried, type ReportLine } from './report.ts'
+
+/** Cohere's rerank, and where chat completions are at the same vendor. */
+const COHERE = 34
+const COHERE_CHAT = 'https://api.cohere.ai/compatibility/v1'
+/** Jina's rerank, which others have copied. */
+const RERANK = 38
+
+/** A channel to be made, and what it was. */
+export interface PlannedChannel {
+  readonly channel: ChannelText
+  readonly line: ReportLine
+}
+
+/** The channels that can be called from here, with names that differ; and a line for each that cannot. */
+export function planChannels({ family, channels }: FamilyDatabase): {
+  readonly channels: readonly PlannedChannel[]
+  readonly left: readonly ReportLine[]
+} {
+  const planned: PlannedChannel[] = []
+  const left: ReportLine[] = []
+  const names = new Set<string>()
+  for (const row of channels) {
+    const cells = new Cells(row)
+    const id = cells.lenient(() => cells.integer('id'), 0)
+    const name = cells.lenient(() => cells.text('name').trim(), '')
+    try {
+      const read = readChannel(cells, family)
+      const kind = knownKind(family, read.type)
+      if (!kind) {
+        throw new Unreadable(
+          'type',
+          `an upstream that speaks chat completions, messages or rerank; ${kindName(family, read.type)} does not`,
+        )
+      }
+      const own = nameFor(read.name, id, names)
+      if (own !== read.name) cells.note('renamed: the name is empty or taken by another channel')
+      for (const part of partsOf(own, read, kind)) {
+        names.add(part.name)
+        planned.push({ channel: part, line: carried('channel', id, part.name, cells.notes) })
+      }
+    } catch (error) {
+      if (!(error instanceof Unreadable || error instanceof GatewayError)) throw error
+      left.push({ kind: 'channel', id, name, fate: 'left', notes: [error.message] })
+    }
+  }
+  return { channels: planned, left }
+}
+
+function nameFor(name: string, id: number, taken: ReadonlySet<string>): string {
+  const wanted = name === '' ? `channel ${id}` : name
+  return taken.has(wanted) ? `${wanted} (${id})` : wanted
+}
+
+/** One channel there may be two here: those who rank documents speak a protocol of their own. */
+function partsOf(name: string, read: ChannelCells, kind: KnownKind): ChannelText[] {
+  const ranking = read.models.filter((model) => /rerank/i.test(model))
+  const others = read.models.filter((model) => !ranking.includes(model))
+  const type = requireType(kind.type)
+  if (read.keys.length === 0 && !type.keyless) throw new Unreadable('key', 'at least one key that is enabled')
+  const given = read.baseUrl || kind.address || ''
+  const address = kind.asItIs && read.baseUrl !== '' ? read.baseUrl : withVersion(given, type)
+  if (type.protocol === 'messages') return [text(name, read, type.type, address, read.models)]
+  if (type.protocol === 'rerank') {
+    const parts = [text(name, read, type.type, address, ranking.length > 0 ? ranking : others)]
+    if (ranking.length > 0 && others.length > 0 && type.type === COHERE) {
+      parts.push(text(`${name} (chat)`, read, 8, COHERE_CHAT, others))
+      read.cells.note('made two channels, one for rerank and one for chat completions')
+    } else if (ranking.length > 0 && others.length > 0) {
+      read.cells.note(`left out models that do not rank: ${others.join(', ')}`)
+    }
+    return parts
+  }
+  if (ranking.length === 0) return [text(name, read, type.type, address, others)]
+  const rerank = text(others.length > 0 ? `${name} (rerank)` : name, read, RERANK, address, ranking)
+  if (others.length === 0) return [rerank]
+  read.cells.note('made two channels, one for chat completions and one for rerank')
+  return [text(name, read, type.type, address, others), rerank]
+}
+
+function text(
+  name: string,
+  read: ChannelCells,
+  type: number,
+  address: string,
+  models: readonly string[],
+): ChannelText {
+  const { fields, keys, headers, modelMapping } = read
+  const written: ChannelFields = { ...fields, name, type, models: models.join(','), base_url: address }
+  const channel = channelText(written, keys)
+  const mapping = Object.fromEntries([...modelMapping].filter(([model]) => models.includes(model)))
+  return {
+    ...channel,
+    declared: {
+      ...channel.declared,
+      base_url: address,
+      headers: Object.fromEntries(headers),
+      model_mapping: mapping,
+    },
+  }
+}

@@ -1,0 +1,145 @@
+import type { Config } from '../../config/config.ts'
+import { overlay } from '../../config/overlay.ts'
+import { child, keys } from '../../config/written.ts'
+import type { Settings } from '../../domain/settings.ts'
+import type {
+  ChannelText,
+  StoredChannel,
+  StoredConfiguration,
+  StoredEntry,
+} from '../../domain/stored-configuration.ts'
+import type { FamilyDatabase } from './family.ts'
+import type { FamilyOptions } from './family-options.ts'
+import { type PlannedChannel, planChannels } from './plan-channels.ts'
+import { type PlannedEntry, planGroups } from './plan-groups.ts'
+import { planOptions } from './plan-options.ts'
+import { planPrices } from './plan-prices.ts'
+import type { Fate, ReportLine } from './report.ts'
+
+/** Settings and channels that would be made, and what would be in force then. */
+export interface ConfigurationPlan {
+  readonly entries: readonly StoredEntry[]
+  readonly channels: readonly ChannelText[]
+  readonly settings: Settings
+  readonly lines: readonly ReportLine[]
+}
+
+/** Where a section of what is set over HTTP stands in gateway.yaml. */
+const PLACES = { options: 'options', groups: 'groups', ratios: 'models' } as const
+
+/**
+ * What of groups, prices, options and channels can be in force beside gateway.yaml and what is stored: all of it is read by the
+ * schema of the file, which says what is wrong. What is there already stays.
+ */
+export function planConfiguration(
+  source: FamilyDatabase,
+  options: FamilyOptions,
+  config: Config,
+  stored: StoredConfiguration,
+): ConfigurationPlan {
+  const scalars = planOptions(options)
+  const planned = planChannels(source)
+  const wanted = [...planGroups(source, options), ...planPrices(options), ...scalars.entries]
+  const entries = sorted(wanted, ({ entry }) => entryIsThere(entry, config, stored))
+  const channels = sorted(planned.channels, ({ channel }) => channelIsThere(channel, config, stored))
+  const { settings, refused } = inForce(config, stored, entries.fresh, channels.fresh)
+  const [madeEntries, refusedEntries] = split(entries.fresh, ({ entry }) =>
+    refused.get(`${entry.section} ${entry.name}`),
+  )
+  const [madeChannels, refusedChannels] = split(channels.fresh, ({ channel }) =>
+    refused.get(`channels ${channel.name}`),
+  )
+  return {
+    entries: madeEntries.map(({ entry }) => entry),
+    channels: madeChannels.map(({ channel }) => channel),
+    settings,
+    lines: [
+      ...[...madeEntries, ...madeChannels].map(({ line }) => line),
+      ...entries.there,
+      ...channels.there,
+      ...refusedEntries,
+      ...refusedChannels,
+      ...planned.left,
+      ...scalars.left,
+      ...unpriced(madeChannels, settings),
+    ],
+  }
+}
+
+function sorted<Planned extends { readonly line: ReportLine }>(
+  planned: readonly Planned[],
+  isThere: (one: Planned) => boolean,
+): { readonly fresh: readonly Planned[]; readonly there: readonly ReportLine[] } {
+  return {
+    fresh: planned.filter((one) => !isThere(one)),
+    there: planned.filter(isThere).map(({ line }) => ended(line, 'there', [])),
+  }
+}
+
+function split<Planned extends { readonly line: ReportLine }>(
+  planned: readonly Planned[],
+  refusal: (one: Planned) => string | undefined,
+): [made: readonly Planned[], refused: readonly ReportLine[]] {
+  const refused = planned.flatMap((one) => {
+    const message = refusal(one)
+    return message === undefined ? [] : [ended(one.line, 'left', [message])]
+  })
+  return [planned.filter((one) => refusal(one) === undefined), refused]
+}
+
+function ended({ kind, id, name }: ReportLine, fate: Fate, notes: readonly string[]): ReportLine {
+  return { kind, id, name, fate, notes }
+}
+
+function entryIsThere(
+  { section, name }: StoredEntry,
+  { tree }: Config,
+  stored: StoredConfiguration,
+): boolean {
+  return (
+    keys(child(tree, PLACES[section])).includes(name) ||
+    stored.entries.some((one) => one.section === section && one.name === name)
+  )
+}
+
+function channelIsThere({ name }: ChannelText, { settings }: Config, stored: StoredConfiguration): boolean {
+  return [...settings.channels, ...stored.channels].some((one) => one.name === name)
+}
+
+function inForce(
+  config: Config,
+  stored: StoredConfiguration,
+  entries: readonly PlannedEntry[],
+  channels: readonly PlannedChannel[],
+): { readonly settings: Settings; readonly refused: ReadonlyMap<string, string> } {
+  const unstored = ({ channel }: PlannedChannel): StoredChannel => ({
+    ...channel,
+    id: 0,
+    createdTime: 0,
+    testTime: 0,
+    responseMs: 0,
+  })
+  const { settings, leftOut } = overlay(config, {
+    entries: [...stored.entries, ...entries.map(({ entry }) => entry)],
+    channels: [...stored.channels, ...channels.map(unstored)],
+  })
+  return {
+    settings,
+    refused: new Map(leftOut.map(({ section, name, message }) => [`${section} ${name}`, message])),
+  }
+}
+
+/** Models of channels that nobody can call yet. */
+function unpriced(channels: readonly PlannedChannel[], settings: Settings): ReportLine[] {
+  if (settings.options.unpricedModels === 'free') return []
+  const models = new Set(channels.flatMap(({ channel }) => channel.declared['models'] as readonly string[]))
+  return [...models]
+    .filter((model) => settings.models.get(model).price === undefined)
+    .map((name) => ({
+      kind: 'price',
+      id: undefined,
+      name,
+      fate: 'left',
+      notes: ['no price is saved there, and none is built in here: calls to it are refused until it has one'],
+    }))
+}

@@ -1,0 +1,56 @@
+import { RATIO_OPTIONS } from '../../management/model-ratios.ts'
+import { SCALAR_OPTIONS } from '../../management/scalar-options.ts'
+import type { FamilyOptions } from './family-options.ts'
+import type { PlannedEntry } from './plan-groups.ts'
+import { carried, type ReportLine } from './report.ts'
+
+/** Amounts are converted instead: what is here already keeps its worth. */
+const UNITS = 'QuotaPerUnit'
+
+const READ_ELSEWHERE: ReadonlySet<string> = new Set([
+  UNITS,
+  'GroupRatio',
+  'UserUsableGroups',
+  ...RATIO_OPTIONS.keys(),
+])
+
+/** Options that decide what callers pay or may do there, and have nothing here that does the same. */
+const MISSED: ReadonlyMap<string, string> = new Map([
+  ['GroupGroupRatio', 'a group has one ratio here, whoever uses it'],
+  ['AutoGroups', 'a token has one group here; "auto" becomes the group of its user'],
+  ['ModelRequestRateLimitEnabled', 'rate limits stand in gateway.yaml (rate_limits)'],
+  ['SensitiveWords', 'nothing is filtered here'],
+  ['QuotaForNewUser', 'users are made by administrators here'],
+  ['ImageRatio', 'images are charged as the tokens that the provider reports'],
+  ['AudioRatio', 'audio is charged as the tokens that the provider reports'],
+])
+
+/** Options with one value that mean something here; a line for those that are missed, and one for all others. */
+export function planOptions(options: FamilyOptions): {
+  readonly entries: readonly PlannedEntry[]
+  readonly left: readonly ReportLine[]
+} {
+  const entries: PlannedEntry[] = []
+  const left: ReportLine[] = []
+  const others: string[] = []
+  for (const name of options.names) {
+    const scalar = SCALAR_OPTIONS.find((option) => option.key === name)
+    if (READ_ELSEWHERE.has(name)) continue
+    if (scalar) {
+      const value = options.text(name)
+      if (value === undefined || value === '') continue
+      const line = carried('option', undefined, name, [])
+      entries.push({ entry: { section: 'options', name: scalar.name, value }, line })
+      continue
+    }
+    const missed = MISSED.get(name)
+    if (missed === undefined) others.push(name)
+    else left.push({ kind: 'option', id: undefined, name, fate: 'left', notes: [missed] })
+  }
+  if (others.length > 0) {
+    const named = others.toSorted().slice(0, 100).join(', ')
+    const note = 'these options mean nothing here'
+    left.push({ kind: 'option', id: undefined, name: named, fate: 'left', notes: [note] })
+  }
+  return { entries, left }
+}

@@ -1,0 +1,138 @@
+import { lookupKey } from '../../domain/api-key.ts'
+import { allowListLines, isAddressRange } from '../../domain/ip-allow-list.ts'
+import type { Settings } from '../../domain/settings.ts'
+import { TOKEN_STATUS, type TokenStatus } from '../../domain/token.ts'
+import { newTokenFields } from '../../management/token-fields.ts'
+import type { ImportedToken } from '../../store/operations/import-account.ts'
+import { type Cells, Unreadable } from './cells.ts'
+import { AUTO } from './plan-groups.ts'
+import type { Units } from './units.ts'
+
+/** The earliest time: whatever expires then has expired. */
+const LONG_AGO = 1
+const LONGEST_NAME = 50
+
+/** A token without the places that it takes here. */
+export type ReadToken = Omit<ImportedToken, 'id' | 'userId'>
+
+/** Reads a token; what is changed is a note. Throws `Unreadable` where its key or its money cannot be read. */
+export function readToken(
+  cells: Cells,
+  userGroup: string,
+  units: Units,
+  settings: Settings,
+  nowSeconds: number,
+): ReadToken {
+  const limits = modelLimits(cells)
+  const remain = units.convert('remain_quota', cells.integer('remain_quota'))
+  const used = units.convert('used_quota', Math.max(0, cells.integer('used_quota')))
+  const least = newTokenFields.shape.remain_quota.safeParse(remain)
+  if (!least.success) throw new Unreadable('remain_quota', 'an amount that can be counted here')
+  return {
+    key: keyOf(cells),
+    name: nameOf(cells),
+    status: statusOf(cells),
+    createdTime: timeOf(cells, 'created_time', nowSeconds),
+    accessedTime: timeOf(cells, 'accessed_time', 0),
+    expiredTime: expiryOf(cells),
+    remainQuota: remain,
+    unlimitedQuota: cells.flag('unlimited_quota'),
+    usedQuota: used,
+    modelLimitsEnabled: limits.enabled,
+    modelLimits: limits.models,
+    allowIps: addressesOf(cells),
+    group: groupOf(cells, userGroup, settings),
+    vendorRoutes: '',
+  }
+}
+
+// Never in a note, whatever is wrong with it.
+function keyOf(cells: Cells): string {
+  const key = cells
+    .text('key')
+    .trim()
+    .replace(/^(?:sk-)+/, '')
+  if (lookupKey(key) === key) return key
+  throw new Unreadable('key', '1 to 128 letters and digits; others could not be found when they are sent')
+}
+
+function nameOf(cells: Cells): string {
+  const given = cells
+    .lenient(() => cells.text('name'), '')
+    .replaceAll(/\p{Cc}+/gu, ' ')
+    .trim()
+  if (newTokenFields.shape.name.safeParse(given).success) return given
+  const short = Array.from(given).slice(0, LONGEST_NAME).join('').trim()
+  const name = newTokenFields.shape.name.safeParse(short).success ? short : `token ${cells.integer('id')}`
+  cells.note(`name: now ${JSON.stringify(name)}, as names have 1 to ${LONGEST_NAME} characters`)
+  return name
+}
+
+function statusOf(cells: Cells): TokenStatus {
+  const status = cells.integer('status', TOKEN_STATUS.enabled)
+  const known = Object.values(TOKEN_STATUS).find((one) => one === status)
+  if (known !== undefined) return known
+  cells.note(`status: ${status} is not known; disabled`)
+  return TOKEN_STATUS.disabled
+}
+
+function timeOf(cells: Cells, column: string, otherwise: number): number {
+  return Math.max(
+    0,
+    cells.lenient(() => cells.integer(column, otherwise), otherwise),
+  )
+}
+
+/** Only -1 is never there; everything else that lies in the past has expired. */
+function expiryOf(cells: Cells): number {
+  const time = cells.integer('expired_time', -1)
+  if (time === -1 || time > 0) return time
+  cells.note(`expired_time: ${time} is long ago; the key has expired`)
+  return LONG_AGO
+}
+
+/** Two columns in the newer family, one in the older, where any name is a limit. */
+function modelLimits(cells: Cells): { readonly enabled: boolean; readonly models: string } {
+  if (!cells.isAbsent('model_limits_enabled')) {
+    return { enabled: cells.flag('model_limits_enabled'), models: limitText(cells, 'model_limits') }
+  }
+  const models = limitText(cells, 'models')
+  return { enabled: models !== '', models }
+}
+
+function limitText(cells: Cells, column: string): string {
+  const text = cells.text(column).trim()
+  if (newTokenFields.shape.model_limits.safeParse(text).success) return text
+  throw new Unreadable(column, 'names of models with commas between them, at most 65536 characters')
+}
+
+/** What is no address is passed over there, unless there is nothing else: then nobody is let in. */
+function addressesOf(cells: Cells): string | null {
+  const column = cells.isAbsent('allow_ips') ? 'subnet' : 'allow_ips'
+  const lines = allowListLines(cells.text(column).replaceAll(/[ \t]/g, '').replaceAll(',', '\n'))
+  const good = lines.filter(isAddressRange)
+  const kept = (good.length > 0 ? good : lines).join('\n')
+  if (lines.length === 0) return null
+  if (kept.length > 65_536) throw new Unreadable(column, 'at most 65536 characters')
+  if (good.length === 0) cells.note(`${column}: it holds no address; nobody can use the key, as before`)
+  else if (good.length < lines.length)
+    cells.note(`${column}: left out what is no address (${lines.length - good.length} of ${lines.length})`)
+  return kept
+}
+
+function groupOf(cells: Cells, userGroup: string, settings: Settings): string {
+  const group = cells.text('group').trim()
+  if (group === '') return ''
+  if (group === AUTO) {
+    cells.note('group: "auto" is not known here; the key has the group of its user')
+    return ''
+  }
+  const known = settings.groups.get(group)
+  if (!known) throw new Unreadable('group', 'a group that carries over')
+  if (!known.open && group !== userGroup) {
+    cells.note(
+      `group: ${JSON.stringify(group)} is closed and not its user's: calls are refused until that changes`,
+    )
+  }
+  return group
+}

@@ -1,0 +1,151 @@
+import type { Settings } from '../../domain/settings.ts'
+import type { Role } from '../../domain/user.ts'
+import { mostQuota } from '../../management/quota-bound.ts'
+import {
+  displayNameField,
+  emailField,
+  remarkField,
+  roleField,
+  usernameField,
+} from '../../management/user-fields.ts'
+import type { ImportedUser } from '../../store/operations/import-account.ts'
+import { type Cells, Unreadable } from './cells.ts'
+import type { Units } from './units.ts'
+
+const ENABLED = 1
+const DISABLED = 2
+/** In the older family a user who was deleted is still there, under another name. */
+const DELETED = 3
+
+/** A user without the places that it takes here. */
+export type ReadUser = Omit<ImportedUser, 'id'>
+
+/** Reads a user; what is changed is a note. Throws `Unreadable` where its name or its money cannot be read. */
+export function readUser(cells: Cells, units: Units, settings: Settings, nowSeconds: number): ReadUser {
+  const quota = units.convert('quota', cells.integer('quota'))
+  if (Math.abs(quota) > mostQuota(settings)) {
+    throw new Unreadable('quota', `at most ${mostQuota(settings)} quota units, not ${quota}`)
+  }
+  return {
+    username: usernameOf(cells),
+    displayName: displayNameOf(cells),
+    role: roleOf(cells),
+    status: statusOf(cells),
+    group: groupOf(cells, settings),
+    quota,
+    usedQuota: units.convert('used_quota', Math.max(0, cells.integer('used_quota'))),
+    requestCount: count(cells, 'request_count'),
+    accessToken: accessTokenOf(cells),
+    remark: remarkOf(cells),
+    createdTime: cells.lenient(() => cells.integer('created_at', nowSeconds), nowSeconds),
+    columns: {
+      email: emailOf(cells),
+      code_host_id: identity(cells, 'github_id'),
+      chat_a_id: identity(cells, 'discord_id'),
+      oidc_id: identity(cells, 'oidc_id'),
+      chat_b_id: identity(cells, 'wechat_id'),
+      chat_c_id: identity(cells, 'telegram_id'),
+      forum_id: identity(cells, 'linux_do_id'),
+      aff_code: identity(cells, 'aff_code'),
+      aff_count: count(cells, 'aff_count'),
+      aff_quota: cells.lenient(() => units.convert('aff_quota', count(cells, 'aff_quota')), 0),
+      aff_history_quota: cells.lenient(() => units.convert('aff_history', count(cells, 'aff_history')), 0),
+      payment_customer: identity(cells, 'stripe_customer'),
+      ...settingOf(cells),
+    },
+  }
+}
+
+/** Whether the other gateway keeps a row that it has deleted. */
+export function isDeleted(cells: Cells, kind: 'user' | 'token'): boolean {
+  if (!cells.isAbsent('deleted_at')) return true
+  return kind === 'user' && cells.lenient(() => cells.integer('status'), 0) === DELETED
+}
+
+function usernameOf(cells: Cells): string {
+  const username = cells.text('username')
+  if (usernameField.safeParse(username).success) return username
+  throw new Unreadable('username', '1 to 64 characters without spaces around them')
+}
+
+function displayNameOf(cells: Cells): string | undefined {
+  const name = cells.lenient(() => cells.text('display_name').trim(), '')
+  if (name === '') return undefined
+  if (displayNameField.safeParse(name).success) return name
+  cells.note('display_name: expected 1 to 64 characters; the username stands in its place')
+  return undefined
+}
+
+function roleOf(cells: Cells): Role {
+  const role = roleField.safeParse(cells.integer('role', 1))
+  if (role.success) return role.data
+  cells.note('role: it is none that is known here; a common user')
+  return 1
+}
+
+function statusOf(cells: Cells): 1 | 2 {
+  const status = cells.integer('status', ENABLED)
+  if (status === ENABLED || status === DISABLED) return status
+  cells.note(`status: ${status} is not known; disabled`)
+  return DISABLED
+}
+
+function groupOf(cells: Cells, settings: Settings): string {
+  const group = cells.lenient(() => cells.text('group').trim(), '') || 'default'
+  if (settings.groups.has(group)) return group
+  cells.note('group: it does not carry over; the user is in "default"')
+  return 'default'
+}
+
+function accessTokenOf(cells: Cells): string | null {
+  const token = cells.lenient(() => cells.text('access_token').trim(), '')
+  if (token === '') return null
+  if (/^[!-~]{8,4096}$/.test(token)) return token
+  cells.note('access_token: expected 8 printable characters or more; left out')
+  return null
+}
+
+function emailOf(cells: Cells): string {
+  const email = cells.lenient(() => cells.text('email').trim(), '')
+  if (emailField.safeParse(email).success) return email
+  cells.note('email: expected an e-mail address; left out')
+  return ''
+}
+
+function remarkOf(cells: Cells): string {
+  const remark = cells.lenient(() => cells.text('remark'), '')
+  if (remarkField.safeParse(remark).success) return remark
+  cells.note('remark: expected at most 255 characters; left out')
+  return ''
+}
+
+function identity(cells: Cells, column: string): string {
+  const text = cells.lenient(() => cells.text(column).trim(), '')
+  if (text.length <= 255) return text
+  cells.note(`${column}: expected at most 255 characters; left out`)
+  return ''
+}
+
+function count(cells: Cells, column: string): number {
+  return Math.max(
+    0,
+    cells.lenient(() => cells.integer(column), 0),
+  )
+}
+
+/** What users set for themselves: shown to them again as it is. The parts of the console have a column of their own here. */
+function settingOf(cells: Cells): { readonly setting: string; readonly sidebar_modules: string } {
+  const text = cells.lenient(() => cells.text('setting').trim(), '')
+  if (text === '') return { setting: '', sidebar_modules: '' }
+  try {
+    const setting = JSON.parse(text) as unknown
+    if (typeof setting === 'object' && setting !== null && text.length <= 65_536) {
+      const modules = (setting as Record<string, unknown>)['sidebar_modules']
+      return { setting: text, sidebar_modules: typeof modules === 'string' ? modules : '' }
+    }
+  } catch {
+    // Said below.
+  }
+  cells.note('setting: expected a JSON object; left out')
+  return { setting: '', sidebar_modules: '' }
+}

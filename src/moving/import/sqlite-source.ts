@@ -1,0 +1,69 @@
+import { closeSync, existsSync, openSync, readSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
+import type { SourceDatabase, SourceRow } from './source.ts'
+
+/** Where a file says that its writes go to a log first, and how. */
+const VERSION_AT = 18
+const WRITE_AHEAD = 2
+
+/** A SQLite file of another gateway, which may run meanwhile. Throws with a sentence for the operator. */
+export function openSqliteSource(path: string): SourceDatabase {
+  const db = toldOf(path, () => {
+    const opened = new DatabaseSync(locationOf(path), { readOnly: true, timeout: 5000 })
+    opened.exec('PRAGMA trusted_schema = OFF')
+    opened.exec('PRAGMA query_only = ON')
+    opened.exec('BEGIN')
+    opened.prepare('SELECT count(*) FROM sqlite_schema').get()
+    return opened
+  })
+  return {
+    columnsOf(table) {
+      const rows = db.prepare('SELECT name FROM pragma_table_info(?)').all(table)
+      return Promise.resolve(rows.map((row) => String(row['name'])))
+    },
+    rows(table, columns) {
+      const statement = db.prepare(
+        `SELECT ${columns.map(quoted).join(', ')} FROM ${quoted(table)}${columns.includes('id') ? ' ORDER BY id' : ''}`,
+      )
+      statement.setReadBigInts(true)
+      return Promise.resolve(toldOf(path, () => statement.all() as SourceRow[]))
+    },
+    close() {
+      db.close()
+      return Promise.resolve()
+    },
+  }
+}
+
+// A file with a log that nobody has open would be given one again, and keep it: it is opened as one that does not change.
+function locationOf(path: string): string {
+  if (!isWriteAhead(path) || existsSync(`${path}-wal`)) return path
+  return `${pathToFileURL(path).href}?immutable=1`
+}
+
+function isWriteAhead(path: string): boolean {
+  const start = Buffer.alloc(VERSION_AT + 2)
+  const file = openSync(path, 'r')
+  try {
+    return readSync(file, start, 0, start.length, 0) === start.length && start[VERSION_AT] === WRITE_AHEAD
+  } finally {
+    closeSync(file)
+  }
+}
+
+function toldOf<Result>(path: string, work: () => Result): Result {
+  try {
+    return work()
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(
+      `${path} cannot be read as a SQLite database (${reason}): stop the gateway that it belongs to, and name its file`,
+      { cause: error },
+    )
+  }
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}

@@ -1,0 +1,207 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Environment } from '../../config/environment.ts'
+import type { UserSeed } from '../../domain/seed.ts'
+import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
+import {
+  DataFolderInUse,
+  type DataFolderLock,
+  lockDataFolder,
+  secretOfDataFolder,
+} from '../../store/data-folder.ts'
+import { isCurrent } from '../../store/migrations/step-names.ts'
+import type { Db } from '../../store/operations/operation.ts'
+import { storedConfiguration } from '../../store/operations/stored-configuration.ts'
+import { takenPlaces, type TakenPlaces } from '../../store/operations/taken-places.ts'
+import { openPostgresStore } from '../../store/postgres/open.ts'
+import { deriveSecrets, hashAccessToken, hashKey, namespaceOf, type Secrets } from '../../store/secrets.ts'
+import { openForReading } from '../../store/sqlite/connection.ts'
+import { kyselyOver } from '../../store/sqlite/dialect.ts'
+import { openSqliteStore } from '../../store/sqlite/open.ts'
+import type { Rows } from '../../store/store.ts'
+import { databaseName } from '../database-name.ts'
+import { countOnFrom, isBlank, openTarget, orBlamed } from '../postgres-target.ts'
+import type { Hashes } from './places.ts'
+import { tellNodes } from './tell-nodes.ts'
+
+/** What is there before anything is imported. */
+export interface Standing {
+  readonly places: TakenPlaces
+  readonly stored: StoredConfiguration
+}
+
+/** The database of this gateway, open to be written to, and with nobody else at work on it where it is embedded. */
+export interface WritableTarget {
+  readonly rows: Rows
+  readonly hashes: Hashes
+  standing(): Promise<Standing>
+  /** Makes sure that no new row takes an id up to these. */
+  reserve(highestTokenId: number): Promise<void>
+  /** Has nodes that run on it read what is new; rejects where they cannot be told. On an embedded database there are none. */
+  tellNodes(): Promise<void>
+  close(): Promise<void>
+}
+
+const NOTHING: Standing = { places: { users: [], tokens: [] }, stored: { channels: [], entries: [] } }
+
+/** The database in words. */
+export function targetName({ databaseUrl }: Environment): string {
+  return isPostgres(databaseUrl) ? databaseName(databaseUrl) : databaseUrl.slice('sqlite:'.length)
+}
+
+/** Looks at the database without changing anything; where there is none, nothing is there but what gateway.yaml seeds. */
+export async function lookAtTarget(
+  environment: Environment,
+  seeds: readonly UserSeed[],
+): Promise<{ readonly standing: Standing; readonly hashes: Hashes }> {
+  const secrets = secretsIfAny(environment)
+  const standing = await standingOf(environment, secrets)
+  const isNew = standing.places.users.length === 0
+  return {
+    standing: isNew ? { ...standing, places: placesOf(seeds, secrets) } : standing,
+    hashes: hashesOf(secrets),
+  }
+}
+
+/** Opens the database, makes it if it is not there, with the users that gateway.yaml seeds. */
+export async function openTargetToWrite(
+  environment: Environment,
+  seeds: readonly UserSeed[],
+): Promise<WritableTarget> {
+  const { databaseUrl, dataDir } = environment
+  const lock = isPostgres(databaseUrl) ? undefined : locked(dataDir)
+  try {
+    const secrets = secretsToWrite(environment)
+    const shared = isPostgres(databaseUrl)
+      ? await openPostgresStore({ url: databaseUrl, secrets })
+      : undefined
+    const rows: Rows = shared ?? (await openSqliteStore({ path: pathOf(databaseUrl), secret: secrets }))
+    if ((await rows.read('countUsers')) === 0) {
+      await rows.write('seedUsers', { seeds, nowSeconds: Math.floor(Date.now() / 1000) })
+    }
+    return {
+      rows,
+      hashes: hashesOf(secrets),
+      standing: async () => ({
+        places: await rows.read('takenPlaces'),
+        stored: await rows.read('storedConfiguration'),
+      }),
+      reserve: (highestTokenId) => reserve(databaseUrl, highestTokenId),
+      async tellNodes() {
+        if (shared) await tellNodes(environment, namespaceOf(secrets, shared.bankId))
+      },
+      async close() {
+        await rows.close()
+        lock?.release()
+      },
+    }
+  } catch (error) {
+    lock?.release()
+    throw error
+  }
+}
+
+async function standingOf({ databaseUrl }: Environment, secrets: Secrets | undefined): Promise<Standing> {
+  if (isPostgres(databaseUrl)) {
+    const db = openTarget(databaseUrl)
+    try {
+      return await orBlamed(async () =>
+        (await isBlank(db, databaseUrl)) ? NOTHING : await readFrom(db, secrets),
+      )
+    } finally {
+      await db.destroy()
+    }
+  }
+  const path = pathOf(databaseUrl)
+  if (!existsSync(path)) return NOTHING
+  const connection = openForReading(path)
+  try {
+    connection.exec('BEGIN')
+    return await readFrom(kyselyOver(connection), secrets)
+  } finally {
+    connection.close()
+  }
+}
+
+async function readFrom(db: Db, secrets: Secrets | undefined): Promise<Standing> {
+  const run = await db
+    .withTables<{ kysely_migration: { name: string } }>()
+    .selectFrom('kysely_migration')
+    .select('name')
+    .execute()
+  if (!isCurrent(run.map(({ name }) => name))) {
+    throw new Error(
+      'the database is one of an older version: start the gateway once, which brings it up to date',
+    )
+  }
+  if (!secrets) throw new Error('set GATEWAY_SECRET to the secret that the database was made with')
+  return { places: await takenPlaces(db), stored: await storedConfiguration(db, undefined, secrets) }
+}
+
+async function reserve(databaseUrl: string, highestTokenId: number): Promise<void> {
+  // SQLite counts on from whatever id it is given.
+  if (!isPostgres(databaseUrl)) return
+  const db = openTarget(databaseUrl)
+  try {
+    await orBlamed(() => countOnFrom(db, new Map([['tokens', highestTokenId]])))
+  } finally {
+    await db.destroy()
+  }
+}
+
+function locked(dataDir: string): DataFolderLock {
+  try {
+    return lockDataFolder(dataDir)
+  } catch (error) {
+    if (!(error instanceof DataFolderInUse)) throw error
+    throw new Error(
+      `a gateway or a command runs on ${dataDir}: stop it first, as it would not know of what is imported`,
+      { cause: error },
+    )
+  }
+}
+
+function secretsIfAny({ secret, dataDir }: Environment): Secrets | undefined {
+  const kept = secret ?? (existsSync(join(dataDir, 'secret')) ? secretOfDataFolder(dataDir) : undefined)
+  return kept === undefined ? undefined : deriveSecrets(kept)
+}
+
+// Nodes on one server share a secret: none is made up for it.
+function secretsToWrite(environment: Environment): Secrets {
+  const { databaseUrl, dataDir } = environment
+  const given = secretsIfAny(environment)
+  if (given) return given
+  if (isPostgres(databaseUrl))
+    throw new Error('set GATEWAY_SECRET, the same as on every node of this database')
+  return deriveSecrets(secretOfDataFolder(dataDir))
+}
+
+/** Without a secret nothing is there to be compared with: any text will do that differs where keys do. */
+function hashesOf(secrets: Secrets | undefined): Hashes {
+  return {
+    key: (key) => (secrets ? hashKey(secrets, key) : key),
+    accessToken: (token) => (secrets ? hashAccessToken(secrets, token) : token),
+  }
+}
+
+function placesOf(seeds: readonly UserSeed[], secrets: Secrets | undefined): TakenPlaces {
+  const hashes = hashesOf(secrets)
+  let last = 0
+  const users = seeds.map(({ id, username, group, role, accessToken }) => {
+    last = id ?? last + 1
+    const accessTokenHash = accessToken === undefined ? null : hashes.accessToken(accessToken)
+    return { id: last, username, group, role, isDeleted: false, accessTokenHash }
+  })
+  const keys = seeds.flatMap(({ tokens }) =>
+    tokens.map(({ key }) => (key === undefined ? '' : hashes.key(key))),
+  )
+  return { users, tokens: keys.map((keyHash, index) => ({ id: index + 1, keyHash })) }
+}
+
+function isPostgres(databaseUrl: string): boolean {
+  return /^postgres(?:ql)?:/i.test(databaseUrl)
+}
+
+function pathOf(databaseUrl: string): string {
+  return databaseUrl.slice('sqlite:'.length)
+}

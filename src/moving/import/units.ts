@@ -1,0 +1,38 @@
+import { type Decimal, decimalText, divide, multiply, parseDecimal } from '../../domain/decimal.ts'
+import { Unreadable } from './cells.ts'
+
+/** What their quota is counted in where nobody says otherwise. */
+const THEIRS: Decimal = { digits: 500_000n, scale: 0 }
+
+/** Turns amounts of one gateway into amounts of another that counts in other units. */
+export class Units {
+  readonly #theirs: Decimal
+  readonly #ours: number
+
+  /** `theirs` is the option of the source; undefined = it was never set. Throws `Unreadable`. */
+  constructor(theirs: string | undefined, ours: number) {
+    const read = theirs === undefined ? THEIRS : parseDecimal(theirs)
+    if (!read || read.digits <= 0n) throw new Unreadable('QuotaPerUnit', 'a number above 0')
+    this.#theirs = read
+    this.#ours = ours
+  }
+
+  /** Whether a unit is worth the same on both sides. */
+  get areSame(): boolean {
+    return this.#theirs.digits === BigInt(this.#ours) * 10n ** BigInt(this.#theirs.scale)
+  }
+
+  /** Their units to the dollar, and ours, in words. */
+  get words(): string {
+    return `${decimalText(this.#theirs)} to the dollar there, ${this.#ours} here`
+  }
+
+  /** The amount in our units, exactly; rounded half away from zero where it is no whole number of them. */
+  convert(column: string, amount: number): number {
+    if (this.areSame) return amount
+    const worth = multiply({ digits: BigInt(amount), scale: 0 }, { digits: BigInt(this.#ours), scale: 0 })
+    const converted = Number(divide(worth, this.#theirs, 0).digits)
+    if (!Number.isSafeInteger(converted)) throw new Unreadable(column, 'an amount that can be counted here')
+    return converted
+  }
+}
