@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
+import { addressBlock } from './access/address-block.ts'
 import type { ApiKeys } from './access/api-key.ts'
 import type { ClientAddress } from './access/client-address.ts'
 import { requireOperator } from './access/operator.ts'
@@ -45,8 +46,9 @@ export interface AppParts {
   readonly json: () => Promise<JsonDoor>
   readonly globalLimit: GlobalLimit
   readonly metrics: Metrics
-  /** Whether calls are taken; and, for whoever asks for it, whether the database can be written. */
+  /** Whether calls are taken; whether connections are kept; and, for whoever asks for it, whether the database can be written. */
   readonly isOpen: () => boolean
+  readonly isStaying: () => boolean
   readonly isReady: () => Promise<boolean>
   readonly log: Logger
   /** Where the environment names an exporter. */
@@ -85,10 +87,19 @@ export class App {
   }
 
   readonly listener: RequestListener = (request, response) => {
-    const visit: Visit = { id: randomUUIDv7(), startedMs: Date.now(), request, response, record: {} }
+    const visit: Visit = {
+      id: randomUUIDv7(),
+      startedMs: Date.now(),
+      begunMs: performance.now(),
+      request,
+      response,
+      record: {},
+    }
     const path = pathOf(request)
     const route: Route = { endpoint: undefined, area: path.startsWith('/api/') ? 'management' : 'relay' }
     this.#visits += 1
+    // The last that is said on this connection: who waits for its end knows when to call elsewhere.
+    if (!this.#parts.isStaying()) response.shouldKeepAlive = false
     const { socket } = request
     this.#answers.set(socket, response)
     // A visit is over when its answer is sent, or lost, and all that it set going is done: only then is its charge known.
@@ -121,32 +132,35 @@ export class App {
       const { endpoint, params } = found
       route.endpoint = endpoint
       route.area = endpoint.errorArea?.(request) ?? endpoint.area
-      this.#requireOpen()
-      this.#parts.overload.admit(this.#visits, this.#parts.maxCalls())
+      if (!this.#parts.isOpen()) await refuseStopping()
+      const turnedAway = this.#turnAway()
+      if (turnedAway) await turnedAway
       return json.answer(visit, endpoint, params)
     }
     if (found) route.area = found.area
-    this.#parts.globalLimit.take(request, response, path)
+    await this.#parts.globalLimit.take(request, response, path)
     throw nothingFound(request.method, path.slice(0, SHOWN_PATH), found)
   }
 
   async #answerRaw(visit: Visit, endpoint: RawEndpoint): Promise<void> {
-    const { apiKeys, clientAddress, isReady, limits, mark, maxCalls, metrics, metricsToken } = this.#parts
-    const { overload, relay, relayLimit } = this.#parts
+    const { apiKeys, clientAddress, isReady, limits, mark, metrics, metricsToken } = this.#parts
+    const { relay, relayLimit } = this.#parts
     switch (endpoint.access) {
       case 'anyone':
-        this.#parts.globalLimit.take(visit.request, visit.response, endpoint.path)
+        await this.#parts.globalLimit.take(visit.request, visit.response, endpoint.path)
         return endpoint.handle(visit, isReady)
       case 'operator':
         requireOperator(visit.request, metricsToken())
         return endpoint.handle(visit, metrics)
       case 'api-key': {
-        this.#requireOpen()
+        if (!this.#parts.isOpen()) await refuseStopping()
         refuseOwnRequest(visit.request, mark)
-        overload.admit(this.#visits, maxCalls())
+        const turnedAway = this.#turnAway()
+        if (turnedAway) await turnedAway
         const key = sentKey(visit.request, endpoint.keyIn)
         const address = clientAddress()(visit.request)
-        requireAllowed(limits.take({ name: 'relay', whom: address, limit: relayLimit() }), 'this address')
+        const taking = limits.take({ name: 'relay', whom: addressBlock(address), limit: relayLimit() })
+        requireAllowed(taking instanceof Promise ? await taking : taking, 'this address')
         const entering = apiKeys.authenticate(key, address)
         const caller = entering instanceof Promise ? await entering : entering
         visit.record.userId = caller.user.id
@@ -156,13 +170,18 @@ export class App {
     }
   }
 
-  #requireOpen(): void {
-    if (this.#parts.isOpen()) return
-    throw new GatewayError('overloaded', 'the gateway is stopping; try again', { retryAfter: 5 })
+  /**
+   * Where a call cannot be let in, rejects with why, once the turn of the event loop is over: an answer in the middle of it brings
+   * the next request of that connection into the same turn, which might go on for seconds where thousands are refused.
+   */
+  #turnAway(): Promise<never> | undefined {
+    const refusal = this.#parts.overload.refusal(this.#visits, this.#parts.maxCalls())
+    return refusal && new Promise((_, reject) => setImmediate(reject, refusal))
   }
 
   #refuse({ id, request, response, record }: Visit, area: Area, error: unknown): void {
-    if (error instanceof GatewayError) record.failure ??= error.code
+    const code = error instanceof GatewayError ? error.code : undefined
+    if (code !== undefined) record.failure ??= code
     else if (!(error instanceof UpstreamRefusal))
       this.#parts.log.error({ id, err: error }, 'unforeseen error')
     if (response.headersSent || response.destroyed) {
@@ -170,20 +189,23 @@ export class App {
       return
     }
     const { status, headers, body } = renderError(area, error, id)
-    if (!request.complete) letFinish(request, response)
+    // One that is hardly sending is not waited for.
+    if (code === 'request_timeout') response.shouldKeepAlive = false
+    else if (!request.complete) letFinish(request, response)
     response.writeHead(status, headers)
     response.end(body)
   }
 
-  #logged({ id, startedMs, request, response, record }: Visit, endpoint: Endpoint | undefined): void {
+  #logged(visit: Visit, endpoint: Endpoint | undefined): void {
+    const { id, startedMs, begunMs, request, response, record } = visit
     const { log, metrics, tracing } = this.#parts
     const status = statusOf(response)
     const path = pathOf(request).slice(0, SHOWN_PATH)
     const route = endpoint?.path
     const method = request.method ?? ''
-    const endedMs = Date.now()
+    const ms = Math.round(performance.now() - begunMs)
     metrics.requests.add(1, route ?? 'other', String(status))
-    log.info({ id, method, path, status, ms: endedMs - startedMs, ...record }, 'request')
+    log.info({ id, method, path, status, ms, ...record }, 'request')
     if (!tracing) return
     const { traceparent } = request.headers
     tracing.request({
@@ -194,10 +216,17 @@ export class App {
       route,
       status,
       startedMs,
-      endedMs,
+      endedMs: startedMs + ms,
       traceparent: typeof traceparent === 'string' ? traceparent : undefined,
     })
   }
+}
+
+// In a turn of its own: a small body that came with its head is read by then, so that the answer can say what else is true, that
+// the connection ends with it.
+async function refuseStopping(): Promise<never> {
+  await new Promise(setImmediate)
+  throw new GatewayError('overloaded', 'the gateway is stopping; try again', { retryAfter: 5 })
 }
 
 /** What a request that was no call leaves open in its trace. */

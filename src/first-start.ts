@@ -48,13 +48,17 @@ export async function seedAccounts(
     nowSeconds: Math.floor(Date.now() / 1000),
   })
   if (isFirstStart && !seeds.some(({ role }) => role === 100)) {
-    return { made: true, firstCredentials: await makeFirstUser(store) }
+    const firstCredentials = await makeFirstUser(store)
+    if (firstCredentials) return { made: true, firstCredentials }
   }
   return { made: users.length + tokens.length > 0, firstCredentials: undefined }
 }
 
-/** Makes the root user of an empty database, and a key without limits. Nothing of it can be read again but the key. */
-async function makeFirstUser(store: Store): Promise<FirstCredentials> {
+/**
+ * Makes the root user of an empty database, and a key without limits. Nothing of it can be read again but the key. Undefined
+ * where another node was faster: it has told them.
+ */
+async function makeFirstUser(store: Store): Promise<FirstCredentials | undefined> {
   const nowSeconds = Math.floor(Date.now() / 1000)
   const accessToken = randomBytes(24).toString('base64url')
   const key = generateKey()
@@ -87,5 +91,6 @@ async function makeFirstUser(store: Store): Promise<FirstCredentials> {
       },
     ],
   })
-  return { userId: users[0]?.id ?? 0, accessToken, key: `sk-${key}` }
+  const [user] = users
+  return user && { userId: user.id, accessToken, key: `sk-${key}` }
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Server } from 'node:http'
 import { join } from 'node:path'
+import process from 'node:process'
 import pino, { type Logger } from 'pino'
 import { AccountAccess } from './access/account.ts'
 import { ApiKeys } from './access/api-key.ts'
@@ -14,14 +14,16 @@ import type { Environment } from './config/environment.ts'
 import { InForce } from './config/in-force.ts'
 import { serveControl } from './control/serve-control.ts'
 import type { Settings } from './domain/settings.ts'
-import { type FirstCredentials, openSeededStore, seedAccounts } from './first-start.ts'
+import { type FirstCredentials, seedAccounts } from './first-start.ts'
+import { followChanges } from './follow-changes.ts'
 import { giveBackWhenIdle } from './idle-memory.ts'
-import { Ledger } from './ledger/ledger.ts'
 import { Limits } from './limits/limits.ts'
-import { Overload } from './limits/overload.ts'
+import { type Clocks, Overload } from './limits/overload.ts'
 import { listen } from './listen.ts'
 import type { AdministrationParts } from './management/parts.ts'
 import { Metrics } from './metrics/metrics.ts'
+import { joinNodes } from './nodes/join.ts'
+import { openLedger } from './opening/open-ledger.ts'
 import { pruneRegularly } from './prune.ts'
 import { Bodies } from './relay/body.ts'
 import { CallLimits } from './relay/call-limits.ts'
@@ -37,10 +39,10 @@ import {
   hashAccessToken,
   hashKey,
   hashSession,
+  namespaceOf,
   ownMark,
   type Secrets,
 } from './store/secrets.ts'
-import { openSqliteStore } from './store/sqlite/open.ts'
 import { openTracing } from './tracing/tracing.ts'
 import { ChannelHealth } from './upstreams/channel-health.ts'
 import { Upstreams } from './upstreams/http.ts'
@@ -51,6 +53,15 @@ const SETTLING_MS = 5_000
 
 /** How long the database may take to show that it can be written. */
 const PROBE_MS = 1_000
+
+/** The time, and what of it this thread was at work. */
+const CLOCKS: Clocks = {
+  nowMs: () => performance.now(),
+  workedMs() {
+    const { user, system } = process.threadCpuUsage()
+    return (user + system) / 1_000
+  },
+}
 
 /** A gateway that listens. */
 export interface Gateway {
@@ -77,22 +88,45 @@ export async function startGateway(config: Config): Promise<Gateway> {
   const log = opened.adopt(openLog(environment), (open) => open.flush())
   opened.adopt(lockDataFolder(environment.dataDir), (lock) => lock.release())
   let app: App | undefined
-  const { server, url } = await listen(environment, () => app)
-  opened.defer(() => closed(server))
+  const entrance = opened.adopt(await listen(environment, () => app), (open) => open.close())
 
   const secrets = secretsOf(environment)
-  const path = environment.databaseUrl.slice('sqlite:'.length)
-  const { store, firstCredentials } = await openSeededStore(
-    () => openSqliteStore({ path, secret: secrets }),
-    config.users,
+  const accounts = opened.adopt(
+    await openLedger(config, secrets, {
+      info: (sentence) => log.info(sentence),
+      warn: (sentence) => log.warn(sentence),
+    }),
+    (open) => open.close(),
   )
-  opened.defer(() => store.close())
-  const ledger = new Ledger(store, randomUUID())
-  const recovered = await ledger.recover()
-  const inForce = await InForce.open(store, config, (sentence) => log.warn(sentence))
-  const apiKeys = new ApiKeys(store, ledger, (key) => hashKey(secrets, key))
+  const { store, ledger, firstCredentials, recovered } = accounts
+  const nodes = opened.adopt(
+    await joinNodes({
+      redisUrl: environment.redisUrl,
+      postgresUrl: accounts.announcements && environment.databaseUrl,
+      namespace: namespaceOf(secrets, accounts.place),
+      node: randomUUID(),
+      log,
+      onAlone: () => metrics.limitsAlone.add(1),
+    }),
+    (joined) => joined.close(),
+  )
+  const { changes } = nodes
+  const warn = (sentence: string): void => log.warn(sentence)
+  const inForce = await InForce.open(store, config, warn, () => changes?.tell({ of: 'settings' }))
+  const apiKeys = new ApiKeys(
+    store,
+    ledger,
+    (key) => hashKey(secrets, key),
+    changes && ((change) => changes.tell(change)),
+  )
+  if (changes) {
+    const following = followChanges(changes, apiKeys, inForce, warn)
+    opened.defer(() => following.stop())
+  }
 
   let draining = false
+  /** Whoever was connected when it began has had a moment to say what he had to. */
+  let isShut = false
   const addresses = (): ReturnType<typeof clientAddress> =>
     clientAddress(inForce.settings.options.trustedProxies, () =>
       log.warn('a peer that is not in options.trusted_proxies sends X-Forwarded-For; it is not believed'),
@@ -104,11 +138,12 @@ export async function startGateway(config: Config): Promise<Gateway> {
     openStreams: () => relay.openStreams,
     openCalls: () => app?.visits ?? 0,
     openHolds: () => ledger.open.size,
-    restingChannels: () => health.resting(Date.now()),
+    restingChannels: () => health.resting(performance.now()),
     unwrittenOperations: () => store.queued,
+    isRedisThere: nodes.isRedisThere,
   })
   const bodies = new Bodies()
-  const limits = new Limits()
+  const limits = new Limits(nodes.counts)
   const upstreams = opened.adopt(new Upstreams(ownMark(secrets)), (upstreams) => upstreams.close())
   const relay: Relay = opened.adopt(
     new Relay({
@@ -145,7 +180,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
     async (next) => {
       await inForce.replaceFile(next, async () => void (await seedAccounts(store, next.users)))
       addressOf = addresses()
-      apiKeys.forget()
+      apiKeys.forgetAll()
     },
     (result) => metrics.reloads.add(1, result),
     log,
@@ -153,7 +188,7 @@ export async function startGateway(config: Config): Promise<Gateway> {
   opened.defer(() => reloading.close())
 
   opened.adopt(
-    pruneRegularly(store, () => inForce.settings.options.usageLogDays, log),
+    pruneRegularly(accounts.prune, () => inForce.settings.options.usageLogDays, log),
     (pruning) => pruning.stop(),
   )
   const tracing = await openTracing(environment.variables)
@@ -191,15 +226,16 @@ export async function startGateway(config: Config): Promise<Gateway> {
     clientAddress: () => addressOf,
     metricsToken: () => inForce.settings.options.metricsToken,
     limits,
-    overload: opened.adopt(new Overload(Math.random, () => performance.now()), (overload) => overload.stop()),
+    overload: opened.adopt(new Overload(CLOCKS).watch(), (overload) => overload.stop()),
     maxCalls: () => inForce.settings.options.maxCalls,
     relayLimit: () => inForce.settings.rateLimits.relay,
     relay,
     json,
     globalLimit,
     metrics,
-    isOpen: () => !draining,
-    isReady: async () => !draining && (await soon(ledger.probe())),
+    isOpen: () => !isShut,
+    isStaying: () => !draining,
+    isReady: async () => !draining && (await soon(accounts.isReady())),
     log,
     tracing,
   })
@@ -208,19 +244,20 @@ export async function startGateway(config: Config): Promise<Gateway> {
   const everything = opened.move()
 
   return {
-    url,
+    url: entrance.url,
     settings: inForce.settings,
     firstCredentials,
     recovered,
     failed: store.failed,
     async close() {
       draining = true
-      server.close()
-      const idle = setInterval(() => server.closeIdleConnections(), 50)
-      await until(() => visits() === 0, inForce.settings.options.drainTimeoutMs)
+      const { drainTimeoutMs } = inForce.settings.options
+      const untilMs = performance.now() + drainTimeoutMs
+      await entrance.shut(drainTimeoutMs)
+      isShut = true
+      await until(() => visits() === 0, untilMs - performance.now())
       relay.stop()
       await until(() => visits() === 0 && ledger.unresolved === 0, SETTLING_MS)
-      clearInterval(idle)
       const unresolved = ledger.unresolved
       ledger.giveUp()
       await everything.disposeAsync()
@@ -239,18 +276,12 @@ function secretsOf({ secret, dataDir }: Environment): Secrets {
   return deriveSecrets(secret ?? secretOfDataFolder(dataDir))
 }
 
-async function closed(server: Server): Promise<void> {
-  const ended = new Promise<void>((resolve) => server.close(() => resolve()))
-  server.closeAllConnections()
-  await ended
-}
-
 // A database that takes long to answer is not ready either.
 function soon(isSo: Promise<boolean>): Promise<boolean> {
   return Promise.race([isSo, new Promise<boolean>((resolve) => setTimeout(resolve, PROBE_MS, false).unref())])
 }
 
 async function until(isSo: () => boolean, limitMs: number): Promise<void> {
-  const endMs = Date.now() + limitMs
-  while (!isSo() && Date.now() < endMs) await new Promise((resolve) => setTimeout(resolve, 10))
+  const endMs = performance.now() + limitMs
+  while (!isSo() && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, 10))
 }

@@ -1,20 +1,21 @@
 import type { Logger } from 'pino'
-import { pruneUsage } from './store/prune-usage.ts'
-import type { Store } from './store/store.ts'
 
 const FIRST_MS = 60_000
 const HOUR_MS = 3_600_000
+
+/** Removes usage rows that are older than so many days. What it tells is logged, if anything in it is more than nothing. */
+export type Prune = (days: number, signal: AbortSignal) => Promise<object>
 
 /**
  * Removes usage rows that are older than the operator keeps them, a minute after the start and then every hour. `days` is
  * asked at each run. `docs/configuration.md: Options`, `usage_log_days`.
  */
-export function pruneRegularly(store: Store, days: () => number, log: Logger): { stop(): void } {
+export function pruneRegularly(prune: Prune, days: () => number, log: Logger): { stop(): void } {
   const stopping = new AbortController()
   const run = async (): Promise<void> => {
     try {
-      const removed = await pruneUsage(store, days(), Date.now(), stopping.signal)
-      if (removed > 0) log.info({ removed }, 'old usage rows removed')
+      const done = await prune(days(), stopping.signal)
+      if (Object.values(done).some(isSomething)) log.info(done, 'the usage log was pruned')
     } catch (error) {
       if (!stopping.signal.aborted)
         log.warn({ err: error }, 'old usage rows were not removed; tried again in an hour')
@@ -28,4 +29,8 @@ export function pruneRegularly(store: Store, days: () => number, log: Logger): {
       clearTimeout(timer)
     },
   }
+}
+
+function isSomething(told: unknown): boolean {
+  return Array.isArray(told) ? told.length > 0 : Boolean(told)
 }

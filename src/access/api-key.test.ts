@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { newToken, SECRETS, storeWithAccount } from '../../test/store-rows.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { hashKey } from '../store/secrets.ts'
@@ -26,7 +26,7 @@ test('a key is asked for by its HMAC alone: known, unknown or near to one, the s
       }
     },
   })
-  const keys = new ApiKeys(watched, new Ledger(store, 'run'), (key) => hashKey(SECRETS, key))
+  const keys = new ApiKeys(watched, new Ledger(watched, 'run'), (key) => hashKey(SECRETS, key))
   // Disabled; its beginning; it and more; one letter else; another.
   const sent = ['k1', 'k', 'k1x', 'K1', 'somethingelse']
   const calls = async (key: string): Promise<unknown> => keys.authenticate(`sk-${key}`, '127.0.0.1')
@@ -61,6 +61,36 @@ describe('what was changed counts at the next call', () => {
     await expect(calls('sk-late')).rejects.toThrow('unknown')
     keys.forgetKey('late')
     expect((await calls('sk-late')).user.id).toBe(userId)
+  })
+
+  test('of a token that another node changed and nobody told of, within a minute; and no call waits for it in between', async () => {
+    const { store, userId, tokenId } = await opened()
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const hash = (key: string): string => hashKey(SECRETS, key)
+    const keys = new ApiKeys(store, new Ledger(store, 'run'), hash, () => {})
+    const calls = (): unknown => keys.authenticate('sk-k1', '127.0.0.1')
+    await calls()
+    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
+    vi.advanceTimersByTime(29_000)
+    expect(calls()).toMatchObject({ token: { id: tokenId } })
+    vi.advanceTimersByTime(2_000)
+    // This one has it read again, and is not made to wait.
+    expect(calls()).toMatchObject({ token: { id: tokenId } })
+    await vi.waitFor(() => expect(calls).toThrow('this API key is disabled'))
+  })
+
+  test('of a key that nobody used meanwhile, after a minute', async () => {
+    const { store, userId, tokenId } = await opened()
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const hash = (key: string): string => hashKey(SECRETS, key)
+    const keys = new ApiKeys(store, new Ledger(store, 'run'), hash, () => {})
+    const calls = async (): Promise<unknown> => keys.authenticate('sk-k1', '127.0.0.1')
+    await calls()
+    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
+    vi.advanceTimersByTime(60_001)
+    await expect(calls()).rejects.toThrow('this API key is disabled')
   })
 
   test('also where a call was reading the old state when it changed', async () => {

@@ -39,7 +39,10 @@ interface Described {
 export interface Visit {
   /** Minted by us; sent as `x-request-id`. */
   readonly id: string
+  /** Unix milliseconds. */
   readonly startedMs: number
+  /** The same moment by a clock that nobody sets, `performance.now()`: how long it took is measured from it. */
+  readonly begunMs: number
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly record: CallRecord

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { addressBlock } from '../access/address-block.ts'
 import type { ClientAddress } from '../access/client-address.ts'
 import type { RateLimit } from '../domain/channel.ts'
 import type { Limits } from '../limits/limits.ts'
@@ -22,9 +23,9 @@ export class GlobalLimit {
   }
 
   /** Takes a request off it, if it holds for the path: whether there is anything at it or not. */
-  take(request: IncomingMessage, response: ServerResponse, path: string): void {
-    if (!isGloballyLimited(path)) return
-    const whom = this.#clientAddress()(request)
-    takeAndTell(this.#limits, response, { name: 'global', whom, limit: this.#limit() }, 'this address')
+  take(request: IncomingMessage, response: ServerResponse, path: string): void | Promise<void> {
+    if (!isGloballyLimited(path)) return undefined
+    const whom = addressBlock(this.#clientAddress()(request))
+    return takeAndTell(this.#limits, response, { name: 'global', whom, limit: this.#limit() }, 'this address')
   }
 }

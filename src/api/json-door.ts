@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { AccountAccess } from '../access/account.ts'
+import { addressBlock } from '../access/address-block.ts'
 import type { ApiKeys } from '../access/api-key.ts'
 import type { Caller } from '../access/caller.ts'
 import type { ClientAddress } from '../access/client-address.ts'
@@ -62,20 +63,20 @@ export class JsonDoor {
     const { request, response } = visit
     const { management, clientAddress, globalLimit, limits, models } = this.#parts
     const { rateLimits } = management.settings()
-    globalLimit.take(request, response, endpoint.path)
+    await globalLimit.take(request, response, endpoint.path)
     const who = await this.#enter(visit, endpoint)
-    const takeFor = (whom: string | number, whose: string): void => {
+    const takeFor = async (whom: string | number, whose: string): Promise<void> => {
       const { limit: name } = endpoint
-      if (name) takeAndTell(limits, response, { name, whom, limit: rateLimits[name] }, whose)
+      if (name) await takeAndTell(limits, response, { name, whom, limit: rateLimits[name] }, whose)
     }
-    if (who.user) takeFor(who.user.id, 'this user')
-    else takeFor(clientAddress()(request), 'this address')
+    if (who.user) await takeFor(who.user.id, 'this user')
+    else await takeFor(addressBlock(clientAddress()(request)), 'this address')
     const asked = {
       params: endpoint.params && readInput(endpoint.params, params),
       query: endpoint.query && readInput(endpoint.query, queryOf(request.url ?? '')),
       body: endpoint.body && (await this.#body(visit, endpoint.body)),
     }
-    if (endpoint.limitOn) takeFor(`named ${endpoint.limitOn(asked.body as never)}`, 'this name')
+    if (endpoint.limitOn) await takeFor(`named ${endpoint.limitOn(asked.body as never)}`, 'this name')
     const data = await (endpoint.handle as Handle)({
       ...who,
       ...asked,

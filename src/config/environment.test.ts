@@ -76,14 +76,17 @@ describe('the environment', () => {
     [{ PORT: '70000' }, 'environment: PORT: expected a port from 0 to 65535'],
     [{ PORT: 'http' }, 'environment: PORT: expected a port from 0 to 65535'],
     [{ HOST: 'a b' }, 'environment: HOST: expected an address or host name'],
-    [{ DATABASE_URL: 'mysql://x' }, 'environment: DATABASE_URL: expected sqlite:PATH'],
     [
-      { DATABASE_URL: 'postgres://u:p@h/d' },
-      'environment: DATABASE_URL: expected sqlite:PATH: balances shared through PostgreSQL are not built yet',
+      { DATABASE_URL: 'mysql://x' },
+      'environment: DATABASE_URL: expected sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE',
     ],
     [
-      { REDIS_URL: 'redis://h' },
-      'environment: REDIS_URL: expected it to be unset: limits shared through Redis are not built yet',
+      { DATABASE_URL: 'postgres:' },
+      'environment: DATABASE_URL: expected sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE',
+    ],
+    [
+      { REDIS_URL: 'http://h' },
+      'environment: REDIS_URL: expected redis://HOST:PORT, or rediss:// for TLS, with USER:PASSWORD@ before the host and /NUMBER of a database behind it if need be',
     ],
     [{ GATEWAY_SECRET: 'short' }, 'environment: GATEWAY_SECRET: expected at least 16 characters'],
     [
@@ -103,7 +106,7 @@ describe('the environment', () => {
   })
 
   test('every mistake is said at once', () => {
-    expect(said({ PORT: '-1', LOG_LEVEL: 'loud', REDIS_URL: 'redis://h' })).toHaveLength(3)
+    expect(said({ PORT: '-1', LOG_LEVEL: 'loud', REDIS_URL: 'redis:' })).toHaveLength(3)
   })
 
   test('a configuration file that is named must exist', () => {

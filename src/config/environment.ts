@@ -15,8 +15,9 @@ export interface Environment {
   readonly port: number
   readonly host: string
   readonly dataDir: string
-  /** `sqlite:PATH`. */
+  /** `sqlite:PATH`, or `postgres://…`. */
   readonly databaseUrl: string
+  /** `redis://…` or `rediss://…`; undefined = one node, or shares of limits. */
   readonly redisUrl: string | undefined
   readonly configFile: string | undefined
   /** Encrypts keys at rest; undefined = the one in `dataDir`. */
@@ -48,9 +49,7 @@ export function readEnvironment(
     host: readHost(given('HOST') ?? '127.0.0.1') ?? expect('HOST', 'an address or host name') ?? '',
     dataDir,
     databaseUrl: readDatabaseUrl(given('DATABASE_URL'), dataDir, folder, expect) ?? '',
-    redisUrl:
-      given('REDIS_URL') &&
-      expect('REDIS_URL', 'it to be unset: limits shared through Redis are not built yet'),
+    redisUrl: readRedisUrl(given('REDIS_URL'), expect),
     configFile: readConfigFile(flags.config, given('GATEWAY_CONFIG'), folder, expect),
     secret: readSecret(env['GATEWAY_SECRET'] || undefined, expect),
     logLevel: readLogLevel(given('LOG_LEVEL') ?? 'info', expect) ?? 'info',
@@ -88,11 +87,24 @@ function readDatabaseUrl(
   expect: Expect,
 ): string | undefined {
   if (text === undefined) return `sqlite:${resolve(dataDir, 'sluice.db')}`
-  if (/^postgres(?:ql)?:/i.test(text)) {
-    return expect('DATABASE_URL', 'sqlite:PATH: balances shared through PostgreSQL are not built yet')
-  }
+  // Its password may be in it: it is not repeated.
+  if (/^postgres(?:ql)?:\/\/\S+$/i.test(text)) return text
   const [, path] = /^sqlite:(.+)$/i.exec(text) ?? []
-  return path === undefined ? expect('DATABASE_URL', 'sqlite:PATH') : `sqlite:${resolve(folder, path)}`
+  return path === undefined
+    ? expect('DATABASE_URL', 'sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE')
+    : `sqlite:${resolve(folder, path)}`
+}
+
+// What it holds is never shown: a password may be in it.
+function readRedisUrl(text: string | undefined, expect: Expect): string | undefined {
+  if (text === undefined) return undefined
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const isRedis = url && /^rediss?:$/.test(url.protocol) && url.hostname !== ''
+  if (isRedis && /^\/?\d{0,3}$/.test(url.pathname) && url.search + url.hash === '') return text
+  return expect(
+    'REDIS_URL',
+    'redis://HOST:PORT, or rediss:// for TLS, with USER:PASSWORD@ before the host and /NUMBER of a database behind it if need be',
+  )
 }
 
 function readConfigFile(

@@ -18,21 +18,37 @@ type Stored = Pick<Store, 'read'>
 export class InForce implements SettingsInForce {
   readonly #store: Stored
   readonly #warn: (sentence: string) => void
+  readonly #changed: () => void
   #file: Config
   #overlaid: Overlaid
   #turn: Promise<unknown> = Promise.resolve()
 
-  private constructor(store: Stored, file: Config, overlaid: Overlaid, warn: (sentence: string) => void) {
+  private constructor(
+    store: Stored,
+    file: Config,
+    overlaid: Overlaid,
+    warn: (sentence: string) => void,
+    changed: () => void,
+  ) {
     this.#store = store
+    this.#changed = changed
     this.#file = file
     this.#overlaid = overlaid
     this.#warn = warn
   }
 
-  /** `warn` hears of what was set over HTTP and cannot be in force beside the file. */
-  static async open(store: Stored, file: Config, warn: (sentence: string) => void): Promise<InForce> {
+  /**
+   * `warn` hears of what was set over HTTP and cannot be in force beside the file; `changed`, when this node has stored something
+   * that other nodes should read.
+   */
+  static async open(
+    store: Stored,
+    file: Config,
+    warn: (sentence: string) => void,
+    changed: () => void = () => {},
+  ): Promise<InForce> {
     const overlaid = overlay(file, await store.read('storedConfiguration'))
-    const inForce = new InForce(store, file, overlaid, warn)
+    const inForce = new InForce(store, file, overlaid, warn, changed)
     inForce.#tell(overlaid.leftOut)
     return inForce
   }
@@ -79,18 +95,32 @@ export class InForce implements SettingsInForce {
       this.#refuseWorse(wanted.leftOut)
       const result = await write()
       this.#overlaid = wanted
+      this.#changed()
       return result
+    })
+  }
+
+  /** Reads what is stored anew: another node may have changed it. */
+  reread(): Promise<void> {
+    return this.#inTurn(async () => {
+      const overlaid = overlay(this.#file, await this.#store.read('storedConfiguration'))
+      this.#tell(this.#unknown(overlaid.leftOut))
+      this.#overlaid = overlaid
     })
   }
 
   // What is left out already, and as it was, is no reason to refuse a change of something else.
   #refuseWorse(leftOut: readonly LeftOut[]): void {
-    const known = new Set(this.#overlaid.leftOut.map(identity))
-    const refused = leftOut.filter((one) => !known.has(identity(one)))
+    const refused = this.#unknown(leftOut)
     if (refused.length === 0) return
     const several = new Set(refused.map(({ name }) => name)).size > 1
     const sentences = refused.map(({ name, message }) => (several ? `${name}: ${message}` : message))
     throw new GatewayError('invalid_request', sentences.join('; '))
+  }
+
+  #unknown(leftOut: readonly LeftOut[]): readonly LeftOut[] {
+    const known = new Set(this.#overlaid.leftOut.map(identity))
+    return leftOut.filter((one) => !known.has(identity(one)))
   }
 
   #tell(leftOut: readonly LeftOut[]): void {

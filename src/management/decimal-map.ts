@@ -33,15 +33,21 @@ export function mappingIn(key: string, text: string): ReadonlyMap<string, unknow
 export function decimalsIn(key: string, text: string): ReadonlyMap<string, Decimal> {
   return new Map(
     [...mappingIn(key, text)].map(([name, value]) => {
-      const decimal = value instanceof NumberText ? parseDecimal(value.text) : undefined
-      if (decimal && decimal.digits >= 0n && decimal.digits <= 10n ** BigInt(decimal.scale + 6))
-        return [name, decimal]
+      const decimal = decimalIn(value)
+      if (decimal) return [name, decimal]
       throw new GatewayError(
         'invalid_request',
         `${key}: expected a number from 0 to 1000000 for ${JSON.stringify(name)}`,
       )
     }),
   )
+}
+
+/** A value of such a mapping as a decimal from zero to a million; undefined if it is none. */
+export function decimalIn(value: unknown): Decimal | undefined {
+  const decimal = value instanceof NumberText ? parseDecimal(value.text) : undefined
+  const isInRange = decimal && decimal.digits >= 0n && decimal.digits <= 10n ** BigInt(decimal.scale + 6)
+  return isInRange ? decimal : undefined
 }
 
 /** JSON of decimals, each as it is written. */

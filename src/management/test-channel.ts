@@ -74,7 +74,7 @@ function failureOf(
   let length = 0
   const ended = (): void => resolve(verdict(channel, status, Buffer.concat(chunks)))
   const exchange = upstreams.post(hold, channel, { value: channel.keys[0] ?? '' }, path, headers, body, {
-    started: (given) => void (status = given),
+    started: (head) => void (status = head.status),
     received(chunk) {
       chunks.push(chunk)
       length += chunk.length
@@ -83,7 +83,7 @@ function failureOf(
       ended()
     },
     ended,
-    failed: (error: Error & { code?: string }) => resolve(`no answer: ${error.code ?? error.name}`),
+    failed: ({ message }) => resolve(`no answer: ${message}`),
   })
   const patienceMs = Math.min(PATIENCE_MS, channel.timeouts.totalMs)
   const patience = setTimeout(() => {

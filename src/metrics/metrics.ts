@@ -16,6 +16,8 @@ export interface Gauges {
   readonly openHolds: () => number
   readonly restingChannels: () => number
   readonly unwrittenOperations: () => number
+  /** Undefined where there is no Redis server to be reached. */
+  readonly isRedisThere: (() => boolean) | undefined
 }
 
 /**
@@ -49,6 +51,11 @@ export class Metrics {
     ['channel', 'cause'],
   )
   readonly reloads = new Counter('sluice_config_reloads_total', 'Readings of the configuration.', ['result'])
+  readonly limitsAlone = new Counter(
+    'sluice_limits_alone_total',
+    'Requests whose limits were counted without the other nodes.',
+    [],
+  )
   readonly #gauges: readonly Gauge[]
   readonly #loopDelay: ReturnType<typeof monitorEventLoopDelay>
 
@@ -69,6 +76,8 @@ export class Metrics {
       new Gauge('sluice_ledger_lag', 'Writes that are not durable yet.', gauges.unwrittenOperations),
       new Gauge('sluice_event_loop_delay_p50_seconds', 'Since the last look.', delay(50)),
       new Gauge('sluice_event_loop_delay_p99_seconds', 'Since the last look.', delay(99)),
+      new Gauge('sluice_event_loop_delay_max_seconds', 'Since the last look.', delay(100)),
+      ...(gauges.isRedisThere ? [redisGauge(gauges.isRedisThere)] : []),
       new Gauge('sluice_resident_memory_bytes', 'Resident memory.', () => process.memoryUsage.rss()),
     ]
   }
@@ -94,7 +103,12 @@ export class Metrics {
     yield this.settlements
     yield this.upstreamErrors
     yield this.reloads
+    yield this.limitsAlone
     yield* this.#gauges
     this.#loopDelay.reset()
   }
+}
+
+function redisGauge(isThere: () => boolean): Gauge {
+  return new Gauge('sluice_redis_connected', 'Whether the Redis server answers.', () => (isThere() ? 1 : 0))
 }
