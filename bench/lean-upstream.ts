@@ -1,20 +1,122 @@
-import { type AddressInfo, createServer } from 'node:net'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import process from 'node:process'
 import { MessageReader } from './frames.ts'
+import { MARK, nowMicros, writeStamp } from './load/stamp.ts'
+import { type Answers, answersOf } from './upstream-answers.ts'
+import { BEHAVIOURS, type Behaviour, LATE_MS, PACE_MS, PATHS, type Wire } from './wire.ts'
 
-/** An upstream that answers every request with the same 2 KB, as cheaply as can be. Tells its port to its parent. */
-const content = 'All work and no play makes Jack a dull boy. '.repeat(40)
-const body = Buffer.from(
-  `{"id":"chatcmpl-1","object":"chat.completion","created":1700000000,"model":"bench","choices":[{"index":0,"message":{"role":"assistant","content":"${content}"},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":420,"completion_tokens":440,"total_tokens":860}}`,
-)
-const answer = Buffer.concat([
-  Buffer.from(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`),
-  body,
-])
+/**
+ * An upstream that says what was prepared, as cheaply as can be; the model's name says how (`Behaviour`), and one that names
+ * nothing of the kind is answered at once. Tells its port to its parent, and ends its streams when that says `finish`.
+ */
+const answers: Readonly<Record<Wire, Answers>> = { chat: answersOf('chat'), messages: answersOf('messages') }
+
+const HELD_PACE_MS = 1000
+
+interface Stream {
+  readonly socket: Socket
+  readonly said: Answers
+  at: number
+}
+
+/** Streams by the millisecond of the pace in which they are served. */
+const slots = Array.from({ length: PACE_MS }, () => new Set<Stream>())
+const idle = new Set<Stream>()
+const held = new Set<Stream>()
 
 const server = createServer({ noDelay: true }, (socket) => {
   const reader = new MessageReader()
-  socket.on('data', (chunk: Buffer) => reader.push(chunk, () => socket.write(answer)))
+  socket.on('data', (chunk: Buffer) =>
+    reader.push(chunk, (firstLine, body) => {
+      const wire = firstLine.includes(PATHS.messages) ? 'messages' : 'chat'
+      answer(socket, answers[wire], behaviourOf(body))
+    }),
+  )
   socket.on('error', () => {})
 })
+
+function behaviourOf(body: Buffer): Behaviour {
+  const at = body.indexOf('"model":"') + 9
+  const name = body.toString('latin1', at, body.indexOf('-', at))
+  return BEHAVIOURS.find((behaviour) => behaviour === name) ?? 'whole'
+}
+
+function answer(socket: Socket, said: Answers, behaviour: Behaviour): void {
+  switch (behaviour) {
+    case 'whole':
+      socket.write(said.whole)
+      return
+    case 'late': {
+      const came = nowMicros()
+      setTimeout(() => socket.write(stamped(said.whole, nowMicros() - came)), LATE_MS)
+      return
+    }
+    case 'burst':
+      socket.write(said.burst)
+      return
+    case 'paced':
+      begin(socket, said, slots[nextSlot()])
+      return
+    case 'idle':
+      begin(socket, said, idle)
+      return
+    case 'held':
+      begin(socket, said, held)
+  }
+}
+
+function begin(socket: Socket, said: Answers, streams: Set<Stream> | undefined): void {
+  const stream = { socket, said, at: 0 }
+  streams?.add(stream)
+  socket.on('close', () => streams?.delete(stream))
+  socket.write(said.streamStart)
+  say(stream)
+}
+
+function say(stream: Stream): void {
+  const { socket, said } = stream
+  const piece = said.pieces[stream.at]
+  stream.at = (stream.at + 1) % said.pieces.length
+  if (piece) socket.write(stamped(piece, nowMicros()))
+}
+
+/** A copy: what was written may not have left yet. */
+function stamped(bytes: Buffer, micros: number): Buffer {
+  const copy = Buffer.from(bytes)
+  writeStamp(copy, copy.indexOf(MARK) + 1, micros)
+  return copy
+}
+
+let begun = 0
+// Spread evenly, in an order that any number of streams fills.
+function nextSlot(): number {
+  begun += 1
+  return (begun * 19) % PACE_MS
+}
+
+let slot = 0
+let dueMs = performance.now()
+setInterval(() => {
+  // As many as are due: a late timer must not slow the pace.
+  for (; dueMs <= performance.now(); dueMs += 1) {
+    for (const stream of slots[slot] ?? []) say(stream)
+    slot = (slot + 1) % PACE_MS
+  }
+}, 1)
+
+setInterval(() => {
+  for (const stream of held) say(stream)
+}, HELD_PACE_MS)
+
+function finish(): void {
+  for (const streams of [...slots, idle]) {
+    for (const { socket, said } of streams) socket.write(said.streamEnd)
+    streams.clear()
+  }
+}
+
+process.on('message', (told) => {
+  if (told === 'finish') finish()
+})
+process.on('disconnect', () => process.exit())
 server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port))

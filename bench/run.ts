@@ -1,122 +1,122 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
-import { channel, priced, ROOT, token, user } from '../test/equipment/configuration.ts'
-import { startGateway } from '../test/equipment/gateway.ts'
-import { cpuSeconds } from './cpu-time.ts'
-import type { LoadOrder, LoadResult } from './load.ts'
+import { randomFrom } from '../test/equipment/random.ts'
+import { CANDIDATES, type Name } from './candidates.ts'
+import { commitCost } from './commit-cost.ts'
+import { cores } from './cores.ts'
+import { FULL, QUICK } from './effort.ts'
+import { type Finding, findingsOf } from './finding.ts'
+import { againstGoals, againstKept, type Verdict } from './limits.ts'
+import { STARTS } from './kinds/start-up.ts'
+import { measure, warmUp } from './measure.ts'
+import { SCENARIOS, type Scenario, type ScenarioName } from './scenarios.ts'
+import { openStage } from './stage.ts'
+import { tableOf } from './table.ts'
+
+const USAGE = `npm run bench -- [--quick] [--only SCENARIO]… [--json] [--check] [--seed NUMBER]
+
+Measures this gateway beside others, in one run, and prints ratios. Scenarios:
+  ${Object.keys(SCENARIOS).join('\n  ')}
+`
 
 const { values: options } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     check: { type: 'boolean', default: false },
+    only: { type: 'string', multiple: true, default: [] },
+    seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
+    help: { type: 'boolean', default: false },
   },
 })
-const ROUNDS = options.quick ? 5 : 15
-const REQUESTS = options.quick ? 4000 : 10_000
-const CONNECTIONS = 64
-const LIMIT = 'whole answers of 2 KB, 64 connections: CPU of the gateway over a bare forwarder'
 
-interface Measured {
-  /** Microseconds of CPU time a request. */
-  readonly bare: number
-  readonly gateway: number
-  readonly ratio: number
+interface Result {
+  readonly scenario: ScenarioName
+  readonly title: string
+  readonly unit: string
+  readonly rounds: number
+  readonly findings: readonly Finding[]
+  readonly goals: readonly Verdict[]
+  readonly kept: readonly Verdict[]
 }
 
-const children: ChildProcess[] = []
-
-/** Starts a program of this folder. */
-function start(name: string, ...args: string[]): ChildProcess {
-  const child = fork(new URL(name, import.meta.url), args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-  children.push(child)
-  return child
+/** Says something that is not part of the result. */
+function note(text: string): void {
+  if (options.json) console.error(text)
+  else console.log(text)
 }
 
-/** What it says next. */
-function told<Message>(child: ChildProcess): Promise<Message> {
-  return new Promise((resolve, reject) => {
-    const ended = (code: number | null): void =>
-      reject(new Error(`a process of the measurement ended with ${code}`))
-    child.once('exit', ended)
-    child.once('message', (message) => {
-      child.off('exit', ended)
-      resolve(message as Message)
-    })
-  })
+function asked(): ScenarioName[] {
+  const all = Object.keys(SCENARIOS) as ScenarioName[]
+  if (options.only.length > 0) return all.filter((name) => options.only.includes(name))
+  return all.filter((name) => !options.quick || quickOf(SCENARIOS[name]) !== 'left out')
+}
+
+// A table of constants knows only the fields that are there.
+function quickOf({ quick }: Scenario): Scenario['quick'] {
+  return quick
+}
+
+function candidatesOf(scenario: Scenario): readonly Name[] {
+  const { candidates, quick = candidates } = scenario
+  return options.quick && quick !== 'left out' ? quick : candidates
 }
 
 async function main(): Promise<number> {
-  const upstreamPort = await told<number>(start('./lean-upstream.ts'))
-  const bare = start('./bare-forwarder.ts', `http://127.0.0.1:${upstreamPort}`)
-  const barePort = await told<number>(bare)
-  const generator = start('./load.ts')
-  const gateway = await startGateway({
-    config: {
-      models: priced(['bench']),
-      channels: [channel('bench', `http://127.0.0.1:${upstreamPort}/v1`)],
-      users: [ROOT, user(2, 'ann', [token('bench')])],
-    },
-  })
-  const perRequest = async (pid: number, port: number, requests: number): Promise<number> => {
-    const before = cpuSeconds(pid)
-    const order: LoadOrder = { port, key: 'bench', requests, connections: CONNECTIONS }
-    const result = told<LoadResult>(generator)
-    generator.send(order)
-    const { failed } = await result
-    if (failed > 0) throw new Error(`${failed} of ${requests} requests failed at port ${port}`)
-    return ((cpuSeconds(pid) - before) / requests) * 1e6
-  }
-  try {
-    const candidates = { bare: [bare.pid ?? 0, barePort], gateway: [gateway.pid, gateway.port] } as const
-    // Neither is measured before the compiler has had its say.
-    for (let warm = 0; warm < 3; warm++)
-      for (const [pid, port] of Object.values(candidates)) await perRequest(pid, port, REQUESTS)
-    const rounds: Measured[] = []
-    for (let round = 0; round < ROUNDS; round++) {
-      // Interleaved, and in turns, so that a neighbour's load meets both.
-      const order = round % 2 === 0 ? (['bare', 'gateway'] as const) : (['gateway', 'bare'] as const)
-      const cost = { bare: 0, gateway: 0 }
-      for (const name of order) cost[name] = await perRequest(...candidates[name], REQUESTS)
-      rounds.push({ ...cost, ratio: cost.gateway / cost.bare })
-      if (!options.json) print(rounds.length, rounds.at(-1))
-    }
-    return report(rounds)
-  } finally {
-    await gateway.discard()
-    for (const child of children) child.kill()
-  }
-}
-
-function print(round: number, measured: Measured | undefined): void {
-  if (!measured) return
-  const { bare, gateway, ratio } = measured
-  console.log(
-    `round ${round}: bare ${bare.toFixed(0)} µs, gateway ${gateway.toFixed(0)} µs of CPU a request, ratio ${ratio.toFixed(2)}`,
+  const names = asked()
+  const random = randomFrom(Number(options.seed))
+  const effort = options.quick ? QUICK : FULL
+  note(`node ${process.version}, seed ${options.seed}`)
+  note(
+    cores
+      ? `what is measured runs on core ${cores.measured}, generator and upstream on ${cores.others}`
+      : 'nothing is pinned: there is one core, or no taskset',
   )
+  const needed = new Set(names.flatMap((name) => candidatesOf(SCENARIOS[name])))
+  await using stage = await openStage(Object.keys(CANDIDATES).filter(isNeeded))
+  for (const line of stage.leftOut) note(line)
+  if (names.some((name) => !STARTED_ANEW.has(SCENARIOS[name].kind))) await warmUp(stage, effort)
+  const results: Result[] = []
+  for (const name of names) results.push(await measured(name))
+  const commit = commitCost()
+  note(`\none commit on this disk: p50 ${commit.p50.toFixed(2)} ms, p99 ${commit.p99.toFixed(2)} ms`)
+  if (options.json) console.log(JSON.stringify({ seed: Number(options.seed), commit, results }, null, 2))
+  return judged(results)
+
+  function isNeeded(name: string): name is Name {
+    return needed.has(name as Name)
+  }
+
+  async function measured(name: ScenarioName): Promise<Result> {
+    const scenario: Scenario = SCENARIOS[name]
+    const { title, unit } = scenario
+    const began = performance.now()
+    const rounds = await measure(stage, scenario, candidatesOf(scenario), effort, random)
+    const seconds = ((performance.now() - began) / 1000).toFixed(0)
+    const findings = findingsOf(rounds, [...Object.keys(CANDIDATES), ...STARTS])
+    note(`\n### ${name}: ${title} (${rounds.length} rounds, ${seconds} s)\n\n${tableOf(unit, findings)}`)
+    const verdicts = { goals: againstGoals(name, findings), kept: againstKept(name, findings) }
+    return { scenario: name, title, unit, rounds: rounds.length, findings, ...verdicts }
+  }
 }
 
-function report(rounds: readonly Measured[]): number {
-  const limits = JSON.parse(readFileSync(new URL('./limits.json', import.meta.url), 'utf8')) as Record<
-    string,
-    number
-  >
-  const limit = limits[LIMIT] ?? 0
-  const ratio = median(rounds.map((round) => round.ratio))
-  const bare = median(rounds.map((round) => round.bare))
-  const gateway = median(rounds.map((round) => round.gateway))
-  if (options.json)
-    console.log(JSON.stringify({ name: LIMIT, rounds, median: { bare, gateway, ratio }, limit }, null, 2))
-  else console.log(`median ratio ${ratio.toFixed(2)} (limit ${limit}): ${LIMIT}`)
-  return options.check && ratio > limit ? 1 : 0
+/** Kinds of scenarios whose processes are started for them, cold. */
+const STARTED_ANEW: ReadonlySet<Scenario['kind']> = new Set(['stream memory', 'idle memory', 'start-up'])
+
+/** Says what is not reached, and what is worse than it was; the exit code. */
+function judged(results: readonly Result[]): number {
+  for (const { scenario, figure, found, limit, isMet } of results.flatMap(({ goals }) => goals))
+    if (!isMet) note(`goal not reached: ${scenario}, ${figure}: ${found.toFixed(2)}, aimed at ${limit}`)
+  if (!options.check) return 0
+  const worse = results.flatMap(({ kept }) => kept).filter(({ isMet }) => !isMet)
+  for (const { scenario, figure, found, limit } of worse)
+    note(`WORSE: ${scenario}, ${figure}: ${found.toFixed(2)}, kept to ${limit.toFixed(2)}`)
+  return worse.length > 0 ? 1 : 0
 }
 
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  const middle = sorted.length / 2
-  return ((sorted[Math.floor(middle)] ?? 0) + (sorted[Math.ceil(middle) - 1] ?? 0)) / 2
-}
-
-process.exitCode = await main()
+const unknown = options.only.find((name) => !(name in SCENARIOS))
+if (unknown !== undefined) {
+  console.error(`there is no scenario ${unknown}\n\n${USAGE}`)
+  process.exitCode = 1
+} else if (options.help) console.log(USAGE)
+else process.exitCode = await main()

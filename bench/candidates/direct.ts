@@ -1,0 +1,9 @@
+import type { Candidate } from '../candidate.ts'
+import { copiedRequest } from '../requests.ts'
+
+/** Nothing in between. */
+export const direct: Candidate = {
+  start: (upstreamPort) =>
+    Promise.resolve({ port: upstreamPort, pid: 0, [Symbol.asyncDispose]: () => Promise.resolve() }),
+  request: copiedRequest,
+}

@@ -1,0 +1,53 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { freePort } from '../../test/equipment/port.ts'
+import type { Call, Candidate } from '../candidate.ts'
+import { bodyOf } from '../requests.ts'
+import { startMeasured } from '../started.ts'
+import { PATHS, type Wire } from '../wire.ts'
+
+const FOLDER = fileURLToPath(new URL('../peer', import.meta.url))
+const PROGRAM = join(FOLDER, 'node_modules/@portkey-ai/gateway/build/start-server.js')
+const PROVIDERS: Readonly<Record<Wire, string>> = { chat: 'openai', messages: 'anthropic' }
+let upstreamOrigin = ''
+
+/** The gateway of Portkey, with the versions of its server library that it works with (`bench/peer`). */
+export const portkey: Candidate = {
+  async start(upstreamPort, folder) {
+    if (!install()) return 'the peer could not be installed from the npm registry'
+    upstreamOrigin = `http://127.0.0.1:${upstreamPort}/v1`
+    const port = await freePort()
+    const started = await startMeasured({
+      command: [process.execPath, PROGRAM, `--port=${port}`, '--headless'],
+      port,
+      folder,
+      env: { NODE_ENV: 'production' },
+    })
+    return { ...started, port }
+  },
+  // It converts for callers of the chat protocol only.
+  request(call: Call) {
+    if (call.method === 'GET' || call.caller === 'messages') return undefined
+    const headers = {
+      authorization: 'Bearer upstream-key',
+      'x-portkey-provider': PROVIDERS[call.upstream],
+      'x-portkey-custom-host': upstreamOrigin,
+    }
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+    return { path: PATHS[call.caller], headers: lines.join(''), body: bodyOf(call, call.caller) }
+  },
+}
+
+function install(): boolean {
+  if (existsSync(PROGRAM)) return true
+  console.error('installing the peer into bench/peer/node_modules (npm ci)')
+  const { status } = spawnSync('npm', ['ci', '--omit=dev'], {
+    cwd: FOLDER,
+    stdio: 'ignore',
+    timeout: 120_000,
+  })
+  return status === 0 && existsSync(PROGRAM)
+}

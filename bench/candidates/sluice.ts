@@ -1,0 +1,53 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { stringify } from 'yaml'
+import { AMPLE, channel, priced, ROOT, token, user } from '../../test/equipment/configuration.ts'
+import { freePort } from '../../test/equipment/port.ts'
+import type { Candidate } from '../candidate.ts'
+import { gatewayRequest } from '../requests.ts'
+import { startMeasured } from '../started.ts'
+import { CALLER_KEY, MODELS, type Wire } from '../wire.ts'
+
+const PROGRAM = fileURLToPath(new URL('../../bin/sluice.mjs', import.meta.url))
+/** Counted, and never reached. */
+const LIMIT = { requests: 1_000_000_000, tokens: 1_000_000_000_000, window: '60s' }
+
+/** This gateway with keys, holds, settlement, every rate limit of a call, and its log on. */
+export const sluice: Candidate = {
+  async start(upstreamPort, folder) {
+    const port = await freePort()
+    const file = join(folder, 'gateway.yaml')
+    writeFileSync(file, stringify(configuration(upstreamPort)))
+    const started = await startMeasured({
+      // The program itself: its first line starts Node as `npm start` does.
+      command: [PROGRAM, 'start', '--config', file],
+      port,
+      folder,
+      readyPath: '/readyz',
+      env: { PORT: String(port), DATA_DIR: join(folder, 'data'), LOG_LEVEL: 'info' },
+    })
+    return { ...started, port }
+  },
+  request: gatewayRequest,
+}
+
+function configuration(upstreamPort: number): object {
+  const upstream = (wire: Wire): object =>
+    channel(wire, `http://127.0.0.1:${upstreamPort}/v1`, {
+      protocol: wire,
+      models: MODELS[wire],
+      rate_limit: LIMIT,
+      // A stream is held for all of the run.
+      timeouts: { total: '2h' },
+    })
+  const models = priced([...MODELS.chat, ...MODELS.messages])
+  return {
+    rate_limits: { key: LIMIT, relay: { requests: LIMIT.requests, window: LIMIT.window } },
+    models: Object.fromEntries(
+      Object.entries(models).map(([name, entry]) => [name, { ...(entry as object), rate_limit: LIMIT }]),
+    ),
+    channels: [upstream('chat'), upstream('messages')],
+    users: [ROOT, user(2, 'ann', [token(CALLER_KEY.slice('sk-'.length), { remain_quota: AMPLE })])],
+  }
+}

@@ -1,0 +1,59 @@
+import type { Round } from './figure.ts'
+import { type Spread, spread } from './statistics.ts'
+
+/** What was found of one candidate in one scenario. */
+export interface Finding {
+  readonly name: string
+  /** In the scenario's unit. */
+  readonly cost: Spread
+  /** Medians of the ratios within each round; undefined where the other was not measured. */
+  readonly overForwarder: Spread | undefined
+  readonly overNginx: Spread | undefined
+  /** How many times as much the peer costs. */
+  readonly portkeyOver: Spread | undefined
+  /** Microseconds, the median round's. */
+  readonly p50: number | undefined
+  readonly p99: number | undefined
+  /** Medians over the rounds of what p50 and p99 are above those of no gateway, and p50 above the forwarder's: microseconds. */
+  readonly p50Added: number | undefined
+  readonly p99Added: number | undefined
+  readonly p50OverForwarder: number | undefined
+}
+
+/** What the rounds come to, candidate by candidate, in the order of these names. */
+export function findingsOf(rounds: readonly Round[], order: readonly string[]): Finding[] {
+  const names = Object.keys(Object.assign({}, ...rounds) as Round).toSorted(
+    (a, b) => order.indexOf(a) - order.indexOf(b),
+  )
+  const base = names.includes('bare server') ? 'bare server' : 'forwarder'
+  return names.map((name) => {
+    const over = (top: string, bottom: string): Spread | undefined =>
+      spread(each(rounds, ({ [top]: above, [bottom]: below }) => ratio(above?.cost, below?.cost)))
+    const above = (share: 'p50' | 'p99', top: string, bottom: string): number | undefined =>
+      spread(each(rounds, (round) => difference(round[top]?.[share], round[bottom]?.[share])))?.median
+    return {
+      name,
+      cost: spread(each(rounds, (round) => round[name]?.cost)) ?? { median: 0, p25: 0, p75: 0 },
+      overForwarder: over(name, base),
+      overNginx: over(name, 'nginx'),
+      portkeyOver: over('portkey', name),
+      p50: spread(each(rounds, (round) => round[name]?.p50))?.median,
+      p99: spread(each(rounds, (round) => round[name]?.p99))?.median,
+      p50Added: above('p50', name, 'direct'),
+      p99Added: above('p99', name, 'direct'),
+      p50OverForwarder: above('p50', name, 'forwarder'),
+    }
+  })
+}
+
+function each(rounds: readonly Round[], value: (round: Round) => number | undefined): number[] {
+  return rounds.map(value).filter((one) => one !== undefined)
+}
+
+function ratio(above: number | undefined, below: number | undefined): number | undefined {
+  return !above || !below ? undefined : above / below
+}
+
+function difference(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? undefined : one - other
+}

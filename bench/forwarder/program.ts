@@ -1,0 +1,69 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import process from 'node:process'
+import { Pool } from 'undici'
+import { CALLER_KEY, MODELS, PATHS, type Wire } from '../wire.ts'
+import { modelList } from './model-list.ts'
+import { chatRequest, messagesRequest } from './requests.ts'
+import { StreamAnswer } from './stream-answer.ts'
+import { ToChat } from './to-chat.ts'
+import { ToMessages } from './to-messages.ts'
+import { WholeAnswer } from './whole-answer.ts'
+
+/**
+ * What a gateway costs at the least on `node:http` and `undici`: parse the body, find the caller's key and the channel of the
+ * model, forward with the channel's key, and read the answer's usage; events are converted where the protocols differ.
+ * Nothing is checked, held, limited, kept, logged or charged. Tells its port to its parent.
+ */
+const upstream = new Pool(String(process.argv[2]), { connections: null })
+const callers = new Map([[CALLER_KEY, 1], ...Array.from({ length: 1000 }, (_, i) => [`sk-${i}`, i] as const)])
+const channels = new Map<unknown, { readonly key: string; readonly wire: Wire }>(
+  (['chat', 'messages'] as const).flatMap((wire) =>
+    MODELS[wire].map((model) => [model, { key: 'Bearer upstream-key', wire }] as const),
+  ),
+)
+
+function forward(request: IncomingMessage, reply: ServerResponse, body: Buffer): void {
+  const caller = request.url === PATHS.messages ? 'messages' : 'chat'
+  const asked = JSON.parse(body.toString()) as Record<string, unknown>
+  const channel = channels.get(asked['model'])
+  if (!channel) {
+    reply.writeHead(404).end()
+    return
+  }
+  const isNative = channel.wire === caller
+  const answer = asked['stream'] === true ? new StreamAnswer(reply, converter()) : new WholeAnswer(reply)
+  upstream.dispatch(
+    {
+      path: PATHS[channel.wire],
+      method: 'POST',
+      headers: { authorization: channel.key, 'content-type': 'application/json' },
+      body: isNative ? body : JSON.stringify(caller === 'chat' ? messagesRequest(asked) : chatRequest(asked)),
+    },
+    answer,
+  )
+
+  function converter(): ToChat | ToMessages | undefined {
+    if (isNative) return undefined
+    return caller === 'chat' ? new ToChat() : new ToMessages()
+  }
+}
+
+const list = modelList([...channels.keys()].map(String))
+
+const server = createServer((request, reply) => {
+  if (!callers.has(request.headers.authorization?.slice('Bearer '.length) ?? '')) {
+    reply.writeHead(401).end()
+    return
+  }
+  if (request.method === 'GET') {
+    reply.writeHead(200, { 'content-type': 'application/json', 'content-length': list.length }).end(list)
+    return
+  }
+  const chunks: Buffer[] = []
+  request.on('data', (chunk: Buffer) => chunks.push(chunk))
+  request.on('end', () => forward(request, reply, Buffer.concat(chunks)))
+})
+server.listen(Number(process.env['PORT'] ?? 0), '127.0.0.1', () =>
+  process.send?.((server.address() as AddressInfo).port),
+)

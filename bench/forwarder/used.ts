@@ -1,0 +1,2 @@
+/** What all calls have used. */
+export const used = { tokens: 0 }

@@ -1,0 +1,29 @@
+import type { Effort } from './effort.ts'
+import type { Figure, Round } from './figure.ts'
+
+/**
+ * Measures the candidates one after the other, in another order each round, so that a neighbour's load meets all of them
+ * alike. As many rounds as the effort allows.
+ */
+export async function interleaved<Name extends string>(
+  names: readonly Name[],
+  { rounds: [least, most], budgetMs }: Effort,
+  random: () => number,
+  measure: (name: Name) => Promise<Figure>,
+): Promise<Round[]> {
+  const began = performance.now()
+  const rounds: Round[] = []
+  while (rounds.length < least || (rounds.length < most && performance.now() - began < budgetMs)) {
+    const round: Record<string, Figure> = {}
+    for (const name of shuffled(names, random)) round[name] = await measure(name)
+    rounds.push(round)
+  }
+  return rounds
+}
+
+function shuffled<Value>(values: readonly Value[], random: () => number): Value[] {
+  return values
+    .map((value) => ({ value, at: random() }))
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ value }) => value)
+}

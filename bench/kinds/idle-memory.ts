@@ -1,0 +1,30 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Call } from '../candidate.ts'
+import { CANDIDATES, type Name } from '../candidates.ts'
+import type { Figure } from '../figure.ts'
+import { messageTo } from '../requests.ts'
+import { residentKilobytes } from '../resident.ts'
+import type { Stage } from '../stage.ts'
+
+/** A process that nobody asks any more, after so many calls, which wake everything that is loaded late. */
+export interface IdleMemory {
+  readonly call: Call
+  readonly calls: number
+}
+
+const IDLE_MS = 5000
+const KILOBYTE = 1024
+
+/** Megabytes (10^6 bytes) that a process has resident which was started for it, asked, and left alone. */
+export async function measureIdleMemory(
+  stage: Stage,
+  name: Name,
+  { call, calls }: IdleMemory,
+): Promise<Figure> {
+  await using running = await stage.startAnother(name)
+  const { port, pid } = running
+  const message = messageTo(CANDIDATES[name], port, call) ?? ''
+  await stage.tell({ kind: 'saturate', port, message, requests: calls, connections: 1 })
+  await sleep(IDLE_MS)
+  return { cost: (residentKilobytes(pid) * KILOBYTE) / 1e6 }
+}

@@ -1,0 +1,65 @@
+import { type Call, type Running } from '../candidate.ts'
+import { CANDIDATES, type Name } from '../candidates.ts'
+import { cpuSeconds } from '../cpu-time.ts'
+import type { WarmUp } from '../effort.ts'
+import type { Figure } from '../figure.ts'
+import { messageTo } from '../requests.ts'
+import type { Stage } from '../stage.ts'
+
+/** Calls that follow each other on so many connections, and units in each (1, or the events of a stream). */
+export interface Saturated {
+  readonly call: Call
+  readonly connections: number
+  readonly units: number
+}
+
+/** Requests of a measurement, at the least and the most. */
+const LEAST = 200
+const MOST = 10_000
+/** A piece of the warm-up. */
+const PIECE = 1000
+
+/** Warms a candidate up, and finds how many requests cost so much CPU time. */
+export async function warmed(
+  stage: Stage,
+  name: Name,
+  running: Running,
+  saturated: Saturated,
+  warmUp: WarmUp,
+  cpuMicros: number,
+): Promise<number> {
+  let each = 0
+  let spent = 0
+  for (let sent = 0; sent < warmUp.requests && spent < warmUp.cpuMicros; sent += PIECE) {
+    each = await perRequest(stage, name, running, saturated, PIECE)
+    spent += each * PIECE
+  }
+  return Math.round(Math.min(MOST, Math.max(LEAST, cpuMicros / Math.max(1, each))))
+}
+
+/** CPU microseconds a unit. */
+export async function measureSaturated(
+  stage: Stage,
+  name: Name,
+  running: Running,
+  saturated: Saturated,
+  requests: number,
+): Promise<Figure> {
+  return { cost: (await perRequest(stage, name, running, saturated, requests)) / saturated.units }
+}
+
+async function perRequest(
+  stage: Stage,
+  name: Name,
+  { port, pid }: Running,
+  { call, connections, units }: Saturated,
+  requests: number,
+): Promise<number> {
+  const message = messageTo(CANDIDATES[name], port, call) ?? ''
+  const before = cpuSeconds(pid)
+  const { events } = await stage.tell({ kind: 'saturate', port, message, requests, connections })
+  const micros = (cpuSeconds(pid) - before) * 1e6
+  if (units > 1 && events !== units * requests)
+    throw new Error(`${name} passed on ${events} events of ${units * requests}`)
+  return micros / requests
+}

@@ -1,0 +1,44 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Call } from '../candidate.ts'
+import { CANDIDATES, type Name } from '../candidates.ts'
+import type { Figure } from '../figure.ts'
+import { messageTo } from '../requests.ts'
+import { residentKilobytes } from '../resident.ts'
+import type { Stage } from '../stage.ts'
+
+/** Streams that wait for their next event. */
+export interface StreamMemory {
+  readonly call: Call
+  readonly streams: number
+}
+
+/** Calls before, so that what is loaded late is there and the heap has its size. */
+const WARM_UP = 4000
+const CONNECTIONS = 64
+/** Streams before, that ended. */
+const EARLIER = 100
+const SETTLING_MS = 2000
+
+/** Resident kilobytes of each open stream, of a process that was started for it. */
+export async function measureStreamMemory(
+  stage: Stage,
+  name: Name,
+  { call, streams }: StreamMemory,
+): Promise<Figure> {
+  await using running = await stage.startAnother(name)
+  const { port, pid } = running
+  const messageOf = (one: Call): string => messageTo(CANDIDATES[name], port, one) ?? ''
+  const whole = messageOf({ ...call, behaviour: 'whole' })
+  await stage.tell({ kind: 'saturate', port, message: whole, requests: WARM_UP, connections: CONNECTIONS })
+  const message = messageOf(call)
+  await stage.tell({ kind: 'open', port, message, streams: EARLIER })
+  stage.finish()
+  await stage.tell({ kind: 'ended' })
+  const before = residentKilobytes(pid)
+  await stage.tell({ kind: 'open', port, message, streams })
+  await sleep(SETTLING_MS)
+  const after = residentKilobytes(pid)
+  stage.finish()
+  await stage.tell({ kind: 'ended' })
+  return { cost: (after - before) / streams }
+}

@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs'
+import type { Finding } from './finding.ts'
+import type { ScenarioName } from './scenarios.ts'
+
+/** Figures of this gateway that limits are about. */
+const FIGURES = {
+  'over forwarder': ({ overForwarder }: Finding) => overForwarder?.median,
+  'portkey over this': ({ portkeyOver }: Finding) => portkeyOver?.median,
+  'p50 over the forwarder, ms': ({ p50OverForwarder }: Finding) =>
+    p50OverForwarder === undefined ? undefined : p50OverForwarder / 1000,
+  'KB a stream': ({ cost }: Finding) => cost.median,
+  'MB resident': ({ cost }: Finding) => cost.median,
+} as const
+type FigureName = keyof typeof FIGURES
+type Limits = Partial<Readonly<Record<ScenarioName, Partial<Readonly<Record<FigureName, number>>>>>>
+
+interface LimitsFile {
+  /** What is aimed at. */
+  readonly goals: Limits
+  /** Ratios that were reached once. */
+  readonly kept: Limits
+  /** How many times a kept ratio may be exceeded: machines differ, and neighbours disturb. */
+  readonly tolerance: number
+}
+
+/** A limit, and what was found. */
+export interface Verdict {
+  readonly scenario: ScenarioName
+  readonly figure: FigureName
+  readonly limit: number
+  readonly found: number
+  readonly isMet: boolean
+}
+
+const file = JSON.parse(readFileSync(new URL('./limits.json', import.meta.url), 'utf8')) as LimitsFile
+
+/** What is aimed at, and whether it is reached. */
+export function againstGoals(scenario: ScenarioName, findings: readonly Finding[]): Verdict[] {
+  return against(file.goals, 1, scenario, findings)
+}
+
+/** What was reached once, with its tolerance, and whether it still is. */
+export function againstKept(scenario: ScenarioName, findings: readonly Finding[]): Verdict[] {
+  return against(file.kept, file.tolerance, scenario, findings)
+}
+
+function against(
+  limits: Limits,
+  tolerance: number,
+  scenario: ScenarioName,
+  findings: readonly Finding[],
+): Verdict[] {
+  const own = findings.find(({ name }) => name === 'sluice')
+  if (!own) return []
+  return (Object.entries(limits[scenario] ?? {}) as [FigureName, number][]).flatMap(([figure, value]) => {
+    const found = FIGURES[figure](own)
+    if (found === undefined) return []
+    // Of this one more is better.
+    const isLeast = figure === 'portkey over this'
+    const limit = isLeast ? value / tolerance : value * tolerance
+    return [{ scenario, figure, limit, found, isMet: isLeast ? found >= limit : found <= limit }]
+  })
+}

@@ -1,0 +1,35 @@
+import process from 'node:process'
+import { arrive } from './arrive.ts'
+import type { Order, Seen } from './orders.ts'
+import { saturate } from './saturate.ts'
+import { Streams } from './streams.ts'
+
+/** A program of its own: makes the load, over raw connections, and sees what comes of it. */
+const streams = new Streams()
+const held = new Streams()
+
+function carryOut(order: Order): Promise<Seen> {
+  switch (order.kind) {
+    case 'saturate':
+      return saturate(order)
+    case 'open':
+      return streams.open(order)
+    case 'hold':
+      return held.open({ ...order, kind: 'open', streams: 1 })
+    case 'forget':
+      streams.forget()
+      return Promise.resolve(streams.tell())
+    case 'tell':
+      return Promise.resolve(streams.tell())
+    case 'ended':
+      return streams.ended()
+    case 'arrive':
+      return arrive(order)
+  }
+}
+
+process.on('message', (order: Order) => {
+  void carryOut(order).then((seen) => process.send?.(seen))
+})
+process.on('disconnect', () => process.exit())
+process.send?.('ready')

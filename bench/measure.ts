@@ -1,0 +1,90 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Running } from './candidate.ts'
+import type { Name } from './candidates.ts'
+import type { Effort } from './effort.ts'
+import type { Figure, Round } from './figure.ts'
+import { interleaved } from './interleaved.ts'
+import { measureArrivals } from './kinds/arrivals.ts'
+import { measureIdleMemory } from './kinds/idle-memory.ts'
+import { measurePaced } from './kinds/paced.ts'
+import { measureSaturated, warmed } from './kinds/saturated.ts'
+import { STARTS, StartUps } from './kinds/start-up.ts'
+import { measureStreamMemory } from './kinds/stream-memory.ts'
+import { SCENARIOS, type Scenario } from './scenarios.ts'
+import type { Stage } from './stage.ts'
+
+/** Measures a scenario in rounds, with those of its candidates that run. */
+export async function measure(
+  stage: Stage,
+  scenario: Scenario,
+  candidates: readonly Name[],
+  effort: Effort,
+  random: () => number,
+): Promise<Round[]> {
+  const names = candidates.filter((name) => stage.running.has(name))
+  const running = (name: Name): Running => stage.running.get(name) ?? { port: 0, pid: 0, ...NOTHING }
+  const rounds = (one: (name: Name) => Promise<Figure>): Promise<Round[]> =>
+    interleaved(names, effort, random, (name) => again(stage, () => one(name)))
+  switch (scenario.kind) {
+    case 'saturated': {
+      const requests = new Map<Name, number>()
+      for (const name of names)
+        requests.set(
+          name,
+          await again(stage, () =>
+            warmed(stage, name, running(name), scenario, effort.warmUp, effort.cpuMicros),
+          ),
+        )
+      return rounds((name) => measureSaturated(stage, name, running(name), scenario, requests.get(name) ?? 0))
+    }
+    case 'paced':
+      for (const name of names)
+        await again(stage, () => measurePaced(stage, name, running(name), scenario, WARM_UP_MS))
+      return rounds((name) => measurePaced(stage, name, running(name), scenario, effort.windowMs))
+    case 'arrivals':
+      for (const name of names)
+        await again(stage, () => measureArrivals(stage, name, running(name), scenario, WARM_UP_MS))
+      return rounds((name) => measureArrivals(stage, name, running(name), scenario, effort.windowMs))
+    case 'stream memory':
+      return interleaved(names, { ...effort, rounds: [1, 2] }, random, (name) =>
+        again(stage, () => measureStreamMemory(stage, name, scenario)),
+      )
+    case 'idle memory':
+      return interleaved(names, { ...effort, rounds: [1, 1] }, random, (name) =>
+        again(stage, () => measureIdleMemory(stage, name, scenario)),
+      )
+    case 'start-up': {
+      using startUps = new StartUps()
+      await startUps.measure('sluice, later')
+      return await interleaved(STARTS, effort, random, (start) => startUps.measure(start))
+    }
+  }
+}
+
+/** Lets the compiler have its say before anything is measured. */
+export async function warmUp(stage: Stage, effort: Effort): Promise<void> {
+  for (const [name, running] of stage.running)
+    if (running.pid > 0)
+      await again(stage, () =>
+        warmed(stage, name, running, SCENARIOS['whole-2kb'], effort.firstWarmUp, effort.cpuMicros),
+      )
+}
+
+/** A machine that is busy with other things may refuse a call: the measurement is made anew. */
+async function again<Value>(stage: Stage, one: () => Promise<Value>): Promise<Value> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await one()
+    } catch (error) {
+      if (attempt === ATTEMPTS) throw error
+      console.error(`measured again: ${error instanceof Error ? error.message.slice(0, 300) : String(error)}`)
+      await stage.recover()
+      await sleep(PAUSE_MS)
+    }
+  }
+}
+
+const ATTEMPTS = 4
+const PAUSE_MS = 2000
+const WARM_UP_MS = 700
+const NOTHING = { [Symbol.asyncDispose]: () => Promise.resolve() }

@@ -1,0 +1,32 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** The fields of /proc/PID/stat after the name, of every process that there is. */
+export function everyStat(): ReadonlyMap<number, readonly string[]> {
+  const stats = new Map<number, readonly string[]>()
+  for (const name of readdirSync('/proc')) {
+    const fields = /^\d+$/.test(name) ? statOf(name) : undefined
+    if (fields) stats.set(Number(name), fields)
+  }
+  return stats
+}
+
+/** A process and all its descendants. */
+export function treeOf(pid: number, stats = everyStat()): number[] {
+  const isOurs = (id: number): boolean => {
+    if (id === pid) return true
+    const parent = Number(stats.get(id)?.[1] ?? 0)
+    return parent > 1 && isOurs(parent)
+  }
+  return [...stats.keys()].filter(isOurs)
+}
+
+function statOf(pid: string): string[] | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    // The name may hold spaces and brackets; the third field comes after its last bracket.
+    return text.slice(text.lastIndexOf(')') + 2).split(' ')
+  } catch {
+    // It ended meanwhile.
+    return undefined
+  }
+}

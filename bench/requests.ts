@@ -1,0 +1,49 @@
+import type { Candidate } from './candidate.ts'
+import type { Call } from './candidate.ts'
+import { CALLER_KEY, modelOf, PATHS, type Wire } from './wire.ts'
+
+const SENTENCE = 'The quick brown fox jumps over the lazy dog. '
+/** Larger bodies are conversations of messages of this size. */
+const TURN = 2000
+
+/** The body of a call in this protocol. */
+export function bodyOf({ behaviour, upstream, bytes }: Call, wire: Wire): string {
+  const isStream = behaviour !== 'whole' && behaviour !== 'late'
+  const turns = Math.max(1, Math.round(bytes / TURN))
+  const content = SENTENCE.repeat(Math.ceil(Math.min(bytes, TURN) / SENTENCE.length))
+  // The caller's turn is the first and the last.
+  const messages = Array.from({ length: turns + ((turns + 1) % 2) }, (_, index) => ({
+    role: index % 2 === 0 ? 'user' : 'assistant',
+    content,
+  }))
+  return JSON.stringify({
+    model: modelOf(behaviour, upstream),
+    max_tokens: 500,
+    ...(isStream ? { stream: true } : {}),
+    ...(isStream && wire === 'chat' ? { stream_options: { include_usage: true } } : {}),
+    messages,
+  })
+}
+
+/** What a gateway is asked. */
+export function gatewayRequest(call: Call): ReturnType<Candidate['request']> {
+  const headers = `authorization: Bearer ${CALLER_KEY}\r\n`
+  if (call.method === 'GET') return { path: '/v1/models', headers, body: '' }
+  return { path: PATHS[call.caller], headers, body: bodyOf(call, call.caller) }
+}
+
+/** What something is asked that only copies: in the upstream's own protocol. */
+export function copiedRequest(call: Call): ReturnType<Candidate['request']> {
+  if (call.method === 'GET') return undefined
+  return { path: PATHS[call.upstream], headers: '', body: bodyOf(call, call.upstream) }
+}
+
+/** The bytes of a candidate's request; undefined where it cannot serve the call. */
+export function messageTo(candidate: Candidate, port: number, call: Call): string | undefined {
+  const request = candidate.request(call)
+  if (!request) return undefined
+  const { path, headers, body } = request
+  const length =
+    call.method === 'GET' ? '' : `content-type: application/json\r\ncontent-length: ${body.length}\r\n`
+  return `${call.method} ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n${headers}${length}\r\n${body}`
+}

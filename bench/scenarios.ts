@@ -1,0 +1,178 @@
+import type { Call } from './candidate.ts'
+import type { Name } from './candidates.ts'
+import type { Arrivals } from './kinds/arrivals.ts'
+import type { IdleMemory } from './kinds/idle-memory.ts'
+import type { Paced } from './kinds/paced.ts'
+import type { Saturated } from './kinds/saturated.ts'
+import type { StreamMemory } from './kinds/stream-memory.ts'
+import { BURST_EVENTS } from './wire.ts'
+
+/** What is measured, of whom, and what its cost counts. */
+export type Scenario = {
+  readonly title: string
+  readonly unit: string
+  /** Those that are measured, in the order of the table; in a quick run, where it names fewer, the second. */
+  readonly candidates: readonly Name[]
+  readonly quick?: readonly Name[] | 'left out'
+} & (
+  | ({ readonly kind: 'saturated' } & Saturated)
+  | ({ readonly kind: 'paced' } & Paced)
+  | ({ readonly kind: 'arrivals' } & Arrivals)
+  | ({ readonly kind: 'stream memory' } & StreamMemory)
+  | ({ readonly kind: 'idle memory' } & IdleMemory)
+  | { readonly kind: 'start-up' }
+)
+
+const REQUEST = 'CPU µs a request'
+const EVENT = 'CPU µs an event'
+const EVERYBODY: readonly Name[] = ['nginx', 'haproxy', 'forwarder', 'sluice', 'portkey']
+const WITHOUT_PEER: readonly Name[] = ['nginx', 'haproxy', 'forwarder', 'sluice']
+const FEW: readonly Name[] = ['nginx', 'forwarder', 'sluice']
+
+const native: Call = { method: 'POST', caller: 'chat', upstream: 'chat', behaviour: 'whole', bytes: 2000 }
+const fromMessages: Call = { ...native, upstream: 'messages' }
+const toMessages: Call = { ...native, caller: 'messages' }
+
+const burst = (call: Call): Saturated => ({
+  call: { ...call, behaviour: 'burst' },
+  connections: 16,
+  units: BURST_EVENTS,
+})
+const paced = (call: Call, streams: number): Paced => ({ call: { ...call, behaviour: 'paced' }, streams })
+
+/** Every scenario, by the name that `--only` and limits.json call it. */
+export const SCENARIOS = {
+  'whole-2kb': {
+    kind: 'saturated',
+    title: 'whole answer, request of 2 KB, 64 connections',
+    unit: REQUEST,
+    candidates: EVERYBODY,
+    call: native,
+    connections: 64,
+    units: 1,
+  },
+  'whole-100kb': {
+    kind: 'saturated',
+    title: 'whole answer, request of 100 KB, same protocol, 16 connections',
+    unit: REQUEST,
+    candidates: EVERYBODY,
+    call: { ...native, bytes: 100_000 },
+    connections: 16,
+    units: 1,
+  },
+  'burst-pass': {
+    kind: 'saturated',
+    title: 'stream passed on, 200 events at once',
+    unit: EVENT,
+    candidates: EVERYBODY,
+    ...burst(native),
+  },
+  'burst-to-chat': {
+    kind: 'saturated',
+    title: 'stream converted for a chat caller, 200 events at once',
+    unit: EVENT,
+    candidates: EVERYBODY,
+    ...burst(fromMessages),
+  },
+  'burst-to-messages': {
+    kind: 'saturated',
+    title: 'stream converted for a messages caller, 200 events at once',
+    unit: EVENT,
+    candidates: WITHOUT_PEER,
+    ...burst(toMessages),
+  },
+  'paced-100-pass': {
+    kind: 'paced',
+    title: '100 streams of 20 events/s, passed on',
+    unit: EVENT,
+    candidates: EVERYBODY,
+    quick: 'left out',
+    ...paced(native, 100),
+  },
+  'paced-100-to-chat': {
+    kind: 'paced',
+    title: '100 streams of 20 events/s, converted for chat callers',
+    unit: EVENT,
+    candidates: EVERYBODY,
+    quick: 'left out',
+    ...paced(fromMessages, 100),
+  },
+  'paced-100-to-messages': {
+    kind: 'paced',
+    title: '100 streams of 20 events/s, converted for messages callers',
+    unit: EVENT,
+    candidates: WITHOUT_PEER,
+    quick: 'left out',
+    ...paced(toMessages, 100),
+  },
+  'paced-400-pass': {
+    kind: 'paced',
+    title: '400 streams of 20 events/s, passed on',
+    unit: EVENT,
+    candidates: EVERYBODY,
+    quick: FEW,
+    ...paced(native, 400),
+  },
+  'paced-400-to-chat': {
+    kind: 'paced',
+    title: '400 streams of 20 events/s, converted for chat callers',
+    unit: EVENT,
+    candidates: EVERYBODY,
+    quick: FEW,
+    ...paced(fromMessages, 400),
+  },
+  'paced-400-to-messages': {
+    kind: 'paced',
+    title: '400 streams of 20 events/s, converted for messages callers',
+    unit: EVENT,
+    candidates: WITHOUT_PEER,
+    quick: FEW,
+    ...paced(toMessages, 400),
+  },
+  latency: {
+    kind: 'arrivals',
+    title: '500 requests/s, upstream that answers after 20 ms',
+    unit: REQUEST,
+    candidates: ['direct', ...EVERYBODY],
+    quick: ['direct', ...FEW],
+    call: { ...native, behaviour: 'late' },
+    perSecond: 500,
+  },
+  'stream-memory': {
+    kind: 'stream memory',
+    title: '1,000 idle streams',
+    unit: 'KB a stream',
+    candidates: EVERYBODY,
+    quick: FEW,
+    call: { ...native, behaviour: 'idle' },
+    streams: 1000,
+  },
+  'idle-memory': {
+    kind: 'idle memory',
+    title: 'nobody asks, after 100 calls',
+    unit: 'MB resident',
+    candidates: EVERYBODY,
+    quick: 'left out',
+    call: native,
+    calls: 100,
+  },
+  'model-list': {
+    kind: 'saturated',
+    title: 'list of models; the forwarder sends one that was made before',
+    unit: REQUEST,
+    candidates: ['forwarder', 'sluice'],
+    call: { ...native, method: 'GET' },
+    connections: 64,
+    units: 1,
+  },
+  'start-up': {
+    kind: 'start-up',
+    title:
+      '"npm start" to the first answer, empty data folder; the base is a bare node:http server that npm starts',
+    unit: 'ms',
+    candidates: [],
+  },
+} as const satisfies Record<string, Scenario>
+
+/** The name of one of them. */
+export type ScenarioName = keyof typeof SCENARIOS

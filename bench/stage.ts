@@ -1,0 +1,85 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Call, Candidate, Running } from './candidate.ts'
+import { CANDIDATES, type Name } from './candidates.ts'
+import type { Order, Seen } from './load/orders.ts'
+import { messageTo } from './requests.ts'
+import { said, startHelper } from './started.ts'
+
+/** The upstream, the generator, and the candidates that run between them. */
+export interface Stage extends AsyncDisposable {
+  /** Those that could be started; all are alive at the same time. */
+  readonly running: ReadonlyMap<Name, Running>
+  /** What could not be started, and why. */
+  readonly leftOut: readonly string[]
+  /** Starts another of a candidate. */
+  startAnother(name: Name): Promise<Running>
+  /** Tells the generator what to do, and waits until it is done; rejects where a call failed. */
+  tell(order: Order): Promise<Seen>
+  /** Lets the upstream end its streams. */
+  finish(): void
+  /** Ends whatever is open, after a failure. */
+  recover(): Promise<void>
+}
+
+/**
+ * A stream that each candidate carries from the first to the last, as a gateway in service always carries some: what one does
+ * while nobody asks it (this gateway gives memory back, and is dearer afterwards) is not in the figures.
+ */
+const HELD: Call = { method: 'POST', caller: 'chat', upstream: 'chat', behaviour: 'held', bytes: 100 }
+
+/** Starts everything on free ports, with data in a temporary folder. */
+export async function openStage(names: readonly Name[]): Promise<Stage> {
+  await using opened = new AsyncDisposableStack()
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
+  opened.defer(() => rmSync(folder, { recursive: true, force: true }))
+  const upstream = opened.use(startHelper('./lean-upstream.ts'))
+  const upstreamPort = await said<number>(upstream)
+  const generator = opened.use(startHelper('./load/generator.ts'))
+  await said(generator)
+
+  let started = 0
+  const start = (name: Name): Promise<Running | string> => {
+    const own = join(folder, `${name}-${started++}`)
+    mkdirSync(own)
+    const candidate: Candidate = CANDIDATES[name]
+    return candidate.start(upstreamPort, own)
+  }
+  const running = new Map<Name, Running>()
+  const leftOut: string[] = []
+  for (const name of names) {
+    const one = await start(name)
+    if (typeof one === 'string') leftOut.push(`${name} is left out: ${one}`)
+    else running.set(name, opened.use(one))
+  }
+  const finish = (): void => void upstream.child.send('finish')
+  const tell = async (order: Order): Promise<Seen> => {
+    const answer = said<Seen>(generator)
+    generator.child.send(order)
+    const seen = await answer
+    if (seen.failed > 0) throw new Error(`${seen.failed} calls failed; the first: ${seen.firstFailure}`)
+    return seen
+  }
+  for (const [name, { port }] of running)
+    await tell({ kind: 'hold', port, message: messageTo(CANDIDATES[name], port, HELD) ?? '' })
+  const everything = opened.move()
+  return {
+    running,
+    leftOut,
+    async startAnother(name) {
+      const one = await start(name)
+      if (typeof one === 'string') throw new Error(one)
+      return one
+    },
+    tell,
+    finish,
+    async recover() {
+      finish()
+      const answer = said<Seen>(generator)
+      generator.child.send({ kind: 'ended' } satisfies Order)
+      await answer
+    },
+    [Symbol.asyncDispose]: () => everything.disposeAsync(),
+  }
+}

@@ -1,0 +1,46 @@
+import type { Finding } from './finding.ts'
+import type { Spread } from './statistics.ts'
+
+type Column = readonly [title: string, cell: (finding: Finding) => string]
+
+const LATENCY: readonly Column[] = [
+  ['p50, ms', ({ p50 }) => milliseconds(p50)],
+  ['p99, ms', ({ p99 }) => milliseconds(p99)],
+  ['added p50, ms', ({ p50Added }) => milliseconds(p50Added)],
+  ['added p99, ms', ({ p99Added }) => milliseconds(p99Added)],
+  ['p50 over the forwarder, ms', ({ p50OverForwarder }) => milliseconds(p50OverForwarder)],
+]
+
+/** What was found in a scenario, as a table of Markdown; the unit is that of the costs. */
+export function tableOf(unit: string, findings: readonly Finding[]): string {
+  const hasLatency = findings.some(({ p50 }) => p50 !== undefined)
+  const columns: Column[] = [
+    ['', ({ name }) => name],
+    [unit, ({ cost }) => (cost.median === 0 ? '' : withQuartiles(cost))],
+    ['× forwarder', ({ overForwarder }) => withQuartiles(overForwarder)],
+    ['× nginx', ({ overNginx }) => short(overNginx?.median)],
+    ['Portkey ÷ this', ({ portkeyOver }) => short(portkeyOver?.median)],
+    ...(hasLatency ? LATENCY : []),
+  ]
+  const lines = [
+    columns.map(([title]) => title),
+    columns.map(() => '---'),
+    ...findings.map((finding) => columns.map(([, cell]) => cell(finding))),
+  ]
+  return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+}
+
+function withQuartiles(values: Spread | undefined): string {
+  if (!values) return ''
+  return `${short(values.median)} (${short(values.p25)}–${short(values.p75)})`
+}
+
+function milliseconds(micros: number | undefined): string {
+  return micros === undefined ? '' : (micros / 1000).toFixed(2)
+}
+
+/** Three digits that count. */
+function short(value: number | undefined): string {
+  if (value === undefined) return ''
+  return Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3)
+}
