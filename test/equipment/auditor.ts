@@ -1,7 +1,9 @@
-import { databaseOf } from './database.ts'
+import { databaseOf, type TokenBalance, type UsageRow, type UserBalance } from './database.ts'
 
 /** What a client saw of one request. */
 export interface Sighting {
+  /** What the request calls itself, to the upstream as well. */
+  readonly call: string
   /** The `x-request-id` of the answer; undefined if no head of an answer came. */
   readonly id: string | undefined
   readonly status: number
@@ -11,24 +13,52 @@ export interface Sighting {
   readonly complete: boolean
   /** The charge in quota units if the answer is complete, computed by the client from the prices. */
   readonly quota: number
+  /** What the prompt, and that part of the output which was seen, are worth in quota units. */
+  readonly seenCost: number
 }
 
 /** What each account was given, by name. */
 export interface Granted {
   readonly tokens: ReadonlyMap<string, number>
   readonly users: ReadonlyMap<string, number>
+  /** How far below zero each may be; 0 unless something was done that costs so much. */
+  readonly overshoot?: number
+}
+
+/** What the database says of money. */
+export interface Books {
+  readonly tokens: readonly TokenBalance[]
+  readonly users: readonly UserBalance[]
+  readonly usage: readonly Pick<UsageRow, 'id' | 'user_id' | 'token_id' | 'quota' | 'reason'>[]
+  readonly openHolds: readonly { readonly id: string }[]
+}
+
+/** The same of a gateway's embedded database. */
+export function booksIn(dataDir: string): Books {
+  const database = databaseOf(dataDir)
+  return {
+    tokens: database.tokens(),
+    users: database.users(),
+    usage: database.usage(),
+    openHolds: database.openHolds(),
+  }
+}
+
+/** Audits a gateway with its embedded database, after a crash and a restart. */
+export function audit(dataDir: string, sightings: readonly Sighting[], granted: Granted): string[] {
+  return auditBooks(booksIn(dataDir), sightings, granted)
 }
 
 /**
- * Compares what clients saw with what the database says, after a crash and a restart; each sentence that comes back is
- * a broken promise. It knows the promises and the tables, and shares no code with the gateway.
+ * Compares what clients saw with what the books say; each sentence that comes back is a broken promise. It knows the
+ * promises and the tables, and shares no code with the gateway.
  */
-export function audit(dataDir: string, sightings: readonly Sighting[], granted: Granted): string[] {
-  const database = databaseOf(dataDir)
+export function auditBooks(books: Books, sightings: readonly Sighting[], granted: Granted): string[] {
+  const { overshoot = 0 } = granted
   const broken: string[] = []
   const rows = new Map<string, { quota: number; reason: string }>()
   const sums = { tokens: new Map<number, number>(), users: new Map<number, number>() }
-  for (const row of database.usage()) {
+  for (const row of books.usage) {
     if (rows.has(row.id)) broken.push(`${row.id} has two usage rows`)
     rows.set(row.id, row)
     sums.tokens.set(row.token_id, (sums.tokens.get(row.token_id) ?? 0) + row.quota)
@@ -59,7 +89,7 @@ export function audit(dataDir: string, sightings: readonly Sighting[], granted: 
     }
   }
 
-  for (const token of database.tokens()) {
+  for (const token of books.tokens) {
     const sum = sums.tokens.get(token.id) ?? 0
     if (token.used_quota !== sum)
       broken.push(`token ${token.name} used ${token.used_quota}, its rows say ${sum}`)
@@ -69,9 +99,10 @@ export function audit(dataDir: string, sightings: readonly Sighting[], granted: 
       broken.push(
         `token ${token.name} was given ${given}, has ${token.remain_quota} and used ${token.used_quota}`,
       )
-    if (token.remain_quota < 0) broken.push(`token ${token.name} is overdrawn by ${-token.remain_quota}`)
+    if (token.remain_quota < -overshoot)
+      broken.push(`token ${token.name} is overdrawn by ${-token.remain_quota}`)
   }
-  for (const user of database.users()) {
+  for (const user of books.users) {
     const sum = sums.users.get(user.id) ?? 0
     if (user.used_quota !== sum)
       broken.push(`user ${user.username} used ${user.used_quota}, the rows say ${sum}`)
@@ -79,6 +110,6 @@ export function audit(dataDir: string, sightings: readonly Sighting[], granted: 
     if (given !== undefined && given !== user.quota + user.used_quota)
       broken.push(`user ${user.username} was given ${given}, has ${user.quota} and used ${user.used_quota}`)
   }
-  for (const hold of database.openHolds()) broken.push(`hold ${hold.id} is still open`)
+  for (const hold of books.openHolds) broken.push(`hold ${hold.id} is still open`)
   return broken
 }

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -27,12 +27,19 @@ export interface RunningGateway {
   readonly dataDir: string
   /** The process id; another after each restart. */
   readonly pid: number
+  /** Whether there is a process that has not ended. */
+  readonly isRunning: boolean
   /** Standard output and error of all runs so far. */
   logs(): string
-  /** Asks the process to end, and waits; the data directory stays until `discard`. */
-  stop(): Promise<void>
+  /** Asks the process to end, and waits; the data directory stays until `discard`. Resolves to its exit code. */
+  stop(): Promise<number | null>
   /** kill -9. */
   kill(): Promise<void>
+  /** Stops the process where it stands, as a machine that is moved or swaps does; it goes on with `resume`. */
+  pause(): void
+  resume(): void
+  /** kill -9, and the data directory is gone too: what `restart` starts has a new one. */
+  lose(): Promise<void>
   /** Starts again on the same data directory and port, with another configuration if one is given. */
   restart(config?: Configuration | string): Promise<void>
   /** Stops, and removes the data directory. */
@@ -55,6 +62,7 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
   let expected = false
 
   const start = async (config: Configuration | string): Promise<void> => {
+    mkdirSync(dataDir, { recursive: true })
     writeFileSync(file, typeof config === 'string' ? config : stringify(config))
     const started = spawn(process.execPath, [...FLAGS, 'bin/sluice.mjs', 'start', '--config', file], {
       cwd: options.root ?? REPOSITORY,
@@ -81,12 +89,12 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
       if (!expected) console.error(`the gateway ended by itself (${by ?? code}):\n${output.slice(-4000)}`)
     })
     const deadline = performance.now() + START_LIMIT_MS
-    while ((await statusOn(port, '/readyz')) !== 200) {
+    for (let status = 0; (status = await statusOn(port, '/readyz')) !== 200; ) {
       const over = ended(started) || performance.now() > deadline
       if (over) {
         expected = true
         started.kill('SIGKILL')
-        throw new Error(`the gateway did not start:\n${output.slice(-4000)}`)
+        throw new Error(`the gateway did not start, /readyz says ${status}:\n${output.slice(-4000)}`)
       }
       await sleep(20)
     }
@@ -99,7 +107,7 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
     await gone
   }
 
-  const discard = async (): Promise<void> => {
+  const lose = async (): Promise<void> => {
     await signal('SIGKILL')
     rmSync(dataDir, { recursive: true, force: true })
   }
@@ -108,7 +116,7 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
   try {
     await start(config)
   } catch (error) {
-    await discard()
+    await lose()
     throw error
   }
   return {
@@ -118,15 +126,24 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
     get pid() {
       return child?.pid ?? 0
     },
+    get isRunning() {
+      return child !== undefined && !ended(child)
+    },
     logs: () => output,
-    stop: () => signal('SIGTERM'),
+    async stop() {
+      await signal('SIGTERM')
+      return child?.exitCode ?? null
+    },
     kill: () => signal('SIGKILL'),
+    pause: () => void child?.kill('SIGSTOP'),
+    resume: () => void child?.kill('SIGCONT'),
+    lose,
     async restart(next) {
       await signal('SIGTERM')
       config = next ?? config
       await start(config)
     },
-    discard,
+    discard: lose,
   }
 }
 

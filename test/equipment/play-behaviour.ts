@@ -74,7 +74,11 @@ async function playStream(stream: Streamed, performance: Performance): Promise<v
   reply.writeHead(200, { 'content-type': 'text/event-stream', ...stream.headers })
   socket.setNoDelay(true)
   if (stream.frames) {
-    for (const frame of stream.frames) await write(frame)
+    for (const frame of stream.frames) {
+      if (socket.destroyed) break
+      if (stream.paceMs) await sleep(stream.paceMs)
+      await write(frame)
+    }
   } else {
     await write(roleFrame())
     const count = stream.events ?? 5
@@ -118,7 +122,8 @@ async function end(
         const inFrame = stream.usageIn === 'always' || (stream.usageIn !== 'finish chunk' && askedForUsage)
         if (inFrame && usage !== null) await write(usageFrame(usage))
       }
-      if (ending !== 'no done') await write(DONE_FRAME)
+      // Frames may bring their own last word; said twice, how often it arrives depends on how the network cuts.
+      if (ending !== 'no done' && !stream.frames?.at(-1)?.includes('[DONE]')) await write(DONE_FRAME)
       reply.end()
   }
 }

@@ -1,12 +1,13 @@
-import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { audit, type Granted, type Sighting } from './auditor.ts'
-import { type Behaviour, usageText } from './behaviour.ts'
-import { type LiveAnswer, open } from './client.ts'
-import { channel, type Configuration, priced, ROOT, token, user } from './configuration.ts'
-import { type RunningGateway, startGateway } from './gateway.ts'
+import { auditBooks, booksIn, type Granted, type Sighting } from './auditor.ts'
+import type { LiveAnswer } from './client.ts'
+import { channel, type Configuration, ROOT, token, user } from './configuration.ts'
+import { databaseOf } from './database.ts'
+import { auditDeliveries, type Deliveries, type Sent } from './deliveries.ts'
+import { startGateway } from './gateway.ts'
 import { randomFrom } from './random.ts'
-import { startUpstream } from './scripted-upstream.ts'
+import { type ScriptedUpstream, startUpstream } from './scripted-upstream.ts'
+import { CONTENT, type Seen, sentBy, serveTraffic, startTraffic, TRAFFIC_MODEL } from './traffic.ts'
 
 /** How a storm goes. */
 export interface StormPlan {
@@ -17,21 +18,29 @@ export interface StormPlan {
   readonly root?: string
 }
 
-/** What a storm came to. */
-export interface StormReport {
+/** What a storm came to, and what upstreams were paid. */
+export interface StormReport extends Omit<Deliveries, 'broken'> {
   /** Empty if every promise held. */
   readonly broken: readonly string[]
   readonly requests: number
   readonly complete: number
   readonly partial: number
   readonly refused: number
+  /** How often it was looked whether a hold was durable when its first content came. */
+  readonly witnessed: number
 }
 
-/** Output tokens that a request may have; the upstream keeps to it, so that no answer costs more than its hold. */
-const MAXIMUM = 60
 const QUOTA = 1_000_000_000
 /** Runs out on the way. */
 const SCARCE = 20_000
+/**
+ * Answers that are complete before a round may end, and how much longer it lasts at most. Each tenth is ten times as long, so
+ * that what takes its time, as to count what a caller who left has seen, comes to its end as well.
+ */
+const ANSWERS = 25
+const LONGEST_MS = 350
+/** The share of streams of which gate one is looked at. */
+const WITNESSED = 0.2
 const KEYS = ['calm', 'windy', 'scarce']
 
 /**
@@ -41,25 +50,40 @@ const KEYS = ['calm', 'windy', 'scarce']
 export async function storm(plan: StormPlan): Promise<StormReport> {
   const random = randomFrom(plan.seed)
   const upstream = await startUpstream()
-  upstream.decide('m', ({ text }) => behaviourOf(JSON.parse(text).user as string))
   const gateway = await startGateway({
-    config: configuration(upstream.baseUrl('m')),
+    config: configuration(upstream),
     env: { LOG_LEVEL: 'warn' },
     ...(plan.root === undefined ? {} : { root: plan.root }),
   })
-  const sightings: Sighting[] = []
-  let broken: string[] = []
+  const seen: Seen[] = []
+  const sent: Sent[] = []
+  const gateOne = new GateOneWitness(gateway.dataDir)
+  const witness = async (live: LiveAnswer): Promise<void> => {
+    if (random() < WITNESSED) await gateOne.look(live)
+  }
+  let broken: readonly string[] = []
+  let deliveries: Omit<Deliveries, 'broken'> = { sent: 0, charged: 0, excepted: {} }
   try {
     for (let round = 0; round < plan.rounds && broken.length === 0; round++) {
-      const stop = { now: false }
-      const clients = Array.from({ length: plan.clients }, () => client(gateway, random, sightings, stop))
-      await sleep(120 + random() * 350)
+      const traffic = startTraffic({
+        urls: [gateway.url],
+        clientsEach: plan.clients,
+        keys: KEYS,
+        random,
+        sightings: seen,
+        witness,
+      })
+      await untilUnderWay(seen, round % 10 === 0 ? 10 * ANSWERS : ANSWERS)
+      await sleep(random() * LONGEST_MS)
       await gateway.kill()
-      stop.now = true
-      await Promise.all(clients)
+      await traffic.stop()
       await gateway.restart()
-      broken = audit(gateway.dataDir, sightings, GRANTED)
-      upstream.forget('m')
+      sent.push(...sentBy(upstream))
+      upstream.forget(TRAFFIC_MODEL)
+      const books = booksIn(gateway.dataDir)
+      const { broken: unpaid, ...paid } = auditDeliveries(books, seen, sent)
+      deliveries = paid
+      broken = [...auditBooks(books, seen, GRANTED), ...gateOne.untraced, ...unpaid]
     }
   } finally {
     await gateway.discard()
@@ -67,10 +91,12 @@ export async function storm(plan: StormPlan): Promise<StormReport> {
   }
   return {
     broken,
-    requests: sightings.length,
-    complete: sightings.filter(({ status, complete }) => status === 200 && complete).length,
-    partial: sightings.filter(({ sawContent, complete }) => sawContent && !complete).length,
-    refused: sightings.filter(({ status }) => status >= 400).length,
+    witnessed: gateOne.witnessed,
+    ...deliveries,
+    requests: seen.length,
+    complete: seen.filter(({ status, complete }) => status === 200 && complete).length,
+    partial: seen.filter(({ sawContent, complete }) => sawContent && !complete).length,
+    refused: seen.filter(({ status }) => status >= 400).length,
   }
 }
 
@@ -86,10 +112,10 @@ const GRANTED: Granted = {
   ]),
 }
 
-function configuration(baseUrl: string): Configuration {
+function configuration(upstream: ScriptedUpstream): Configuration {
   return {
-    models: priced(['m']),
-    channels: [channel('m', baseUrl)],
+    models: serveTraffic(upstream),
+    channels: [channel(TRAFFIC_MODEL, upstream.baseUrl(TRAFFIC_MODEL))],
     users: [
       ROOT,
       user(2, 'ann', [token('calm', { remain_quota: QUOTA }), token('scarce', { remain_quota: SCARCE })], {
@@ -100,60 +126,39 @@ function configuration(baseUrl: string): Configuration {
   }
 }
 
-async function client(
-  gateway: RunningGateway,
-  random: () => number,
-  sightings: Sighting[],
-  stop: { readonly now: boolean },
-): Promise<void> {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  while (!stop.now) sightings.push(await oneCall(gateway, random, agent))
-  agent.destroy()
+/** However slow the machine is, a round lasts until so many more answers are complete. */
+async function untilUnderWay(sightings: readonly Sighting[], answers: number): Promise<void> {
+  const before = sightings.length
+  const giveUpAt = performance.now() + 20_000
+  const isUnderWay = (): boolean =>
+    sightings.slice(before).filter(({ status, complete }) => status === 200 && complete).length >= answers
+  while (!isUnderWay() && performance.now() < giveUpAt) await sleep(5)
 }
 
-async function oneCall(gateway: RunningGateway, random: () => number, agent: Agent): Promise<Sighting> {
-  const stream = random() < 0.5
-  const abort = random() < 0.1
-  const prompt = 1 + Math.floor(random() * 5)
-  const completion = 1 + Math.floor(random() * MAXIMUM)
-  const key = KEYS[Math.floor(random() * KEYS.length)] ?? 'calm'
-  const request = {
-    model: 'm',
-    messages: [{ role: 'user', content: 'hi' }],
-    max_tokens: MAXIMUM,
-    // What the upstream is to do; it reads it from here.
-    user: `${stream ? 'stream' : 'whole'} ${prompt} ${completion} ${random() < 0.3 ? 2 : 0}`,
-    stream,
-  }
-  const quota = prompt + 4 * completion
-  let live: LiveAnswer
-  try {
-    live = await open(gateway.url, request, { key, agent })
-  } catch {
-    await sleep(5)
-    return { id: undefined, status: 0, sawContent: false, complete: false, quota }
-  }
-  if (abort && stream && live.status === 200) {
-    await live.until('"content":" w').catch(() => {})
-    live.abort()
-  }
-  const answer = await live.end()
-  const id = answer.headers['x-request-id']
-  const complete = stream && answer.status === 200 ? answer.text.includes('data: [DONE]') : !answer.broken
-  return {
-    id: typeof id === 'string' ? id : undefined,
-    status: answer.status,
-    sawContent: answer.status === 200 && /"content":"[^"]/.test(answer.text),
-    complete,
-    // Seen in part, a call may cost what the counts of the gateway make of it, but never more than its hold.
-    quota: complete ? quota : 4 * MAXIMUM + 1000,
-  }
-}
+/** Gate one, seen from outside: whether a call's hold or its charge is in the file when its first content has come. */
+class GateOneWitness {
+  readonly #dataDir: string
+  /** Answers that it was looked at. */
+  witnessed = 0
+  /** A sentence for each that the file did not know of. */
+  readonly untraced: string[] = []
 
-function behaviourOf(order: string): Behaviour {
-  const [kind, prompt, completion, paceMs] = order.split(' ')
-  const usage = usageText(Number(prompt), Number(completion))
-  if (kind === 'whole')
-    return { kind: 'whole', usage, after: new Promise((resolve) => setTimeout(resolve, Number(paceMs) * 5)) }
-  return { kind: 'stream', events: Number(completion), paceMs: Number(paceMs), usage, word: ' w' }
+  constructor(dataDir: string) {
+    this.#dataDir = dataDir
+  }
+
+  async look(live: LiveAnswer): Promise<void> {
+    const came = await live.until(CONTENT).then(
+      () => true,
+      () => false,
+    )
+    const id = String(live.headers['x-request-id'])
+    if (!came) return
+    const database = databaseOf(this.#dataDir)
+    this.witnessed += 1
+    // In this order: a hold that is gone has left a charge.
+    const isHeld = database.openHolds().some((hold) => hold.id === id)
+    if (!isHeld && !database.usageOf(id))
+      this.untraced.push(`${id} showed content before its hold was durable`)
+  }
 }

@@ -21,7 +21,21 @@ const NO_GATE_TWO_WHOLE: Patch = {
 const NO_GATE_TWO_STREAMED: Patch = {
   file: 'src/relay/stream-answer.ts',
   text: 'await this.#call.settle(',
-  by: 'void this.#call.settle(',
+  by: `await (async (...all) => {
+    if (lastFrame && !this.#callerLeft) {
+      this.#sendEarly()
+      this.#openAnswer()
+      endAnswer(this.#call.response, lastFrame)
+      lastFrame = undefined
+    }
+    return this.#call.settle(...all)
+  })(`,
+}
+/** Whoever leaves in the middle pays for the prompt alone. */
+const NO_OUTPUT_COUNTED: Patch = {
+  file: 'src/relay/charge.ts',
+  text: 'output: whole ? output : Math.max(reported?.output ?? 0, output)',
+  by: 'output: whole ? output : (reported?.output ?? 0)',
 }
 
 const LIMIT = { timeout: 60_000 }
@@ -39,11 +53,18 @@ test('with both gates, a slow disk does no harm', LIMIT, async () => {
   expect((await stormOn()).broken).toEqual([])
 })
 test('without gate one, content is delivered that leaves no trace', LIMIT, async () => {
-  expect((await stormOn(NO_GATE_ONE)).broken.join('\n')).toContain('delivered content without a trace')
+  expect((await stormOn(NO_GATE_ONE)).broken.join('\n')).toMatch(
+    /delivered content without a trace|showed content before its hold was durable/,
+  )
 })
 test('without gate two, whole answers are never charged', LIMIT, async () => {
   expect((await stormOn(NO_GATE_TWO_WHOLE)).broken.join('\n')).toMatch(/was seen complete and/)
 })
 test('without gate two, streams are never charged in full', LIMIT, async () => {
   expect((await stormOn(NO_GATE_TWO_STREAMED)).broken.join('\n')).toMatch(/was seen complete and/)
+})
+test('where less is charged than the upstream generated, its log tells', LIMIT, async () => {
+  expect((await stormOn(NO_OUTPUT_COUNTED)).broken.join('\n')).toMatch(
+    /was charged \d+ \(client_gone\), and its client saw what costs/,
+  )
 })

@@ -1,19 +1,43 @@
+import process from 'node:process'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { call } from '../equipment/client.ts'
 import { plainConfiguration } from '../equipment/configuration.ts'
+import { type RawConnection, rawConnection } from '../equipment/raw-socket.ts'
 import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
 
 const MOST = 10
+/** How long each turn of the event loop takes once the gateway is slow. */
+const TURN_MS = 60
+/** On SIGUSR2 the event loop is busy in every turn; on the next it is not. */
+const SLOWED = `import { isMainThread } from 'node:worker_threads'
+if (isMainThread) {
+  let busy
+  process.on('SIGUSR2', () => {
+    if (busy) busy = clearInterval(busy)
+    else busy = setInterval(() => { for (const end = performance.now() + ${TURN_MS}; performance.now() < end;); }, 1)
+  })
+}`
 
-let stage: Stage
-beforeAll(async () => {
-  stage = await setStage((upstream) => ({
-    ...plainConfiguration(upstream.baseUrl('m')),
-    options: { max_calls: MOST },
-  }))
-})
-afterAll(() => stage?.close())
+/** The head of a call, whose body is announced and never sent. */
+function headOnly(port: number, more = ''): RawConnection {
+  return rawConnection(
+    port,
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\ncontent-type: application/json\r\ncontent-length: 1000000\r\n${more}\r\n`,
+  )
+}
+
+const EXPECTING = 'expect: 100-continue\r\n'
 
 describe('as many calls as there may be', () => {
+  let stage: Stage
+  beforeAll(async () => {
+    stage = await setStage((upstream) => ({
+      ...plainConfiguration(upstream.baseUrl('m')),
+      options: { max_calls: MOST },
+    }))
+  })
+  afterAll(() => stage?.close())
+
   test('go on; one more is refused with 503 and retry-after, before its body is read', async () => {
     stage.upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 50 })
     const streams = await Promise.all(Array.from({ length: MOST }, () => stage.live('ann', askStream('m'))))
@@ -25,10 +49,77 @@ describe('as many calls as there may be', () => {
     const answer = await refused.end()
     expect(answer.headers['retry-after']).toBe('1')
     expect(answer.json().error).toMatchObject({ type: 'gateway_error', code: 'overloaded' })
+    const expecting = headOnly(stage.gateway.port, EXPECTING)
+    expect(await expecting.until('overloaded')).toMatch(/^HTTP\/1\.1 503 /)
+    expecting.socket.destroy()
+    // Those that are refused take nobody's place, however long they stay.
+    const staying = Array.from({ length: 3 * MOST }, () => headOnly(stage.gateway.port))
+    for (const connection of staying) await connection.until('overloaded')
+    streams.pop()?.abort()
+    await expect.poll(async () => (await stage.chat('ann', '{')).status, { timeout: 5_000 }).toBe(400)
+    for (const { socket } of staying) socket.destroy()
     expect(stage.upstream.received('m')).toHaveLength(MOST)
 
     for (const stream of streams) stream.abort()
     stage.upstream.script('m', { kind: 'whole' })
     await expect.poll(async () => (await stage.chat('ann', ask('m'))).status, { timeout: 5_000 }).toBe(200)
+  })
+})
+
+describe('a gateway whose event loop is late', () => {
+  let stage: Stage
+  beforeAll(async () => {
+    stage = await setStage((upstream) => plainConfiguration(upstream.baseUrl('m')), {
+      env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(SLOWED)}` },
+    })
+    // What is loaded late is loaded now.
+    await stage.chat('ann', ask('m'))
+    process.kill(stage.gateway.pid, 'SIGUSR2')
+  })
+  afterAll(() => stage?.close())
+
+  test('takes connections by the dozen all the same, not one each turn', async () => {
+    const COUNT = 200
+    const began = performance.now()
+    await Promise.all(
+      Array.from({ length: COUNT }, () =>
+        call(stage.gateway.url, undefined, { method: 'GET', path: '/healthz' }),
+      ),
+    )
+    expect(performance.now() - began).toBeLessThan((COUNT * TURN_MS) / 3)
+  })
+
+  test('turns a crowd away before bodies are read, and lets everybody in when it is in time again', async () => {
+    const { port } = stage.gateway
+    const crowd: RawConnection[] = []
+    const heard = { refused: 0, asked: 0 }
+    while (heard.refused < 20) {
+      for (let i = 0; i < 40; i++) {
+        const connection = headOnly(port, i % 2 === 0 ? '' : EXPECTING)
+        crowd.push(connection)
+        void connection.until('overloaded').then(
+          (answer) => {
+            heard.refused += 1
+            expect(answer).toMatch(/^HTTP\/1\.1 503 [^\0]*\r\nretry-after: 1\r\n/)
+          },
+          () => {},
+        )
+        void connection.until('100 Continue').then(
+          () => (heard.asked += 1),
+          () => {},
+        )
+      }
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    // Not before there is a crowd.
+    expect(crowd.length - heard.refused).toBeGreaterThanOrEqual(64)
+    expect(heard.asked).toBeGreaterThan(0)
+    for (const { socket } of crowd) socket.destroy()
+
+    process.kill(stage.gateway.pid, 'SIGUSR2')
+    // More than are let in of a crowd, and not so many that they are one.
+    const again = (): Promise<number[]> =>
+      Promise.all(Array.from({ length: 60 }, async () => (await stage.chat('ann', ask('m'))).status))
+    await expect.poll(async () => new Set(await again()), { timeout: 10_000 }).toEqual(new Set([200]))
   })
 })

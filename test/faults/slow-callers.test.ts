@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contentFrame } from '../equipment/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { rawConnection } from '../equipment/raw-socket.ts'
 import { slowCallers } from '../equipment/slow-callers.ts'
 import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
 
@@ -29,6 +31,19 @@ function head(length: number, key = 'ann'): string {
   )
 }
 
+/** Takes 14 seconds to send a body of 28 kilobytes, and settles with the answer. */
+async function steadyCaller(port: number): Promise<string> {
+  const body = JSON.stringify(ask('m', { user: 'x'.repeat(28_000) }))
+  const connection = rawConnection(port, head(body.length))
+  for (let sent = 0; sent < body.length; sent += 1_000) {
+    connection.socket.write(body.slice(sent, sent + 1_000))
+    await sleep(500)
+  }
+  const answer = await connection.until('chatcmpl')
+  connection.socket.destroy()
+  return answer
+}
+
 /** Calls one after the other until it is so; how long the slowest took, and how many there were. */
 async function callsUntil(isSo: () => boolean, atLeast = 0): Promise<{ slowestMs: number; calls: number }> {
   let [slowestMs, calls] = [0, 0]
@@ -43,13 +58,16 @@ async function callsUntil(isSo: () => boolean, atLeast = 0): Promise<{ slowestMs
 }
 
 describe(`${CALLERS} callers that are slow`, () => {
-  test('with their headers are closed in time, and others are answered meanwhile', {
+  test('with their headers or bodies are closed in time, and others are answered meanwhile', {
     timeout: 60_000,
   }, async () => {
-    const half = CALLERS / 2
+    const part = CALLERS / 4
+    const { port } = stage.gateway
+    const steady = steadyCaller(port)
     const callers = [
-      ...(await slowCallers(stage.gateway.port, half, 'headers', head(10), '')),
-      ...(await slowCallers(stage.gateway.port, half, 'says nothing', '', '')),
+      ...(await slowCallers(port, part, 'headers', head(10), '')),
+      ...(await slowCallers(port, part, 'says nothing', '', '')),
+      ...(await slowCallers(port, 2 * part, 'body', head(1_000_000), '{'.repeat(100))),
     ]
     const { slowestMs, calls } = await callsUntil(() => callers.every(({ lasted }) => lasted() !== undefined))
     for (const { lasted } of callers) {
@@ -57,6 +75,11 @@ describe(`${CALLERS} callers that are slow`, () => {
       expect(lasted()).toBeLessThan(HEADERS_MS + SLACK_MS)
     }
     expect(callers[0]?.heard()).toMatch(/^HTTP\/1\.1 408 /)
+    const told = callers.slice(2 * part).map(({ heard }) => heard())
+    for (const heard of told)
+      expect(heard).toMatch(/^HTTP\/1\.1 408 .*connection: close.*"code":"request_timeout"/is)
+    // Who sends two kilobytes a second is slow, but sends.
+    expect(await steady).toMatch(/^HTTP\/1\.1 200 /)
     expect(calls).toBeGreaterThan(100)
     expect(slowestMs).toBeLessThan(2_000)
   })

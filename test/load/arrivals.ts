@@ -1,13 +1,16 @@
 import { connect, type Socket } from 'node:net'
 import process from 'node:process'
-import { MessageReader } from '../../bench/frames.ts'
+import { Answers } from './answers.ts'
 
 /** What the generator is told to do. */
 export interface ArrivalsOrder {
   readonly port: number
   readonly key: string
-  readonly perSecond: number
+  /** The JSON text of each call. */
+  readonly body: string
   readonly seconds: number
+  /** Calls that come each second, whatever became of those before them; or so many callers, each of whom waits for its answer. */
+  readonly pace: { readonly perSecond: number } | { readonly callers: number }
 }
 
 /** Latencies in milliseconds. */
@@ -20,47 +23,62 @@ export interface Latencies {
 /** What it saw, by status; 0 stands for calls that got no answer. */
 export interface ArrivalsResult {
   readonly counts: Readonly<Record<string, number>>
+  /** From when a call was due. */
   readonly latencies: Readonly<Record<string, Latencies>>
+  /** How late calls were sent: the generator's own part in the latencies. */
+  readonly sentLate: Latencies
+  /** Answers in each second, by status. */
+  readonly bySecond: readonly Readonly<Record<string, number>>[]
 }
 
 /** Calls that may wait for an answer at one time; one that comes beyond it got none. */
 const MOST_WAITING = 4_000
-const BODY = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }], max_tokens: 500 })
+/** How long answers are waited for when no more calls come. */
+const PATIENCE_MS = 10_000
 
-/**
- * An open loop: calls come when they are due, whatever became of those before them, and wait from when they were due. Whoever
- * waits for an answer before the next call measures a slow gateway as a calm one.
- */
-function arrive({ port, key, perSecond, seconds }: ArrivalsOrder): Promise<ArrivalsResult> {
+function arrive({ port, key, body, seconds, pace }: ArrivalsOrder): Promise<ArrivalsResult> {
   const request = Buffer.from(
-    `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-${key}\r\ncontent-type: application/json\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`,
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-${key}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   )
   const idle: Socket[] = []
   const dueOf = new Map<Socket, number>()
   const taken = new Map<number, number[]>()
-  let waiting = 0
+  const sentLate: number[] = []
+  const bySecond: Record<string, number>[] = []
+  const startMs = performance.now()
+  const endMs = startMs + seconds * 1000
 
   const note = (status: number, sinceMs: number): void => {
-    const times = taken.get(status)
-    if (times) times.push(performance.now() - sinceMs)
-    else taken.set(status, [performance.now() - sinceMs])
+    const nowMs = performance.now()
+    const times = taken.get(status) ?? []
+    taken.set(status, times)
+    times.push(nowMs - sinceMs)
+    const second = (bySecond[Math.floor((nowMs - startMs) / 1000)] ??= {})
+    second[status] = (second[status] ?? 0) + 1
+  }
+  const send = (dueMs: number): void => {
+    if (dueOf.size >= MOST_WAITING) return note(0, dueMs)
+    const socket = idle.pop() ?? open()
+    dueOf.set(socket, dueMs)
+    sentLate.push(performance.now() - dueMs)
+    socket.write(request)
   }
   const answered = (socket: Socket, status: number): void => {
     const dueMs = dueOf.get(socket)
     if (dueMs === undefined) return
     dueOf.delete(socket)
-    waiting -= 1
     note(status, dueMs)
+    if (status > 0) idle.push(socket)
+    const nowMs = performance.now()
+    if ('callers' in pace && nowMs < endMs) send(nowMs)
   }
   const open = (): Socket => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true })
-    const reader = new MessageReader()
-    socket.on('data', (chunk: Buffer) =>
-      reader.push(chunk, (line) => {
-        answered(socket, Number(line.split(' ')[1]))
-        idle.push(socket)
-      }),
-    )
+    const answers = new Answers()
+    socket.on('data', (chunk: Buffer) => {
+      const status = answers.push(chunk)
+      if (status !== undefined) answered(socket, status)
+    })
     socket.on('error', () => {})
     socket.on('close', () => {
       answered(socket, 0)
@@ -69,33 +87,31 @@ function arrive({ port, key, perSecond, seconds }: ArrivalsOrder): Promise<Arriv
     })
     return socket
   }
+  const sendDue = (nowMs: number): boolean => {
+    if ('callers' in pace) {
+      const isOver = nowMs >= endMs
+      if (!isOver) while (dueOf.size < pace.callers) send(nowMs)
+      return isOver
+    }
+    const all = Math.round(pace.perSecond * seconds)
+    const due = Math.min(all, Math.floor(((nowMs - startMs) / 1000) * pace.perSecond))
+    for (; sent < due; sent++) send(startMs + (sent / pace.perSecond) * 1000)
+    return sent >= all && nowMs >= endMs
+  }
+  let sent = 0
 
   return new Promise((resolve) => {
-    const startMs = performance.now()
-    let sent = 0
     const timer = setInterval(() => {
       const nowMs = performance.now()
-      const due = Math.min(perSecond * seconds, Math.floor(((nowMs - startMs) / 1000) * perSecond))
-      for (; sent < due; sent++) {
-        const dueMs = startMs + (sent / perSecond) * 1000
-        if (waiting >= MOST_WAITING) {
-          note(0, dueMs)
-          continue
-        }
-        const socket = idle.pop() ?? open()
-        dueOf.set(socket, dueMs)
-        waiting += 1
-        socket.write(request)
-      }
-      const isOver = sent >= perSecond * seconds && (waiting === 0 || nowMs - startMs > (seconds + 10) * 1000)
-      if (!isOver) return
+      if (!sendDue(nowMs) || (dueOf.size > 0 && nowMs < endMs + PATIENCE_MS)) return
       clearInterval(timer)
-      for (const [socket] of dueOf) socket.destroy()
-      for (const socket of idle) socket.destroy()
+      for (const socket of [...dueOf.keys(), ...idle]) socket.destroy()
       const entries = [...taken]
       resolve({
         counts: Object.fromEntries(entries.map(([status, times]) => [status, times.length])),
         latencies: Object.fromEntries(entries.map(([status, times]) => [status, shares(times)])),
+        sentLate: shares(sentLate),
+        bySecond: Array.from(bySecond, (second) => second ?? {}),
       })
     }, 2)
   })

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { plainConfiguration } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { startGateway } from '../equipment/gateway.ts'
+import { residentBytes } from '../equipment/resident-memory.ts'
+import { metricsOf } from '../operations/metrics-text.ts'
 import { said, start } from './child.ts'
 import type { ReadersOrder, ReadersResult } from './stream-readers.ts'
 
@@ -18,6 +19,8 @@ export interface StreamsReport extends ReadersResult {
   readonly residentMb: number
   /** Calls that were charged what their upstream reported. */
   readonly charged: number
+  /** How late the event loop came round, in milliseconds. */
+  readonly loopLateMs: { readonly p99: number; readonly most: number }
 }
 
 /** Many paced streams at once through one gateway; upstream and readers are processes of their own. */
@@ -33,35 +36,35 @@ export async function runStreams({ streams, eventsPerSecond, seconds }: StreamsP
   })
   let residentMb = 0
   const look = setInterval(() => {
-    residentMb = Math.max(residentMb, residentOf(gateway.pid))
+    residentMb = Math.max(residentMb, residentBytes(gateway.pid) / 1e6)
   }, 500)
   try {
     const order: ReadersOrder = {
       port: gateway.port,
       key: 'ann',
       streams,
-      rampMs: Math.min(5_000, seconds * 250),
+      rampMs: Math.min(Math.max(5_000, 2 * streams), seconds * 250),
       paceMs,
     }
     const result = said<ReadersResult>(readers)
     readers.send(order)
     const seen = await result
+    const page = await metricsOf(gateway.url)
+    const late = (which: string): number =>
+      Math.round(page.sum(`sluice_event_loop_delay_${which}_seconds`) * 1000)
     const charged = databaseOf(gateway.dataDir)
       .usage()
       .filter(({ quota, reason }) => reason === 'complete' && quota === 5 + 4 * events).length
-    return { ...seen, residentMb, charged }
+    return {
+      ...seen,
+      residentMb: Math.round(residentMb),
+      charged,
+      loopLateMs: { p99: late('p99'), most: late('max') },
+    }
   } finally {
     clearInterval(look)
     upstream.kill()
     readers.kill()
     await gateway.discard()
-  }
-}
-
-function residentOf(pid: number): number {
-  try {
-    return (Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024) / 1e6
-  } catch {
-    return 0
   }
 }

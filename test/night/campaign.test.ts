@@ -1,6 +1,7 @@
 import process from 'node:process'
-import { describe, expect, test } from 'vitest'
-import { campaign, TARGETS, type Target } from '../corpus/campaign.ts'
+import { afterAll, describe, expect, test } from 'vitest'
+import { campaign, TARGETS } from '../corpus/campaign.ts'
+import type { Target } from '../corpus/target.ts'
 import { randomFrom } from '../equipment/random.ts'
 import { nightSeed } from './night-seed.ts'
 
@@ -8,9 +9,13 @@ const seed = nightSeed()
 /** For each part. NIGHT_SECONDS makes it longer. */
 const SECONDS = Number(process.env['NIGHT_SECONDS'] ?? 60)
 
+let total = 0
+afterAll(() => console.log(`${total} runs in all`))
+
 describe(`no input that is bred for ${SECONDS} s breaks`, () => {
   test.each(Object.entries(TARGETS))('%s', { timeout: SECONDS * 2000 + 10_000 }, (name, target) => {
     const runs = campaign(target, randomFrom(seed), SECONDS * 1000)
+    total += runs
     console.log(`${name}: ${runs} runs`)
     expect(runs).toBeGreaterThan(100)
   })

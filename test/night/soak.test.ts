@@ -4,10 +4,19 @@ import { nightSeed } from './night-seed.ts'
 
 const seed = nightSeed()
 
-test(`100,000 requests, one in ten aborted, leave nothing behind (seed ${seed})`, async () => {
+test(`100,000 requests, one in ten aborted, one in twenty with an upstream in trouble, another with a picture that is rejected, leave nothing behind (seed ${seed})`, async () => {
   const report = await soak({ seed, warmUp: 20_000, requests: 100_000 })
-  console.log(JSON.stringify({ warm: report.warm, end: report.end, aborted: report.aborted }))
-  expect(report.aborted).toBeGreaterThan(9000)
+  console.log(
+    JSON.stringify({
+      warm: report.warm,
+      end: report.end,
+      aborted: report.aborted,
+      rejected: report.rejected,
+    }),
+  )
+  expect(report.aborted).toBeGreaterThan(8500)
+  expect(report.rejected).toBeGreaterThan(4500)
+  expect(report.refused).toBe(0)
   expect(flat(report)).toEqual([])
   expect(report.end.resident).toBeLessThan(report.warm.resident * 1.1)
 })

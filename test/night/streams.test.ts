@@ -12,6 +12,8 @@ test('1,000 streams of ten events a second for ten minutes: no error, little jit
   expect(report.charged).toBe(streams)
   expect(report.jitterMs.p99).toBeLessThanOrEqual(100)
   expect(report.residentMb).toBeLessThanOrEqual(400)
+  expect(report.loopLateMs.p99).toBeLessThanOrEqual(50)
+  expect(report.loopLateMs.most).toBeLessThanOrEqual(250)
 })
 
 test('2,000 streams of ten events a second for a minute: no error', { timeout: 180_000 }, async () => {
@@ -20,4 +22,16 @@ test('2,000 streams of ten events a second for a minute: no error', { timeout: 1
   console.info(JSON.stringify(report))
   expect(report.wrong).toEqual([])
   expect(report.complete).toBe(streams)
+})
+
+test('5,000 streams that say nothing for half a minute are held in bounded memory', {
+  timeout: 180_000,
+}, async () => {
+  const streams = 5000
+  const report = await runStreams({ streams, eventsPerSecond: 1 / 30, seconds: 60 })
+  console.info(JSON.stringify(report))
+  expect(report.wrong).toEqual([])
+  expect(report.complete).toBe(streams)
+  expect(report.charged).toBe(streams)
+  expect(report.residentMb).toBeLessThanOrEqual(1000)
 })

@@ -1,0 +1,62 @@
+import { auditBooks, type Books, type Granted } from './auditor.ts'
+import { databaseOf, type TokenBalance, type UsageRow, type UserBalance } from './database.ts'
+import { auditDeliveries, type Deliveries } from './deliveries.ts'
+import type { Ground } from './ground.ts'
+import { type Seen, sentBy } from './traffic.ts'
+
+/** What a node has borrowed of an account. */
+export interface LeaseRow {
+  readonly account: string
+  readonly node: string
+  readonly amount: number
+}
+
+/** What PostgreSQL says of money, and what the nodes keep beside it. */
+export interface BankBooks extends Books {
+  readonly leases: readonly LeaseRow[]
+  /** What the sums by day come to. */
+  readonly ofDays: number
+  /** What all accounts believe to have lent. */
+  readonly leased: number
+}
+
+/** Reads them past the gateways. */
+export async function booksOfBank({ postgres, fleet }: Ground): Promise<BankBooks> {
+  const sum = async (sql: string): Promise<number> => {
+    const [row] = await postgres.sql<{ sum: number | null }>(sql)
+    return row?.sum ?? 0
+  }
+  return {
+    tokens: await postgres.sql<TokenBalance>('select * from tokens order by id'),
+    users: await postgres.sql<UserBalance>('select * from users order by id'),
+    usage: await postgres.sql<UsageRow>('select * from usage_log order by ended_ms'),
+    leases: await postgres.sql<LeaseRow>('select * from leases order by account, node'),
+    ofDays: await sum('select sum(quota) from usage_days'),
+    leased: await sum('select (select sum(leased) from users) + (select sum(leased) from tokens) as sum'),
+    openHolds: fleet.nodes.flatMap(({ dataDir }) => databaseOf(dataDir).openHolds()),
+  }
+}
+
+/** What an audit of the bank came to. */
+export interface BankAudit extends Omit<Deliveries, 'broken'> {
+  /** Empty if every promise held. */
+  readonly broken: readonly string[]
+}
+
+/** Audits the bank when all nodes have taken their leave: beside all else, nothing may be lent any more. */
+export async function auditBank(ground: Ground, seen: readonly Seen[], granted: Granted): Promise<BankAudit> {
+  const books = await booksOfBank(ground)
+  const { broken: unpaid, ...deliveries } = auditDeliveries(books, seen, sentBy(ground.upstream))
+  const logged = books.usage.reduce((sum, { quota }) => sum + quota, 0)
+  const broken = [
+    ...auditBooks(books, seen, granted),
+    ...unpaid,
+    ...books.leases.map(({ account, node, amount }) => `node ${node} still has ${amount} of ${account}`),
+    ...books.users
+      .filter(({ username, quota }) => granted.users.has(username) && quota < -(granted.overshoot ?? 0))
+      .map(({ username, quota }) => `user ${username} is overdrawn by ${-quota}`),
+  ]
+  if (books.leased !== 0) broken.push(`accounts believe that ${books.leased} is lent`)
+  if (books.ofDays !== logged) broken.push(`the days come to ${books.ofDays}, the log to ${logged}`)
+  return { ...deliveries, broken }
+}

@@ -1,0 +1,89 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'vitest'
+import type { Counted } from '../../src/limits/counts.ts'
+import { RedisPeers } from '../../src/limits/redis-peers.ts'
+import { SharedCounts } from '../../src/limits/shared-counts.ts'
+
+/** One of several nodes, as far as limits go. */
+export interface CountingNode {
+  readonly peers: RedisPeers
+  readonly counts: SharedCounts
+}
+
+/** Callers of which nine in ten go to one node, and half of the rest to each of the others. */
+const SPLIT = [90, 5, 5] as const
+
+/** What came of many calls. */
+export interface LimitStorm {
+  /** When calls were let through, ascending. */
+  readonly through: number[]
+  readonly longestWaitMs: number
+}
+
+/** So many callers ask again and again, for so long. */
+export async function limitStorm(
+  nodes: readonly CountingNode[],
+  counted: Counted,
+  callers: number,
+  lastMs: number,
+): Promise<LimitStorm> {
+  const through: number[] = []
+  let longestWaitMs = 0
+  const endMs = performance.now() + lastMs
+  const caller = async ({ counts }: CountingNode): Promise<void> => {
+    while (performance.now() < endMs) {
+      const askedMs = performance.now()
+      const { allowed, waitMs } = await counts.take(counted)
+      const nowMs = performance.now()
+      longestWaitMs = Math.max(longestWaitMs, nowMs - askedMs)
+      if (allowed) through.push(nowMs)
+      await sleep(allowed ? 5 : Math.max(5, Math.min(25, waitMs)))
+    }
+  }
+  const all = nodes.flatMap((node, i) =>
+    Array.from({ length: Math.round((callers * (SPLIT[i] ?? 0)) / 100) }, () => caller(node)),
+  )
+  await Promise.all(all)
+  return { through: through.toSorted((a, b) => a - b), longestWaitMs }
+}
+
+/** The most that came within any stretch of that length. */
+export function mostWithin(through: readonly number[], windowMs: number): number {
+  let most = 0
+  let from = 0
+  for (const [i, at] of through.entries()) {
+    while (at - (through[from] ?? at) >= windowMs) from += 1
+    most = Math.max(most, i - from + 1)
+  }
+  return most
+}
+
+/** Three nodes that share their limits through this server; `onAlone` hears of what was counted without the others. */
+export async function threeNodes(url: string, onAlone: () => void): Promise<CountingNode[]> {
+  const namespace = `test:${randomUUID()}`
+  const nodes = [0, 1, 2].map((i) => {
+    const peers = new RedisPeers({ url, namespace, node: `node ${i}`, tell: () => {} })
+    return { peers, counts: new SharedCounts(peers, onAlone) }
+  })
+  await haveMet(nodes)
+  return nodes
+}
+
+/** Resolves when each of them knows of all. */
+export function haveMet(nodes: readonly CountingNode[]): Promise<void> {
+  const isMet = (): boolean =>
+    nodes.every(({ peers }) => peers.isThere && !peers.isFilling && peers.nodes === nodes.length)
+  return expect.poll(isMet, { timeout: 5_000 }).toBe(true)
+}
+
+/** Ends them; the server may be gone. */
+export async function partNodes(nodes: readonly CountingNode[]): Promise<void> {
+  for (const { counts } of nodes) await counts.close()
+  for (const { peers } of nodes) await peers.close()
+}
+
+/** A limit that nobody else uses. */
+export function ownLimit(most: number, windowMs: number): Counted {
+  return { name: 'key requests', whom: randomUUID(), most, windowMs }
+}

@@ -1,0 +1,93 @@
+import type { Books, Sighting } from './auditor.ts'
+
+/** What an upstream generated for one call, by its own log. */
+export interface Sent {
+  /** What the request calls itself. */
+  readonly call: string
+  /** Quota units that prompt and output are worth, as far as they were generated. */
+  readonly cost: number
+}
+
+/** Why less may be charged than an upstream generated; whatever else it was is a broken promise. */
+export type Exception =
+  /** Sent again where a connection broke: only the attempt that was delivered is charged. */
+  | 'the attempt was not delivered'
+  /** What was generated since the last progress mark is lost. */
+  | 'the node was killed'
+  /** What was on its way from the upstream then. */
+  | 'the client left'
+  | 'nothing reached the client'
+
+/** What of the upstreams' work was charged, in quota units. */
+export interface Deliveries {
+  /** A sentence for each call that was charged too little, for no reason that has a name. */
+  readonly broken: readonly string[]
+  readonly sent: number
+  /** By all rows of the books. */
+  readonly charged: number
+  /** What was generated and nobody was charged for, by the reason that it has. */
+  readonly excepted: Readonly<Partial<Record<Exception, number>>>
+}
+
+/**
+ * Holds what upstreams generated against what was charged: every call is charged at least what it cost, or the reason why not
+ * has a name. What a client saw is paid for in any case, but for what a killed node had not marked yet.
+ */
+export function auditDeliveries(
+  books: Books,
+  sightings: readonly Sighting[],
+  sent: readonly Sent[],
+): Deliveries {
+  const rows = new Map(books.usage.map((row) => [row.id, row]))
+  const byCall = new Map(sightings.map((sighting) => [sighting.call, sighting]))
+  const rowOf = (sighting: Sighting | undefined) =>
+    sighting?.id === undefined ? undefined : rows.get(sighting.id)
+  const broken: string[] = []
+  const excepted: Partial<Record<Exception, number>> = {}
+  const except = (exception: Exception, quota: number): void => {
+    if (quota > 0) excepted[exception] = (excepted[exception] ?? 0) + quota
+  }
+
+  const costs = new Map<string, number>()
+  for (const { call, cost } of sent) {
+    const other = costs.get(call)
+    if (other !== undefined) except('the attempt was not delivered', Math.min(cost, other))
+    costs.set(call, Math.max(cost, other ?? 0))
+  }
+  for (const [call, cost] of costs) {
+    const sighting = byCall.get(call)
+    const row = rowOf(sighting)
+    const quota = row?.quota ?? 0
+    if (quota >= cost) continue
+    const exception = exceptionOf(sighting, row?.reason)
+    if (exception) except(exception, cost - quota)
+    else broken.push(`${sighting?.id ?? call}: the upstream sent what costs ${cost}, charged were ${quota}`)
+  }
+  for (const sighting of sightings) {
+    const { complete, sawContent, seenCost } = sighting
+    const row = rowOf(sighting)
+    if (complete || !row || row.reason === 'crash' || row.quota >= seenCost) continue
+    if (sawContent || row.reason === 'client_gone')
+      broken.push(
+        `${row.id} was charged ${row.quota} (${row.reason}), and its client saw what costs ${seenCost}`,
+      )
+  }
+
+  const total = sumOf(sent.map(({ cost }) => cost))
+  const charged = sumOf(books.usage.map(({ quota }) => quota))
+  const unpaid = sumOf(Object.values(excepted))
+  if (charged < total - unpaid)
+    broken.push(`the upstream sent what costs ${total}, charged were ${charged}, and ${unpaid} have a reason`)
+  return { broken, sent: total, charged, excepted }
+}
+
+function exceptionOf(sighting: Sighting | undefined, reason: string | undefined): Exception | undefined {
+  if (reason === 'crash') return 'the node was killed'
+  if (reason === 'client_gone') return 'the client left'
+  const isUncharged = reason === undefined || reason === 'failed'
+  return isUncharged && !sighting?.sawContent ? 'nothing reached the client' : undefined
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, each) => sum + each, 0)
+}

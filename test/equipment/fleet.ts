@@ -1,0 +1,36 @@
+import { type GatewayOptions, type RunningGateway, startGateway } from './gateway.ts'
+
+/** Several gateways that stand on the same database: each with a data folder and a port of its own. */
+export interface Fleet {
+  readonly nodes: readonly RunningGateway[]
+  readonly urls: readonly string[]
+  /** A node by its place. */
+  node(index: number): RunningGateway
+  /** SIGTERM to all at once; settles when the last has ended, to their exit codes. */
+  stop(): Promise<(number | null)[]>
+  /** Ends them all, and removes their folders. */
+  discard(): Promise<void>
+}
+
+/** Starts so many nodes at one time. */
+export async function startFleet(count: number, options: GatewayOptions): Promise<Fleet> {
+  const starts = await Promise.allSettled(Array.from({ length: count }, () => startGateway(options)))
+  const nodes = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []))
+  const discard = async (): Promise<void> => void (await Promise.all(nodes.map((node) => node.discard())))
+  const failed = starts.find((start) => start.status === 'rejected')
+  if (failed) {
+    await discard()
+    throw failed.reason
+  }
+  return {
+    nodes,
+    urls: nodes.map(({ url }) => url),
+    node(index) {
+      const node = nodes[index]
+      if (!node) throw new Error(`there is no node ${index}`)
+      return node
+    },
+    stop: () => Promise.all(nodes.map((node) => node.stop())),
+    discard,
+  }
+}

@@ -1,0 +1,74 @@
+import type { Configuration } from './configuration.ts'
+import { type FaultProxy, startFaultProxy } from './fault-proxy.ts'
+import { type Fleet, startFleet } from './fleet.ts'
+import { type OwnPostgres, startOwnPostgres } from './own-postgres.ts'
+import { type RedisServer, startRedisServer } from './redis-server.ts'
+import { type ScriptedUpstream, startUpstream } from './scripted-upstream.ts'
+
+/** How many nodes stand on it, and how they are set up. */
+export interface GroundPlan {
+  readonly nodes: number
+  /** The configuration of all of them; it may name the upstream's lanes. */
+  readonly configure: (upstream: ScriptedUpstream) => Configuration
+  readonly env?: Readonly<Record<string, string>>
+  /** False: nodes reach the servers without cables, and without what those cost. */
+  readonly hasCables?: boolean
+  /** Where the program lies, if it is not the repository's. */
+  readonly root?: string
+}
+
+/** Nodes, the servers that they share, each at the end of a cable that can be pulled, and an upstream. */
+export interface Ground {
+  readonly upstream: ScriptedUpstream
+  readonly postgres: OwnPostgres
+  readonly postgresCable: FaultProxy
+  readonly redis: RedisServer
+  readonly redisCable: FaultProxy
+  readonly fleet: Fleet
+  clear(): Promise<void>
+}
+
+/** Starts everything; whoever starts it clears it away. */
+export async function layGround({
+  nodes,
+  configure,
+  env,
+  hasCables = true,
+  root,
+}: GroundPlan): Promise<Ground> {
+  await using laid = new AsyncDisposableStack()
+  const upstream = laid.adopt(await startUpstream(), (server) => server.stop())
+  const postgres = laid.adopt(await startOwnPostgres(), (server) => server.stop())
+  const postgresCable = laid.adopt(await startFaultProxy(postgres.port), (proxy) => proxy.stop())
+  const redis = laid.adopt(await startRedisServer(), (server) => server.stop())
+  const redisCable = laid.adopt(await startFaultProxy(redis.port), (proxy) => proxy.stop())
+  const fleet = laid.adopt(
+    await startFleet(nodes, {
+      config: configure(upstream),
+      env: {
+        LOG_LEVEL: 'warn',
+        DATABASE_URL: hasCables ? through(postgresCable, postgres.url) : postgres.url,
+        REDIS_URL: hasCables ? through(redisCable, redis.url) : redis.url,
+        ...env,
+      },
+      ...(root === undefined ? {} : { root }),
+    }),
+    (started) => started.discard(),
+  )
+  const everything = laid.move()
+  return {
+    upstream,
+    postgres,
+    postgresCable,
+    redis,
+    redisCable,
+    fleet,
+    clear: () => everything.disposeAsync(),
+  }
+}
+
+function through({ port }: FaultProxy, to: string): string {
+  const url = new URL(to)
+  url.host = `127.0.0.1:${port}`
+  return url.href
+}

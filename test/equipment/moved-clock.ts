@@ -1,0 +1,46 @@
+import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+
+/** The time of day of a process that is started with `env`; its timers keep running as they do. */
+export interface MovedClock {
+  readonly env: Readonly<Record<string, string>>
+  /** From now on the time of day is so many seconds off. */
+  move(seconds: number): void
+}
+
+const LIBRARY = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1'
+const PRELOAD = fileURLToPath(new URL('clock-preload.ts', import.meta.url))
+
+/** Whether the system's clock can be moved under a process: by libfaketime, where that is installed. */
+export const HAS_FAKETIME = existsSync(LIBRARY)
+
+/** A clock that is moved below the program: the C library tells the wrong time. */
+export function systemClock(): MovedClock {
+  return clockOf((file) => ({
+    LD_PRELOAD: LIBRARY,
+    FAKETIME_TIMESTAMP_FILE: file,
+    FAKETIME_DONT_FAKE_MONOTONIC: '1',
+    FAKETIME_NO_CACHE: '1',
+  }))
+}
+
+/** A clock that is moved within the program: `Date` tells the wrong time. Needs nothing to be installed. */
+export function dateClock(): MovedClock {
+  return clockOf((file) => ({ NODE_OPTIONS: `--import ${PRELOAD}`, CLOCK_FILE: file }))
+}
+
+function clockOf(envOf: (file: string) => Record<string, string>): MovedClock {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-clock-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const file = join(folder, 'offset')
+  const move = (seconds: number): void => {
+    // In one step: nobody reads half a number.
+    writeFileSync(`${file}.new`, `${seconds < 0 ? '' : '+'}${seconds}\n`)
+    renameSync(`${file}.new`, file)
+  }
+  move(0)
+  return { env: envOf(file), move }
+}

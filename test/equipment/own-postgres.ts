@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto'
+import process from 'node:process'
+import { Client } from 'pg'
+import { startPostgresChild } from '../postgres-child.ts'
+import type { PostgresOrder } from '../postgres-process.ts'
+import { freePort } from './port.ts'
+
+/** A PostgreSQL database of a test's own, on a server that it may ill-treat unless `TEST_DATABASE_URL` names one. */
+export interface OwnPostgres {
+  readonly url: string
+  /** Of 127.0.0.1; or of the server that was named. */
+  readonly port: number
+  /** Runs one statement; numbers are numbers. */
+  sql<Row = Record<string, unknown>>(statement: string): Promise<Row[]>
+  /** `pg_ctl stop -m immediate`: it is gone, and what was committed is not. */
+  crash(): Promise<void>
+  start(): Promise<void>
+  /** Every process of it stops where it stands. */
+  pause(): Promise<void>
+  resume(): Promise<void>
+  /** Ends the server, or drops the database. */
+  stop(): Promise<void>
+}
+
+/** The server that was named; nobody may crash that one. */
+const NAMED = process.env['TEST_DATABASE_URL'] || undefined
+
+/** Whether the tests of that name, which crash PostgreSQL, are to be left out; that is said in a line. */
+export function withoutCrashes(tests: string): boolean {
+  if (NAMED !== undefined)
+    console.log(`${tests}: left out, the server of TEST_DATABASE_URL is not ours to crash`)
+  return NAMED !== undefined
+}
+
+/** Starts a server, or makes a database on the one that was named. Whoever starts it stops it. */
+export function startOwnPostgres(): Promise<OwnPostgres> {
+  return NAMED === undefined ? startServer() : makeDatabase(NAMED)
+}
+
+async function startServer(): Promise<OwnPostgres> {
+  const port = await freePort()
+  const child = await startPostgresChild(port)
+  if ('reason' in child.answer) throw new Error(`PostgreSQL does not start here: ${child.answer.reason}`)
+  const { url } = child.answer
+  const order = (word: PostgresOrder) => (): Promise<void> => child.order(word)
+  return {
+    url,
+    port,
+    sql: (statement) => run(url, statement),
+    crash: order('crash'),
+    start: order('start'),
+    pause: order('pause'),
+    resume: order('resume'),
+    stop: () => child.stop(),
+  }
+}
+
+async function makeDatabase(server: string): Promise<OwnPostgres> {
+  const name = `sluice_test_${randomBytes(6).toString('hex')}`
+  await run(server, `create database ${name}`)
+  const url = new URL(server)
+  url.pathname = `/${name}`
+  const notOurs = (): Promise<never> => Promise.reject(new Error('this server is not ours to ill-treat'))
+  return {
+    url: url.href,
+    port: Number(url.port || 5432),
+    sql: (statement) => run(url.href, statement),
+    crash: notOurs,
+    start: notOurs,
+    pause: notOurs,
+    resume: notOurs,
+    stop: async () => void (await run(server, `drop database ${name} with (force)`)),
+  }
+}
+
+const INT8 = 20
+const NUMERIC = 1700
+
+async function run<Row>(url: string, statement: string): Promise<Row[]> {
+  const client = new Client({ connectionString: url })
+  client.on('error', () => {})
+  client.setTypeParser(INT8, Number)
+  client.setTypeParser(NUMERIC, Number)
+  await client.connect()
+  try {
+    return (await client.query(statement)).rows as Row[]
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,45 @@
+import { type Answer, type Question, slotsOf } from '../../src/limits/exchange.ts'
+
+/**
+ * The window that all nodes share, as one exchange after the other changes it. Permits count from when they are given, at the
+ * latest moment at which they can be used; what was used counts at the end of its slot. Nothing is ever counted earlier than
+ * it came, so that no stretch as long as the window sees more than the limit.
+ *
+ * The gateway runs this in Redis (`src/limits/exchange-script.ts`); this is the same in words that tests can hold against it.
+ */
+export class SharedWindow {
+  #amounts = new Map<number, number>()
+
+  /** `nodes` is how many share it. */
+  exchange(nowMs: number, question: Question, nodes: number): Answer {
+    const { windowMs, most, used, back, kept, added, need, want } = question
+    const { widthMs, ahead } = slotsOf(windowMs)
+    const current = Math.ceil(nowMs / widthMs)
+    const last = current + ahead
+    // What is later than can be was written before the clock went back.
+    const read = [...this.#amounts].map(([slot, amount]) => [slot > last ? current : slot, amount] as const)
+    this.#amounts = new Map()
+    for (const [slot, amount] of read) if (slot * widthMs + windowMs > nowMs) this.#add(slot, amount)
+    const atHand = this.#amounts.get(question.slot) ?? 0
+    this.#amounts.set(question.slot, Math.max(0, atHand - used - back - kept))
+    this.#add(current, used)
+    for (const [agoMs, amount] of added) {
+      const at = Math.ceil((nowMs - agoMs) / widthMs)
+      if (at * widthMs + windowMs > nowMs) this.#add(at, amount)
+    }
+    const free = Math.max(0, most - kept - this.#sum())
+    const spare = Math.floor(free / (4 * nodes))
+    const granted = Math.min(free, Math.max(need, Math.min(want, spare)))
+    this.#add(last, kept + granted)
+    const amounts = [...this.#amounts].filter(([, amount]) => amount > 0).toSorted(([a], [b]) => a - b)
+    return { nowMs, granted, slot: last, amounts }
+  }
+
+  #add(slot: number, amount: number): void {
+    this.#amounts.set(slot, (this.#amounts.get(slot) ?? 0) + amount)
+  }
+
+  #sum(): number {
+    return [...this.#amounts.values()].reduce((sum, amount) => sum + amount, 0)
+  }
+}

@@ -1,0 +1,185 @@
+import { randomUUID } from 'node:crypto'
+import { Agent } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Sighting } from './auditor.ts'
+import { type Behaviour, usageText } from './behaviour.ts'
+import { type LiveAnswer, open } from './client.ts'
+import { priced } from './configuration.ts'
+import type { Sent } from './deliveries.ts'
+import type { ScriptedUpstream } from './scripted-upstream.ts'
+
+/** What a client saw of one call of the traffic. */
+export interface Seen extends Sighting {
+  /** Where it was sent, and with which key. */
+  readonly url: string
+  readonly key: string
+  /** Words of the answer that reached the client; each is one output token. */
+  readonly words: number
+  readonly sentMs: number
+  readonly endedMs: number
+  /** Of a refusal: the error's code, and its `retry-after`. */
+  readonly code: unknown
+  readonly retryAfter: string | undefined
+}
+
+/** Who calls, and where. */
+export interface TrafficPlan {
+  /** Gateways; each has so many clients. */
+  readonly urls: readonly string[]
+  readonly clientsEach: number
+  /** Without `sk-`; each call takes one of them. */
+  readonly keys: readonly string[]
+  readonly random: () => number
+  /** What was seen, call by call; it grows. */
+  readonly sightings: Seen[]
+  /** Looks on at a stream that has begun, before its client reads on. */
+  readonly witness?: (live: LiveAnswer) => Promise<void>
+}
+
+/** Clients that call in every manner, each one call after the other. */
+export interface Traffic {
+  /** Settles when the last call has ended. */
+  stop(): Promise<void>
+}
+
+/** Output tokens that a call may have; the upstream keeps to it, so that no answer costs more than its hold. */
+const MAXIMUM = 60
+/** No call holds more: its output, and far more than its prompt. */
+const MOST_HELD = 4 * MAXIMUM + 1000
+
+/** How long somebody waits who was not served. */
+const AGAIN_MS = 20
+
+/** How long those who leave in the middle stay after the first content, at most. */
+const MOST_PATIENCE_MS = 100
+/** The model that clients ask for. */
+export const TRAFFIC_MODEL = 'm'
+/** One token of output. */
+const WORD = ' w'
+/** A frame of a stream that has content. */
+export const CONTENT = `"content":"${WORD}"`
+
+/** Makes a lane of the upstream answer as each call says, and tells the models at the prices that clients reckon with. */
+export function serveTraffic(upstream: ScriptedUpstream): Record<string, unknown> {
+  upstream.decide(TRAFFIC_MODEL, ({ text }) => behaviourOf(orderIn(text)))
+  return priced([TRAFFIC_MODEL])
+}
+
+/** Starts the clients. */
+export function startTraffic(plan: TrafficPlan): Traffic {
+  const { urls, clientsEach, sightings } = plan
+  const over = new AbortController()
+  const client = async (url: string): Promise<void> => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    while (!over.signal.aborted) {
+      const seen = await oneCall(url, plan, agent)
+      sightings.push(seen)
+      if (seen.status === 0 || seen.status === 503) await sleep(AGAIN_MS)
+    }
+    agent.destroy()
+  }
+  const clients = urls.flatMap((url) => Array.from({ length: clientsEach }, () => client(url)))
+  return {
+    async stop() {
+      over.abort()
+      await Promise.all(clients)
+    },
+  }
+}
+
+/** What the upstream has sent so far, of calls that were not forgotten. */
+export function sentBy(upstream: ScriptedUpstream): Sent[] {
+  return upstream.received(TRAFFIC_MODEL).map(({ text, eventsSent, completed }) => {
+    const { call, stream, prompt, completion } = orderIn(text)
+    return { call, cost: costOf(prompt, completed ? completion : stream ? eventsSent : 0) }
+  })
+}
+
+async function oneCall(url: string, { keys, random, witness }: TrafficPlan, agent: Agent): Promise<Seen> {
+  const stream = random() < 0.5
+  const abort = random() < 0.1
+  const call = randomUUID()
+  const order: Order = {
+    call,
+    stream,
+    prompt: 1 + Math.floor(random() * 5),
+    // Whoever leaves in the middle needs an answer that has one.
+    completion: abort ? MAXIMUM : 1 + Math.floor(random() * MAXIMUM),
+    paceMs: abort || random() < 0.3 ? 3 : 0,
+  }
+  const key = keys[Math.floor(random() * keys.length)] ?? ''
+  const request = {
+    model: TRAFFIC_MODEL,
+    messages: [{ role: 'user', content: 'hi' }],
+    max_tokens: MAXIMUM,
+    user: JSON.stringify(order),
+    stream,
+  }
+  const sentMs = performance.now()
+  const sent = { call, url, key, sentMs }
+  let live: LiveAnswer
+  try {
+    live = await open(url, request, { key, agent })
+  } catch {
+    const nothing = {
+      id: undefined,
+      status: 0,
+      sawContent: false,
+      complete: false,
+      quota: 0,
+      words: 0,
+      seenCost: 0,
+    }
+    return { ...sent, ...nothing, endedMs: performance.now(), code: undefined, retryAfter: undefined }
+  }
+  if (stream && live.status === 200) {
+    await witness?.(live)
+    if (abort) {
+      await live.until(CONTENT).catch(() => {})
+      await sleep(random() * MOST_PATIENCE_MS)
+      live.abort()
+    }
+  }
+  const answer = await live.end()
+  const id = answer.headers['x-request-id']
+  const complete = stream && answer.status === 200 ? answer.text.includes('data: [DONE]') : !answer.broken
+  const words = answer.text.split(CONTENT).length - 1
+  return {
+    ...sent,
+    id: typeof id === 'string' ? id : undefined,
+    status: answer.status,
+    sawContent: answer.status === 200 && /"content":"[^"]/.test(answer.text),
+    words,
+    seenCost: costOf(order.prompt, words),
+    complete,
+    // Seen in part, a call may cost what the counts of the gateway make of it, but never more than its hold.
+    quota: complete ? costOf(order.prompt, order.completion) : MOST_HELD,
+    endedMs: performance.now(),
+    code: answer.status >= 400 && !answer.broken ? answer.json().error.code : undefined,
+    retryAfter: answer.headers['retry-after'],
+  }
+}
+
+/** What the upstream is to do; it reads it from the call's `user`. */
+interface Order {
+  readonly call: string
+  readonly stream: boolean
+  readonly prompt: number
+  readonly completion: number
+  readonly paceMs: number
+}
+
+function orderIn(body: string): Order {
+  return JSON.parse(JSON.parse(body).user as string) as Order
+}
+
+function costOf(prompt: number, completion: number): number {
+  return prompt + 4 * completion
+}
+
+function behaviourOf({ stream, prompt, completion, paceMs }: Order): Behaviour {
+  const usage = usageText(prompt, completion)
+  return stream
+    ? { kind: 'stream', events: completion, paceMs, usage, word: WORD }
+    : { kind: 'whole', usage, after: sleep(paceMs * 5) }
+}

@@ -1,0 +1,137 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'vitest'
+import { audit } from '../equipment/auditor.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf, type UsageRow } from '../equipment/database.ts'
+import type { MovedClock } from '../equipment/moved-clock.ts'
+import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+
+/** Seconds. */
+export const MINUTE = 60
+export const HOUR = 60 * MINUTE
+export const MONTH = 30 * 24 * HOUR
+const QUOTA = 1_000_000_000
+/** Events of the stream that is running when the clock is moved, and the milliseconds between them. */
+const [EVENTS, PACE_MS] = [40, 40]
+const TIMEOUT_MS = 1000
+/** By how much a time-out may be early or late. */
+const TOLERANCE_MS = 1000
+const LIMIT = 5
+
+/** What a jump of the clock came to. */
+export interface JumpReport {
+  readonly seconds: number
+  /** How long what should take a second took, in milliseconds. */
+  readonly firstByteMs: number
+  readonly totalMs: number
+}
+
+/**
+ * Moves the time of day of a gateway again and again while calls run, by so many seconds each time, and back. Fails where
+ * anything but the time of day takes notice.
+ */
+export async function jump(clock: MovedClock, offsets: readonly number[]): Promise<JumpReport[]> {
+  const now = Math.floor(Date.now() / 1000)
+  const quota = { remain_quota: QUOTA }
+  const stage = await setStage(
+    (upstream) => ({
+      options: { retries: 0 },
+      rate_limits: { key: { requests: LIMIT, window: '60s' } },
+      models: priced(['m', 'slow', 'silent', 'endless']),
+      channels: [
+        channel('m', upstream.baseUrl('m')),
+        channel('slow', upstream.baseUrl('slow')),
+        channel('silent', upstream.baseUrl('silent'), { timeouts: { first_byte: '1s' } }),
+        channel('endless', upstream.baseUrl('endless'), { timeouts: { total: '1s' } }),
+      ],
+      users: [
+        ROOT,
+        user(
+          2,
+          'ann',
+          offsets.flatMap((seconds, index) => [
+            token(`run${index}`, quota),
+            token(`limited${index}`, quota),
+            // Half way between the right time and the other one.
+            token(`half${index}`, { ...quota, expired_time: Math.floor(now + seconds / 2) }),
+          ]),
+          { quota: QUOTA },
+        ),
+      ],
+    }),
+    { env: clock.env },
+  )
+  try {
+    stage.upstream.script('slow', { kind: 'stream', events: EVENTS, paceMs: PACE_MS })
+    stage.upstream.script('silent', { kind: 'silence' })
+    stage.upstream.script('endless', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 50 })
+    const reports: JumpReport[] = []
+    for (const [index, seconds] of offsets.entries())
+      reports.push(await oneJump(stage, clock, index, seconds))
+    const granted = {
+      tokens: new Map(
+        offsets.flatMap((_, index) => [
+          [`token-run${index}`, QUOTA],
+          [`token-limited${index}`, QUOTA],
+        ]),
+      ),
+      users: new Map([['ann', QUOTA]]),
+    }
+    expect(audit(stage.gateway.dataDir, [], granted)).toEqual([])
+    return reports
+  } finally {
+    await stage.close()
+  }
+}
+
+async function oneJump(stage: Stage, clock: MovedClock, index: number, seconds: number): Promise<JumpReport> {
+  const { gateway, upstream } = stage
+  const database = databaseOf(gateway.dataDir)
+  const took = (work: Promise<unknown>): Promise<number> => {
+    const begun = performance.now()
+    const measured = work.then(() => performance.now() - begun)
+    measured.catch(() => {})
+    return measured
+  }
+  const key = `run${index}`
+  const running = await stage.live(key, askStream('slow'))
+  await running.until('"content":" word2"')
+  const silent = took(stage.chat(key, ask('silent')))
+  const endless = took(stage.live(key, askStream('endless')).then((answer) => answer.end()))
+  await sleep(200)
+  await useUp(stage, `limited${index}`)
+  // By the right time it has expired if the other time is earlier, and has not if it is later.
+  expect((await stage.chat(`half${index}`, ask('m'))).status).toBe(seconds > 0 ? 200 : 401)
+
+  clock.move(seconds)
+  const half = await stage.chat(`half${index}`, ask('m'))
+  expect(half.status, half.text).toBe(seconds > 0 ? 401 : 200)
+  // No window opens before its time, and none stays shut.
+  const limited = await stage.chat(`limited${index}`, ask('m'))
+  expect(limited.status).toBe(429)
+  expect(Number(limited.headers['retry-after'])).toBeLessThanOrEqual(60)
+
+  const { text, headers } = await running.end()
+  expect(text).toContain('data: [DONE]')
+  const row = database.usageOf(String(headers['x-request-id'])) as UsageRow & { duration_ms: number }
+  expect(row.reason).toBe('complete')
+  expect(row.duration_ms).toBeGreaterThan(EVENTS * PACE_MS * 0.9)
+  expect(row.duration_ms).toBeLessThan(60_000)
+  const [firstByteMs, totalMs] = await Promise.all([silent, endless])
+  for (const ms of [firstByteMs, totalMs]) {
+    expect(ms).toBeGreaterThan(TIMEOUT_MS - TOLERANCE_MS / 10)
+    expect(ms).toBeLessThan(TIMEOUT_MS + TOLERANCE_MS * 1.5)
+  }
+  // What begins now is written down by the time of day.
+  const later = await stage.chat(key, ask('m'))
+  const written = database.usageOf(String(later.headers['x-request-id'])) as UsageRow & { ended_ms: number }
+  expect(Math.abs(written.ended_ms - (Date.now() + seconds * 1000))).toBeLessThan(10_000)
+  expect(upstream.received('silent').length + upstream.received('endless').length).toBe(2 * (index + 1))
+  clock.move(0)
+  return { seconds, firstByteMs: Math.round(firstByteMs), totalMs: Math.round(totalMs) }
+}
+
+async function useUp(stage: Stage, key: string): Promise<void> {
+  const answers = await Promise.all(Array.from({ length: LIMIT + 2 }, () => stage.chat(key, ask('m'))))
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(LIMIT)
+}

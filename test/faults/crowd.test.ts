@@ -1,0 +1,27 @@
+import process from 'node:process'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { randomFrom } from '../equipment/random.ts'
+import type { Stage } from '../equipment/stage.ts'
+import { crowds, crowdStage, SIZES } from './crowd.ts'
+
+const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+/** By day as many as fit; at night hundreds of each. */
+const REPETITIONS = [20, 5, 1]
+/** Twice what is promised: other tests run beside it. */
+const REFUSED_WITHIN_MS = 100
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await crowdStage()
+})
+afterAll(() => stage?.close())
+
+test.each(SIZES.map((size, index) => ({ ...size, repetitions: REPETITIONS[index] ?? 1 })))(
+  'of $calls calls at once on a quota for $affordable exactly so many are admitted, and each of the others is refused at once',
+  { timeout: 60_000 },
+  async ({ repetitions, ...size }) => {
+    const report = await crowds(stage, size, repetitions, randomFrom(SEED))
+    console.info(`SEED=${SEED}`, report)
+    expect(report.refusalMs).toBeLessThan(REFUSED_WITHIN_MS)
+  },
+)

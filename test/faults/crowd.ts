@@ -1,0 +1,135 @@
+import { Agent } from 'node:http'
+import { expect } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { usageText } from '../equipment/behaviour.ts'
+import { AMPLE, channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { ask, patiently, type Stage, setStage } from '../equipment/stage.ts'
+
+/** So many calls at one moment, on a quota that pays for so many of them. */
+export interface CrowdSize {
+  readonly calls: number
+  readonly affordable: number
+}
+
+/** The sizes at which nobody may get through who cannot pay. */
+export const SIZES: readonly CrowdSize[] = [
+  { calls: 50, affordable: 10 },
+  { calls: 500, affordable: 10 },
+  { calls: 2000, affordable: 1 },
+]
+
+/** What a number of crowds came to. */
+export interface CrowdReport extends CrowdSize {
+  readonly repetitions: number
+  /** The median of how long a single refusal takes while all that is affordable is held, in milliseconds. */
+  readonly refusalMs: number
+}
+
+const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
+const MAXIMUM = 1000
+const SINGLE_REFUSALS = 5
+
+/** A gateway for crowds: the key `crowd`, and one that can pay for nothing. */
+export function crowdStage(): Promise<Stage> {
+  return setStage((upstream) => ({
+    options: { max_calls: 9000 },
+    rate_limits: {},
+    models: priced(['m']),
+    channels: [channel('m', upstream.baseUrl('m'))],
+    users: [
+      ROOT,
+      user(2, 'ann', [token('crowd', { remain_quota: 0 }), token('poor', { remain_quota: 1 })], {
+        access_token: ANN.accessToken,
+      }),
+    ],
+  }))
+}
+
+/**
+ * Lets crowds come, one after the other, streamed and whole in turn, each answer at a random cost within its hold. Fails where
+ * more than can pay were admitted, or fewer, and where the balance is not to the unit what was set less what it cost.
+ */
+export async function crowds(
+  stage: Stage,
+  size: CrowdSize,
+  repetitions: number,
+  random: () => number,
+): Promise<CrowdReport> {
+  const database = databaseOf(stage.gateway.dataDir)
+  const refusalsMs: number[] = []
+  for (let repetition = 0; repetition < repetitions; repetition++) {
+    const request = ask('m', { stream: repetition % 2 === 0, max_tokens: MAXIMUM })
+    const hold = await holdOf(stage, request)
+    const quota = Math.floor(hold * (size.affordable + random() * 0.99))
+    const { id, used_quota: usedBefore } = database.token('token-crowd')
+    const put = await manage(stage.gateway.url, ANN, 'PUT /api/token/', { id, remain_quota: quota })
+    expect(put.status, put.message).toBe(200)
+    // Connections of their own: one that is kept may be closed at the moment when it is used again.
+    const agent = new Agent({ keepAlive: true, maxSockets: size.calls })
+    const cost = await oneCrowd(stage, size, request, random, agent, refusalsMs)
+    agent.destroy()
+    const { remain_quota: remain, used_quota: used } = database.token('token-crowd')
+    expect([remain, used - usedBefore]).toEqual([quota - cost, cost])
+    expect(remain).toBeGreaterThanOrEqual(0)
+    expect(database.openHolds()).toEqual([])
+  }
+  const { quota: left, used_quota: spent } = database.user('ann')
+  expect(left + spent).toBe(AMPLE)
+  const refusalMs = refusalsMs.toSorted((a, b) => a - b)[refusalsMs.length >> 1] ?? Number.NaN
+  return { ...size, repetitions, refusalMs: Number(refusalMs.toFixed(1)) }
+}
+
+/** What a call takes, by the refusal of one that cannot pay. */
+async function holdOf(stage: Stage, request: object): Promise<number> {
+  const { text } = await patiently(() => stage.chat('poor', request))
+  const needed = /(\d+) are needed/.exec(text)?.[1]
+  if (needed === undefined) throw new Error(`this was not refused: ${text}`)
+  return Number(needed)
+}
+
+/** One crowd; what its answers cost. */
+async function oneCrowd(
+  stage: Stage,
+  { calls, affordable }: CrowdSize,
+  request: { readonly stream?: unknown },
+  random: () => number,
+  agent: Agent,
+  refusalsMs: number[],
+): Promise<number> {
+  const { promise: after, resolve: release } = Promise.withResolvers<void>()
+  let cost = 0
+  stage.upstream.decide('m', () => {
+    const [prompt, completion] = [1 + Math.floor(random() * 5), 1 + Math.floor(random() * MAXIMUM)]
+    cost += prompt + 4 * completion
+    const usage = usageText(prompt, completion)
+    return request.stream === true
+      ? { kind: 'stream', events: 2, usage, after }
+      : { kind: 'whole', usage, after }
+  })
+  let refused = 0
+  const crowd = Array.from({ length: calls }, async () => {
+    const answer = await patiently(() => stage.chat('crowd', request, { agent }))
+    if (answer.status !== 200) refused++
+    return answer
+  })
+  // Where this fails, what becomes of them tells nothing more.
+  void Promise.allSettled(crowd)
+  await expect
+    .poll(() => refused + stage.upstream.received('m').length, { timeout: 120_000, interval: 20 })
+    .toBe(calls)
+  expect(stage.upstream.received('m')).toHaveLength(affordable)
+  for (let index = 0; index < SINGLE_REFUSALS; index++) {
+    const began = performance.now()
+    const { status } = await stage.chat('crowd', request)
+    if (status === 403) refusalsMs.push(performance.now() - began)
+  }
+  release()
+  const answers = await Promise.all(crowd)
+  const wrong = answers.filter(
+    ({ status, text }) => status !== 200 && !(status === 403 && text.includes('"insufficient_quota"')),
+  )
+  expect(wrong.map(({ status, text }) => `${status} ${text}`)).toEqual([])
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(affordable)
+  return cost
+}

@@ -1,0 +1,64 @@
+import process from 'node:process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { plainConfiguration } from '../equipment/configuration.ts'
+import { FRONT_PROXIES, startFrontProxy } from '../equipment/front-proxy.ts'
+import { rawConnection } from '../equipment/raw-socket.ts'
+import { type Stage, setStage } from '../equipment/stage.ts'
+import { BODY, lengthOf, MISFRAMED, post } from './misframed.ts'
+
+/** Comes after a request on the same connection: as a request of its own, or hidden in what the other one's body was taken for. */
+const NEXT = `GET /v1/models HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n\r\n`
+const PLAIN = post(`content-type: application/json\r\nconnection: close\r\n${lengthOf(BODY)}`, BODY)
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => plainConfiguration(upstream.baseUrl('m')))
+})
+afterAll(() => stage?.close())
+
+/** The ids of the requests that the gateway found on its connections, from its log. */
+async function foundByGateway(): Promise<string[]> {
+  // The log is written four times a second.
+  await sleep(500)
+  return [...stage.gateway.logs().matchAll(/"id":"([^"]+)","method":"[A-Z]+","path":"(?!\/healthz)/g)].map(
+    ([, id]) => id ?? '',
+  )
+}
+
+describe.each(Object.keys(FRONT_PROXIES) as (keyof typeof FRONT_PROXIES)[])('behind %s', (name) => {
+  test('the gateway finds the requests that were passed on to it, and no others, however they are framed', async () => {
+    const proxy = await startFrontProxy(name, stage.gateway.port)
+    if (!proxy) {
+      const why = `left out: ${name} is not installed`
+      if (process.env['CI'] === 'true') throw new Error(why)
+      console.log(why)
+      return
+    }
+    const [before, passedBefore] = [(await foundByGateway()).length, proxy.passedOn().length]
+    const send = (bytes: string | Buffer): Promise<string> => rawConnection(proxy.port, bytes).closed()
+    await Promise.all(
+      MISFRAMED.flatMap(([, bytes]) => [
+        send(bytes),
+        send(Buffer.concat([Buffer.from(bytes), Buffer.from(NEXT)])),
+      ]),
+    )
+    // Whoever comes next on these connections gets an answer of its own.
+    for (let i = 0; i < 20; i++) expect(await send(PLAIN)).toMatch(/^HTTP\/1\.1 200 [^\0]*chatcmpl/)
+
+    const found = (await foundByGateway()).slice(before)
+    const passedOn = proxy.passedOn().slice(passedBefore)
+    const answered = passedOn.filter(({ id }) => id !== undefined)
+    // What it cannot read, or has no host, it answers with 400, takes nothing up of, and closes the connection.
+    const takenUp = answered.filter(({ status, id = '' }) => status !== 400 || found.includes(id))
+    const givenUp = passedOn.length - answered.length
+    console.log(
+      `${name} passed on ${passedOn.length} of ${2 * MISFRAMED.length + 20} requests, ${givenUp} of them in part; the gateway took ${found.length} up and could not read ${answered.length - takenUp.length}`,
+    )
+    expect(found.length).toBeGreaterThanOrEqual(20)
+    const ids = takenUp.map(({ id = '' }) => id)
+    expect(found).toEqual(expect.arrayContaining(ids))
+    expect(new Set(ids).size).toBe(ids.length)
+    expect(found.filter((id) => !ids.includes(id)).length).toBeLessThanOrEqual(givenUp)
+  })
+})

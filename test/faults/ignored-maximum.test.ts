@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { contentFrame, DONE_FRAME, finishFrame, type Streamed, usageText } from '../equipment/behaviour.ts'
+import type { Answer } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
+import { eventFrame, messageFrames } from '../equipment/messages-behaviour.ts'
+import { patiently, type Stage, setStage } from '../equipment/stage.ts'
+
+const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
+const AT_ONCE = 20
+const MAXIMUM = 50
+/** What the upstream sends in its place. */
+const TENFOLD = 10 * MAXIMUM
+const SLICE_TOKENS = 100
+/** Quota units that a token of output costs; the prompt costs nothing, so that a hold is what its output may cost. */
+const UNITS = 4
+const SLICE = UNITS * SLICE_TOKENS
+const HOLD = UNITS * MAXIMUM
+const WORD = ' banana'
+
+type Protocol = 'chat' | 'messages'
+
+const CHAT: Streamed = {
+  kind: 'stream',
+  events: TENFOLD,
+  paceMs: 1,
+  word: WORD,
+  usageIn: 'always',
+  usage: usageText(10, TENFOLD),
+}
+const MESSAGES: Streamed = { kind: 'stream', ending: 'no done', paceMs: 1, frames: framesOfMessages() }
+
+function framesOfMessages(): string[] {
+  const frames = messageFrames([{ text: WORD }], { counts: { input_tokens: 10, output_tokens: TENFOLD } })
+  const delta = eventFrame('content_block_delta', { index: 0, delta: { type: 'text_delta', text: WORD } })
+  const end = frames.length - 3
+  return [...frames.slice(0, end), ...Array.from({ length: TENFOLD }, () => delta), ...frames.slice(end)]
+}
+
+const PATHS = { chat: '/v1/chat/completions', messages: '/v1/messages' } as const
+const LAST = { chat: 'data: [DONE]', messages: 'event: message_stop' } as const
+
+let stage: Stage
+let database: GatewayDatabase
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    options: { hold_tokens: SLICE_TOKENS, retries: 0 },
+    rate_limits: {},
+    models: priced(['chat', 'messages'], { input: 0, output: 2 * UNITS }),
+    channels: [
+      channel('chat', upstream.baseUrl('chat')),
+      channel('messages', upstream.baseUrl('messages'), { protocol: 'messages' }),
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: 0 })], { access_token: ANN.accessToken })],
+  }))
+  database = databaseOf(stage.gateway.dataDir)
+})
+afterAll(() => stage?.close())
+
+/** So many calls at one moment, with just what they hold; what they came to and what was spent. */
+async function spend(
+  caller: Protocol,
+  model: Protocol,
+  behaviour: Streamed,
+  calls: number,
+): Promise<{ answers: Answer[]; spent: number; remain: number }> {
+  const { id, used_quota: before } = database.token('token-ann')
+  const quota = calls * HOLD
+  const put = await manage(stage.gateway.url, ANN, 'PUT /api/token/', { id, remain_quota: quota })
+  expect(put.status, put.message).toBe(200)
+  const messages = [{ role: 'user', content: 'hi' }]
+  const request = { model, stream: true, max_tokens: MAXIMUM, messages }
+  const send = () => patiently(() => stage.chat('ann', request, { path: PATHS[caller] }))
+  // All are under way before the first is answered.
+  const { promise: after, resolve: release } = Promise.withResolvers<void>()
+  stage.upstream.script(model, { ...behaviour, after })
+  const sent = Array.from({ length: calls }, send)
+  await stage.upstream.receivedAtLeast(model, calls)
+  release()
+  const answers = await Promise.all(sent)
+  const { used_quota: used, remain_quota: remain } = database.token('token-ann')
+  expect(remain).toBe(quota - (used - before))
+  expect(database.openHolds()).toEqual([])
+  return { answers, spent: used - before, remain }
+}
+
+describe('upstreams that send ten times the maximum, twenty at a time', () => {
+  test.each([
+    ['chat', 'chat'],
+    ['messages', 'messages'],
+    ['chat', 'messages'],
+    ['messages', 'chat'],
+  ] as const)(
+    'are let go, %s from %s: each caller is told, and the overspend is one slice for each at most',
+    async (caller, upstream) => {
+      const behaviour = { chat: CHAT, messages: MESSAGES }[upstream]
+      const { answers, spent, remain } = await spend(caller, upstream, behaviour, AT_ONCE)
+      console.info(`${caller} from ${upstream}: ${AT_ONCE * HOLD} set, ${spent} spent, ${SLICE} a slice`)
+      for (const { status, headers, text } of answers) {
+        expect(status).toBe(200)
+        expect(text.slice(-300)).not.toContain(LAST[caller])
+        const last = text.trim().split('\n\n').at(-1) ?? ''
+        const { error } = JSON.parse(last.slice(last.indexOf('{')))
+        expect(error.message).toMatch(/the quota held for this answer is used up/)
+        expect(database.usageOf(String(headers['x-request-id']))?.reason).toBe('cut')
+      }
+      expect(remain).toBeGreaterThanOrEqual(-AT_ONCE * SLICE)
+      // Nor were they cut before their time.
+      expect(spent).toBeGreaterThanOrEqual(AT_ONCE * HOLD)
+    },
+  )
+})
+
+test.each(['chat', 'messages'] as const)(
+  'a stream of %s that comes in one piece is cut where one that comes bit by bit is',
+  async (protocol) => {
+    const frames =
+      protocol === 'messages'
+        ? framesOfMessages()
+        : [...Array.from({ length: TENFOLD }, () => contentFrame(WORD)), finishFrame(), DONE_FRAME]
+    const inOnePiece: Streamed = { kind: 'stream', ending: 'no done', frames: [frames.join('')] }
+    const { answers, remain } = await spend(protocol, protocol, inOnePiece, 1)
+    expect(answers[0]?.text).toMatch(/the quota held for this answer is used up/)
+    expect(answers[0]?.text).not.toContain(LAST[protocol])
+    expect(remain).toBeGreaterThanOrEqual(-SLICE)
+  },
+)

@@ -1,0 +1,94 @@
+import { execFileSync } from 'node:child_process'
+import process from 'node:process'
+import { channel, plainConfiguration } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import type { ArrivalsOrder, ArrivalsResult } from './arrivals.ts'
+import { said, start } from './child.ts'
+import type { Readiness } from './ready-upstream.ts'
+
+/** What is loaded, and where it runs. */
+export interface LoadPlan {
+  readonly upstream: Readiness
+  /** What the upstream waits for before it answers. */
+  readonly afterMs?: number
+  /** Of gateway.yaml. */
+  readonly options?: Readonly<Record<string, unknown>>
+  /** Of Node's, for the gateway. */
+  readonly flags?: string
+  /** Gives the gateway a core of its own, and the upstream and the generator another, where `taskset` can. */
+  readonly apart?: boolean
+}
+
+/** A gateway with everything on, an upstream, and what makes calls; each is a process of its own. */
+export interface LoadStage {
+  readonly gateway: RunningGateway
+  /** Makes calls of the gateway, or of its upstream itself. */
+  arrive(pace: ArrivalsOrder['pace'], seconds: number, whom?: 'gateway' | 'upstream'): Promise<ArrivalsResult>
+  /** Rows of calls that were charged in full. */
+  charged(): number
+  close(): Promise<void>
+}
+
+/** Sets it up. Calls have 4 KB, and ask for what the upstream has ready. */
+export async function setLoadStage(plan: LoadPlan): Promise<LoadStage> {
+  const upstream = start(
+    new URL('./ready-upstream.ts', import.meta.url),
+    plan.upstream,
+    String(plan.afterMs ?? 0),
+  )
+  const generator = start(new URL('./arrivals.ts', import.meta.url))
+  const port = await said<number>(upstream)
+  const base = `http://127.0.0.1:${port}/v1`
+  const protocol = plan.upstream === 'stream' ? 'messages' : 'chat'
+  const gateway = await startGateway({
+    config: {
+      ...plainConfiguration(base),
+      channels: [channel('m', base, { protocol })],
+      options: plan.options ?? {},
+    },
+    env: { LOG_LEVEL: 'warn', ...(plan.flags === undefined ? {} : { NODE_OPTIONS: plan.flags }) },
+  })
+  if (plan.apart) {
+    pin(gateway.pid, 0)
+    for (const { pid = 0 } of [upstream, generator]) pin(pid, 1)
+  }
+  const body = JSON.stringify({
+    model: 'm',
+    stream: plan.upstream === 'stream',
+    messages: [{ role: 'user', content: 'word '.repeat(800) }],
+    max_tokens: 1000,
+  })
+  return {
+    gateway,
+    arrive(pace, seconds, whom = 'gateway') {
+      const order: ArrivalsOrder = {
+        port: whom === 'gateway' ? gateway.port : port,
+        key: 'ann',
+        body,
+        seconds,
+        pace,
+      }
+      const result = said<ArrivalsResult>(generator)
+      generator.send(order)
+      return result
+    },
+    charged: () =>
+      databaseOf(gateway.dataDir)
+        .usage()
+        .filter(({ reason }) => reason === 'complete').length,
+    async close() {
+      upstream.kill()
+      generator.kill()
+      await gateway.discard()
+    },
+  }
+}
+
+function pin(pid: number, core: number): void {
+  try {
+    execFileSync('taskset', ['-acp', String(core), String(pid)], { stdio: 'ignore' })
+  } catch {
+    console.log(`process ${pid} of ${process.pid} runs where it likes: taskset cannot tell it where`)
+  }
+}

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { runOverload } from './overload-run.ts'
+
+test('five times as many calls as there may be: as many are served as before, the others refused, and none is left without an answer', {
+  timeout: 60_000,
+}, async () => {
+  const report = await runOverload({
+    upstream: 'completion',
+    // So that a machine of any kind has time for this many, and they are all that it may serve.
+    options: { max_calls: 20 },
+    afterMs: 200,
+    callers: 20,
+    measuredSeconds: 2,
+    times: 5,
+    seconds: 3,
+    restSeconds: 0,
+    afterwards: 0.2,
+  })
+  console.info(JSON.stringify(report))
+  expect(Object.keys(report.counts)).toEqual(['200', '503'])
+  expect(report.served).toBeGreaterThanOrEqual(0.8 * report.most)
+  // They do not wait for those that are served.
+  expect(report.refusals?.p50).toBeLessThan((report.answers?.p50 ?? 0) / 2)
+  expect(Object.keys(report.afterwards)).toEqual(['200'])
+  expect(report.charged).toBe(report.answered)
+})

@@ -1,0 +1,82 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { stageOfBoth } from '../conversion/stage.ts'
+import { type Case, requestText } from '../corpus/case.ts'
+import { corpus } from '../corpus/corpus.ts'
+import { replay } from '../corpus/replay.ts'
+import type { Stage } from '../equipment/stage.ts'
+
+/** More than this for each byte that was sent, and somebody small can bring down somebody large. */
+const MOST = 100
+/** A tick of the system's clock of CPU time, in milliseconds. */
+const TICK_MS = 10
+/** What a heap may grow by before it is collected, whoever asks. */
+const FLOOR_MIB = 256
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await stageOfBoth({}, { quota: 400_000_000_000_000 })
+})
+afterAll(() => stage?.close())
+
+/** What work costs the gateway: milliseconds of CPU, and MiB of memory at its peak above what it had before. */
+async function costOf(work: () => Promise<unknown>): Promise<{ cpuMs: number; peakMib: number }> {
+  const of = `/proc/${stage.gateway.pid}`
+  const kibOf = (name: string): number =>
+    Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(readFileSync(`${of}/status`, 'utf8'))?.[1])
+  const cpuMs = (): number => {
+    const [user = '', system = ''] =
+      readFileSync(`${of}/stat`, 'utf8').split(') ')[1]?.split(' ').slice(11) ?? []
+    return (Number(user) + Number(system)) * TICK_MS
+  }
+  // Forgets the peak so far.
+  writeFileSync(`${of}/clear_refs`, '5')
+  const [before, residentKib] = [cpuMs(), kibOf('VmRSS')]
+  await work()
+  return { cpuMs: cpuMs() - before, peakMib: (kibOf('VmHWM') - residentKib) / 1024 }
+}
+
+/** A request that nothing is wrong with, of as many bytes as this one sends. */
+function plainLike(each: Case, index: number): Case {
+  return {
+    name: `plain ${index}`,
+    protocols: each.protocols,
+    outcome: 'either',
+    body(model, protocol) {
+      const body = Buffer.from(each.body(model, protocol) as string)
+      const { length } = each.wire?.(body) ?? body
+      const least = requestText(protocol, model, ['messages', '[{"role":"user","content":""}]']).length
+      const content = 'plain text '
+        .repeat(Math.ceil(Math.max(0, length - least) / 11))
+        .slice(0, Math.max(0, length - least))
+      return requestText(protocol, model, ['messages', JSON.stringify([{ role: 'user', content }])])
+    },
+  }
+}
+
+const bytesOf = (cases: readonly Case[]): number =>
+  cases.reduce((sum, each) => {
+    const body = Buffer.from(each.body('m', each.protocols[0] ?? 'chat') as string)
+    return sum + (each.wire?.(body) ?? body).length
+  }, 0)
+
+test.each([...corpus()])(
+  `%s cost less than ${MOST} times what plain requests of their size do`,
+  {
+    timeout: 600_000,
+  },
+  async (name, cases) => {
+    const plain = cases.map(plainLike)
+    // What is compiled and cached counts for neither.
+    await replay(stage, plain.slice(0, 100))
+    const usual = await costOf(() => replay(stage, plain))
+    const odd = await costOf(() => replay(stage, cases))
+    const bytes = bytesOf(cases)
+    const times = odd.cpuMs / Math.max(usual.cpuMs, TICK_MS)
+    console.log(
+      `${name}: ${cases.length} inputs, ${bytes} bytes; CPU ${odd.cpuMs} ms, ${times.toFixed(1)} times as much as plain ones; peak +${odd.peakMib.toFixed(0)} MiB, plain +${usual.peakMib.toFixed(0)} MiB`,
+    )
+    expect(times).toBeLessThan(MOST)
+    expect(odd.peakMib).toBeLessThan(Math.max(FLOOR_MIB, (MOST * bytes) / cases.length / 2 ** 20))
+  },
+)

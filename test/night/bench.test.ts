@@ -1,0 +1,38 @@
+import { spawnSync } from 'node:child_process'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { withoutRedis } from '../equipment/redis-server.ts'
+
+/** Runs a measurement, and prints what it finds, its seed among it. */
+function bench(
+  name: 'run' | 'nodes',
+  ...options: readonly string[]
+): { readonly code: number | null; readonly output: string } {
+  const program = fileURLToPath(new URL(`../../bench/${name}.ts`, import.meta.url))
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...options], { encoding: 'utf8' })
+  console.info(stdout + stderr)
+  return { code: status, output: stdout + stderr }
+}
+
+test('no call, event or start has become dearer, beside a bare forwarder, than was reached once', {
+  timeout: 1_200_000,
+}, () => {
+  expect(bench('run', '--quick', '--check')).toMatchObject({ code: 0 })
+})
+
+test('an idle gateway takes no more memory, beside a bare forwarder, than was reached once', {
+  timeout: 120_000,
+}, () => {
+  expect(bench('run', '--only', 'idle-memory', '--check')).toMatchObject({ code: 0 })
+})
+
+test.skipIf(withoutRedis('CPU over three nodes'))(
+  'a call costs as much CPU over three nodes as over one',
+  {
+    timeout: 600_000,
+  },
+  () => {
+    expect(bench('nodes', '--quick', '--check')).toMatchObject({ code: 0 })
+  },
+)

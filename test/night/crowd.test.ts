@@ -1,0 +1,27 @@
+import process from 'node:process'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { randomFrom } from '../equipment/random.ts'
+import type { Stage } from '../equipment/stage.ts'
+import { crowds, crowdStage, SIZES } from '../faults/crowd.ts'
+import { nightSeed } from './night-seed.ts'
+
+const seed = nightSeed()
+/** NIGHT_REPETITIONS makes it shorter or longer. */
+const REPETITIONS = Number(process.env['NIGHT_REPETITIONS'] ?? 200)
+const REFUSED_WITHIN_MS = 50
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await crowdStage()
+})
+afterAll(() => stage?.close())
+
+test.each(SIZES)(
+  `of $calls calls at once on a quota for $affordable exactly so many are admitted, ${REPETITIONS} times over`,
+  { timeout: 3_600_000 },
+  async (size) => {
+    const report = await crowds(stage, size, REPETITIONS, randomFrom(seed))
+    console.log(report)
+    expect(report.refusalMs).toBeLessThan(REFUSED_WITHIN_MS)
+  },
+)

@@ -1,0 +1,30 @@
+import process from 'node:process'
+import { expect, test } from 'vitest'
+import { flat, soak } from '../operations/soak-run.ts'
+import { nightSeed } from './night-seed.ts'
+
+const seed = nightSeed()
+/** NIGHT_MINUTES makes it longer; a night has 480. */
+const MINUTES = Number(process.env['NIGHT_MINUTES'] ?? 20)
+const PER_SECOND = 200
+
+test(`${PER_SECOND} requests a second with faults of all kinds for ${MINUTES} minutes leave nothing behind (seed ${seed})`, {
+  timeout: (MINUTES + 3) * 60_000,
+}, async () => {
+  const requests = MINUTES * 60 * PER_SECOND
+  const report = await soak({ seed, warmUp: requests / 5, requests, perSecond: PER_SECOND })
+  console.log(
+    JSON.stringify({
+      warm: report.warm,
+      end: report.end,
+      aborted: report.aborted,
+      rejected: report.rejected,
+      refused: report.refused,
+    }),
+  )
+  expect(report.requests).toBe(requests)
+  // Where others share the machine, there may be a moment without time for them.
+  expect(report.refused).toBeLessThan(requests / 50)
+  expect(flat(report)).toEqual([])
+  expect(report.end.resident).toBeLessThan(report.warm.resident * 1.1)
+})

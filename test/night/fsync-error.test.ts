@@ -1,0 +1,135 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import process from 'node:process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { audit, type Sighting } from '../equipment/auditor.ts'
+import { usageText } from '../equipment/behaviour.ts'
+import { open } from '../equipment/client.ts'
+import { plainConfiguration, ROOT, token, user } from '../equipment/configuration.ts'
+import { startUpstream } from '../equipment/scripted-upstream.ts'
+import { ask } from '../equipment/stage.ts'
+import { newFolder, type Program, runProgram } from '../operations/program.ts'
+
+const QUOTA = 1_000_000_000
+const CALLERS = 20
+const ROUNDS = 5
+/**
+ * From the first error of the disk to the end of the process. A machine that does nothing else needs less than a tenth of it,
+ * though the watcher stops the process at each call.
+ */
+const ENDS_WITHIN_MS = 1000
+
+/** Whether system calls of another process can be made to fail here. */
+const CAN_FAIL = spawnSync('strace', ['-qq', '-e', 'trace=none', process.execPath, '-e', '0']).status === 0
+if (!CAN_FAIL)
+  console.log('left out: no disk error can be made here (strace is not installed, or may not trace)')
+
+/** From now on whatever the process wants to be durable is an I/O error. */
+async function breakDisk(
+  pid: number,
+): Promise<{ readonly watcher: ChildProcess; firstErrorMs: () => number }> {
+  const calls = 'fsync,fdatasync'
+  const watcher = spawn(
+    'strace',
+    [
+      '-f',
+      '-qq',
+      '-e',
+      `trace=${calls}`,
+      '-e',
+      `inject=${calls}:error=EIO`,
+      '-e',
+      'signal=none',
+      '-p',
+      String(pid),
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  )
+  let firstMs = Number.NaN
+  watcher.stderr.on('data', (text: Buffer) => {
+    if (Number.isNaN(firstMs) && text.includes('INJECTED')) firstMs = performance.now()
+  })
+  await sleep(0)
+  return { watcher, firstErrorMs: () => firstMs }
+}
+
+test.runIf(CAN_FAIL || process.env['CI'] === 'true')(
+  'a disk that can no longer make anything durable ends the program at once, and the next start finds every charge',
+  { timeout: 300_000 },
+  async () => {
+    const upstream = await startUpstream()
+    upstream.decide('m', ({ text }) => ({
+      kind: (JSON.parse(text) as { stream: boolean }).stream ? 'stream' : 'whole',
+      usage: usageText(10, 5),
+      paceMs: 2,
+    }))
+    const folder = newFolder()
+    const config = {
+      ...plainConfiguration(upstream.baseUrl('m')),
+      users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: QUOTA })], { quota: QUOTA })],
+    }
+    const granted = { tokens: new Map([['token-ann', QUOTA]]), users: new Map([['ann', QUOTA]]) }
+    const sightings: Sighting[] = []
+    let program: Program | undefined
+    try {
+      for (let round = 0; round < ROUNDS; round++) {
+        program = await runProgram({ folder, config })
+        await program.ready()
+        const { url, pid, exit } = program
+        const end = { isHere: false }
+        const callers = Array.from({ length: CALLERS }, async (_, index) => {
+          while (!end.isHere) sightings.push(await oneCall(url, index % 2 === 0))
+        })
+        await sleep(200 + round * 100)
+        const { watcher, firstErrorMs } = await breakDisk(pid)
+        const { code, at } = await exit
+        end.isHere = true
+        await Promise.all(callers)
+        watcher.kill('SIGKILL')
+        console.log(
+          `round ${round + 1}: it ended ${(at - firstErrorMs()).toFixed(0)} ms after the first error`,
+        )
+        expect(code).toBe(1)
+        expect(program.err()).toMatch(
+          /sluice stops: .*could not be read or written.*settled at the next start/,
+        )
+        expect(at - firstErrorMs()).toBeLessThan(ENDS_WITHIN_MS)
+        program = await runProgram({ folder })
+        await program.ready()
+        expect(audit(folder.path, sightings, granted)).toEqual([])
+        program.kill('SIGTERM')
+        await program.exit
+      }
+      const complete = sightings.filter(({ complete }) => complete).length
+      console.log(`${sightings.length} calls, ${complete} complete, nothing lost or charged twice`)
+      expect(complete).toBeGreaterThan(100)
+    } finally {
+      program?.kill('SIGKILL')
+      await program?.exit
+      folder.discard()
+      await upstream.stop()
+    }
+  },
+)
+
+let calls = 0
+async function oneCall(url: string, stream: boolean): Promise<Sighting> {
+  const quota = 10 + 4 * 5
+  const call = `call${calls++}`
+  try {
+    const answer = await (await open(url, ask('m', { stream }), { key: 'ann' })).end()
+    const complete = answer.status === 200 && (stream ? answer.text.includes('data: [DONE]') : !answer.broken)
+    return {
+      call,
+      id: String(answer.headers['x-request-id']),
+      status: answer.status,
+      sawContent: answer.status === 200 && /"content":"[^"]/.test(answer.text),
+      complete,
+      quota: complete ? quota : 100_000,
+      seenCost: 0,
+    }
+  } catch {
+    await sleep(20)
+    return { call, id: undefined, status: 0, sawContent: false, complete: false, quota, seenCost: 0 }
+  }
+}

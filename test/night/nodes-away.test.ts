@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { layGround } from '../equipment/ground.ts'
+import { withoutCrashes } from '../equipment/own-postgres.ts'
+import { withoutRedis } from '../equipment/redis-server.ts'
+import { callWhileAway, warmAndCold } from '../nodes/bank-away.ts'
+
+const NAME = 'PostgreSQL down for thirty seconds'
+
+test.skipIf(withoutRedis(NAME) || withoutCrashes(NAME))(
+  'PostgreSQL is down for thirty seconds: known keys are served, others get 503 within two seconds, all is reported within five',
+  { timeout: 180_000 },
+  async () => {
+    const ground = await layGround({ nodes: 3, configure: warmAndCold })
+    try {
+      ground.upstream.script('m', { kind: 'whole' })
+      const { warm, cold, backlogMs } = await callWhileAway(ground, {
+        forMs: 30_000,
+        leave: () => ground.postgres.crash(),
+        comeBack: () => ground.postgres.start(),
+      })
+      console.info({ warm: warm.length, cold: cold.length, backlogMs })
+      expect(warm.filter(({ status }) => status !== 200)).toEqual([])
+      for (const { status, retryAfter, tookMs } of cold) {
+        expect(status).toBe(503)
+        expect(Number(retryAfter)).toBeGreaterThan(0)
+        expect(tookMs).toBeLessThan(2000)
+      }
+      expect(backlogMs).toBeLessThan(5000)
+    } finally {
+      await ground.clear()
+    }
+  },
+)

@@ -1,0 +1,31 @@
+import { describe, expect, test } from 'vitest'
+import { withoutRedis } from '../equipment/redis-server.ts'
+import { loseNode } from '../nodes/lost-node.ts'
+import { pauseBeyondLease } from '../nodes/paused-node.ts'
+import { nightSeed } from './night-seed.ts'
+
+const seed = nightSeed()
+
+describe.skipIf(withoutRedis('a node that is gone'))('a node that is gone', () => {
+  test(`and comes back after its leases have ended spends nothing of them (seed ${seed})`, {
+    timeout: 240_000,
+  }, async () => {
+    const report = await pauseBeyondLease(seed)
+    console.info(report)
+    expect(report.broken).toEqual([])
+    expect(report.borrowed).toBeGreaterThan(0)
+    expect(report.kept).toBe(0)
+    expect(report.answeredAfter).toBeGreaterThan(0)
+  })
+
+  test(`for good, with its folder, costs no more than its last report: the rest is charged by estimate (seed ${seed})`, {
+    timeout: 120_000,
+  }, async () => {
+    const report = await loseNode(seed)
+    console.info(report)
+    expect(report.broken).toEqual([])
+    // A report goes out each 200 ms; a busy machine may take longer for one.
+    expect(report.longestMs).toBeLessThan(1000)
+    expect(report.estimated).toBeGreaterThan(0)
+  })
+})

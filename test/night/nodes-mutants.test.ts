@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest'
+import { withoutCrashes } from '../equipment/own-postgres.ts'
+import { type Patch, patchedCopy } from '../equipment/patched-copy.ts'
+import { withoutRedis } from '../equipment/redis-server.ts'
+import { POOR_ACCOUNTS } from '../nodes/accounts.ts'
+import { killNodes } from '../nodes/mischief.ts'
+import { nodesStorm, type NodesStormPlan } from '../nodes/nodes-storm.ts'
+import { nightSeed } from './night-seed.ts'
+
+const seed = nightSeed()
+
+/** Reports go out seldom, so that what depends on their order happens in every storm. */
+const SELDOM: Patch = {
+  file: 'src/ledger/teller.ts',
+  text: 'const REPORT_MS = 200',
+  by: 'const REPORT_MS = 1500',
+}
+/** What another node asks for goes back at once, before the report, and what was spent and is not reported yet goes with it. */
+const RELEASE_FIRST: readonly Patch[] = [
+  {
+    file: 'src/ledger/teller.ts',
+    text: '    const isUrgent =\n      this.#isBehind || this.#settled >= REPORT_ROWS || this.#flushes.length > 0 || this.book.hasRecalls',
+    by: '    if (this.book.hasRecalls) await this.#giveBack(nowMs)\n    const isUrgent = this.#isBehind || this.#settled >= REPORT_ROWS || this.#flushes.length > 0',
+  },
+  {
+    file: 'src/ledger/leased-balance.ts',
+    text: 'return Math.max(0, this.held + this.#unreported)',
+    by: 'return Math.max(0, this.held)',
+  },
+]
+/** The answer to every third report is lost, so that it is repeated. */
+const LOST_ANSWERS: readonly Patch[] = [
+  {
+    file: 'src/ledger/teller.ts',
+    text: '      const known = new Set<string>(standings',
+    by: "      if (entries.length > 0 && Math.random() < 1 / 3) throw new StoreUnavailable('lost')\n      const known = new Set<string>(standings",
+  },
+]
+/** A report that is repeated is counted again. */
+const NOT_IDEMPOTENT: Patch = {
+  file: 'src/store/migrations/bank/apply.ts',
+  text: 'select given.* from given join logged using (id)',
+  by: 'select given.* from given',
+}
+/** What a run before left open is nobody's business. */
+const NO_RECOVERY: Patch = {
+  file: 'src/opening/open-shared-ledger.ts',
+  text: 'const recovered = await ledger.recover()',
+  by: 'const recovered = { count: 0, quota: 0 }',
+}
+
+async function brokenBy(patches: readonly Patch[], plan: Partial<NodesStormPlan> = {}): Promise<string> {
+  const copy = patchedCopy(patches)
+  try {
+    const report = await nodesStorm({
+      seed,
+      seconds: 8,
+      clientsEach: 12,
+      mischief: [],
+      root: copy.root,
+      ...plan,
+    })
+    console.info({ complete: report.complete, broken: report.broken.length, first: report.broken[0] })
+    return report.broken.join('\n')
+  } finally {
+    copy.discard()
+  }
+}
+
+describe.skipIf(withoutRedis('broken copies of the bank') || withoutCrashes('broken copies of the bank'))(
+  'of the bank, the auditor notices',
+  { timeout: 120_000 },
+  () => {
+    test('nothing where reports only go out seldom', async () => {
+      expect(await brokenBy([SELDOM], { accounts: POOR_ACCOUNTS })).toBe('')
+    })
+    test('what goes back before it is reported: it is spent twice', async () => {
+      const broken = await brokenBy([SELDOM, ...RELEASE_FIRST], { accounts: POOR_ACCOUNTS })
+      expect(broken).toMatch(/is overdrawn by|was lent than there was/)
+    })
+    test('nothing where answers to reports are lost', async () => {
+      expect(await brokenBy(LOST_ANSWERS)).toBe('')
+    })
+    test('reports that count as often as they come', async () => {
+      expect(await brokenBy([...LOST_ANSWERS, NOT_IDEMPOTENT])).toMatch(/used \d+, (?:its|the) rows say \d+/)
+    })
+    test('a start without recovery', async () => {
+      expect(await brokenBy([NO_RECOVERY], { mischief: [killNodes] })).toMatch(
+        /is still open|without a trace/,
+      )
+    })
+  },
+)

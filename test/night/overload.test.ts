@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { runOverload } from '../load/overload-run.ts'
+
+test('five times as many calls as can be served, for a minute: nearly as many are served, the others are refused at once, and it is over when they stop', {
+  timeout: 200_000,
+}, async () => {
+  const report = await runOverload({
+    // Converted, and of 800 words: a call that costs what calls of models do.
+    upstream: 'stream',
+    flags: '--max-old-space-size=512',
+    apart: true,
+    callers: 64,
+    measuredSeconds: 10,
+    times: 5,
+    seconds: 60,
+    restSeconds: 5,
+    afterwards: 0.4,
+  })
+  console.info(JSON.stringify(report))
+  expect(Object.keys(report.counts)).toEqual(['200', '503'])
+  expect(report.served).toBeGreaterThanOrEqual(0.8 * report.most)
+  expect(report.answers?.p99).toBeLessThanOrEqual(1_000)
+  expect(report.refusals?.p99).toBeLessThanOrEqual(20)
+  expect(Object.keys(report.afterwards)).toEqual(['200'])
+  expect(report.charged).toBe(report.answered)
+})

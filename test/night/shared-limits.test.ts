@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { RedisPeers } from '../../src/limits/redis-peers.ts'
+import {
+  type CountingNode,
+  haveMet,
+  limitStorm,
+  mostWithin,
+  ownLimit,
+  partNodes,
+  threeNodes,
+} from '../equipment/counting-nodes.ts'
+import { type RedisServer, startRedisServer, withoutRedis } from '../equipment/redis-server.ts'
+
+const MILLION = 1_000_000
+const AT_ONCE = 100
+
+describe.skipIf(withoutRedis('limits over several nodes, for long'))('limits over three nodes', () => {
+  let server: RedisServer
+  let nodes: CountingNode[] = []
+  let alone = 0
+  beforeAll(async () => {
+    server = await startRedisServer()
+  })
+  afterAll(() => server?.stop())
+  beforeEach(async () => {
+    alone = 0
+    nodes = await threeNodes(server.url, () => (alone += 1))
+  })
+  afterEach(() => partNodes(nodes))
+
+  test.each([
+    [100, 10_000],
+    [600, 20_000],
+    [20_000, 10_000],
+  ])('%i in %i ms are let through, and no more, with 200 callers spread 90/5/5', async (most, windowMs) => {
+    const { through, longestWaitMs } = await limitStorm(nodes, ownLimit(most, windowMs), 200, 3 * windowMs)
+    const reached = { all: through.length / (3 * most), most: mostWithin(through, windowMs) / most }
+    console.log(`${most} in ${windowMs} ms:`, reached, { alone, longestWaitMs: Math.round(longestWaitMs) })
+    expect(reached.most).toBeLessThanOrEqual(alone === 0 ? 1.01 : 5 / 3)
+    expect(reached.all).toBeGreaterThanOrEqual(0.97)
+  })
+
+  test('let through no more than 1.2 of it, and something, while the server goes and comes', async () => {
+    const [most, windowMs] = [300, 4_000]
+    const running = limitStorm(nodes, ownLimit(most, windowMs), 200, 3 * windowMs)
+    await sleep(windowMs)
+    await server.kill()
+    const goneMs = performance.now()
+    await sleep(windowMs)
+    const backMs = performance.now()
+    await server.restart()
+    await haveMet(nodes)
+    expect(performance.now() - backMs).toBeLessThan(2_000)
+    const { through } = await running
+    expect(mostWithin(through, windowMs)).toBeLessThanOrEqual(1.2 * most)
+    expect(through.filter((at) => at > goneMs && at < backMs).length).toBeGreaterThan(most / 2)
+    expect(through.length).toBeGreaterThan(0.8 * 3 * most)
+  })
+})
+
+test.skipIf(withoutRedis('a million windows'))(
+  'a million who are limited take 100 bytes each at most, and are gone afterwards',
+  async () => {
+    const server = await startRedisServer()
+    const peers = new RedisPeers({
+      url: server.url,
+      namespace: 'sluice:0123456789abcdef',
+      node: 'one',
+      tell: () => {},
+    })
+    try {
+      await peers.tried
+      const usedBytes = async (): Promise<number> =>
+        Number(/^used_memory:(\d+)/m.exec(String(await server.command(['INFO', 'memory'])))?.[1])
+      const windowMs = 600_000
+      const question = {
+        most: 180,
+        windowMs,
+        slot: 0,
+        used: 1,
+        back: 0,
+        kept: 0,
+        added: [],
+        need: 0,
+        want: 0,
+      }
+      const before = await usedBytes()
+      for (let from = 0; from < MILLION; from += AT_ONCE) {
+        const some = Array.from({ length: AT_ONCE }, (_, i) => ({
+          name: 'relay requests',
+          whom: `address ${from + i}`,
+          most: 180,
+          windowMs,
+        }))
+        // Late answers count too: what was asked is done.
+        await Promise.all(some.map((counted) => peers.exchange(counted, question).catch(() => {})))
+      }
+      const bytesEach = ((await usedBytes()) - before) / MILLION
+      console.log(`${bytesEach.toFixed(1)} bytes for each of a million`)
+      expect(bytesEach).toBeLessThanOrEqual(100)
+      const keys = Number(await server.command(['DBSIZE']))
+      expect(keys).toBeLessThanOrEqual(16_384 + 2)
+      const expiries = await server.command(['INFO', 'keyspace'])
+      expect(Number(/expires=(\d+)/.exec(String(expiries))?.[1])).toBeGreaterThanOrEqual(keys - 1)
+    } finally {
+      await peers.close()
+      await server.stop()
+    }
+  },
+)
