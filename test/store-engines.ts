@@ -24,10 +24,13 @@ export interface Engine {
   readonly name: 'SQLite' | 'PostgreSQL'
   /** An empty database, gone after the test. */
   database(): Promise<TestDatabase>
+  /** The same with everything that a first opening makes; it takes less time than opening an empty one. */
+  prepared(): Promise<TestDatabase>
 }
 
 const sqlite: Engine = {
   name: 'SQLite',
+  prepared: () => sqlite.database(),
   database() {
     const place = join(temporaryFolder(), 'sluice.db')
     return Promise.resolve({
@@ -46,21 +49,35 @@ const sqlite: Engine = {
 }
 
 function postgres(server: string): Engine {
+  const placeOf = (name: string): string => {
+    const url = new URL(server)
+    url.pathname = `/${name}`
+    return url.href
+  }
+  const make = async (template?: string): Promise<TestDatabase> => {
+    const name = `sluice_test_${randomBytes(6).toString('hex')}`
+    await run(server, `create database ${name}${template === undefined ? '' : ` template ${template}`}`)
+    onTestFinished(async () => void (await run(server, `drop database ${name} with (force)`)))
+    const place = placeOf(name)
+    return {
+      place,
+      open: (secrets = SECRETS) => openPostgresStore({ url: place, secrets }),
+      sql: (statement) => run(place, statement),
+    }
+  }
+  // One for each process of tests; it goes with the server, or with what the machine cleans up.
+  const makeTemplate = async (): Promise<string> => {
+    const name = `sluice_template_${randomBytes(6).toString('hex')}`
+    await run(server, `create database ${name}`)
+    const store = await openPostgresStore({ url: placeOf(name), secrets: SECRETS })
+    await store.close()
+    return name
+  }
+  let template: Promise<string> | undefined
   return {
     name: 'PostgreSQL',
-    async database() {
-      const name = `sluice_test_${randomBytes(6).toString('hex')}`
-      await run(server, `create database ${name}`)
-      onTestFinished(async () => void (await run(server, `drop database ${name} with (force)`)))
-      const url = new URL(server)
-      url.pathname = `/${name}`
-      const place = url.href
-      return {
-        place,
-        open: (secrets = SECRETS) => openPostgresStore({ url: place, secrets }),
-        sql: (statement) => run(place, statement),
-      }
-    },
+    database: () => make(),
+    prepared: async () => make(await (template ??= makeTemplate())),
   }
 }
 
@@ -84,7 +101,8 @@ async function enginesHere(): Promise<readonly Engine[]> {
   const answer = (await (await fetch(inject('postgresDesk'))).json()) as PostgresAnswer
   if ('url' in answer) return [sqlite, postgres(answer.url)]
   if (process.env['CI'] !== 'true') return [sqlite]
-  return [sqlite, { name: 'PostgreSQL', database: () => Promise.reject(new Error(answer.reason)) }]
+  const missing = (): Promise<never> => Promise.reject(new Error(answer.reason))
+  return [sqlite, { name: 'PostgreSQL', database: missing, prepared: missing }]
 }
 
 /** SQLite, and PostgreSQL where there is a server. */
@@ -92,7 +110,7 @@ export const ENGINES = await enginesHere()
 
 /** An open store on a database of its own, closed after the test. */
 export async function openedRows(engine: Engine): Promise<{ store: Rows; database: TestDatabase }> {
-  const database = await engine.database()
+  const database = await engine.prepared()
   const store = await database.open()
   onTestFinished(() => store.close())
   return { store, database }

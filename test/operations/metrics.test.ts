@@ -169,6 +169,19 @@ test('the delay of the event loop is near nothing in an idle gateway', async () 
   expect((await metricsOf(program.url)).sum('sluice_event_loop_delay_p50_seconds')).toBeLessThan(0.015)
 })
 
+test('a pause of the event loop is the longest delay, once', async () => {
+  const longest = async (): Promise<number> =>
+    (await metricsOf(program.url)).sum('sluice_event_loop_delay_max_seconds')
+  // The first look after the figures were asked for only says when to measure from.
+  await sleep(100)
+  program.kill('SIGSTOP')
+  await sleep(400)
+  program.kill('SIGCONT')
+  await sleep(100)
+  expect(await longest()).toBeGreaterThan(0.3)
+  expect(await longest()).toBeLessThan(0.3)
+})
+
 test('what strangers send makes no series', async () => {
   const seriesOf = (lines: readonly Line[]): string[] =>
     lines.map(({ name, labels }) => JSON.stringify([name, labels]))

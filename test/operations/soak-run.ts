@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { usageText } from '../equipment/behaviour.ts'
+import { type Behaviour, usageText } from '../equipment/behaviour.ts'
 import { type LiveAnswer, open, send } from '../equipment/client.ts'
-import { plainConfiguration } from '../equipment/configuration.ts'
+import { channel, plainConfiguration, priced } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { randomFrom } from '../equipment/random.ts'
 import { startUpstream } from '../equipment/scripted-upstream.ts'
@@ -33,6 +33,10 @@ export interface SoakReport {
   readonly end: Footprint
   readonly requests: number
   readonly aborted: number
+  /** Pictures that could not be had. */
+  readonly rejected: number
+  /** Requests that there was no time for. */
+  readonly refused: number
   /** Answers that were neither as ordered nor aborted by us. */
   readonly wrong: readonly string[]
   /** Connections that the other side has closed and the gateway has not. */
@@ -48,6 +52,26 @@ export interface SoakReport {
 const CLIENTS = 32
 const ABORTS = 0.1
 const FAULTS = 0.05
+const MEDIA = 0.05
+/** What may be wrong with an upstream: it hangs up, answers with an error, or breaks off in the middle of a stream. */
+const TROUBLES = ['broken', 'failing', 'cut'] as const
+/** Of pictures that are fetched; what is larger is rejected while it comes. */
+const MOST_BYTES = 65_536
+/** What may be wrong with a picture. */
+const REJECTED: readonly Behaviour[] = [
+  { kind: 'status', status: 404 },
+  { kind: 'whole', body: Buffer.alloc(4 * MOST_BYTES) },
+  { kind: 'drop' },
+]
+
+/** How a soak goes. */
+export interface SoakPlan {
+  readonly seed: number
+  readonly warmUp: number
+  readonly requests: number
+  /** Requests come at this rate, whatever became of those before them; else from clients that wait for each answer. */
+  readonly perSecond?: number
+}
 
 /** On SIGUSR2, collects garbage and says what is left. */
 const PROBE = `import { isMainThread } from 'node:worker_threads'
@@ -65,14 +89,10 @@ if (isMainThread) {
 }`
 
 /**
- * Sends so many requests, whole and streamed, from clients that keep their connections; one in ten is aborted at some point,
- * one in twenty meets a faulty upstream.
+ * Sends so many requests, whole and streamed, over connections that are kept; one in ten is aborted at some point, one in twenty
+ * meets a faulty upstream, and another names a picture that is rejected.
  */
-export async function soak(plan: {
-  readonly seed: number
-  readonly warmUp: number
-  readonly requests: number
-}): Promise<SoakReport> {
+export async function soak(plan: SoakPlan): Promise<SoakReport> {
   const random = randomFrom(plan.seed)
   const upstream = await startUpstream()
   upstream.decide('m', ({ text }) => {
@@ -80,40 +100,83 @@ export async function soak(plan: {
     const order = JSON.parse(text) as { user: string; stream: boolean }
     if (order.user === 'broken') return { kind: 'drop' }
     if (order.user === 'failing') return { kind: 'status', status: 500 }
+    if (order.user === 'cut')
+      return order.stream ? { kind: 'stream', events: 2, ending: 'reset' } : { kind: 'drop' }
     const usage = usageText(10, 4)
     return order.stream ? { kind: 'stream', events: 4, usage } : { kind: 'whole', usage }
   })
+  upstream.decide('pictures', () => {
+    upstream.forget('pictures')
+    return REJECTED[Math.floor(random() * REJECTED.length)] ?? { kind: 'drop' }
+  })
+  const { models, channels, users } = plainConfiguration(upstream.baseUrl('m'))
   const program = await runProgram({
     config: {
-      options: { retries: 0 },
-      ...plainConfiguration(upstream.baseUrl('m')),
+      options: { retries: 0, media: { allow_private_networks: true, max_bytes: MOST_BYTES } },
+      models: { ...models, ...priced(['pictured']) },
+      channels: [...channels, channel('pictured', upstream.baseUrl('m'), { protocol: 'messages' })],
+      users,
     },
     env: { LOG_LEVEL: 'warn', NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(PROBE)}` },
   })
   let fresh: Footprint = { heap: 0, buffers: 0, resident: 0, files: 0, sockets: 0, resources: 0 }
   const wrong: string[] = []
-  let aborted = 0
+  let [aborted, rejected, refused] = [0, 0, 0]
   const one = async (agent: Agent): Promise<void> => {
     const stream = random() < 0.5
-    const fault = random() < FAULTS ? (random() < 0.5 ? 'broken' : 'failing') : 'fine'
-    const body = ask('m', { stream, user: fault })
+    if (random() < MEDIA) return picture(agent, stream)
+    const fault = random() < FAULTS ? TROUBLES[Math.floor(random() * TROUBLES.length)] : undefined
+    const body = ask('m', { stream, user: fault ?? 'fine' })
     if (random() < ABORTS) {
       aborted += 1
       return abort(program, body, agent, random())
     }
     const { status, text } = await (await open(program.url, body, { key: 'ann', agent })).end()
-    const fine =
-      fault === 'fine' ? status === 200 && text.includes(stream ? '[DONE]' : '"usage"') : status === 500
-    if (!fine) wrong.push(`${fault}: ${status} ${text.slice(0, 200)}`)
+    if (isRefused(status, text)) return
+    const isAsOrdered =
+      fault === undefined
+        ? status === 200 && text.includes(stream ? '[DONE]' : '"usage"')
+        : fault === 'cut' && stream
+          ? status === 200 && text.includes('"error"') && !text.includes('[DONE]')
+          : status === 500
+    if (!isAsOrdered) wrong.push(`${fault}: ${status} ${text.slice(0, 200)}`)
+  }
+  const isRefused = (status: number, text: string): boolean => {
+    const is = status === 503 && text.includes('"overloaded"')
+    if (is) refused += 1
+    return is
+  }
+  const picture = async (agent: Agent, stream: boolean): Promise<void> => {
+    rejected += 1
+    const url = `http://127.0.0.1:${upstream.port}/pictures/a.png`
+    const content = [{ type: 'image_url', image_url: { url } }]
+    const body = ask('pictured', { stream, messages: [{ role: 'user', content }] })
+    const { status, text } = await (await open(program.url, body, { key: 'ann', agent })).end()
+    if (status !== 400 && !isRefused(status, text)) wrong.push(`picture: ${status} ${text.slice(0, 200)}`)
   }
   const sendAll = async (count: number): Promise<Footprint> => {
     let left = count
+    const tried = (agent: Agent): Promise<unknown> =>
+      one(agent).catch((error: unknown) => wrong.push(String(error)))
     const client = async (): Promise<void> => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-      while (left-- > 0) await one(agent).catch((error: unknown) => wrong.push(String(error)))
+      while (left-- > 0) await tried(agent)
       agent.destroy()
     }
-    await Promise.all(Array.from({ length: CLIENTS }, client))
+    const arrivals = async (perSecond: number): Promise<void> => {
+      const agent = new Agent({ keepAlive: true })
+      const began = performance.now()
+      const all: Promise<unknown>[] = []
+      while (all.length < count) {
+        const due = Math.min(count, Math.floor(((performance.now() - began) / 1000) * perSecond))
+        while (all.length < due) all.push(tried(agent))
+        await sleep(5)
+      }
+      await Promise.all(all)
+      agent.destroy()
+    }
+    if (plan.perSecond !== undefined) await arrivals(plan.perSecond)
+    else await Promise.all(Array.from({ length: CLIENTS }, client))
     return quietFootprint(program, fresh)
   }
   try {
@@ -130,6 +193,8 @@ export async function soak(plan: {
       end,
       requests: plan.requests,
       aborted,
+      rejected,
+      refused,
       wrong,
       closeWait: closeWaits(program.port),
       openCalls: page.sum('sluice_open_calls') - 1,

@@ -7,6 +7,7 @@ import { channel, type Configuration, priced, ROOT, token, user } from '../equip
 import { databaseOf, type UsageRow } from '../equipment/database.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
+import { statusOn } from '../equipment/port.ts'
 import { ask, askStream } from '../equipment/stage.ts'
 import { eventually, type Program, readyProgram } from './program.ts'
 
@@ -144,9 +145,35 @@ test('a call whose body comes after drain_timeout is refused: nothing begins any
   expect(databaseOf(program.folder.path).openHolds()).toEqual([])
 })
 
+test('for as long as calls come it listens, for two seconds at the most, and loses none of them; it says at once that it is not ready', async () => {
+  const program = await readyProgram({ config: config() })
+  upstream.script('m', { kind: 'whole' })
+  program.kill('SIGTERM')
+  const asked = performance.now()
+  let isReady = 200
+  // Each call on a connection of its own, one every 20 ms.
+  const calls: Promise<number>[] = []
+  while (performance.now() - asked < 1000) {
+    const answer = call(program.url, ask('m'), { key })
+    calls.push(
+      answer.then(
+        ({ status }) => status,
+        () => 0,
+      ),
+    )
+    if (calls.length === 5) isReady = await statusOn(program.port, '/readyz')
+    await sleep(20)
+  }
+  expect(new Set(await Promise.all(calls))).toEqual(new Set([200]))
+  expect(isReady).toBe(503)
+  expect(await closing(program.port)).toBeLessThan(1000)
+  expect((await program.exit).code).toBe(0)
+  expect(rows(program)).toHaveLength(calls.length)
+})
+
 test('new calls on connections that are open already are told to go elsewhere while it drains', async () => {
   const program = await readyProgram({ config: config() })
-  upstream.script('m', { kind: 'stream', events: 10, paceMs: 50 })
+  upstream.script('m', { kind: 'stream', events: 50, paceMs: 50 })
   const live = await open(program.url, askStream('m'), { key })
   await live.until(' word0')
   const body = JSON.stringify(ask('m'))
@@ -154,6 +181,8 @@ test('new calls on connections that are open already are told to go elsewhere wh
   await sleep(50)
   program.kill('SIGTERM')
   await closing(program.port)
+  // Whoever was connected had a second.
+  await sleep(1200)
   late.socket.write(
     `authorization: Bearer sk-${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
   )
@@ -161,6 +190,23 @@ test('new calls on connections that are open already are told to go elsewhere wh
   expect((await live.end()).text).toContain('[DONE]')
   expect((await program.exit).code).toBe(0)
   expect(upstream.received('m')).toHaveLength(1)
+})
+
+test('a call on its way on an idle connection when it stops is answered, and told that the connection ends', async () => {
+  const program = await readyProgram({ config: config() })
+  upstream.script('m', { kind: 'whole' })
+  const kept = rawConnection(program.port, 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
+  await kept.until('ok\n')
+  program.kill('SIGTERM')
+  await closing(program.port)
+  const body = JSON.stringify(ask('m'))
+  kept.socket.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  )
+  const answered = (await kept.closed()).split('ok\n')[1] ?? ''
+  expect(answered).toContain('HTTP/1.1 200 ')
+  expect(answered).toMatch(/^connection: close\r$/im)
+  expect((await program.exit).code).toBe(0)
 })
 
 test.each([

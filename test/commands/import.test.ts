@@ -1,0 +1,815 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import process from 'node:process'
+import { DatabaseSync } from 'node:sqlite'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { deriveSecrets } from '../../src/store/secrets.ts'
+import { openSqliteStore } from '../../src/store/sqlite/open.ts'
+import type { Store } from '../../src/store/store.ts'
+import { call } from '../equipment/client.ts'
+import { commandOn, type Outcome, SECRET, sluice } from '../equipment/command.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { type FamilyDatabase, familyDatabase } from '../family-database.ts'
+import { ENGINES } from '../store-engines.ts'
+import { newToken, openedStore } from '../store-rows.ts'
+import { embeddedRows } from './embedded-rows.ts'
+
+/** A line of the report. */
+interface Line {
+  readonly kind: string
+  readonly id: number | null
+  readonly name: string
+  readonly fate: 'carried' | 'changed' | 'there' | 'left'
+  readonly notes: readonly string[]
+}
+
+/** What `--json` prints. */
+interface Report {
+  readonly family: string
+  readonly applied: boolean
+  readonly summary: Readonly<Record<string, Readonly<Record<Line['fate'], number>>>>
+  readonly passwords_left: number
+  readonly units_converted: string | null
+  readonly failed: number
+  readonly lines: readonly Line[]
+}
+
+const KEY = 'AbCdEfGhIjKlMnOpQrStUvWxYz0123456789abcdefghijkl'
+const user = { password: '$2a$10$abcdefghijklmnopqrstuv', status: 1, role: 1, group: 'default' }
+const token = { status: 1, expired_time: -1, unlimited_quota: false, remain_quota: 1_000_000, used_quota: 0 }
+
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'sluice-import-'))
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+function importInto(dataDir: string, ...args: string[]): Promise<Outcome> {
+  return sluice(['import', ...args], { DATA_DIR: dataDir, GATEWAY_SECRET: SECRET })
+}
+
+async function report(dataDir: string, ...args: string[]): Promise<Report> {
+  const outcome = await importInto(dataDir, ...args, '--json')
+  expect(outcome).toMatchObject({ code: 0, err: '' })
+  return outcome.json() as Report
+}
+
+function fateOf({ lines }: Report, kind: string, name: string): Pick<Line, 'fate' | 'notes'> | undefined {
+  const line = lines.find((one) => one.kind === kind && one.name === name)
+  return line && { fate: line.fate, notes: line.notes }
+}
+
+describe.each(ENGINES.map(({ name }) => name))('a new-api on %s', (engine) => {
+  let stage: Stage
+  let source: FamilyDatabase
+
+  beforeAll(async () => {
+    stage = await setStage(() => ({}), { env: { GATEWAY_SECRET: SECRET } })
+  })
+  afterAll(() => stage.close())
+
+  async function fill(): Promise<void> {
+    source = await familyDatabase('new-api', engine)
+    const { port } = stage.upstream
+    await source.insert('options', { key: 'GroupRatio', value: '{"default":1,"vip":0.8}' })
+    await source.insert('options', { key: 'ModelRatio', value: '{"m":0.5,"never-served":1.10}' })
+    await source.insert('options', { key: 'CompletionRatio', value: '{"m":4}' })
+    await source.insert('options', { key: 'RetryTimes', value: '1' })
+    await source.insert('options', { key: 'SMTPToken', value: 'hidden-secret' })
+    await source.insert('users', { ...user, id: 1, username: 'root', role: 100, quota: 100, used_quota: 0 })
+    await source.insert('users', {
+      ...user,
+      id: 7,
+      username: 'ann',
+      display_name: 'Ann',
+      email: 'ann@example.com',
+      github_id: 'gh-7',
+      access_token: 'AnnsAccessToken0123456789abcdef',
+      group: 'vip',
+      quota: 5_000_000,
+      used_quota: 1_500,
+      request_count: 12,
+      setting: '{"sidebar_modules":"{}"}',
+    })
+    await source.insert('users', {
+      ...user,
+      id: 8,
+      username: 'gone',
+      quota: 1,
+      used_quota: 0,
+      deleted_at: '2026-01-01 00:00:00',
+    })
+    await source.insert('tokens', {
+      ...token,
+      id: 3,
+      user_id: 7,
+      key: KEY,
+      name: 'laptop',
+      used_quota: 1_000,
+      group: '',
+      allow_ips: '',
+      model_limits_enabled: false,
+      model_limits: '',
+    })
+    await source.insert('tokens', {
+      ...token,
+      id: 4,
+      user_id: 7,
+      key: `${KEY}x`,
+      name: 'limited',
+      unlimited_quota: true,
+      model_limits_enabled: true,
+      model_limits: 'other',
+      allow_ips: '10.0.0.0/8\nrubbish',
+      group: 'auto',
+    })
+    await source.insert('tokens', {
+      ...token,
+      id: 5,
+      user_id: 7,
+      key: `${KEY}y`,
+      name: 'thrown away',
+      deleted_at: '2026-01-01 00:00:00',
+    })
+    await source.insert('channels', {
+      id: 1,
+      type: 1,
+      key: 'upstream-key-one\nupstream-key-two',
+      status: 1,
+      name: 'main',
+      base_url: `http://127.0.0.1:${port}/main`,
+      models: 'm',
+      group: 'default,vip',
+      model_mapping: '{"m":"step","step":"m-upstream"}',
+      priority: 3,
+      weight: 0,
+      header_override: '{"x-plan":"gold","x-caller":"{client_header:X-Caller}"}',
+      param_override: '{"temperature":0}',
+      settings: '{"disable_store":true}',
+      channel_info: '{"is_multi_key":true,"multi_key_status_list":{"0":2}}',
+    })
+    await source.insert('channels', {
+      id: 2,
+      type: 33,
+      key: 'a|b|c',
+      status: 1,
+      name: 'bedrock',
+      models: 'claude',
+      group: 'default',
+    })
+  }
+
+  test('is looked at first, and nothing is written', async () => {
+    await fill()
+    const dataDir = join(folder(), 'not-there-yet')
+    const dry = await report(dataDir, source.place)
+    expect(existsSync(dataDir)).toBe(false)
+    expect(dry).toMatchObject({
+      family: 'new-api',
+      applied: false,
+      passwords_left: 2,
+      units_converted: null,
+      failed: 0,
+    })
+    expect(dry.summary).toMatchObject({
+      user: { carried: 2, left: 1 },
+      token: { carried: 1, changed: 1, left: 1 },
+      channel: { changed: 1, left: 1 },
+      group: { carried: 2 },
+    })
+    const plain = await importInto(dataDir, source.place, '--dry-run')
+    expect(plain).toMatchObject({ code: 0, err: '' })
+    expect(plain.out).toContain('user 8 "gone" does not carry over: it is deleted there\n')
+    expect(plain.out).toContain(
+      'channel 2 "bedrock" does not carry over: type: expected an upstream that speaks chat completions, messages or rerank; ' +
+        'type 33, AWS Bedrock, does not\n',
+    )
+    expect(plain.out).not.toContain('root: nobody')
+    expect(plain.out).toContain('passwords: the 2 that there are do not carry over')
+    expect(plain.out).toContain('Nothing was written. Run it again with --apply to import.\n')
+    expect(plain.out).not.toMatch(/hidden-secret|upstream-key|AbCdEf|AnnsAccess/)
+    expect((await importInto(dataDir, source.place, '--dry-run', '--apply')).code).toBe(1)
+  })
+
+  test('is taken over: its keys and access tokens work, at its prices, and its accounts add up', async () => {
+    await fill()
+    const { gateway, upstream } = stage
+    const running = await commandOn(gateway, 'import', source.place, '--apply')
+    expect(running).toMatchObject({ code: 1 })
+    expect(running.err).toContain('stop it first, as it would not know of what is imported')
+    await gateway.stop()
+    const outcome = await commandOn(gateway, 'import', source.place, '--apply', '--json')
+    expect(outcome).toMatchObject({ code: 0, err: '' })
+    const done = outcome.json() as Report
+    await gateway.restart()
+
+    expect(fateOf(done, 'user', 'ann')).toEqual({ fate: 'carried', notes: [] })
+    expect(fateOf(done, 'user', 'root')).toMatchObject({ fate: 'there' })
+    expect(fateOf(done, 'token', 'limited')).toEqual({
+      fate: 'changed',
+      notes: [
+        'allow_ips: left out what is no address (1 of 2)',
+        'group: "auto" is not known here; the key has the group of its user',
+      ],
+    })
+    expect(fateOf(done, 'channel', 'main')).toEqual({
+      fate: 'changed',
+      notes: [
+        'param_override has no effect here',
+        'left out 1 of 2 keys, which are disabled there',
+        'header_override: left out "x-caller", which is no fixed value',
+      ],
+    })
+
+    const answer = await call(gateway.url, ask('m'), { key: KEY })
+    expect(answer.status).toBe(200)
+    const sent = upstream.only('main')
+    expect(sent.headers).toMatchObject({ authorization: 'Bearer upstream-key-two', 'x-plan': 'gold' })
+    expect(JSON.parse(sent.text)).toMatchObject({ model: 'm-upstream' })
+    // A ratio of 0.5 is 1 USD per million prompt tokens, 0.5 quota units each; output four times that; all of it at 0.8.
+    const { prompt_tokens: prompt, completion_tokens: output } = answer.json().usage
+    const charge = Math.round((prompt * 0.5 + output * 2) * 0.8)
+    const database = databaseOf(gateway.dataDir)
+    await expect.poll(() => database.token('laptop').used_quota).toBe(1_000 + charge)
+    expect(database.token('laptop')).toMatchObject({ id: 3, user_id: 7, remain_quota: 1_000_000 - charge })
+    expect(database.user('ann')).toMatchObject({
+      id: 7,
+      quota: 5_000_000 - charge,
+      used_quota: 1_500 + charge,
+      request_count: 13,
+    })
+
+    const refused = await call(gateway.url, ask('m'), { key: `${KEY}x` })
+    expect(refused.status).toBe(403)
+    expect((await call(gateway.url, ask('m'), { key: `${KEY}y` })).status).toBe(401)
+    const self = await call(gateway.url, undefined, {
+      method: 'GET',
+      path: '/api/user/self',
+      headers: { authorization: 'AnnsAccessToken0123456789abcdef', 'gateway-user': '7' },
+    })
+    expect(JSON.parse(self.text).data).toMatchObject({
+      id: 7,
+      display_name: 'Ann',
+      email: 'ann@example.com',
+      code_host_id: 'gh-7',
+      group: 'vip',
+    })
+
+    await gateway.stop()
+    const store = await storeIn(gateway.dataDir)
+    expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+    await store.close()
+    const again = await commandOn(gateway, 'import', source.place, '--apply', '--json')
+    const { summary } = again.json() as Report
+    expect(summary).toMatchObject({
+      user: { carried: 0, changed: 0, there: 2 },
+      token: { carried: 0, changed: 0, there: 2 },
+      channel: { carried: 0, changed: 0, there: 1 },
+      group: { carried: 0, there: 2 },
+      price: { carried: 0, changed: 0, there: 2 },
+    })
+    expect(databaseOf(gateway.dataDir).user('ann').quota).toBe(5_000_000 - charge)
+    await gateway.restart()
+  })
+})
+
+function storeIn(dataDir: string): Promise<Store> {
+  return openSqliteStore({ path: join(dataDir, 'sluice.db'), secret: deriveSecrets(SECRET) })
+}
+
+describe('a one-api', () => {
+  test('is told by its columns: limits of models and addresses, its own numbers of channels, users that it deleted', async () => {
+    const source = await familyDatabase('one-api', 'SQLite')
+    await source.insert('users', { ...user, id: 2, username: 'ben', quota: 10, used_quota: 4 })
+    await source.insert('users', {
+      ...user,
+      id: 3,
+      username: 'deleted_x',
+      status: 3,
+      quota: 0,
+      used_quota: 0,
+    })
+    await source.insert('tokens', {
+      ...token,
+      id: 1,
+      user_id: 2,
+      key: KEY,
+      name: 'a',
+      models: 'gpt-4o,gpt-4o-mini',
+      subnet: '10.0.0.0/8, 192.168.1.1',
+    })
+    await source.insert('tokens', {
+      ...token,
+      id: 2,
+      user_id: 2,
+      key: `${KEY}x`,
+      name: 'b',
+      models: null,
+      subnet: '',
+    })
+    for (const [id, type] of [
+      [1, 28],
+      [2, 29],
+      [3, 36],
+      [4, 50],
+      [5, 35],
+      [6, 33],
+    ]) {
+      await source.insert('channels', {
+        id: id ?? 0,
+        type: type ?? 0,
+        key: 'k',
+        status: 1,
+        name: `c${type}`,
+        models: 'gpt-4o',
+        group: 'default',
+        base_url: type === 50 ? 'https://llm.example.com/api' : '',
+      })
+    }
+    const dataDir = folder()
+    const done = await report(dataDir, source.place, '--apply')
+    expect(done.family).toBe('one-api')
+    expect(fateOf(done, 'user', 'deleted_x')).toEqual({ fate: 'left', notes: ['it is deleted there'] })
+    expect(
+      embeddedRows(
+        dataDir,
+        'SELECT id, model_limits_enabled, model_limits, allow_ips FROM tokens WHERE deleted_time IS NULL ORDER BY id',
+      ),
+    ).toEqual([
+      {
+        id: 1,
+        model_limits_enabled: 1,
+        model_limits: 'gpt-4o,gpt-4o-mini',
+        allow_ips: '10.0.0.0/8\n192.168.1.1',
+      },
+      { id: 2, model_limits_enabled: 0, model_limits: '', allow_ips: null },
+    ])
+    expect(
+      embeddedRows(
+        dataDir,
+        "SELECT name, declared->>'protocol' AS protocol, declared->>'base_url' AS url FROM channels ORDER BY id",
+      ),
+    ).toEqual([
+      { name: 'c28', protocol: 'chat', url: 'https://api.mistral.ai/v1' },
+      { name: 'c29', protocol: 'chat', url: 'https://api.groq.com/openai/v1' },
+      { name: 'c36', protocol: 'chat', url: 'https://api.deepseek.com/v1' },
+      { name: 'c50', protocol: 'chat', url: 'https://llm.example.com/api' },
+      { name: 'c35', protocol: 'chat', url: 'https://api.cohere.ai/compatibility/v1' },
+    ])
+    expect(fateOf(done, 'channel', 'c33')).toMatchObject({ fate: 'left' })
+  })
+})
+
+describe('what is converted', () => {
+  test('amounts in other units are converted exactly, and rounded where they are no whole number', async () => {
+    const source = await familyDatabase('new-api', 'SQLite')
+    await source.insert('options', { key: 'QuotaPerUnit', value: '300000' })
+    await source.insert('users', { ...user, id: 2, username: 'ben', quota: 300_000, used_quota: 3 })
+    await source.insert('tokens', {
+      ...token,
+      id: 1,
+      user_id: 2,
+      key: KEY,
+      name: 'a',
+      remain_quota: -1,
+      used_quota: 0,
+    })
+    const dataDir = folder()
+    const done = await report(dataDir, source.place, '--apply')
+    expect(done.units_converted).toBe('300000 to the dollar there, 500000 here')
+    expect(embeddedRows(dataDir, "SELECT quota, used_quota FROM users WHERE username = 'ben'")).toEqual([
+      { quota: 500_000, used_quota: 5 },
+    ])
+    // -1 × 5/3 = -1.67
+    expect(embeddedRows(dataDir, 'SELECT remain_quota FROM tokens WHERE id = 1')).toEqual([
+      { remain_quota: -2 },
+    ])
+  })
+
+  test('one channel that serves chat completions and ranks documents becomes two', async () => {
+    const source = await familyDatabase('new-api', 'SQLite')
+    const channel = { key: 'k', status: 1, group: 'default', base_url: '' }
+    await source.insert('channels', {
+      ...channel,
+      id: 1,
+      type: 34,
+      name: 'cohere',
+      models: 'command-r,rerank-english-v3.0',
+    })
+    await source.insert('channels', {
+      ...channel,
+      id: 2,
+      type: 40,
+      name: 'flow',
+      models: 'bge-reranker-v2-m3,deepseek-v3',
+    })
+    await source.insert('channels', {
+      ...channel,
+      id: 3,
+      type: 38,
+      name: 'jina',
+      models: 'jina-reranker-m0,jina-embeddings-v3',
+    })
+    await source.insert('channels', {
+      ...channel,
+      id: 4,
+      type: 14,
+      name: 'flow',
+      models: 'claude-sonnet-4-5',
+      status: 3,
+    })
+    const dataDir = folder()
+    const done = await report(dataDir, source.place, '--apply')
+    expect(
+      embeddedRows(
+        dataDir,
+        "SELECT name, status, declared->>'protocol' AS protocol, declared->>'base_url' AS url, declared->>'models' AS models FROM channels ORDER BY id",
+      ),
+    ).toEqual([
+      {
+        name: 'cohere',
+        status: 1,
+        protocol: 'rerank',
+        url: 'https://api.cohere.ai/v1',
+        models: '["rerank-english-v3.0"]',
+      },
+      {
+        name: 'cohere (chat)',
+        status: 1,
+        protocol: 'chat',
+        url: 'https://api.cohere.ai/compatibility/v1',
+        models: '["command-r"]',
+      },
+      {
+        name: 'flow',
+        status: 1,
+        protocol: 'chat',
+        url: 'https://api.siliconflow.cn/v1',
+        models: '["deepseek-v3"]',
+      },
+      {
+        name: 'flow (rerank)',
+        status: 1,
+        protocol: 'rerank',
+        url: 'https://api.siliconflow.cn/v1',
+        models: '["bge-reranker-v2-m3"]',
+      },
+      {
+        name: 'jina',
+        status: 1,
+        protocol: 'rerank',
+        url: 'https://api.jina.ai/v1',
+        models: '["jina-reranker-m0"]',
+      },
+      {
+        name: 'flow (4)',
+        status: 2,
+        protocol: 'messages',
+        url: 'https://api.anthropic.com/v1',
+        models: '["claude-sonnet-4-5"]',
+      },
+    ])
+    expect(fateOf(done, 'channel', 'jina')?.notes).toEqual([
+      'left out models that do not rank: jina-embeddings-v3',
+    ])
+    expect(fateOf(done, 'price', 'jina-reranker-m0')).toMatchObject({ fate: 'left' })
+  })
+
+  test('ids are kept where they are free; where they are not, the row has another, and the report says so', async () => {
+    const source = await familyDatabase('new-api', 'SQLite')
+    await source.insert('users', { ...user, id: 1, username: 'ben', quota: 1, used_quota: 0 })
+    await source.insert('users', { ...user, id: 9, username: 'cyd', quota: 1, used_quota: 0, inviter_id: 1 })
+    await source.insert('tokens', { ...token, id: 1, user_id: 1, key: KEY, name: 'a' })
+    const dataDir = folder()
+    const made = await sluice(['user', 'create', 'first'], { DATA_DIR: dataDir, GATEWAY_SECRET: SECRET })
+    expect(made.code).toBe(0)
+    const done = await report(dataDir, source.place, '--apply')
+    // The root user that a new database gets is 1, and has the first token.
+    expect(fateOf(done, 'user', 'ben')).toEqual({
+      fate: 'changed',
+      notes: ["id: 10 here, as 1 is somebody else's"],
+    })
+    expect(fateOf(done, 'token', 'a')).toEqual({
+      fate: 'changed',
+      notes: ["id: 2 here, as 1 is another token's"],
+    })
+    expect(embeddedRows(dataDir, 'SELECT id, username, inviter_id FROM users ORDER BY id')).toEqual([
+      { id: 1, username: 'root', inviter_id: 0 },
+      { id: 2, username: 'first', inviter_id: 0 },
+      { id: 9, username: 'cyd', inviter_id: 10 },
+      { id: 10, username: 'ben', inviter_id: 0 },
+    ])
+    expect(embeddedRows(dataDir, 'SELECT id, user_id FROM tokens ORDER BY id')).toEqual([
+      { id: 1, user_id: 1 },
+      { id: 2, user_id: 10 },
+    ])
+  })
+})
+
+test('a user that the database refuses is named, and no other is left out for it', async () => {
+  const source = await familyDatabase('new-api', 'SQLite')
+  for (const [id, username] of ['ann', 'ben', 'cyd'].entries()) {
+    await source.insert('users', { ...user, id: id + 11, username, quota: 5, used_quota: 0 })
+    await source.insert('tokens', {
+      ...token,
+      id: id + 21,
+      user_id: id + 11,
+      key: `${KEY}${id}`,
+      name: username,
+    })
+  }
+  const dataDir = folder()
+  await (await storeIn(dataDir)).close()
+  const file = new DatabaseSync(join(dataDir, 'sluice.db'))
+  file.exec(`CREATE TRIGGER refuse BEFORE INSERT ON tokens WHEN NEW.name = 'ben'
+    BEGIN SELECT RAISE(ABORT, 'not this one'); END`)
+  file.close()
+  const { code, out, err } = await importInto(dataDir, source.place, '--apply')
+  // A database that was made without one gets no root user by itself.
+  expect(out).toContain('root: nobody has role 100; "sluice user create NAME --role 100"')
+  expect([code, err]).toEqual([1, 'sluice: 1 users could not be written; the report says why\n'])
+  expect(out).toContain('user 12 "ben" does not carry over: it could not be written: not this one\n')
+  expect(out).toContain('token 22 "ben" does not carry over: it could not be written: not this one\n')
+  expect(embeddedRows(dataDir, 'SELECT id FROM users')).toEqual([{ id: 11 }, { id: 13 }])
+  expect(embeddedRows(dataDir, 'SELECT id FROM tokens')).toEqual([{ id: 21 }, { id: 23 }])
+})
+
+describe('rubbish', () => {
+  test('in any column is a line in the report, and the rest of it carries over', async () => {
+    const source = await familyDatabase('new-api', 'SQLite')
+    const bytes = Uint8Array.from([0xff, 0xfe, 0x00])
+    await source.insert('options', {
+      key: 'ModelRatio',
+      value: '{"good":1,"bad":"x","worse":-1,"__proto__":2',
+    })
+    await source.insert('options', { key: 'CompletionRatio', value: '{"good":2,"bad":"x"}' })
+    await source.insert('options', { key: 'GroupRatio', value: bytes })
+    await source.insert('options', { key: 'QuotaPerUnit', value: '500000' })
+    await source.insert('options', { key: 'RetryTimes', value: 'many' })
+    await source.insert('users', {
+      ...user,
+      id: 2,
+      username: 'ok',
+      quota: 5,
+      used_quota: 0,
+      email: 'no address',
+      role: 7,
+      status: 9,
+      group: 'no\u0007group',
+      display_name: bytes,
+      access_token: 'short',
+      setting: '{',
+      request_count: 'x',
+    })
+    await source.insert('users', { ...user, id: 3, username: '\u001B[31mred', quota: 5, used_quota: 0 })
+    await source.insert('users', { ...user, id: 4, username: 'rich', quota: 'a lot', used_quota: 0 })
+    await source.insert('users', {
+      ...user,
+      id: 5,
+      username: 'richer',
+      quota: 9_000_000_000_000_000,
+      used_quota: 0,
+    })
+    await source.insert('tokens', {
+      ...token,
+      id: 1,
+      user_id: 2,
+      key: KEY,
+      name: '',
+      expired_time: 0,
+      status: 8,
+      allow_ips: 'nowhere',
+      created_time: 'then',
+    })
+    await source.insert('tokens', { ...token, id: 2, user_id: 2, key: 'with-hyphens', name: 'hyphens' })
+    await source.insert('tokens', {
+      ...token,
+      id: 3,
+      user_id: 2,
+      key: `${KEY}z`,
+      name: 'x'.repeat(60),
+      remain_quota: 'none',
+    })
+    await source.insert('tokens', { ...token, id: 4, user_id: 99, key: `${KEY}w`, name: 'orphan' })
+    await source.insert('tokens', { ...token, id: 5, user_id: 'who', key: `${KEY}v`, name: 'nobody' })
+    await source.insert('tokens', { ...token, id: 6, user_id: 4, key: `${KEY}u`, name: 'of rich' })
+    await source.insert('channels', {
+      id: 1,
+      type: 1,
+      key: 'k',
+      status: 1,
+      name: 'loop',
+      models: 'a',
+      group: 'default',
+      model_mapping: '{"a":"b","b":"a","c":5}',
+      setting: 'no json',
+    })
+    await source.insert('channels', {
+      id: 2,
+      type: 1,
+      key: '',
+      status: 1,
+      name: 'keyless',
+      models: 'a',
+      group: 'default',
+    })
+    await source.insert('channels', {
+      id: 3,
+      type: 8,
+      key: 'k',
+      status: 1,
+      name: 'no address',
+      models: 'a',
+      group: 'default',
+      base_url: '',
+    })
+    await source.insert('channels', {
+      id: 4,
+      type: 1,
+      key: 'k',
+      status: 1,
+      name: 'no models',
+      models: '',
+      group: 'default',
+    })
+    await source.insert('channels', {
+      id: 5,
+      type: 'what',
+      key: bytes,
+      status: 1,
+      name: bytes,
+      models: 'a',
+      group: 'default',
+    })
+    const dataDir = folder()
+    const done = await report(dataDir, source.place, '--apply')
+    const left = done.lines
+      .filter(({ fate }) => fate === 'left')
+      .map(({ kind, id, name }) => [kind, id, name])
+    expect(left).toEqual(
+      expect.arrayContaining([
+        ['option', null, 'ModelRatio'],
+        ['option', null, 'CompletionRatio: bad'],
+        ['option', null, 'GroupRatio'],
+        ['option', null, 'RetryTimes'],
+        ['user', 3, '\u001B[31mred'],
+        ['user', 4, 'rich'],
+        ['user', 5, 'richer'],
+        ['token', 2, 'hyphens'],
+        ['token', 3, 'x'.repeat(60)],
+        ['token', 4, 'orphan'],
+        ['token', 5, 'nobody'],
+        ['token', 6, 'of rich'],
+        ['channel', 2, 'keyless'],
+        ['channel', 3, 'no address'],
+        ['channel', 4, 'no models'],
+        ['channel', 5, ''],
+      ]),
+    )
+    expect(fateOf(done, 'user', 'ok')).toMatchObject({ fate: 'changed' })
+    expect(fateOf(done, 'user', 'ok')?.notes).toHaveLength(8)
+    expect(
+      embeddedRows(
+        dataDir,
+        'SELECT role, status, group_name, email, display_name, request_count FROM users WHERE id = 2',
+      ),
+    ).toEqual([
+      { role: 1, status: 2, group_name: 'default', email: '', display_name: 'ok', request_count: 0 },
+    ])
+    // An address list that nobody is on lets nobody in, and a time of 0 is over.
+    expect(embeddedRows(dataDir, 'SELECT id, name, status, expired_time, allow_ips FROM tokens')).toEqual([
+      { id: 1, name: 'token 1', status: 2, expired_time: 1, allow_ips: 'nowhere' },
+    ])
+    expect(embeddedRows(dataDir, "SELECT name, declared->>'model_mapping' AS mapping FROM channels")).toEqual(
+      [{ name: 'loop', mapping: '{}' }],
+    )
+    const plain = await importInto(dataDir, source.place)
+    expect(plain.out).not.toContain('\u001B')
+    expect(plain.out).not.toContain('with-hyphens')
+  })
+
+  test('instead of a database is a sentence', async () => {
+    const dataDir = folder()
+    const own = await openedStore(join(dataDir, 'own.db'))
+    await own.close()
+    const empty = await familyDatabase('new-api', 'SQLite')
+    await empty.sql('DROP TABLE tokens')
+    const missing = await familyDatabase('new-api', 'SQLite')
+    await missing.sql('ALTER TABLE users DROP COLUMN quota')
+    const sentences: [string, string][] = [
+      [join(dataDir, 'nothing.db'), `there is no file ${join(dataDir, 'nothing.db')}`],
+      ['mysql://root@host/oneapi', 'MySQL is not read'],
+      ['root:pw@tcp(host:3306)/oneapi', 'MySQL is not read'],
+      [join(process.cwd(), 'package.json'), 'cannot be read as a SQLite database'],
+      [join(dataDir, 'own.db'), 'this is a database of Sluice itself'],
+      [empty.place, 'it has no table "tokens"'],
+      [missing.place, 'it has no column "quota" in "users"'],
+      ['postgres://nobody:hidden@127.0.0.1:1/x', 'the database cannot be reached'],
+    ]
+    const outcomes = await Promise.all(sentences.map(([place]) => importInto(dataDir, place)))
+    for (const [index, { code, err, out }] of outcomes.entries()) {
+      expect([code, out]).toEqual([1, ''])
+      expect(err).toContain(sentences[index]?.[1])
+      expect(err).not.toContain('hidden')
+    }
+  })
+})
+
+test('a source with a log of its own is read, and its folder stays as it was', async () => {
+  const source = await familyDatabase('new-api', 'SQLite')
+  await source.sql('PRAGMA journal_mode = WAL')
+  await source.insert('users', { ...user, id: 2, username: 'ben', quota: 5, used_quota: 0 })
+  const before = readFileSync(source.place)
+  const done = await report(folder(), source.place)
+  expect(done.summary['user']).toMatchObject({ carried: 1 })
+  expect(readdirSync(dirname(source.place))).toEqual(['one-api.db'])
+  expect(readFileSync(source.place).equals(before)).toBe(true)
+  // Somebody writes to it: what is committed is seen.
+  const open = new DatabaseSync(source.place)
+  try {
+    open.exec("INSERT INTO users (id, username, password, quota) VALUES (3, 'cyd', '', 1)")
+    expect((await report(folder(), source.place)).summary['user']).toMatchObject({ carried: 2 })
+  } finally {
+    open.close()
+  }
+})
+
+test('an import that is killed and run again comes to the same end: no user is there by half', async () => {
+  const source = await familyDatabase('new-api', 'SQLite')
+  const USERS = 1_500
+  const numbers = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${USERS})`
+  await source.sql(`INSERT INTO users (id, username, password, quota, used_quota)
+    ${numbers} SELECT i, 'user ' || i, '', 1000 + i, i FROM n`)
+  await source.sql(`INSERT INTO tokens (user_id, key, name, remain_quota, used_quota)
+    ${numbers} SELECT i, 'first' || i, 'a', i, i / 2 FROM n UNION ALL SELECT i, 'second' || i, 'b', i, 0 FROM n`)
+  const dataDir = folder()
+  const child = spawn(process.execPath, ['bin/sluice.mjs', 'import', source.place, '--apply'], {
+    stdio: 'ignore',
+    env: { PATH: process.env['PATH'], DATA_DIR: dataDir, GATEWAY_SECRET: SECRET },
+  })
+  const gone = once(child, 'exit')
+  const users = (): unknown => {
+    try {
+      return embeddedRows(dataDir, 'SELECT count(*) >= 100 AS some FROM users')[0]?.['some']
+    } catch {
+      return 0
+    }
+  }
+  await expect.poll(users, { timeout: 15_000, interval: 1 }).toBe(1)
+  child.kill('SIGKILL')
+  expect(await gone).toEqual([null, 'SIGKILL'])
+  const halves = 'SELECT user_id FROM tokens WHERE deleted_time IS NULL GROUP BY user_id HAVING count(*) <> 2'
+  expect(embeddedRows(dataDir, halves)).toEqual([])
+  const before = embeddedRows(dataDir, 'SELECT count(*) AS count FROM users')[0]?.['count']
+  expect(before).toBeLessThan(USERS)
+  const again = await report(dataDir, source.place, '--apply')
+  expect(again.summary['user']).toMatchObject({ carried: USERS - Number(before), there: before })
+  expect(
+    embeddedRows(
+      dataDir,
+      'SELECT count(*) AS users, sum(quota) AS quota, sum(used_quota) AS used FROM users',
+    ),
+  ).toEqual([
+    { users: USERS, quota: 1000 * USERS + (USERS * (USERS + 1)) / 2, used: (USERS * (USERS + 1)) / 2 },
+  ])
+  expect(embeddedRows(dataDir, halves)).toEqual([])
+  const store = await storeIn(dataDir)
+  expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+  await store.close()
+}, 60_000)
+
+describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('into a database on $name', (engine) => {
+  test('the same carries over, and new tokens come after those that were given their ids', async () => {
+    const source = await familyDatabase('new-api', 'SQLite')
+    await source.insert('users', { ...user, id: 4, username: 'ben', quota: 50, used_quota: 6 })
+    await source.insert('tokens', { ...token, id: 8, user_id: 4, key: KEY, name: 'a', used_quota: 2 })
+    const database = await engine.database()
+    const env = { DATA_DIR: folder(), GATEWAY_SECRET: SECRET, DATABASE_URL: database.place }
+    const dry = await sluice(['import', source.place, '--json'], env)
+    expect(dry).toMatchObject({ code: 0, err: '' })
+    expect(
+      await database.sql("SELECT 1 FROM information_schema.tables WHERE table_schema = 'public'"),
+    ).toEqual([])
+    const outcome = await sluice(['import', source.place, '--apply', '--json'], env)
+    expect(outcome).toMatchObject({ code: 0, err: '' })
+    expect((outcome.json() as Report).summary).toMatchObject({ user: { carried: 1 }, token: { carried: 1 } })
+    const again = await sluice(['import', source.place, '--apply', '--json'], env)
+    expect((again.json() as Report).summary).toMatchObject({ user: { there: 1 }, token: { there: 1 } })
+    const store = await database.open(deriveSecrets(SECRET))
+    try {
+      expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [] })
+      expect(await database.sql('SELECT id, used_quota FROM tokens ORDER BY id')).toEqual([
+        { id: 8, used_quota: 2 },
+        { id: 9, used_quota: 4 },
+      ])
+      const made = await store.write('createToken', newToken(4, { key: 'made afterwards' }))
+      expect(made.id).toBe(10)
+    } finally {
+      await store.close()
+    }
+  })
+})

@@ -1,0 +1,269 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import process from 'node:process'
+import { describe, expect, test } from 'vitest'
+import { COPIED_TABLES, NOT_COPIED } from '../../src/moving/copy/tables.ts'
+import { lockDataFolder } from '../../src/store/data-folder.ts'
+import { deriveSecrets, hashKey, unseal } from '../../src/store/secrets.ts'
+import { type Outcome, sluice } from '../equipment/command.ts'
+import { type Filling, filledFolder, SECRET } from '../filled-store.ts'
+import { ENGINES, type TestDatabase } from '../store-engines.ts'
+import { newToken } from '../store-rows.ts'
+import { embeddedRows } from './embedded-rows.ts'
+
+const SECRETS = deriveSecrets(SECRET)
+const FEW: Filling = { users: 3, tokensEach: 2, charges: [100, 250, 7, 0, 31, 900, 12], openHolds: 2 }
+
+/** What `--json` prints. */
+interface Told {
+  readonly open_calls: { readonly count: number; readonly quota: number }
+  readonly before: readonly { readonly table: string; readonly rows: number }[]
+  readonly tables: readonly { readonly table: string; readonly here: number; readonly there: number }[]
+  readonly sums: { readonly here: Record<string, string>; readonly there: Record<string, string> | null }
+  readonly users: readonly { readonly id: number; readonly remain: number; readonly used: number }[]
+  readonly verified: boolean
+  readonly differences: readonly string[]
+}
+
+function migrate(folder: string, to: string, ...more: string[]): Promise<Outcome> {
+  return sluice(['migrate', '--to', to, ...more], { DATA_DIR: folder, GATEWAY_SECRET: SECRET })
+}
+
+/** All that is copied, of both databases; columns that the target alone has are not. */
+async function both(
+  folder: string,
+  { sql }: TestDatabase,
+): Promise<{ here: Record<string, unknown>; there: Record<string, unknown> }> {
+  const here: Record<string, unknown> = {}
+  const there: Record<string, unknown> = {}
+  for (const { name, key } of COPIED_TABLES) {
+    const columns = embeddedRows(folder, `SELECT name FROM pragma_table_info('${name}')`).map(
+      (row) => row['name'],
+    )
+    const select = `SELECT ${columns.join(', ')} FROM ${name}`
+    here[name] = embeddedRows(folder, `${select} ORDER BY ${key.join(', ')}`)
+    const collated = key.map((column) =>
+      /^(?:id|day|\w+_id)$/.test(column) ? column : `${column} collate "C"`,
+    )
+    there[name] = await sql(`${select} ORDER BY ${collated.join(', ')}`)
+  }
+  return { here, there }
+}
+
+describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migrate, to $name', (engine) => {
+  test('copies everything, with open calls settled, and says so in tables', async () => {
+    const folder = await filledFolder(FEW)
+    const database = await engine.database()
+    const outcome = await migrate(folder, database.place)
+    expect(outcome).toMatchObject({ code: 0, err: '' })
+    expect(outcome.out).toContain('Settled 2 calls that an earlier run left open: 200 quota units.')
+    // Three users with 1,000,000 each, of which 1,300 were charged and 200 settled.
+    expect(outcome.out).toMatch(/^quota of users +2998500 +2998500$/m)
+    expect(outcome.out).toMatch(/^rows of usage_log +9 +9$/m)
+    expect(outcome.out).toContain('and the sums of 3 users and 6 tokens.')
+    expect(outcome.out).toContain('1. Set DATABASE_URL')
+    const { here, there } = await both(folder, database)
+    expect(there).toEqual(here)
+    expect(embeddedRows(folder, 'SELECT * FROM holds')).toEqual([])
+  })
+
+  test('what was copied is a gateway’s: keys are found and opened, and new ids come after the old ones', async () => {
+    const folder = await filledFolder(FEW)
+    const database = await engine.database()
+    expect((await migrate(folder, database.place)).code).toBe(0)
+    const store = await database.open(SECRETS)
+    try {
+      const found = await store.read('tokenByKeyHash', hashKey(SECRETS, 'key1x0'))
+      expect(found).toMatchObject({ token: { name: 't0' }, user: { username: "o'user 😀 1" } })
+      const [row] = await database.sql(`SELECT id, key_cipher FROM tokens WHERE id = ${found?.token.id}`)
+      expect(
+        unseal(SECRETS, String(row?.['key_cipher']), { table: 'tokens', row: Number(row?.['id']) }),
+      ).toBe('key1x0')
+      const made = await store.write('createToken', newToken(1, { key: 'another' }))
+      expect(made.id).toBe(7)
+      const text = { name: 'third', declared: {}, keys: [], status: 1, family: {} } as const
+      // The second one was deleted; its id is not given again.
+      expect(await store.write('createChannels', { channels: [text], createdTime: 1 })).toEqual([3])
+      expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+    } finally {
+      await store.close()
+    }
+  })
+
+  test('run again it changes nothing, and completes what is missing', async () => {
+    const folder = await filledFolder(FEW)
+    const database = await engine.database()
+    expect((await migrate(folder, database.place)).code).toBe(0)
+    await database.sql('DELETE FROM usage_log WHERE quota = 250')
+    await database.sql('DELETE FROM usage_days')
+    const again = await migrate(folder, database.place, '--json')
+    expect(again.code).toBe(0)
+    const told = again.json() as Told
+    expect(told.before).toContainEqual({ table: 'usage_log', rows: 8 })
+    expect(told.tables).toContainEqual({ table: 'usage_log', here: 9, there: 9 })
+    expect(told).toMatchObject({ verified: true, differences: [], open_calls: { count: 0 } })
+    const { here, there } = await both(folder, database)
+    expect(there).toEqual(here)
+  })
+
+  test('a dry run says what there is to copy, and touches neither side', async () => {
+    const folder = await filledFolder(FEW)
+    const database = await engine.database()
+    const before = readFileSync(join(folder, 'sluice.db'))
+    const outcome = await migrate(folder, database.place, '--dry-run', '--json')
+    expect(outcome.code).toBe(0)
+    const told = outcome.json() as Told
+    expect(told.open_calls).toEqual({ count: 2, quota: 2000 })
+    expect(told.tables).toContainEqual({ table: 'tokens', here: 6, there: 0 })
+    expect(told.sums).toMatchObject({ here: { 'charged in the usage log': '1300' }, there: null })
+    expect(told.verified).toBe(false)
+    expect(readFileSync(join(folder, 'sluice.db')).equals(before)).toBe(true)
+    expect(
+      await database.sql("SELECT 1 FROM information_schema.tables WHERE table_schema = 'public'"),
+    ).toEqual([])
+    const plain = await migrate(folder, database.place, '--dry-run')
+    expect(plain.out).toContain('2 calls that an earlier run left open would be settled first.')
+    expect(plain.out).toContain('A dry run: nothing was written to the database')
+    expect(plain.out).not.toContain('tests only')
+  })
+
+  test('a target that holds other rows is refused, and they are named', async () => {
+    const folder = await filledFolder(FEW)
+    const database = await engine.database()
+    expect((await migrate(folder, database.place)).code).toBe(0)
+    await database.sql('UPDATE tokens SET remain_quota = 1 WHERE id = 2')
+    await database.sql("UPDATE users SET password_hash = 'theirs' WHERE id = 3")
+    await database.sql("INSERT INTO stored_settings VALUES ('options', 'hold_tokens', '1')")
+    for (const more of [[], ['--dry-run']]) {
+      const { code, err } = await migrate(folder, database.place, ...more)
+      expect(code).toBe(1)
+      expect(err).toContain('is not empty, and no copy of this database as it is now:')
+      // 500,000, of which the second of the six tokens was charged 250, and 100 for its open call.
+      expect(err).toContain('  tokens 2 has another remain_quota (499650 here, 1 there)\n')
+      expect(err).toContain('  users 3 has another password_hash\n')
+      expect(err).toContain('  stored_settings "options", "hold_tokens" is in the target alone\n')
+    }
+    expect(await database.sql('SELECT remain_quota FROM tokens WHERE id = 2')).toEqual([{ remain_quota: 1 }])
+  })
+
+  test('a copy that does not come out alike is not called one, and the source stays as it was', async () => {
+    const folder = await filledFolder({ ...FEW, openHolds: 0 })
+    const database = await engine.database()
+    expect((await migrate(folder, database.place)).code).toBe(0)
+    await database.sql('DELETE FROM usage_log')
+    await database.sql(`CREATE FUNCTION skim() RETURNS trigger LANGUAGE plpgsql AS
+      'BEGIN IF NEW.quota = 900 THEN NEW.quota := 899; END IF; RETURN NEW; END'`)
+    await database.sql('CREATE TRIGGER skim BEFORE INSERT ON usage_log FOR EACH ROW EXECUTE FUNCTION skim()')
+    const before = embeddedRows(folder, 'SELECT * FROM users')
+    const { code, err, out } = await migrate(folder, database.place)
+    expect(code).toBe(1)
+    expect(out).not.toContain('All rows are alike')
+    expect(err).toMatch(/ usage_log "[0-9a-f-]{36}" has another quota \(900 here, 899 there\)\n/)
+    expect(err).toContain('  charged in the usage log: 1300 here, 1299 there\n')
+    expect(err).toMatch(
+      / user 3: \d+ left and 931 used \(931 in the log, 931 in daily sums\) here, .*930 in the log/,
+    )
+    expect(err).toContain('The source is as it was')
+    expect(embeddedRows(folder, 'SELECT * FROM users')).toEqual(before)
+  })
+
+  test('another secret is refused on either side', async () => {
+    const folder = await filledFolder(FEW)
+    const database = await engine.database()
+    const to = ['migrate', '--to', database.place]
+    const other = await sluice(to, { DATA_DIR: folder, GATEWAY_SECRET: 'not-the-secret-of-this' })
+    expect(other).toMatchObject({ code: 1 })
+    expect(other.err).toContain('was made with another secret')
+    const none = await sluice(to, { DATA_DIR: folder })
+    expect(none.err).toContain('holds no file "secret": set GATEWAY_SECRET')
+    expect(existsSync(join(folder, 'secret'))).toBe(false)
+    await (await database.open(deriveSecrets('the-secret-of-somebody-else'))).close()
+    const there = await migrate(folder, database.place)
+    expect(there).toMatchObject({ code: 1 })
+    expect(there.err).toContain('was made with another GATEWAY_SECRET than this gateway')
+  })
+
+  test('a running gateway, tables of somebody else, and a URL that is none are sentences', async () => {
+    const folder = await filledFolder(FEW)
+    const database = await engine.database()
+    const lock = lockDataFolder(folder)
+    const running = await migrate(folder, database.place)
+    lock.release()
+    expect(running).toMatchObject({ code: 1, out: '' })
+    expect(running.err).toContain(`a gateway or a command runs on ${folder}: stop it first`)
+    await database.sql('CREATE TABLE users (id integer)')
+    const theirs = await migrate(folder, database.place)
+    expect(theirs).toMatchObject({ code: 1 })
+    expect(theirs.err).toContain("holds tables that are not Sluice's (users): name an empty database")
+    for (const url of ['db.example.com', 'mysql://a/b', 'postgres://host']) {
+      expect((await migrate(folder, url)).err).toContain('--to: expected a URL such as postgres://')
+    }
+    const nobody = await migrate(folder, 'postgres://nobody:hidden@127.0.0.1:1/sluice')
+    expect(nobody).toMatchObject({ code: 1 })
+    expect(nobody.err).toMatch(/^sluice: the database cannot be reached: /)
+    expect(nobody.err).not.toContain('hidden')
+    expect(embeddedRows(folder, 'SELECT count(*) AS open FROM holds')).toEqual([{ open: 2 }])
+  })
+})
+
+describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
+  'a move to $name that is killed',
+  (engine) => {
+    const MANY: Filling = {
+      users: 4,
+      tokensEach: 3,
+      charges: Array.from({ length: 3500 }, (_, index) => index % 97),
+      openHolds: 3,
+    }
+    // Where the copy stands when it is killed: the last table is the daily sums, in pages of 100.
+    const MOMENTS = [
+      'SELECT count(*) >= 1 AS is_reached FROM users',
+      'SELECT count(*) >= 1 AS is_reached FROM sessions',
+      'SELECT count(*) >= 2000 AS is_reached FROM usage_log',
+      'SELECT count(*) >= 100 AS is_reached FROM usage_days',
+    ]
+
+    test('and run again comes to the same end, wherever it was killed', async () => {
+      const folder = await filledFolder(MANY)
+      const database = await engine.database()
+      await (await database.open(SECRETS)).close()
+      await database.sql(`CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS
+      'BEGIN PERFORM pg_sleep(0.1); RETURN NULL; END'`)
+      for (const { name } of COPIED_TABLES) {
+        await database.sql(`CREATE TRIGGER linger AFTER INSERT ON ${name} EXECUTE FUNCTION linger()`)
+      }
+      const left: unknown[] = []
+      for (const moment of MOMENTS) {
+        const child = spawn(process.execPath, ['bin/sluice.mjs', 'migrate', '--to', database.place], {
+          stdio: 'ignore',
+          env: { PATH: process.env['PATH'], DATA_DIR: folder, GATEWAY_SECRET: SECRET },
+        })
+        const gone = once(child, 'exit')
+        await expect
+          .poll(() => database.sql(moment), { timeout: 15_000, interval: 10 })
+          .toEqual([{ is_reached: true }])
+        child.kill('SIGKILL')
+        left.push(await gone)
+      }
+      expect(left).toEqual(MOMENTS.map(() => [null, 'SIGKILL']))
+      for (const { name } of COPIED_TABLES) await database.sql(`DROP TRIGGER linger ON ${name}`)
+      const outcome = await migrate(folder, database.place, '--json')
+      expect(outcome).toMatchObject({ code: 0, err: '' })
+      const told = outcome.json() as Told
+      expect(told.verified).toBe(true)
+      // Settled by the first run, before it was killed.
+      expect(told.open_calls).toEqual({ count: 0, quota: 0 })
+      const { here, there } = await both(folder, database)
+      expect(there).toEqual(here)
+    }, 60_000)
+  },
+)
+
+test('every table of a database is copied, or is known not to be', async () => {
+  const folder = await filledFolder({ users: 1, tokensEach: 1, charges: [], openHolds: 0 })
+  const tables = embeddedRows(folder, "SELECT name FROM sqlite_schema WHERE type = 'table'")
+  const ours = tables.map(({ name }) => String(name)).filter((name) => !/^(?:sqlite|kysely)_/.test(name))
+  expect(ours.toSorted()).toEqual([...COPIED_TABLES.map(({ name }) => name), ...NOT_COPIED].toSorted())
+})

@@ -1,0 +1,87 @@
+import { randomUUIDv7 } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { deriveSecrets } from '../src/store/secrets.ts'
+import { openSqliteStore } from '../src/store/sqlite/open.ts'
+import type { Store } from '../src/store/store.ts'
+import { holdOf, newToken, newUser, settledCall } from './store-rows.ts'
+
+/** The secret of the databases made here. */
+export const SECRET = 'the-secret-of-what-is-moved'
+
+/** What a database is to be filled with. */
+export interface Filling {
+  readonly users: number
+  readonly tokensEach: number
+  /** Charges in quota units, spread over the tokens in turn. */
+  readonly charges: readonly number[]
+  /** Holds that a run which is gone left open: each is settled at 100. */
+  readonly openHolds: number
+}
+
+/** A data folder with an embedded database in it, closed, and gone after the test. */
+export async function filledFolder(filling: Filling): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-moved-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const path = join(folder, 'sluice.db')
+  const store = await openSqliteStore({ path, secret: deriveSecrets(SECRET) })
+  try {
+    await fill(store, filling)
+  } finally {
+    await store.close()
+  }
+  return folder
+}
+
+async function fill(store: Store, { users, tokensEach, charges, openHolds }: Filling): Promise<void> {
+  const owners: { userId: number; tokenId: number }[] = []
+  for (let index = 0; index < users; index += 1) {
+    const user = await store.write(
+      'createUser',
+      // An apostrophe and letters of four bytes come through, too.
+      newUser({
+        username: `o'user 😀 ${index}`,
+        accessToken: `access-${index}`,
+        passwordHash: '$argon2id$x',
+      }),
+    )
+    for (let token = 0; token < tokensEach; token += 1) {
+      const key = `key${index}x${token}`
+      const made = await store.write('createToken', newToken(user.id, { name: `t${token}`, key }))
+      owners.push({ userId: user.id, tokenId: made.id })
+    }
+    await store.write('beginSession', {
+      userId: user.id,
+      session: `session-${index}`,
+      passwordHash: '$argon2id$x',
+      createdTime: 1_760_000_000,
+      expiresTime: 4_000_000_000,
+    })
+  }
+  const text = { declared: { protocol: 'chat' }, keys: ['upstream-key'], status: 1, family: {} } as const
+  const channels = ['kept', 'gone'].map((name) => ({ ...text, name }))
+  const [, gone = 0] = await store.write('createChannels', { channels, createdTime: 1_760_000_000 })
+  await store.write('deleteChannels', { ids: [gone] })
+  await store.write('setEntries', { changes: [{ section: 'options', name: 'retries', value: '3' }] })
+  const who = (index: number): { userId: number; tokenId: number } => {
+    const owner = owners[index % owners.length]
+    if (!owner) throw new Error('nobody to charge')
+    return owner
+  }
+  const settled = charges.map((quota, index) =>
+    store.write(
+      'settle',
+      settledCall(who(index), randomUUIDv7(), {
+        quota,
+        endedMs: 1_760_000_000_000 + index * 7_000_000,
+        model: `model-${index % 3}`,
+      }),
+    ),
+  )
+  const held = Array.from({ length: openHolds }, (_, index) =>
+    store.write('hold', holdOf(who(index), randomUUIDv7(), { owner: 'a run that is gone' })),
+  )
+  await Promise.all([...settled, ...held])
+}

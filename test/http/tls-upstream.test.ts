@@ -1,0 +1,96 @@
+import { readFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:https'
+import { type AddressInfo, createServer as createPlainServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { wholeChat } from '../equipment/chat-behaviour.ts'
+import { type Answer, call } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+
+const fixture = (name: string): string => fileURLToPath(new URL(`../equipment/tls/${name}`, import.meta.url))
+const CERTIFICATE = fixture('localhost.cert.pem')
+
+let secure: Server
+let mute: ReturnType<typeof createPlainServer>
+let gateway: RunningGateway
+let distrustful: RunningGateway
+let connections = 0
+let resumed = 0
+
+beforeAll(async () => {
+  const said = wholeChat({ text: 'under lock and key' })
+  secure = createServer(
+    { key: readFileSync(fixture('localhost.key.pem')), cert: readFileSync(CERTIFICATE) },
+    (request, reply) => {
+      request.resume().on('end', () => {
+        reply.writeHead(200, { 'content-type': 'application/json' }).end('body' in said ? said.body : '')
+        if (request.headers['x-close'] === 'yes') request.socket.end()
+      })
+    },
+  ).listen(0, '127.0.0.1')
+  secure.on('secureConnection', (socket) => {
+    connections += 1
+    if (socket.isSessionReused()) resumed += 1
+  })
+  mute = createPlainServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1')
+  await Promise.all(
+    [secure, mute].map((server) => new Promise((resolve) => server.once('listening', resolve))),
+  )
+  const at = (server: { address(): unknown }): number => (server.address() as AddressInfo).port
+  const config = {
+    options: { retries: 0 },
+    models: priced(['named', 'numbered', 'closing', 'mute']),
+    channels: [
+      channel('named', `https://localhost:${at(secure)}/v1`),
+      channel('numbered', `https://127.0.0.1:${at(secure)}/v1`),
+      channel('closing', `https://localhost:${at(secure)}/v1`, { headers: { 'x-close': 'yes' } }),
+      channel('mute', `https://localhost:${at(mute)}/v1`, { timeouts: { connect: '500ms' } }),
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }
+  ;[gateway, distrustful] = await Promise.all([
+    startGateway({ config, env: { NODE_EXTRA_CA_CERTS: CERTIFICATE } }),
+    startGateway({ config }),
+  ])
+})
+afterAll(async () => {
+  await Promise.all([gateway.discard(), distrustful.discard()])
+  secure.closeAllConnections()
+  secure.close()
+  mute.close()
+})
+
+function ask(model: string, of = gateway): Promise<Answer> {
+  const body = { model, messages: [{ role: 'user', content: 'Hello' }] }
+  return call(`${of.url}/v1/chat/completions`, body, { key: 'sk-ann' })
+}
+
+describe('an upstream with TLS', () => {
+  test('answers calls one after another over one connection', async () => {
+    for (let i = 0; i < 3; i++) expect((await ask('named')).text).toContain('under lock and key')
+    expect(connections).toBe(1)
+  })
+
+  test('may be named by its address', async () => {
+    expect((await ask('numbered')).status).toBe(200)
+  })
+
+  test('is not asked for everything anew by the next connection', async () => {
+    const before = resumed
+    for (let i = 0; i < 3; i++) expect((await ask('closing')).status).toBe(200)
+    expect(resumed).toBeGreaterThan(before)
+  })
+
+  test('that never says hello is given up when the time for connecting is over', async () => {
+    expect((await ask('mute')).status).toBe(500)
+    await expect.poll(() => gateway.logs()).toContain('"failure":"connect time-out"')
+  })
+
+  test('whose certificate nobody vouches for is told nothing', async () => {
+    const before = connections
+    expect((await ask('named', distrustful)).status).toBe(500)
+    await expect.poll(() => distrustful.logs()).toContain('"failure":"DEPTH_ZERO_SELF_SIGNED_CERT"')
+    expect(connections).toBe(before)
+  })
+})

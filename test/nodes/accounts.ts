@@ -1,0 +1,60 @@
+import type { Granted } from '../equipment/auditor.ts'
+import { channel, type Configuration, ROOT, token, user } from '../equipment/configuration.ts'
+import type { ScriptedUpstream } from '../equipment/scripted-upstream.ts'
+import { serveTraffic, TRAFFIC_MODEL } from '../equipment/traffic.ts'
+
+/** What calls are made on. */
+export interface Ensemble {
+  /** Without `sk-`. */
+  readonly keys: readonly string[]
+  /** What the auditor is to find. */
+  readonly granted: Granted
+  /** The accounts, and a model whose answers are as long as callers want. */
+  readonly configure: (upstream: ScriptedUpstream) => Configuration
+}
+
+interface Owner {
+  readonly quota: number
+  /** By key, what each token may spend. */
+  readonly tokens: Readonly<Record<string, number>>
+}
+
+const AMPLE = 1_000_000_000
+
+/** Five tokens of three users: two run out on the way, and so does the user of a third. */
+export const FIVE_ACCOUNTS: Ensemble = ensemble({
+  ann: { quota: AMPLE, tokens: { calm: AMPLE, scarce: 200_000, poor: 5_000 } },
+  bob: { quota: AMPLE, tokens: { windy: AMPLE } },
+  cat: { quota: 300_000, tokens: { brisk: AMPLE } },
+})
+
+/** Tokens that have enough for a dozen calls each. */
+export const POOR_ACCOUNTS: Ensemble = ensemble({
+  ann: {
+    quota: AMPLE,
+    tokens: Object.fromEntries(Array.from({ length: 24 }, (_, index) => [`poor${index}`, 4_000])),
+  },
+})
+
+function ensemble(owners: Readonly<Record<string, Owner>>): Ensemble {
+  const tokens = Object.values(owners).flatMap((owner) => Object.entries(owner.tokens))
+  return {
+    keys: tokens.map(([key]) => key),
+    granted: {
+      tokens: new Map(tokens.map(([key, quota]) => [`token-${key}`, quota])),
+      users: new Map(Object.entries(owners).map(([name, { quota }]) => [name, quota])),
+    },
+    configure: (upstream) => ({
+      models: serveTraffic(upstream),
+      channels: [channel(TRAFFIC_MODEL, upstream.baseUrl(TRAFFIC_MODEL))],
+      users: [
+        ROOT,
+        ...Object.entries(owners).map(([name, owner], index) => {
+          const keys = Object.entries(owner.tokens)
+          const seeds = keys.map(([key, quota]) => token(key, { remain_quota: quota }))
+          return user(2 + index, name, seeds, { quota: owner.quota })
+        }),
+      ],
+    }),
+  }
+}

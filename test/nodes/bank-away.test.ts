@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Ground, layGround } from '../equipment/ground.ts'
+import { withoutRedis } from '../equipment/redis-server.ts'
+import { type AwayReport, callWhileAway, warmAndCold } from './bank-away.ts'
+
+const NAME = 'three nodes whose PostgreSQL and Redis are out of reach'
+
+describe.skipIf(withoutRedis(NAME))('three nodes whose PostgreSQL and Redis are out of reach', () => {
+  let ground: Ground
+  let report: AwayReport
+  beforeAll(async () => {
+    ground = await layGround({ nodes: 3, configure: warmAndCold })
+    ground.upstream.script('m', { kind: 'whole' })
+    report = await callWhileAway(ground, {
+      forMs: 4000,
+      leave() {
+        ground.postgresCable.hold()
+        ground.redisCable.hold()
+      },
+      comeBack() {
+        ground.postgresCable.release()
+        ground.redisCable.release()
+      },
+    })
+    const slowest = (taken: AwayReport['warm']) => Math.round(Math.max(...taken.map(({ tookMs }) => tookMs)))
+    const { warm, cold, backlogMs } = report
+    console.info({
+      warm: warm.length,
+      slowest: slowest(warm),
+      cold: cold.length,
+      coldSlowest: slowest(cold),
+      backlogMs,
+    })
+  }, 60_000)
+  afterAll(() => ground?.clear())
+
+  test('serve whom they know: such a call waits for neither', () => {
+    expect(report.warm.length).toBeGreaterThan(30)
+    expect(report.warm.filter(({ status }) => status !== 200)).toEqual([])
+  })
+
+  test('refuse whom they do not know with 503 and retry-after, within two seconds', () => {
+    expect(report.cold.length).toBeGreaterThan(3)
+    for (const { status, code, retryAfter, tookMs } of report.cold) {
+      expect([status, code]).toEqual([503, 'overloaded'])
+      expect(Number(retryAfter)).toBeGreaterThan(0)
+      expect(tookMs).toBeLessThan(2500)
+    }
+  })
+
+  test('stay ready for as long as anything borrowed can be spent', () => {
+    expect(report.ready.filter((status) => status !== 200)).toEqual([])
+  })
+
+  test('report what was charged meanwhile within five seconds of their return', () => {
+    expect(report.backlogMs).toBeLessThan(5000)
+  })
+})

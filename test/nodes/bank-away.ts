@@ -1,0 +1,110 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Answer } from '../equipment/client.ts'
+import { call } from '../equipment/client.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import type { Ground } from '../equipment/ground.ts'
+import type { ScriptedUpstream } from '../equipment/scripted-upstream.ts'
+import { ask } from '../equipment/stage.ts'
+
+/** No cold key is ever served. */
+const COLD_KEYS = 60
+
+/** A key that every node knows, others that none does, and a limit that is never reached. */
+export function warmAndCold(upstream: ScriptedUpstream): Configuration {
+  const cold = Array.from({ length: COLD_KEYS }, (_, index) =>
+    token(coldKey(index), { remain_quota: 1_000_000 }),
+  )
+  return {
+    rate_limits: { key: { requests: 1_000_000, window: '60s' } },
+    models: priced(['m']),
+    channels: [channel('m', upstream.baseUrl('m'))],
+    users: [ROOT, user(2, 'ann', [token('warm', { remain_quota: 100_000_000 }), ...cold])],
+  }
+}
+
+function coldKey(index: number): string {
+  return `cold${index}`
+}
+
+/** An answer, how long it took, and what it was to. */
+export interface Timed {
+  readonly status: number
+  readonly id: string
+  readonly code: unknown
+  readonly retryAfter: string | undefined
+  readonly tookMs: number
+}
+
+/** What was answered while the bank was away, and how long it took until it had heard of everything. */
+export interface AwayReport {
+  readonly warm: readonly Timed[]
+  readonly cold: readonly Timed[]
+  readonly ready: readonly number[]
+  readonly backlogMs: number
+}
+
+/** Calls nodes with both kinds of keys from the moment that the bank is away until it is back. */
+export async function callWhileAway(
+  ground: Ground,
+  away: { readonly forMs: number; readonly leave: () => unknown; readonly comeBack: () => unknown },
+): Promise<AwayReport> {
+  const { urls } = ground.fleet
+  for (let round = 0; round < 3; round++)
+    for (const url of urls) {
+      const { status, text } = await call(url, ask('m', { max_tokens: 50 }), { key: 'warm' })
+      if (status !== 200) throw new Error(`a key was not served before anything happened: ${text}`)
+    }
+  // What they have spent is reported, and what they need is borrowed ahead.
+  await sleep(1000)
+
+  const warm: Timed[] = []
+  const cold: Timed[] = []
+  let asked = 0
+  await away.leave()
+  const endMs = performance.now() + away.forMs
+  const clients = urls.flatMap((url) => [
+    until(endMs, async () => {
+      warm.push(await timed(url, 'warm'))
+      await sleep(20)
+    }),
+    until(endMs, async () => {
+      cold.push(await timed(url, coldKey(asked++ % COLD_KEYS)))
+      await sleep(300)
+    }),
+  ])
+  const ready: number[] = []
+  const looks = until(endMs, async () => {
+    for (const url of urls)
+      ready.push((await call(url, undefined, { method: 'GET', path: '/readyz' })).status)
+    await sleep(500)
+  })
+  await Promise.all([...clients, looks])
+  await away.comeBack()
+  const backMs = performance.now()
+  const wanted = new Set(warm.filter(({ status }) => status === 200).map(({ id }) => id))
+  for (;;) {
+    const rows = await ground.postgres.sql<{ id: string }>('select id from usage_log')
+    for (const { id } of rows) wanted.delete(id)
+    if (wanted.size === 0) break
+    if (performance.now() - backMs > 30_000)
+      throw new Error(`${wanted.size} calls are not in the log after 30 s`)
+    await sleep(50)
+  }
+  return { warm, cold, ready, backlogMs: performance.now() - backMs }
+}
+
+async function until(endMs: number, work: () => Promise<void>): Promise<void> {
+  while (performance.now() < endMs) await work()
+}
+
+async function timed(url: string, key: string): Promise<Timed> {
+  const startMs = performance.now()
+  const answer: Answer = await call(url, ask('m', { max_tokens: 50 }), { key })
+  return {
+    status: answer.status,
+    id: String(answer.headers['x-request-id']),
+    code: answer.status === 200 ? undefined : answer.json().error.code,
+    retryAfter: answer.headers['retry-after'],
+    tookMs: performance.now() - startMs,
+  }
+}

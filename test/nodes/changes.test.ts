@@ -1,0 +1,193 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { ApiKeys } from '../../src/access/api-key.ts'
+import { type Announcing, Changes } from '../../src/changes/changes.ts'
+import { RedisAnnouncements } from '../../src/changes/redis-announcements.ts'
+import type { Change } from '../../src/domain/change.ts'
+import { followChanges } from '../../src/follow-changes.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { joinNodes, type Nodes } from '../../src/nodes/join.ts'
+import { Announcements } from '../../src/store/postgres/announcements.ts'
+import { hashKey } from '../../src/store/secrets.ts'
+import { type RedisServer, startRedisServer, withoutRedis } from '../equipment/redis-server.ts'
+import { ENGINES } from '../store-engines.ts'
+import { newToken, SECRETS, storeWithAccount } from '../store-rows.ts'
+
+const SOON = { timeout: 1_000, interval: 10 }
+
+/** A node's keys and how often it has read what is stored, beside another node's on the same database. */
+async function twoNodes(announcing: () => Announcing & { tried: Promise<void>; close(): Promise<void> }) {
+  const account = await storeWithAccount()
+  const ledger = new Ledger(account.store, 'run')
+  const join = async () => {
+    const way = announcing()
+    const changes = new Changes(randomUUID(), way)
+    const heard: Change[] = []
+    changes.listen((change) => void heard.push(change))
+    const keys = new ApiKeys(
+      account.store,
+      ledger,
+      (key) => hashKey(SECRETS, key),
+      (change) => changes.tell(change),
+    )
+    let rereads = 0
+    let fails = 0
+    const stored = {
+      reread: () => (fails-- > 0 ? Promise.reject(new Error('away')) : Promise.resolve(void (rereads += 1))),
+    }
+    const following = followChanges(changes, keys, stored, () => {})
+    onTestFinished(async () => {
+      following.stop()
+      changes.close()
+      await way.close()
+    })
+    await way.tried
+    const call = async (key = 'sk-k1'): Promise<string> =>
+      (async () => keys.authenticate(key, '127.0.0.1'))().then(
+        () => 'let in',
+        (error: Error) => error.message,
+      )
+    return { changes, keys, heard, call, rereads: () => rereads, failTwice: () => void (fails = 2) }
+  }
+  return { ...account, here: await join(), there: await join() }
+}
+
+function sentences(
+  announcing: () => Promise<() => Announcing & { tried: Promise<void>; close(): Promise<void> }>,
+) {
+  test('a token that is disabled on one node is refused on another within a second', async () => {
+    const { store, userId, tokenId, here, there } = await twoNodes(await announcing())
+    expect(await there.call()).toBe('let in')
+    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
+    expect(await there.call()).toBe('let in')
+    here.keys.forget(tokenId)
+    await expect.poll(() => there.call(), SOON).toBe('this API key is disabled')
+  })
+
+  test('so is a key of a user who is disabled', async () => {
+    const { store, userId, here, there } = await twoNodes(await announcing())
+    expect(await there.call()).toBe('let in')
+    await store.write('changeUser', { userId, fields: { status: 2 } })
+    here.keys.forgetUser(userId)
+    await expect.poll(() => there.call(), SOON).toBe('the user of this API key is disabled')
+  })
+
+  test('a key that was unknown is let in once another node has made it', async () => {
+    const { store, userId, here, there } = await twoNodes(await announcing())
+    expect(await there.call('sk-late')).toBe('this API key is unknown')
+    await store.write('createToken', newToken(userId, { key: 'late' }))
+    here.keys.forgetKey('late')
+    await expect.poll(() => there.call('sk-late'), SOON).toBe('let in')
+  })
+
+  test('settings are read again where another node has set them, and not where it was this one', async () => {
+    const { here, there } = await twoNodes(await announcing())
+    there.failTwice()
+    here.changes.tell({ of: 'settings' })
+    await expect.poll(() => there.rereads(), { timeout: 3_000 }).toBe(1)
+    expect(here.rereads()).toBe(0)
+  })
+
+  test('a long list of tokens is told whole', async () => {
+    const { here, there } = await twoNodes(await announcing())
+    const ids = Array.from({ length: 1_000 }, (_, i) => 9_000_000_000_000_000 + i)
+    here.changes.tell({ of: 'tokens', ids })
+    const told = (): number[] => there.heard.flatMap((change) => (change.of === 'tokens' ? change.ids : []))
+    await expect.poll(told, SOON).toEqual(ids)
+  })
+}
+
+describe.skipIf(withoutRedis('changes told over Redis'))('changes over Redis', () => {
+  let server: RedisServer
+  beforeAll(async () => {
+    server = await startRedisServer()
+  })
+  afterAll(() => server?.stop())
+  const overRedis = () => {
+    const namespace = `test:${randomUUID()}`
+    return () => new RedisAnnouncements(server.url, namespace)
+  }
+
+  sentences(() => Promise.resolve(overRedis()))
+
+  test('what was missed while the server was away is read again', async () => {
+    const { store, userId, tokenId, here, there } = await twoNodes(overRedis())
+    expect(await there.call()).toBe('let in')
+    await server.kill()
+    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
+    here.keys.forget(tokenId)
+    expect(await there.call()).toBe('let in')
+    await server.restart()
+    await expect.poll(() => there.call(), { timeout: 3_000 }).toBe('this API key is disabled')
+    await expect.poll(() => there.rereads(), SOON).toBeGreaterThanOrEqual(1)
+  })
+
+  test('what may have been missed while a connection was lost is read again', async () => {
+    const { store, userId, tokenId, there } = await twoNodes(overRedis())
+    expect(await there.call()).toBe('let in')
+    // Nobody tells of it.
+    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
+    await server.command(['CLIENT', 'KILL', 'TYPE', 'pubsub'])
+    await expect.poll(() => there.call(), { timeout: 3_000 }).toBe('this API key is disabled')
+  })
+
+  test('what could not be told is told as soon as it can be', async () => {
+    const { store, userId, tokenId, here, there } = await twoNodes(overRedis())
+    expect(await there.call()).toBe('let in')
+    const clients = String(await server.command(['CLIENT', 'LIST', 'TYPE', 'pubsub']))
+    const ids = [...clients.matchAll(/^id=(\d+)/gm)].map(([, id]) => Number(id))
+    // Only the one that tells: it was the first to connect.
+    await server.command(['CLIENT', 'KILL', 'ID', String(Math.min(...ids))])
+    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
+    here.keys.forget(tokenId)
+    await expect.poll(() => there.call(), { timeout: 3_000 }).toBe('this API key is disabled')
+  })
+
+  test('who speaks another language is not heard', async () => {
+    const namespace = `test:${randomUUID()}`
+    const { there } = await twoNodes(() => new RedisAnnouncements(server.url, namespace))
+    for (const text of ['', 'changed', 'changed n balance 5', '\0'.repeat(99)]) {
+      await server.command(['PUBLISH', `${namespace}:changes`, text])
+    }
+    await server.command(['PUBLISH', `${namespace}:changes`, 'changed n user 5'])
+    await expect.poll(() => there.heard, SOON).toEqual([{ of: 'user', id: 5 }])
+  })
+})
+
+describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('changes over $name', (engine) => {
+  sentences(async () => {
+    const { place } = await engine.database()
+    return () => new Announcements(place)
+  })
+})
+
+describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
+  'nodes that have $name alone',
+  (engine) => {
+    test('have their share of each limit: who is new counts at once, and who goes no more', async () => {
+      const { place: postgresUrl } = await engine.database()
+      const log = { info: () => {}, warn: () => {} }
+      const join = async (node: string): Promise<Nodes> => {
+        const options = { redisUrl: undefined, postgresUrl, namespace: 'test', node, log, onAlone: () => {} }
+        const joined = await joinNodes(options)
+        onTestFinished(() => joined.close())
+        return joined
+      }
+      const one = await join('one')
+      const two = await join('two')
+      let whom = 0
+      // Of somebody new each time: how many are let through.
+      const burst = async ({ counts }: Nodes): Promise<number> => {
+        const counted = { name: 'key requests', whom: (whom += 1), most: 90, windowMs: 60_000 }
+        const verdicts = await Promise.all(Array.from({ length: 90 }, async () => counts.take(counted)))
+        return verdicts.filter(({ allowed }) => allowed).length
+      }
+      await expect.poll(() => burst(one)).toBe(45)
+      await expect.poll(() => burst(two)).toBe(45)
+      const three = await join('three')
+      await expect.poll(async () => [await burst(one), await burst(three)]).toEqual([30, 30])
+      await two.close()
+      await expect.poll(async () => [await burst(one), await burst(three)]).toEqual([45, 45])
+    })
+  },
+)

@@ -1,0 +1,143 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Answer, type Question, slotsOf } from '../../src/limits/exchange.ts'
+import { RedisPeers } from '../../src/limits/redis-peers.ts'
+import { type RedisServer, startRedisServer, withoutRedis } from '../equipment/redis-server.ts'
+import { SharedWindow } from '../equipment/shared-window.ts'
+
+const NOTHING: Omit<Question, 'most' | 'windowMs' | 'slot'> = {
+  used: 0,
+  back: 0,
+  kept: 0,
+  added: [],
+  need: 0,
+  want: 0,
+}
+const HOUR = 3_600_000
+
+describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in Redis', () => {
+  let server: RedisServer
+  let peers: RedisPeers
+  const namespace = `test:${randomUUID()}`
+  beforeAll(async () => {
+    server = await startRedisServer()
+    peers = new RedisPeers({ url: server.url, namespace, node: 'one', tell: () => {} })
+    await peers.tried
+  })
+  afterAll(async () => {
+    await peers?.close()
+    await server?.stop()
+  })
+
+  const fresh = (windowMs = HOUR) => ({ name: 'key requests', whom: randomUUID(), most: 100, windowMs })
+  /** Asks until it is answered: a busy machine may be late. */
+  const exchange = async (counted: ReturnType<typeof fresh>, fields: Partial<Question>): Promise<Answer> => {
+    const question = { ...NOTHING, most: counted.most, windowMs: counted.windowMs, slot: 0, ...fields }
+    for (;;) {
+      const answer = await peers.exchange(counted, question).catch(() => 'late' as const)
+      if (typeof answer === 'object') return answer
+      if (answer === 'late') throw new Error('the machine is too busy')
+    }
+  }
+
+  test('does what the model of it does', async () => {
+    const amount = fc.integer({ min: 0, max: 40 })
+    const asked = fc.record({
+      used: amount,
+      back: amount,
+      kept: amount,
+      added: fc.array(fc.tuple(fc.integer({ min: 0, max: 1_200 }), amount), { maxLength: 3 }),
+      need: amount,
+      want: amount,
+    })
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(asked, { minLength: 1, maxLength: 12 }),
+        fc.constantFrom(30, 1_000, HOUR),
+        async (steps, windowMs) => {
+          const counted = fresh(windowMs)
+          const model = new SharedWindow()
+          let slot = 0
+          for (const step of steps) {
+            const question = { most: counted.most, windowMs, slot, ...step }
+            const answer = await peers.exchange(counted, question).catch(() => undefined)
+            // Late: whether it was done is not known, and there is nothing to compare.
+            if (typeof answer !== 'object') return
+            expect(answer).toEqual(model.exchange(answer.nowMs, question, 1))
+            slot = answer.slot
+          }
+        },
+      ),
+      { numRuns: 60 },
+    )
+  })
+
+  test('keeps those apart who are limited apart, and names nobody', async () => {
+    const [ann, ben] = [fresh(), fresh()]
+    await exchange(ann, { added: [[0, 100]] })
+    expect((await exchange(ann, { need: 1 })).granted).toBe(0)
+    expect((await exchange(ben, { need: 1 })).granted).toBe(1)
+    expect((await exchange({ ...ann, name: 'model requests' }, { need: 1 })).granted).toBe(1)
+    expect(JSON.stringify(await server.command(['KEYS', '*']))).not.toContain(ann.whom)
+  })
+
+  test('is gone when its window is over', async () => {
+    await exchange(fresh(60), { added: [[0, 100]] })
+    const kept = async (): Promise<number> =>
+      ((await server.command(['KEYS', `${namespace}:key:requests:60:*`])) as string[]).length
+    expect(await kept()).toBeLessThanOrEqual(1)
+    await expect.poll(kept).toBe(0)
+  })
+
+  test('does nothing for a node that does not know that the memory is another', async () => {
+    const counted = fresh()
+    await exchange(counted, { added: [[0, 40]] })
+    await server.command(['SET', `${namespace}:memory`, '1.5'])
+    const question = { ...NOTHING, most: 100, windowMs: HOUR, slot: 0, need: 10 }
+    // Unless a beat has told it meanwhile.
+    const told = peers.memory === '1.5 0' ? 'forgotten' : await peers.exchange(counted, question)
+    expect(told).toBe('forgotten')
+    expect((await exchange(counted, {})).amounts.map(([, amount]) => amount)).toEqual([40])
+  })
+
+  test.each([
+    ['text', ['HSET', 'KEY', 'FIELD', 'rubbish']],
+    ['numbers that cannot be', ['HSET', 'KEY', 'FIELD', '\x92\xff\xff']],
+    ['another type', ['SET', 'KEY', 'rubbish']],
+  ])('that finds %s says that the memory is lost, and begins anew', async (_, words) => {
+    const counted = fresh()
+    await exchange(counted, { added: [[0, 100]] })
+    const keys = (await server.command(['KEYS', `${namespace}:key:requests:*`])) as string[]
+    for (const key of keys) {
+      const type = await server.command(['TYPE', key])
+      const fields = type === 'hash' ? ((await server.command(['HKEYS', key])) as string[]) : []
+      if (words[0] === 'SET') await server.command(['SET', key, 'rubbish'])
+      else for (const field of fields) await server.command(['HSET', key, field, words[3] ?? ''])
+    }
+    const { memory } = peers
+    const question = { ...NOTHING, most: 100, windowMs: HOUR, slot: 0, need: 1 }
+    expect(await peers.exchange(counted, question)).toBe('forgotten')
+    expect(peers.memory).not.toBe(memory)
+    expect(await peers.exchange(counted, question)).toMatchObject({ granted: 1 })
+    await server.command(['FLUSHALL'])
+    await sleep(400)
+  })
+
+  test('counts what was written before the clock went back as of now', async () => {
+    const counted = fresh(1_000)
+    const { widthMs } = slotsOf(1_000)
+    const { slot, nowMs } = await exchange(counted, { added: [[0, 60]], need: 10 })
+    expect(slot).toBeGreaterThan(nowMs / widthMs)
+    const key = ((await server.command(['KEYS', `${namespace}:key:requests:1000:*`])) as string[])[0] ?? ''
+    const [field = ''] = (await server.command(['HKEYS', key])) as string[]
+    // An hour ahead: as if the server's clock had been an hour ahead until now.
+    const later = Math.ceil((nowMs + HOUR) / widthMs)
+    const script = `return redis.call('HSET', KEYS[1], ARGV[1], cmsgpack.pack({ ${later}, 70 }))`
+    await server.command(['EVAL', script, '1', key, field])
+    expect((await exchange(counted, { need: 40 })).granted).toBe(30)
+    await sleep(1_100)
+    expect((await exchange(counted, { need: 40 })).granted).toBe(40)
+  })
+})

@@ -1,0 +1,118 @@
+import { createServer } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
+import { freePort } from '../equipment/port.ts'
+import { type RedisServer, startRedisServer, withoutRedis } from '../equipment/redis-server.ts'
+import { ask, type Stage, setStage } from '../equipment/stage.ts'
+
+const LONG = '60s'
+
+function staged(redisUrl: string): Promise<Stage> {
+  return setStage(
+    (upstream) => ({
+      rate_limits: { key: { requests: 5, window: LONG } },
+      models: { free: { vendor: 'acme', price: PLAIN_PRICE } },
+      channels: [channel('free', upstream.baseUrl('free'))],
+      users: [
+        ROOT,
+        user(
+          2,
+          'ann',
+          'abcdefgh'.split('').map((name) => token(name)),
+        ),
+      ],
+    }),
+    { env: { REDIS_URL: redisUrl } },
+  )
+}
+
+async function statuses(stage: Stage, key: string, calls: number): Promise<number[]> {
+  const answers = await Promise.all(Array.from({ length: calls }, () => stage.chat(key, ask('free'))))
+  return answers.map(({ status }) => status).toSorted((a, b) => a - b)
+}
+
+async function figure({ gateway }: Stage, name: string): Promise<number> {
+  const text = await (await fetch(`${gateway.url}/metrics`)).text()
+  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1])
+}
+
+describe.skipIf(withoutRedis('a gateway with Redis'))('a gateway with REDIS_URL', () => {
+  let server: RedisServer
+  let stage: Stage
+  beforeAll(async () => {
+    server = await startRedisServer()
+    await server.command(['CONFIG', 'SET', 'requirepass', 'a-password-of-redis'])
+    stage = await staged(server.url.replace('//', '//:a-password-of-redis@'))
+  })
+  afterAll(async () => {
+    await stage?.close()
+    await server?.stop()
+  })
+
+  test('limits, also across a restart, and says that it is connected', async () => {
+    const isConnected = () => figure(stage, 'sluice_redis_connected')
+    await expect.poll(isConnected, { timeout: 3_000 }).toBe(1)
+    expect(await statuses(stage, 'sk-a', 7)).toEqual([200, 200, 200, 200, 200, 429, 429])
+    await stage.gateway.restart()
+    await expect.poll(isConnected, { timeout: 3_000 }).toBe(1)
+    const again = await statuses(stage, 'sk-a', 2)
+    // A machine that is too busy to ask in time counts by itself, and says so.
+    if ((await figure(stage, 'sluice_limits_alone_total')) > 0) return
+    expect(again).toEqual([429, 429])
+    expect(await statuses(stage, 'sk-b', 2)).toEqual([200, 200])
+  })
+
+  test('serves, and limits, while the server is gone, and counts that', async () => {
+    await server.kill()
+    expect(await statuses(stage, 'sk-c', 7)).toEqual([200, 200, 200, 200, 200, 429, 429])
+    await expect.poll(() => figure(stage, 'sluice_redis_connected'), { timeout: 3_000 }).toBe(0)
+    expect(await figure(stage, 'sluice_limits_alone_total')).toBeGreaterThanOrEqual(6)
+    await server.restart()
+    await expect.poll(() => figure(stage, 'sluice_redis_connected'), { timeout: 3_000 }).toBe(1)
+    await sleep(300)
+    expect(await statuses(stage, 'sk-c', 1)).toEqual([429])
+  })
+
+  test('never writes the password of the server anywhere', () => {
+    const logs = stage.gateway.logs()
+    expect(logs).toContain(`the Redis server at 127.0.0.1:${server.port}`)
+    expect(logs).not.toContain('a-password-of-redis')
+  })
+})
+
+describe('a gateway whose Redis server', () => {
+  test('is not there starts, says so, and limits', async () => {
+    const stage = await staged(`redis://:a-password@127.0.0.1:${await freePort()}`)
+    try {
+      await expect
+        .poll(() => stage.gateway.logs())
+        .toMatch(/the Redis server at 127\.0\.0\.1:\d+ cannot be used \(.*ECONNREFUSED.*\)/)
+      expect(stage.gateway.logs()).not.toContain('a-password')
+      expect(await statuses(stage, 'sk-a', 7)).toEqual([200, 200, 200, 200, 200, 429, 429])
+      expect(await figure(stage, 'sluice_redis_connected')).toBe(0)
+    } finally {
+      await stage.close()
+    }
+  })
+
+  test.each([
+    ['talks nonsense', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')],
+    ['talks rubbish in its own language', Buffer.from('*3\r\n:-5\r\n$-1\r\n+\xff\r\n'.repeat(50))],
+    ['says nothing', undefined],
+  ])('%s starts, and limits', async (_, answer) => {
+    const nonsense = createServer((socket) => {
+      socket.on('error', () => {})
+      socket.on('data', () => answer && socket.write(answer))
+    })
+    const port = await freePort()
+    await new Promise<void>((resolve) => nonsense.listen(port, '127.0.0.1', resolve))
+    const stage = await staged(`redis://127.0.0.1:${port}`)
+    try {
+      expect(await statuses(stage, 'sk-a', 7)).toEqual([200, 200, 200, 200, 200, 429, 429])
+    } finally {
+      await stage.close()
+      nonsense.close()
+    }
+  })
+})

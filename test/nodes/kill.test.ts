@@ -1,0 +1,28 @@
+import process from 'node:process'
+import { expect, test } from 'vitest'
+import { withoutCrashes } from '../equipment/own-postgres.ts'
+import { withoutRedis } from '../equipment/redis-server.ts'
+import { crashPostgres, killNodes } from './mischief.ts'
+import { nodesStorm } from './nodes-storm.ts'
+
+const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+const NAME = 'kills of nodes, and a crash of PostgreSQL'
+
+test.skipIf(withoutRedis(NAME) || withoutCrashes(NAME))(
+  `three nodes are killed one after the other, and PostgreSQL crashes: no charge is lost, none doubled, nothing overdrawn, nothing left lent`,
+  { timeout: 60_000 },
+  async () => {
+    console.info(`seed ${SEED} (SEED=${SEED} repeats the calls)`)
+    const report = await nodesStorm({
+      seed: SEED,
+      seconds: 6,
+      clientsEach: 8,
+      mischief: [killNodes, crashPostgres(3000, 500)],
+    })
+    console.info(report)
+    expect(report.broken).toEqual([])
+    // The storm was one.
+    expect(report.complete).toBeGreaterThan(200)
+    expect(report.partial).toBeGreaterThan(5)
+  },
+)

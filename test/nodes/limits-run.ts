@@ -1,0 +1,107 @@
+import { Agent } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { call } from '../equipment/client.ts'
+import { plainConfiguration } from '../equipment/configuration.ts'
+import { type Ground, layGround } from '../equipment/ground.ts'
+import { ask } from '../equipment/stage.ts'
+import { metricsOf } from '../operations/metrics-text.ts'
+
+/** A limit over all nodes, and who calls against it. */
+export interface LimitsPlan {
+  readonly requests: number
+  readonly windowMs: number
+  /** Clients at each node. */
+  readonly clients: readonly number[]
+  readonly windows: number
+  /** False: the nodes have PostgreSQL alone. */
+  readonly hasRedis?: boolean
+  /** What becomes of Redis meanwhile. */
+  readonly meanwhile?: (ground: Ground) => Promise<void>
+}
+
+/** What was let through. */
+export interface LimitsReport {
+  /** In the fullest window of any, and over all of the time, as a share of the figure. */
+  readonly fullest: number
+  readonly mean: number
+  readonly admitted: number
+  readonly refused: number
+  /** Calls that a node counted by itself, as Redis did not answer in time. */
+  readonly alone: number
+  /** Calls that were let through, by window from the start. */
+  readonly byWindow: readonly number[]
+}
+
+/** How long somebody who was refused waits. */
+const AGAIN_MS = 200
+
+/** Far more calls than the limit of a key allows reach three nodes, unevenly. */
+export async function pressLimit(plan: LimitsPlan): Promise<LimitsReport> {
+  const { requests, windowMs, clients, windows, hasRedis = true, meanwhile } = plan
+  const ground = await layGround({
+    nodes: clients.length,
+    configure: (upstream) => ({
+      ...plainConfiguration(upstream.baseUrl('m')),
+      rate_limits: { key: { requests, window: `${windowMs}ms` } },
+    }),
+    hasCables: false,
+    ...(!hasRedis && { env: { REDIS_URL: '' } }),
+  })
+  try {
+    ground.upstream.script('m', { kind: 'whole' })
+    const statuses: number[] = []
+    const startMs = performance.now()
+    const endMs = startMs + windows * windowMs
+    const client = async (url: string): Promise<void> => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+      while (performance.now() < endMs) {
+        const { status } = await call(url, ask('m'), { key: 'ann', agent })
+        statuses.push(status)
+        if (status !== 200) await sleep(AGAIN_MS)
+      }
+      agent.destroy()
+    }
+    const { urls } = ground.fleet
+    await Promise.all([
+      meanwhile?.(ground),
+      ...clients.flatMap((count, node) => Array.from({ length: count }, () => client(urls[node] ?? ''))),
+    ])
+    const pages = await Promise.all(urls.map((url) => metricsOf(url)))
+    const alone = pages.reduce((sum, page) => sum + page.sum('sluice_limits_alone_total'), 0)
+    await ground.fleet.stop()
+    const times = await admissions(ground)
+    const [firstMs = 0] = times
+    const byWindow = Array.from(
+      { length: windows },
+      (_, index) => times.filter((at) => Math.floor((at - firstMs) / windowMs) === index).length,
+    )
+    return {
+      fullest: fullestOf(times, windowMs) / requests,
+      mean: byWindow.reduce((sum, count) => sum + count, 0) / (requests * windows),
+      admitted: times.length,
+      refused: statuses.filter((status) => status === 429).length,
+      alone,
+      byWindow,
+    }
+  } finally {
+    await ground.clear()
+  }
+}
+
+/** When each call was let through, by the clock of its node, in order. */
+async function admissions({ postgres }: Ground): Promise<number[]> {
+  const rows = await postgres.sql<{ at: number }>(
+    'select ended_ms - duration_ms as at from usage_log order by at',
+  )
+  return rows.map(({ at }) => at)
+}
+
+/** The most that lie within one window, wherever it begins. */
+function fullestOf(sorted: readonly number[], windowMs: number): number {
+  let [most, first] = [0, 0]
+  for (const [last, at] of sorted.entries()) {
+    while (at - (sorted[first] ?? at) >= windowMs) first += 1
+    most = Math.max(most, last - first + 1)
+  }
+  return most
+}

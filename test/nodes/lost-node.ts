@@ -1,0 +1,72 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { auditBank, booksOfBank } from '../equipment/bank.ts'
+import type { Seen } from '../equipment/traffic.ts'
+import { FIVE_ACCOUNTS } from './accounts.ts'
+import { callThreeNodes, CLIENTS, MOST_COST } from './called-nodes.ts'
+
+/** What came of a node whose folder is gone. */
+export interface LostReport {
+  /** What the auditor found of all other nodes, and of the accounts. */
+  readonly broken: readonly string[]
+  /** Calls that a client saw complete and nobody was charged for; the latest that one of them had ended before the loss. */
+  readonly lost: number
+  readonly longestMs: number
+  /** What was charged by estimate in their place. */
+  readonly estimated: number
+}
+
+/** The nodes look after others that are gone every ten seconds. */
+const SETTLED_MS = 30_000
+
+/** Three nodes are called; one is killed and its folder deleted; the bank settles what it had open. */
+export async function loseNode(seed: number): Promise<LostReport> {
+  const { ground, traffic, seen } = await callThreeNodes(seed)
+  const { fleet, postgres } = ground
+  try {
+    await sleep(3_000)
+    const before = await nodesKnown()
+    const lostMs = performance.now()
+    await fleet.node(0).lose()
+    await fleet.node(0).restart()
+    await sleep(1_000)
+    // The silent one is the one that was lost. Sixteen minutes pass for it.
+    const [silent] = await postgres.sql<{ node: string }>('select node from nodes order by expires limit 1')
+    if (!silent || !before.includes(silent.node))
+      throw new Error('the bank does not know the node that was lost')
+    await postgres.sql(
+      `update nodes set expires = expires - interval '17 minutes' where node = '${silent.node}'`,
+    )
+    const stillLent = `select 1 from leases where node = '${silent.node}'`
+    for (const endMs = performance.now() + SETTLED_MS; (await postgres.sql(stillLent)).length > 0; ) {
+      if (performance.now() > endMs) break
+      await sleep(200)
+    }
+    await traffic.stop()
+    await fleet.stop()
+    const rows = new Map((await booksOfBank(ground)).usage.map((row) => [row.id, row]))
+    const isLost = ({ url, id, sentMs }: Seen): boolean =>
+      url === fleet.node(0).url && sentMs <= lostMs && !(id !== undefined && rows.has(id))
+    const lost = seen.filter((sighting) => isLost(sighting) && sighting.complete && sighting.status === 200)
+    const { broken } = await auditBank(
+      ground,
+      seen.filter((sighting) => !isLost(sighting)),
+      { ...FIVE_ACCOUNTS.granted, overshoot: CLIENTS * MOST_COST },
+    )
+    return {
+      // What the upstream sent for the calls that are lost is in its log, too.
+      broken: broken.filter((sentence) => !sentence.includes('the upstream sent')),
+      lost: lost.length,
+      longestMs: Math.max(0, ...lost.map(({ endedMs }) => lostMs - endedMs)),
+      estimated: [...rows.values()].reduce(
+        (sum, { reason, quota }) => (reason === 'lost-node' ? sum + quota : sum),
+        0,
+      ),
+    }
+  } finally {
+    await ground.clear()
+  }
+
+  async function nodesKnown(): Promise<readonly string[]> {
+    return (await postgres.sql<{ node: string }>('select node from nodes')).map(({ node }) => node)
+  }
+}

@@ -1,0 +1,73 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { behindProxy } from '../behind-proxy.ts'
+import { usageText } from '../equipment/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import type { FaultProxy } from '../equipment/fault-proxy.ts'
+import { startGateway } from '../equipment/gateway.ts'
+import { startUpstream } from '../equipment/scripted-upstream.ts'
+import { call } from '../equipment/client.ts'
+import { ask } from '../equipment/stage.ts'
+import { SHARED } from './stage.ts'
+
+/** Ten prompt and five output tokens. */
+const COST = 30
+
+describe.each(SHARED)('while $name is away', (engine) => {
+  async function onTheLine() {
+    const database = await engine.database()
+    const { proxy, url } = await behindProxy(database.place)
+    const upstream = await startUpstream()
+    onTestFinished(() => upstream.stop())
+    const gateway = await startGateway({
+      config: {
+        models: priced(['m']),
+        channels: [channel('m', upstream.baseUrl('m'))],
+        users: [ROOT, user(2, 'ann', [token('warm'), token('cold')])],
+      },
+      env: { DATABASE_URL: url },
+    })
+    onTestFinished(() => gateway.discard())
+    upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+    const chat = (key: string) => call(gateway.url, ask('m', { max_tokens: 100 }), { key })
+    const used = async (): Promise<unknown> =>
+      (await database.sql("select used_quota from tokens where name = 'token-warm'"))[0]?.['used_quota']
+    return { proxy, chat, used, gateway }
+  }
+
+  test.each<[string, (proxy: FaultProxy) => void]>([
+    ['cut', (proxy) => proxy.line({ kind: 'cut' })],
+    ['a black hole', (proxy) => proxy.silence({ kind: 'black hole' })],
+  ])(
+    'a key in use goes on, another is told to come back within two seconds, and all is charged after (%s)',
+    async (_, spoil) => {
+      const { proxy, chat, used, gateway } = await onTheLine()
+      expect((await chat('warm')).status).toBe(200)
+      spoil(proxy)
+      for (let index = 0; index < 10; index += 1) expect((await chat('warm')).status).toBe(200)
+      const startMs = performance.now()
+      const cold = await chat('cold')
+      expect(performance.now() - startMs).toBeLessThan(2_000)
+      expect(cold.status).toBe(503)
+      expect(cold.headers['retry-after']).toBeDefined()
+      expect(cold.json().error).toMatchObject({ type: 'gateway_error', code: 'overloaded' })
+      expect((await call(gateway.url, undefined, { method: 'GET', path: '/readyz' })).status).toBe(200)
+      expect((await chat('warm')).status).toBe(200)
+      proxy.line({ kind: 'pass' })
+      await vi.waitFor(async () => expect(await used()).toBe(12 * COST), { timeout: 5_000, interval: 50 })
+      await vi.waitFor(async () => expect((await chat('cold')).status).toBe(200), {
+        timeout: 5_000,
+        interval: 50,
+      })
+    },
+    30_000,
+  )
+
+  test('a key in use makes no round trip to it before its call is sent', async () => {
+    const { proxy, chat } = await onTheLine()
+    expect((await chat('warm')).status).toBe(200)
+    proxy.silence({ kind: 'black hole' })
+    const startMs = performance.now()
+    expect((await chat('warm')).status).toBe(200)
+    expect(performance.now() - startMs).toBeLessThan(500)
+  })
+})

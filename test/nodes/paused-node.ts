@@ -1,0 +1,60 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { auditBank } from '../equipment/bank.ts'
+import { FIVE_ACCOUNTS } from './accounts.ts'
+import { callThreeNodes, CLIENTS, MOST_COST } from './called-nodes.ts'
+
+/** What came of a node that stood still for longer than its leases last. */
+export interface PausedReport {
+  readonly broken: readonly string[]
+  /** What it had borrowed when it stopped, and what of that was still its own a minute later. */
+  readonly borrowed: number
+  readonly kept: number
+  /** Calls that it answered after it went on. */
+  readonly answeredAfter: number
+}
+
+const LEASE_MS = 60_000
+
+/** Three nodes are called; one of them stops where it stands, and goes on when its leases are long over. */
+export async function pauseBeyondLease(seed: number): Promise<PausedReport> {
+  const { ground, traffic, seen } = await callThreeNodes(seed)
+  const { fleet, postgres } = ground
+  const borrowedBy = async (node: string): Promise<number> => {
+    const [row] = await postgres.sql<{ sum: number | null }>(
+      `select sum(amount - held) as sum from leases where node = '${node}'`,
+    )
+    return row?.sum ?? 0
+  }
+  /** The node that was heard of least lately. */
+  const silentNode = async (): Promise<string> => {
+    const [row] = await postgres.sql<{ node: string }>('select node from nodes order by expires limit 1')
+    return row?.node ?? ''
+  }
+  try {
+    await sleep(3_000)
+    const paused = fleet.node(0)
+    paused.pause()
+    // Whatever it had sent has arrived.
+    await sleep(1_000)
+    const silent = await silentNode()
+    const borrowed = await borrowedBy(silent)
+    await sleep(LEASE_MS + 5_000)
+    const kept = await borrowedBy(silent)
+    const resumedMs = performance.now()
+    paused.resume()
+    await sleep(5_000)
+    await traffic.stop()
+    await fleet.stop()
+    const { broken } = await auditBank(ground, seen, {
+      ...FIVE_ACCOUNTS.granted,
+      overshoot: CLIENTS * MOST_COST,
+    })
+    const after = seen.filter(
+      ({ url, sentMs, status }) => url === paused.url && sentMs > resumedMs && status === 200,
+    )
+    return { broken, borrowed, kept, answeredAfter: after.length }
+  } finally {
+    fleet.node(0).resume()
+    await ground.clear()
+  }
+}

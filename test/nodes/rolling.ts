@@ -1,0 +1,55 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startBalancer } from '../equipment/balancer.ts'
+import { plainConfiguration } from '../equipment/configuration.ts'
+import { layGround } from '../equipment/ground.ts'
+import type { ArrivalsOrder, ArrivalsResult } from '../load/arrivals.ts'
+import { said, start } from '../load/child.ts'
+
+/** What came of calls through a balancer while one node after the other was restarted. */
+export interface RollingReport extends ArrivalsResult {
+  /** Rows of the usage log. */
+  readonly charged: number
+  readonly stillLent: number
+}
+
+const BODY = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }], max_tokens: 500 })
+/** Time that a balancer has to see that a node is back, before the next one goes. */
+const SEEN_MS = 2_000
+
+/** Calls come at a steady rate to a balancer in front of three nodes; each node is told to stop, and started again. */
+export async function rollWhileCalled(plan: {
+  readonly perSecond: number
+  readonly seconds: number
+}): Promise<RollingReport> {
+  const upstream = start(new URL('../../bench/lean-upstream.ts', import.meta.url))
+  const generator = start(new URL('../load/arrivals.ts', import.meta.url))
+  const port = await said<number>(upstream)
+  const ground = await layGround({
+    nodes: 3,
+    configure: () => plainConfiguration(`http://127.0.0.1:${port}/v1`),
+  })
+  const { fleet, postgres } = ground
+  const balancer = await startBalancer([fleet.node(0).port, fleet.node(1).port, fleet.node(2).port])
+  try {
+    const { perSecond, seconds } = plan
+    const order: ArrivalsOrder = { port: balancer.port, key: 'ann', body: BODY, seconds, pace: { perSecond } }
+    const result = said<ArrivalsResult>(generator)
+    generator.send(order)
+    for (const node of fleet.nodes) {
+      await sleep(SEEN_MS)
+      await node.restart()
+    }
+    const seen = await result
+    await fleet.stop()
+    const [{ charged } = { charged: 0 }] = await postgres.sql<{ charged: number }>(
+      'select count(*) as charged from usage_log',
+    )
+    const leases = await postgres.sql('select * from leases')
+    return { ...seen, charged, stillLent: leases.length }
+  } finally {
+    upstream.kill()
+    generator.kill()
+    await balancer.stop()
+    await ground.clear()
+  }
+}

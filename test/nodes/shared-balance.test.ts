@@ -1,0 +1,169 @@
+import { describe, expect, test, vi } from 'vitest'
+import { usageText } from '../equipment/behaviour.ts'
+import { manage } from '../equipment/account.ts'
+import { call } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask } from '../equipment/stage.ts'
+import { SHARED, setNodes } from './stage.ts'
+
+/** The output that a call of a crowd may have; at four units each it outweighs its prompt by far. */
+const MAXIMUM = 100_000
+/** Ten holds and a bit, whatever the prompt is taken for (up to 10,000 units), but never eleven. */
+const FOR_TEN = 10 * (4 * MAXIMUM + 10_000)
+/** Ten prompt and five output tokens. */
+const COST = 30
+const ADMIN = { id: 1, accessToken: ROOT.access_token }
+const SOON = { timeout: 5_000, interval: 50 }
+
+describe.each(SHARED)('two gateways on one $name', (engine) => {
+  const nodes = (quota: number, count = 2) =>
+    setNodes(engine, count, (upstream) => ({
+      models: priced(['m']),
+      channels: [channel('m', upstream.baseUrl('m'))],
+      users: [{ ...ROOT, tokens: [token('ann', { remain_quota: quota })] }, user(2, 'bob', [token('bob')])],
+    }))
+
+  test('charge one key exactly what both delivered, and show it at once and alike', async () => {
+    const { upstream, chat, gateways, database, token } = await nodes(1_000_000)
+    upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, index) => chat(index % 2, 'ann', ask('m', { max_tokens: 100 }))),
+    )
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 200))
+    await vi.waitFor(
+      async () =>
+        expect(await token('token-ann')).toMatchObject({ used: 40 * COST, remain: 1_000_000 - 40 * COST }),
+      SOON,
+    )
+    const before = await chat(0, 'ann', ask('m', { max_tokens: 100 }))
+    expect(before.status).toBe(200)
+    const shown = await manage<{ used_quota: number }>(gateways[0]?.url ?? '', ADMIN, 'GET /api/token/1')
+    expect(shown.data.used_quota).toBe(41 * COST)
+    const ids = await database.sql('select id from usage_log')
+    expect(new Set(ids.map(({ id }) => id))).toEqual(
+      new Set([...answers, before].map(({ headers }) => headers['x-request-id'])),
+    )
+    await Promise.all(gateways.map((gateway) => gateway.stop()))
+    expect(await token('token-ann')).toEqual({ used: 41 * COST, remain: 1_000_000 - 41 * COST, leased: 0 })
+    expect(await database.sql('select * from leases')).toEqual([])
+  })
+
+  test('never spend more together than there is, and use what one of them does not need', async () => {
+    const { upstream, chat, token } = await nodes(FOR_TEN)
+    let release: (value?: unknown) => void = () => {}
+    const after = new Promise((resolve) => (release = resolve))
+    upstream.script('m', { kind: 'whole', usage: usageText(10, 5), after })
+    let refused = 0
+    const calls = Array.from({ length: 40 }, async (_, index) => {
+      const answer = await chat(index % 2, 'ann', ask('m', { max_tokens: MAXIMUM }))
+      if (answer.status !== 200) refused += 1
+      return answer
+    })
+    await expect.poll(() => refused + upstream.received('m').length, { timeout: 10_000 }).toBe(40)
+    release()
+    const answers = await Promise.all(calls)
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(10)
+    for (const answer of answers.filter(({ status }) => status !== 200)) {
+      expect(answer.status).toBe(403)
+      expect(answer.json().error).toMatchObject({ code: 'insufficient_quota' })
+    }
+    await vi.waitFor(async () => expect((await token('token-ann')).used).toBe(10 * COST), SOON)
+  })
+
+  test('serve calls one after the other on either until the last unit that a hold can take', async () => {
+    const { upstream, chat, token } = await nodes(1_000_000)
+    upstream.script('m', { kind: 'whole', usage: usageText(10, 50_000) })
+    const statuses: number[] = []
+    for (let index = 0; index < 6; index += 1) {
+      statuses.push((await chat(index % 2, 'ann', ask('m', { max_tokens: MAXIMUM }))).status)
+    }
+    // 200,010 units each: what is left after three of them is less than the hold of a fourth.
+    expect(statuses).toEqual([200, 200, 200, 403, 403, 403])
+    await vi.waitFor(
+      async () => expect((await token('token-ann')).remain).toBe(1_000_000 - 3 * 200_010),
+      SOON,
+    )
+  })
+
+  test('a key that is disabled or deleted on one is refused by the other within a second', async () => {
+    const { upstream, chat, gateways } = await nodes(1_000_000)
+    upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+    const url = gateways[0]?.url ?? ''
+    const onB = () => chat(1, 'ann', ask('m', { max_tokens: 100 }))
+    expect((await onB()).status).toBe(200)
+    const [{ data }] = [await manage<{ items: { id: number }[] }>(url, ADMIN, 'GET /api/token/?page_size=1')]
+    const id = data.items[0]?.id
+    await manage(url, ADMIN, 'PUT /api/token/?status_only=1', { id, status: 2 })
+    await vi.waitFor(async () => expect((await onB()).status).toBe(401), { timeout: 1_000, interval: 20 })
+    await manage(url, ADMIN, 'PUT /api/token/?status_only=1', { id, status: 1 })
+    await vi.waitFor(async () => expect((await onB()).status).toBe(200), { timeout: 1_000, interval: 20 })
+    await manage(url, ADMIN, `DELETE /api/token/${id}`)
+    await vi.waitFor(async () => expect((await onB()).status).toBe(401), { timeout: 1_000, interval: 20 })
+  })
+
+  test('a quota that is set on one counts at the next call of the other', async () => {
+    const { upstream, chat, gateways, token } = await nodes(1_000_000)
+    upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+    const onB = () => chat(1, 'ann', ask('m', { max_tokens: 100 }))
+    expect((await onB()).status).toBe(200)
+    const set = (remain_quota: number) =>
+      manage(gateways[0]?.url ?? '', ADMIN, 'PUT /api/token/', { id: 1, name: 'token-ann', remain_quota })
+    expect((await set(100)).status).toBe(200)
+    await vi.waitFor(async () => expect((await onB()).status).toBe(403), { timeout: 1_000, interval: 20 })
+    expect((await set(5_000)).status).toBe(200)
+    await vi.waitFor(async () => expect((await onB()).status).toBe(200), { timeout: 1_000, interval: 20 })
+    await vi.waitFor(async () => expect((await token('token-ann')).remain).toBe(5_000 - COST), SOON)
+  })
+
+  test('start together on an empty database: one of them makes what is declared, both serve', async () => {
+    const { gateways, chat, upstream, database, join } = await nodes(1_000_000, 0)
+    await Promise.all([join(), join()])
+    upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+    for (const node of gateways.keys()) {
+      expect((await chat(node, 'ann', ask('m', { max_tokens: 100 }))).status).toBe(200)
+    }
+    expect(await database.sql('select username from users order by id')).toEqual([
+      { username: 'root' },
+      { username: 'bob' },
+    ])
+  })
+
+  test('start together on an empty database without declared users: one of them tells the first credentials, which hold', async () => {
+    const { gateways, join } = await setNodes(engine, 0, () => ({}))
+    await Promise.all([join(), join()])
+    const told = gateways.flatMap((gateway) => gateway.logs().match(/API key +sk-\w+/g) ?? [])
+    expect(told).toHaveLength(1)
+    const key = told[0]?.split('sk-')[1] ?? ''
+    for (const { url } of gateways) {
+      expect((await call(url, undefined, { method: 'GET', path: '/v1/models', key })).status).toBe(200)
+    }
+  })
+
+  test('a node that is killed charges every answer that was seen once it is back, and what it had borrowed is free', async () => {
+    const { upstream, chat, gateways, database, token } = await nodes(1_000_000)
+    upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => chat(0, 'ann', ask('m', { max_tokens: 100 }))),
+    )
+    let release: (value?: unknown) => void = () => {}
+    const after = new Promise((resolve) => (release = resolve))
+    upstream.script('m', { kind: 'whole', usage: usageText(10, 5), after })
+    const open = chat(0, 'ann', ask('m', { max_tokens: 100 })).catch(() => 'cut')
+    await expect.poll(() => upstream.received('m').length).toBe(1)
+    await gateways[0]?.kill()
+    expect(await open).toBe('cut')
+    release()
+    await gateways[0]?.restart()
+    const rows = await database.sql('select id, quota, reason from usage_log')
+    for (const { headers } of answers) {
+      expect(rows.filter(({ id }) => id === headers['x-request-id'])).toMatchObject([{ quota: COST }])
+    }
+    const crashed = rows.filter(({ reason }) => reason === 'crash')
+    expect(crashed).toHaveLength(1)
+    expect(await token('token-ann')).toEqual({
+      used: 20 * COST + Number(crashed[0]?.['quota']),
+      remain: 1_000_000 - 20 * COST - Number(crashed[0]?.['quota']),
+      leased: 0,
+    })
+  })
+})

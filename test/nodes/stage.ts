@@ -1,0 +1,59 @@
+import { onTestFinished } from 'vitest'
+import { type Answer, type Body, call, type CallOptions } from '../equipment/client.ts'
+import type { Configuration } from '../equipment/configuration.ts'
+import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
+import { BANKS } from '../bank-stage.ts'
+import type { Engine, TestDatabase } from '../store-engines.ts'
+
+/** PostgreSQL, where there is a server. */
+export const SHARED: readonly Engine[] = BANKS
+
+/** Several gateways on one database, behind which one upstream answers; gone after the test. */
+export interface Nodes {
+  readonly upstream: ScriptedUpstream
+  readonly gateways: readonly RunningGateway[]
+  readonly database: TestDatabase
+  /** A chat completion through the gateway of that number. */
+  readonly chat: (node: number, key: string, body: Body, options?: CallOptions) => Promise<Answer>
+  /** What a token has: by its name. */
+  readonly token: (
+    name: string,
+  ) => Promise<{ readonly remain: number; readonly used: number; readonly leased: number }>
+  /** Another gateway on the same database. */
+  readonly join: () => Promise<RunningGateway>
+}
+
+/** Starts `count` of them, one after the other. */
+export async function setNodes(
+  engine: Engine,
+  count: number,
+  configure: (upstream: ScriptedUpstream) => Configuration,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Nodes> {
+  const database = await engine.database()
+  const upstream = await startUpstream()
+  onTestFinished(() => upstream.stop())
+  const config = configure(upstream)
+  const gateways: RunningGateway[] = []
+  const join = async (): Promise<RunningGateway> => {
+    const gateway = await startGateway({ config, env: { DATABASE_URL: database.place, ...env } })
+    onTestFinished(() => gateway.discard())
+    gateways.push(gateway)
+    return gateway
+  }
+  for (let node = 0; node < count; node += 1) await join()
+  return {
+    upstream,
+    gateways,
+    database,
+    join,
+    chat: (node, key, body, options) => call(gateways[node]?.url ?? '', body, { key, ...options }),
+    async token(name) {
+      const [row] = await database.sql(
+        `select remain_quota as remain, used_quota as used, leased from tokens where name = '${name}'`,
+      )
+      return row as never
+    },
+  }
+}

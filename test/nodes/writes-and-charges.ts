@@ -1,0 +1,168 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Account, manage } from '../equipment/account.ts'
+import { auditBank } from '../equipment/bank.ts'
+import { call } from '../equipment/client.ts'
+import { channel, type Configuration, ROOT, token, user } from '../equipment/configuration.ts'
+import { type Ground, layGround } from '../equipment/ground.ts'
+import { randomFrom } from '../equipment/random.ts'
+import type { ScriptedUpstream } from '../equipment/scripted-upstream.ts'
+import { ask } from '../equipment/stage.ts'
+import type { ShownPage } from '../equipment/tokens.ts'
+import { type Seen, serveTraffic, startTraffic, TRAFFIC_MODEL } from '../equipment/traffic.ts'
+import { historyOf, keepHistory, type TokenChange } from './token-history.ts'
+
+const ANN: Account = { id: 2, accessToken: 'the-access-token-of-ann' }
+const AMPLE = 1_000_000_000
+/** Tokens that are deleted on the way, one alone and two at a time. */
+const DOOMED = Array.from({ length: 12 }, (_, index) => `doomed${index}`)
+const CLIENTS = 12
+
+/** How many nodes, and how many calls are answered and writes made, at least. */
+export interface WritesPlan {
+  readonly nodes: number
+  readonly charges: number
+  readonly writes: number
+  readonly seed: number
+}
+
+/** What came of it. */
+export interface WritesReport {
+  /** What the auditor found. */
+  readonly broken: readonly string[]
+  readonly complete: number
+  readonly writes: number
+  readonly perSecond: number
+  /** The quotas that were set on one token, in order; and what became of its row. */
+  readonly set: readonly number[]
+  readonly ofSet: readonly TokenChange[]
+  /** The row of the token that was switched off and on. */
+  readonly ofSwitched: readonly TokenChange[]
+  readonly ofDoomed: readonly (readonly TokenChange[])[]
+  /** Statuses that the keys of deleted tokens had a second later, on each node. */
+  readonly afterDeletion: readonly number[]
+  /** What the token whose quota was set has left at the end. */
+  readonly left: number
+}
+
+function configuration(upstream: ScriptedUpstream): Configuration {
+  const off = { requests: 0 }
+  return {
+    rate_limits: { global: off, search: off, critical: off },
+    models: serveTraffic(upstream),
+    channels: [channel(TRAFFIC_MODEL, upstream.baseUrl(TRAFFIC_MODEL))],
+    users: [
+      ROOT,
+      user(
+        ANN.id,
+        'ann',
+        ['set', 'switched', ...DOOMED].map((key) => token(key, { remain_quota: AMPLE })),
+        { access_token: ANN.accessToken, quota: AMPLE },
+      ),
+    ],
+  }
+}
+
+/** Calls run while quotas are set, tokens switched and deleted, twenty times a second, on any node. */
+export async function writeWhileCharging(plan: WritesPlan): Promise<WritesReport> {
+  const { nodes, seed } = plan
+  const random = randomFrom(seed)
+  const ground = await layGround({ nodes, configure: configuration })
+  try {
+    await keepHistory(ground.postgres)
+    return await run(ground, plan, random)
+  } finally {
+    await ground.clear()
+  }
+}
+
+async function run(ground: Ground, plan: WritesPlan, random: () => number): Promise<WritesReport> {
+  const { urls } = ground.fleet
+  const seen: Seen[] = []
+  const anyUrl = (): string => urls[Math.floor(random() * urls.length)] ?? ''
+  const ids = await idsOfTokens(anyUrl())
+  const idOf = (key: string): number => ids.get(`token-${key}`) ?? 0
+  const doomed = [...DOOMED]
+  const set: number[] = []
+  const afterDeletion: Promise<number[]>[] = []
+  let count = 0
+  const write = async (request: Parameters<typeof manage>[2], body?: object): Promise<void> => {
+    const { status, message } = await manage(anyUrl(), ANN, request, body)
+    count += 1
+    if (status === 200) return
+    const said = ground.fleet.nodes.map((node) => node.logs().slice(-2000)).join('\n')
+    throw new Error(`${request} answered ${status}: ${message}\n${said}`)
+  }
+  const deleteSome = async (): Promise<void> => {
+    const keys = doomed.splice(0, random() < 0.5 ? 1 : 2)
+    const gone = keys.map(idOf)
+    if (gone.length === 0) return
+    if (gone.length === 1) await write(`DELETE /api/token/${gone[0]}`)
+    else await write('POST /api/token/batch', { ids: gone })
+    afterDeletion.push(sleep(1000).then(() => statusesOf(keys, urls)))
+  }
+  const setSome = async (): Promise<void> => {
+    const quota = 100_000 + Math.floor(random() * 900_000)
+    set.push(quota)
+    await write('PUT /api/token/', { id: idOf('set'), remain_quota: quota })
+  }
+  const switchSome = async (): Promise<void> => {
+    const id = idOf('switched')
+    await write('PUT /api/token/?status_only=1', { id, status: 2 })
+    await write('PUT /api/token/?status_only=1', { id, status: 1 })
+  }
+
+  const keys = ['set', 'set', 'switched', ...DOOMED]
+  const clientsEach = Math.ceil(CLIENTS / urls.length)
+  const startMs = performance.now()
+  const traffic = startTraffic({ urls, clientsEach, keys, random, sightings: seen })
+  const complete = (): number =>
+    seen.filter((sighting) => sighting.complete && sighting.status === 200).length
+  const isOver = (): boolean => complete() >= plan.charges && count >= plan.writes
+  // Each lane in order; together they write twenty times a second, if the nodes keep up.
+  await Promise.all([
+    atPace(10, setSome, isOver),
+    atPace(4, switchSome, isOver),
+    atPace(2, deleteSome, isOver),
+  ])
+  const perSecond = count / ((performance.now() - startMs) / 1000)
+  await traffic.stop()
+  const statuses = await Promise.all(afterDeletion)
+  await ground.fleet.stop()
+  const { broken } = await auditBank(ground, seen, {
+    tokens: new Map(['switched', ...DOOMED].map((key) => [`token-${key}`, AMPLE])),
+    users: new Map([['ann', AMPLE]]),
+  })
+  const ofSet = await historyOf(ground.postgres, idOf('set'))
+  const [row] = await ground.postgres.sql<{ remain_quota: number }>(
+    `select remain_quota from tokens where id = ${idOf('set')}`,
+  )
+  return {
+    broken,
+    complete: complete(),
+    writes: count,
+    perSecond,
+    set,
+    ofSet,
+    ofSwitched: await historyOf(ground.postgres, idOf('switched')),
+    ofDoomed: await Promise.all(DOOMED.map((key) => historyOf(ground.postgres, idOf(key)))),
+    afterDeletion: statuses.flat(),
+    left: row?.remain_quota ?? Number.NaN,
+  }
+}
+
+async function atPace(perSecond: number, work: () => Promise<void>, isOver: () => boolean): Promise<void> {
+  for (let dueMs = performance.now(); !isOver(); dueMs += 1000 / perSecond) {
+    await sleep(Math.max(0, dueMs - performance.now()))
+    await work()
+  }
+}
+
+async function idsOfTokens(url: string): Promise<Map<string, number>> {
+  const { data } = await manage<ShownPage>(url, ANN, 'GET /api/token/?page_size=100')
+  return new Map(data.items.map(({ name, id }) => [name, id]))
+}
+
+async function statusesOf(keys: readonly string[], urls: readonly string[]): Promise<number[]> {
+  const asked = keys.flatMap((key) => urls.map((url) => call(url, ask(TRAFFIC_MODEL), { key })))
+  return (await Promise.all(asked)).map(({ status }) => status)
+}

