@@ -230,8 +230,11 @@ export class StreamAnswer implements WantedAnswer {
   async #settleAndEnd(ending: Ending, lastFrame: Buffer | undefined, whole: boolean): Promise<void> {
     const tap = this.#tap
     const hasText = tap.emittedBytes > 0
-    if (ending === 'cut' && !hasText) this.#call.settleForNothing(this.#target)
-    else {
+    if (ending === 'cut' && !hasText) {
+      this.#call.settleForNothing(this.#target)
+      // Not while the pieces of a read are gathered: Node sends what is corked after the end, where nobody reads it.
+      await Promise.resolve()
+    } else {
       await this.#call.settle(
         this.#target,
         { ending, whole, reported: tap.usage, hasText: () => hasText, text: () => tap.text },

@@ -23,6 +23,7 @@ const NO_GATE_TWO_STREAMED: Patch = {
   text: 'await this.#call.settle(',
   by: `await (async (...all) => {
     if (lastFrame && !this.#callerLeft) {
+      await this.#call.hold.durable
       this.#sendEarly()
       this.#openAnswer()
       endAnswer(this.#call.response, lastFrame)

@@ -72,7 +72,7 @@ function theirs(): Promise<Outcome> {
     onRequestStart: () => {},
     onResponseStart(_, given, headers) {
       status = given
-      contentType = String([headers['content-type'] ?? ''].flat()[0])
+      contentType = String([headers['content-type'] ?? ''].flat()[0]).trim()
     },
     onResponseData: (_, chunk) => void chunks.push(chunk),
     onResponseEnd: () => resolve({ status, contentType, body: Buffer.concat(chunks).toString('latin1') }),
@@ -167,7 +167,7 @@ describe('an answer', () => {
   test.each(ANSWERS)('%s', async (_, text, expected) => {
     const [own, other] = await both(text)
     expect(own).toEqual(expected)
-    if (!text.includes('\r\n\t') && !text.includes('\t \r\n')) expect(other).toEqual(expected)
+    if (!text.includes('\r\n\t')) expect(other).toEqual(expected)
   })
 
   test.each([
@@ -209,11 +209,13 @@ describe('an answer', () => {
           const place = at % (damaged.length + 1)
           damaged = damaged.slice(0, place) + by + damaged.slice(place + (by === '' ? 1 : 0))
         }
+        // RFC 9110, 5.5: white space after a value is no part of it. The other client takes a length with it for none.
+        fc.pre(!/^content-length:.*[ \t]\r$/im.test(damaged))
         const sorted = cuts.map((cut) => cut % (damaged.length + 1)).sort((a, b) => a - b)
         const [own, other] = await both(damaged, sorted)
         expect(own).toEqual(other)
       }),
-      { numRuns: 300 },
+      { numRuns: 2_000 },
     )
   })
 })

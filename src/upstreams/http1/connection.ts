@@ -187,14 +187,17 @@ export class Connection {
       this.#call = undefined
       call.isOver = true
       this.#wasUsed = true
-      if (broken || !this.#reader.mayBeKept || this.#socket.writableLength > 0)
-        this.#close('connection closed')
+      if (broken || !this.#reader.mayBeKept) this.#close('connection closed')
+      // Node hears a turn later that TLS has sent what it was given.
+      else if (this.#socket.writableLength > 0) setImmediate(() => this.#keep())
       else this.#keep()
       answer.ended()
     } else if (cause) this.#close(cause)
   }
 
   #keep(): void {
+    // An answer to a request that was not read to its end: nobody knows what becomes of the rest.
+    if (this.#isClosed || this.#socket.writableLength > 0) return this.#close('connection closed')
     const said = this.#reader.keepAliveSeconds
     const keptMs =
       said === undefined ? KEPT_MS : Math.min(said * 1000 - BEFORE_THE_UPSTREAM_MS, LONGEST_KEPT_MS)
