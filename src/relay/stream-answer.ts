@@ -26,8 +26,8 @@ export class StreamAnswer implements WantedAnswer {
   readonly #tap: Tap
   readonly #watch: OutputWatch
   #contentType = ''
-  /** What came before the hold was durable. */
-  #early: Buffer[] = []
+  /** What goes to the caller next, in one write: at the end of a read, and once the hold is durable. */
+  #outgoing: Buffer[] = []
   #open = false
   #over = false
   #callerLeft = false
@@ -62,9 +62,6 @@ export class StreamAnswer implements WantedAnswer {
 
   // One read may bring more than a hold pays for: what is not affordable must not have gone on before that is known.
   #takeUnread(): void {
-    const { response } = this.#call
-    // Its pieces leave as one.
-    response.cork()
     while (!this.#over && !this.#counting) {
       const chunk = this.#unread.shift()
       if (!chunk) break
@@ -72,7 +69,7 @@ export class StreamAnswer implements WantedAnswer {
       if (chunk.length > most) this.#unread.unshift(chunk.subarray(most))
       this.#take(chunk.length > most ? chunk.subarray(0, most) : chunk)
     }
-    response.uncork()
+    if (!this.#gateShut) this.#sendOutgoing()
     if (this.#hasEnded && !this.#counting) this.ended()
   }
 
@@ -143,7 +140,7 @@ export class StreamAnswer implements WantedAnswer {
 
   // Nothing is on its way to the caller, and somebody is there to be answered: another channel may try.
   get #mayGoElsewhere(): boolean {
-    return !this.#open && this.#early.length === 0 && !this.#callerLeft
+    return !this.#open && this.#outgoing.length === 0 && !this.#callerLeft
   }
 
   #flow(): void {
@@ -154,32 +151,30 @@ export class StreamAnswer implements WantedAnswer {
   // Gate one: nothing is sent before a crash can no longer lose the hold.
   #forward(bytes: Buffer): void {
     if (this.#callerLeft) return
-    if (this.#call.hold.isDurable) return this.#send(bytes)
-    this.#early.push(bytes)
-    if (this.#gateShut) return
+    this.#outgoing.push(bytes)
+    if (this.#gateShut || this.#call.hold.isDurable) return
     this.#gateShut = true
     this.#flow()
     void this.#call.hold.durable.then((isDurable) => {
       this.#gateShut = false
       if (isDurable) {
-        this.#sendEarly()
+        this.#sendOutgoing()
         return this.#flow()
       }
-      this.#early = []
+      this.#outgoing = []
       this.#source.cancel()
       this.failed(unanswered('the hold could not be written'))
     })
   }
 
-  #sendEarly(): void {
-    const early = this.#early
-    this.#early = []
-    const [only] = early
-    if (only && !this.#callerLeft) this.#send(early.length === 1 ? only : Buffer.concat(early))
-  }
-
-  #send(bytes: Buffer): void {
+  #sendOutgoing(): void {
+    const outgoing = this.#outgoing
+    const [first] = outgoing
+    if (!first) return
+    this.#outgoing = []
+    if (this.#callerLeft) return
     this.#openAnswer()
+    const bytes = outgoing.length === 1 ? first : Buffer.concat(outgoing)
     if (this.#call.response.write(bytes) || this.#unreadSinceMs > 0) return
     this.#unreadSinceMs = performance.now()
     this.#flow()
@@ -230,11 +225,8 @@ export class StreamAnswer implements WantedAnswer {
   async #settleAndEnd(ending: Ending, lastFrame: Buffer | undefined, whole: boolean): Promise<void> {
     const tap = this.#tap
     const hasText = tap.emittedBytes > 0
-    if (ending === 'cut' && !hasText) {
-      this.#call.settleForNothing(this.#target)
-      // Not while the pieces of a read are gathered: Node sends what is corked after the end, where nobody reads it.
-      await Promise.resolve()
-    } else {
+    if (ending === 'cut' && !hasText) this.#call.settleForNothing(this.#target)
+    else {
       await this.#call.settle(
         this.#target,
         { ending, whole, reported: tap.usage, hasText: () => hasText, text: () => tap.text },
@@ -242,7 +234,7 @@ export class StreamAnswer implements WantedAnswer {
       )
     }
     if (!lastFrame || this.#callerLeft) return
-    this.#sendEarly()
+    this.#sendOutgoing()
     this.#openAnswer()
     endAnswer(this.#call.response, lastFrame)
   }

@@ -10,8 +10,8 @@ const SLOW_DISK: Patch = {
 }
 const NO_GATE_ONE: Patch = {
   file: 'src/relay/stream-answer.ts',
-  text: 'if (this.#call.hold.isDurable) return this.#send(bytes)',
-  by: 'return this.#send(bytes)',
+  text: 'if (this.#gateShut || this.#call.hold.isDurable) return',
+  by: 'return',
 }
 const NO_GATE_TWO_WHOLE: Patch = {
   file: 'src/relay/whole-answer.ts',
@@ -24,7 +24,7 @@ const NO_GATE_TWO_STREAMED: Patch = {
   by: `await (async (...all) => {
     if (lastFrame && !this.#callerLeft) {
       await this.#call.hold.durable
-      this.#sendEarly()
+      this.#sendOutgoing()
       this.#openAnswer()
       endAnswer(this.#call.response, lastFrame)
       lastFrame = undefined
