@@ -72,6 +72,11 @@ export class Teller {
     return performance.now() > this.#validUntilMs
   }
 
+  /** The bank heard us when we last spoke to it. */
+  get reachesBank(): boolean {
+    return !this.#isAway && !this.isCutOff
+  }
+
   /** Tells of accounts that were forgotten. */
   set onForgotten(told: (accounts: readonly string[]) => void) {
     this.#onForgotten = told

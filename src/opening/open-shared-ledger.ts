@@ -88,8 +88,8 @@ export async function openSharedLedger(
     recovered,
     announcements,
     prune: (days, signal) => rows.keepUsageLog(days, signal),
-    // As long as anything borrowed can be spent.
-    isReady: async () => !teller.isCutOff && (await ledger.probe()),
+    // Calls of keys in use are answered without the database all the same, for as long as anything borrowed can be spent.
+    isReady: async () => teller.reachesBank && (await ledger.probe()),
     close: () => everything.disposeAsync(),
   }
 }

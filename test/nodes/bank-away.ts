@@ -39,6 +39,7 @@ export interface Timed {
 export interface AwayReport {
   readonly warm: readonly Timed[]
   readonly cold: readonly Timed[]
+  /** What `/readyz` said, of one node after the other, again and again. */
   readonly ready: readonly number[]
   readonly backlogMs: number
 }
