@@ -15,43 +15,19 @@ export interface FirstCredentials {
 }
 
 /**
- * Opens the store and seeds it. Where there was anything to prepare, what that needed is let go of again: the store is
- * closed and opened anew, for a thread keeps whatever it has loaded.
- */
-export async function openSeededStore(
-  open: () => Promise<Store>,
-  seeds: readonly UserSeed[],
-): Promise<{ readonly store: Store; readonly firstCredentials: FirstCredentials | undefined }> {
-  const store = await open()
-  try {
-    const { made, firstCredentials } = await seedAccounts(store, seeds)
-    if (!store.migrated && !made) return { store, firstCredentials }
-    await store.close()
-    return { store: await open(), firstCredentials }
-  } catch (error) {
-    await store.close()
-    throw error
-  }
-}
-
-/**
  * Makes the declared users and tokens that are absent and, in a database without users, a root user where none is
- * declared: its credentials are in the answer. `made` says whether there was anything to make.
+ * declared, whose credentials it resolves to.
  */
 export async function seedAccounts(
   store: Store,
   seeds: readonly UserSeed[],
-): Promise<{ readonly made: boolean; readonly firstCredentials: FirstCredentials | undefined }> {
+): Promise<FirstCredentials | undefined> {
   const isFirstStart = (await store.read('countUsers')) === 0
-  const { users, tokens } = await store.write('seedUsers', {
+  await store.write('seedUsers', {
     seeds,
     nowSeconds: Math.floor(Date.now() / 1000),
   })
-  if (isFirstStart && !seeds.some(({ role }) => role === 100)) {
-    const firstCredentials = await makeFirstUser(store)
-    if (firstCredentials) return { made: true, firstCredentials }
-  }
-  return { made: users.length + tokens.length > 0, firstCredentials: undefined }
+  return isFirstStart && !seeds.some(({ role }) => role === 100) ? makeFirstUser(store) : undefined
 }
 
 /**

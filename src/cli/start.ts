@@ -1,27 +1,30 @@
 import { flushCompileCache } from 'node:module'
 import process from 'node:process'
 import type { Config } from '../config/config.ts'
-import { type Gateway, startGateway } from '../main.ts'
-import { loadConfig } from './load-config.ts'
-import { welcome } from './welcome.ts'
+import type { Gateway } from '../main.ts'
+import { type IdleThread, startThread } from '../store/sqlite/thread.ts'
 
 /** `sluice start`: runs until a signal. The exit code is 0 after a clean stop, 1 where it could not start. */
 export async function start(options: { readonly config?: string }): Promise<number> {
+  const thread = startThread()
+  const { loadConfig } = await import('./load-config.ts')
   const config = loadConfig(options)
-  return config ? run(config) : 1
+  return config ? run(config, thread) : 1
 }
 
-/** Runs a gateway with a configuration that was read already. */
-export async function run(config: Config): Promise<number> {
+/** Runs a gateway with a configuration that was read already, and a thread if one is started already. */
+export async function run(config: Config, thread?: IdleThread): Promise<number> {
+  const { startGateway } = await import('../main.ts')
   let gateway: Gateway
   try {
-    gateway = await startGateway(config)
+    gateway = await startGateway(config, thread)
   } catch (error) {
     process.stderr.write(`sluice cannot start: ${error instanceof Error ? error.message : String(error)}\n`)
     return 1
   }
   // What this start has compiled is kept for the next, however this run may end.
   flushCompileCache()
+  const { welcome } = await import('./welcome.ts')
   process.stdout.write(welcome(gateway))
   const reason = await Promise.race([untilSignal(), gateway.failed])
   if (reason instanceof Error) {

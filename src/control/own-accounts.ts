@@ -76,7 +76,7 @@ async function openParts(environment: Environment): Promise<OpenParts> {
   try {
     // On a new database what the first start makes comes first: its ids are declared.
     const isNew = (await store.read('countUsers')) === 0
-    const firstCredentials = isNew ? (await seedAccounts(store, users)).firstCredentials : undefined
+    const firstCredentials = isNew ? await seedAccounts(store, users) : undefined
     const { settings } = overlay(config, await store.read('storedConfiguration'))
     const ledger = new Ledger(store, 'command')
     return {

@@ -60,7 +60,6 @@ export function sharedStore(rows: Rows, own?: OwnPart): Store {
       return own?.file.queued ?? 0
     },
     failed: own?.file.failed ?? new Promise(() => {}),
-    migrated: false,
     async close() {
       await rows.close()
       await own?.file.close()

@@ -1,26 +1,23 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import type { Config } from '../config/config.ts'
-import { openSeededStore } from '../first-start.ts'
+import { seedAccounts } from '../first-start.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { pruneUsage } from '../store/prune-usage.ts'
-import type { Secrets } from '../store/secrets.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
-import type { OpenedLedger, OpeningLog } from './opened-ledger.ts'
+import type { OpenedLedger, OpeningParts } from './opened-ledger.ts'
 
 /** Opens the store that the configuration names, and settles what a crash left behind. Rejects with a sentence for the operator. */
-export function openLedger(config: Config, secrets: Secrets, log: OpeningLog): Promise<OpenedLedger> {
-  const { databaseUrl } = config.environment
-  return databaseUrl.startsWith('sqlite:') ? openOwnLedger(config, secrets) : openShared(config, secrets, log)
+export function openLedger(parts: OpeningParts): Promise<OpenedLedger> {
+  const { databaseUrl } = parts.config.environment
+  return databaseUrl.startsWith('sqlite:') ? openOwnLedger(parts) : openShared(parts)
 }
 
-async function openOwnLedger({ environment, users }: Config, secrets: Secrets): Promise<OpenedLedger> {
+async function openOwnLedger({ config, secrets, thread }: OpeningParts): Promise<OpenedLedger> {
+  const { environment, users } = config
   const path = environment.databaseUrl.slice('sqlite:'.length)
-  const { store, firstCredentials } = await openSeededStore(
-    () => openSqliteStore({ path, secret: secrets }),
-    users,
-  )
+  const store = await openSqliteStore({ path, secret: secrets, thread })
   try {
+    const firstCredentials = await seedAccounts(store, users)
     const ledger = new Ledger(store, randomUUID())
     const recovered = await ledger.recover()
     return {
@@ -41,7 +38,7 @@ async function openOwnLedger({ environment, users }: Config, secrets: Secrets): 
 }
 
 // What several nodes need is loaded where there are several.
-async function openShared(config: Config, secrets: Secrets, log: OpeningLog): Promise<OpenedLedger> {
+async function openShared(parts: OpeningParts): Promise<OpenedLedger> {
   const { openSharedLedger } = await import('./open-shared-ledger.ts')
-  return openSharedLedger(config, secrets, log)
+  return openSharedLedger(parts)
 }

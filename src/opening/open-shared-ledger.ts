@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Config } from '../config/config.ts'
 import { seedAccounts } from '../first-start.ts'
 import { LeasedAccounts } from '../ledger/leased-accounts.ts'
 import { Ledger } from '../ledger/ledger.ts'
@@ -13,10 +12,9 @@ import { postgresBank } from '../store/postgres/bank.ts'
 import { BankConnection } from '../store/postgres/bank-connection.ts'
 import { openPostgresStore, type SharedRows } from '../store/postgres/open.ts'
 import { RELAY_ROLE } from '../store/postgres/relay-role.ts'
-import type { Secrets } from '../store/secrets.ts'
 import { openNodeFile } from '../store/sqlite/open-node-file.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
-import type { OpenedLedger, OpeningLog } from './opened-ledger.ts'
+import type { OpenedLedger, OpeningLog, OpeningParts } from './opened-ledger.ts'
 
 /** How long a start waits for a server that may be starting, too. */
 const PATIENCE_MS = 30_000
@@ -26,11 +24,12 @@ const AGAIN_MS = 1_000
  * Opens the ledger of one node among many: rows and bank on PostgreSQL, holds and what is not reported yet in a file of its
  * own. What an earlier run on that file left is reported before this resolves.
  */
-export async function openSharedLedger(
-  config: Config,
-  secrets: Secrets,
-  log: OpeningLog,
-): Promise<OpenedLedger> {
+export async function openSharedLedger({
+  config,
+  secrets,
+  log,
+  thread,
+}: OpeningParts): Promise<OpenedLedger> {
   await using opened = new AsyncDisposableStack()
   const { environment } = config
   const url = environment.databaseUrl
@@ -46,7 +45,7 @@ export async function openSharedLedger(
   }
   const { bankId, hasRelayRole } = rows
   const file = opened.adopt(
-    await openNodeFile({ path: join(environment.dataDir, 'node.db'), bankId }),
+    await openNodeFile({ path: join(environment.dataDir, 'node.db'), bankId, thread }),
     (open) => open.close(),
   )
   const connection = opened.adopt(new BankConnection(url, { hasRole: hasRelayRole }), (open) => open.close())
@@ -69,7 +68,7 @@ export async function openSharedLedger(
   )
   const store = sharedStore(rows, { file, settled: () => teller.settled(), flush: () => teller.flush() })
   const ledger: Ledger = new Ledger(store, randomUUID(), accounts)
-  const { firstCredentials } = await seedAccounts(store, config.users)
+  const firstCredentials = await seedAccounts(store, config.users)
   const recovered = await ledger.recover()
   await teller.start()
   opened.defer(() => teller.close({ isUnresolved: ledger.unresolved > 0 }))

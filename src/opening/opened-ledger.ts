@@ -1,7 +1,10 @@
+import type { Config } from '../config/config.ts'
 import type { FirstCredentials } from '../first-start.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Prune } from '../prune.ts'
 import type { Announcements } from '../store/postgres/announcements.ts'
+import type { Secrets } from '../store/secrets.ts'
+import type { IdleThread } from '../store/sqlite/thread.ts'
 import type { Store } from '../store/store.ts'
 
 /** What calls are charged on, open and recovered. */
@@ -21,6 +24,15 @@ export interface OpenedLedger {
   readonly prune: Prune
   /** Gives back what was borrowed, and closes the store. */
   close(): Promise<void>
+}
+
+/** What an opening is given. */
+export interface OpeningParts {
+  readonly config: Config
+  readonly secrets: Secrets
+  readonly log: OpeningLog
+  /** One that is started already, if one is. */
+  readonly thread: IdleThread | undefined
 }
 
 /** What the opening tells the operator, in sentences. */

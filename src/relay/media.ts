@@ -2,8 +2,7 @@ import type { Agent } from 'undici'
 import type { Options } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import type { Conversation, MediaPart, Part, Turn } from '../protocols/conversation.ts'
-import { fetchMedia, MediaUnavailable } from '../upstreams/fetch-media.ts'
-import { guardedAgent } from '../upstreams/guarded-agent.ts'
+import { MediaUnavailable } from '../upstreams/media-unavailable.ts'
 
 /** Fetches under way at one time, all calls together. */
 const AT_ONCE = 8
@@ -59,10 +58,12 @@ export class Media {
   async #fetch(url: string, mediaType: string, haul: Haul): Promise<Inline> {
     await this.#turn()
     try {
+      // With the client that it needs it is large: loaded where somebody names a URL.
+      const { fetchMedia } = await import('../upstreams/fetch-media.ts')
       const { maxBytes, timeoutMs } = this.#options()
       const signal = haul.begun(timeoutMs)
       const limit = Math.min(maxBytes, haul.left)
-      const { bytes, mediaType: served } = await fetchMedia(url, this.#agentNow(), limit, signal)
+      const { bytes, mediaType: served } = await fetchMedia(url, await this.#agentNow(), limit, signal)
       haul.add(bytes.length)
       const told = UNTOLD.has(served) ? mediaType : served
       return { kind: 'inline', mediaType: await known(told, bytes), data: bytes.toString('base64') }
@@ -90,7 +91,8 @@ export class Media {
   }
 
   // Made anew when the operator changes what it depends on.
-  #agentNow(): Agent {
+  async #agentNow(): Promise<Agent> {
+    const { guardedAgent } = await import('../upstreams/guarded-agent.ts')
     const options = this.#options()
     if (!this.#agent || this.#agentFor !== options) {
       void this.#agent?.close()

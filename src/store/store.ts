@@ -61,6 +61,4 @@ export interface Store extends Rows {
    * rejects. Every later call is refused: the process should end, and recover at its next start.
    */
   readonly failed: Promise<StoreUnavailable>
-  /** Its schema was changed when it was opened. */
-  readonly migrated: boolean
 }

@@ -1,20 +1,13 @@
 import type { Agent } from 'undici'
 import { request } from 'undici'
 import { ForbiddenAddress } from './guarded-agent.ts'
+import { MediaUnavailable } from './media-unavailable.ts'
 
 /** What was fetched. */
 export interface FetchedMedia {
   readonly bytes: Buffer
   /** As the server names it, without parameters; empty where it does not. */
   readonly mediaType: string
-}
-
-/** Why media could not be had, in words that may be told to whoever named the URL. */
-export class MediaUnavailable extends Error {
-  constructor(reason: string, options: { cause?: unknown } = {}) {
-    super(reason, options)
-    this.name = 'MediaUnavailable'
-  }
 }
 
 const MOST_REDIRECTS = 3

@@ -50,10 +50,16 @@ describe.each(SHARED)('while $name is away', (engine) => {
       expect(cold.status).toBe(503)
       expect(cold.headers['retry-after']).toBeDefined()
       expect(cold.json().error).toMatchObject({ type: 'gateway_error', code: 'overloaded' })
-      await vi.waitFor(async () => expect(await readyz(gateway.url)).toBe(503), { timeout: 5_000, interval: 50 })
+      await vi.waitFor(async () => expect(await readyz(gateway.url)).toBe(503), {
+        timeout: 5_000,
+        interval: 50,
+      })
       expect((await chat('warm')).status).toBe(200)
       proxy.line({ kind: 'pass' })
-      await vi.waitFor(async () => expect(await readyz(gateway.url)).toBe(200), { timeout: 5_000, interval: 50 })
+      await vi.waitFor(async () => expect(await readyz(gateway.url)).toBe(200), {
+        timeout: 5_000,
+        interval: 50,
+      })
       await vi.waitFor(async () => expect(await used()).toBe(12 * COST), { timeout: 5_000, interval: 50 })
       await vi.waitFor(async () => expect((await chat('cold')).status).toBe(200), {
         timeout: 5_000,

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../errors.ts'
 import type { Secrets } from '../secrets.ts'
 
-/** What a thread is started with. */
+/** The first thing that a thread is told. */
 export type ThreadOrders =
   | { readonly role: 'writer' | 'reader'; readonly path: string; readonly secrets: Secrets }
   /** Of the file of one node among many, which holds nothing secret. */
@@ -29,7 +29,7 @@ export type ToThread =
 /** What a thread says. */
 export type FromThread =
   /** The database is open, and is ours. */
-  | { readonly kind: 'ready'; readonly migrated: boolean }
+  | { readonly kind: 'ready' }
   /** It could not be opened. */
   | { readonly kind: 'refused'; readonly failure: Failure }
   | BatchReply

@@ -1,6 +1,6 @@
 import type { NodeFile } from '../node-file.ts'
 import type { StoreUnavailable } from '../store-unavailable.ts'
-import { DatabaseThread } from './thread.ts'
+import { DatabaseThread, type IdleThread } from './thread.ts'
 
 /**
  * Opens the file of a node that reports to that bank, and makes it if it is not there. Rejects, with a sentence for the
@@ -9,10 +9,12 @@ import { DatabaseThread } from './thread.ts'
 export async function openNodeFile(options: {
   readonly path: string
   readonly bankId: string
+  /** One that is started already. */
+  readonly thread?: IdleThread | undefined
 }): Promise<NodeFile> {
   const { path, bankId } = options
   const failed = Promise.withResolvers<StoreUnavailable>()
-  const thread = new DatabaseThread({ role: 'node', path }, failed.resolve)
+  const thread = new DatabaseThread({ role: 'node', path }, failed.resolve, options.thread)
   try {
     await thread.ready
     const node = (await thread.run('joinBank', { bankId })) as string

@@ -2,7 +2,7 @@ import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import type { Store } from '../store.ts'
 import { isLocalRead } from './messages.ts'
-import { DatabaseThread } from './thread.ts'
+import { DatabaseThread, type IdleThread } from './thread.ts'
 
 /**
  * Opens the database file, makes it if it is not there, and brings its schema up to date. Rejects, with a sentence for
@@ -11,13 +11,14 @@ import { DatabaseThread } from './thread.ts'
 export async function openSqliteStore(options: {
   readonly path: string
   readonly secret: Secrets
+  /** One that is started already. */
+  readonly thread?: IdleThread | undefined
 }): Promise<Store> {
-  const { path, secret: secrets } = options
+  const { path, secret: secrets, thread } = options
   const failed = Promise.withResolvers<StoreUnavailable>()
-  const writer = new DatabaseThread({ role: 'writer', path, secrets }, failed.resolve)
-  let migrated: boolean
+  const writer = new DatabaseThread({ role: 'writer', path, secrets }, failed.resolve, thread)
   try {
-    ;({ migrated } = await writer.ready)
+    await writer.ready
   } catch (error) {
     await writer.close()
     throw error
@@ -34,7 +35,6 @@ export async function openSqliteStore(options: {
       return writer.queued
     },
     failed: failed.promise,
-    migrated,
     async close() {
       writer.refuseMore()
       // The last connection to go tidies up, and only one that writes can.

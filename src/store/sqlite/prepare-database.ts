@@ -11,16 +11,15 @@ const SQLITE_CORRUPT = 11
 
 /**
  * Brings the schema up to date, and makes sure that the secret is the one that the database was made with. After a stop
- * that was not clean, the tables of the accounts are looked through first. Resolves to whether the schema was changed.
+ * that was not clean, the tables of the accounts are looked through first.
  */
 export async function prepareDatabase(
   connection: DatabaseSync,
   secrets: Secrets,
   { stoppedClean = true }: { readonly stoppedClean?: boolean } = {},
-): Promise<boolean> {
+): Promise<void> {
   if (!stoppedClean) refuseDamaged(connection, LOOKED_THROUGH)
-  const outdated = !isCurrent(stepsRun(connection))
-  if (outdated) {
+  if (!isCurrent(stepsRun(connection))) {
     const { migrateConnection } = await import('./migrate-connection.ts')
     await migrateConnection(connection)
   }
@@ -28,7 +27,6 @@ export async function prepareDatabase(
   const identity = connection.prepare('SELECT key_check FROM store_identity')
   if (!identity.get()) insert.run(secrets.check)
   refuseOtherSecret(identity.get()?.['key_check'] as string, secrets)
-  return outdated
 }
 
 function stepsRun(connection: DatabaseSync): string[] {

@@ -23,13 +23,28 @@ const MEMORY = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 512 }
 // From source the neighbour is TypeScript, built it is JavaScript.
 const WORKER = new URL(`./worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
 
+/** A thread that is told later what it is for. Nobody waits for it to end. */
+export type IdleThread = Worker
+
+/** Starts one. It takes as long as to read a configuration, and the two may go on beside each other. */
+export function startThread(): IdleThread {
+  const thread = new Worker(WORKER, {
+    name: 'sluice database',
+    // Options of the main program (an entry given as text, a debugger's port) are not for its threads.
+    execArgv: [],
+    resourceLimits: MEMORY,
+  })
+  thread.unref()
+  return thread
+}
+
 /**
  * The main thread's end of a database thread. At most one batch is on its way: what gathers meanwhile is the next one,
  * so that commits are shared exactly as far as the disk is slower than the callers.
  */
 export class DatabaseThread {
-  /** Resolves when the database is open, to whether the thread changed its schema; rejects if it cannot be opened. */
-  readonly ready: Promise<{ readonly migrated: boolean }>
+  /** Resolves when the database is open; rejects if it cannot be opened. */
+  readonly ready: Promise<void>
   readonly #worker: Worker
   readonly #ended: Promise<void>
   readonly #onFailed: (reason: StoreUnavailable) => void
@@ -42,26 +57,26 @@ export class DatabaseThread {
   #trouble: Error | undefined
 
   /**
-   * `onFailed` is called if the database turns out to be unreliable, or the thread ends though nobody told it to. After
+   * Gives an idle thread its orders. `onFailed` is called if the database turns out to be unreliable, or the thread ends though nobody told it to. After
    * that, every operation is refused.
    */
-  constructor(orders: ThreadOrders, onFailed: (reason: StoreUnavailable) => void) {
-    this.#worker = new Worker(WORKER, {
-      workerData: orders,
-      name: `sluice ${orders.role}`,
-      // Options of the main program (an entry given as text, a debugger's port) are not for its threads.
-      execArgv: [],
-      resourceLimits: MEMORY,
-    })
+  constructor(
+    orders: ThreadOrders,
+    onFailed: (reason: StoreUnavailable) => void,
+    idle: IdleThread = startThread(),
+  ) {
+    this.#worker = idle
+    this.#worker.ref()
+    this.#post(orders)
     this.#onFailed = onFailed
-    const ready = Promise.withResolvers<{ readonly migrated: boolean }>()
+    const ready = Promise.withResolvers<void>()
     this.ready = ready.promise
     this.ready.catch(() => {})
     let isReady = false
     this.#worker.on('message', (message: FromThread) => {
       if (message.kind === 'ready') {
         isReady = true
-        ready.resolve({ migrated: message.migrated })
+        ready.resolve()
       } else if (message.kind === 'refused') {
         this.#trouble = putTogether(message.failure)
         ready.reject(this.#trouble)
@@ -146,7 +161,7 @@ export class DatabaseThread {
     }
   }
 
-  #post(message: ToThread): void {
+  #post(message: ThreadOrders | ToThread): void {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin, a window has
     this.#worker.postMessage(message)
   }

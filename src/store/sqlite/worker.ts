@@ -1,4 +1,4 @@
-import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { type MessagePort, parentPort } from 'node:worker_threads'
 import { openForReading, openForWriting, wasClosed } from './connection.ts'
 import { openingFailure, takeApart } from './failure.ts'
 import type { BatchReply, FromThread, QueuedOperation, ThreadOrders, ToThread } from './messages.ts'
@@ -7,8 +7,6 @@ import { WriteBatches } from './write-batch.ts'
 
 /** A thread's side of the store: answers one batch at a time until it is told to close. */
 interface OpenThread {
-  /** It changed the schema when it opened the database. */
-  readonly migrated: boolean
   run(operations: readonly QueuedOperation[]): Promise<BatchReply>
   close(): void
 }
@@ -18,16 +16,16 @@ type DatabaseOrders = Extract<ThreadOrders, { readonly secrets: unknown }>
 async function openWriter({ path, secrets }: DatabaseOrders): Promise<OpenThread> {
   const stoppedClean = wasClosed(path)
   const db = openForWriting(path)
-  const migrated = await prepareDatabase(db, secrets, { stoppedClean })
+  await prepareDatabase(db, secrets, { stoppedClean })
   const batches = new WriteBatches(db, secrets)
-  return { migrated, run: (operations) => batches.write(operations), close: () => db.close() }
+  return { run: (operations) => batches.write(operations), close: () => db.close() }
 }
 
 async function openReader({ path, secrets }: DatabaseOrders): Promise<OpenThread> {
   const { ReadBatches } = await import('./read-batch.ts')
   const db = openForReading(path)
   const batches = new ReadBatches(db, secrets)
-  return { migrated: false, run: (operations) => batches.read(operations), close: () => db.close() }
+  return { run: (operations) => batches.read(operations), close: () => db.close() }
 }
 
 async function openNode({ path }: ThreadOrders): Promise<OpenThread> {
@@ -38,7 +36,6 @@ async function openNode({ path }: ThreadOrders): Promise<OpenThread> {
   prepareNodeFile(db, { stoppedClean })
   const batches = new NodeBatches(db)
   return {
-    migrated: false,
     run: (operations) => Promise.resolve(batches.write(operations)),
     close: () => db.close(),
   }
@@ -71,7 +68,8 @@ async function serve(port: MessagePort, orders: ThreadOrders): Promise<void> {
       port.close()
     } else void thread.run(message.operations).then(say)
   })
-  say({ kind: 'ready', migrated: thread.migrated })
+  say({ kind: 'ready' })
 }
 
-if (parentPort) await serve(parentPort, workerData as ThreadOrders)
+const port = parentPort
+port?.once('message', (orders: ThreadOrders) => void serve(port, orders))
