@@ -9,6 +9,7 @@ const SRC = fileURLToPath(new URL('../src', import.meta.url))
 const LAYERS = [
   ['cli'],
   ['main.ts', 'simulator'],
+  ['serve.ts'],
   ['reload.ts', 'listen.ts', 'control', 'moving', 'nodes'],
   ['opening'],
   [
