@@ -1,4 +1,5 @@
 import { statfsSync } from 'node:fs'
+import { join } from 'node:path'
 import process from 'node:process'
 import { defineConfig } from 'vitest/config'
 
@@ -7,8 +8,9 @@ export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     exclude: ['test/night/**', 'node_modules/**'],
-    globalSetup: ['test/postgres-server.ts'],
-    env: { TMPDIR: temporaryFolder() },
+    globalSetup: ['test/postgres-server.ts', 'test/prepared-folder.ts'],
+    // Threads of databases compile their sources once, as they do in the program.
+    env: { TMPDIR: temporaryFolder(), NODE_COMPILE_CACHE: join(temporaryFolder(), 'node-compile-cache') },
     testTimeout: 20_000,
     hookTimeout: 30_000,
     pool: 'forks',

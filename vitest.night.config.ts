@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/night/**/*.test.ts'],
-    globalSetup: ['test/postgres-server.ts'],
+    globalSetup: ['test/postgres-server.ts', 'test/prepared-folder.ts'],
     testTimeout: 600_000,
     hookTimeout: 60_000,
     pool: 'forks',

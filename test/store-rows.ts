@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import process from 'node:process'
+import { inject, onTestFinished } from 'vitest'
 import { NO_USAGE } from '../src/domain/usage.ts'
 import type { HoldOpening, SettledCall } from '../src/store/ledger-writes.ts'
 import type { NewToken } from '../src/store/operations/create-token.ts'
@@ -20,8 +21,26 @@ export function temporaryFolder(): string {
   return folder
 }
 
+/** A database of a test's own, with everything that a first opening makes: it takes less time than opening an empty one. */
+export async function preparedFile(): Promise<string> {
+  const path = join(temporaryFolder(), 'sluice.db')
+  cpSync(await (template ??= makeTemplate()), path)
+  return path
+}
+
+// One for each process of tests.
+let template: Promise<string> | undefined
+
+async function makeTemplate(): Promise<string> {
+  const path = join(inject('preparedFolder'), `${process.pid}.db`)
+  const store = await openSqliteStore({ path, secret: SECRETS })
+  await store.close()
+  return path
+}
+
 /** A store on a file of its own, closed after the test. */
-export async function openedStore(path = join(temporaryFolder(), 'sluice.db')): Promise<Store> {
+export async function openedStore(file?: string): Promise<Store> {
+  const path = file ?? (await preparedFile())
   const store = await openSqliteStore({ path, secret: SECRETS })
   onTestFinished(() => store.close())
   return store

@@ -1,8 +1,7 @@
-import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { accountOf, factsOf, settlementOf } from '../../test/ledger-calls.ts'
-import { newToken, newUser, SECRETS, storeWithAccount, temporaryFolder } from '../../test/store-rows.ts'
+import { newToken, newUser, preparedFile, SECRETS, storeWithAccount } from '../../test/store-rows.ts'
 import type { Token } from '../domain/token.ts'
 import type { UserChange } from '../store/operations/change-user.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
@@ -86,7 +85,7 @@ const steps = fc.array(
 )
 
 async function runs(sequence: readonly Step[]): Promise<void> {
-  const store = await openSqliteStore({ path: join(temporaryFolder(), 'sluice.db'), secret: SECRETS })
+  const store = await openSqliteStore({ path: await preparedFile(), secret: SECRETS })
   const user = await store.write('createUser', newUser({ quota: 1000 }))
   const tokens: Token[] = []
   for (const key of ['a', 'b', 'c']) {
