@@ -16,7 +16,7 @@ export default defineConfig({
     pool: 'forks',
     isolate: false,
     // More than there may be cores: many of them wait for a clock.
-    maxWorkers: 3,
+    maxWorkers: 4,
     // Where others share the machine, a second look tells a slow moment from a fault.
     retry: process.env['CI'] ? 1 : 0,
   },
