@@ -230,7 +230,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
       const database = await engine.database()
       await (await database.open(SECRETS)).close()
       await database.sql(`CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS
-      'BEGIN PERFORM pg_sleep(0.1); RETURN NULL; END'`)
+      'BEGIN PERFORM pg_sleep(0.15); RETURN NULL; END'`)
       for (const { name } of COPIED_TABLES) {
         await database.sql(`CREATE TRIGGER linger AFTER INSERT ON ${name} EXECUTE FUNCTION linger()`)
       }
@@ -242,7 +242,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
         })
         const gone = once(child, 'exit')
         await expect
-          .poll(() => database.sql(moment), { timeout: 15_000, interval: 10 })
+          .poll(() => database.sql(moment), { timeout: 15_000, interval: 50 })
           .toEqual([{ is_reached: true }])
         child.kill('SIGKILL')
         left.push(await gone)

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { patchedCopy } from '../equipment/patched-copy.ts'
+import { SLOW_DISK } from '../equipment/slow-disk.ts'
 import { storm } from '../equipment/storm.ts'
 import { nightSeed } from './night-seed.ts'
 
@@ -12,4 +14,17 @@ test(`two hundred kills lose no charge, double none, and overdraw nobody (seed $
   expect(report.broken).toEqual([])
   expect(report.complete).toBeGreaterThan(5000)
   expect(report.partial).toBeGreaterThan(200)
+})
+
+test(`so they do on a disk that is slow, where the mutants of a day are caught (seed ${seed})`, {
+  timeout: 600_000,
+}, async () => {
+  const copy = patchedCopy([SLOW_DISK])
+  try {
+    const report = await storm({ seed, rounds: 20, clients: 32, root: copy.root })
+    console.info(report)
+    expect(report.broken).toEqual([])
+  } finally {
+    copy.discard()
+  }
 })
