@@ -6,7 +6,7 @@ import { rawConnection } from '../equipment/raw-socket.ts'
 import { slowCallers } from '../equipment/slow-callers.ts'
 import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
 
-const CALLERS = 200
+const CALLERS = 100
 /** Headers have as long; a second goes by until it is looked at, and a busy machine needs its own. */
 const HEADERS_MS = 10_000
 const SLACK_MS = 5_000
