@@ -6,7 +6,6 @@ import { DataFolderInUse, type DataFolderLock, lockDataFolder } from '../store/d
 import type { Accounts } from './accounts.ts'
 import { callGateway, greetGateway, NobodyListens } from './call-gateway.ts'
 import type { Hello } from './messages.ts'
-import { ownAccounts } from './own-accounts.ts'
 
 /** How long a folder may be locked by somebody who does not listen: a gateway that starts or stops, another command. */
 const PATIENCE_MS = 5_000
@@ -28,7 +27,11 @@ export async function openAccounts(
   for (;;) {
     const lock = lockIfFree(dataDir)
     if (lock) {
-      if (makesDatabase || hasDatabase()) return ownAccounts(environment, lock)
+      if (makesDatabase || hasDatabase()) {
+        // With all that reads a configuration and opens a database: loaded where no gateway does it for us.
+        const { ownAccounts } = await import('./own-accounts.ts')
+        return ownAccounts(environment, lock)
+      }
       lock.release()
       throw noDatabase(dataDir)
     }
