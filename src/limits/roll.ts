@@ -4,6 +4,8 @@ import { hash, randomUUID } from 'node:crypto'
 const PLACES = 50_000
 /** Places that those share who come when all others are taken. */
 const SHARED = 1_024
+/** Places that a newcomer has looked at, one of which may be idle. */
+const LOOKED_AT = 16
 
 const SALT = randomUUID()
 
@@ -18,7 +20,7 @@ interface Place {
  * comes when all are taken shares one with others, so that no crowd of strangers makes anybody's count start anew.
  */
 export class Roll<Kept extends Place> {
-  /** By whom, the one that was quiet for longest first. */
+  /** By whom, the one that was looked at longest ago first. */
   readonly #places = new Map<string | number, Kept>()
   readonly #open: (whom: string | number) => Kept
   readonly #most: number
@@ -43,11 +45,7 @@ export class Roll<Kept extends Place> {
   /** The place of somebody, a new one if need be. */
   of(whom: string | number, nowMs: number): Kept {
     const known = this.#places.get(whom)
-    if (known) {
-      this.#places.delete(whom)
-      this.#places.set(whom, known)
-      return known
-    }
+    if (known) return known
     if (this.#isFull && !this.#giveUpOne(nowMs)) return this.#openFor(this.#sharedBy(whom))
     return this.#openFor(whom)
   }
@@ -67,10 +65,13 @@ export class Roll<Kept extends Place> {
   }
 
   #giveUpOne(nowMs: number): boolean {
+    let looked = 0
     for (const [whom, place] of this.#places) {
-      if (!place.isIdle(nowMs)) return false
       this.#places.delete(whom)
-      if (!this.#isFull) return true
+      // Who is not idle goes to the end: the others' turn comes so, and nobody's call has to note that it came.
+      if (!place.isIdle(nowMs)) this.#places.set(whom, place)
+      else if (!this.#isFull) return true
+      if (++looked === LOOKED_AT) return false
     }
     return false
   }

@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../../errors.ts'
 import type { Secrets } from '../secrets.ts'
+import type { Crossing } from './crossing.ts'
 
 /** The first thing that a thread is told. */
 export type ThreadOrders =
@@ -22,9 +23,7 @@ export function isLocalRead(name: string): name is LocalRead {
 export type QueuedOperation = readonly [name: string, input: unknown]
 
 /** What the main thread says; it waits for the answer to one batch before it sends the next. */
-export type ToThread =
-  | { readonly kind: 'batch'; readonly operations: readonly QueuedOperation[] }
-  | { readonly kind: 'close' }
+export type ToThread = { readonly kind: 'batch'; readonly operations: Crossing } | { readonly kind: 'close' }
 
 /** What a thread says. */
 export type FromThread =

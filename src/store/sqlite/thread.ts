@@ -2,6 +2,7 @@ import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { StoreUnavailable } from '../store-unavailable.ts'
+import { packed } from './crossing.ts'
 import { putTogether } from './failure.ts'
 import type { BatchReply, Failure, FromThread, QueuedOperation, ThreadOrders, ToThread } from './messages.ts'
 
@@ -152,7 +153,7 @@ export class DatabaseThread {
     this.#waiting = this.#waiting.length <= MOST_AT_ONCE ? [] : this.#waiting.slice(MOST_AT_ONCE)
     this.#underWay = batch
     try {
-      this.#post({ kind: 'batch', operations: batch.map((waiting) => waiting.operation) })
+      this.#post({ kind: 'batch', operations: packed(batch.map(({ operation }) => operation)) })
     } catch (error) {
       // An input that cannot cross: a mistake in the program, which must not stop the queue.
       this.#underWay = undefined

@@ -1,4 +1,5 @@
 import { type MessagePort, parentPort } from 'node:worker_threads'
+import { unpacked } from './crossing.ts'
 import { openForReading, openForWriting, wasClosed } from './connection.ts'
 import { openingFailure, takeApart } from './failure.ts'
 import type { BatchReply, FromThread, QueuedOperation, ThreadOrders, ToThread } from './messages.ts'
@@ -66,7 +67,7 @@ async function serve(port: MessagePort, orders: ThreadOrders): Promise<void> {
     if (message.kind === 'close') {
       thread.close()
       port.close()
-    } else void thread.run(message.operations).then(say)
+    } else void thread.run(unpacked(message.operations)).then(say)
   })
   say({ kind: 'ready' })
 }
