@@ -1,0 +1,63 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { HoldOpening, SettledCall } from '../ledger-writes.ts'
+import { packed, unpacked } from './crossing.ts'
+
+const whole = fc.nat()
+const text = fc.string()
+const hold: fc.Arbitrary<HoldOpening> = fc.record({
+  id: text,
+  owner: text,
+  tokenId: whole,
+  userId: whole,
+  amount: whole,
+  promptAmount: whole,
+  startedMs: whole,
+  model: text,
+  channel: text,
+  group: text,
+  stream: fc.boolean(),
+  priceVersion: text,
+})
+const call: fc.Arbitrary<SettledCall> = fc.record({
+  id: text,
+  tokenId: whole,
+  userId: whole,
+  model: text,
+  group: text,
+  stream: fc.boolean(),
+  priceVersion: text,
+  durationMs: whole,
+  quota: whole,
+  reason: fc.constantFrom('complete', 'estimated', 'client_gone', 'cut', 'failed', 'crash'),
+  delivered: fc.boolean(),
+  endedMs: whole,
+  upstreamModel: text,
+  channel: text,
+  firstByteMs: fc.option(whole),
+  usage: fc.record({
+    input: whole,
+    cacheRead: whole,
+    cacheWrite5m: whole,
+    cacheWrite1h: whole,
+    output: whole,
+    reasoning: whole,
+    webSearches: whole,
+  }),
+})
+const operation = fc.oneof(
+  fc.tuple(fc.constant('hold'), hold),
+  fc.tuple(fc.constant('settle'), call),
+  fc.tuple(
+    fc.constantFrom('growHold', 'countUsers'),
+    fc.option(fc.record({ id: text, by: whole }), { nil: undefined }),
+  ),
+)
+
+test('what crosses to a thread is there what it was here', () => {
+  fc.assert(
+    fc.property(fc.array(operation), (operations) => {
+      expect(unpacked(structuredClone(packed(operations)) as unknown[])).toEqual(operations)
+    }),
+  )
+})
