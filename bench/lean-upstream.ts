@@ -68,7 +68,7 @@ function answer(socket: Socket, said: Answers, behaviour: Behaviour): void {
 function begin(socket: Socket, said: Answers, streams: Set<Stream> | undefined): void {
   const stream = { socket, said, at: 0 }
   streams?.add(stream)
-  socket.on('close', () => streams?.delete(stream))
+  if (streams) socket.once('close', () => streams.delete(stream))
   socket.write(said.streamStart)
   say(stream)
 }

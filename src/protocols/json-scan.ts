@@ -47,7 +47,7 @@ const PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte >= 0x20 && byte !== QUOTE && byte !== BACKSLASH ? 1 : 0,
 )
 /** So many plain bytes into a string, native code takes over. */
-const LONG = 256
+const LONG = 128
 const HEX = table('0123456789abcdefABCDEF')
 const LITERALS = { t: Buffer.from('true'), f: Buffer.from('false'), n: Buffer.from('null') } as const
 
