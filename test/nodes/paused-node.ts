@@ -6,7 +6,7 @@ import { callThreeNodes, CLIENTS, MOST_COST } from './called-nodes.ts'
 /** What came of a node that stood still for longer than its leases last. */
 export interface PausedReport {
   readonly broken: readonly string[]
-  /** What it had borrowed when it stopped, and what of that was still its own a minute later. */
+  /** What it had borrowed when it stopped, and what of that was still its own when that was over. */
   readonly borrowed: number
   readonly kept: number
   /** Calls that it answered after it went on. */
@@ -14,6 +14,8 @@ export interface PausedReport {
 }
 
 const LEASE_MS = 60_000
+/** The others look after it each time that they compare everything with the bank, which is every ten seconds. */
+const LOOKED_AFTER_MS = 10_000
 
 /** Three nodes are called; one of them stops where it stands, and goes on when its leases are long over. */
 export async function pauseBeyondLease(seed: number): Promise<PausedReport> {
@@ -38,7 +40,7 @@ export async function pauseBeyondLease(seed: number): Promise<PausedReport> {
     await sleep(1_000)
     const silent = await silentNode()
     const borrowed = await borrowedBy(silent)
-    await sleep(LEASE_MS + 5_000)
+    await sleep(LEASE_MS + LOOKED_AFTER_MS + 2_000)
     const kept = await borrowedBy(silent)
     const resumedMs = performance.now()
     paused.resume()
