@@ -9,7 +9,7 @@ describe.skipIf(withoutRedis('a limit over three nodes'))('a limit over three no
     [180, 10, 10],
     [67, 67, 66],
   ])(
-    'called by %i, %i and %i clients is kept to within 97 %% and 101 %%',
+    'called by %i, %i and %i clients is kept to within 97 and 101 percent',
     { timeout: 180_000 },
     async (...clients) => {
       const report = await pressLimit({ requests: 1000, windowMs: 10_000, clients, windows: 5 })
