@@ -1,0 +1,48 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { startBalancer, withoutBalancer } from '../equipment/balancer.ts'
+import { call } from '../equipment/client.ts'
+import { layGround } from '../equipment/ground.ts'
+import { statusOn } from '../equipment/port.ts'
+import { withoutRedis } from '../equipment/redis-server.ts'
+import { ask } from '../equipment/stage.ts'
+import { warmAndCold } from '../nodes/bank-away.ts'
+
+const NAME = 'three nodes behind HAProxy whose PostgreSQL is out of reach'
+const AWAY_MS = 12_000
+
+test.skipIf(withoutRedis(NAME) || withoutBalancer(NAME))(
+  'while PostgreSQL is out of reach no node is ready, and a key in use is served through the balancer all the same',
+  { timeout: 90_000 },
+  async () => {
+    const ground = await layGround({ nodes: 3, configure: warmAndCold })
+    onTestFinished(() => ground.clear())
+    ground.upstream.script('m', { kind: 'whole' })
+    const { urls } = ground.fleet
+    const ports = urls.map((url) => Number(new URL(url).port))
+    const balancer = await startBalancer(ports)
+    onTestFinished(() => balancer.stop())
+    const chat = async (url: string): Promise<number> =>
+      (await call(url, ask('m', { max_tokens: 50 }), { key: 'warm' })).status
+    for (const url of urls) expect(await chat(url)).toBe(200)
+    // What they need is borrowed ahead.
+    await sleep(1000)
+
+    ground.postgresCable.hold()
+    const statuses: number[] = []
+    const endMs = performance.now() + AWAY_MS
+    while (performance.now() < endMs) {
+      statuses.push(await chat(balancer.url))
+      await sleep(50)
+    }
+    const ready = await Promise.all(ports.map((port) => statusOn(port, '/readyz')))
+    ground.postgresCable.release()
+    console.info(`${statuses.length} calls while it was away`)
+    expect(ready).toEqual([503, 503, 503])
+    expect(statuses.length).toBeGreaterThan(50)
+    expect(statuses.filter((status) => status !== 200)).toEqual([])
+    await expect
+      .poll(() => Promise.all(ports.map((port) => statusOn(port, '/readyz'))), { timeout: 10_000 })
+      .toEqual([200, 200, 200])
+  },
+)
