@@ -23,6 +23,8 @@ interface Stream {
 const slots = Array.from({ length: PACE_MS }, () => new Set<Stream>())
 const idle = new Set<Stream>()
 const held = new Set<Stream>()
+/** What is to be done when a connection closes: it carries one stream at a time. */
+const leaving = new WeakMap<Socket, () => void>()
 
 const server = createServer({ noDelay: true }, (socket) => {
   const reader = new MessageReader()
@@ -33,6 +35,7 @@ const server = createServer({ noDelay: true }, (socket) => {
     }),
   )
   socket.on('error', () => {})
+  socket.on('close', () => leaving.get(socket)?.())
 })
 
 function behaviourOf(body: Buffer): Behaviour {
@@ -68,7 +71,7 @@ function answer(socket: Socket, said: Answers, behaviour: Behaviour): void {
 function begin(socket: Socket, said: Answers, streams: Set<Stream> | undefined): void {
   const stream = { socket, said, at: 0 }
   streams?.add(stream)
-  if (streams) socket.once('close', () => streams.delete(stream))
+  if (streams) leaving.set(socket, () => streams.delete(stream))
   socket.write(said.streamStart)
   say(stream)
 }
