@@ -16,7 +16,12 @@ export default defineConfig({
     pool: 'forks',
     isolate: false,
     // As the program is run: what tests make is soon forgotten, and several threads that collect it wait for each other.
-    execArgv: ['--max-semi-space-size=64', '--single-threaded-gc', '--v8-pool-size=1'],
+    execArgv: [
+      '--max-semi-space-size=64',
+      '--single-threaded-gc',
+      '--no-allocation-site-pretenuring',
+      '--v8-pool-size=1',
+    ],
     // More than there may be cores: many of them wait for a clock.
     maxWorkers: 4,
     // Where others share the machine, a second look tells a slow moment from a fault.

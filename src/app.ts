@@ -63,12 +63,16 @@ interface Route {
   area: Area
 }
 
+interface OpenConnection {
+  /** The latest on it that is not sent to the last byte. */
+  answer: ServerResponse | undefined
+}
+
 /** The application: finds the route, lets the caller in, and turns whatever is thrown into an answer. */
 export class App {
   readonly #parts: AppParts
   readonly #raw = new RouteTable(RAW_ROUTES)
-  /** The latest answer on each connection. */
-  readonly #answers = new Map<Socket, ServerResponse>()
+  readonly #connections = new WeakMap<Socket, OpenConnection>()
   #visits = 0
 
   constructor(parts: AppParts) {
@@ -82,7 +86,7 @@ export class App {
 
   /** Whether a connection is in the middle of an answer. */
   isAnswering(socket: Socket): boolean {
-    const answer = this.#answers.get(socket)
+    const answer = this.#connections.get(socket)?.answer
     return answer !== undefined && answer.headersSent && !answer.writableFinished
   }
 
@@ -101,7 +105,10 @@ export class App {
     // The last that is said on this connection: who waits for its end knows when to call elsewhere.
     if (!this.#parts.isStaying()) response.shouldKeepAlive = false
     const { socket } = request
-    this.#answers.set(socket, response)
+    // Written into a place of its own: a map that changed with each call would keep the collector busy (`Roster` says how).
+    let connection = this.#connections.get(socket)
+    if (!connection) this.#connections.set(socket, (connection = { answer: undefined }))
+    connection.answer = response
     // A visit is over when its answer is sent, or lost, and all that it set going is done: only then is its charge known.
     let open = 2
     const over = (): void => {
@@ -110,7 +117,7 @@ export class App {
     }
     response.once('close', () => {
       this.#visits -= 1
-      if (this.#answers.get(socket) === response) this.#answers.delete(socket)
+      if (connection.answer === response) connection.answer = undefined
       over()
     })
     this.#answer(visit, path, route)

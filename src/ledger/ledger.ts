@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { HoldFacts } from '../domain/hold.ts'
 import type { ManagedUser } from '../domain/profile.ts'
+import { Roster } from '../domain/roster.ts'
 import type { Settlement } from '../domain/settlement.ts'
 import type { SettledCall } from '../store/ledger-writes.ts'
 import type { TokenChange } from '../store/operations/change-token.ts'
@@ -20,7 +21,7 @@ const SETTLE_AGAIN_MS = 200
 export class Ledger {
   readonly accounts: Accounts
   /** The holds not yet resolved. */
-  readonly open = new Set<OpenHold>()
+  readonly open = new Roster<OpenHold>()
   readonly #store: Store
   readonly #owner: string
   /** Holds that are to grow, and for which more is borrowed. */

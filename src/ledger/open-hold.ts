@@ -14,6 +14,8 @@ export class OpenHold implements Hold {
    * it. Gate one waits for it.
    */
   readonly durable: Promise<boolean>
+  /** Of the roster of those not yet resolved. */
+  place = -1
   #isDurable = false
   #isLost = false
   #settled = false

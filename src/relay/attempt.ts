@@ -19,6 +19,8 @@ export class Attempt implements Answer, Source {
   readonly #deadlineMs: number
   readonly #resolve: (end: AttemptEnd) => void
   readonly #reject: (error: unknown) => void
+  /** Of the roster of those under way. */
+  place = -1
   #sink: Sink
   #exchange: Exchange | undefined
   #succeeded = false

@@ -1,4 +1,5 @@
 import type { Channel } from '../domain/channel.ts'
+import { Roster } from '../domain/roster.ts'
 import type { Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import { rateLimited } from '../limits/limits.ts'
@@ -33,7 +34,7 @@ interface Turn {
 export class Attempts {
   readonly #parts: AttemptParts
   /** The attempts under way, and those whose upstream has not fallen silent yet. */
-  readonly #underWay = new Set<Attempt>()
+  readonly #underWay = new Roster<Attempt>()
   readonly #sweep: NodeJS.Timeout
   readonly #retries = new RetryBudget(performance.now())
   #stopped = false

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { Roster } from '../domain/roster.ts'
 import { GatewayError } from '../errors.ts'
 
 /** How often bodies are looked at. */
@@ -14,6 +15,7 @@ interface Reading {
   readonly before: number
   readonly refuse: (error: GatewayError) => void
   looks: number
+  place: number
 }
 
 /**
@@ -21,12 +23,12 @@ interface Reading {
  * a connection, and a place among the calls, for nothing. All of them are looked at together, once a second.
  */
 export class SlowBodies {
-  readonly #readings = new Set<Reading>()
+  readonly #readings = new Roster<Reading>()
   #timer: NodeJS.Timeout | undefined
 
   /** Watches a body until what is returned is called; one that is too slow is refused with `request_timeout`. */
   watch(request: IncomingMessage, refuse: (error: GatewayError) => void): () => void {
-    const reading = { request, before: request.socket.bytesRead, refuse, looks: 0 }
+    const reading = { request, before: request.socket.bytesRead, refuse, looks: 0, place: -1 }
     this.#readings.add(reading)
     this.#timer ??= setInterval(() => this.#look(), LOOK_MS).unref()
     return () => this.#readings.delete(reading)

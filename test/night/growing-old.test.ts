@@ -1,0 +1,37 @@
+import process from 'node:process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import type { ArrivalsResult } from '../load/arrivals.ts'
+import { setLoadStage } from '../load/load-stage.ts'
+
+const PRELOAD = new URL('../equipment/heap-preload.ts', import.meta.url)
+
+/** Of thousands of calls; a tenth of what they make would be fifty times as much. */
+const KEPT_BYTES = 1_000_000
+
+test('what a call made is collected young: next to nothing of it is kept until a full collection', async () => {
+  const stage = await setLoadStage({ upstream: 'completion', flags: `--import=${PRELOAD.href}` })
+  onTestFinished(() => stage.close())
+  const old = async (): Promise<number> => {
+    const before = stage.gateway.logs().length
+    process.kill(stage.gateway.pid, 'SIGUSR2')
+    for (;;) {
+      const said = /bytes among the old: (\d+)/.exec(stage.gateway.logs().slice(before))
+      if (said) return Number(said[1])
+      await sleep(10)
+    }
+  }
+  const called = (seconds: number): Promise<ArrivalsResult> => stage.arrive({ callers: 32 }, seconds)
+  // Until the gateway has given back what its start took: what is there then is old.
+  await sleep(5_000)
+  await called(4)
+  const grown: number[] = []
+  for (let round = 1; round <= 3; round++) {
+    const before = await old()
+    const { counts } = await called(2)
+    expect(counts['200']).toBeGreaterThan(2_000)
+    grown.push(Math.abs((await old()) - before))
+  }
+  console.info(JSON.stringify(grown))
+  for (const bytes of grown) expect(bytes).toBeLessThan(KEPT_BYTES)
+})
