@@ -23,21 +23,38 @@ export class LedgerRows implements LedgerWrites {
   readonly #tokens = new Map<number, { quota: number; accessedSeconds: number }>()
   readonly #users = new Map<number, { quota: number; requests: number }>()
   readonly #days: UsageSums
+  /** Calls that are settled in this transaction, and holds that are not written because of it. */
+  #settled = new Set<string>()
+  #passing = new Map<string, HoldOpening>()
 
   constructor(db: DatabaseSync) {
     this.#statements = prepareLedger(db)
     this.#days = new UsageSums(db)
   }
 
+  /** Begins a transaction in which the calls of these ids are settled: a hold that is opened in it, too, need not be written. */
+  begin(settled: Set<string>): void {
+    this.#settled = settled
+    this.#passing = new Map()
+  }
+
   hold(opening: HoldOpening): void {
+    if (this.#settled.delete(opening.id)) {
+      this.#passing.set(opening.id, opening)
+      return
+    }
+    // A second one of that id is to be refused.
+    if (this.#passing.has(opening.id)) this.#writePassing()
     this.#statements.insertHold.run(...holdValues(opening))
   }
 
   growHold({ id, by }: Parameters<LedgerWrites['growHold']>[0]): void {
+    this.#writePassing()
     this.#statements.growHold.run(by, id)
   }
 
   markProgress({ id, amount }: Parameters<LedgerWrites['markProgress']>[0]): void {
+    this.#writePassing()
     this.#statements.markProgress.run(amount, id)
   }
 
@@ -62,7 +79,7 @@ export class LedgerRows implements LedgerWrites {
         call.reason,
       ]),
     )
-    this.#statements.deleteHold.run(call.id)
+    if (!this.#passing.delete(call.id)) this.#statements.deleteHold.run(call.id)
     if (changes === 1) {
       this.#charge(call)
       this.#days.add(call)
@@ -105,8 +122,9 @@ export class LedgerRows implements LedgerWrites {
     return { rows: Number(changes), tookMs: performance.now() - start }
   }
 
-  /** Writes what the settlements since the last time moved. */
+  /** Writes what the holds and settlements since the last time moved. */
   writeSums(): void {
+    this.#writePassing()
     if (this.#tokens.size === 0) return
     for (const [id, { quota, accessedSeconds }] of this.#tokens) {
       this.#statements.chargeToken.run(quota, accessedSeconds, id)
@@ -123,6 +141,13 @@ export class LedgerRows implements LedgerWrites {
     this.#tokens.clear()
     this.#users.clear()
     this.#days.forget()
+  }
+
+  // Whoever looks for holds finds those written that were opened before; at the end, those whose settlement was refused.
+  #writePassing(): void {
+    if (this.#passing.size === 0) return
+    for (const opening of this.#passing.values()) this.#statements.insertHold.run(...holdValues(opening))
+    this.#passing = new Map()
   }
 
   #charge({ tokenId, userId, quota, delivered, endedMs }: SettledCall): void {

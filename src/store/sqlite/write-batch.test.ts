@@ -67,3 +67,59 @@ test('a commit that fails refuses the whole batch, and the next batch is taken',
   expect(db.prepare('SELECT used_quota FROM tokens').get()).toEqual({ used_quota: 300 })
   db.close()
 })
+
+test('a call whose hold and settlement share a batch leaves its charge and no hold', async () => {
+  const { db, batches } = await writerOf(join(temporaryFolder(), 'sluice.db'))
+  const reply = await batches.write([
+    ...holds(0, 3),
+    ['settle', settledCall(WHO, 'id-1')],
+    ['growHold', { id: 'id-2', by: 50 }],
+    ['settle', settledCall(WHO, 'id-0')],
+  ])
+  expect(reply.kind).toBe('done')
+  expect(db.prepare('SELECT id, amount FROM holds').all()).toEqual([
+    { id: 'id-2', amount: holdOf(WHO, 'id-2').amount + 50 },
+  ])
+  expect(db.prepare('SELECT id FROM usage_log ORDER BY id').all()).toEqual([{ id: 'id-0' }, { id: 'id-1' }])
+  expect(db.prepare('SELECT used_quota FROM tokens').get()).toEqual({ used_quota: 600 })
+  db.close()
+})
+
+test('a settlement that is refused leaves its hold open, also where the hold was opened in the same batch', async () => {
+  const { db, batches } = await writerOf(join(temporaryFolder(), 'sluice.db'))
+  const reply = await batches.write([
+    ...holds(0, 2),
+    ['settle', settledCall(WHO, 'id-0', { quota: Symbol('no number') as never })],
+    ['settle', settledCall(WHO, 'id-1')],
+  ])
+  expect(reply).toMatchObject({ kind: 'done', outcomes: [undefined, undefined, {}, undefined] })
+  expect(db.prepare('SELECT id, amount FROM holds').all()).toEqual([
+    { id: 'id-0', amount: holdOf(WHO, 'id-0').amount },
+  ])
+  expect(db.prepare('SELECT used_quota FROM tokens').get()).toEqual({ used_quota: 300 })
+  db.close()
+})
+
+test('a second hold of one id is refused, and nothing of the two is left once the call is settled', async () => {
+  const { db, batches } = await writerOf(join(temporaryFolder(), 'sluice.db'))
+  const reply = await batches.write([...holds(0, 1), ...holds(0, 1), ['settle', settledCall(WHO, 'id-0')]])
+  expect(reply).toMatchObject({ kind: 'done', outcomes: [undefined, {}, undefined] })
+  expect(db.prepare('SELECT id FROM holds').all()).toEqual([])
+  db.close()
+})
+
+test('whoever reads in the middle of a batch finds the holds of before, settled in it or not', async () => {
+  const { db, batches } = await writerOf(join(temporaryFolder(), 'sluice.db'))
+  const { amount } = holdOf(WHO, 'id-0')
+  const reply = await batches.write([
+    ...holds(0, 1),
+    ['loadAccount', { tokenId: 1 }],
+    ['settle', settledCall(WHO, 'id-0')],
+    ['loadAccount', { tokenId: 1 }],
+  ])
+  if (reply.kind !== 'done') throw new Error('the batch failed')
+  const [, before, , after] = reply.outcomes as { value: { openHolds: unknown } }[]
+  expect(before?.value.openHolds).toEqual({ token: amount, user: amount })
+  expect(after?.value.openHolds).toEqual({ token: 0, user: 0 })
+  db.close()
+})

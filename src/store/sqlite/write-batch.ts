@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { UserSeed } from '../../domain/seed.ts'
-import type { LedgerWrites } from '../ledger-writes.ts'
+import type { LedgerWrites, SettledCall } from '../ledger-writes.ts'
 import type { seedUsers } from '../operations/seed-users.ts'
 import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
@@ -60,6 +60,7 @@ export class WriteBatches {
   async write(operations: readonly QueuedOperation[]): Promise<BatchReply> {
     try {
       this.#begin.run()
+      this.#ledger.begin(settledIn(operations))
       const outcomes: Outcome[] = []
       for (const [name, input] of operations) {
         if (LEDGER_WRITES.has(name)) outcomes.push(this.#runLedgerWrite(name as keyof LedgerWrites, input))
@@ -124,6 +125,12 @@ export class WriteBatches {
     this.#ledger.forgetSums()
     if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
   }
+}
+
+function settledIn(operations: readonly QueuedOperation[]): Set<string> {
+  const ids = new Set<string>()
+  for (const [name, input] of operations) if (name === 'settle') ids.add((input as SettledCall).id)
+  return ids
 }
 
 function unavailable(error: unknown): StoreUnavailable {
