@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { addressBlock } from '../access/address-block.ts'
 import type { ClientAddress } from '../access/client-address.ts'
 import type { RateLimit } from '../domain/channel.ts'
-import type { Limits } from '../limits/limits.ts'
+import { LIMITS, type Limits } from '../limits/limits.ts'
 import { takeAndTell } from './take-and-tell.ts'
 
 /** Whether the global limit holds for a path, or for where it would be: accounts and billing. `docs/api.md: Limits`. */
@@ -26,6 +26,11 @@ export class GlobalLimit {
   take(request: IncomingMessage, response: ServerResponse, path: string): void | Promise<void> {
     if (!isGloballyLimited(path)) return undefined
     const whom = addressBlock(this.#clientAddress()(request))
-    return takeAndTell(this.#limits, response, { name: 'global', whom, limit: this.#limit() }, 'this address')
+    return takeAndTell(
+      this.#limits,
+      response,
+      { name: LIMITS.global, whom, limit: this.#limit() },
+      'this address',
+    )
   }
 }

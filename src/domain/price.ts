@@ -28,6 +28,9 @@ interface TokenRates {
   readonly cacheRead: bigint
   readonly cacheWrite5m: bigint
   readonly cacheWrite1h: bigint
+  /** What a prompt token, cached or not, and one of output cost at most here or in a tier below. */
+  readonly dearestInput: bigint
+  readonly dearestOutput: bigint
 }
 
 /** A price made ready for one group: whole numbers only, so that a charge is exact. */
@@ -57,13 +60,18 @@ export function rateOf(price: Price, ratio: Decimal, quotaPerUnit: number): Rate
     ...all.flatMap((tokens) => KINDS.map((kind) => tokens[kind].scale + byToken.scale)),
   )
   const rate = (value: Decimal, by: Decimal): bigint => atScale(multiply(value, by), scale)
-  const rates = (tokens: TokenPrices): TokenRates => ({
-    input: rate(tokens.input, byToken),
-    output: rate(tokens.output, byToken),
-    cacheRead: rate(tokens.cacheRead, byToken),
-    cacheWrite5m: rate(tokens.cacheWrite5m, byToken),
-    cacheWrite1h: rate(tokens.cacheWrite1h, byToken),
-  })
+  let dearestInput = 0n
+  let dearestOutput = 0n
+  const rates = (tokens: TokenPrices): TokenRates => {
+    const input = rate(tokens.input, byToken)
+    const output = rate(tokens.output, byToken)
+    const cacheRead = rate(tokens.cacheRead, byToken)
+    const cacheWrite5m = rate(tokens.cacheWrite5m, byToken)
+    const cacheWrite1h = rate(tokens.cacheWrite1h, byToken)
+    dearestInput = greatest(dearestInput, input, cacheRead, cacheWrite5m, cacheWrite1h)
+    dearestOutput = greatest(dearestOutput, output)
+    return { input, output, cacheRead, cacheWrite5m, cacheWrite1h, dearestInput, dearestOutput }
+  }
   const scaled = {
     denominator: 10n ** BigInt(scale),
     tokens: rates(price.tokens),
@@ -85,12 +93,12 @@ export function charge(rate: Rate, usage: Usage): number {
   const prompt = promptTokens(usage)
   const tokens = ratesFor(rate, prompt)
   const sum =
-    BigInt(usage.input) * tokens.input +
-    BigInt(usage.output) * tokens.output +
-    BigInt(usage.cacheRead) * tokens.cacheRead +
-    BigInt(usage.cacheWrite5m) * tokens.cacheWrite5m +
-    BigInt(usage.cacheWrite1h) * tokens.cacheWrite1h +
-    BigInt(usage.webSearches) * rate.webSearch +
+    times(usage.input, tokens.input) +
+    times(usage.output, tokens.output) +
+    times(usage.cacheRead, tokens.cacheRead) +
+    times(usage.cacheWrite5m, tokens.cacheWrite5m) +
+    times(usage.cacheWrite1h, tokens.cacheWrite1h) +
+    times(usage.webSearches, rate.webSearch) +
     rate.request
   const least = !rate.free && prompt + usage.output > 0 ? 1 : 0
   return Math.max(rounded(sum, rate.denominator), least)
@@ -101,16 +109,11 @@ export function charge(rate: Rate, usage: Usage): number {
  * cache writes included, and the whole output, at the dearest tier that a prompt of that size can reach.
  */
 export function mostItCanCost(rate: Rate, promptBound: number, outputBound: number, webSearches = 0): number {
-  let input = 0n
-  let output = 0n
-  for (const tokens of reachable(rate, promptBound)) {
-    input = greatest(input, tokens.input, tokens.cacheRead, tokens.cacheWrite5m, tokens.cacheWrite1h)
-    output = greatest(output, tokens.output)
-  }
+  const { dearestInput, dearestOutput } = ratesFor(rate, promptBound)
   const sum =
-    BigInt(promptBound) * input +
-    BigInt(outputBound) * output +
-    BigInt(webSearches) * rate.webSearch +
+    times(promptBound, dearestInput) +
+    times(outputBound, dearestOutput) +
+    times(webSearches, rate.webSearch) +
     rate.request
   return rounded(sum, rate.denominator)
 }
@@ -121,8 +124,9 @@ function ratesFor(rate: Rate, prompt: number): TokenRates {
   return found
 }
 
-function reachable(rate: Rate, promptBound: number): TokenRates[] {
-  return [rate.tokens, ...rate.tiers.filter((tier) => promptBound > tier.above).map((tier) => tier.tokens)]
+// Most counts of a call are zero, and a large number is dear to make.
+function times(count: number, rate: bigint): bigint {
+  return count === 0 ? 0n : BigInt(count) * rate
 }
 
 function greatest(...values: bigint[]): bigint {

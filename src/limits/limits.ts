@@ -3,10 +3,26 @@ import { GatewayError } from '../errors.ts'
 import type { Counted, Counts } from './counts.ts'
 import type { Verdict } from './sliding-window.ts'
 
+/** Which limit that is, and what its two counts are named. */
+export interface LimitName {
+  readonly requests: string
+  readonly tokens: string
+}
+
+/** The limits by name. Made once: a name that is put together anew has to be looked up letter by letter. */
+export const LIMITS = {
+  global: named('global'),
+  relay: named('relay'),
+  key: named('key'),
+  model: named('model'),
+  channel: named('channel'),
+  search: named('search'),
+  critical: named('critical'),
+} as const
+
 /** A limit, and who is limited by it. */
 export interface Limited {
-  /** Which limit that is: `global`, `key`. */
-  readonly name: string
+  readonly name: LimitName
   readonly whom: string | number
   readonly limit: RateLimit
 }
@@ -47,12 +63,16 @@ export class Limits {
   }
 }
 
+function named(name: string): LimitName {
+  return { requests: `${name} requests`, tokens: `${name} tokens` }
+}
+
 function requestsOf({ name, whom, limit: { requests, windowMs } }: Limited): Counted {
-  return { name: `${name} requests`, whom, most: requests, windowMs }
+  return { name: name.requests, whom, most: requests, windowMs }
 }
 
 function tokensOf({ name, whom, limit: { tokens, windowMs } }: Limited): Counted {
-  return { name: `${name} tokens`, whom, most: tokens, windowMs }
+  return { name: name.tokens, whom, most: tokens, windowMs }
 }
 
 /** Goes on with what a limit says: in the same turn where it says it in this one. */

@@ -16,11 +16,18 @@ export interface Metric {
 /** Label values in the order of the metric's label names. */
 type Values = readonly string[]
 
+/** What is kept by the label values so far, one after the other: to put them together would cost more than to look each up. */
+interface Branch<Cell> {
+  readonly branches: Map<string, Branch<Cell>>
+  /** Where there are no more of them. */
+  cell?: Cell
+}
+
 abstract class Series<Cell> {
   readonly name: string
   readonly help: string
   readonly #labels: readonly string[]
-  readonly #cells = new Map<string, { readonly values: Values; readonly cell: Cell }>()
+  readonly #root: Branch<Cell> = { branches: new Map() }
 
   constructor(name: string, help: string, labels: readonly string[]) {
     this.name = name
@@ -32,17 +39,24 @@ abstract class Series<Cell> {
 
   /** The cell for these label values, made at first use. */
   protected cell(values: Values): Cell {
-    const key = values.length === 1 ? (values[0] ?? '') : values.join('\0')
-    let entry = this.#cells.get(key)
-    if (!entry) this.#cells.set(key, (entry = { values, cell: this.fresh() }))
-    return entry.cell
+    let branch = this.#root
+    for (const value of values) {
+      let next = branch.branches.get(value)
+      if (!next) branch.branches.set(value, (next = { branches: new Map() }))
+      branch = next
+    }
+    return (branch.cell ??= this.fresh())
   }
 
   protected *labelled(): Iterable<[Record<string, string>, Cell]> {
-    for (const { values, cell } of this.#cells.values()) {
+    for (const [values, cell] of cellsOf([], this.#root))
       yield [Object.fromEntries(this.#labels.map((label, i) => [label, values[i] ?? ''])), cell]
-    }
   }
+}
+
+function* cellsOf<Cell>(values: Values, { branches, cell }: Branch<Cell>): Iterable<[Values, Cell]> {
+  if (cell !== undefined) yield [values, cell]
+  for (const [value, branch] of branches) yield* cellsOf([...values, value], branch)
 }
 
 /** A sum that only grows. */

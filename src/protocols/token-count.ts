@@ -1,20 +1,26 @@
-import type { Usage } from '../domain/usage.ts'
+import { NO_USAGE, type Usage } from '../domain/usage.ts'
 
 /** No answer has more tokens than this; a larger figure is a fault of the upstream's. */
 const MAX_COUNT = 1_000_000_000
+
+const KINDS = Object.keys(NO_USAGE) as (keyof Usage)[]
 
 /** An upstream's usage object, or a part of one. */
 export type Counts = Readonly<Record<string, unknown>>
 
 /** Whether every count is one, and reasoning a part of the output. */
 export function isSound(usage: Usage): boolean {
-  const sound = Object.values(usage).every((tokens) => Number.isSafeInteger(tokens) && tokens >= 0)
-  return sound && usage.reasoning <= usage.output
+  return (
+    KINDS.every((kind) => Number.isSafeInteger(usage[kind]) && usage[kind] >= 0) &&
+    usage.reasoning <= usage.output
+  )
 }
 
-/** The largest of counts that mean the same; not a number if one of them is none. */
-export function most(...places: readonly (readonly [Counts, string])[]): number {
-  return Math.max(...places.map(([counts, name]) => count(counts, name)))
+/** The largest of counts that mean the same, by their names; not a number if one of them is none. */
+export function most(counts: Counts, ...names: readonly string[]): number {
+  let largest = 0
+  for (const name of names) largest = Math.max(largest, count(counts, name))
+  return largest
 }
 
 /** 0 where nothing is said; not a number where what is said is no count. */

@@ -112,6 +112,12 @@ export class Attempts {
   // as any.
   #inTurn(channels: readonly Channel[], settings: Settings): Turn[] {
     const { health, keyRings, limits } = this.#parts
+    // Where there is one way, there is nothing to choose.
+    const [only] = channels
+    if (only && channels.length === 1) {
+      const keys = keyRings.inTurn(only)
+      if (keys.length === 1) return limits.waitMs(only) === 0 ? [{ channel: only, keys }] : []
+    }
     const nowMs = performance.now()
     const turns = channels
       .filter((channel) => limits.waitMs(channel) === 0)

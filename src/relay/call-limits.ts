@@ -1,6 +1,13 @@
 import type { Channel, RateLimit } from '../domain/channel.ts'
 import type { Model, Settings } from '../domain/settings.ts'
-import { afterwards, type Limits, requireAllowed, type Said } from '../limits/limits.ts'
+import {
+  afterwards,
+  type LimitName,
+  LIMITS,
+  type Limits,
+  requireAllowed,
+  type Said,
+} from '../limits/limits.ts'
 
 /** The limits of relay calls: of each API key, of each model over all callers, of each channel. `docs/api.md: Limits`. */
 export class CallLimits {
@@ -17,7 +24,7 @@ export class CallLimits {
   enter({ rateLimits: { key } }: Settings, tokenId: number, model: Model): void | Promise<void> {
     const { name, rateLimit } = model
     if (isOff(rateLimit)) return isOff(key) ? undefined : this.#takeOfKey(tokenId, key)
-    const limited = { name: 'model', whom: name, limit: rateLimit }
+    const limited = { name: LIMITS.model, whom: name, limit: rateLimit }
     const require = (said: Said): void => requireAllowed(said, `the model ${name}`)
     require(this.#limits.look(limited))
     const entering = isOff(key) ? undefined : this.#takeOfKey(tokenId, key)
@@ -26,21 +33,21 @@ export class CallLimits {
   }
 
   #takeOfKey(tokenId: number, limit: RateLimit): void | Promise<void> {
-    const said = this.#limits.take({ name: 'key', whom: tokenId, limit })
+    const said = this.#limits.take({ name: LIMITS.key, whom: tokenId, limit })
     return afterwards(said, (verdict) => requireAllowed(verdict, 'this API key'))
   }
 
   /** Milliseconds until a channel may be asked again; 0 = now. */
   waitMs({ name, rateLimit }: Channel): number {
     if (isOff(rateLimit)) return 0
-    const verdict = this.#limits.look({ name: 'channel', whom: name, limit: rateLimit })
+    const verdict = this.#limits.look({ name: LIMITS.channel, whom: name, limit: rateLimit })
     return verdict?.allowed === false ? Math.max(1, verdict.waitMs) : 0
   }
 
   /** Takes one request off a channel's limit; says whether one was free. */
   ask({ name, rateLimit }: Channel): boolean | Promise<boolean> {
     if (isOff(rateLimit)) return true
-    const said = this.#limits.take({ name: 'channel', whom: name, limit: rateLimit })
+    const said = this.#limits.take({ name: LIMITS.channel, whom: name, limit: rateLimit })
     return afterwards(said, (verdict) => verdict?.allowed ?? true)
   }
 
@@ -52,12 +59,12 @@ export class CallLimits {
     channel: Channel | undefined,
     tokens: number,
   ): void {
-    this.#spend('key', tokenId, settings.rateLimits.key, tokens)
-    this.#spend('model', model.name, model.rateLimit, tokens)
-    if (channel) this.#spend('channel', channel.name, channel.rateLimit, tokens)
+    this.#spend(LIMITS.key, tokenId, settings.rateLimits.key, tokens)
+    this.#spend(LIMITS.model, model.name, model.rateLimit, tokens)
+    if (channel) this.#spend(LIMITS.channel, channel.name, channel.rateLimit, tokens)
   }
 
-  #spend(name: string, whom: string | number, limit: RateLimit, tokens: number): void {
+  #spend(name: LimitName, whom: string | number, limit: RateLimit, tokens: number): void {
     if (limit.tokens > 0) this.#limits.spend({ name, whom, limit }, tokens)
   }
 }

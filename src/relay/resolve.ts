@@ -13,11 +13,18 @@ export interface Resolution {
   readonly channels: readonly Channel[]
 }
 
+/** Channels that serve a model to callers of a protocol, in a group. */
+interface Found {
+  readonly protocol: ProtocolName
+  readonly group: string
+  readonly channels: readonly Channel[]
+}
+
 /** Finds the way for calls. */
 export class Routing {
   readonly #random: () => number
   // What was found is kept for as long as the settings live; what was not found is not, for anybody can ask for anything.
-  readonly #found = new WeakMap<Settings, Map<string, readonly Channel[]>>()
+  readonly #found = new WeakMap<Settings, Map<string, Found[]>>()
 
   /** `random` yields numbers in [0, 1). */
   constructor(random: () => number = Math.random) {
@@ -53,17 +60,19 @@ export class Routing {
   ): readonly Channel[] {
     let found = this.#found.get(settings)
     if (!found) this.#found.set(settings, (found = new Map()))
-    const key = `${isReranking(protocol)}\0${group.name}\0${plain}\0${name}`
-    let channels = found.get(key)
-    if (!channels) {
-      channels = settings.channels.filter(
-        (channel) =>
-          isReranking(channel.protocol) === isReranking(protocol) &&
-          channel.groups.includes(group.name) &&
-          serves(channel, name, plain),
-      )
-      if (channels.length > 0) found.set(key, channels)
-    }
+    const ofName = found.get(name)
+    const known = ofName?.find((one) => one.protocol === protocol && one.group === group.name)
+    if (known) return known.channels
+    const channels = settings.channels.filter(
+      (channel) =>
+        isReranking(channel.protocol) === isReranking(protocol) &&
+        channel.groups.includes(group.name) &&
+        serves(channel, name, plain),
+    )
+    if (channels.length === 0) return channels
+    const added = { protocol, group: group.name, channels }
+    if (ofName) ofName.push(added)
+    else found.set(name, [added])
     return channels
   }
 }

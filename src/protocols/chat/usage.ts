@@ -4,6 +4,17 @@ import { type Counts, count, isSound, most, toCount } from '../token-count.ts'
 
 const NONE: Counts = {}
 
+/** What providers name the same count; of the prompt's details, of the usage itself. */
+const CACHE_READ = [
+  'prompt_cache_hit_tokens',
+  'cache_read_input_tokens',
+  'num_cached_tokens',
+  'cached_tokens',
+]
+const CACHE_WRITTEN = ['cached_creation_tokens', 'cache_write_tokens', 'cache_creation_tokens']
+const CACHE_WRITTEN_1H = ['claude_cache_creation_1h_tokens', 'claude_cache_creation_1_h_tokens']
+const CACHE_WRITTEN_5M = ['claude_cache_creation_5m_tokens', 'claude_cache_creation_5_m_tokens']
+
 /**
  * Usage as a chat upstream reports it, made disjoint; undefined where it is missing, is no count, or cannot be true.
  * What providers do differently, all seen in traffic:
@@ -23,27 +34,10 @@ export function readChatUsage(value: unknown): Usage | undefined {
   const outputDetails =
     asRecord(usage['completion_tokens_details']) ?? asRecord(usage['output_tokens_details']) ?? NONE
 
-  const cacheRead = most(
-    [promptDetails, 'cached_tokens'],
-    [usage, 'prompt_cache_hit_tokens'],
-    [usage, 'cache_read_input_tokens'],
-    [usage, 'num_cached_tokens'],
-    [usage, 'cached_tokens'],
-  )
-  const written = most(
-    [promptDetails, 'cached_creation_tokens'],
-    [promptDetails, 'cache_write_tokens'],
-    [promptDetails, 'cache_creation_tokens'],
-    [usage, 'cache_creation_input_tokens'],
-  )
-  const cacheWrite1h = most(
-    [usage, 'claude_cache_creation_1h_tokens'],
-    [usage, 'claude_cache_creation_1_h_tokens'],
-  )
-  const named5m = most(
-    [usage, 'claude_cache_creation_5m_tokens'],
-    [usage, 'claude_cache_creation_5_m_tokens'],
-  )
+  const cacheRead = Math.max(count(promptDetails, 'cached_tokens'), most(usage, ...CACHE_READ))
+  const written = Math.max(most(promptDetails, ...CACHE_WRITTEN), count(usage, 'cache_creation_input_tokens'))
+  const cacheWrite1h = most(usage, ...CACHE_WRITTEN_1H)
+  const named5m = most(usage, ...CACHE_WRITTEN_5M)
   const cacheWrite5m = Math.max(named5m, written - cacheWrite1h)
 
   const reasoning = count(outputDetails, 'reasoning_tokens')
@@ -59,9 +53,9 @@ export function readChatUsage(value: unknown): Usage | undefined {
     cacheWrite1h,
     output,
     reasoning,
-    webSearches: most(
-      [asRecord(usage['server_tool_use_details']) ?? NONE, 'web_search_requests'],
-      [asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'],
+    webSearches: Math.max(
+      count(asRecord(usage['server_tool_use_details']) ?? NONE, 'web_search_requests'),
+      count(asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'),
     ),
   }
   return isSound(result) ? result : undefined

@@ -29,8 +29,8 @@ export async function openSqliteStore(options: {
     if (!reader.hasEnded) failed.resolve(reason)
   }
   return {
-    read: (name, ...[input]) => (isLocalRead(name) ? writer : reader).run(name, input) as never,
-    write: (name, ...[input]) => writer.run(name, input) as never,
+    read: (name: string, input?: unknown) => (isLocalRead(name) ? writer : reader).run(name, input) as never,
+    write: (name: string, input?: unknown) => writer.run(name, input) as never,
     get queued() {
       return writer.queued
     },
