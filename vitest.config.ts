@@ -17,9 +17,10 @@ export default defineConfig({
     isolate: false,
     // As the program is run: what tests make is soon forgotten, and several threads that collect it wait for each other.
     execArgv: [
-      '--max-semi-space-size=64',
+      '--max-semi-space-size=32',
       '--single-threaded-gc',
       '--no-allocation-site-pretenuring',
+      '--external-memory-accounted-in-global-limit',
       '--v8-pool-size=1',
     ],
     // More than there may be cores: many of them wait for a clock.

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../errors.ts'
+import { isPlain, PlainText } from './plain-text.ts'
 import { type Member, ScannedObject } from './scanned-object.ts'
 
 /** Bounds on what is accepted: nesting, values of any kind (keys are not counted), and keys at the top. */
@@ -42,12 +43,9 @@ const EXPECTED = [
 
 /** The bytes that may follow a backslash, `u` aside: " \ / b f n r t. */
 const ESCAPES = table('"\\/bfnrt')
-/** Bytes that may stand in a string as they are. Beyond ASCII all may: that they are UTF-8 is known already. */
-const PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
-  byte >= 0x20 && byte !== QUOTE && byte !== BACKSLASH ? 1 : 0,
-)
-/** So many plain bytes into a string, native code takes over. */
-const LONG = 128
+const PLAIN = Uint8Array.from({ length: 256 }, (_, byte) => (isPlain(byte) ? 1 : 0))
+/** After so many plain bytes in a row, it is worth asking for the end of them all. */
+const LONG = 24
 const HEX = table('0123456789abcdefABCDEF')
 const LITERALS = { t: Buffer.from('true'), f: Buffer.from('false'), n: Buffer.from('null') } as const
 
@@ -60,6 +58,7 @@ const LITERALS = { t: Buffer.from('true'), f: Buffer.from('false'), n: Buffer.fr
 export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): ScannedObject {
   if (!isUtf8(bytes)) throw new GatewayError('invalid_json', 'Invalid JSON: the body is not valid UTF-8.')
   const length = bytes.length
+  const text = new PlainText(bytes)
   const tape: number[] = []
   const open: number[] = []
   const members = new Map<string, Member>()
@@ -86,7 +85,7 @@ export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): Sca
         unexpected(bytes, p, inObject ? '"," or "}"' : '"," or "]"')
     } else if (state <= KEY) {
       if (c === QUOTE) {
-        const end = stringEnd(bytes, p, length)
+        const end = stringEnd(bytes, text, p, length)
         if (depth === 1) {
           if (members.size === limits.members)
             throw new GatewayError(
@@ -134,7 +133,7 @@ export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): Sca
       }
       if (depth === 0) unexpected(bytes, p, 'an object')
       const start = p
-      if (c === QUOTE) p = stringEnd(bytes, p, length)
+      if (c === QUOTE) p = stringEnd(bytes, text, p, length)
       else if (c === MINUS || (c >= ZERO && c <= NINE)) p = numberEnd(bytes, p, length)
       else p = literalEnd(bytes, p, c, state)
       if (depth === 1) members.set(key, { key, keyStart, start, end: p, node: tape.length, count: 0 })
@@ -165,16 +164,11 @@ export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): Sca
 }
 
 /** The offset after the closing quote of the string that opens at `start`. */
-function stringEnd(bytes: Buffer, start: number, length: number): number {
+function stringEnd(bytes: Buffer, text: PlainText, start: number, length: number): number {
   let p = start + 1
-  const patience = p + LONG
   for (;;) {
-    while (PLAIN[bytes[p] as number] === 1) {
-      if (++p === patience) {
-        const end = longStringEnd(bytes, start)
-        if (end > 0) return end
-      }
-    }
+    const long = p + LONG
+    while (PLAIN[bytes[p] as number] === 1) if (++p === long) p = text.endOf(p)
     const c = p < length ? (bytes[p] as number) : -1
     if (c === QUOTE) return p + 1
     if (c !== BACKSLASH) unexpected(bytes, p, c < 0 ? 'a closing quote' : 'no control character in a string')
@@ -188,27 +182,6 @@ function stringEnd(bytes: Buffer, start: number, length: number): number {
       if (escape < 0 || ESCAPES[escape] !== 1) unexpected(bytes, p + 1, 'a character that can be escaped')
       p += 2
     }
-  }
-}
-
-/**
- * The same for a string of which a good part is known to be plain: native code finds its end and checks it, several
- * times faster than a loop here can. Returns 0 where the string is not valid; the loop then finds the place.
- */
-function longStringEnd(bytes: Buffer, start: number): number {
-  let quote = start
-  let escapes: number
-  do {
-    quote = bytes.indexOf(QUOTE, quote + 1)
-    if (quote < 0) return 0
-    escapes = 0
-    while (bytes[quote - 1 - escapes] === BACKSLASH) escapes++
-  } while (escapes % 2 === 1)
-  try {
-    JSON.parse(bytes.toString('latin1', start, quote + 1))
-    return quote + 1
-  } catch {
-    return 0
   }
 }
 

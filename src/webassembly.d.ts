@@ -2,10 +2,9 @@
 declare namespace WebAssembly {
   class Module {
     constructor(code: Uint8Array<ArrayBuffer>)
-    static exports(module: Module): readonly { readonly name: string }[]
   }
   class Instance {
-    constructor(module: Module, imports: Record<string, Record<string, (...numbers: number[]) => number>>)
+    constructor(module: Module, imports?: Record<string, Record<string, (...numbers: number[]) => number>>)
     readonly exports: Record<string, unknown>
   }
   interface Memory {
