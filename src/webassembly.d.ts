@@ -1,8 +1,9 @@
 /** What of WebAssembly is used here: its types come with those of browsers, which know much that is not there. */
 declare namespace WebAssembly {
-  class Module {
-    constructor(code: Uint8Array<ArrayBuffer>)
+  interface Module {
+    readonly [Symbol.toStringTag]: string
   }
+  const Module: new (code: Uint8Array<ArrayBuffer>) => Module
   class Instance {
     constructor(module: Module, imports?: Record<string, Record<string, (...numbers: number[]) => number>>)
     readonly exports: Record<string, unknown>

@@ -7,7 +7,7 @@ const WINDOW = 65_536
  */
 // biome-ignore format: an instruction a line
 const PLAIN_END = Uint8Array.of(
-  ...[0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00],
+  0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00,
   ...section(1, [1, 0x60, 2, 0x7f, 0x7f, 1, 0x7f]), // type 0: (i32, i32) → i32
   ...section(3, [1, 0]), // one function of that type
   ...section(5, [1, 0, 2]), // a memory of two pages
