@@ -28,7 +28,7 @@ const LAYERS = [
   ['limits', 'ledger', 'upstreams', 'changes'],
   ['store', 'protocols', 'metrics', 'tracing', 'redis'],
   ['domain'],
-  ['errors.ts'],
+  ['errors.ts', 'webassembly.d.ts'],
 ]
 
 /** Folders whose subfolders know nothing of each other. */
