@@ -114,10 +114,8 @@ export class Attempts {
     const { health, keyRings, limits } = this.#parts
     // Where there is one way, there is nothing to choose.
     const [only] = channels
-    if (only && channels.length === 1) {
-      const keys = keyRings.inTurn(only)
-      if (keys.length === 1) return limits.waitMs(only) === 0 ? [{ channel: only, keys }] : []
-    }
+    if (only && channels.length === 1 && only.keys.length < 2)
+      return limits.waitMs(only) === 0 ? [{ channel: only, keys: keyRings.inTurn(only) }] : []
     const nowMs = performance.now()
     const turns = channels
       .filter((channel) => limits.waitMs(channel) === 0)
