@@ -21,6 +21,28 @@ export class EmittedText {
     this.#length = end
   }
 
+  /** Adds a text; returns its UTF-8 bytes. */
+  add(text: string): number {
+    const { length } = text
+    if (length <= SHORT && this.#length + length <= this.#bytes.length && this.#addPlain(text, length))
+      return length
+    const bytes = Buffer.from(text)
+    this.append(bytes, 0, bytes.length)
+    return bytes.length
+  }
+
+  #addPlain(text: string, length: number): boolean {
+    const bytes = this.#bytes
+    const at = this.#length
+    for (let i = 0; i < length; i++) {
+      const code = text.charCodeAt(i)
+      if (code > 0x7f) return false
+      bytes[at + i] = code
+    }
+    this.#length = at + length
+    return true
+  }
+
   toString(): string {
     return this.#bytes.toString('utf8', 0, this.#length)
   }

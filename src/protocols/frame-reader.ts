@@ -71,6 +71,7 @@ export abstract class FrameReader implements StreamDecoder {
 
   #walk(bytes: Buffer): void {
     let at = 0
+    this.#known.turn()
     while (at < bytes.length && !this.isOver) {
       const known = this.#known.match(bytes, at)
       if (known && this.#readKnown(known, bytes)) {

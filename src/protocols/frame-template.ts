@@ -7,6 +7,8 @@ export interface FramePiece {
   readonly text: string
 }
 
+const NOWHERE = -1
+
 /** The text in a frame's data; undefined where there is none, more than one, or anything else to know. */
 export type PieceReader = (data: string) => FramePiece | undefined
 
@@ -39,6 +41,12 @@ export class FrameTemplate {
   readonly #afterPadding: Buffer | undefined
   /** Whether the padding is outside of strings, and spaces therefore. */
   readonly #isSpaced: boolean
+  /** What lies between two texts where a frame of this kind follows another: most do, and it is compared at once. */
+  readonly #joint: Buffer | undefined
+  /** Bytes of it that belong to the first. */
+  readonly #size: number
+  /** Where a frame's head is known to stand. */
+  #headAt = NOWHERE
   /** After `match`: where the text begins and ends, whether it holds escapes, and the offset after the frame. */
   from = 0
   to = 0
@@ -52,15 +60,30 @@ export class FrameTemplate {
     this.#tail = before
     this.#afterPadding = after
     this.#isSpaced = isSpaced
+    this.#size = tail.length
+    this.#joint = after && !isSpaced ? undefined : Buffer.concat([tail, head])
+  }
+
+  /** Other bytes come. */
+  turn(): void {
+    this.#headAt = NOWHERE
   }
 
   /** Whether the frame that begins at `start` is whole and one of this kind. */
   match(bytes: Buffer, start: number): boolean {
     const from = start + this.#head.length
-    if (from >= bytes.length || bytes.compare(this.#head, 0, this.#head.length, start, from) !== 0)
+    if (from >= bytes.length) return false
+    if (start !== this.#headAt && bytes.compare(this.#head, 0, this.#head.length, start, from) !== 0)
       return false
     const to = this.#textEnd(bytes, from)
     if (to < 0) return false
+    if (this.#joint && endOf(bytes, to, this.#joint) > 0) {
+      this.from = from
+      this.to = to
+      this.end = to + this.#size
+      this.#headAt = this.end
+      return true
+    }
     let end = endOf(bytes, to, this.#tail)
     if (end > 0 && this.#afterPadding) {
       end = this.#isSpaced ? endOfSpaces(bytes, end) : endOfPadding(bytes, end)

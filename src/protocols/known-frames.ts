@@ -14,6 +14,11 @@ export class KnownFrames {
     this.#read = read
   }
 
+  /** Other bytes come than those of before. */
+  turn(): void {
+    for (const template of this.#templates) template.turn()
+  }
+
   /** What the frame that begins at `start` is like but for its text; undefined where it must be read. */
   match(bytes: Buffer, start: number): FrameTemplate | undefined {
     for (let i = 0; i < this.#templates.length; i++) {

@@ -111,9 +111,7 @@ export abstract class StreamTap {
 
   /** Text that the model wrote, as one of those with this index. */
   protected emit(index: number, text: string): void {
-    const bytes = Buffer.from(text)
-    this.emittedBytes += bytes.length
-    this.#textOf(index).append(bytes, 0, bytes.length)
+    this.emittedBytes += this.#textOf(index).add(text)
   }
 
   /** The frames to come are of another kind than those before. */
@@ -130,6 +128,7 @@ export abstract class StreamTap {
     const kept: Buffer[] = []
     let keptFrom = 0
     let at = 0
+    this.#known.turn()
     while (at < bytes.length) {
       const known = this.#known.match(bytes, at)
       if (known && this.#readKnown(known, bytes)) {

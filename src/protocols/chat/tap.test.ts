@@ -460,3 +460,17 @@ describe('recorded traffic', () => {
     expect(streams.length).toBeGreaterThanOrEqual(0)
   })
 })
+
+test('what was known of the bytes before is not believed of those that follow', () => {
+  const frame = (choice: number): string => `data: {"choices":[{"index":${choice},"delta":{"content":"aaaa"}}]}\n\n`
+  const { length } = frame(0)
+  const tap = new ChatTap({ swallowUsage: false })
+  // The fourth frame is cut where all that it has in common with the others is there, twice its length and more from the start.
+  const cut = length - 10
+  tap.push(Buffer.from(frame(0)))
+  tap.push(Buffer.from(frame(0) + frame(0) + frame(0).slice(0, cut)))
+  // Together with what was cut off, another choice's frame stands at the very place.
+  tap.push(Buffer.from(`${frame(0).slice(cut)}:${' '.repeat(length - 3)}\n\n${frame(1)}`))
+  tap.end()
+  expect(tap.text).toBe(`${'aaaa'.repeat(4)}\naaaa`)
+})

@@ -86,9 +86,7 @@ export class ConvertingTap implements Tap {
 
   #emitted(text: string): void {
     if (text === '') return
-    const bytes = Buffer.from(text)
-    this.emittedBytes += bytes.length
+    this.emittedBytes += this.#text.add(text)
     this.contentFrames += 1
-    this.#text.append(bytes, 0, bytes.length)
   }
 }

@@ -1,0 +1,29 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { EmittedText } from './emitted-text.ts'
+
+const pieces = fc.array(
+  fc.oneof(
+    fc.string({ maxLength: 80 }),
+    fc.string({ unit: 'binary', maxLength: 80 }),
+    fc.constant('word '.repeat(30)),
+  ),
+)
+
+test('pieces become one text, and each tells its bytes', () => {
+  fc.assert(
+    fc.property(pieces, (texts) => {
+      const emitted = new EmittedText()
+      for (const text of texts) expect(emitted.add(text)).toBe(Buffer.byteLength(text))
+      expect(emitted.toString()).toBe(Buffer.from(texts.join('')).toString())
+    }),
+  )
+})
+
+test('pieces of bytes join pieces of text', () => {
+  const emitted = new EmittedText()
+  const bytes = Buffer.from('…of a stream…')
+  emitted.append(bytes, 3, bytes.length - 3)
+  expect(emitted.add(' é')).toBe(3)
+  expect(emitted.toString()).toBe('of a stream é')
+})
