@@ -462,7 +462,8 @@ describe('recorded traffic', () => {
 })
 
 test('what was known of the bytes before is not believed of those that follow', () => {
-  const frame = (choice: number): string => `data: {"choices":[{"index":${choice},"delta":{"content":"aaaa"}}]}\n\n`
+  const frame = (choice: number): string =>
+    `data: {"choices":[{"index":${choice},"delta":{"content":"aaaa"}}]}\n\n`
   const { length } = frame(0)
   const tap = new ChatTap({ swallowUsage: false })
   // The fourth frame is cut where all that it has in common with the others is there, twice its length and more from the start.
