@@ -3,6 +3,7 @@ import type { StreamDecoder, StreamEncoder } from '../../protocols/codec.ts'
 import { EmittedText } from '../../protocols/emitted-text.ts'
 import type { ReplyEvent } from '../../protocols/reply.ts'
 import type { StreamError, TapEnd, TapStep } from '../../protocols/stream-tap.ts'
+import { utf8Of } from '../../protocols/utf8-pieces.ts'
 import type { Tap } from './road.ts'
 
 /** A stream that is read in one protocol and written in another: what the network brings at once goes on at once. */
@@ -53,8 +54,8 @@ export class ConvertingTap implements Tap {
       const { type, message } = failed
       this.error = { data: JSON.stringify({ error: { type, message } }), afterContent: this.emittedBytes > 0 }
     }
-    const text = told.length === 0 ? '' : this.#encoder.push(told)
-    return { forward: text === '' ? undefined : Buffer.from(text), terminal: this.#isOver }
+    const bytes = utf8Of(told.map((event) => this.#encoder.push([event])))
+    return { forward: bytes.length === 0 ? undefined : bytes, terminal: this.#isOver }
   }
 
   #named(event: ReplyEvent): ReplyEvent {

@@ -1,0 +1,30 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { utf8Of } from './utf8-pieces.ts'
+
+const texts = fc.array(
+  fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 200 }),
+    // Surrogates that belong to nothing, too.
+    fc
+      .array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 20 })
+      .map((units) => String.fromCharCode(...units)),
+    fc.integer({ min: 1, max: 30_000 }).map((length) => '…x'.repeat(length)),
+    fc.constant('plain '.repeat(3_000)),
+  ),
+  { maxLength: 12 },
+)
+
+test('are the bytes of each, one after the other', () => {
+  fc.assert(
+    fc.property(texts, (pieces) => {
+      expect(utf8Of(pieces).equals(Buffer.concat(pieces.map((piece) => Buffer.from(piece))))).toBe(true)
+    }),
+  )
+})
+
+test('belong to whoever asked: what comes later does not change them', () => {
+  const first = utf8Of(['first'])
+  utf8Of(['other'])
+  expect(first.toString()).toBe('first')
+})
