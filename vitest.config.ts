@@ -20,7 +20,6 @@ export default defineConfig({
       '--max-semi-space-size=32',
       '--single-threaded-gc',
       '--no-allocation-site-pretenuring',
-      '--external-memory-accounted-in-global-limit',
       '--v8-pool-size=1',
     ],
     // More than there may be cores: many of them wait for a clock.

@@ -98,6 +98,22 @@ describe('the most that a call can cost', () => {
     expect(mostItCanCost(rate, 1000, 10)).toBe(1500 + 75)
     expect(mostItCanCost(rate, 1001, 10)).toBe(3003 + 150)
   })
+
+  test('reckons with a tier below that is dearer: the prompt may turn out to be shorter', () => {
+    const rate = rateOf(
+      price({
+        tokens: tokens('3', '15'),
+        tiers: [
+          { above: 1000, tokens: tokens('2', '30') },
+          { above: 2000, tokens: tokens('1', '10') },
+        ],
+      }),
+      ONE,
+      500_000,
+    )
+    expect(mostItCanCost(rate, 1001, 10)).toBe(1502 + 150)
+    expect(mostItCanCost(rate, 2002, 10)).toBe(3003 + 150)
+  })
 })
 
 test('a rate is free only where nothing costs anything', () => {

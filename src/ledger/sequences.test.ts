@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { runSequences } from '../../test/ledger-sequences.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
-const SEQUENCES = 5000
+const SEQUENCES = 2000
 
 test(`${SEQUENCES} sequences of calls, grants, deletions and crashes leave the balances that a few sums say`, {
   timeout: 180_000,
@@ -15,5 +15,5 @@ test(`${SEQUENCES} sequences of calls, grants, deletions and crashes leave the b
   // They were sequences worth running.
   expect(report.holds).toBeGreaterThan(SEQUENCES)
   expect(report.refusals).toBeGreaterThan(SEQUENCES)
-  expect(report.crashes).toBeGreaterThanOrEqual(10)
+  expect(report.crashes).toBeGreaterThanOrEqual(4)
 })

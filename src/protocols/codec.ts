@@ -36,7 +36,7 @@ export interface StreamDecoder {
   end(): ReplyEvent[]
 }
 
-/** Writes a stream: text in, in whatever pieces; every push is one write to the caller at most. */
+/** Writes a stream: events in, in whatever pieces. */
 export interface StreamEncoder {
   /** The frames for these events, but for the last of a stream; nothing for a `failure`, which `failure` has the words for. */
   push(events: readonly ReplyEvent[]): string

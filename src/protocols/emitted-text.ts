@@ -48,7 +48,7 @@ export class EmittedText {
   }
 
   #grow(needed: number): void {
-    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2))
+    const larger = Buffer.allocUnsafeSlow(Math.min(MAX_BYTES, Math.max(needed, this.#bytes.length * 2)))
     this.#bytes.copy(larger, 0, 0, this.#length)
     this.#bytes = larger
   }

@@ -7,8 +7,6 @@ export interface FramePiece {
   readonly text: string
 }
 
-const NOWHERE = -1
-
 /** The text in a frame's data; undefined where there is none, more than one, or anything else to know. */
 export type PieceReader = (data: string) => FramePiece | undefined
 
@@ -26,6 +24,7 @@ const PADDING = [',"obfuscation":"', ',"p":"'] as const
 /** A text that no answer is likely to hold. */
 const SENTINEL = 'c7a1f0e2-sentinel'
 const MAX_PLACES = 4
+const NOWHERE = -1
 
 /**
  * A frame of a stream with one hole in it: the text that the model wrote. Frames of one stream differ in little else, so

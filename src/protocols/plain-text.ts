@@ -43,6 +43,7 @@ interface Made {
 let made: Made | undefined
 /** The text of which a window is in memory. */
 let shown = 0
+/** Texts that there were: each has a number by which to know its window. */
 let texts = 0
 
 /** A text in which plain bytes are passed over: those that stand in a JSON string as they are. */

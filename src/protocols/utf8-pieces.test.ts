@@ -15,7 +15,7 @@ const texts = fc.array(
   { maxLength: 12 },
 )
 
-test('are the bytes of each, one after the other', () => {
+test('texts become the bytes of each, one after the other', () => {
   fc.assert(
     fc.property(texts, (pieces) => {
       expect(utf8Of(pieces).equals(Buffer.concat(pieces.map((piece) => Buffer.from(piece))))).toBe(true)
@@ -23,7 +23,7 @@ test('are the bytes of each, one after the other', () => {
   )
 })
 
-test('belong to whoever asked: what comes later does not change them', () => {
+test('the bytes belong to whoever asked: what comes later does not change them', () => {
   const first = utf8Of(['first'])
   utf8Of(['other'])
   expect(first.toString()).toBe('first')

@@ -3,12 +3,7 @@ import { join } from 'node:path'
 import type { Kysely } from 'kysely'
 import { sql } from 'kysely'
 import type { Environment } from '../../config/environment.ts'
-import {
-  DataFolderInUse,
-  type DataFolderLock,
-  lockDataFolder,
-  secretOfDataFolder,
-} from '../../store/data-folder.ts'
+import { secretOfDataFolder } from '../../store/data-folder.ts'
 import { refuseOtherSecret } from '../../store/key-check.ts'
 import { isCurrent } from '../../store/migrations/step-names.ts'
 import type { Database } from '../../store/schema.ts'
@@ -17,6 +12,7 @@ import { openForReading } from '../../store/sqlite/connection.ts'
 import { kyselyOver } from '../../store/sqlite/dialect.ts'
 import { openSqliteStore } from '../../store/sqlite/open.ts'
 import { COUNTED_TABLES } from './tables.ts'
+import { lockFolder } from '../lock-folder.ts'
 import type { HighestIds } from '../postgres-target.ts'
 
 /** Calls that a run which is gone left open. */
@@ -44,7 +40,7 @@ export async function openSource(
   { untouched }: { readonly untouched: boolean },
 ): Promise<Source> {
   const path = pathOf(environment)
-  const lock = locked(environment.dataDir)
+  const lock = lockFolder(environment.dataDir, 'for what it charges during the copy would be lost')
   try {
     const secrets = secretsOf(environment)
     const settled = untouched ? undefined : await settle(path, secrets)
@@ -75,18 +71,6 @@ function pathOf({ databaseUrl, dataDir }: Environment): string {
   throw new Error(
     `there is no database of a gateway in ${dataDir}: set DATA_DIR to the folder of the gateway that is to be moved`,
   )
-}
-
-function locked(dataDir: string): DataFolderLock {
-  try {
-    return lockDataFolder(dataDir)
-  } catch (error) {
-    if (!(error instanceof DataFolderInUse)) throw error
-    throw new Error(
-      `a gateway or a command runs on ${dataDir}: stop it first, for what it charges during the copy would be lost`,
-      { cause: error },
-    )
-  }
 }
 
 function secretsOf({ secret, dataDir }: Environment): Secrets {

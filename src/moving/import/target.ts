@@ -3,12 +3,7 @@ import { join } from 'node:path'
 import type { Environment } from '../../config/environment.ts'
 import type { UserSeed } from '../../domain/seed.ts'
 import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
-import {
-  DataFolderInUse,
-  type DataFolderLock,
-  lockDataFolder,
-  secretOfDataFolder,
-} from '../../store/data-folder.ts'
+import { secretOfDataFolder } from '../../store/data-folder.ts'
 import { isCurrent } from '../../store/migrations/step-names.ts'
 import type { Db } from '../../store/operations/operation.ts'
 import { storedConfiguration } from '../../store/operations/stored-configuration.ts'
@@ -20,6 +15,7 @@ import { kyselyOver } from '../../store/sqlite/dialect.ts'
 import { openSqliteStore } from '../../store/sqlite/open.ts'
 import type { Rows } from '../../store/store.ts'
 import { databaseName } from '../database-name.ts'
+import { lockFolder } from '../lock-folder.ts'
 import { countOnFrom, isBlank, openTarget, orBlamed } from '../postgres-target.ts'
 import type { Hashes } from './places.ts'
 import { tellNodes } from './tell-nodes.ts'
@@ -69,7 +65,9 @@ export async function openTargetToWrite(
   seeds: readonly UserSeed[],
 ): Promise<WritableTarget> {
   const { databaseUrl, dataDir } = environment
-  const lock = isPostgres(databaseUrl) ? undefined : locked(dataDir)
+  const lock = isPostgres(databaseUrl)
+    ? undefined
+    : lockFolder(dataDir, 'as it would not know of what is imported')
   try {
     const secrets = secretsToWrite(environment)
     const shared = isPostgres(databaseUrl)
@@ -146,18 +144,6 @@ async function reserve(databaseUrl: string, highestTokenId: number): Promise<voi
     await orBlamed(() => countOnFrom(db, new Map([['tokens', highestTokenId]])))
   } finally {
     await db.destroy()
-  }
-}
-
-function locked(dataDir: string): DataFolderLock {
-  try {
-    return lockDataFolder(dataDir)
-  } catch (error) {
-    if (!(error instanceof DataFolderInUse)) throw error
-    throw new Error(
-      `a gateway or a command runs on ${dataDir}: stop it first, as it would not know of what is imported`,
-      { cause: error },
-    )
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Token } from '../../domain/token.ts'
 import type { User } from '../../domain/user.ts'
 import type { StoredAccount } from '../ledger-writes.ts'
+import type { TokenRow } from '../schema.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 import type { Db } from './operation.ts'
@@ -11,13 +12,7 @@ export async function tokenByKeyHash(
   keyHash: string,
 ): Promise<{ readonly token: Token; readonly user: User } | null> {
   const token = await db.selectFrom('tokens').selectAll().where('key_hash', '=', keyHash).executeTakeFirst()
-  if (!token) return null
-  const user = await db
-    .selectFrom('users')
-    .selectAll()
-    .where('id', '=', token.user_id)
-    .executeTakeFirstOrThrow()
-  return { token: tokenFromRow(token), user: userFromRow(user) }
+  return token ? withUser(db, token) : null
 }
 
 /** A token and its user as they stand, deleted or not; what holds are open is not known here. */
@@ -26,13 +21,16 @@ export async function accountOfToken(
   { tokenId }: { readonly tokenId: number },
 ): Promise<StoredAccount | null> {
   const token = await db.selectFrom('tokens').selectAll().where('id', '=', tokenId).executeTakeFirst()
-  if (!token) return null
+  return token ? { ...(await withUser(db, token)), openHolds: { token: 0, user: 0 } } : null
+}
+
+async function withUser(db: Db, row: TokenRow): Promise<{ readonly token: Token; readonly user: User }> {
   const user = await db
     .selectFrom('users')
     .selectAll()
-    .where('id', '=', token.user_id)
+    .where('id', '=', row.user_id)
     .executeTakeFirstOrThrow()
-  return { token: tokenFromRow(token), user: userFromRow(user), openHolds: { token: 0, user: 0 } }
+  return { token: tokenFromRow(row), user: userFromRow(user) }
 }
 
 /** The live token of that id; null if there is none, or no longer. */

@@ -1,4 +1,4 @@
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import type { HoldOpening, LedgerWrites, Pruned, SettledCall, StoredAccount } from '../ledger-writes.ts'
 import type { Database, TokenRow, UserRow } from '../schema.ts'
 import { tokenFromRow } from '../token-rows.ts'
@@ -23,70 +23,57 @@ export class LedgerRows implements LedgerWrites {
   readonly #tokens = new Map<number, { quota: number; accessedSeconds: number }>()
   readonly #users = new Map<number, { quota: number; requests: number }>()
   readonly #days: UsageSums
-  /** Calls that are settled in this transaction, and holds that are not written because of it. */
+  /** Calls that are settled in this transaction and have not begun in it, and the values of holds that are not written because of it. */
   #settled = new Set<string>()
-  #passing = new Map<string, HoldOpening>()
+  #passing = new Map<string, readonly SQLInputValue[]>()
 
   constructor(db: DatabaseSync) {
     this.#statements = prepareLedger(db)
     this.#days = new UsageSums(db)
   }
 
-  /** Begins a transaction in which the calls of these ids are settled: a hold that is opened in it, too, need not be written. */
+  /**
+   * Begins a transaction in which the calls of these ids are settled: a hold that is opened in it, too, need not be written. The ids
+   * are this ledger's to strike off.
+   */
   begin(settled: Set<string>): void {
     this.#settled = settled
     this.#passing = new Map()
   }
 
   hold(opening: HoldOpening): void {
+    const values = holdValues(opening)
     if (this.#settled.delete(opening.id)) {
-      this.#passing.set(opening.id, opening)
+      this.#passing.set(opening.id, values)
       return
     }
     // A second one of that id is to be refused.
-    if (this.#passing.has(opening.id)) this.#writePassing()
-    this.#statements.insertHold.run(...holdValues(opening))
+    this.#writePassing(opening.id)
+    this.#statements.insertHold.run(...values)
   }
 
   growHold({ id, by }: Parameters<LedgerWrites['growHold']>[0]): void {
-    this.#writePassing()
+    this.#writePassing(id)
     this.#statements.growHold.run(by, id)
   }
 
   markProgress({ id, amount }: Parameters<LedgerWrites['markProgress']>[0]): void {
-    this.#writePassing()
+    this.#writePassing(id)
     this.#statements.markProgress.run(amount, id)
   }
 
   settle(call: SettledCall): void {
     // The row first: if it is refused, the hold stays open and nothing has happened.
-    const { changes } = this.#statements.insertUsage.run(
-      ...boundValues([
-        call.id,
-        call.endedMs,
-        call.userId,
-        call.tokenId,
-        call.model,
-        call.upstreamModel,
-        call.channel,
-        call.group,
-        ...countsOf(call.usage),
-        call.quota,
-        call.priceVersion,
-        call.durationMs,
-        call.firstByteMs,
-        call.stream ? 1 : 0,
-        call.reason,
-      ]),
-    )
+    const isNew = this.#insertUsage(call)
     if (!this.#passing.delete(call.id)) this.#statements.deleteHold.run(call.id)
-    if (changes === 1) {
+    if (isNew) {
       this.#charge(call)
       this.#days.add(call)
     }
   }
 
   recover({ owner, nowMs }: Parameters<LedgerWrites['recover']>[0]): { count: number; quota: number } {
+    this.#writeAllPassing()
     let count = 0
     let sum = 0
     for (;;) {
@@ -124,7 +111,7 @@ export class LedgerRows implements LedgerWrites {
 
   /** Writes what the holds and settlements since the last time moved. */
   writeSums(): void {
-    this.#writePassing()
+    this.#writeAllPassing()
     if (this.#tokens.size === 0) return
     for (const [id, { quota, accessedSeconds }] of this.#tokens) {
       this.#statements.chargeToken.run(quota, accessedSeconds, id)
@@ -143,11 +130,42 @@ export class LedgerRows implements LedgerWrites {
     this.#days.forget()
   }
 
-  // Whoever looks for holds finds those written that were opened before; at the end, those whose settlement was refused.
-  #writePassing(): void {
-    if (this.#passing.size === 0) return
-    for (const opening of this.#passing.values()) this.#statements.insertHold.run(...holdValues(opening))
-    this.#passing = new Map()
+  #insertUsage(call: SettledCall): boolean {
+    const values = [
+      call.id,
+      call.endedMs,
+      call.userId,
+      call.tokenId,
+      call.model,
+      call.upstreamModel,
+      call.channel,
+      call.group,
+      ...countsOf(call.usage),
+      call.quota,
+      call.priceVersion,
+      call.durationMs,
+      call.firstByteMs,
+      call.stream ? 1 : 0,
+      call.reason,
+    ]
+    try {
+      return this.#statements.insertUsage.run(...boundValues(values)).changes === 1
+    } catch (error) {
+      this.#writePassing(call.id)
+      throw error
+    }
+  }
+
+  // Whoever looks for a hold finds it written.
+  #writePassing(id: string): void {
+    const values = this.#passing.get(id)
+    if (!values) return
+    this.#passing.delete(id)
+    this.#statements.insertHold.run(...values)
+  }
+
+  #writeAllPassing(): void {
+    for (const id of this.#passing.keys()) this.#writePassing(id)
   }
 
   #charge({ tokenId, userId, quota, delivered, endedMs }: SettledCall): void {

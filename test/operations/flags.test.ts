@@ -1,0 +1,40 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import process from 'node:process'
+import { expect, test } from 'vitest'
+
+const ROOT = join(import.meta.dirname, '..', '..')
+const PROGRAM = readFileSync(join(ROOT, 'bin/sluice.mjs'), 'utf8')
+const { scripts, version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  scripts: { start: string; demo: string }
+  version: string
+}
+
+const flagsIn = (text: string): string[] => text.match(/--[a-z0-9-]+(?:=\d+)?/g) ?? []
+const FIRST_LINE = flagsIn(PROGRAM.split('\n', 1)[0] ?? '')
+
+/** One that is older than what the program runs on. */
+const OLD_NODE = ['/usr/bin/node', '/usr/local/bin/node'].find(
+  (path) => existsSync(path) && /^v2[0-3]\./.test(spawnSync(path, ['--version']).stdout.toString()),
+)
+
+test('the program has the same flags however it is started: by its first line, by npm, by a Node that is too old', () => {
+  expect(FIRST_LINE.length).toBeGreaterThan(0)
+  expect(flagsIn(scripts.start)).toEqual(FIRST_LINE)
+  expect(flagsIn(scripts.demo)).toEqual(FIRST_LINE)
+  expect(flagsIn(PROGRAM.match(/const FLAGS = \[[^\]]*\]/)?.[0] ?? '')).toEqual(FIRST_LINE)
+})
+
+test.skipIf(OLD_NODE === undefined)(
+  'a Node that is too old knows the flags, and finds the one that came along',
+  () => {
+    const run = spawnSync(OLD_NODE ?? '', [...FIRST_LINE, 'bin/sluice.mjs', '--version'], {
+      cwd: ROOT,
+      env: { PATH: process.env['PATH'], HOME: process.env['HOME'] },
+    })
+    expect(run.stderr.toString()).toBe('')
+    expect(run.stdout.toString().trim()).toContain(version)
+    expect(run.status).toBe(0)
+  },
+)
