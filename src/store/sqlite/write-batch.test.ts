@@ -123,3 +123,19 @@ test('whoever reads in the middle of a batch finds the holds of before, settled 
   expect(after?.value.openHolds).toEqual({ token: 0, user: 0 })
   db.close()
 })
+
+test('a hold and a settlement that are refused both are refused alone: the rest of the batch is written', async () => {
+  const { db, batches } = await writerOf(join(temporaryFolder(), 'sluice.db'))
+  const nobody = { userId: 1, tokenId: 77 }
+  const reply = await batches.write([
+    ['hold', holdOf(nobody, 'x')],
+    ['settle', settledCall(nobody, 'x')],
+    ['hold', holdOf(WHO, 'with NUL', { model: 'a\0b' })],
+    ['settle', settledCall(WHO, 'a')],
+  ])
+  if (reply.kind !== 'done') throw new Error('the batch failed')
+  expect(reply.outcomes.map((outcome) => outcome !== undefined)).toEqual([false, true, true, false])
+  expect(db.prepare('SELECT id FROM holds').all()).toEqual([])
+  expect(db.prepare('SELECT id FROM usage_log').all()).toEqual([{ id: 'a' }])
+  db.close()
+})
