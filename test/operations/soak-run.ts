@@ -17,6 +17,7 @@ export interface Footprint {
   readonly heap: number
   /** Bytes outside the heap that live objects own. */
   readonly buffers: number
+  /** The most memory that the process had so far: what it has at a moment goes by how much room V8 just then keeps for the young. */
   readonly resident: number
   /** Open descriptors that are no sockets, and connections. */
   readonly files: number
@@ -82,9 +83,9 @@ if (isMainThread) {
   const collect = runInNewContext('gc')
   process.on('SIGUSR2', () => {
     collect(); collect()
-    const { heapUsed, arrayBuffers, rss } = process.memoryUsage()
+    const { heapUsed, arrayBuffers } = process.memoryUsage()
     const resources = process.getActiveResourcesInfo().length
-    process.stderr.write('footprint ' + JSON.stringify({ heap: heapUsed, buffers: arrayBuffers, resident: rss, resources }) + '\\n')
+    process.stderr.write('footprint ' + JSON.stringify({ heap: heapUsed, buffers: arrayBuffers, resident: process.resourceUsage().maxRSS * 1024, resources }) + '\\n')
   })
 }`
 
