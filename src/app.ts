@@ -15,7 +15,7 @@ import { RAW_ROUTES } from './api/raw-routes.ts'
 import { type OtherMethods, RouteTable } from './api/route-table.ts'
 import type { RateLimit } from './domain/channel.ts'
 import { GatewayError } from './errors.ts'
-import { LIMITS, type Limits, requireAllowed } from './limits/limits.ts'
+import { LIMIT_NAMES, type Limits, requireAllowed } from './limits/limits.ts'
 import type { Overload } from './limits/overload.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { UpstreamRefusal } from './relay/failure.ts'
@@ -166,7 +166,11 @@ export class App {
         if (turnedAway) await turnedAway
         const key = sentKey(visit.request, endpoint.keyIn)
         const address = clientAddress()(visit.request)
-        const taking = limits.take({ name: LIMITS.relay, whom: addressBlock(address), limit: relayLimit() })
+        const taking = limits.take({
+          name: LIMIT_NAMES.relay,
+          whom: addressBlock(address),
+          limit: relayLimit(),
+        })
         requireAllowed(taking instanceof Promise ? await taking : taking, 'this address')
         const entering = apiKeys.authenticate(key, address)
         const caller = entering instanceof Promise ? await entering : entering

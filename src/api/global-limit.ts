@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { addressBlock } from '../access/address-block.ts'
 import type { ClientAddress } from '../access/client-address.ts'
 import type { RateLimit } from '../domain/channel.ts'
-import { LIMITS, type Limits } from '../limits/limits.ts'
+import { LIMIT_NAMES, type Limits } from '../limits/limits.ts'
 import { takeAndTell } from './take-and-tell.ts'
 
 /** Whether the global limit holds for a path, or for where it would be: accounts and billing. `docs/api.md: Limits`. */
@@ -29,7 +29,7 @@ export class GlobalLimit {
     return takeAndTell(
       this.#limits,
       response,
-      { name: LIMITS.global, whom, limit: this.#limit() },
+      { name: LIMIT_NAMES.global, whom, limit: this.#limit() },
       'this address',
     )
   }

@@ -7,7 +7,7 @@ import type { ClientAddress } from '../access/client-address.ts'
 import { sentKey } from '../access/sent-key.ts'
 import type { Role, User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
-import { LIMITS, type Limits } from '../limits/limits.ts'
+import { LIMIT_NAMES, type Limits } from '../limits/limits.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import { readInput } from '../management/read-input.ts'
 import type { Bodies } from '../relay/body.ts'
@@ -68,7 +68,7 @@ export class JsonDoor {
     const takeFor = async (whom: string | number, whose: string): Promise<void> => {
       const { limit } = endpoint
       if (!limit) return
-      await takeAndTell(limits, response, { name: LIMITS[limit], whom, limit: rateLimits[limit] }, whose)
+      await takeAndTell(limits, response, { name: LIMIT_NAMES[limit], whom, limit: rateLimits[limit] }, whose)
     }
     if (who.user) await takeFor(who.user.id, 'this user')
     else await takeFor(addressBlock(clientAddress()(request)), 'this address')

@@ -10,7 +10,7 @@ export interface LimitName {
 }
 
 /** The limits by name. Made once: a name that is put together anew has to be looked up letter by letter. */
-export const LIMITS = {
+export const LIMIT_NAMES = {
   global: named('global'),
   relay: named('relay'),
   key: named('key'),

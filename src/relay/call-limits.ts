@@ -3,7 +3,7 @@ import type { Model, Settings } from '../domain/settings.ts'
 import {
   afterwards,
   type LimitName,
-  LIMITS,
+  LIMIT_NAMES,
   type Limits,
   requireAllowed,
   type Said,
@@ -24,7 +24,7 @@ export class CallLimits {
   enter({ rateLimits: { key } }: Settings, tokenId: number, model: Model): void | Promise<void> {
     const { name, rateLimit } = model
     if (isOff(rateLimit)) return isOff(key) ? undefined : this.#takeOfKey(tokenId, key)
-    const limited = { name: LIMITS.model, whom: name, limit: rateLimit }
+    const limited = { name: LIMIT_NAMES.model, whom: name, limit: rateLimit }
     const require = (said: Said): void => requireAllowed(said, `the model ${name}`)
     require(this.#limits.look(limited))
     const entering = isOff(key) ? undefined : this.#takeOfKey(tokenId, key)
@@ -33,21 +33,21 @@ export class CallLimits {
   }
 
   #takeOfKey(tokenId: number, limit: RateLimit): void | Promise<void> {
-    const said = this.#limits.take({ name: LIMITS.key, whom: tokenId, limit })
+    const said = this.#limits.take({ name: LIMIT_NAMES.key, whom: tokenId, limit })
     return afterwards(said, (verdict) => requireAllowed(verdict, 'this API key'))
   }
 
   /** Milliseconds until a channel may be asked again; 0 = now. */
   waitMs({ name, rateLimit }: Channel): number {
     if (isOff(rateLimit)) return 0
-    const verdict = this.#limits.look({ name: LIMITS.channel, whom: name, limit: rateLimit })
+    const verdict = this.#limits.look({ name: LIMIT_NAMES.channel, whom: name, limit: rateLimit })
     return verdict?.allowed === false ? Math.max(1, verdict.waitMs) : 0
   }
 
   /** Takes one request off a channel's limit; says whether one was free. */
   ask({ name, rateLimit }: Channel): boolean | Promise<boolean> {
     if (isOff(rateLimit)) return true
-    const said = this.#limits.take({ name: LIMITS.channel, whom: name, limit: rateLimit })
+    const said = this.#limits.take({ name: LIMIT_NAMES.channel, whom: name, limit: rateLimit })
     return afterwards(said, (verdict) => verdict?.allowed ?? true)
   }
 
@@ -59,9 +59,9 @@ export class CallLimits {
     channel: Channel | undefined,
     tokens: number,
   ): void {
-    this.#spend(LIMITS.key, tokenId, settings.rateLimits.key, tokens)
-    this.#spend(LIMITS.model, model.name, model.rateLimit, tokens)
-    if (channel) this.#spend(LIMITS.channel, channel.name, channel.rateLimit, tokens)
+    this.#spend(LIMIT_NAMES.key, tokenId, settings.rateLimits.key, tokens)
+    this.#spend(LIMIT_NAMES.model, model.name, model.rateLimit, tokens)
+    if (channel) this.#spend(LIMIT_NAMES.channel, channel.name, channel.rateLimit, tokens)
   }
 
   #spend(name: LimitName, whom: string | number, limit: RateLimit, tokens: number): void {
