@@ -1,8 +1,8 @@
 #!/usr/bin/env -S node --max-semi-space-size=32 --single-threaded-gc --no-allocation-site-pretenuring --v8-pool-size=1
 // Plain JavaScript that any Node can parse: finds a Node that is new enough, then runs the command. Calls live for a short
 // while and by the thousand, and what they leave is collected young: in room for many of them, by one thread (several share so little
-// work that they wait for each other), with nothing made among the old, whatever V8 takes for long-lived. Every Node from 20 on knows
-// these flags: one that it does not know would end it before it reads on.
+// work that they wait for each other), with nothing made among the old, whatever V8 takes for long-lived. Nodes from
+// 20 to 26 know these flags: one that it does not know would end it before it reads on.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import nodeModule, { createRequire } from 'node:module'

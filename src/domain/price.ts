@@ -60,6 +60,7 @@ export function rateOf(price: Price, ratio: Decimal, quotaPerUnit: number): Rate
     ...all.flatMap((tokens) => KINDS.map((kind) => tokens[kind].scale + byToken.scale)),
   )
   const rate = (value: Decimal, by: Decimal): bigint => atScale(multiply(value, by), scale)
+  // They grow from tier to tier: the tiers are made in their order, the cheapest prompt's first.
   let dearestInput = 0n
   let dearestOutput = 0n
   const rates = (tokens: TokenPrices): TokenRates => {

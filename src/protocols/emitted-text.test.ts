@@ -27,3 +27,16 @@ test('pieces of bytes join pieces of text', () => {
   expect(emitted.add(' é')).toBe(3)
   expect(emitted.toString()).toBe('of a stream é')
 })
+
+test('text beyond eight megabytes is counted and not kept, however it comes', () => {
+  const MOST = 8 * 1024 * 1024
+  const emitted = new EmittedText()
+  // Room that is twice as large as this would go beyond the cap.
+  const first = (MOST * 5) / 8
+  emitted.add('x'.repeat(first))
+  const piece = 'y'.repeat(40)
+  for (let length = first; length < MOST + 100_000; length += piece.length)
+    expect(emitted.add(piece)).toBe(40)
+  expect(emitted.toString().length).toBeLessThanOrEqual(MOST)
+  expect(emitted.toString().length).toBeGreaterThan(MOST - 40)
+})
