@@ -112,21 +112,17 @@ export class Attempts {
   // as any.
   #inTurn(channels: readonly Channel[], settings: Settings): Turn[] {
     const { health, keyRings, limits } = this.#parts
-    // Where there is one way, there is nothing to choose.
-    const [only] = channels
-    if (only && channels.length === 1 && only.keys.length < 2)
-      return limits.waitMs(only) === 0 ? [{ channel: only, keys: keyRings.inTurn(only) }] : []
     const nowMs = performance.now()
-    const turns = channels
-      .filter((channel) => limits.waitMs(channel) === 0)
-      .map((channel) => ({ channel, keys: keyRings.inTurn(channel) }))
-    const good = turns
-      .filter(({ channel }) => !health.isResting(channel, nowMs))
-      .map(({ channel, keys }) => ({
-        channel,
-        keys: keys.filter((key) => !keyRings.isSetAside(channel, key, nowMs)),
-      }))
-      .filter(({ keys }) => keys.length > 0)
+    const turns: Turn[] = []
+    const good: Turn[] = []
+    for (const channel of channels) {
+      if (limits.waitMs(channel) > 0) continue
+      const keys = keyRings.inTurn(channel)
+      turns.push({ channel, keys })
+      if (health.isResting(channel, nowMs)) continue
+      const taken = keys.filter((key) => !keyRings.isSetAside(channel, key, nowMs))
+      if (taken.length > 0) good.push({ channel, keys: taken })
+    }
     return (good.length > 0 ? good : turns).slice(0, 1 + settings.options.retries)
   }
 
