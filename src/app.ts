@@ -1,6 +1,4 @@
 import { randomUUIDv7 } from 'node:crypto'
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 import { addressBlock } from './access/address-block.ts'
 import type { ApiKeys } from './access/api-key.ts'
@@ -20,11 +18,12 @@ import type { Overload } from './limits/overload.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { UpstreamRefusal } from './relay/failure.ts'
 import type { Relay } from './relay/relay.ts'
+import type { RequestListener } from './server/http-server.ts'
+import type { Request } from './server/request.ts'
+import type { Response } from './server/response.ts'
 import type { Tracing } from './tracing/tracing.ts'
 import { refuseOwnRequest } from './upstreams/own-request.ts'
 
-/** How long a caller may go on sending a body that was refused. */
-const UNREAD_BODY_MS = 20_000
 /** Of a path, what is told and logged. */
 const SHOWN_PATH = 200
 
@@ -63,16 +62,10 @@ interface Route {
   area: Area
 }
 
-interface OpenConnection {
-  /** The latest on it that is not sent to the last byte. */
-  answer: ServerResponse | undefined
-}
-
 /** The application: finds the route, lets the caller in, and turns whatever is thrown into an answer. */
 export class App {
   readonly #parts: AppParts
   readonly #raw = new RouteTable(RAW_ROUTES)
-  readonly #connections = new WeakMap<Socket, OpenConnection>()
   #visits = 0
 
   constructor(parts: AppParts) {
@@ -82,12 +75,6 @@ export class App {
   /** Requests that are not answered to the last byte. */
   get visits(): number {
     return this.#visits
-  }
-
-  /** Whether a connection is in the middle of an answer. */
-  isAnswering(socket: Socket): boolean {
-    const answer = this.#connections.get(socket)?.answer
-    return answer !== undefined && answer.headersSent && !answer.writableFinished
   }
 
   readonly listener: RequestListener = (request, response) => {
@@ -103,21 +90,15 @@ export class App {
     const route: Route = { endpoint: undefined, area: path.startsWith('/api/') ? 'management' : 'relay' }
     this.#visits += 1
     // The last that is said on this connection: who waits for its end knows when to call elsewhere.
-    if (!this.#parts.isStaying()) response.shouldKeepAlive = false
-    const { socket } = request
-    // Written into a place of its own: a map that changed with each call would keep the collector busy (`Roster` says how).
-    let connection = this.#connections.get(socket)
-    if (!connection) this.#connections.set(socket, (connection = { answer: undefined }))
-    connection.answer = response
+    if (!this.#parts.isStaying()) response.isLast = true
     // A visit is over when its answer is sent, or lost, and all that it set going is done: only then is its charge known.
     let open = 2
     const over = (): void => {
       open -= 1
       if (open === 0) this.#logged(visit, route.endpoint)
     }
-    response.once('close', () => {
+    response.onClosed(() => {
       this.#visits -= 1
-      if (connection.answer === response) connection.answer = undefined
       over()
     })
     this.#answer(visit, path, route)
@@ -139,7 +120,7 @@ export class App {
       const { endpoint, params } = found
       route.endpoint = endpoint
       route.area = endpoint.errorArea?.(request) ?? endpoint.area
-      if (!this.#parts.isOpen()) await refuseStopping()
+      if (!this.#parts.isOpen()) refuseStopping()
       const turnedAway = this.#turnAway()
       if (turnedAway) await turnedAway
       return json.answer(visit, endpoint, params)
@@ -160,7 +141,7 @@ export class App {
         requireOperator(visit.request, metricsToken())
         return endpoint.handle(visit, metrics)
       case 'api-key': {
-        if (!this.#parts.isOpen()) await refuseStopping()
+        if (!this.#parts.isOpen()) refuseStopping()
         refuseOwnRequest(visit.request, mark)
         const turnedAway = this.#turnAway()
         if (turnedAway) await turnedAway
@@ -190,21 +171,22 @@ export class App {
     return refusal && new Promise((_, reject) => setImmediate(reject, refusal))
   }
 
-  #refuse({ id, request, response, record }: Visit, area: Area, error: unknown): void {
+  #refuse({ id, response, record }: Visit, area: Area, error: unknown): void {
     const code = error instanceof GatewayError ? error.code : undefined
     if (code !== undefined) record.failure ??= code
     else if (!(error instanceof UpstreamRefusal))
       this.#parts.log.error({ id, err: error }, 'unforeseen error')
-    if (response.headersSent || response.destroyed) {
+    if (response.headersSent || response.isLost) {
       response.destroy()
       return
     }
     const { status, headers, body } = renderError(area, error, id)
     // One that is hardly sending is not waited for.
-    if (code === 'request_timeout') response.shouldKeepAlive = false
-    else if (!request.complete) letFinish(request, response)
-    response.writeHead(status, headers)
-    response.end(body)
+    if (code === 'request_timeout') {
+      response.isLast = true
+      response.hangsUp = true
+    }
+    response.writeHead(status, headers).end(body)
   }
 
   #logged(visit: Visit, endpoint: Endpoint | undefined): void {
@@ -213,7 +195,7 @@ export class App {
     const status = statusOf(response)
     const path = pathOf(request).slice(0, SHOWN_PATH)
     const route = endpoint?.path
-    const method = request.method ?? ''
+    const { method } = request
     const ms = Math.round(performance.now() - begunMs)
     metrics.requests.add(1, route ?? 'other', String(status))
     log.info({ id, method, path, status, ms, ...record }, 'request')
@@ -228,15 +210,12 @@ export class App {
       status,
       startedMs,
       endedMs: startedMs + ms,
-      traceparent: typeof traceparent === 'string' ? traceparent : undefined,
+      traceparent,
     })
   }
 }
 
-// In a turn of its own: a small body that came with its head is read by then, so that the answer can say what else is true, that
-// the connection ends with it.
-async function refuseStopping(): Promise<never> {
-  await new Promise(setImmediate)
+function refuseStopping(): never {
   throw new GatewayError('overloaded', 'the gateway is stopping; try again', { retryAfter: 5 })
 }
 
@@ -253,37 +232,18 @@ const NOTHING_TOLD = {
   failure: undefined,
 }
 
-function nothingFound(
-  method: string | undefined,
-  path: string,
-  found: OtherMethods | undefined,
-): GatewayError {
+function nothingFound(method: string, path: string, found: OtherMethods | undefined): GatewayError {
   if (!found) return new GatewayError('not_found', `there is nothing at ${path}`)
   const allow = found.methods.join(', ')
   return new GatewayError('method_not_allowed', `${path} takes ${allow}, not ${method}`, { allow })
 }
 
-function pathOf({ url = '/' }: IncomingMessage): string {
+function pathOf({ url }: Request): string {
   const query = url.indexOf('?')
   return query === -1 ? url : url.slice(0, query)
 }
 
-// A caller that is still sending would lose the answer if the connection closed now. What comes is thrown away, for a while.
-function letFinish(request: IncomingMessage, response: ServerResponse): void {
-  const { socket } = request
-  const isLast = !response.shouldKeepAlive
-  // Else the connection would be closed with the answer.
-  response.shouldKeepAlive = true
-  const patience = setTimeout(() => socket.destroy(), UNREAD_BODY_MS).unref()
-  request.once('end', () => {
-    clearTimeout(patience)
-    if (isLast) socket.end()
-  })
-  request.once('close', () => clearTimeout(patience))
-  request.resume()
-}
-
 // 499, as other proxies write it, for a caller that did not wait.
-function statusOf(response: ServerResponse): number {
-  return response.headersSent && response.writableFinished ? response.statusCode : 499
+function statusOf(response: Response): number {
+  return response.isFinished ? response.status : 499
 }

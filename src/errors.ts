@@ -33,6 +33,7 @@ export const ERRORS = {
   method_not_allowed: { status: 405, type: 'invalid_request_error' },
   managed_by_file: { status: 409, type: 'invalid_request_error' },
   request_timeout: { status: 408, type: 'invalid_request_error' },
+  expectation_failed: { status: 417, type: 'invalid_request_error' },
   request_too_large: { status: 413, type: 'request_too_large' },
   unsupported_media_type: { status: 415, type: 'invalid_request_error' },
   headers_too_large: { status: 431, type: 'invalid_request_error' },

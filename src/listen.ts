@@ -1,19 +1,11 @@
 import { randomUUIDv7 } from 'node:crypto'
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { renderError } from './api/envelopes.ts'
 import type { App } from './app.ts'
 import { GatewayError } from './errors.ts'
-import { listenThroughMany } from './listeners.ts'
-import { answerUnreadable, headTrouble } from './unreadable.ts'
-
-/** Where the gateway listens. */
-export interface Address {
-  readonly host: string
-  /** 0 = any free one. */
-  readonly port: number
-}
+import { type Address, listenThroughMany } from './listeners.ts'
+import type { Refusal } from './server/connection.ts'
+import { HttpServer, type RequestListener } from './server/http-server.ts'
 
 /** Connections that there may be at one time. */
 const MAX_CONNECTIONS = 10_000
@@ -42,79 +34,64 @@ export interface Entrance {
  * Listens at once, so that an address that is taken is known before anything is made; calls are answered with 503 until
  * there is an application. Rejects with a sentence for the operator.
  */
-export async function listen({ host, port }: Address, app: () => App | undefined): Promise<Entrance> {
-  // What follows a head that was refused is not answered: one refusal is enough.
-  const refused = new WeakSet<object>()
-  const listener: RequestListener = (request, response) => {
-    const trouble = headTrouble(request)
-    if (trouble) {
-      refused.add(request.socket)
-      refuse(response, trouble)
-    } else (app()?.listener ?? notYet)(request, response)
-  }
-  const server = createServer(
-    { maxHeaderSize: 16_384, connectionsCheckingInterval: 1_000, requireHostHeader: false },
-    listener,
-  )
-  // A body that a caller asks leave to send is only wanted from whoever may call, and if it is not too large.
-  server.on('checkContinue', listener)
-  // Slow or endless requests must not hold a connection for ever.
-  server.headersTimeout = 10_000
-  server.requestTimeout = 60_000
-  server.keepAliveTimeout = 65_000
-  server.maxHeadersCount = 100
-  server.on('clientError', (error, duplex) => {
-    const socket = duplex as Socket
-    if (refused.has(socket)) socket.destroySoon()
-    else answerUnreadable(error, socket, app()?.isAnswering(socket) ?? false)
+export async function listen(address: Address, app: () => App | undefined): Promise<Entrance> {
+  const server = new HttpServer({
+    listener: (request, response) => (app()?.listener ?? notYet)(request, response),
+    refusal: inOurWords,
+    maxConnections: MAX_CONNECTIONS,
   })
-  const listeners = await listenThroughMany(server, { host, port, maxConnections: MAX_CONNECTIONS }).catch(
+  const { host } = address
+  const listeners = await listenThroughMany(address, (socket) => server.accept(socket)).catch(
     (error: NodeJS.ErrnoException) => {
-      throw explained(error, host, port)
+      server.close()
+      throw explained(error, address)
     },
   )
-  const { port: bound } = server.address() as AddressInfo
   let ending: NodeJS.Timeout | undefined
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${listeners.port}`,
     async shut(atMostMs) {
       const startMs = performance.now()
       await pauseBetweenCalls(server, startMs + Math.min(LISTENING_MS, atMostMs))
       listeners.shut()
       const endMs = Math.min(performance.now() + LINGER_MS, startMs + atMostMs)
-      while (listeners.connections() > 0 && performance.now() < endMs) await delay(20)
-      ending = setInterval(() => server.closeIdleConnections(), 50)
+      while (server.connections > 0 && performance.now() < endMs) await delay(20)
+      ending = setInterval(() => server.closeIdle(), 50)
     },
     close() {
       listeners.shut()
       clearInterval(ending)
-      server.closeAllConnections()
+      server.close()
     },
   }
 }
 
-async function pauseBetweenCalls(server: Server, endMs: number): Promise<void> {
+async function pauseBetweenCalls(server: HttpServer, endMs: number): Promise<void> {
   let lastMs = performance.now()
-  const called = (): void => {
+  for (let { requests } = server; ; ) {
+    const nowMs = performance.now()
+    if (nowMs - lastMs >= PAUSE_MS || nowMs >= endMs) return
+    await delay(10)
+    if (server.requests === requests) continue
+    requests = server.requests
     lastMs = performance.now()
   }
-  server.on('request', called)
-  while (performance.now() - lastMs < PAUSE_MS && performance.now() < endMs) await delay(10)
-  server.off('request', called)
 }
 
-const notYet: RequestListener = (request, response) => {
-  if (request.url === '/healthz') {
+const notYet: RequestListener = ({ url }, response) => {
+  if (url === '/healthz') {
     response.writeHead(200, { 'content-type': 'text/plain' }).end('ok\n')
     return
   }
-  refuse(response, new GatewayError('overloaded', 'the gateway is starting; try again', { retryAfter: 1 }))
+  const { status, headers, body } = inOurWords(
+    new GatewayError('overloaded', 'the gateway is starting; try again', { retryAfter: 1 }),
+  )
+  response.isLast = true
+  response.writeHead(status, headers).end(body)
 }
 
-// Nobody reads what may follow the head.
-function refuse(response: ServerResponse, error: GatewayError): void {
-  const { status, headers, body } = renderError('relay', error, randomUUIDv7())
-  response.writeHead(status, { ...headers, connection: 'close' }).end(body)
+function inOurWords(error: GatewayError): Refusal {
+  return renderError('relay', error, randomUUIDv7())
 }
 
 const EXPLAINED = new Map<string | undefined, (host: string, port: number) => string>([
@@ -131,7 +108,7 @@ const EXPLAINED = new Map<string | undefined, (host: string, port: number) => st
   ['ENOTFOUND', (host) => `${host} is no address of this machine: set HOST to one that is`],
 ])
 
-function explained(error: NodeJS.ErrnoException, host: string, port: number): Error {
+function explained(error: NodeJS.ErrnoException, { host, port }: Address): Error {
   const told = EXPLAINED.get(error.code)?.(host, port)
   return told === undefined ? error : new Error(told, { cause: error })
 }

@@ -1,5 +1,4 @@
-import type { Server } from 'node:http'
-import { type AddressInfo, createServer, type ListenOptions, Server as Listener } from 'node:net'
+import { type AddressInfo, createServer, type ListenOptions, type Server, type Socket } from 'node:net'
 import process from 'node:process'
 
 /** How many sockets listen on one address. */
@@ -12,70 +11,59 @@ const BACKLOG = 4_096
 /** Whether several may, with the kernel spreading connections over them. */
 const CAN_SHARE = process.platform === 'linux'
 
-/** Where to listen, and how many connections there may be at one time. */
-export interface Listening {
+/** Where to listen. */
+export interface Address {
   readonly host: string
   /** 0 = any free one. */
   readonly port: number
-  readonly maxConnections: number
 }
 
 /** What listens. */
 export interface Listeners {
-  /** Connections that are open. */
-  connections(): number
+  readonly port: number
   /** Ends the listening, and lets connections be. */
   shut(): void
 }
 
 /**
- * Makes a server listen, through several sockets: of each, one connection is taken in a turn of the event loop, whatever waits. With
- * a single one, a thousand clients that come at once to a gateway that has much to do would wait for a thousand turns where
- * nobody sees them, neither served nor refused. Rejects as `listen` does.
+ * Listens through several sockets: of each, one connection is taken in a turn of the event loop, whatever waits. With a single one, a
+ * thousand clients that come at once to a gateway that has much to do would wait for a thousand turns where nobody sees them,
+ * neither served nor refused. Rejects as `listen` does.
  */
 export async function listenThroughMany(
-  server: Server,
-  { host, port, maxConnections }: Listening,
+  { host, port }: Address,
+  accept: (socket: Socket) => void,
 ): Promise<Listeners> {
-  const connections = bound(server, maxConnections)
+  const listener = (): Server => createServer({ allowHalfOpen: true, noDelay: true }, accept)
   if (!CAN_SHARE) {
-    await listening(server, { host, port })
-    return { connections, shut: () => shut(server) }
+    const only = listener()
+    await listening(only, { host, port })
+    return { port: portOf(only), shut: () => only.close() }
   }
   // Asked for in a way that nobody may share, or two gateways could take the same address.
   const first = createServer()
   await listening(first, { host, port })
-  const { port: free } = first.address() as AddressInfo
+  const free = portOf(first)
   await new Promise((resolve) => first.close(resolve))
-  const more = Array.from({ length: LISTENERS - 1 }, () =>
-    createServer({ allowHalfOpen: true, noDelay: true }, (socket) => server.emit('connection', socket)),
-  )
-  const all: Listener[] = [server, ...more]
-  await Promise.all(all.map((listener) => listening(listener, { host, port: free, reusePort: true })))
-  return { connections, shut: () => all.forEach(shut) }
+  const all = Array.from({ length: LISTENERS }, listener)
+  await Promise.all(all.map((each) => listening(each, { host, port: free, reusePort: true })))
+  return {
+    port: free,
+    shut() {
+      for (const each of all) each.close()
+    },
+  }
 }
 
-// Not an HTTP server's own `close`, which ends idle connections in the middle of what arrives on them.
-function shut(listener: Listener): void {
-  Listener.prototype.close.call(listener)
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port
 }
 
-/** Ends connections beyond so many; tells how many there are. A server's own limit would count those of one listener. */
-function bound(server: Server, maxConnections: number): () => number {
-  let open = 0
-  server.prependListener('connection', (socket) => {
-    open += 1
-    socket.once('close', () => (open -= 1))
-    if (open > maxConnections) socket.destroy()
-  })
-  return () => open
-}
-
-function listening(listener: Listener, options: ListenOptions): Promise<void> {
+function listening(server: Server, options: ListenOptions): Promise<void> {
   return new Promise((resolve, reject) => {
-    listener.once('error', reject)
-    listener.listen({ ...options, backlog: BACKLOG }, () => {
-      listener.off('error', reject)
+    server.once('error', reject)
+    server.listen({ ...options, backlog: BACKLOG }, () => {
+      server.off('error', reject)
       resolve()
     })
   })

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { Request } from '../server/request.ts'
 import { USER_STATUS, type Role, type User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
 import type { Store } from '../store/store.ts'
@@ -29,7 +29,7 @@ export class AccountAccess {
    * The account that a request acts for. Who is missing, unknown or not the one that `Gateway-User` says is a 401; a disabled
    * user, a role below `least`, and a session that a page of another site makes use of, a 403. `docs/api.md: Authentication`.
    */
-  async authenticate(request: IncomingMessage, form: TokenForm, least: Role): Promise<User> {
+  async authenticate(request: Request, form: TokenForm, least: Role): Promise<User> {
     const { authorization } = request.headers
     // Where both come, the header counts: it was put there on purpose.
     const user =
@@ -53,7 +53,7 @@ export class AccountAccess {
     return user
   }
 
-  async #bySession(request: IncomingMessage): Promise<User> {
+  async #bySession(request: Request): Promise<User> {
     const session = sessionOf(request)
     if (session === undefined) throw nobody()
     const { store, hashSession, trustedProxies } = this.#parts

@@ -1,10 +1,10 @@
-import type { IncomingMessage } from 'node:http'
+import type { Request } from '../server/request.ts'
 import { isIP } from 'node:net'
 import type { AddressSet } from '../domain/ip-allow-list.ts'
 import { peerAddress, plainAddress, trustedAddresses } from './trusted-peer.ts'
 
 /** Finds out where a request comes from. */
-export type ClientAddress = (request: IncomingMessage) => string
+export type ClientAddress = (request: Request) => string
 
 /**
  * The caller's address: the socket's, unless the peer is a trusted proxy; then the last address in X-Forwarded-For that

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
+import type { Request } from '../server/request.ts'
 import { isLoopback } from '../domain/ip-allow-list.ts'
 import { GatewayError } from '../errors.ts'
 import { bearerKey } from './bearer.ts'
@@ -8,10 +8,10 @@ import { bearerKey } from './bearer.ts'
  * Lets in whoever may see the gateway's inside: where `token` is set its bearers, else peers on this machine, by the
  * socket's address and never by a forwarded one.
  */
-export function requireOperator(request: IncomingMessage, token: string): void {
+export function requireOperator(request: Request, token: string): void {
   const allowed =
     token === ''
-      ? isLoopback(request.socket.remoteAddress ?? '')
+      ? isLoopback(request.remoteAddress)
       : sameText(bearerKey(request.headers.authorization) ?? '', token)
   if (!allowed) throw new GatewayError('not_operator', 'this is for the operator of the gateway')
 }

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { Request } from '../server/request.ts'
 import { GatewayError } from '../errors.ts'
 import { toldByProxy } from './trusted-peer.ts'
 
@@ -9,7 +9,7 @@ const OURS = new Set(['same-origin', 'none'])
  * Refuses what a page of another site makes a browser ask, with the cookie that it holds for us. Where the browser says
  * so (`Sec-Fetch-Site`) that counts; else `Origin` must name the host that was asked. Programs send neither.
  */
-export function refuseOtherSite(request: IncomingMessage, trustedProxies: readonly string[]): void {
+export function refuseOtherSite(request: Request, trustedProxies: readonly string[]): void {
   const { 'sec-fetch-site': site, origin } = request.headers
   if (site !== undefined) {
     if (!OURS.has(site.toLowerCase())) throw otherSite()

@@ -1,4 +1,5 @@
-import type { IncomingMessage } from 'node:http'
+import type { HeaderName } from '../server/header-names.ts'
+import type { Request } from '../server/request.ts'
 import { bearerKey } from './bearer.ts'
 
 /**
@@ -8,7 +9,7 @@ import { bearerKey } from './bearer.ts'
 export type KeyPlaces = 'bearer' | 'x-api-key' | 'alternate' | 'any'
 
 /** The key that came with a request, as it was sent; undefined where none is in any of the places. */
-export function sentKey(request: IncomingMessage, places: KeyPlaces): string | undefined {
+export function sentKey(request: Request, places: KeyPlaces): string | undefined {
   switch (places) {
     case 'bearer':
       return bearerKey(request.headers.authorization)
@@ -24,16 +25,16 @@ export function sentKey(request: IncomingMessage, places: KeyPlaces): string | u
 }
 
 /** A key in the alternate vendor's places: `x-alt-api-key`, which real clients call `x-goog-api-key`, or `key` in the query. */
-export function alternateKey(request: IncomingMessage): string | undefined {
+export function alternateKey(request: Request): string | undefined {
   return (
     headerText(request, 'x-alt-api-key') ?? headerText(request, 'x-goog-api-key') ?? queryKey(request.url)
   )
 }
 
 /** A header's text; undefined where it is missing or empty. */
-export function headerText({ headers }: IncomingMessage, name: string): string | undefined {
+export function headerText({ headers }: Request, name: HeaderName): string | undefined {
   const given = headers[name]
-  return typeof given === 'string' && given !== '' ? given : undefined
+  return given !== undefined && given !== '' ? given : undefined
 }
 
 function queryKey(url = ''): string | undefined {

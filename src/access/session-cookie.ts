@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { Request } from '../server/request.ts'
 import { parseCookie, type SetCookie, stringifySetCookie } from 'cookie'
 import { toldByProxy } from './trusted-peer.ts'
 
@@ -11,14 +11,14 @@ const SESSION = /^[\w-]{43}$/
 const NAME = 'session'
 
 /** The session in a request's cookie; undefined if there is none, or nothing that could be one. */
-export function sessionOf({ headers: { cookie } }: IncomingMessage): string | undefined {
+export function sessionOf({ headers: { cookie } }: Request): string | undefined {
   const session = cookie === undefined ? undefined : parseCookie(cookie)[NAME]
   return session !== undefined && SESSION.test(session) ? session : undefined
 }
 
 /** The header that gives a browser its session, or (with undefined) takes it away. */
 export function sessionCookie(
-  request: IncomingMessage,
+  request: Request,
   session: string | undefined,
   trustedProxies: readonly string[],
 ): string {

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { Request } from '../server/request.ts'
 import { type AddressSet, parseAddresses } from '../domain/ip-allow-list.ts'
 
 /** Which peers are proxies whose word counts: `options.trusted_proxies`, which are CIDRs. */
@@ -7,8 +7,8 @@ export function trustedAddresses(trustedProxies: readonly string[]): AddressSet 
 }
 
 /** The address at the other end of the socket. */
-export function peerAddress(request: IncomingMessage): string {
-  return plainAddress(request.socket.remoteAddress ?? '')
+export function peerAddress(request: Request): string {
+  return plainAddress(request.remoteAddress)
 }
 
 /** A dual-stack socket names IPv4 peers as ::ffff:192.0.2.1. */
@@ -18,7 +18,7 @@ export function plainAddress(address: string): string {
 
 /** What a header of a request says, if a trusted proxy says it: its first word, in lower case. */
 export function toldByProxy(
-  request: IncomingMessage,
+  request: Request,
   header: 'x-forwarded-proto' | 'x-forwarded-host',
   trustedProxies: readonly string[],
 ): string | undefined {

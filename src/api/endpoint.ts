@@ -1,4 +1,5 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Request } from '../server/request.ts'
+import type { Response } from '../server/response.ts'
 import type { z } from 'zod'
 import type { TokenForm } from '../access/account.ts'
 import type { Caller } from '../access/caller.ts'
@@ -43,8 +44,8 @@ export interface Visit {
   readonly startedMs: number
   /** The same moment by a clock that nobody sets, `performance.now()`: how long it took is measured from it. */
   readonly begunMs: number
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
+  readonly request: Request
+  readonly response: Response
   readonly record: CallRecord
 }
 
@@ -126,7 +127,7 @@ export interface JsonEndpoint extends Declared, Schemas {
   /** Where an API key may be; a bearer's unless it says so. */
   readonly keyIn?: KeyPlaces
   /** The envelope of its errors, where that depends on what was asked. */
-  readonly errorArea?: (request: IncomingMessage) => Area
+  readonly errorArea?: (request: Request) => Area
   /** A limit per user (of visitors, per address), beside the one that holds for all of its area. */
   readonly limit?: 'search' | 'critical'
   /** Whom the body names: the limit holds for them too, from whatever addresses they are named. */

@@ -1,8 +1,9 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { addressBlock } from '../access/address-block.ts'
 import type { ClientAddress } from '../access/client-address.ts'
 import type { RateLimit } from '../domain/channel.ts'
 import { LIMIT_NAMES, type Limits } from '../limits/limits.ts'
+import type { Request } from '../server/request.ts'
+import type { Response } from '../server/response.ts'
 import { takeAndTell } from './take-and-tell.ts'
 
 /** Whether the global limit holds for a path, or for where it would be: accounts and billing. `docs/api.md: Limits`. */
@@ -23,7 +24,7 @@ export class GlobalLimit {
   }
 
   /** Takes a request off it, if it holds for the path: whether there is anything at it or not. */
-  take(request: IncomingMessage, response: ServerResponse, path: string): void | Promise<void> {
+  take(request: Request, response: Response, path: string): void | Promise<void> {
     if (!isGloballyLimited(path)) return undefined
     const whom = addressBlock(this.#clientAddress()(request))
     return takeAndTell(

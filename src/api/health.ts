@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import type { Response } from '../server/response.ts'
 import type { OpenEndpoint } from './endpoint.ts'
 
 const PLAIN = ['text/plain']
@@ -30,7 +30,7 @@ export const readyz: OpenEndpoint = {
   },
 }
 
-function say(response: ServerResponse, status: number, word: string): void {
+function say(response: Response, status: number, word: string): void {
   const headers = { 'content-type': 'text/plain', 'cache-control': 'no-store' }
   response.writeHead(status, status === 503 ? { ...headers, 'retry-after': '5' } : headers).end(`${word}\n`)
 }

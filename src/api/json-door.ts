@@ -74,7 +74,7 @@ export class JsonDoor {
     else await takeFor(addressBlock(clientAddress()(request)), 'this address')
     const asked = {
       params: endpoint.params && readInput(endpoint.params, params),
-      query: endpoint.query && readInput(endpoint.query, queryOf(request.url ?? '')),
+      query: endpoint.query && readInput(endpoint.query, queryOf(request.url)),
       body: endpoint.body && (await this.#body(visit, endpoint.body)),
     }
     if (endpoint.limitOn) await takeFor(`named ${endpoint.limitOn(asked.body as never)}`, 'this name')
@@ -92,8 +92,9 @@ export class JsonDoor {
     if (endpoint.text) return sendText(response, endpoint.text, headers, data as AsyncIterable<string>)
     const body = renderAnswer(endpoint.envelope === 'own' ? 'relay' : endpoint.area, data)
     const length = String(body.length)
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': length, ...headers })
-    response.end(body)
+    response
+      .writeHead(200, { 'content-type': 'application/json', 'content-length': length, ...headers })
+      .end(body)
   }
 
   async #enter(visit: Visit, endpoint: JsonEndpoint): Promise<{ user?: User }> {

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { Request } from '../server/request.ts'
 import { alternateKey, headerText } from '../access/sent-key.ts'
 import type { ListedModel } from '../relay/model-lists.ts'
 import type { Area } from './envelopes.ts'
@@ -42,18 +42,18 @@ export const MODEL_LIST: Record<ModelShape, (models: readonly ListedModel[]) => 
  * The shape that a request for the list asks for: the messages protocol's callers send their key in `x-api-key`, and a
  * version, which their real clients name otherwise.
  */
-export function listShape(request: IncomingMessage): 'chat' | 'messages' {
+export function listShape(request: Request): 'chat' | 'messages' {
   const version = headerText(request, 'vendor-version') ?? headerText(request, 'anthropic-version')
   return version !== undefined && headerText(request, 'x-api-key') !== undefined ? 'messages' : 'chat'
 }
 
 /** The shape that a request for one model asks for, where the alternate vendor's key is taken too. */
-export function entryShape(request: IncomingMessage): ModelShape {
+export function entryShape(request: Request): ModelShape {
   const shape = listShape(request)
   return shape === 'chat' && alternateKey(request) !== undefined ? 'alternate' : shape
 }
 
 /** The envelope of errors on paths that can have either shape. */
-export function modelErrorArea(request: IncomingMessage): Area {
+export function modelErrorArea(request: Request): Area {
   return listShape(request) === 'messages' ? 'messages' : 'relay'
 }

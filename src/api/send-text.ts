@@ -1,5 +1,5 @@
-import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import { pipeline } from 'node:stream/promises'
+import type { AnswerHeaders } from '../server/answer-head.ts'
+import type { Response } from '../server/response.ts'
 import type { TextKind } from './endpoint.ts'
 
 /**
@@ -7,9 +7,9 @@ import type { TextKind } from './endpoint.ts'
  * sent; later, the connection breaks off, so that what came is not taken for all of it. A caller who leaves is no error.
  */
 export async function sendText(
-  response: ServerResponse,
+  response: Response,
   { type, filename }: TextKind,
-  headers: OutgoingHttpHeaders,
+  headers: AnswerHeaders,
   text: AsyncIterable<string>,
 ): Promise<void> {
   const pieces = text[Symbol.asyncIterator]()
@@ -17,23 +17,21 @@ export async function sendText(
   const saved = filename === undefined ? {} : { 'content-disposition': `attachment; filename="${filename}"` }
   response.writeHead(200, { 'content-type': type, ...saved, ...headers })
   try {
-    await pipeline(allOf(first, pieces), response)
-  } catch (error) {
-    if (!isGone(error)) throw error
-  }
-}
-
-async function* allOf(
-  first: IteratorResult<string, unknown>,
-  rest: AsyncIterator<string>,
-): AsyncGenerator<string, void, undefined> {
-  try {
-    for (let piece = first; !piece.done; piece = await rest.next()) yield piece.value
+    for (let piece = first; !piece.done && !response.isLost; piece = await pieces.next())
+      if (!response.write(Buffer.from(piece.value))) await drained(response)
+    response.end()
   } finally {
-    await rest.return?.()
+    await pieces.return?.()
   }
 }
 
-function isGone(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'
+/** Resolves when the caller has read what there was, or left. */
+function drained(response: Response): Promise<void> {
+  return new Promise((resolve) => {
+    const unheed = response.onClosed(resolve)
+    response.whenDrained(() => {
+      unheed()
+      resolve()
+    })
+  })
 }

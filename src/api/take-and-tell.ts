@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import type { Response } from '../server/response.ts'
 import { afterwards, type Limited, type Limits, requireAllowed } from '../limits/limits.ts'
 
 /**
@@ -7,7 +7,7 @@ import { afterwards, type Limited, type Limits, requireAllowed } from '../limits
  */
 export function takeAndTell(
   limits: Limits,
-  response: ServerResponse,
+  response: Response,
   limited: Limited,
   whose: string,
 ): void | Promise<void> {

@@ -129,14 +129,13 @@ export class Attempts {
   /** One attempt; undefined if the call is settled by it. */
   async #once(call: Call, target: Target, key: UpstreamKey): Promise<Failure | undefined> {
     const { response, hold, request, record } = call
-    if (response.destroyed) return CALLER_GONE
+    if (response.isLost) return CALLER_GONE
     if (this.#stopped) return STOPPING
     const { channel, prepared } = target
     const attempt = new Attempt(call, target, performance.now())
-    const left = (): void => {
-      if (!response.writableFinished) attempt.left()
-    }
-    response.once('close', left)
+    const unheed = response.onClosed(() => {
+      if (response.isLost) attempt.left()
+    })
     this.#underWay.add(attempt)
     record.attempts = (record.attempts ?? 0) + 1
     this.#parts.health.begin(channel)
@@ -161,7 +160,7 @@ export class Attempts {
       if (end !== STOPPING) this.#parts.metrics.upstreamErrors.add(1, channel.name, end.cause)
       return end
     } finally {
-      response.off('close', left)
+      unheed()
       if (attempt.isSilent) this.#underWay.delete(attempt)
     }
   }

@@ -1,5 +1,6 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Readable, Transform } from 'node:stream'
+import type { Request } from '../server/request.ts'
+import type { Response } from '../server/response.ts'
+import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { GatewayError } from '../errors.ts'
 import { Gathered } from '../protocols/gathered.ts'
@@ -24,8 +25,8 @@ export interface Body {
 
 /** A request, and the answer to it, by which a caller that waits is told to send its body. */
 export interface Asking {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
+  readonly request: Request
+  readonly response: Response
 }
 
 /** Reads JSON request bodies, each up to a limit, all of them together up to another. */
@@ -45,7 +46,7 @@ export class Bodies {
     if (length > limit) throw tooLarge(limit)
     if (this.#held + length > ALL_BODIES_LIMIT) throw busy()
     // A caller of HTTP/1.0 would take it for its answer.
-    if (request.headers.expect !== undefined && request.httpVersion === '1.1') response.writeContinue()
+    if (request.headers.expect !== undefined && request.version === '1.1') response.writeContinue()
     let taken = 0
     // Bytes count as they come: what is only announced takes no room from others.
     const release = (): void => {
@@ -86,50 +87,52 @@ function decoderFor(contentEncoding: string | undefined): Transform | undefined 
 }
 
 function received(
-  request: IncomingMessage,
+  request: Request,
   decoder: Transform | undefined,
   limit: number,
   take: (bytes: number) => void,
   slow: SlowBodies,
 ): Promise<Buffer> {
-  // Its last event may have been before anybody listened.
-  if (request.destroyed) return Promise.reject(cutShort())
   return new Promise((resolve, reject) => {
-    const source: Readable = decoder ? request.pipe(decoder) : request
     const gathered = new Gathered()
     let over = false
     const refuse = (error: GatewayError): void => {
       if (over) return
       over = true
       unwatch()
-      if (decoder) {
-        request.unpipe(decoder)
-        decoder.destroy()
-        request.resume()
-      }
+      decoder?.destroy()
+      request.throwAway()
       reject(error)
     }
-    const unwatch = slow.watch(request, refuse)
-    source.on('data', (chunk: Buffer) => {
+    const piece = (bytes: Buffer): void => {
       if (over) return
-      if (gathered.length + chunk.length > limit) return refuse(tooLarge(limit))
+      if (gathered.length + bytes.length > limit) return refuse(tooLarge(limit))
       try {
-        take(chunk.length)
-        gathered.add(chunk)
+        take(bytes.length)
+        gathered.add(bytes)
       } catch (error) {
         refuse(error as GatewayError)
       }
-    })
-    source.on('end', () => {
+    }
+    const whole = (): void => {
+      if (over) return
       over = true
       unwatch()
       resolve(gathered.take())
-    })
-    decoder?.on('error', () => refuse(undecodable()))
-    request.on('error', () => refuse(cutShort()))
-    // Comes after every request: an error is only made where somebody waits for it.
-    request.on('close', () => {
-      if (!over && !request.complete) refuse(cutShort())
+    }
+    const cut = (): void => refuse(cutShort())
+    const unwatch = slow.watch(request, refuse)
+    if (!decoder) return request.read({ piece, whole, cut })
+    decoder.on('data', piece)
+    decoder.on('end', whole)
+    decoder.on('error', () => refuse(undecodable()))
+    decoder.on('drain', () => request.resume())
+    request.read({
+      piece(bytes) {
+        if (!over && !decoder.write(bytes)) request.pause()
+      },
+      whole: () => decoder.end(),
+      cut,
     })
   })
 }

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import type { Response } from '../server/response.ts'
 import type { Channel } from '../domain/channel.ts'
 import { charge, type Rate } from '../domain/price.ts'
 import type { Model, Settings } from '../domain/settings.ts'
@@ -58,7 +58,7 @@ export class Call {
   readonly hold: OpenHold
   readonly rate: Rate
   readonly budget: OutputBudget
-  readonly response: ServerResponse
+  readonly response: Response
   readonly record: CallRecord
   readonly count: LocalCount
   readonly drains: Drains
@@ -78,7 +78,7 @@ export class Call {
     hold: OpenHold
     rate: Rate
     budget: OutputBudget
-    response: ServerResponse
+    response: Response
     record: CallRecord
     count: LocalCount
     drains: Drains

@@ -1,4 +1,5 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Request } from '../server/request.ts'
+import type { Response } from '../server/response.ts'
 import type { Caller } from '../access/caller.ts'
 import type { ProtocolName } from '../domain/channel.ts'
 import { charge, type Rate } from '../domain/price.ts'
@@ -50,8 +51,8 @@ export interface RelayParts {
 /** A request to relay. */
 export interface Visit {
   readonly id: string
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
+  readonly request: Request
+  readonly response: Response
   readonly record: CallRecord
   /** Unix milliseconds. */
   readonly startedMs: number
@@ -113,8 +114,9 @@ export class Relay {
       if (!countsNothing(error)) throw error
       const { text, extraTokens } = countableText(scanObject(body.bytes))
       const input = (await this.#parts.count.count(text)) + extraTokens
-      visit.response.writeHead(200, { 'content-type': 'application/json', 'x-request-id': visit.id })
-      visit.response.end(JSON.stringify({ input_tokens: input }))
+      visit.response
+        .writeHead(200, { 'content-type': 'application/json', 'x-request-id': visit.id })
+        .end(JSON.stringify({ input_tokens: input }))
     } finally {
       body.release()
     }

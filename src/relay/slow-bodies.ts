@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { Request } from '../server/request.ts'
 import { Roster } from '../domain/roster.ts'
 import { GatewayError } from '../errors.ts'
 
@@ -10,7 +10,7 @@ const BYTES_A_LOOK = 1_024
 
 /** A body that is being read. */
 interface Reading {
-  readonly request: IncomingMessage
+  readonly request: Request
   /** Bytes that had come over its connection when it began. */
   readonly before: number
   readonly refuse: (error: GatewayError) => void
@@ -27,8 +27,8 @@ export class SlowBodies {
   #timer: NodeJS.Timeout | undefined
 
   /** Watches a body until what is returned is called; one that is too slow is refused with `request_timeout`. */
-  watch(request: IncomingMessage, refuse: (error: GatewayError) => void): () => void {
-    const reading = { request, before: request.socket.bytesRead, refuse, looks: 0, place: -1 }
+  watch(request: Request, refuse: (error: GatewayError) => void): () => void {
+    const reading = { request, before: request.bytesRead, refuse, looks: 0, place: -1 }
     this.#readings.add(reading)
     this.#timer ??= setInterval(() => this.#look(), LOOK_MS).unref()
     return () => this.#readings.delete(reading)
@@ -41,7 +41,7 @@ export class SlowBodies {
     }
     for (const reading of this.#readings) {
       reading.looks += 1
-      const received = reading.request.socket.bytesRead - reading.before
+      const received = reading.request.bytesRead - reading.before
       if (reading.looks > GRACE_LOOKS + received / BYTES_A_LOOK) reading.refuse(tooSlow())
     }
   }

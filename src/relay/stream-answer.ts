@@ -1,7 +1,6 @@
 import type { TapStep } from '../protocols/stream-tap.ts'
 import type { Call, Target } from './call.ts'
 import type { Ending } from './charge.ts'
-import { endAnswer, UNREAD_MS } from './end-answer.ts'
 import { type Failure, STOPPING, saidInStream, unanswered } from './failure.ts'
 import { OutputWatch } from './output-watch.ts'
 import type { Tap } from './roads/road.ts'
@@ -9,6 +8,8 @@ import type { Source, WantedAnswer } from './sink.ts'
 
 /** Bytes that are read at a time where a hold is nearly used up: some dozen events. */
 const NEAR_THE_END = 4_096
+/** How long a caller may leave what was sent to it unread. */
+const UNREAD_MS = 60_000
 /** How often a running stream notes what it has cost so far. */
 const MARK_MS = 5_000
 
@@ -178,7 +179,7 @@ export class StreamAnswer implements WantedAnswer {
     if (this.#call.response.write(bytes) || this.#unreadSinceMs > 0) return
     this.#unreadSinceMs = performance.now()
     this.#flow()
-    this.#call.response.once('drain', () => {
+    this.#call.response.whenDrained(() => {
       this.#unreadSinceMs = 0
       this.#flow()
     })
@@ -236,7 +237,7 @@ export class StreamAnswer implements WantedAnswer {
     if (!lastFrame || this.#callerLeft) return
     this.#sendOutgoing()
     this.#openAnswer()
-    endAnswer(this.#call.response, lastFrame)
+    this.#call.response.end(lastFrame)
   }
 
   #ourFrame(kind: { type: string; code: string }, message: string): Buffer {

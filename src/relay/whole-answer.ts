@@ -2,15 +2,12 @@ import { Gathered } from '../protocols/gathered.ts'
 import type { ReplyFacts } from '../protocols/reply-facts.ts'
 import type { Call, Target } from './call.ts'
 import type { Answered } from './charge.ts'
-import { endAnswer } from './end-answer.ts'
 import { type Failure, unanswered } from './failure.ts'
 import type { PreparedReply } from './roads/road.ts'
 import type { Source, WantedAnswer } from './sink.ts'
 
 /** Bytes of one answer that are held until it is charged. */
 const LIMIT = 64 * 1024 * 1024
-/** Bytes up to which copying an answer is cheaper than sending it by itself. */
-const ONE_PIECE = 8 * 1024
 
 /** Takes in an answer that comes in one piece: held until its charge is durable, then sent as it came. */
 export class WholeAnswer implements WantedAnswer {
@@ -84,12 +81,10 @@ export class WholeAnswer implements WantedAnswer {
   async #deliver(reply: PreparedReply): Promise<void> {
     const charged = await this.#call.settle(this.#target, answered('complete', reply.facts), true)
     const { response } = this.#call
-    if (response.destroyed) return
+    if (response.isLost) return
     const body = reply.body(charged)
     const headers = this.#call.headers(this.#contentType || 'application/json', this.#target)
-    response.writeHead(200, { ...headers, 'content-length': String(body.length) })
-    // A short text leaves in one piece with its head; bytes would be a second piece.
-    endAnswer(response, body.length <= ONE_PIECE ? body.toString('latin1') : body)
+    response.writeHead(200, { ...headers, 'content-length': String(body.length) }).end(body)
   }
 
   // The caller is gone: what is known is charged.

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
 import { GatewayError } from '../errors.ts'
+import type { Request } from '../server/request.ts'
 
 /** Carries our mark on every request to an upstream. */
 export const MARK_HEADER = 'x-gateway-via'
@@ -9,7 +9,7 @@ export const MARK_HEADER = 'x-gateway-via'
  * Refuses a request that this gateway, or another with the same secret, sent itself: a channel that leads back here would
  * call itself until something breaks. Whoever sends a mark that was seen elsewhere is refused, and nobody else.
  */
-export function refuseOwnRequest({ headers }: IncomingMessage, mark: string): void {
+export function refuseOwnRequest({ headers }: Request, mark: string): void {
   const given = headers[MARK_HEADER]
   if (given === undefined || !sameText(String(given), mark)) return
   throw new GatewayError(

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { Headers } from '../../server/header-names.ts'
 import type { Channel, ProtocolName } from '../../domain/channel.ts'
 import type { Usage } from '../../domain/usage.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
@@ -67,7 +67,7 @@ export interface Tap {
 export interface Dialect {
   readonly name: ProtocolName
   /** Checks a request; throws `invalid_request` naming the field. */
-  read(scan: ScannedObject, headers: IncomingHttpHeaders): RelayedRequest
+  read(scan: ScannedObject, headers: Headers): RelayedRequest
   /** What a tokenizer counts where the upstream reported nothing. */
   promptText(body: Buffer): { readonly text: string; readonly extraTokens: number }
   /** The frame that ends a stream which broke off. */

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { HeaderName, Headers } from '../../server/header-names.ts'
 
 /** The version of the messages protocol that is spoken where nobody names one; `docs/api.md: Versioning`. */
 const DEFAULT_VERSION = '2023-06-01'
@@ -10,7 +10,7 @@ const PRINTABLE = /^[\x20-\x7e]{1,1024}$/
  * The headers of a messages request that go on to its upstream, names and values in turn: the version under the
  * specification's name and the one that official clients use, and the beta features that are asked for.
  */
-export function versionHeaders(headers: IncomingHttpHeaders): string[] {
+export function versionHeaders(headers: Headers): string[] {
   const version = value(headers, 'vendor-version') ?? value(headers, 'anthropic-version') ?? DEFAULT_VERSION
   const beta = value(headers, 'anthropic-beta')
   return [
@@ -22,7 +22,7 @@ export function versionHeaders(headers: IncomingHttpHeaders): string[] {
   ]
 }
 
-function value(headers: IncomingHttpHeaders, name: string): string | undefined {
+function value(headers: Headers, name: HeaderName): string | undefined {
   const given = headers[name]
-  return typeof given === 'string' && PRINTABLE.test(given) ? given : undefined
+  return given !== undefined && PRINTABLE.test(given) ? given : undefined
 }

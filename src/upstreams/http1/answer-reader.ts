@@ -1,10 +1,8 @@
 import type { AnswerHead } from '../exchange.ts'
-import { type Findings, Llhttp } from './llhttp.ts'
+import { type Findings, GO_ON, Llhttp, STOP } from '../../http1/llhttp.ts'
 
 /** Bytes of status line, header names and values, trailers included, that one answer may have. */
 const MOST_HEAD = 16_384
-const GO_ON = 0
-const STOP = -1
 
 /** What a read brought. */
 export interface Step {
@@ -19,7 +17,7 @@ export interface Step {
 
 /** Reads the answers of one connection, one at a time. Interim answers (1xx) are passed over. */
 export class AnswerReader implements Findings {
-  readonly #parser = new Llhttp(this)
+  readonly #parser = new Llhttp('answers', this)
   #bytes: Buffer = Buffer.alloc(0)
   #length = 0
   #awaiting = false
@@ -64,8 +62,7 @@ export class AnswerReader implements Findings {
   read(bytes: Buffer, length: number): Step {
     this.#bytes = bytes
     this.#length = length
-    const isFine = this.#parser.parse(bytes, length)
-    return this.#step(isFine)
+    return this.#step(this.#parser.parse(bytes, 0, length) === 'all')
   }
 
   /** The connection was closed by the upstream: an answer without a length ends so. */
@@ -93,6 +90,10 @@ export class AnswerReader implements Findings {
     if (!this.#awaiting) return STOP
     this.#forgetHeaders()
     return GO_ON
+  }
+
+  onTarget(): number {
+    return STOP
   }
 
   onStatus(start: number, end: number): number {

@@ -1,9 +1,9 @@
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { connect as connectSecure } from 'node:tls'
+import { MOST_AT_ONCE } from '../../http1/llhttp.ts'
 import { type Answer, type Exchange, TransportError } from '../exchange.ts'
 import { AnswerReader, type Step } from './answer-reader.ts'
 import { departSoon } from './departures.ts'
-import { MOST_AT_ONCE } from './llhttp.ts'
 import type { Origin } from './origin.ts'
 
 /** Bytes up to which a request leaves as one piece: copying them costs less than a second write. */

@@ -1,0 +1,74 @@
+/** The names of headers and what they say. */
+export type AnswerHeaders = Readonly<Record<string, string>>
+
+/** What is said beside the number of a status, for people; programs go by the number. */
+const REASONS = new Map([
+  [200, 'OK'],
+  [201, 'Created'],
+  [204, 'No Content'],
+  [304, 'Not Modified'],
+  [400, 'Bad Request'],
+  [401, 'Unauthorized'],
+  [402, 'Payment Required'],
+  [403, 'Forbidden'],
+  [404, 'Not Found'],
+  [405, 'Method Not Allowed'],
+  [406, 'Not Acceptable'],
+  [408, 'Request Timeout'],
+  [409, 'Conflict'],
+  [410, 'Gone'],
+  [413, 'Payload Too Large'],
+  [415, 'Unsupported Media Type'],
+  [417, 'Expectation Failed'],
+  [422, 'Unprocessable Entity'],
+  [424, 'Failed Dependency'],
+  [429, 'Too Many Requests'],
+  [431, 'Request Header Fields Too Large'],
+  [500, 'Internal Server Error'],
+  [501, 'Not Implemented'],
+  [502, 'Bad Gateway'],
+  [503, 'Service Unavailable'],
+  [504, 'Gateway Timeout'],
+  [529, 'Overloaded'],
+])
+
+const NAME = /^[\w!#$%&'*+.^`|~-]+$/
+// biome-ignore lint/suspicious/noControlCharactersInRegex: what else may not be in a value
+const NOT_IN_VALUE = /[^\t\x20-\x7e\x80-\xff]/
+const SECOND_MS = 1_000
+
+let second = 0
+let date = ''
+
+/**
+ * An answer's head without the empty line: status, headers, and when it was made. Throws where a name or a value could be read as
+ * something else on the way.
+ */
+export function answerHead(status: number, headers: AnswerHeaders): string {
+  let head = `HTTP/1.1 ${status} ${REASONS.get(status) ?? ''}\r\n`
+  for (const name in headers) {
+    const value = headers[name] as string
+    if (NOT_IN_VALUE.test(value) || !isName(name)) throw new TypeError(`no header: ${name}`)
+    head += `${name}: ${value}\r\n`
+  }
+  return `${head}date: ${now()}\r\n`
+}
+
+const names = new Set<string>()
+
+// They are few, and the same each time.
+function isName(name: string): boolean {
+  if (names.has(name)) return true
+  if (!NAME.test(name)) return false
+  names.add(name)
+  return true
+}
+
+function now(): string {
+  const passed = Math.floor(Date.now() / SECOND_MS)
+  if (passed !== second) {
+    second = passed
+    date = new Date(passed * SECOND_MS).toUTCString()
+  }
+  return date
+}

@@ -1,0 +1,237 @@
+import { type Findings, GO_ON, Llhttp, MOST_AT_ONCE, NO_BODY, PAUSE, STOP } from '../http1/llhttp.ts'
+import { type HeaderName, type Headers, headerNameAt, joined } from './header-names.ts'
+
+/** Bytes of address, header names and values, trailers included, that one request may have; and headers. */
+const MOST_HEAD = 16_384
+const MOST_HEADERS = 100
+/** Bytes that may come between two pieces of a chunked body: extensions of a chunk are for nobody here. */
+const MOST_FRAMING = 16_384
+/** Bytes that are parsed at a time while a head is awaited: of a body that follows little is copied for nothing. */
+const HEAD_AT_ONCE = 4_096
+
+/** The head of a request. */
+export interface RequestHead {
+  readonly method: string
+  /** The address as it was sent: path and query. */
+  readonly url: string
+  /** `1.1` or `1.0`. */
+  readonly version: string
+  readonly headers: Headers
+  /** How often it names the host that it is meant for. */
+  readonly hosts: number
+  /** Whether its sender would send another on the same connection. */
+  readonly keepAlive: boolean
+}
+
+/** Why what came is no request. */
+export type Unreadable = 'malformed' | 'headers too large'
+
+/** Reads the requests of one connection, one at a time. */
+export class RequestReader implements Findings {
+  readonly #parser = new Llhttp('requests', this)
+  #bytes: Buffer = Buffer.alloc(0)
+  #from = 0
+  #url = ''
+  #headers: { -readonly [Name in HeaderName]?: string | undefined } = {}
+  #hosts = 0
+  #count = 0
+  #headBytes = 0
+  #framingBytes = 0
+  #tooLarge = false
+  // The header at hand. A name or a value that is cut by the end of a read comes in several pieces.
+  #name: HeaderName | undefined
+  #nameStart = 0
+  #nameEnd = 0
+  #nameText = ''
+  #value = ''
+  #at: 'nothing' | 'name' | 'value' = 'nothing'
+  #hasHead = false
+  /** The body is the parser's to take apart: its length was not told. */
+  #inChunks = false
+  /** Of a body whose length was told, what is still to come. */
+  #left = 0
+  #isPaused = false
+
+  /** The head of the request that is read, once it is complete, and until the next. */
+  head: RequestHead | undefined
+  /** What the last read brought of its body; pieces of the bytes that were read. */
+  readonly body: Buffer[] = []
+  /** Whether it has come to its end. The next is not read before `next`. */
+  isComplete = false
+  /** Why nothing more can be read here. */
+  unreadable: Unreadable | undefined
+  /** Whether anything of a request has come. */
+  hasBegun = false
+
+  /** Takes in bytes, to the end of the request at the most; tells up to where. They are not to change while the body is in use. */
+  read(bytes: Buffer, start: number): number {
+    this.body.length = 0
+    let at = start
+    while (at < bytes.length && !this.isComplete && !this.unreadable)
+      at = this.#left > 0 ? this.#readCounted(bytes, at) : this.#parse(bytes, at)
+    return at
+  }
+
+  /** After a complete request: makes ready for another. */
+  next(): void {
+    this.head = undefined
+    this.isComplete = false
+    this.hasBegun = false
+    this.#hasHead = false
+  }
+
+  /** Gives the parser back. */
+  free(): void {
+    this.#parser.free()
+  }
+
+  #readCounted(bytes: Buffer, at: number): number {
+    const end = Math.min(bytes.length, at + this.#left)
+    this.body.push(at === 0 && end === bytes.length ? bytes : bytes.subarray(at, end))
+    this.#left -= end - at
+    this.isComplete = this.#left === 0
+    return end
+  }
+
+  #parse(bytes: Buffer, at: number): number {
+    if (this.#isPaused) {
+      this.#isPaused = false
+      this.#parser.resume()
+    }
+    const to = Math.min(bytes.length, at + (this.#inChunks ? MOST_AT_ONCE : HEAD_AT_ONCE))
+    this.#bytes = bytes
+    this.#from = at
+    const progress = this.#parser.parse(bytes, at, to)
+    if (this.#at === 'name') this.#keepName()
+    if (progress === 'malformed') {
+      this.unreadable = this.#tooLarge ? 'headers too large' : 'malformed'
+      return to
+    }
+    this.#isPaused = progress === 'paused'
+    const end = this.#isPaused ? at + this.#parser.parsed : to
+    if (this.#inChunks) this.#weighFraming(end - at)
+    return end
+  }
+
+  onMessageBegin(): number {
+    this.hasBegun = true
+    this.#url = ''
+    this.#headers = {}
+    this.#hosts = 0
+    this.#count = 0
+    this.#headBytes = 0
+    this.#inChunks = false
+    return GO_ON
+  }
+
+  onTarget(start: number, end: number): number {
+    this.#url += this.#text(start, end)
+    return this.#weigh(end - start)
+  }
+
+  onStatus(): number {
+    return STOP
+  }
+
+  onHeaderName(start: number, end: number): number {
+    if (this.#at === 'value') this.#headerDone()
+    if (this.#at === 'name') this.#nameText += this.#text(start, end)
+    else {
+      this.#at = 'name'
+      this.#nameStart = this.#from + start
+      this.#nameEnd = this.#from + end
+    }
+    return this.#weigh(end - start)
+  }
+
+  onHeaderValue(start: number, end: number): number {
+    if (this.#at === 'name') {
+      this.#at = 'value'
+      this.#name = this.#hasHead ? undefined : this.#wholeName()
+      this.#nameText = ''
+      this.#value = ''
+    }
+    if (this.#name) this.#value += this.#text(start, end)
+    return this.#weigh(end - start)
+  }
+
+  onHeadersComplete(_: number, __: boolean, keepAlive: boolean): number {
+    if (this.#at !== 'nothing') this.#headerDone()
+    if (this.#tooLarge) return STOP
+    const headers = this.#headers
+    this.#hasHead = true
+    this.head = {
+      method: this.#parser.method,
+      url: this.#url,
+      version: this.#parser.version,
+      headers,
+      hosts: this.#hosts,
+      keepAlive,
+    }
+    const length = headers['content-length']
+    // The parser has looked at both already: only one of them is there, and it is as it should be.
+    this.#left = length === undefined ? 0 : Number(length)
+    this.#inChunks = length === undefined
+    this.#framingBytes = 0
+    return length === undefined ? GO_ON : NO_BODY
+  }
+
+  onBody(start: number, end: number): number {
+    this.body.push(this.#bytes.subarray(this.#from + start, this.#from + end))
+    return GO_ON
+  }
+
+  onMessageComplete(): number {
+    if (this.#at !== 'nothing') this.#headerDone()
+    if (this.#tooLarge) return STOP
+    this.isComplete = this.#left === 0
+    return PAUSE
+  }
+
+  #text(start: number, end: number): string {
+    return this.#bytes.toString('latin1', this.#from + start, this.#from + end)
+  }
+
+  #keepName(): void {
+    if (this.#nameText === '') this.#nameText = this.#bytes.toString('latin1', this.#nameStart, this.#nameEnd)
+  }
+
+  #wholeName(): HeaderName | undefined {
+    if (this.#nameText === '') return headerNameAt(this.#bytes, this.#nameStart, this.#nameEnd)
+    const letters = Buffer.from(this.#nameText, 'latin1')
+    return headerNameAt(letters, 0, letters.length)
+  }
+
+  #headerDone(): void {
+    this.#at = 'nothing'
+    this.#count += 1
+    if (this.#count > MOST_HEADERS) this.#tooLarge = true
+    const name = this.#name
+    if (!name) return
+    this.#name = undefined
+    const value = trimmed(this.#value)
+    if (name === 'host') this.#hosts += 1
+    const before = this.#headers[name]
+    this.#headers[name] = before === undefined ? value : joined(name, before, value)
+  }
+
+  #weigh(bytes: number): number {
+    this.#headBytes += bytes
+    this.#tooLarge ||= this.#headBytes > MOST_HEAD
+    return this.#tooLarge ? STOP : GO_ON
+  }
+
+  // Sizes and extensions of chunks count until something of the body comes.
+  #weighFraming(bytes: number): void {
+    const hasBody = this.body.length > 0
+    this.#framingBytes = hasBody ? 0 : this.#framingBytes + bytes
+    if (this.#framingBytes > MOST_FRAMING) this.unreadable = 'malformed'
+  }
+}
+
+/** Without the blanks at its end; those before it are none of the parser's value. */
+function trimmed(value: string): string {
+  let end = value.length
+  while (end > 0 && (value[end - 1] === ' ' || value[end - 1] === '\t')) end -= 1
+  return end === value.length ? value : value.slice(0, end)
+}
