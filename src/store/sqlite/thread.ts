@@ -8,6 +8,10 @@ import type { BatchReply, Failure, FromThread, QueuedOperation, ThreadOrders, To
 
 /** Operations that cross at once: few enough that a batch stays short, whatever has gathered. */
 const MOST_AT_ONCE = 500
+/** Turns of the event loop that a batch waits at the most until as many operations have gathered as the one before it had. */
+const MOST_TURNS = 8
+/** A batch of fewer is none that the next is expected to equal: with so few callers there is no crowd to wait for. */
+const CROWD = 8
 
 interface Waiting {
   readonly operation: QueuedOperation
@@ -55,6 +59,7 @@ export class DatabaseThread {
   #closing = false
   #hasEnded = false
   #scheduled = false
+  #lastLength = 0
   #trouble: Error | undefined
 
   /**
@@ -133,14 +138,22 @@ export class DatabaseThread {
     return this.#ended
   }
 
-  // At the end of this turn of the event loop: what else it brings crosses with it, and crossing is what costs.
+  // At the end of this turn of the event loop, or a few turns later: what else they bring crosses with it, and crossing and committing
+  // are what costs. Turns are short where there is little to do, and by then most batches are of one operation anyway.
   #sendSoon(): void {
     if (this.#underWay || this.#scheduled) return
     this.#scheduled = true
-    setImmediate(() => {
+    let turns = 0
+    const turn = (): void => {
+      turns += 1
+      if (turns < MOST_TURNS && this.#lastLength >= CROWD && this.#waiting.length < this.#lastLength) {
+        setImmediate(turn)
+        return
+      }
       this.#scheduled = false
       this.#send()
-    })
+    }
+    setImmediate(turn)
   }
 
   #send(): void {
@@ -152,6 +165,7 @@ export class DatabaseThread {
     const batch = this.#waiting.length <= MOST_AT_ONCE ? this.#waiting : this.#waiting.slice(0, MOST_AT_ONCE)
     this.#waiting = this.#waiting.length <= MOST_AT_ONCE ? [] : this.#waiting.slice(MOST_AT_ONCE)
     this.#underWay = batch
+    this.#lastLength = batch.length
     try {
       this.#post({ kind: 'batch', operations: packed(batch.map(({ operation }) => operation)) })
     } catch (error) {
