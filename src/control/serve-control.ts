@@ -1,16 +1,22 @@
 import { rmSync } from 'node:fs'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type Server } from 'node:net'
 import process from 'node:process'
 import type { Logger } from 'pino'
 import { GatewayError } from '../errors.ts'
 import type { ManagementParts } from '../management/parts.ts'
 import { quotaDisplay } from '../management/quota-display.ts'
+import type { Refusal } from '../server/connection.ts'
+import { HttpServer } from '../server/http-server.ts'
+import type { Request } from '../server/request.ts'
+import type { Response } from '../server/response.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { ControlFailure, Hello } from './messages.ts'
 import { socketPath } from './socket-path.ts'
 
 /** Bytes of an operation's input. */
 const BODY_LIMIT = 1024 * 1024
+const MOST_CONNECTIONS = 64
+const JSON_ANSWER = { 'content-type': 'application/json' }
 /** How long operations that run may take to end once the gateway stops. */
 const GRACE_MS = 5_000
 
@@ -30,21 +36,23 @@ type AnyOperation = (parts: ManagementParts, input: unknown) => Promise<unknown>
 export async function serveControl(parts: ControlParts): Promise<{ close(): Promise<void> }> {
   const socket = socketPath(parts.dataDir)
   const running = new Set<Promise<void>>()
-  const server = createServer((request, response) => {
-    const answered = answer(parts, request, response).finally(() => running.delete(answered))
-    running.add(answered)
+  const server = new HttpServer({
+    listener(request, response) {
+      const answered = answer(parts, request, response).finally(() => running.delete(answered))
+      running.add(answered)
+    },
+    refusal: (error) => failure(error),
+    maxConnections: MOST_CONNECTIONS,
   })
-  server.maxConnections = 64
-  server.headersTimeout = 5_000
-  server.requestTimeout = 30_000
+  const listener = createServer({ allowHalfOpen: true }, (connected) => server.accept(connected))
   // The folder is locked, so that nobody listens on what is there.
   rmSync(socket.path, { force: true })
-  await listenForOwner(server, socket.path)
+  await listenForOwner(listener, socket.path)
   return {
     async close() {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      const closed = new Promise<void>((resolve) => listener.close(() => resolve()))
       await Promise.race([Promise.all(running), afterGrace()])
-      server.closeAllConnections()
+      server.close()
       await closed
       rmSync(socket.path, { force: true })
       socket.release()
@@ -67,22 +75,24 @@ async function listenForOwner(server: Server, path: string): Promise<void> {
   await listening
 }
 
-async function answer(
-  parts: ControlParts,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
+async function answer(parts: ControlParts, request: Request, response: Response): Promise<void> {
+  response.isLast = true
   try {
-    send(response, 200, await outcome(parts, request))
+    const value = JSON.stringify(await outcome(parts, request))
+    response.writeHead(200, JSON_ANSWER).end(value)
   } catch (error) {
-    const known = toldOf(parts.log, error)
-    const failure: ControlFailure = { error: { code: known.code, message: known.message } }
-    send(response, known.kind.status, failure)
+    const { status, headers, body } = failure(toldOf(parts.log, error))
+    response.writeHead(status, headers).end(body)
   }
 }
 
-async function outcome(parts: ControlParts, request: IncomingMessage): Promise<unknown> {
-  const name = (request.url ?? '/').slice(1)
+function failure({ code, message, kind }: GatewayError): Refusal {
+  const told: ControlFailure = { error: { code, message } }
+  return { status: kind.status, headers: JSON_ANSWER, body: Buffer.from(JSON.stringify(told)) }
+}
+
+async function outcome(parts: ControlParts, request: Request): Promise<unknown> {
+  const name = request.url.slice(1)
   if (name === '' && request.method === 'GET') {
     return { display: quotaDisplay(parts.settings()) } satisfies Hello
   }
@@ -100,28 +110,19 @@ async function outcome(parts: ControlParts, request: IncomingMessage): Promise<u
   return output
 }
 
-function send(response: ServerResponse, status: number, value: unknown): void {
-  const body = Buffer.from(JSON.stringify(value))
-  response.writeHead(status, {
-    'content-type': 'application/json',
-    'content-length': String(body.length),
-    connection: 'close',
-  })
-  response.end(body)
-}
-
-function bodyOf(request: IncomingMessage): Promise<string> {
+function bodyOf(request: Request): Promise<string> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
+    const pieces: Buffer[] = []
     let length = 0
-    request.on('data', (chunk: Buffer) => {
-      length += chunk.length
-      if (length <= BODY_LIMIT) chunks.push(chunk)
-      else reject(new GatewayError('request_too_large', `the input is larger than ${BODY_LIMIT} bytes`))
+    request.read({
+      piece(bytes) {
+        length += bytes.length
+        if (length <= BODY_LIMIT) pieces.push(bytes)
+        else reject(new GatewayError('request_too_large', `the input is larger than ${BODY_LIMIT} bytes`))
+      },
+      whole: () => resolve(Buffer.concat(pieces).toString()),
+      cut: () => reject(new GatewayError('invalid_request', 'the input was cut short')),
     })
-    request.on('end', () => resolve(Buffer.concat(chunks).toString()))
-    request.on('error', reject)
-    request.on('close', () => reject(new GatewayError('invalid_request', 'the input was cut short')))
   })
 }
 

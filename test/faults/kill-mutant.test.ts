@@ -21,7 +21,7 @@ const NO_GATE_TWO_STREAMED: Patch = {
       await this.#call.hold.durable
       this.#sendOutgoing()
       this.#openAnswer()
-      endAnswer(this.#call.response, lastFrame)
+      this.#call.response.end(lastFrame)
       lastFrame = undefined
     }
     return this.#call.settle(...all)

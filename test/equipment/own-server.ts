@@ -1,0 +1,42 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { renderError } from '../../src/api/envelopes.ts'
+import { HttpServer, type RequestListener } from '../../src/server/http-server.ts'
+import type { Request } from '../../src/server/request.ts'
+
+/** The gateway's HTTP server, with a listener of a test's. */
+export interface OwnServer extends Disposable {
+  readonly port: number
+  readonly server: HttpServer
+}
+
+/** Starts one on a free port of this machine. */
+export async function startOwnServer(listener: RequestListener, maxConnections = 100): Promise<OwnServer> {
+  const server = new HttpServer({
+    listener,
+    refusal: (error) => renderError('relay', error, 'an-id'),
+    maxConnections,
+  })
+  const listening = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => server.accept(socket))
+  await once(listening.listen(0, '127.0.0.1'), 'listening')
+  return {
+    port: (listening.address() as AddressInfo).port,
+    server,
+    [Symbol.dispose]() {
+      listening.close()
+      server.close()
+    },
+  }
+}
+
+/** The whole body of a request; rejects where it is cut. */
+export function bodyOf(request: Request): Promise<Buffer> {
+  const pieces: Buffer[] = []
+  return new Promise((resolve, reject) => {
+    request.read({
+      piece: (bytes) => void pieces.push(Buffer.from(bytes)),
+      whole: () => resolve(Buffer.concat(pieces)),
+      cut: () => reject(new Error('the body was cut')),
+    })
+  })
+}
