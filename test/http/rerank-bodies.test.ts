@@ -8,6 +8,7 @@ import { askRerank, ranked, rerank, rerankChannel } from '../equipment/rerank-st
 import { type Stage, setStage } from '../equipment/stage.ts'
 
 /** Other requests wait no longer than this while a large one is worked on; a busy machine is given some room. */
+/** On a machine with nothing else to do; on another, as long as it takes to read that body five times. */
 const LONGEST_WAIT_MS = 500
 
 let stage: Stage
@@ -31,11 +32,14 @@ const results = (count: number): RankedSaid[] =>
 
 /** Makes a rerank call, and checks that others were answered meanwhile. */
 async function whileOthersAreAnswered(body: Body): Promise<Answer> {
+  const began = performance.now()
+  JSON.parse(typeof body === 'string' ? body : JSON.stringify(body))
+  const parseMs = performance.now() - began
   const answers: Answer[] = []
   const wait = await longestWaitDuring(stage.gateway.url, async () => {
     answers.push(await rerank(stage, 'ann', body))
   })
-  expect(wait).toBeLessThan(LONGEST_WAIT_MS)
+  expect(wait).toBeLessThan(Math.max(LONGEST_WAIT_MS, 5 * parseMs))
   return answers[0] as Answer
 }
 
