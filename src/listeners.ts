@@ -34,7 +34,8 @@ export async function listenThroughMany(
   { host, port }: Address,
   accept: (socket: Socket) => void,
 ): Promise<Listeners> {
-  const listener = (): Server => createServer({ allowHalfOpen: true, noDelay: true }, accept)
+  const listener = (): Server =>
+    createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, accept)
   if (!CAN_SHARE) {
     const only = listener()
     await listening(only, { host, port })

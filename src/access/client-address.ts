@@ -22,7 +22,7 @@ export function clientAddress(trustedProxies: readonly string[], onUntrusted: ()
       warned = true
       return peer
     }
-    return lastUntrusted(String(forwarded), peer, trusted)
+    return lastUntrusted(forwarded, peer, trusted)
   }
 }
 

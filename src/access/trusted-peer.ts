@@ -24,5 +24,5 @@ export function toldByProxy(
 ): string | undefined {
   const told = request.headers[header]
   if (told === undefined || !trustedAddresses(trustedProxies)(peerAddress(request))) return undefined
-  return String(told).split(',')[0]?.trim().toLowerCase()
+  return told.split(',')[0]?.trim().toLowerCase()
 }

@@ -9,7 +9,7 @@ export const tokenUsageRedirect: OpenEndpoint = {
   access: 'anyone',
   summary: 'Leads to the path with a slash at its end',
   status: 301,
-  handle({ id, request: { url = '' }, response }) {
+  handle({ id, request: { url }, response }) {
     const query = url.slice(tokenUsageRedirect.path.length)
     response.writeHead(301, {
       location: `${tokenUsageRedirect.path}/${query}`,

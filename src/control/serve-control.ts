@@ -44,7 +44,9 @@ export async function serveControl(parts: ControlParts): Promise<{ close(): Prom
     refusal: (error) => failure(error),
     maxConnections: MOST_CONNECTIONS,
   })
-  const listener = createServer({ allowHalfOpen: true }, (connected) => server.accept(connected))
+  const listener = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (connected) =>
+    server.accept(connected),
+  )
   // The folder is locked, so that nobody listens on what is there.
   rmSync(socket.path, { force: true })
   await listenForOwner(listener, socket.path)

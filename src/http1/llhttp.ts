@@ -115,16 +115,16 @@ export class Llhttp {
 
   /** The method of the request whose head is complete. */
   get method(): string {
-    const { llhttp_get_method, llhttp_method_name, memory } = exports as Exports
-    const number = llhttp_get_method(this.#pointer)
-    return (methodNames[number] ??= textAt(memory, llhttp_method_name(number)))
+    const llhttp = exports as Exports
+    const number = llhttp.llhttp_get_method(this.#pointer)
+    return (methodNames[number] ??= textAt(llhttp.memory, llhttp.llhttp_method_name(number)))
   }
 
   /** The version of the message whose head is complete, as in `1.1`. */
   get version(): string {
-    const { llhttp_get_http_major, llhttp_get_http_minor } = exports as Exports
-    const minor = llhttp_get_http_minor(this.#pointer)
-    const major = llhttp_get_http_major(this.#pointer)
+    const llhttp = exports as Exports
+    const major = llhttp.llhttp_get_http_major(this.#pointer)
+    const minor = llhttp.llhttp_get_http_minor(this.#pointer)
     return major === 1 && minor === 1 ? '1.1' : `${major}.${minor}`
   }
 

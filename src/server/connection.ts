@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { GatewayError } from '../errors.ts'
 import { type RequestHead, RequestReader, type Unreadable } from './request-reader.ts'
 import { Request, type RequestSource } from './request.ts'
+import { readingShared } from './shared-bytes.ts'
 import { KEPT_SECONDS, Response, type ResponseSink } from './response.ts'
 
 /** Looks of the server's clock, one a second, that things may take: a head, from its first byte or the connection's on; a request. */
@@ -11,6 +12,8 @@ const REQUEST_LOOKS = 60
 const UNREAD_LOOKS = 20
 /** How long somebody who was refused may take to hang up. */
 const HANG_UP_LOOKS = 2
+/** Of what is awaited, that of which nobody has heard yet: who takes too long is told so. */
+const UNHEARD_OF: ReadonlySet<Awaited> = new Set(['first request', 'head', 'body'])
 /** How long a caller may leave the end of an answer unread. */
 const UNHEARD_MS = 60_000
 const NOTHING = Buffer.alloc(0)
@@ -52,11 +55,11 @@ export class Connection implements RequestSource, ResponseSink {
   #looks = HEAD_LOOKS
   #awaits: Awaited = 'first request'
 
-  constructor(socket: Socket, owner: ConnectionOwner) {
-    this.#socket = socket
+  constructor(accepted: Socket, owner: ConnectionOwner) {
     this.#owner = owner
+    const socket = readingShared(accepted, (bytes) => this.#received(bytes))
+    this.#socket = socket
     this.remoteAddress = socket.remoteAddress ?? ''
-    socket.on('data', (bytes: Buffer) => this.#received(bytes))
     socket.on('end', () => this.#ended())
     socket.on('timeout', () => socket.destroy())
     socket.on('drain', () => this.#response?.drained())
@@ -79,7 +82,7 @@ export class Connection implements RequestSource, ResponseSink {
   }
 
   send(bytes: Buffer | string): boolean {
-    return this.#socket.write(bytes as Buffer)
+    return this.#socket.write(bytes)
   }
 
   pause(): void {
@@ -99,14 +102,8 @@ export class Connection implements RequestSource, ResponseSink {
     if (this.#awaits === 'answer') return
     this.#looks -= 1
     if (this.#looks >= 0) return
-    switch (this.#awaits) {
-      case 'first request':
-      case 'head':
-      case 'body':
-        return this.#refuse(tooSlow())
-      default:
-        this.#socket.destroy()
-    }
+    if (UNHEARD_OF.has(this.#awaits)) this.#refuse(tooSlow())
+    else this.#socket.destroy()
   }
 
   #await(what: Awaited, looks: number): void {
@@ -118,7 +115,7 @@ export class Connection implements RequestSource, ResponseSink {
     this.bytesRead += bytes.length
     if (this.#state !== 'open') return
     if (this.#reader.isComplete || this.#waiting.length > 0) {
-      this.#waiting.push(bytes)
+      this.#waiting.push(Buffer.from(bytes))
       this.#socket.pause()
     } else this.#read(bytes)
   }
@@ -126,7 +123,7 @@ export class Connection implements RequestSource, ResponseSink {
   #read(bytes: Buffer): void {
     const reader = this.#reader
     const end = reader.read(bytes, 0)
-    if (end < bytes.length) this.#waiting.unshift(bytes.subarray(end))
+    if (end < bytes.length) this.#waiting.unshift(Buffer.from(bytes.subarray(end)))
     if (!this.#request) {
       if (reader.hasBegun && this.isIdle) this.#await('head', HEAD_LOOKS)
       if (reader.unreadable) return this.#refuse(told(reader.unreadable))

@@ -54,7 +54,7 @@ export class RequestReader implements Findings {
 
   /** The head of the request that is read, once it is complete, and until the next. */
   head: RequestHead | undefined
-  /** What the last read brought of its body; pieces of the bytes that were read. */
+  /** What the last read brought of its body; copies. */
   readonly body: Buffer[] = []
   /** Whether it has come to its end. The next is not read before `next`. */
   isComplete = false
@@ -63,7 +63,7 @@ export class RequestReader implements Findings {
   /** Whether anything of a request has come. */
   hasBegun = false
 
-  /** Takes in bytes, to the end of the request at the most; tells up to where. They are not to change while the body is in use. */
+  /** Takes in bytes, to the end of the request at the most; tells up to where. They may change afterwards. */
   read(bytes: Buffer, start: number): number {
     this.body.length = 0
     let at = start
@@ -87,7 +87,7 @@ export class RequestReader implements Findings {
 
   #readCounted(bytes: Buffer, at: number): number {
     const end = Math.min(bytes.length, at + this.#left)
-    this.body.push(at === 0 && end === bytes.length ? bytes : bytes.subarray(at, end))
+    this.body.push(Buffer.from(bytes.subarray(at, end)))
     this.#left -= end - at
     this.isComplete = this.#left === 0
     return end
@@ -177,7 +177,7 @@ export class RequestReader implements Findings {
   }
 
   onBody(start: number, end: number): number {
-    this.body.push(this.#bytes.subarray(this.#from + start, this.#from + end))
+    this.body.push(Buffer.from(this.#bytes.subarray(this.#from + start, this.#from + end)))
     return GO_ON
   }
 

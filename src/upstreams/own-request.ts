@@ -11,7 +11,7 @@ export const MARK_HEADER = 'x-gateway-via'
  */
 export function refuseOwnRequest({ headers }: Request, mark: string): void {
   const given = headers[MARK_HEADER]
-  if (given === undefined || !sameText(String(given), mark)) return
+  if (given === undefined || !sameText(given, mark)) return
   throw new GatewayError(
     'loop_detected',
     'this request was sent by the gateway itself: the base_url of one of its channels leads back to it',

@@ -17,7 +17,9 @@ export async function startOwnServer(listener: RequestListener, maxConnections =
     refusal: (error) => renderError('relay', error, 'an-id'),
     maxConnections,
   })
-  const listening = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => server.accept(socket))
+  const listening = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) =>
+    server.accept(socket),
+  )
   await once(listening.listen(0, '127.0.0.1'), 'listening')
   return {
     port: (listening.address() as AddressInfo).port,
