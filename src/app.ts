@@ -10,7 +10,7 @@ import { type Area, renderError } from './api/envelopes.ts'
 import type { GlobalLimit } from './api/global-limit.ts'
 import type { JsonDoor } from './api/json-door.ts'
 import { RAW_ROUTES } from './api/raw-routes.ts'
-import { type OtherMethods, RouteTable } from './api/route-table.ts'
+import { type FoundEndpoint, type OtherMethods, RouteTable } from './api/route-table.ts'
 import type { RateLimit } from './domain/channel.ts'
 import { GatewayError } from './errors.ts'
 import { LIMIT_NAMES, type Limits, requireAllowed } from './limits/limits.ts'
@@ -67,6 +67,8 @@ export class App {
   readonly #parts: AppParts
   readonly #raw = new RouteTable(RAW_ROUTES)
   #visits = 0
+  /** What is to be done when the turn of the event loop is over. */
+  #refusals: (() => void)[] = []
 
   constructor(parts: AppParts) {
     this.#parts = parts
@@ -101,19 +103,33 @@ export class App {
       this.#visits -= 1
       over()
     })
-    this.#answer(visit, path, route)
+    const raw = this.#raw.find(request.method, path)
+    if (raw && 'endpoint' in raw) {
+      const { endpoint } = raw
+      route.endpoint = endpoint
+      route.area = endpoint.area
+      const refusal = endpoint.access === 'api-key' ? this.#crowded() : undefined
+      if (refusal) {
+        this.#afterThisTurn(() => {
+          this.#refuse(visit, endpoint.area, refusal)
+          over()
+        })
+        return
+      }
+    }
+    this.#answer(visit, path, route, raw)
       .catch((error: unknown) => this.#refuse(visit, route.area, error))
       .finally(over)
   }
 
-  async #answer(visit: Visit, path: string, route: Route): Promise<void> {
+  async #answer(
+    visit: Visit,
+    path: string,
+    route: Route,
+    raw: FoundEndpoint<RawEndpoint> | OtherMethods | undefined,
+  ): Promise<void> {
     const { request, response } = visit
-    const raw = this.#raw.find(request.method, path)
-    if (raw && 'endpoint' in raw) {
-      route.endpoint = raw.endpoint
-      route.area = raw.endpoint.area
-      return this.#answerRaw(visit, raw.endpoint)
-    }
+    if (raw && 'endpoint' in raw) return this.#answerRaw(visit, raw.endpoint)
     const json = await this.#parts.json()
     const found = raw ?? json.find(request.method, path)
     if (found && 'endpoint' in found) {
@@ -121,8 +137,11 @@ export class App {
       route.endpoint = endpoint
       route.area = endpoint.errorArea?.(request) ?? endpoint.area
       if (!this.#parts.isOpen()) refuseStopping()
-      const turnedAway = this.#turnAway()
-      if (turnedAway) await turnedAway
+      const refusal = this.#crowded()
+      if (refusal) {
+        await new Promise<void>((resolve) => this.#afterThisTurn(resolve))
+        throw refusal
+      }
       return json.answer(visit, endpoint, params)
     }
     if (found) route.area = found.area
@@ -143,8 +162,6 @@ export class App {
       case 'api-key': {
         if (!this.#parts.isOpen()) refuseStopping()
         refuseOwnRequest(visit.request, mark)
-        const turnedAway = this.#turnAway()
-        if (turnedAway) await turnedAway
         const key = sentKey(visit.request, endpoint.keyIn)
         const address = clientAddress()(visit.request)
         const taking = limits.take({
@@ -162,13 +179,22 @@ export class App {
     }
   }
 
+  /** Why no more calls can be let in, if they cannot. */
+  #crowded(): GatewayError | undefined {
+    return this.#parts.overload.refusal(this.#visits, this.#parts.maxCalls())
+  }
+
   /**
-   * Where a call cannot be let in, rejects with why, once the turn of the event loop is over: an answer in the middle of it brings
-   * the next request of that connection into the same turn, which might go on for seconds where thousands are refused.
+   * Once the turn of the event loop is over: a refusal in the middle of it would bring the next request of that connection into the same
+   * turn, which might go on for seconds where thousands are refused.
    */
-  #turnAway(): Promise<never> | undefined {
-    const refusal = this.#parts.overload.refusal(this.#visits, this.#parts.maxCalls())
-    return refusal && new Promise((_, reject) => setImmediate(reject, refusal))
+  #afterThisTurn(refuse: () => void): void {
+    if (this.#refusals.push(refuse) > 1) return
+    setImmediate(() => {
+      const refusals = this.#refusals
+      this.#refusals = []
+      for (const each of refusals) each()
+    })
   }
 
   #refuse({ id, response, record }: Visit, area: Area, error: unknown): void {
