@@ -20,8 +20,9 @@ interface Place {
  * comes when all are taken shares one with others, so that no crowd of strangers makes anybody's count start anew.
  */
 export class Roll<Kept extends Place> {
-  /** By whom, the one that was looked at longest ago first. */
   readonly #places = new Map<string | number, Kept>()
+  /** Goes round the places, a few for each newcomer once all are taken. */
+  #hand: Iterator<[string | number, Kept]> | undefined
   readonly #open: (whom: string | number) => Kept
   readonly #most: number
   readonly #shared: number
@@ -65,13 +66,14 @@ export class Roll<Kept extends Place> {
   }
 
   #giveUpOne(nowMs: number): boolean {
-    let looked = 0
-    for (const [whom, place] of this.#places) {
-      this.#places.delete(whom)
-      // Who is not idle goes to the end: the others' turn comes so, and nobody's call has to note that it came.
-      if (!place.isIdle(nowMs)) this.#places.set(whom, place)
-      else if (!this.#isFull) return true
-      if (++looked === LOOKED_AT) return false
+    for (let looked = 0; looked < LOOKED_AT; looked++) {
+      this.#hand ??= this.#places.entries()
+      const { done, value } = this.#hand.next()
+      if (done) this.#hand = undefined
+      else if (value[1].isIdle(nowMs)) {
+        this.#places.delete(value[0])
+        if (!this.#isFull) return true
+      }
     }
     return false
   }
