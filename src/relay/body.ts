@@ -118,6 +118,8 @@ function received(
       if (over) return
       over = true
       unwatch()
+      // What follows the end of what was encoded is nobody's.
+      request.throwAway()
       resolve(gathered.take())
     }
     const cut = (): void => refuse(cutShort())

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
-import { GatewayError } from '../errors.ts'
-import { type RequestHead, RequestReader, type Unreadable } from './request-reader.ts'
+import type { GatewayError } from '../errors.ts'
+import { cannotBeRead, headTrouble, tooSlow } from './refusals.ts'
+import { type RequestHead, RequestReader } from './request-reader.ts'
 import { Request, type RequestSource } from './request.ts'
 import { readingShared } from './shared-bytes.ts'
 import { KEPT_SECONDS, Response, type ResponseSink } from './response.ts'
@@ -12,13 +13,16 @@ const REQUEST_LOOKS = 60
 const UNREAD_LOOKS = 20
 /** How long somebody who was refused may take to hang up. */
 const HANG_UP_LOOKS = 2
-/** Of what is awaited, that of which nobody has heard yet: who takes too long is told so. */
-const UNHEARD_OF: ReadonlySet<Awaited> = new Set(['first request', 'head', 'body'])
-/** How long a caller may leave the end of an answer unread. */
-const UNHEARD_MS = 60_000
+/** How long a caller may leave what was sent to it unread. */
+const UNREAD_MS = 60_000
+/** Bytes that may come ahead of their turn; beyond them the connection is not read. */
+const MOST_AHEAD = 65_536
 const NOTHING = Buffer.alloc(0)
 
 type Awaited = 'first request' | 'head' | 'body' | 'answer' | 'end of body' | 'next request' | 'hang-up'
+
+/** Of what is awaited, that for which a caller is told that it took too long. */
+const TOLD: ReadonlySet<Awaited> = new Set(['first request', 'head', 'body'])
 
 /** An answer that the server gives itself. */
 export interface Refusal {
@@ -49,11 +53,19 @@ export class Connection implements RequestSource, ResponseSink {
   #request: Request | undefined
   #response: Response | undefined
   /** What came after the request that is being answered. */
-  #waiting: Buffer[] = []
-  #state: 'open' | 'ending' | 'closed' = 'open'
-  /** Looks that are left for what is awaited. */
-  #looks = HEAD_LOOKS
+  readonly #ahead: Buffer[] = []
+  #aheadBytes = 0
+  #isReadScheduled = false
+  /** Open, or refused: the last word is said, and not sent yet. Ending: nothing more is said. */
+  #state: 'open' | 'refused' | 'ending' | 'closed' = 'open'
+  #isPaused = false
+  /** The other side says nothing more. */
+  #isHalfClosed = false
+  /** The end of an answer is on its way, and not all of it with the system yet. */
+  #isSending = false
   #awaits: Awaited = 'first request'
+  /** Looks that are left for it. */
+  #looks = HEAD_LOOKS
 
   constructor(accepted: Socket, owner: ConnectionOwner) {
     this.#owner = owner
@@ -62,7 +74,10 @@ export class Connection implements RequestSource, ResponseSink {
     this.remoteAddress = socket.remoteAddress ?? ''
     socket.on('end', () => this.#ended())
     socket.on('timeout', () => socket.destroy())
-    socket.on('drain', () => this.#response?.drained())
+    socket.on('drain', () => {
+      if (!this.#isSending) socket.setTimeout(0)
+      this.#response?.drained()
+    })
     // The end of it comes next.
     socket.on('error', () => {})
     socket.on('close', () => this.#closed())
@@ -70,7 +85,7 @@ export class Connection implements RequestSource, ResponseSink {
 
   /** Whether nothing is under way on it. */
   get isIdle(): boolean {
-    return this.#awaits === 'first request' || this.#awaits === 'next request'
+    return this.#awaitsRequest && this.#ahead.length === 0
   }
 
   get isOpen(): boolean {
@@ -82,18 +97,23 @@ export class Connection implements RequestSource, ResponseSink {
   }
 
   send(bytes: Buffer | string): boolean {
-    return this.#socket.write(bytes)
+    const isTaken =
+      typeof bytes === 'string' ? this.#socket.write(bytes, 'latin1') : this.#socket.write(bytes)
+    if (!isTaken) this.#socket.setTimeout(UNREAD_MS)
+    return isTaken
   }
 
-  pause(): void {
-    this.#socket.pause()
-  }
-
-  resume(): void {
-    this.#socket.resume()
+  /** Reads on, or no further: while too much has come ahead of its turn, a body's taker asks for a pause, or an answer's end is unsent. */
+  flow(): void {
+    const isPaused = this.#aheadBytes > MOST_AHEAD || this.#isSending || (this.#request?.isPaused ?? false)
+    if (isPaused === this.#isPaused) return
+    this.#isPaused = isPaused
+    if (isPaused) this.#socket.pause()
+    else this.#socket.resume()
   }
 
   destroy(): void {
+    if (this.#state !== 'closed') this.#state = 'ending'
     this.#socket.destroy()
   }
 
@@ -102,8 +122,12 @@ export class Connection implements RequestSource, ResponseSink {
     if (this.#awaits === 'answer') return
     this.#looks -= 1
     if (this.#looks >= 0) return
-    if (UNHEARD_OF.has(this.#awaits)) this.#refuse(tooSlow())
-    else this.#socket.destroy()
+    if (this.#state === 'open' && TOLD.has(this.#awaits)) this.#refuse(tooSlow())
+    else this.destroy()
+  }
+
+  get #awaitsRequest(): boolean {
+    return this.#awaits === 'first request' || this.#awaits === 'next request'
   }
 
   #await(what: Awaited, looks: number): void {
@@ -114,27 +138,27 @@ export class Connection implements RequestSource, ResponseSink {
   #received(bytes: Buffer): void {
     this.bytesRead += bytes.length
     if (this.#state !== 'open') return
-    if (this.#reader.isComplete || this.#waiting.length > 0) {
-      this.#waiting.push(Buffer.from(bytes))
-      this.#socket.pause()
+    if (this.#reader.isComplete || this.#ahead.length > 0) {
+      this.#ahead.push(Buffer.from(bytes))
+      this.#aheadBytes += bytes.length
+      this.flow()
     } else this.#read(bytes)
   }
 
   #read(bytes: Buffer): void {
     const reader = this.#reader
-    const end = reader.read(bytes, 0)
-    if (end < bytes.length) this.#waiting.unshift(Buffer.from(bytes.subarray(end)))
-    if (!this.#request) {
-      if (reader.hasBegun && this.isIdle) this.#await('head', HEAD_LOOKS)
-      if (reader.unreadable) return this.#refuse(told(reader.unreadable))
-      if (!reader.head) return
-      const trouble = headTrouble(reader.head)
-      if (trouble) return this.#refuse(trouble)
-      this.#begin(reader.head)
-      return
+    const end = reader.read(bytes)
+    if (end < bytes.length && !reader.unreadable) {
+      this.#ahead.unshift(Buffer.from(bytes.subarray(end)))
+      this.#aheadBytes += bytes.length - end
     }
-    if (reader.unreadable) return this.#refuse(told(reader.unreadable))
-    this.#bodyCame()
+    if (reader.hasBegun && this.#awaitsRequest) this.#await('head', HEAD_LOOKS)
+    if (reader.unreadable) return this.#refuse(cannotBeRead(reader.unreadable))
+    if (this.#request) return this.#bodyCame()
+    if (!reader.head) return
+    const trouble = headTrouble(reader.head)
+    if (trouble) this.#refuse(trouble)
+    else this.#begin(reader.head)
   }
 
   #begin(head: RequestHead): void {
@@ -150,29 +174,40 @@ export class Connection implements RequestSource, ResponseSink {
   #bodyCame(): void {
     const reader = this.#reader
     const request = this.#request as Request
+    const isComplete = reader.isComplete
     if (reader.body.length > 0) request.received(reader.body)
-    if (!reader.isComplete) return
+    // Whoever took that may have answered, and the next request may have begun.
+    if (!isComplete || this.#request !== request) return
     if (this.#awaits === 'body') this.#awaits = 'answer'
     request.ended('whole')
+    this.flow()
     if (this.#awaits === 'end of body') this.#conclude()
   }
 
   answered(): void {
     if (this.#socket.writableLength === 0) return this.#sent()
     // Who does not read the rest is not waited for.
-    this.#socket.setTimeout(UNHEARD_MS)
-    this.#socket.write(NOTHING, () => {
+    this.#isSending = true
+    this.flow()
+    this.#socket.setTimeout(UNREAD_MS)
+    this.#socket.write(NOTHING, (error) => {
+      this.#isSending = false
+      // Then the connection is closed, and told so.
+      if (error) return
       this.#socket.setTimeout(0)
-      if (this.#state === 'open') this.#sent()
+      this.flow()
+      this.#sent()
     })
   }
 
   #sent(): void {
+    if (this.#state === 'ending' || this.#state === 'closed') return
     const response = this.#response as Response
     response.closed('finished')
+    if (this.#state === 'refused' || response.hangsUp) return this.#end()
     if (this.#reader.isComplete) return this.#conclude()
+    if (this.#isHalfClosed) return this.#end()
     // Who is still sending would lose the answer if the connection ended now.
-    if (response.hangsUp) return this.#end()
     this.#request?.throwAway()
     this.#await('end of body', UNREAD_LOOKS)
   }
@@ -182,53 +217,69 @@ export class Connection implements RequestSource, ResponseSink {
     const { isLast } = this.#response as Response
     this.#request = undefined
     this.#response = undefined
-    if (isLast) return this.#end()
+    if (isLast || (this.#isHalfClosed && this.#ahead.length === 0)) return this.#end()
     this.#reader.next()
     this.#await('next request', KEPT_SECONDS)
-    // In a turn of its own: who sends many at once is not served before all others.
-    if (this.#waiting.length > 0) setImmediate(() => this.#readWaiting())
+    this.#readSoon()
   }
 
-  #readWaiting(): void {
-    while (this.#state === 'open' && !this.#reader.isComplete) {
-      const bytes = this.#waiting.shift()
-      if (!bytes) return this.resume()
+  // In a turn of its own: who sends many at once is not served before all others.
+  #readSoon(): void {
+    if (this.#isReadScheduled || this.#ahead.length === 0) return
+    this.#isReadScheduled = true
+    setImmediate(() => {
+      this.#isReadScheduled = false
+      if (this.#state !== 'open' || this.#reader.isComplete) return
+      const bytes = this.#ahead.shift() as Buffer
+      this.#aheadBytes -= bytes.length
       this.#read(bytes)
-    }
+      if (!this.#reader.isComplete) this.#readSoon()
+      this.flow()
+    })
   }
 
   /** Nothing more is said: what is on its way is sent, and what comes is not heard. */
   #end(): void {
-    if (this.#state !== 'open') return
+    if (this.#state === 'ending' || this.#state === 'closed') return
     this.#state = 'ending'
     this.#await('hang-up', HANG_UP_LOOKS)
-    this.#waiting = []
+    this.#forgetAhead()
     this.#socket.end()
-    this.#socket.resume()
+    this.flow()
   }
 
   #refuse(error: GatewayError): void {
     if (this.#state !== 'open') return
+    const request = this.#request
     const response = this.#response
     // In the middle of an answer nothing can be said any more.
     if (response?.headersSent) return this.destroy()
     const { status, headers, body } = this.#owner.refusal(error)
-    const request = this.#request
     this.#request = undefined
+    this.#forgetAhead()
+    this.#await('answer', 0)
+    // Nobody else says anything from here on.
+    response?.closed('lost')
+    request?.ended('cut')
     this.#response = new Response(this, { method: 'GET', version: '1.1', keepAlive: false, headers: {} })
     this.#response.hangsUp = true
     this.#response.writeHead(status, headers).end(body)
-    request?.ended('cut')
-    response?.closed('lost')
+    if (this.isOpen) this.#state = 'refused'
+  }
+
+  #forgetAhead(): void {
+    this.#ahead.length = 0
+    this.#aheadBytes = 0
   }
 
   #ended(): void {
+    this.#isHalfClosed = true
     if (this.#state !== 'open') return
     const response = this.#response
     // What was said is still sent. Who only listens on, while an answer is made, cannot be told from who is gone.
     if (response?.hasEnded && !response.isFinished) response.isLast = true
     else if (this.#reader.hasBegun && !this.#reader.isComplete && !response?.isFinished)
-      this.#refuse(told('malformed'))
+      this.#refuse(cannotBeRead('malformed'))
     else this.#end()
   }
 
@@ -239,31 +290,4 @@ export class Connection implements RequestSource, ResponseSink {
     this.#request?.ended('cut')
     this.#response?.closed('lost')
   }
-}
-
-function told(unreadable: Unreadable): GatewayError {
-  return unreadable === 'malformed'
-    ? new GatewayError('invalid_request', 'this is no valid HTTP request')
-    : new GatewayError('headers_too_large', 'the request has more than 16 KiB of headers, or more than 100')
-}
-
-function tooSlow(): GatewayError {
-  return new GatewayError('request_timeout', 'the request was not complete in time')
-}
-
-/**
- * What makes a head unfit to be answered, though its grammar is right: parties on the way may read it in another way, or it asks for what
- * is not HTTP/1.
- */
-function headTrouble({ method, version, hosts, headers }: RequestHead): GatewayError | undefined {
-  if (version !== '1.1' && version !== '1.0')
-    return new GatewayError('invalid_request', 'this is no valid HTTP request')
-  if (method === 'CONNECT')
-    return new GatewayError('invalid_request', 'this is no proxy: CONNECT is not served')
-  if (hosts > 1 || (hosts === 0 && version !== '1.0'))
-    return new GatewayError('invalid_request', 'the request is expected to have one Host header')
-  const { expect } = headers
-  if (expect !== undefined && expect.toLowerCase() !== '100-continue')
-    return new GatewayError('expectation_failed', 'of what a request may expect, 100-continue alone is known')
-  return undefined
 }

@@ -16,6 +16,7 @@ const HEADER_NAMES = [
   'origin',
   'sec-fetch-site',
   'traceparent',
+  'transfer-encoding',
   'vendor-version',
   'x-alt-api-key',
   'x-api-key',

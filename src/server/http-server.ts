@@ -19,13 +19,14 @@ export interface ServerParts {
 }
 
 /**
- * An HTTP/1.1 server, without what it listens on. Callers have ten seconds for the head of a request, sixty for the whole of it, and
- * 65 from one to the next.
+ * An HTTP/1.1 server, without what it listens on. Callers have ten seconds to begin with a request, ten more for its head, sixty for
+ * its body, and 65 from one to the next.
  */
 export class HttpServer implements ConnectionOwner {
   readonly #parts: ServerParts
   readonly #connections = new Roster<Connection>()
   readonly #clock: NodeJS.Timeout
+  #isClosed = false
   /** Requests that came so far. */
   requests = 0
 
@@ -41,7 +42,7 @@ export class HttpServer implements ConnectionOwner {
 
   /** Serves whoever connected. The socket is expected to be left open when its other side ends, and to be unread. */
   accept(socket: Socket): void {
-    if (this.#connections.size >= this.#parts.maxConnections) socket.destroy()
+    if (this.#isClosed || this.#connections.size >= this.#parts.maxConnections) socket.destroy()
     else this.#connections.add(new Connection(socket, this))
   }
 
@@ -52,6 +53,7 @@ export class HttpServer implements ConnectionOwner {
 
   /** Ends all of them. Nothing can be accepted any more. */
   close(): void {
+    this.#isClosed = true
     clearInterval(this.#clock)
     for (const connection of this.#connections) connection.destroy()
   }

@@ -4,8 +4,9 @@ import { type HeaderName, type Headers, headerNameAt, joined } from './header-na
 /** Bytes of address, header names and values, trailers included, that one request may have; and headers. */
 const MOST_HEAD = 16_384
 const MOST_HEADERS = 100
-/** Bytes that may come between two pieces of a chunked body: extensions of a chunk are for nobody here. */
+/** Bytes that may come between two pieces of a chunked body: extensions of a chunk are for nobody here. And all of a head, blanks too. */
 const MOST_FRAMING = 16_384
+const MOST_HEAD_WITH_BLANKS = 32_768
 /** Bytes that are parsed at a time while a head is awaited: of a body that follows little is copied for nothing. */
 const HEAD_AT_ONCE = 4_096
 
@@ -36,7 +37,9 @@ export class RequestReader implements Findings {
   #hosts = 0
   #count = 0
   #headBytes = 0
+  /** Of a chunked body: bytes since its last piece, and where in the bytes at hand that ended. Of a head: all its bytes. */
   #framingBytes = 0
+  #framedTo = 0
   #tooLarge = false
   // The header at hand. A name or a value that is cut by the end of a read comes in several pieces.
   #name: HeaderName | undefined
@@ -64,9 +67,9 @@ export class RequestReader implements Findings {
   hasBegun = false
 
   /** Takes in bytes, to the end of the request at the most; tells up to where. They may change afterwards. */
-  read(bytes: Buffer, start: number): number {
+  read(bytes: Buffer): number {
     this.body.length = 0
-    let at = start
+    let at = 0
     while (at < bytes.length && !this.isComplete && !this.unreadable)
       at = this.#left > 0 ? this.#readCounted(bytes, at) : this.#parse(bytes, at)
     return at
@@ -78,6 +81,7 @@ export class RequestReader implements Findings {
     this.isComplete = false
     this.hasBegun = false
     this.#hasHead = false
+    this.#framingBytes = 0
   }
 
   /** Gives the parser back. */
@@ -101,6 +105,7 @@ export class RequestReader implements Findings {
     const to = Math.min(bytes.length, at + (this.#inChunks ? MOST_AT_ONCE : HEAD_AT_ONCE))
     this.#bytes = bytes
     this.#from = at
+    this.#framedTo = 0
     const progress = this.#parser.parse(bytes, at, to)
     if (this.#at === 'name') this.#keepName()
     if (progress === 'malformed') {
@@ -109,7 +114,7 @@ export class RequestReader implements Findings {
     }
     this.#isPaused = progress === 'paused'
     const end = this.#isPaused ? at + this.#parser.parsed : to
-    if (this.#inChunks) this.#weighFraming(end - at)
+    this.#weighFraming(end - at)
     return end
   }
 
@@ -166,7 +171,8 @@ export class RequestReader implements Findings {
       version: this.#parser.version,
       headers,
       hosts: this.#hosts,
-      keepAlive,
+      // Who is of HTTP/1.0 and sends chunks is not sure to know them.
+      keepAlive: keepAlive && (headers['transfer-encoding'] === undefined || this.#parser.version === '1.1'),
     }
     const length = headers['content-length']
     // The parser has looked at both already: only one of them is there, and it is as it should be.
@@ -177,6 +183,10 @@ export class RequestReader implements Findings {
   }
 
   onBody(start: number, end: number): number {
+    this.#framingBytes += start - this.#framedTo
+    if (this.#framingBytes > MOST_FRAMING) return STOP
+    this.#framingBytes = 0
+    this.#framedTo = end
     this.body.push(Buffer.from(this.#bytes.subarray(this.#from + start, this.#from + end)))
     return GO_ON
   }
@@ -221,11 +231,11 @@ export class RequestReader implements Findings {
     return this.#tooLarge ? STOP : GO_ON
   }
 
-  // Sizes and extensions of chunks count until something of the body comes.
   #weighFraming(bytes: number): void {
-    const hasBody = this.body.length > 0
-    this.#framingBytes = hasBody ? 0 : this.#framingBytes + bytes
-    if (this.#framingBytes > MOST_FRAMING) this.unreadable = 'malformed'
+    this.#framingBytes += bytes - this.#framedTo
+    if (!this.#hasHead) {
+      if (this.#framingBytes > MOST_HEAD_WITH_BLANKS) this.unreadable = 'headers too large'
+    } else if (this.#inChunks && this.#framingBytes > MOST_FRAMING) this.unreadable = 'malformed'
   }
 }
 

@@ -16,12 +16,13 @@ export interface RequestSource {
   /** Bytes that have come on it. */
   readonly bytesRead: number
   readonly remoteAddress: string
-  pause(): void
-  resume(): void
+  /** Looks anew whether to read on. */
+  flow(): void
 }
 
-/** Bytes of a body that nobody has asked for yet, beyond which its connection is not read. */
+/** Bytes of a body that nobody has asked for yet, beyond which its connection is not read; each piece counts for some more. */
 const UNASKED = 65_536
+const EACH_PIECE = 256
 
 /** A request whose head has come, and its body as it comes. */
 export class Request {
@@ -35,6 +36,7 @@ export class Request {
   #taker: BodyTaker | undefined
   readonly #unasked: Buffer[] = []
   #unaskedBytes = 0
+  #wantsPause = false
   #state: 'coming' | 'whole' | 'cut' | 'thrown away' = 'coming'
 
   constructor({ method, url, version, headers }: RequestHead, source: RequestSource) {
@@ -62,18 +64,26 @@ export class Request {
     else if (this.#state === 'cut') taker.cut()
     else {
       this.#taker = taker
-      this.resume()
+      this.#source.flow()
     }
+  }
+
+  /** Whether no more of the body should be read for the moment. */
+  get isPaused(): boolean {
+    if (this.#state !== 'coming') return false
+    return this.#taker ? this.#wantsPause : this.#unaskedBytes > UNASKED
   }
 
   /** Has no more of the body read for the moment. */
   pause(): void {
-    if (this.#state === 'coming') this.#source.pause()
+    this.#wantsPause = true
+    this.#source.flow()
   }
 
   /** Has it read on. */
   resume(): void {
-    if (this.#state === 'coming') this.#source.resume()
+    this.#wantsPause = false
+    this.#source.flow()
   }
 
   /** Throws away what is still to come of the body; whoever took it hears no more. */
@@ -81,8 +91,8 @@ export class Request {
     this.#taker = undefined
     this.#unasked.length = 0
     if (this.#state !== 'coming') return
-    this.#source.resume()
     this.#state = 'thrown away'
+    this.#source.flow()
   }
 
   /** Called by its connection alone, with what came of the body. */
@@ -92,10 +102,10 @@ export class Request {
       if (this.#taker) this.#taker.piece(piece)
       else {
         this.#unasked.push(piece)
-        this.#unaskedBytes += piece.length
+        this.#unaskedBytes += piece.length + EACH_PIECE
       }
     }
-    if (!this.#taker && this.#unaskedBytes > UNASKED) this.pause()
+    this.#source.flow()
   }
 
   /** Called by its connection alone: the body is complete, or will never be. */

@@ -118,18 +118,17 @@ export class Response {
 
   /** Sends the rest, if there is any, and ends it. */
   end(rest?: Buffer | string): void {
-    if (this.#hasEnded) return
+    if (this.#hasEnded || this.#isLost || !this.#sink.isOpen) return
     const last = typeof rest === 'string' ? Buffer.from(rest) : rest
-    this.#hasEnded = true
-    if (this.#isLost || !this.#sink.isOpen) return
     const head = this.#takeHead(last?.length ?? 0)
+    this.#hasEnded = true
     this.#sendLast(head, this.#framing === 'no body' ? undefined : last)
     this.#sink.answered()
   }
 
   /** Breaks off. */
   destroy(): void {
-    if (!this.#isLost) this.#sink.destroy()
+    if (!this.#isLost && !this.#isFinished) this.#sink.destroy()
   }
 
   /** Tells when it is finished, or lost; what comes back takes that back. Never tells within this call. */
@@ -167,7 +166,6 @@ export class Response {
   /** The head where it is not sent yet. `length`: of the whole body, where it is known. */
   #takeHead(length: number | undefined): string {
     if (this.#isHeadSent) return ''
-    this.#isHeadSent = true
     if (this.status === 0) this.status = 200
     const { method, version, headers } = this.#asked
     // Whether the body that leave was asked for comes now is up to its sender: nobody can tell where a next request would begin.
@@ -176,12 +174,14 @@ export class Response {
       this.hangsUp = true
     }
     let head = answerHead(this.status, this.#headers)
-    if (method === 'HEAD' || this.status === 204 || this.status === 304) this.#framing = 'no body'
-    else if (this.#headers['content-length'] !== undefined) this.#framing = 'length'
-    else if (length !== undefined) {
-      this.#framing = 'length'
-      head += `content-length: ${length}\r\n`
-    } else if (version === '1.1') head += 'transfer-encoding: chunked\r\n'
+    this.#isHeadSent = true
+    const isLengthSaid = this.#headers['content-length'] !== undefined
+    if (this.status === 204 || this.status === 304) this.#framing = 'no body'
+    else if (isLengthSaid || length !== undefined) {
+      this.#framing = method === 'HEAD' ? 'no body' : 'length'
+      if (!isLengthSaid) head += `content-length: ${length}\r\n`
+    } else if (method === 'HEAD') this.#framing = 'no body'
+    else if (version === '1.1') head += 'transfer-encoding: chunked\r\n'
     else {
       this.#framing = 'until closed'
       this.isLast = true
@@ -198,8 +198,9 @@ export class Response {
   #sendLast(head: string, last: Buffer | undefined): void {
     const sink = this.#sink
     if (this.#framing === 'chunks') {
+      // Its head is sent already: else the length would be known.
       if (!last?.length) sink.send(LAST_CHUNK)
-      else sink.send(inOne(`${head}${last.length.toString(16)}\r\n`, last, '\r\n0\r\n\r\n'))
+      else sink.send(inOne(`${last.length.toString(16)}\r\n`, last, '\r\n0\r\n\r\n'))
     } else if (!last?.length) this.#sendHead(head)
     else if (head === '') sink.send(last)
     else if (last.length <= ONE_PIECE) sink.send(inOne(head, last, ''))

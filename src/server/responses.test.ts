@@ -1,3 +1,7 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import { bodyOf, type OwnServer, startOwnServer } from '../../test/equipment/own-server.ts'
 import { rawConnection } from '../../test/equipment/raw-socket.ts'
@@ -70,7 +74,6 @@ describe('an answer', () => {
   })
 
   test.each([
-    ['to HEAD', 200, GET.replace('GET', 'HEAD')],
     ['of 204', 204, GET],
     ['of 304', 304, GET],
   ])('%s has no body', async (_, status, bytes) => {
@@ -102,7 +105,7 @@ describe('an answer', () => {
     })
     const connection = rawConnection(port, GET)
     connection.socket.pause()
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await sleep(50)
     connection.socket.resume()
     expect(bodyIn(await connection.closed())).toHaveLength(20_000_000)
     expect(waited).toBeGreaterThan(3)
@@ -195,7 +198,7 @@ describe('a connection', () => {
       )
     })
     const connection = rawConnection(port, `POST / HTTP/1.1\r\n${HOST}content-length: 10\r\n\r\nhello`)
-    await new Promise((resolve) => setTimeout(resolve, 30))
+    await sleep(30)
     connection.socket.destroy()
     expect(await outcome.promise).toBe('cut')
     const response = await lost.promise
@@ -209,7 +212,7 @@ describe('a connection', () => {
     const lost = Promise.withResolvers<boolean>()
     const port = await serve((_, response) => response.onClosed(() => lost.resolve(response.isLost)))
     const connection = rawConnection(port, `GET / HTTP/1.1\r\n${HOST}\r\n`)
-    await new Promise((resolve) => setTimeout(resolve, 30))
+    await sleep(30)
     connection.socket.end()
     expect(await lost.promise).toBe(true)
   })
@@ -299,5 +302,200 @@ describe('a connection', () => {
     await Promise.all([idle.closed(), unused.closed()])
     response.writeHead(200, {}).end('late')
     expect(await busy.closed()).toContain('late')
+  })
+
+  test('goes on after a request that came while another was being answered, in reads of their own', async () => {
+    const port = await serve(({ url }, response) => {
+      setTimeout(() => response.writeHead(200, {}).end(url), 60)
+    })
+    const connection = rawConnection(port, `GET /1 HTTP/1.1\r\n${HOST}\r\n`)
+    await sleep(20)
+    connection.socket.write(`GET /2 HTTP/1.1\r\n${HOST}\r\n`)
+    await connection.until('/2')
+    connection.socket.write(`GET /3 HTTP/1.1\r\n${HOST}${CLOSE}\r\n`)
+    expect(counted(await connection.closed())).toBe(3)
+  })
+
+  test('goes on after a body that nobody asked for', async () => {
+    const port = await serve((_, response) => setTimeout(() => response.writeHead(200, {}).end('ok'), 20))
+    const body = 'x'.repeat(100_000)
+    const connection = rawConnection(port, `POST / HTTP/1.1\r\n${HOST}content-length: 100000\r\n\r\n${body}`)
+    await connection.until('ok')
+    connection.socket.write(GET)
+    expect(counted(await connection.closed())).toBe(2)
+  })
+
+  test('goes on after a body whose taker asked for a pause at its last piece', async () => {
+    const port = await serve((request, response) => {
+      request.read({
+        piece: () => request.pause(),
+        whole: () => setTimeout(() => response.writeHead(200, {}).end('ok'), 20),
+        cut: () => {},
+      })
+    })
+    const connection = rawConnection(port, `POST / HTTP/1.1\r\n${HOST}content-length: 5\r\n\r\n`)
+    await sleep(20)
+    connection.socket.write('hello')
+    await connection.until('ok')
+    connection.socket.write(GET)
+    expect(counted(await connection.closed())).toBe(2)
+  })
+
+  test.each([
+    ['after the body', ''],
+    ['with a stray line after it', '\r\n'],
+    ['with another request after it', `GET /2 HTTP/1.1\r\n${HOST}\r\n`],
+  ])('whose caller leaves %s is seen to', async (_, more) => {
+    const lost = Promise.withResolvers<boolean>()
+    const port = await serve((request, response) => {
+      request.read({ piece: () => request.pause(), whole: () => {}, cut: () => {} })
+      response.onClosed(() => lost.resolve(response.isLost))
+    })
+    const connection = rawConnection(port, `POST / HTTP/1.1\r\n${HOST}content-length: 5\r\n\r\n`)
+    await sleep(20)
+    connection.socket.write('hello')
+    await sleep(20)
+    connection.socket.write(more)
+    await sleep(20)
+    connection.socket.destroy()
+    expect(await lost.promise).toBe(true)
+  })
+
+  test('that is lost while the end of an answer is on its way has not had all of it', async () => {
+    const closed = Promise.withResolvers<Response>()
+    const port = await serve((_, response) => {
+      response.onClosed(() => closed.resolve(response))
+      response.writeHead(200, {}).end(Buffer.alloc(30_000_000))
+    })
+    const connection = rawConnection(port, GET)
+    connection.socket.pause()
+    await sleep(50)
+    connection.socket.resetAndDestroy()
+    expect((await closed.promise).isLost).toBe(true)
+  })
+
+  test('is not broken off by what becomes of an answer that is finished', async () => {
+    const before: Response[] = []
+    const port = await serve((_, response) => {
+      before.push(response)
+      setTimeout(() => {
+        if (before.length === 2) before[0]?.destroy()
+        response.writeHead(200, {}).end('ok')
+      }, 10)
+    })
+    const connection = rawConnection(port, `GET / HTTP/1.1\r\n${HOST}\r\n`)
+    await connection.until('ok')
+    connection.socket.write(GET)
+    expect(counted(await connection.closed())).toBe(2)
+  })
+
+  test('gives others a turn between requests that came at once', async () => {
+    let served = 0
+    const port = await serve((_, response) => {
+      served += 1
+      response.writeHead(200, {}).end('ok')
+    })
+    const connection = rawConnection(port, `GET / HTTP/1.1\r\n${HOST}\r\n`.repeat(200))
+    let most = 0
+    for (let last = 0; served < 200; last = served) {
+      await new Promise(setImmediate)
+      most = Math.max(most, served - last)
+    }
+    expect(most).toBeLessThanOrEqual(3)
+    connection.socket.destroy()
+  })
+
+  test('carries any number of requests, whatever their heads come to together', async () => {
+    const port = await serve((_, response) => response.writeHead(200, {}).end('ok'))
+    const request = `POST / HTTP/1.1\r\n${HOST}x: ${'y'.repeat(2_000)}\r\ncontent-length: 2\r\n\r\nhi`
+    const connection = rawConnection(port, request.repeat(60) + GET)
+    expect(counted(await connection.closed())).toBe(61)
+  })
+
+  test.each([
+    [
+      'extensions of chunks',
+      'transfer-encoding: chunked\r\n\r\n',
+      `1\r\nx\r\n1;${'e'.repeat(20_000)}\r\ny\r\n0\r\n\r\n`,
+    ],
+    ['blanks before a value', `x:${' '.repeat(40_000)}y\r\n\r\n`, ''],
+  ])('is no place for endless %s', async (_, head, body) => {
+    const answer = await said(
+      (__, response) => response.writeHead(200, {}).end('ok'),
+      `POST / HTTP/1.1\r\n${HOST}${head}${body}`,
+    )
+    expect(answer).toMatch(/^HTTP\/1\.1 4(?:00|31) /)
+  })
+
+  test('whose caller ends its side before its body was whole is ended after the answer', async () => {
+    const port = await serve((_, response) => response.writeHead(413, {}).end(Buffer.alloc(8_000_000, 'x')))
+    const connection = rawConnection(port, `POST / HTTP/1.1\r\n${HOST}content-length: 10\r\n\r\nhello`)
+    connection.socket.end()
+    expect(bodyIn(await connection.closed())).toHaveLength(8_000_000)
+  })
+
+  test('that is refused hears it, whatever else it says before that can be sent', async () => {
+    const began: string[] = []
+    own = await startOwnServer(({ url }) => began.push(url))
+    const said: string[] = []
+    const unsent: (() => void)[] = []
+    // Takes nothing before it is told to.
+    const wire = new Duplex({
+      read() {},
+      write(chunk: Buffer, _, sent) {
+        said.push(chunk.toString('latin1'))
+        unsent.push(sent)
+      },
+    })
+    own.server.accept(Object.assign(wire, { setTimeout() {}, remoteAddress: '::1' }) as unknown as Socket)
+    wire.push(`POST /1 HTTP/1.1\r\n${HOST}transfer-encoding: chunked\r\n\r\n1\r\nx\r\n`)
+    await sleep(10)
+    wire.push('no chunk\r\n')
+    await sleep(10)
+    wire.push(GET)
+    await sleep(10)
+    expect([wire.destroyed, began]).toEqual([false, ['/1']])
+    for (let sent = unsent.shift(); sent; sent = unsent.shift()) {
+      sent()
+      await sleep(1)
+    }
+    expect(said.join('')).toMatch(/^HTTP\/1\.1 400 [^]*connection: close/)
+    expect(wire.writableFinished).toBe(true)
+  })
+
+  test('of which the server cannot have the handle is read all the same', async () => {
+    own = await startOwnServer(ok)
+    const { server } = own
+    const listening = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
+      server.accept(
+        new Proxy(socket, {
+          get(target, name) {
+            const value: unknown = name === '_handle' ? null : Reflect.get(target, name, target)
+            return typeof value === 'function' ? value.bind(target) : value
+          },
+        }),
+      )
+    })
+    await once(listening.listen(0, '127.0.0.1'), 'listening')
+    expect(counted(await rawConnection((listening.address() as AddressInfo).port, GET).closed())).toBe(1)
+    listening.close()
+  })
+})
+
+describe('the bytes of a head', () => {
+  test.each([10, 100_000])('are the same beside a body of %i bytes', async (length) => {
+    const answer = await said((_, response) => {
+      response.writeHead(200, { x: 'caf\u00e9' }).end(Buffer.alloc(length, 'y'))
+    }, GET)
+    expect(answer).toContain('x: caf\u00e9\r\n')
+  })
+
+  test('of an answer to HEAD tell the length that another would have', async () => {
+    const answer = await said(
+      (_, response) => response.writeHead(200, {}).end('hello'),
+      GET.replace('GET', 'HEAD'),
+    )
+    expect(answer).toContain('content-length: 5\r\n')
+    expect(bodyIn(answer)).toBe('')
   })
 })

@@ -16,8 +16,7 @@ const HANDLE = '_handle'
 export function readingShared(accepted: Socket, received: (bytes: Buffer) => void): Socket {
   const handle: unknown = Reflect.get(accepted, HANDLE)
   if (!handle) {
-    accepted.on('data', received)
-    return accepted
+    return accepted.on('data', received).resume()
   }
   const options = {
     handle,

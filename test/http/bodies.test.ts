@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -226,4 +227,18 @@ describe('a length that lies', () => {
 
 test('after all of this the gateway answers as before', async () => {
   expect((await post(GOOD)).status).toBe(200)
+})
+
+test('compressed bodies of any size follow each other on a connection', async () => {
+  // Letters by chance hardly become fewer.
+  const body = JSON.stringify(ask('m', { user: randomBytes(100_000).toString('base64') }))
+  stage.upstream.script('m', { kind: 'whole' })
+  for (const length of [50_000, 100_000, body.length]) {
+    const bytes = gzipSync(body.slice(0, length))
+    const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: ${bytes.length}\r\n`
+    const connection = rawConnection(stage.gateway.port, Buffer.concat([Buffer.from(`${head}\r\n`), bytes]))
+    await connection.until('}')
+    connection.socket.write(Buffer.concat([Buffer.from(`${head}connection: close\r\n\r\n`), bytes]))
+    expect((await connection.closed()).match(/HTTP\/1\.1 \d/g)).toHaveLength(2)
+  }
 })

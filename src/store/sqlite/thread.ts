@@ -10,6 +10,8 @@ import type { BatchReply, Failure, FromThread, QueuedOperation, ThreadOrders, To
 const MOST_AT_ONCE = 500
 /** Turns of the event loop that a batch waits at the most until as many operations have gathered as the one before it had. */
 const MOST_TURNS = 8
+/** And milliseconds. */
+const MOST_MS = 5
 /** A batch of fewer is none that the next is expected to equal: with so few callers there is no crowd to wait for. */
 const CROWD = 8
 
@@ -144,9 +146,11 @@ export class DatabaseThread {
     if (this.#underWay || this.#scheduled) return
     this.#scheduled = true
     let turns = 0
+    const untilMs = performance.now() + MOST_MS
     const turn = (): void => {
       turns += 1
-      if (turns < MOST_TURNS && this.#lastLength >= CROWD && this.#waiting.length < this.#lastLength) {
+      const isCrowd = this.#lastLength >= CROWD && this.#waiting.length < this.#lastLength
+      if (isCrowd && turns < MOST_TURNS && performance.now() < untilMs) {
         setImmediate(turn)
         return
       }
