@@ -73,7 +73,7 @@ export class Connection implements RequestSource, ResponseSink {
     this.#socket = socket
     this.remoteAddress = socket.remoteAddress ?? ''
     socket.on('end', () => this.#ended())
-    socket.on('timeout', () => socket.destroy())
+    socket.on('timeout', () => this.destroy())
     socket.on('drain', () => {
       if (!this.#isSending) socket.setTimeout(0)
       this.#response?.drained()
@@ -90,10 +90,6 @@ export class Connection implements RequestSource, ResponseSink {
 
   get isOpen(): boolean {
     return this.#state === 'open'
-  }
-
-  get unsentBytes(): number {
-    return this.#socket.writableLength
   }
 
   send(bytes: Buffer | string): boolean {

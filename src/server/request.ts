@@ -62,7 +62,7 @@ export class Request {
     for (const piece of this.#unasked.splice(0)) taker.piece(piece)
     if (this.#state === 'whole') taker.whole()
     else if (this.#state === 'cut') taker.cut()
-    else {
+    else if (this.#state === 'coming') {
       this.#taker = taker
       this.#source.flow()
     }

@@ -5,8 +5,6 @@ import { answerHead, type AnswerHeaders } from './answer-head.ts'
 export interface ResponseSink {
   /** Whether anything can still be sent. */
   readonly isOpen: boolean
-  /** Bytes that were given to it and not yet to the system. */
-  readonly unsentBytes: number
   /** Sends; false where more is waiting already than should be. */
   send(bytes: Buffer | string): boolean
   /** Everything of the answer was given to it. */
@@ -81,11 +79,6 @@ export class Response {
     return this.#isLost
   }
 
-  /** Bytes that wait to be sent. */
-  get unsentBytes(): number {
-    return this.#sink.unsentBytes
-  }
-
   /** Lets a caller send its body that waits for leave to do so. */
   writeContinue(): void {
     this.#hasContinued = true
@@ -108,8 +101,7 @@ export class Response {
   write(piece: Buffer): boolean {
     if (this.#hasEnded || this.#isLost || !this.#sink.isOpen) return true
     const head = this.#takeHead(undefined)
-    if (this.#framing === 'no body') return this.#sendHead(head)
-    if (piece.length === 0) return this.#sendHead(head)
+    if (this.#framing === 'no body' || piece.length === 0) return this.#sendHead(head)
     if (this.#framing === 'chunks')
       return this.#sink.send(inOne(`${head}${piece.length.toString(16)}\r\n`, piece, CRLF))
     if (head === '') return this.#sink.send(piece)
