@@ -1,6 +1,6 @@
-import type { Request } from '../server/request.ts'
 import { USER_STATUS, type Role, type User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
+import type { Request } from '../server/request.ts'
 import type { Store } from '../store/store.ts'
 import { refuseOtherSite } from './refuse-other-site.ts'
 import { sessionOf } from './session-cookie.ts'

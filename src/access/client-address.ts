@@ -1,6 +1,6 @@
-import type { Request } from '../server/request.ts'
 import { isIP } from 'node:net'
 import type { AddressSet } from '../domain/ip-allow-list.ts'
+import type { Request } from '../server/request.ts'
 import { peerAddress, plainAddress, trustedAddresses } from './trusted-peer.ts'
 
 /** Finds out where a request comes from. */

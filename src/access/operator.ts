@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { Request } from '../server/request.ts'
 import { isLoopback } from '../domain/ip-allow-list.ts'
 import { GatewayError } from '../errors.ts'
+import type { Request } from '../server/request.ts'
 import { bearerKey } from './bearer.ts'
 
 /**

@@ -1,5 +1,5 @@
-import type { Request } from '../server/request.ts'
 import { GatewayError } from '../errors.ts'
+import type { Request } from '../server/request.ts'
 import { toldByProxy } from './trusted-peer.ts'
 
 /** What browsers say of requests that a page of ours makes, or a person by hand. */

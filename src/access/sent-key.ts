@@ -37,7 +37,7 @@ export function headerText({ headers }: Request, name: HeaderName): string | und
   return given !== undefined && given !== '' ? given : undefined
 }
 
-function queryKey(url = ''): string | undefined {
+function queryKey(url: string): string | undefined {
   const start = url.indexOf('?')
   return (start === -1 ? undefined : new URLSearchParams(url.slice(start)).get('key')) || undefined
 }

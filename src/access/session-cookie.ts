@@ -1,5 +1,5 @@
-import type { Request } from '../server/request.ts'
 import { parseCookie, type SetCookie, stringifySetCookie } from 'cookie'
+import type { Request } from '../server/request.ts'
 import { toldByProxy } from './trusted-peer.ts'
 
 /** How long a session lasts: 30 days. */

@@ -1,5 +1,5 @@
-import type { Request } from '../server/request.ts'
 import { type AddressSet, parseAddresses } from '../domain/ip-allow-list.ts'
+import type { Request } from '../server/request.ts'
 
 /** Which peers are proxies whose word counts: `options.trusted_proxies`, which are CIDRs. */
 export function trustedAddresses(trustedProxies: readonly string[]): AddressSet {

@@ -1,5 +1,3 @@
-import type { Request } from '../server/request.ts'
-import type { Response } from '../server/response.ts'
 import type { z } from 'zod'
 import type { TokenForm } from '../access/account.ts'
 import type { Caller } from '../access/caller.ts'
@@ -11,6 +9,8 @@ import type { JsonSchema } from '../protocols/accepting.ts'
 import type { CallRecord } from '../relay/call.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
 import type { Relay } from '../relay/relay.ts'
+import type { Request } from '../server/request.ts'
+import type { Response } from '../server/response.ts'
 import type { Area } from './envelopes.ts'
 
 /** What every endpoint says of itself; the route table is a list of these. */

@@ -54,7 +54,7 @@ export class JsonDoor {
   }
 
   /** The endpoint that is asked; undefined where nothing is at the path. */
-  find(method: string | undefined, path: string): FoundEndpoint<JsonEndpoint> | OtherMethods | undefined {
+  find(method: string, path: string): FoundEndpoint<JsonEndpoint> | OtherMethods | undefined {
     return this.#routes.find(method, path)
   }
 

@@ -1,6 +1,6 @@
-import type { Request } from '../server/request.ts'
 import { alternateKey, headerText } from '../access/sent-key.ts'
 import type { ListedModel } from '../relay/model-lists.ts'
+import type { Request } from '../server/request.ts'
 import type { Area } from './envelopes.ts'
 
 /** The forms that model lists come in; `docs/api.md: Models`. */

@@ -35,7 +35,7 @@ export class RouteTable<Kind extends Endpoint> {
   }
 
   /** Undefined where nothing is at the path. */
-  find(method: string | undefined, path: string): FoundEndpoint<Kind> | OtherMethods | undefined {
+  find(method: string, path: string): FoundEndpoint<Kind> | OtherMethods | undefined {
     const pattern = this.#byPath.has(path) ? undefined : this.#patterned(path)
     const found = this.#byPath.get(pattern?.path ?? path)
     if (!found) return undefined

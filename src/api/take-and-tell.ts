@@ -1,5 +1,5 @@
-import type { Response } from '../server/response.ts'
 import { afterwards, type Limited, type Limits, requireAllowed } from '../limits/limits.ts'
+import type { Response } from '../server/response.ts'
 
 /**
  * Takes a request off a limit, and tells the caller how much of it is left, in the words of the RateLimit header fields that most

@@ -1,9 +1,9 @@
-import type { Request } from '../server/request.ts'
-import type { Response } from '../server/response.ts'
 import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { GatewayError } from '../errors.ts'
 import { Gathered } from '../protocols/gathered.ts'
+import type { Request } from '../server/request.ts'
+import type { Response } from '../server/response.ts'
 import { SlowBodies } from './slow-bodies.ts'
 
 /** Bytes of request bodies that may be in memory at one time, all calls together. */

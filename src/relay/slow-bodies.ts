@@ -1,6 +1,6 @@
-import type { Request } from '../server/request.ts'
 import { Roster } from '../domain/roster.ts'
 import { GatewayError } from '../errors.ts'
+import type { Request } from '../server/request.ts'
 
 /** How often bodies are looked at. */
 const LOOK_MS = 1_000

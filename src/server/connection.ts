@@ -45,11 +45,13 @@ export interface ConnectionOwner {
 export class Connection implements RequestSource, ResponseSink {
   /** Of the server's roster alone. */
   place = -1
+  /** The address at the other end. */
+  readonly remoteAddress: string
+  /** Bytes that have come on it. */
+  bytesRead = 0
   readonly #owner: ConnectionOwner
   readonly #socket: Socket
   readonly #reader = new RequestReader()
-  readonly remoteAddress: string
-  bytesRead = 0
   #request: Request | undefined
   #response: Response | undefined
   /** What came after the request that is being answered. */
@@ -88,10 +90,12 @@ export class Connection implements RequestSource, ResponseSink {
     return this.#awaitsRequest && this.#ahead.length === 0
   }
 
+  /** Whether anything can still be said on it. */
   get isOpen(): boolean {
     return this.#state === 'open'
   }
 
+  /** Called by its response alone. Who reads nothing of it for a minute is given up. */
   send(bytes: Buffer | string): boolean {
     const isTaken =
       typeof bytes === 'string' ? this.#socket.write(bytes, 'latin1') : this.#socket.write(bytes)
@@ -108,6 +112,7 @@ export class Connection implements RequestSource, ResponseSink {
     else this.#socket.resume()
   }
 
+  /** Breaks it off. */
   destroy(): void {
     if (this.#state !== 'closed') this.#state = 'ending'
     this.#socket.destroy()
@@ -180,6 +185,7 @@ export class Connection implements RequestSource, ResponseSink {
     if (this.#awaits === 'end of body') this.#conclude()
   }
 
+  /** Called by its response alone: that was its end. */
   answered(): void {
     if (this.#socket.writableLength === 0) return this.#sent()
     // Who does not read the rest is not waited for.

@@ -15,9 +15,7 @@ const HANDLE = '_handle'
  */
 export function readingShared(accepted: Socket, received: (bytes: Buffer) => void): Socket {
   const handle: unknown = Reflect.get(accepted, HANDLE)
-  if (!handle) {
-    return accepted.on('data', received).resume()
-  }
+  if (!handle) return accepted.on('data', received).resume()
   const options = {
     handle,
     allowHalfOpen: true,

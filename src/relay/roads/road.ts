@@ -1,9 +1,9 @@
-import type { Headers } from '../../server/header-names.ts'
 import type { Channel, ProtocolName } from '../../domain/channel.ts'
 import type { Usage } from '../../domain/usage.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import type { ScannedObject } from '../../protocols/scanned-object.ts'
 import type { StreamError, TapEnd, TapStep } from '../../protocols/stream-tap.ts'
+import type { Headers } from '../../server/header-names.ts'
 
 /** What relaying needs to know of a request, whatever protocol it came in. */
 export interface RelayedRequest {
