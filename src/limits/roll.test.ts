@@ -38,6 +38,18 @@ describe('who is counted', () => {
   })
 })
 
+test('an idle place is found wherever it is, a few being looked at for each who comes', () => {
+  const roll = new Roll(() => new Seat(), 1_000, 1)
+  for (let i = 0; i < 1_000; i++) roll.of(i, 0)
+  for (const i of [900, 901]) roll.of(i, 0).untilMs = 0
+  const shared = roll.of('early', 0)
+  const late = Array.from({ length: 100 }, (_, i) => roll.of(`late ${i}`, 0))
+  expect(late.filter((place) => place !== shared)).toHaveLength(1)
+  // Nor is anybody looked at twice before all others.
+  expect(roll.get(900)).toBe(shared)
+  expect(roll.get(901)).toBe(shared)
+})
+
 test('a crowd of strangers gives nobody a fresh start, nor is it without a limit itself', () => {
   let nowMs = 0
   const counts = new OwnCounts(() => nowMs)

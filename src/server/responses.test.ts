@@ -145,6 +145,14 @@ describe('a connection', () => {
     expect(counted(await connection.closed())).toBe(2)
   })
 
+  test('of HTTP/1.0 on which a body comes in chunks is not kept', async () => {
+    const answer = await said(
+      (_, response) => response.writeHead(200, {}).end('ok'),
+      'POST / HTTP/1.0\r\nconnection: keep-alive\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n',
+    )
+    expect(answer).toContain('connection: close\r\n')
+  })
+
   test('ends with the answer that is said to be the last, and what follows is not heard', async () => {
     let asked = 0
     const answer = await said((_, response) => {
@@ -479,6 +487,30 @@ describe('a connection', () => {
     await once(listening.listen(0, '127.0.0.1'), 'listening')
     expect(counted(await rawConnection((listening.address() as AddressInfo).port, GET).closed())).toBe(1)
     listening.close()
+  })
+})
+
+describe('nobody is asked', () => {
+  test.each([
+    ['CONNECT', `CONNECT x:1 HTTP/1.1\r\n${HOST}\r\n`],
+    ['HTTP/0.9', `GET / HTTP/0.9\r\n${HOST}\r\n`],
+    ['HTTP/2', `GET / HTTP/2.0\r\n${HOST}\r\n`],
+  ])('for %s', async (_, bytes) => {
+    let asked = 0
+    const answer = await said((__, response) => {
+      asked += 1
+      response.writeHead(200, {}).end()
+    }, bytes)
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+    expect(asked).toBe(0)
+  })
+
+  test('by who connects when the server is closed', async () => {
+    let asked = 0
+    own = await startOwnServer(() => (asked += 1))
+    own.server.close()
+    expect(await rawConnection(own.port, GET).closed()).toBe('')
+    expect(asked).toBe(0)
   })
 })
 

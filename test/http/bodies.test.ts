@@ -242,3 +242,13 @@ test('compressed bodies of any size follow each other on a connection', async ()
     expect((await connection.closed()).match(/HTTP\/1\.1 \d/g)).toHaveLength(2)
   }
 })
+
+test('what follows the end of a compressed body does not stop its connection', async () => {
+  stage.upstream.script('m', { kind: 'whole' })
+  const bytes = Buffer.concat([gzipSync(JSON.stringify(ask('m'))), randomBytes(400_000)])
+  const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: ${bytes.length}\r\n`
+  const connection = rawConnection(stage.gateway.port, Buffer.concat([Buffer.from(`${head}\r\n`), bytes]))
+  await connection.until('}')
+  connection.socket.write(Buffer.concat([Buffer.from(`${head}connection: close\r\n\r\n`), bytes]))
+  expect((await connection.closed()).match(/HTTP\/1\.1 \d/g)).toHaveLength(2)
+})

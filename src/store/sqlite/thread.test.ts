@@ -58,6 +58,18 @@ test('after a crowd a batch waits for as many again, but not for long', async ()
   expect(batches()).toEqual([20, 20, 1])
 })
 
+test('nor for long turns', async () => {
+  await Promise.all(operations(20))
+  const first = operations(1)
+  for (let turn = 0; turn < 3; turn++) {
+    const untilMs = performance.now() + 6
+    while (performance.now() < untilMs);
+    await turns(1)
+  }
+  await Promise.all([...first, ...operations(1)])
+  expect(batches()).toEqual([20, 1, 1])
+})
+
 test('after a few nobody waits', async () => {
   await Promise.all(operations(7))
   const first = operations(1)

@@ -1,0 +1,86 @@
+import type { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { startOwnServer } from '../../test/equipment/own-server.ts'
+import { rawConnection } from '../../test/equipment/raw-socket.ts'
+import type { RequestListener } from './http-server.ts'
+
+const HOST = 'host: x\r\n'
+/** How long it may take until a closed connection is seen to be. */
+const SEEN_MS = 200
+
+// Its clock alone: sockets go on as ever.
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }))
+afterEach(() => void vi.useRealTimers())
+
+const silent: RequestListener = () => {}
+const ok: RequestListener = (_, response) => response.writeHead(200, {}).end('ok')
+
+/** A connection on which bytes were said, and on which the server's clock has gone on for some seconds. */
+async function after(seconds: number, bytes: string, listener: RequestListener) {
+  using own = await startOwnServer(listener)
+  const connection = rawConnection(own.port, bytes)
+  await sleep(40)
+  const wasOpen = own.server.connections === 1
+  vi.advanceTimersByTime(seconds * 1_000)
+  const closed = await Promise.race([connection.closed(), sleep(SEEN_MS)])
+  connection.socket.destroy()
+  return { wasOpen, closed }
+}
+
+describe('a connection is ended', () => {
+  const half = `POST / HTTP/1.1\r\n${HOST}content-length: 10\r\n\r\nhello`
+
+  test.each([
+    ['on which nothing is said', 10, '', silent, /^HTTP\/1\.1 408 /],
+    ['whose head is not complete', 10, 'GET / HT', silent, /^HTTP\/1\.1 408 /],
+    ['whose body is not complete', 60, half, silent, /^HTTP\/1\.1 408 /],
+    ['on which nothing follows', 65, `GET / HTTP/1.1\r\n${HOST}\r\n`, ok, /^HTTP\/1\.1 200 [^]*ok$/],
+    ['whose body goes on after its answer', 20, half, ok, /^HTTP\/1\.1 200 [^]*ok$/],
+  ])('%s, after %i seconds and no earlier', async (_, seconds, bytes, listener, told) => {
+    const early = await after(seconds, bytes, listener)
+    expect(early).toEqual({ wasOpen: true, closed: undefined })
+    expect((await after(seconds + 1, bytes, listener)).closed).toMatch(told)
+  })
+
+  test('never while its answer is made', async () => {
+    const { closed } = await after(600, `GET / HTTP/1.1\r\n${HOST}\r\n`, silent)
+    expect(closed).toBeUndefined()
+  })
+
+  test('by the server after two seconds where its caller does not hang up', async () => {
+    using own = await startOwnServer((_, response) => {
+      response.isLast = true
+      response.writeHead(200, {}).end('ok')
+    })
+    const connection = rawConnection(own.port, '')
+    connection.socket.allowHalfOpen = true
+    connection.socket.write(`GET / HTTP/1.1\r\n${HOST}\r\n`)
+    await connection.until('ok')
+    await sleep(40)
+    expect(own.server.connections).toBe(1)
+    vi.advanceTimersByTime(3_000)
+    await vi.waitFor(() => expect(own.server.connections).toBe(0))
+    connection.socket.destroy()
+  })
+})
+
+test('a caller that stops reading in the middle of an answer is given up after a minute', async () => {
+  let lost = false
+  using own = await startOwnServer((_, response) => {
+    response.onClosed(() => (lost = response.isLost))
+    while (response.write(Buffer.alloc(65_536)));
+  })
+  const waits: number[] = []
+  // Takes nothing.
+  const wire = new Duplex({ read() {}, write() {} })
+  const setTimeout = (ms: number): void => void waits.push(ms)
+  own.server.accept(Object.assign(wire, { setTimeout, remoteAddress: '::1' }) as unknown as Socket)
+  wire.push(`GET / HTTP/1.1\r\n${HOST}\r\n`)
+  await sleep(20)
+  expect([waits.at(-1), lost]).toEqual([60_000, false])
+  wire.emit('timeout')
+  await sleep(20)
+  expect([wire.destroyed, lost]).toEqual([true, true])
+})
