@@ -219,7 +219,7 @@ export class Connection implements RequestSource, ResponseSink {
     const { isLast } = this.#response as Response
     this.#request = undefined
     this.#response = undefined
-    if (isLast || (this.#isHalfClosed && this.#ahead.length === 0)) return this.#end()
+    if (isLast || this.#isHalfClosed) return this.#end()
     this.#reader.next()
     this.#await('next request', KEPT_SECONDS)
     this.#readSoon()
@@ -245,7 +245,8 @@ export class Connection implements RequestSource, ResponseSink {
     if (this.#state === 'ending' || this.#state === 'closed') return
     this.#state = 'ending'
     this.#await('hang-up', HANG_UP_LOOKS)
-    this.#forgetAhead()
+    this.#ahead.length = 0
+    this.#aheadBytes = 0
     this.#socket.end()
     this.flow()
   }
@@ -258,7 +259,6 @@ export class Connection implements RequestSource, ResponseSink {
     if (response?.headersSent) return this.destroy()
     const { status, headers, body } = this.#owner.refusal(error)
     this.#request = undefined
-    this.#forgetAhead()
     this.#await('answer', 0)
     // Nobody else says anything from here on.
     response?.closed('lost')
@@ -269,18 +269,13 @@ export class Connection implements RequestSource, ResponseSink {
     if (this.isOpen) this.#state = 'refused'
   }
 
-  #forgetAhead(): void {
-    this.#ahead.length = 0
-    this.#aheadBytes = 0
-  }
-
   #ended(): void {
     this.#isHalfClosed = true
     if (this.#state !== 'open') return
     const response = this.#response
     // What was said is still sent. Who only listens on, while an answer is made, cannot be told from who is gone.
-    if (response?.hasEnded && !response.isFinished) response.isLast = true
-    else if (this.#reader.hasBegun && !this.#reader.isComplete && !response?.isFinished)
+    if (this.#isSending) return
+    if (this.#reader.hasBegun && !this.#reader.isComplete && !response?.isFinished)
       this.#refuse(cannotBeRead('malformed'))
     else this.#end()
   }

@@ -81,7 +81,6 @@ export class RequestReader implements Findings {
     this.isComplete = false
     this.hasBegun = false
     this.#hasHead = false
-    this.#framingBytes = 0
   }
 
   /** Gives the parser back. */
@@ -125,6 +124,7 @@ export class RequestReader implements Findings {
     this.#hosts = 0
     this.#count = 0
     this.#headBytes = 0
+    this.#framingBytes = 0
     this.#inChunks = false
     return GO_ON
   }

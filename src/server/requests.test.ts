@@ -172,6 +172,12 @@ describe('of what is sent,', () => {
     )
   })
 
+  test('trailers say nothing of the request', async () => {
+    const text = `POST / HTTP/1.1\r\n${HOST}x-forwarded-for: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\nauthorization: t\r\nx-forwarded-for: 2\r\n\r\n`
+    const [request = ''] = (await sent(own.port, text)).requests
+    expect(JSON.parse(request)).toEqual({ method: 'POST', url: '/', forwarded: '1', body: '' })
+  })
+
   test('a body of many reads arrives as it is', async () => {
     const body = Buffer.from(Array.from({ length: 300_000 }, (_, i) => 97 + (i % 26))).toString()
     const text = `POST / HTTP/1.1\r\n${HOST}content-length: 300000\r\n\r\n${body}`

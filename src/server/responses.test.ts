@@ -2,10 +2,11 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { bodyOf, type OwnServer, startOwnServer } from '../../test/equipment/own-server.ts'
 import { rawConnection } from '../../test/equipment/raw-socket.ts'
 import type { RequestListener } from './http-server.ts'
+import type { Request } from './request.ts'
 import type { Response } from './response.ts'
 
 let own: OwnServer | undefined
@@ -426,6 +427,7 @@ describe('a connection', () => {
       'transfer-encoding: chunked\r\n\r\n',
       `1\r\nx\r\n1;${'e'.repeat(20_000)}\r\ny\r\n0\r\n\r\n`,
     ],
+    ['extension of a chunk', 'transfer-encoding: chunked\r\n\r\n', `1;${'e'.repeat(20_000)}`],
     ['blanks before a value', `x:${' '.repeat(40_000)}y\r\n\r\n`, ''],
   ])('is no place for endless %s', async (_, head, body) => {
     const answer = await said(
@@ -442,9 +444,101 @@ describe('a connection', () => {
     expect(bodyIn(await connection.closed())).toHaveLength(8_000_000)
   })
 
+  test('that ends its side when its answer is given, and not sent yet, is sent it', async () => {
+    const asked = Promise.withResolvers<Response>()
+    own = await startOwnServer((_, response) => asked.resolve(response))
+    const said: string[] = []
+    let send = (): void => {}
+    const wire = new Duplex({
+      read() {},
+      write(chunk: Buffer, _, sent) {
+        said.push(chunk.toString('latin1'))
+        send = sent
+      },
+    })
+    own.server.accept(Object.assign(wire, { setTimeout() {}, remoteAddress: '::1' }) as unknown as Socket)
+    wire.push(`GET / HTTP/1.1\r\n${HOST}\r\n`)
+    const response = await asked.promise
+    wire.push(null)
+    response.writeHead(200, {}).end('ok')
+    for (let i = 0; i < 3; i++) {
+      await sleep(5)
+      send()
+    }
+    expect(said.join('')).toMatch(/^HTTP\/1\.1 200 [^]*ok$/)
+    expect([response.isFinished, wire.writableFinished]).toEqual([true, true])
+  })
+
+  test('is not taken for idle between an answer and the request that waits', async () => {
+    const port = await serve(({ url }, response) => {
+      response.onClosed(() => queueMicrotask(() => url === '/1' && own?.server.closeIdle()))
+      response.writeHead(200, {}).end(url)
+    })
+    const bytes = `GET /1 HTTP/1.1\r\n${HOST}\r\nGET /2 HTTP/1.1\r\n${HOST}${CLOSE}\r\n`
+    expect(counted(await rawConnection(port, bytes).closed())).toBe(2)
+  })
+
+  test('is read no further than 64 KiB ahead, nor at all while the end of an answer is unsent', async () => {
+    const asked = Promise.withResolvers<[Request, Response]>()
+    const port = await serve((request, response) => asked.resolve([request, response]))
+    const connection = rawConnection(port, `GET / HTTP/1.1\r\n${HOST}\r\n`)
+    const [request, response] = await asked.promise
+    connection.socket.pause()
+    response.writeHead(200, {}).end(Buffer.alloc(30_000_000))
+    await sleep(20)
+    const before = request.bytesRead
+    connection.socket.write('x')
+    await sleep(20)
+    expect(request.bytesRead).toBe(before)
+    connection.socket.destroy()
+
+    const other = Promise.withResolvers<Request>()
+    own?.[Symbol.dispose]()
+    const flooding = rawConnection(
+      await serve((first) => other.resolve(first)),
+      `GET / HTTP/1.1\r\n${HOST}\r\n`,
+    )
+    const first = await other.promise
+    flooding.socket.write(Buffer.alloc(5_000_000))
+    await sleep(60)
+    expect(first.bytesRead).toBeLessThan(300_000)
+    flooding.socket.destroy()
+  })
+
+  test('keeps what nobody asked for as it came, whatever is read on others, and not much of it', async () => {
+    const kept: Request[] = []
+    const port = await serve((request, response) => {
+      if (request.url === '/other') response.writeHead(200, {}).end('ok')
+      else kept.push(request)
+    })
+    const length = rawConnection(
+      port,
+      `POST / HTTP/1.1\r\n${HOST}content-length: 1000\r\n\r\n${'a'.repeat(1_000)}`,
+    )
+    const chunks = rawConnection(port, `POST / HTTP/1.1\r\n${HOST}transfer-encoding: chunked\r\n\r\n`)
+    chunks.socket.write(`5\r\nbbbbb\r\n0\r\n\r\n`)
+    const singly = rawConnection(port, `POST / HTTP/1.1\r\n${HOST}transfer-encoding: chunked\r\n\r\n`)
+    singly.socket.write('1\r\nc\r\n'.repeat(200_000))
+    await vi.waitFor(() => expect(kept).toHaveLength(3))
+    await sleep(40)
+    const other = `GET /other HTTP/1.1\r\n${HOST}x: ${'z'.repeat(3_000)}\r\n${CLOSE}\r\n`
+    await rawConnection(port, other).closed()
+    expect(kept[2]?.bytesRead).toBeLessThan(150_000)
+    const bodies = await Promise.all(kept.slice(0, 2).map((request) => bodyOf(request)))
+    expect(bodies.map(String)).toEqual(['a'.repeat(1_000), 'bbbbb'])
+    for (const { socket } of [length, chunks, singly]) socket.destroy()
+  })
+
   test('that is refused hears it, whatever else it says before that can be sent', async () => {
     const began: string[] = []
-    own = await startOwnServer(({ url }) => began.push(url))
+    own = await startOwnServer(({ url }, response) => {
+      began.push(url)
+      // Whoever was to answer is too late, whatever is done then.
+      response.onClosed(() => {
+        response.writeHead(200, {}).end('late')
+        response.destroy()
+      })
+    })
     const said: string[] = []
     const unsent: (() => void)[] = []
     // Takes nothing before it is told to.

@@ -54,8 +54,10 @@ test('after a crowd a batch waits for as many again, but not for long', async ()
   const rest = operations(13)
   await Promise.all([...first, ...rest])
   expect(batches()).toEqual([20, 20])
-  await Promise.all(operations(1))
+  const alone = operations(1)
+  await turns(9)
   expect(batches()).toEqual([20, 20, 1])
+  await Promise.all(alone)
 })
 
 test('nor for long turns', async () => {
