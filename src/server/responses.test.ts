@@ -444,30 +444,36 @@ describe('a connection', () => {
     expect(bodyIn(await connection.closed())).toHaveLength(8_000_000)
   })
 
-  test('that ends its side when its answer is given, and not sent yet, is sent it', async () => {
-    const asked = Promise.withResolvers<Response>()
-    own = await startOwnServer((_, response) => asked.resolve(response))
-    const said: string[] = []
-    let send = (): void => {}
-    const wire = new Duplex({
-      read() {},
-      write(chunk: Buffer, _, sent) {
-        said.push(chunk.toString('latin1'))
-        send = sent
-      },
-    })
-    own.server.accept(Object.assign(wire, { setTimeout() {}, remoteAddress: '::1' }) as unknown as Socket)
-    wire.push(`GET / HTTP/1.1\r\n${HOST}\r\n`)
-    const response = await asked.promise
-    wire.push(null)
-    response.writeHead(200, {}).end('ok')
-    for (let i = 0; i < 3; i++) {
-      await sleep(5)
-      send()
-    }
-    expect(said.join('')).toMatch(/^HTTP\/1\.1 200 [^]*ok$/)
-    expect([response.isFinished, wire.writableFinished]).toEqual([true, true])
-  })
+  test.each([
+    ['a whole request', ''],
+    ['half a body', 'content-length: 10\r\n'],
+  ])(
+    'that ends its side after %s, when its answer is given and not sent yet, is sent it',
+    async (_, more) => {
+      const asked = Promise.withResolvers<Response>()
+      own = await startOwnServer((__, response) => asked.resolve(response))
+      const said: string[] = []
+      let send = (): void => {}
+      const wire = new Duplex({
+        read() {},
+        write(chunk: Buffer, __, sent) {
+          said.push(chunk.toString('latin1'))
+          send = sent
+        },
+      })
+      own.server.accept(Object.assign(wire, { setTimeout() {}, remoteAddress: '::1' }) as unknown as Socket)
+      wire.push(`POST / HTTP/1.1\r\n${HOST}${more}\r\n`)
+      const response = await asked.promise
+      wire.push(null)
+      response.writeHead(200, {}).end('ok')
+      for (let i = 0; i < 3; i++) {
+        await sleep(5)
+        send()
+      }
+      expect(said.join('')).toMatch(/^HTTP\/1\.1 200 [^]*ok$/)
+      expect([response.isFinished, wire.writableFinished]).toEqual([true, true])
+    },
+  )
 
   test('is not taken for idle between an answer and the request that waits', async () => {
     const port = await serve(({ url }, response) => {
