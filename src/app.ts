@@ -15,6 +15,7 @@ import type { RateLimit } from './domain/channel.ts'
 import { GatewayError } from './errors.ts'
 import { LIMIT_NAMES, type Limits, requireAllowed } from './limits/limits.ts'
 import type { Overload } from './limits/overload.ts'
+import { Refusals } from './limits/refusals.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { UpstreamRefusal } from './relay/failure.ts'
 import type { Relay } from './relay/relay.ts'
@@ -67,8 +68,7 @@ export class App {
   readonly #parts: AppParts
   readonly #raw = new RouteTable(RAW_ROUTES)
   #visits = 0
-  /** What is to be done when the turn of the event loop is over. */
-  #refusals: (() => void)[] = []
+  readonly #refusals = new Refusals()
 
   constructor(parts: AppParts) {
     this.#parts = parts
@@ -110,7 +110,7 @@ export class App {
       route.area = endpoint.area
       const refusal = endpoint.access === 'api-key' ? this.#crowded() : undefined
       if (refusal) {
-        this.#afterThisTurn(() => {
+        this.#refusals.say(() => {
           this.#refuse(visit, endpoint.area, refusal)
           over()
         })
@@ -139,7 +139,7 @@ export class App {
       if (!this.#parts.isOpen()) refuseStopping()
       const refusal = this.#crowded()
       if (refusal) {
-        await new Promise<void>((resolve) => this.#afterThisTurn(resolve))
+        await new Promise<void>((resolve) => this.#refusals.say(resolve))
         throw refusal
       }
       return json.answer(visit, endpoint, params)
@@ -179,22 +179,9 @@ export class App {
     }
   }
 
-  /** Why no more calls can be let in, if they cannot. */
+  /** Why no more calls can be let in, if they cannot. Who is refused, and not told yet, is no longer under way. */
   #crowded(): GatewayError | undefined {
-    return this.#parts.overload.refusal(this.#visits, this.#parts.maxCalls())
-  }
-
-  /**
-   * Once the turn of the event loop is over: a refusal in the middle of it would bring the next request of that connection into the same
-   * turn, which might go on for seconds where thousands are refused.
-   */
-  #afterThisTurn(refuse: () => void): void {
-    if (this.#refusals.push(refuse) > 1) return
-    setImmediate(() => {
-      const refusals = this.#refusals
-      this.#refusals = []
-      for (const each of refusals) each()
-    })
+    return this.#parts.overload.refusal(this.#visits - this.#refusals.unsaid, this.#parts.maxCalls())
   }
 
   #refuse({ id, response, record }: Visit, area: Area, error: unknown): void {

@@ -6,6 +6,8 @@ const LOOK_MS = 1_000
 /** How many looks in a row must find nothing: after the start, when nothing has got going, and later. */
 const QUIET_AFTER_START = 3
 const QUIET_AFTER_WORK = 60
+/** After so many, what there is was left by work. */
+const STARTING = 60
 /** Looks from one giving back after work to the next at the least. */
 const LOOKS_BETWEEN = 600
 
@@ -17,13 +19,16 @@ type Collect = (options: { readonly type: 'major'; readonly flavor: 'last-resort
  * next work, which may be far away. Not more often: V8 forgets with it how its code was used, and the next twenty thousand calls cost a
  * third more. Takes some 30 ms.
  */
-export function giveBackWhenIdle(visits: () => number): { stop(): void } {
+export function giveBackWhenIdle(visits: () => number, giveBack = collectAll): { stop(): void } {
+  let looks = 0
   let quiet = 0
   let needed = QUIET_AFTER_START
   let since = LOOKS_BETWEEN
   let worked = true
   const timer = setInterval(() => {
     since += 1
+    looks += 1
+    if (looks === STARTING) needed = QUIET_AFTER_WORK
     const isQuiet = visits() === 0
     quiet = isQuiet ? quiet + 1 : 0
     worked ||= !isQuiet
@@ -37,7 +42,7 @@ export function giveBackWhenIdle(visits: () => number): { stop(): void } {
   return { stop: () => clearInterval(timer) }
 }
 
-function giveBack(): void {
+function collectAll(): void {
   // The flag decides whether a new context has the function; taken back, it leaves the compile cache's key as it was.
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as Collect

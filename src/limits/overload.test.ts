@@ -96,7 +96,7 @@ describe('overload', () => {
       letIn(100)
       turn(200)
     }
-    expect(open).toBe(32)
+    expect(open).toBe(8)
   })
 
   test('lets in as many as there is time for once turns are short, and everybody when nobody was refused for a second', () => {
@@ -106,11 +106,11 @@ describe('overload', () => {
     for (let i = 0; i < 10; i++) {
       before = open
       letIn(1_000)
-      turn(10)
+      turn(6)
     }
     expect(open).toBeGreaterThan(before)
     open = 0
-    for (let i = 0; i < 110; i++) turn(10)
+    for (let i = 0; i < 180; i++) turn(6)
     expect(letIn(2_000)).toBe(2_000)
   })
 
@@ -124,6 +124,100 @@ describe('overload', () => {
       for (let look = 0; look < 20; look++) turn(5)
     }
     expect(last).toBe(100)
+  })
+
+  test('takes no more away while what was taken has yet to show', () => {
+    crowd()
+    const before = open
+    for (let i = 0; i < 50; i++) turn(200)
+    open = before / 2
+    expect(letIn(100)).toBe(0)
+    open = before / 4 - 20
+    expect(letIn(100)).toBeGreaterThan(0)
+  })
+
+  test('finds time for all that are under way where there is', () => {
+    crowd()
+    open = 1_000
+    letIn(1)
+    for (let i = 0; i < 60; i++) turn(5)
+    open = 950
+    expect(letIn(100)).toBeGreaterThan(30)
+  })
+
+  /** As many as may be are under way, and there is time for them. */
+  function full(): void {
+    crowd()
+    for (let i = 0; i < 60; i++) {
+      letIn(100)
+      turn(5)
+    }
+    letIn(100)
+  }
+
+  test('goes down by what ended: calls that last bring little when one goes', () => {
+    full()
+    turn(60)
+    open -= 10
+    // Nothing had ended: one fewer.
+    expect(letIn(100)).toBe(9)
+    turn(60)
+    open -= 10
+    // Ten had: five fewer.
+    expect(letIn(100)).toBe(5)
+  })
+
+  test('looks at those that are under way, whether one was refused or not', () => {
+    full()
+    open -= 60
+    expect(letIn(10)).toBe(10)
+    turn(60)
+    expect(letIn(100)).toBe(0)
+  })
+
+  test('is there for as long as somebody is refused', () => {
+    crowd()
+    for (let i = 0; i < 300; i++) {
+      letIn(50)
+      turn(5)
+    }
+    expect(open).toBeLessThan(1_500)
+  })
+
+  test('does not count what was before', () => {
+    function letInOfACrowd(): number {
+      for (let i = 0; i < 2; i++) {
+        letIn(100)
+        turn(150)
+      }
+      expect(letIn(1)).toBe(0)
+      turn(5)
+      open = 0
+      return letIn(5_000)
+    }
+    const first = letInOfACrowd()
+    open = 3_000
+    letIn(1)
+    for (let i = 0; i < 250; i++) turn(5)
+    open = 0
+    for (let i = 0; i < 100; i++) {
+      letIn(100)
+      open = 0
+      turn(50)
+    }
+    expect(letInOfACrowd()).toBe(first)
+  })
+
+  test('goes up by what ended, and by one at the least', () => {
+    full()
+    turn(5)
+    expect(letIn(100)).toBe(1)
+    turn(5)
+    letIn(100)
+    open -= 40
+    expect(letIn(1_000)).toBe(40)
+    turn(5)
+    expect(letIn(1_000)).toBe(4)
   })
 
   test('does not take the time that refusing takes for time that those let in take', () => {

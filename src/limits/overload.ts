@@ -10,13 +10,19 @@ const BUSY_MS = 200
 /** and it is a crowd if more calls than these were let in meanwhile, and are under way. */
 const CROWD = 64
 /** Of a crowd, so many are let in whatever happens. */
-const LEAST = 32
-/** What a turn of the event loop may take; and more for each call refused in it, or refusing would leave no time for serving. */
-const TURN_MS = 15
-const MORE_FOR_REFUSED_MS = 0.15
-/** What a late look leaves of the calls that may be under way, and what one in time makes of them. */
-const LESS = 0.9
-const MORE = 1.1
+const LEAST = 8
+/** What is left of the calls under way when a crowd is seen: there is time for far fewer, and soon enough for more. */
+const OF_A_CROWD = 0.25
+/** How late a look may be while there is one; and more for each call refused since the last, or refusing would leave no time for serving. */
+const CLOSELY_LATE_MS = 1
+const MORE_FOR_REFUSED_MS = 0.04
+/** How many fewer calls may be under way for each that ended before a look that was late, and how many more before one in time. */
+const LESS_FOR_ENDED = 0.5
+const MORE_FOR_ENDED = 0.1
+/** Of those under way, no more at one look: many that end at once are no sign that as many will again. */
+const MOST_LESS = 0.2
+/** There is time for those under way already: how much of what is missing to them is added at a look in time. */
+const MORE_FOR_OPEN = 0.1
 /** The crowd is gone once nobody was refused for so long. */
 const CALM_MS = 1_000
 
@@ -39,7 +45,8 @@ export interface Clocks {
 /**
  * Refuses calls before anything is read of them, where more come than can be served. How late the event loop comes round is how
  * long each step of a call waits. Where a crowd makes it late, only so many calls may be under way as it has time for, fewer after
- * each look that is late and more after each that is not: what is let in is served in good time, rather than all of it late.
+ * each look that is late and more after each that is not: what is let in is served in good time, rather than all of it late. How many
+ * fewer or more goes by how many ended since the last look: what a change comes to shows when the calls under way have ended.
  */
 export class Overload {
   readonly #clocks: Clocks
@@ -53,6 +60,9 @@ export class Overload {
   /** How many calls may be under way, there being a crowd. */
   #ceiling: number | undefined
   #open = 0
+  /** At the last look: calls under way. And let in since, there being a crowd. */
+  #openThen = 0
+  #letInSince = 0
   /** Calls refused since the last look, and when there was a look that found some. */
   #refused = 0
   #refusedMs = 0
@@ -94,29 +104,43 @@ export class Overload {
   refusal(open: number, most: number): GatewayError | undefined {
     if (open > most) return FULL
     this.#letIn += 1
-    if (this.#ceiling === undefined) {
+    let ceiling = this.#ceiling
+    if (ceiling === undefined) {
       if (open <= CROWD || this.#letIn <= CROWD) return undefined
       if (this.#clocks.workedMs() - this.#inTimeWorkedMs < BUSY_MS) return undefined
-      this.#gather(open)
+      ceiling = this.#gather(open)
     }
-    this.#open = open
-    if (open <= (this.#ceiling ?? open)) return undefined
+    if (open <= ceiling) {
+      this.#open = open
+      this.#letInSince += 1
+      return undefined
+    }
+    this.#open = open - 1
     this.#refused += 1
     return TOO_MANY
   }
 
-  #gather(open: number): void {
-    this.#ceiling = Math.max(LEAST, open / 2)
+  #gather(open: number): number {
+    const ceiling = open * OF_A_CROWD
+    this.#ceiling = ceiling
+    this.#openThen = open - 1
     this.#refusedMs = this.#clocks.nowMs()
     this.#lookEvery(CLOSE_LOOK_MS)
+    return ceiling
   }
 
   #adjust(ceiling: number, lateMs: number, nowMs: number): void {
     if (this.#refused > 0) this.#refusedMs = nowMs
-    if (lateMs > TURN_MS + MORE_FOR_REFUSED_MS * this.#refused)
-      this.#ceiling = Math.max(LEAST, Math.min(ceiling, this.#open) * LESS)
-    else if (nowMs - this.#refusedMs > CALM_MS) this.#disperse()
-    else this.#ceiling = ceiling * MORE
+    const open = this.#open
+    const ended = this.#openThen + this.#letInSince - open
+    if (lateMs > CLOSELY_LATE_MS + MORE_FOR_REFUSED_MS * this.#refused) {
+      // Where more are under way than may be, what was taken last has yet to show.
+      const less = Math.max(1, Math.min(ended * LESS_FOR_ENDED, open * MOST_LESS))
+      if (open <= ceiling) this.#ceiling = Math.max(LEAST, open - less)
+    } else if (nowMs - this.#refusedMs > CALM_MS) this.#disperse()
+    else this.#ceiling = ceiling + Math.max(1, ended * MORE_FOR_ENDED, (open - ceiling) * MORE_FOR_OPEN)
+    this.#openThen = open
+    this.#letInSince = 0
     this.#refused = 0
   }
 

@@ -9,6 +9,8 @@ export interface ArrivalsOrder {
   /** The JSON text of each call. */
   readonly body: string
   readonly seconds: number
+  /** What it takes until it has settled, if it has to: of calls that come later, latencies are told apart. */
+  readonly settlingSeconds?: number
   /** Calls that come each second, whatever became of those before them; or so many callers, each of whom waits for its answer. */
   readonly pace: { readonly perSecond: number } | { readonly callers: number }
 }
@@ -25,6 +27,8 @@ export interface ArrivalsResult {
   readonly counts: Readonly<Record<string, number>>
   /** From when a call was due. */
   readonly latencies: Readonly<Record<string, Latencies>>
+  /** Of calls that came when it had settled. */
+  readonly settled: Readonly<Record<string, Latencies>>
   /** How late calls were sent: the generator's own part in the latencies. */
   readonly sentLate: Latencies
   /** Answers in each second, by status. */
@@ -32,17 +36,27 @@ export interface ArrivalsResult {
 }
 
 /** Calls that may wait for an answer at one time; one that comes beyond it got none. */
-const MOST_WAITING = 4_000
+const MOST_WAITING = 8_000
+/** What all connections read into: new bytes for each read would make the generator late itself. */
+const READ = Buffer.allocUnsafe(262_144)
 /** How long answers are waited for when no more calls come. */
 const PATIENCE_MS = 10_000
 
-function arrive({ port, key, body, seconds, pace }: ArrivalsOrder): Promise<ArrivalsResult> {
+function arrive({
+  port,
+  key,
+  body,
+  seconds,
+  settlingSeconds = 0,
+  pace,
+}: ArrivalsOrder): Promise<ArrivalsResult> {
   const request = Buffer.from(
     `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-${key}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   )
   const idle: Socket[] = []
   const dueOf = new Map<Socket, number>()
   const taken = new Map<number, number[]>()
+  const takenLater = new Map<number, number[]>()
   const sentLate: number[] = []
   const bySecond: Record<string, number>[] = []
   const startMs = performance.now()
@@ -50,9 +64,12 @@ function arrive({ port, key, body, seconds, pace }: ArrivalsOrder): Promise<Arri
 
   const note = (status: number, sinceMs: number): void => {
     const nowMs = performance.now()
-    const times = taken.get(status) ?? []
-    taken.set(status, times)
-    times.push(nowMs - sinceMs)
+    const isLater = sinceMs - startMs >= settlingSeconds * 1000
+    for (const of of isLater ? [taken, takenLater] : [taken]) {
+      const times = of.get(status) ?? []
+      of.set(status, times)
+      times.push(nowMs - sinceMs)
+    }
     const second = (bySecond[Math.floor((nowMs - startMs) / 1000)] ??= {})
     second[status] = (second[status] ?? 0) + 1
   }
@@ -73,11 +90,19 @@ function arrive({ port, key, body, seconds, pace }: ArrivalsOrder): Promise<Arri
     if ('callers' in pace && nowMs < endMs) send(nowMs)
   }
   const open = (): Socket => {
-    const socket = connect({ port, host: '127.0.0.1', noDelay: true })
     const answers = new Answers()
-    socket.on('data', (chunk: Buffer) => {
-      const status = answers.push(chunk)
-      if (status !== undefined) answered(socket, status)
+    const socket = connect({
+      port,
+      host: '127.0.0.1',
+      noDelay: true,
+      onread: {
+        buffer: READ,
+        callback(length) {
+          const status = answers.push(READ.subarray(0, length))
+          if (status !== undefined) answered(socket, status)
+          return true
+        },
+      },
     })
     socket.on('error', () => {})
     socket.on('close', () => {
@@ -106,15 +131,19 @@ function arrive({ port, key, body, seconds, pace }: ArrivalsOrder): Promise<Arri
       if (!sendDue(nowMs) || (dueOf.size > 0 && nowMs < endMs + PATIENCE_MS)) return
       clearInterval(timer)
       for (const socket of [...dueOf.keys(), ...idle]) socket.destroy()
-      const entries = [...taken]
       resolve({
-        counts: Object.fromEntries(entries.map(([status, times]) => [status, times.length])),
-        latencies: Object.fromEntries(entries.map(([status, times]) => [status, shares(times)])),
+        counts: Object.fromEntries([...taken].map(([status, times]) => [status, times.length])),
+        latencies: sharesOf(taken),
+        settled: sharesOf(takenLater),
         sentLate: shares(sentLate),
         bySecond: Array.from(bySecond, (second) => second ?? {}),
       })
     }, 2)
   })
+}
+
+function sharesOf(taken: ReadonlyMap<number, number[]>): Readonly<Record<string, Latencies>> {
+  return Object.fromEntries([...taken].map(([status, times]) => [status, shares(times)]))
 }
 
 function shares(times: number[]): Latencies {

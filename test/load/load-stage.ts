@@ -24,7 +24,11 @@ export interface LoadPlan {
 export interface LoadStage {
   readonly gateway: RunningGateway
   /** Makes calls of the gateway, or of its upstream itself. */
-  arrive(pace: ArrivalsOrder['pace'], seconds: number, whom?: 'gateway' | 'upstream'): Promise<ArrivalsResult>
+  arrive(
+    pace: ArrivalsOrder['pace'],
+    seconds: number,
+    more?: { readonly whom?: 'gateway' | 'upstream'; readonly settlingSeconds?: number },
+  ): Promise<ArrivalsResult>
   /** Rows of calls that were charged in full. */
   charged(): number
   close(): Promise<void>
@@ -61,12 +65,13 @@ export async function setLoadStage(plan: LoadPlan): Promise<LoadStage> {
   })
   return {
     gateway,
-    arrive(pace, seconds, whom = 'gateway') {
+    arrive(pace, seconds, { whom = 'gateway', settlingSeconds = 0 } = {}) {
       const order: ArrivalsOrder = {
         port: whom === 'gateway' ? gateway.port : port,
         key: 'ann',
         body,
         seconds,
+        settlingSeconds,
         pace,
       }
       const result = said<ArrivalsResult>(generator)

@@ -9,6 +9,8 @@ export interface OverloadPlan extends LoadPlan {
   readonly measuredSeconds: number
   readonly times: number
   readonly seconds: number
+  /** What it may take until it is seen that more come than can be served. */
+  readonly settlingSeconds: number
   /** How long after the storm calls come again, and what part of what can be served. */
   readonly restSeconds: number
   readonly afterwards: number
@@ -24,6 +26,8 @@ export interface OverloadReport {
   /** Milliseconds from when a call was due. */
   readonly answers: Latencies | undefined
   readonly refusals: Latencies | undefined
+  /** Of refusals once it is seen that more come than can be served. */
+  readonly settledRefusals: Latencies | undefined
   readonly sentLate: Latencies
   /** Answers by status, of the calls that came when it was over. */
   readonly afterwards: ArrivalsResult['counts']
@@ -41,11 +45,11 @@ export async function runOverload(plan: OverloadPlan): Promise<OverloadReport> {
     residentMb = Math.max(residentMb, residentBytes(stage.gateway.pid) / 1e6)
   }, 500)
   try {
-    const { callers, measuredSeconds, times, seconds } = plan
+    const { callers, measuredSeconds, times, seconds, settlingSeconds } = plan
     const warm = await stage.arrive({ callers }, measuredSeconds / 2)
     const calm = await stage.arrive({ callers }, measuredSeconds)
     const most = servedIn(calm, measuredSeconds)
-    const storm = await stage.arrive({ perSecond: most * times }, seconds)
+    const storm = await stage.arrive({ perSecond: most * times }, seconds, { settlingSeconds })
     await new Promise((resolve) => setTimeout(resolve, plan.restSeconds * 1000))
     const after = await stage.arrive({ perSecond: most * plan.afterwards }, measuredSeconds)
     const all = [warm, calm, storm, after]
@@ -55,6 +59,7 @@ export async function runOverload(plan: OverloadPlan): Promise<OverloadReport> {
       counts: storm.counts,
       answers: storm.latencies['200'],
       refusals: storm.latencies['503'],
+      settledRefusals: storm.settled['503'],
       sentLate: storm.sentLate,
       afterwards: after.counts,
       residentMb: Math.round(residentMb),

@@ -13,6 +13,7 @@ test('five times as many calls as there may be: as many are served as before, th
     measuredSeconds: 2,
     times: 5,
     seconds: 3,
+    settlingSeconds: 0,
     restSeconds: 0,
     afterwards: 0.2,
   })

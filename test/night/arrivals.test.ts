@@ -6,7 +6,7 @@ test('1,000 calls a second for five minutes: no error, each is charged once, and
 }, async () => {
   const stage = await setLoadStage({ upstream: 'completion' })
   onTestFinished(() => stage.close())
-  const direct = await stage.arrive({ perSecond: 1_000 }, 30, 'upstream')
+  const direct = await stage.arrive({ perSecond: 1_000 }, 30, { whom: 'upstream' })
   const through = await stage.arrive({ perSecond: 1_000 }, 300)
   const charged = stage.charged()
   const most = await stage.arrive({ callers: 64 }, 10)

@@ -1,0 +1,62 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { giveBackWhenIdle } from './idle-memory.ts'
+
+let visits = 0
+let given = 0
+let giving: { stop(): void }
+beforeEach(() => {
+  vi.useFakeTimers()
+  visits = 0
+  given = 0
+  giving = giveBackWhenIdle(
+    () => visits,
+    () => (given += 1),
+  )
+})
+afterEach(() => {
+  giving.stop()
+  vi.useRealTimers()
+})
+
+/** So many seconds with so many requests under way at each. */
+function pass(seconds: number, underWay = 0): void {
+  visits = underWay
+  vi.advanceTimersByTime(seconds * 1_000)
+}
+
+describe('memory is given back', () => {
+  test('three seconds after the start, once', () => {
+    pass(2)
+    expect(given).toBe(0)
+    pass(1)
+    expect(given).toBe(1)
+    pass(3_600)
+    expect(given).toBe(1)
+  })
+
+  test('three seconds after what was done at the start', () => {
+    pass(20, 1)
+    pass(3)
+    expect(given).toBe(1)
+  })
+
+  test('a minute after work that was there from the start on, not in a pause', () => {
+    pass(100, 1)
+    pass(59)
+    expect(given).toBe(0)
+    pass(1)
+    expect(given).toBe(1)
+  })
+
+  test('every ten minutes at most', () => {
+    pass(3)
+    pass(10, 1)
+    pass(60)
+    expect(given).toBe(2)
+    pass(10, 1)
+    pass(500)
+    expect(given).toBe(2)
+    pass(100)
+    expect(given).toBe(3)
+  })
+})

@@ -1,0 +1,31 @@
+/** How many in a turn of the event loop are said at once. */
+const AT_ONCE = 500
+
+/**
+ * Says refusals at once, or, where many are said, when the turn of the event loop is over: each may bring the next request of its
+ * connection into the same turn, which goes on for seconds then.
+ */
+export class Refusals {
+  #inTurn = 0
+  #unsaid: (() => void)[] = []
+
+  /** Those that wait for the end of the turn. */
+  get unsaid(): number {
+    return this.#unsaid.length
+  }
+
+  /** `refuse` is called now, or soon. */
+  say(refuse: () => void): void {
+    this.#inTurn += 1
+    if (this.#inTurn === 1) setImmediate(() => this.#turnIsOver())
+    if (this.#inTurn <= AT_ONCE) refuse()
+    else this.#unsaid.push(refuse)
+  }
+
+  #turnIsOver(): void {
+    const unsaid = this.#unsaid
+    this.#unsaid = []
+    this.#inTurn = 0
+    for (const refuse of unsaid) refuse()
+  }
+}
