@@ -3,9 +3,11 @@ import { flat, soak } from '../operations/soak-run.ts'
 import { nightSeed } from './night-seed.ts'
 
 const seed = nightSeed()
+/** Until then the most memory there was grows yet: it goes by when V8 collects the old. */
+const WARM_UP = 50_000
 
 test(`100,000 requests, one in ten aborted, one in twenty with an upstream in trouble, another with a picture that is rejected, leave nothing behind (seed ${seed})`, async () => {
-  const report = await soak({ seed, warmUp: 20_000, requests: 100_000 })
+  const report = await soak({ seed, warmUp: WARM_UP, requests: WARM_UP + 100_000 })
   console.log(
     JSON.stringify({
       warm: report.warm,
@@ -14,8 +16,8 @@ test(`100,000 requests, one in ten aborted, one in twenty with an upstream in tr
       rejected: report.rejected,
     }),
   )
-  expect(report.aborted).toBeGreaterThan(8500)
-  expect(report.rejected).toBeGreaterThan(4500)
+  expect(report.aborted).toBeGreaterThan(13_500)
+  expect(report.rejected).toBeGreaterThan(7_000)
   expect(report.refused).toBe(0)
   expect(flat(report)).toEqual([])
   expect(report.end.resident).toBeLessThan(report.warm.resident * 1.1)
