@@ -1,8 +1,11 @@
-import { request } from 'node:http'
+import process from 'node:process'
 import { type ErrorCode, ERRORS, GatewayError } from '../errors.ts'
 import type { OperationInput, OperationName, OperationOutput } from '../management/operations.ts'
 import type { ControlFailure, Hello } from './messages.ts'
 import { socketPath } from './socket-path.ts'
+
+/** An import of it would load all that it exports, a client for the web among it: 40 ms, most of what a short command takes. */
+const { request } = process.getBuiltinModule('node:http')
 
 /** How long a gateway may take to say that it is there. */
 const HELLO_MS = 5_000

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type Patch, patchedCopy } from '../equipment/patched-copy.ts'
 import { SLOW_DISK } from '../equipment/slow-disk.ts'
-import { type StormReport, storm } from '../equipment/storm.ts'
+import { storm } from '../equipment/storm.ts'
 
 const NO_GATE_ONE: Patch = {
   file: 'src/relay/stream-answer.ts',
@@ -36,28 +36,33 @@ const NO_OUTPUT_COUNTED: Patch = {
 
 const LIMIT = { timeout: 60_000 }
 
-async function stormOn(...patches: Patch[]): Promise<StormReport> {
+/** What is broken in a storm; another, where nothing was: what breaks it may not have come up. */
+async function brokenOn(...patches: Patch[]): Promise<string> {
   const copy = patchedCopy([SLOW_DISK, ...patches])
   try {
-    return await storm({ seed: 7, rounds: 3, clients: 32, root: copy.root })
+    for (const seed of [7, 8, 9]) {
+      const { broken } = await storm({ seed, rounds: 3, clients: 32, root: copy.root })
+      if (broken.length > 0) return broken.join('\n')
+    }
+    return ''
   } finally {
     copy.discard()
   }
 }
 
 test('without gate one, content is delivered that leaves no trace', LIMIT, async () => {
-  expect((await stormOn(NO_GATE_ONE)).broken.join('\n')).toMatch(
+  expect(await brokenOn(NO_GATE_ONE)).toMatch(
     /delivered content without a trace|showed content before its hold was durable/,
   )
 })
 test('without gate two, whole answers are never charged', LIMIT, async () => {
-  expect((await stormOn(NO_GATE_TWO_WHOLE)).broken.join('\n')).toMatch(/was seen complete and/)
+  expect(await brokenOn(NO_GATE_TWO_WHOLE)).toMatch(/was seen complete and/)
 })
 test('without gate two, streams are never charged in full', LIMIT, async () => {
-  expect((await stormOn(NO_GATE_TWO_STREAMED)).broken.join('\n')).toMatch(/was seen complete and/)
+  expect(await brokenOn(NO_GATE_TWO_STREAMED)).toMatch(/was seen complete and/)
 })
 test('where less is charged than the upstream generated, its log tells', LIMIT, async () => {
-  expect((await stormOn(NO_OUTPUT_COUNTED)).broken.join('\n')).toMatch(
+  expect(await brokenOn(NO_OUTPUT_COUNTED)).toMatch(
     /was charged \d+ \(client_gone\), and its client saw what costs/,
   )
 })

@@ -125,7 +125,7 @@ describe(`${CALLERS} callers that are slow`, () => {
       .toBeLessThan(300)
     expect(ended()).toBe(false)
     const { slowestMs, calls } = await callsUntil(ended)
-    expect(calls).toBeGreaterThan(20)
+    expect(calls).toBeGreaterThan(3)
     expect(slowestMs).toBeLessThan(2_000)
     for (const caller of callers) caller.hangUp()
   })
