@@ -114,6 +114,13 @@ describe('overload', () => {
     expect(letIn(2_000)).toBe(2_000)
   })
 
+  test('is over when nobody was refused for a second, though there is much to do', () => {
+    crowd()
+    open = 0
+    for (let i = 0; i < 60; i++) turn(20)
+    expect(letIn(2_000)).toBe(2_000)
+  })
+
   test('lets bursts in again that there is time for', () => {
     crowd()
     let last = 0
@@ -196,9 +203,11 @@ describe('overload', () => {
       return letIn(5_000)
     }
     const first = letInOfACrowd()
-    open = 3_000
-    letIn(1)
-    for (let i = 0; i < 250; i++) turn(5)
+    for (let i = 0; i < 500; i++) {
+      open = 3_000
+      letIn(400)
+      turn(5)
+    }
     open = 0
     for (let i = 0; i < 100; i++) {
       letIn(100)

@@ -23,7 +23,7 @@ const MORE_FOR_ENDED = 0.1
 const MOST_LESS = 0.2
 /** There is time for those under way already: how much of what is missing to them is added at a look in time. */
 const MORE_FOR_OPEN = 0.1
-/** The crowd is gone once nobody was refused for so long. */
+/** The crowd is gone once nobody was refused for so long, and a look was not very late. */
 const CALM_MS = 1_000
 
 // Made once: thrown thousands of times a second, their stacks would cost as much as all the rest of a refusal.
@@ -131,14 +131,14 @@ export class Overload {
 
   #adjust(ceiling: number, lateMs: number, nowMs: number): void {
     if (this.#refused > 0) this.#refusedMs = nowMs
+    else if (lateMs <= LATE_MS && nowMs - this.#refusedMs > CALM_MS) return this.#disperse()
     const open = this.#open
     const ended = this.#openThen + this.#letInSince - open
     if (lateMs > CLOSELY_LATE_MS + MORE_FOR_REFUSED_MS * this.#refused) {
       // Where more are under way than may be, what was taken last has yet to show.
       const less = Math.max(1, Math.min(ended * LESS_FOR_ENDED, open * MOST_LESS))
       if (open <= ceiling) this.#ceiling = Math.max(LEAST, open - less)
-    } else if (nowMs - this.#refusedMs > CALM_MS) this.#disperse()
-    else this.#ceiling = ceiling + Math.max(1, ended * MORE_FOR_ENDED, (open - ceiling) * MORE_FOR_OPEN)
+    } else this.#ceiling = ceiling + Math.max(1, ended * MORE_FOR_ENDED, (open - ceiling) * MORE_FOR_OPEN)
     this.#openThen = open
     this.#letInSince = 0
     this.#refused = 0
@@ -146,6 +146,7 @@ export class Overload {
 
   #disperse(): void {
     this.#ceiling = undefined
+    this.#letInSince = 0
     this.#isInTime()
     this.#lookEvery(LOOK_MS)
   }
