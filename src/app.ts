@@ -15,7 +15,7 @@ import type { RateLimit } from './domain/channel.ts'
 import { GatewayError } from './errors.ts'
 import { LIMIT_NAMES, type Limits, requireAllowed } from './limits/limits.ts'
 import type { Overload } from './limits/overload.ts'
-import { Refusals } from './limits/refusals.ts'
+import { RefusalsInTurn } from './limits/refusals-in-turn.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { UpstreamRefusal } from './relay/failure.ts'
 import type { Relay } from './relay/relay.ts'
@@ -68,13 +68,13 @@ export class App {
   readonly #parts: AppParts
   readonly #raw = new RouteTable(RAW_ROUTES)
   #visits = 0
-  readonly #refusals = new Refusals()
+  readonly #refusals = new RefusalsInTurn()
 
   constructor(parts: AppParts) {
     this.#parts = parts
   }
 
-  /** Requests that are not answered to the last byte. */
+  /** Requests that are not answered to the last byte, without those that there is no time for. */
   get visits(): number {
     return this.#visits
   }
@@ -99,8 +99,13 @@ export class App {
       open -= 1
       if (open === 0) this.#logged(visit, route.endpoint)
     }
+    let isUnderWay = true
+    const leaves = (): void => {
+      if (isUnderWay) this.#visits -= 1
+      isUnderWay = false
+    }
     response.onClosed(() => {
-      this.#visits -= 1
+      leaves()
       over()
     })
     const raw = this.#raw.find(request.method, path)
@@ -110,6 +115,8 @@ export class App {
       route.area = endpoint.area
       const refusal = endpoint.access === 'api-key' ? this.#crowded() : undefined
       if (refusal) {
+        // It takes nobody's place while it waits to be told so.
+        leaves()
         this.#refusals.say(() => {
           this.#refuse(visit, endpoint.area, refusal)
           over()
@@ -179,9 +186,9 @@ export class App {
     }
   }
 
-  /** Why no more calls can be let in, if they cannot. Who is refused, and not told yet, is no longer under way. */
+  /** Why no more calls can be let in, if they cannot. */
   #crowded(): GatewayError | undefined {
-    return this.#parts.overload.refusal(this.#visits - this.#refusals.unsaid, this.#parts.maxCalls())
+    return this.#parts.overload.refusal(this.#visits, this.#parts.maxCalls())
   }
 
   #refuse({ id, response, record }: Visit, area: Area, error: unknown): void {

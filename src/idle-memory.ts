@@ -6,15 +6,15 @@ const LOOK_MS = 1_000
 /** How many looks in a row must find nothing: after the start, when nothing has got going, and later. */
 const QUIET_AFTER_START = 3
 const QUIET_AFTER_WORK = 60
-/** After so many, what there is was left by work. */
-const STARTING = 60
+/** Looks that the start takes at the most: what is there later was left by work. */
+const START_LOOKS = 60
 /** Looks from one giving back after work to the next at the least. */
 const LOOKS_BETWEEN = 600
 
 type Collect = (options: { readonly type: 'major'; readonly flavor: 'last-resort' }) => void
 
 /**
- * Gives the memory back that the start has left behind, when nothing has been under way for three seconds; and later what work has
+ * Gives the memory back that the start has left behind, when nothing has been under way for three seconds of its first minute; and later what work has
  * left, when nothing has been for a minute, at most every ten. V8 would keep it (the nursery alone is tens of megabytes) until the
  * next work, which may be far away. Not more often: V8 forgets with it how its code was used, and the next twenty thousand calls cost a
  * third more. Takes some 30 ms.
@@ -28,7 +28,7 @@ export function giveBackWhenIdle(visits: () => number, giveBack = collectAll): {
   const timer = setInterval(() => {
     since += 1
     looks += 1
-    if (looks === STARTING) needed = QUIET_AFTER_WORK
+    if (looks === START_LOOKS) needed = QUIET_AFTER_WORK
     const isQuiet = visits() === 0
     quiet = isQuiet ? quiet + 1 : 0
     worked ||= !isQuiet

@@ -43,13 +43,14 @@ const SETTLING_MS = 5_000
 /** How long the database may take to show that it can be written. */
 const PROBE_MS = 1_000
 
-/** The time, and what of it this thread was at work. */
+/** The time, and what of it this thread was at work, or had nothing to do. */
 const CLOCKS: Clocks = {
   nowMs: () => performance.now(),
   workedMs() {
     const { user, system } = process.threadCpuUsage()
     return (user + system) / 1_000
   },
+  idleMs: () => performance.eventLoopUtilization().idle,
 }
 
 /** What is there before anybody is served. */

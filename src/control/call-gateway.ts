@@ -4,7 +4,7 @@ import type { OperationInput, OperationName, OperationOutput } from '../manageme
 import type { ControlFailure, Hello } from './messages.ts'
 import { socketPath } from './socket-path.ts'
 
-/** An import of it would load all that it exports, a client for the web among it: 40 ms, most of what a short command takes. */
+/** An import of it would load all that it exports, a client for the web among it: tens of milliseconds of each command. */
 const { request } = process.getBuiltinModule('node:http')
 
 /** How long a gateway may take to say that it is there. */

@@ -4,10 +4,10 @@ import { Overload } from './overload.ts'
 const MOST = 5_000
 
 let overload: Overload
-let [nowMs, workedMs, open] = [0, 0, 0]
+let [nowMs, workedMs, idleMs, open] = [0, 0, 0, 0]
 beforeEach(() => {
-  ;[nowMs, workedMs, open] = [0, 0, 0]
-  overload = new Overload({ nowMs: () => nowMs, workedMs: () => workedMs })
+  ;[nowMs, workedMs, idleMs, open] = [0, 0, 0, 0]
+  overload = new Overload({ nowMs: () => nowMs, workedMs: () => workedMs, idleMs: () => idleMs })
 })
 
 /** A turn of the event loop takes so long, at work all the time or not, and ends with a look. */
@@ -19,6 +19,12 @@ function turn(ms: number, working = true): void {
 function pass(ms: number, working = true): void {
   nowMs += ms
   if (working) workedMs += ms
+}
+
+/** The loop has nothing to do for so long. */
+function rest(ms: number): void {
+  nowMs += ms
+  idleMs += ms
 }
 
 /** Of so many calls that come now, those that are let in; they stay. */
@@ -133,6 +139,67 @@ describe('overload', () => {
     expect(last).toBe(100)
   })
 
+  test('keeps waits short in a storm, and is over while calls still come that there is time for', () => {
+    for (const [stepMs, lastsMs] of [
+      [0.5, 30],
+      [0.5, 1_000],
+      [2.5, 1_000],
+    ] as const)
+      for (const load of [0.3, 0.5, 0.7]) {
+        // Each call takes two steps.
+        const most = 1 / (2 * stepMs)
+        live(5 * most, { ms: 4_000, stepMs, lastsMs })
+        const storm = live(5 * most, { ms: 4_000, stepMs, lastsMs })
+        expect(storm.refused).toBeGreaterThan(8_000 * most)
+        expect(storm.served).toBeGreaterThan(4_000 * most * (lastsMs < 100 ? 0.8 : 0.3))
+        expect(storm.waitedMs).toBeLessThan(20 * stepMs + 40)
+        live(load * most, { ms: 6_000, stepMs, lastsMs })
+        expect(live(load * most, { ms: 3_000, stepMs, lastsMs }).refused).toBe(0)
+      }
+  })
+
+  /**
+   * A loop to which so many calls come in a millisecond, each with a step of work when it comes and when it ends. Those refused and
+   * served, and how long the longest step waited.
+   */
+  function live(
+    perMs: number,
+    plan: { ms: number; stepMs: number; lastsMs: number },
+  ): { refused: number; served: number; waitedMs: number } {
+    const endMs = nowMs + plan.ms
+    const ends: number[] = []
+    let [comesMs, lookMs, refused, served, waitedMs] = [nowMs, nowMs, 0, 0, 0]
+    while (nowMs < endMs) {
+      if (nowMs >= lookMs) {
+        overload.look()
+        lookMs = nowMs + 5
+      }
+      const turnMs = nowMs
+      let steps = 0
+      for (; (ends[0] ?? Number.POSITIVE_INFINITY) <= turnMs; steps++) {
+        waitedMs = Math.max(waitedMs, nowMs - (ends.shift() ?? nowMs))
+        open -= 1
+        served += 1
+        pass(plan.stepMs)
+      }
+      for (; comesMs <= turnMs; steps++) {
+        // Uneven, and the same each time.
+        comesMs += (0.5 + ((comesMs * 7_919) % 1)) / perMs
+        if (overload.refusal(open + 1, MOST)) {
+          refused += 1
+          pass(0.035)
+        } else {
+          open += 1
+          pass(plan.stepMs)
+          ends.push(nowMs + plan.lastsMs)
+        }
+      }
+      if (steps === 0) rest(Math.max(0.01, Math.min(comesMs, ends[0] ?? comesMs, lookMs) - nowMs))
+    }
+    open -= ends.length
+    return { refused, served, waitedMs }
+  }
+
   test('takes no more away while what was taken has yet to show', () => {
     crowd()
     const before = open
@@ -172,6 +239,47 @@ describe('overload', () => {
     open -= 10
     // Ten had: five fewer.
     expect(letIn(100)).toBe(5)
+  })
+
+  test('takes a look that is three milliseconds late for late, but not what the machine took', () => {
+    full()
+    turn(5)
+    turn(8)
+    expect(letIn(100)).toBe(0)
+    turn(60, false)
+    expect(letIn(100)).toBe(0)
+    turn(60, false)
+    expect(letIn(100)).toBe(1)
+  })
+
+  test('allows 40 millionths of a second for each that was refused, no more', () => {
+    full()
+    turn(5)
+    expect(letIn(100)).toBe(1)
+    turn(5 + 1 + 0.04 * 99 - 0.1)
+    expect(letIn(100)).toBe(1)
+    turn(5 + 1 + 0.04 * 99 + 0.5)
+    expect(letIn(100)).toBe(0)
+  })
+
+  test('takes a fifth away at the most', () => {
+    full()
+    const before = open
+    open = 0
+    expect(letIn(1_000)).toBe(before)
+    turn(60)
+    open = 0
+    expect(letIn(1_000)).toBe(Math.floor(before * 0.8))
+  })
+
+  test('lasts until nobody was refused for a second', () => {
+    full()
+    open = 0
+    for (let i = 0; i < 200; i++) turn(5)
+    expect(letIn(5_000)).toBeLessThan(5_000)
+    open = 0
+    for (let i = 0; i < 202; i++) turn(5)
+    expect(letIn(5_000)).toBe(5_000)
   })
 
   test('looks at those that are under way, whether one was refused or not', () => {

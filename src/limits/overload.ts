@@ -16,6 +16,10 @@ const OF_A_CROWD = 0.25
 /** How late a look may be while there is one; and more for each call refused since the last, or refusing would leave no time for serving. */
 const CLOSELY_LATE_MS = 1
 const MORE_FOR_REFUSED_MS = 0.04
+/** No look is late that falls into a long step of a loop that is idle for so much of the time, */
+const MUCH_IDLE = 0.15
+/** of a time like this. */
+const LATELY_MS = 100
 /** How many fewer calls may be under way for each that ended before a look that was late, and how many more before one in time. */
 const LESS_FOR_ENDED = 0.5
 const MORE_FOR_ENDED = 0.1
@@ -40,13 +44,16 @@ export interface Clocks {
   readonly nowMs: () => number
   /** Time that the thread of the event loop was at work. */
   readonly workedMs: () => number
+  /** Time that the event loop waited for something to do. */
+  readonly idleMs: () => number
 }
 
 /**
  * Refuses calls before anything is read of them, where more come than can be served. How late the event loop comes round is how
  * long each step of a call waits. Where a crowd makes it late, only so many calls may be under way as it has time for, fewer after
  * each look that is late and more after each that is not: what is let in is served in good time, rather than all of it late. How many
- * fewer or more goes by how many ended since the last look: what a change comes to shows when the calls under way have ended.
+ * fewer or more goes by how many ended since the last look: what a change comes to shows when the calls under way have ended. A loop
+ * that has idle moments has time; looks that fall into a long step of it are no sign of the contrary.
  */
 export class Overload {
   readonly #clocks: Clocks
@@ -54,11 +61,14 @@ export class Overload {
   #everyMs = LOOK_MS
   #lookedMs: number
   #workedMs: number
+  #idleMs: number
   /** Since looks were last in time: calls that came. And the time worked until then. */
   #letIn = 0
   #inTimeWorkedMs: number
   /** How many calls may be under way, there being a crowd. */
   #ceiling: number | undefined
+  /** Of the time lately, what the loop was idle for. */
+  #idle = 0
   #open = 0
   /** At the last look: calls under way. And let in since, there being a crowd. */
   #openThen = 0
@@ -72,6 +82,7 @@ export class Overload {
     this.#clocks = clocks
     this.#lookedMs = clocks.nowMs()
     this.#workedMs = clocks.workedMs()
+    this.#idleMs = clocks.idleMs()
     this.#inTimeWorkedMs = this.#workedMs
   }
 
@@ -91,11 +102,16 @@ export class Overload {
   look(): void {
     const nowMs = this.#clocks.nowMs()
     const workedMs = this.#clocks.workedMs()
+    const idleMs = this.#clocks.idleMs()
     const dueMs = this.#lookedMs + this.#everyMs
-    // A loop that did not get its time from the machine is late, but not by what it has to do.
+    const passedMs = nowMs - this.#lookedMs
+    // A loop that did not get its time from the machine is late, but not by what it has to do; by no more than it worked, at any rate.
     const lateMs = Math.min(nowMs - dueMs, workedMs - this.#workedMs)
+    const idle = passedMs > 0 ? (idleMs - this.#idleMs) / passedMs : 0
+    this.#idle += (idle - this.#idle) * (1 - Math.exp(-passedMs / LATELY_MS))
     this.#lookedMs = nowMs
     this.#workedMs = workedMs
+    this.#idleMs = idleMs
     if (this.#ceiling !== undefined) this.#adjust(this.#ceiling, lateMs, nowMs)
     else if (lateMs <= LATE_MS) this.#isInTime()
   }
@@ -124,7 +140,6 @@ export class Overload {
     const ceiling = open * OF_A_CROWD
     this.#ceiling = ceiling
     this.#openThen = open - 1
-    this.#refusedMs = this.#clocks.nowMs()
     this.#lookEvery(CLOSE_LOOK_MS)
     return ceiling
   }
@@ -134,7 +149,7 @@ export class Overload {
     else if (lateMs <= LATE_MS && nowMs - this.#refusedMs > CALM_MS) return this.#disperse()
     const open = this.#open
     const ended = this.#openThen + this.#letInSince - open
-    if (lateMs > CLOSELY_LATE_MS + MORE_FOR_REFUSED_MS * this.#refused) {
+    if (this.#idle < MUCH_IDLE && lateMs > CLOSELY_LATE_MS + MORE_FOR_REFUSED_MS * this.#refused) {
       // Where more are under way than may be, what was taken last has yet to show.
       const less = Math.max(1, Math.min(ended * LESS_FOR_ENDED, open * MOST_LESS))
       if (open <= ceiling) this.#ceiling = Math.max(LEAST, open - less)

@@ -34,9 +34,9 @@ const NO_OUTPUT_COUNTED: Patch = {
   by: 'output: whole ? output : (reported?.output ?? 0)',
 }
 
-const LIMIT = { timeout: 60_000 }
+const LIMIT = { timeout: 120_000 }
 
-/** What is broken in a storm; another, where nothing was: what breaks it may not have come up. */
+/** What is broken in a storm; if nothing was, in the next: what breaks it may not have come up. */
 async function brokenOn(...patches: Patch[]): Promise<string> {
   const copy = patchedCopy([SLOW_DISK, ...patches])
   try {

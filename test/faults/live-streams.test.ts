@@ -109,7 +109,9 @@ describe('a compressed body that is a bomb', () => {
   ])('%s costs less than 50 MB', async (_, body, coding, status) => {
     const headers = { 'content-encoding': coding }
     // The room for the first one is taken once, if it is let in.
-    await expect.poll(async () => (await stage.chat('ann', body, { headers })).status).toBe(status)
+    await expect
+      .poll(async () => (await stage.chat('ann', body, { headers })).status, { timeout: 10_000 })
+      .toBe(status)
     const before = residentBytes(stage.gateway.pid)
     let most = before
     const looking = setInterval(() => (most = Math.max(most, residentBytes(stage.gateway.pid))), 5)

@@ -9,7 +9,7 @@ export interface ArrivalsOrder {
   /** The JSON text of each call. */
   readonly body: string
   readonly seconds: number
-  /** What it takes until it has settled, if it has to: of calls that come later, latencies are told apart. */
+  /** How long it may take to settle: latencies of calls that come later are also told apart. */
   readonly settlingSeconds?: number
   /** Calls that come each second, whatever became of those before them; or so many callers, each of whom waits for its answer. */
   readonly pace: { readonly perSecond: number } | { readonly callers: number }

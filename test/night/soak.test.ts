@@ -3,7 +3,7 @@ import { flat, soak } from '../operations/soak-run.ts'
 import { nightSeed } from './night-seed.ts'
 
 const seed = nightSeed()
-/** Until then the most memory there was grows yet: it goes by when V8 collects the old. */
+/** Until then the peak of memory still grows: it depends on when V8 collects the old. */
 const WARM_UP = 50_000
 
 test(`100,000 requests, one in ten aborted, one in twenty with an upstream in trouble, another with a picture that is rejected, leave nothing behind (seed ${seed})`, async () => {

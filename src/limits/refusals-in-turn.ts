@@ -5,14 +5,9 @@ const AT_ONCE = 500
  * Says refusals at once, or, where many are said, when the turn of the event loop is over: each may bring the next request of its
  * connection into the same turn, which goes on for seconds then.
  */
-export class Refusals {
+export class RefusalsInTurn {
   #inTurn = 0
   #unsaid: (() => void)[] = []
-
-  /** Those that wait for the end of the turn. */
-  get unsaid(): number {
-    return this.#unsaid.length
-  }
 
   /** `refuse` is called now, or soon. */
   say(refuse: () => void): void {
