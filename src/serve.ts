@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import process from 'node:process'
 import type { Logger } from 'pino'
 import { AccountAccess } from './access/account.ts'
 import { ApiKeys } from './access/api-key.ts'
@@ -17,7 +16,8 @@ import { seedAccounts } from './first-start.ts'
 import { followChanges } from './follow-changes.ts'
 import { giveBackWhenIdle } from './idle-memory.ts'
 import { Limits } from './limits/limits.ts'
-import { type Clocks, Overload } from './limits/overload.ts'
+import { LOOP_CLOCKS } from './limits/loop-clocks.ts'
+import { Overload } from './limits/overload.ts'
 import type { AdministrationParts } from './management/parts.ts'
 import { Metrics } from './metrics/metrics.ts'
 import { joinNodes } from './nodes/join.ts'
@@ -42,16 +42,6 @@ const SETTLING_MS = 5_000
 
 /** How long the database may take to show that it can be written. */
 const PROBE_MS = 1_000
-
-/** The time, and what of it this thread was at work, or had nothing to do. */
-const CLOCKS: Clocks = {
-  nowMs: () => performance.now(),
-  workedMs() {
-    const { user, system } = process.threadCpuUsage()
-    return (user + system) / 1_000
-  },
-  idleMs: () => performance.eventLoopUtilization().idle,
-}
 
 /** What is there before anybody is served. */
 interface Ground {
@@ -205,7 +195,7 @@ export async function serve({ config, log, secrets, accounts }: Ground): Promise
     clientAddress: () => addressOf,
     metricsToken: () => inForce.settings.options.metricsToken,
     limits,
-    overload: opened.adopt(new Overload(CLOCKS).watch(), (overload) => overload.stop()),
+    overload: opened.adopt(new Overload(LOOP_CLOCKS).watch(), (overload) => overload.stop()),
     maxCalls: () => inForce.settings.options.maxCalls,
     relayLimit: () => inForce.settings.rateLimits.relay,
     relay,

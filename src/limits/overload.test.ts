@@ -219,6 +219,15 @@ describe('overload', () => {
     expect(letIn(100)).toBeGreaterThan(30)
   })
 
+  test('does not find it at one look', () => {
+    crowd()
+    open = 1_000
+    letIn(1)
+    turn(5)
+    open = 500
+    expect(letIn(100)).toBe(0)
+  })
+
   /** As many as may be are under way, and there is time for them. */
   function full(): void {
     crowd()
@@ -250,6 +259,21 @@ describe('overload', () => {
     expect(letIn(100)).toBe(0)
     turn(60, false)
     expect(letIn(100)).toBe(1)
+  })
+
+  test('takes no look for late where the loop is idle for a seventh of the time', () => {
+    /** Looks that are three milliseconds late, on a loop that is idle for so much of the time. */
+    function looks(idle: number): number {
+      full()
+      for (let i = 0; i < 100; i++) {
+        rest(8 * idle)
+        turn(8 * (1 - idle))
+      }
+      open = 0
+      return letIn(5_000)
+    }
+    const busy = looks(0.1)
+    expect(looks(0.2)).toBeGreaterThan(busy + 100)
   })
 
   test('allows 40 millionths of a second for each that was refused, no more', () => {
