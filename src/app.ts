@@ -74,7 +74,7 @@ export class App {
     this.#parts = parts
   }
 
-  /** Requests that are not answered to the last byte, without those that there is no time for. */
+  /** Requests that are not answered to the last byte. */
   get visits(): number {
     return this.#visits
   }
@@ -99,13 +99,8 @@ export class App {
       open -= 1
       if (open === 0) this.#logged(visit, route.endpoint)
     }
-    let isUnderWay = true
-    const leaves = (): void => {
-      if (isUnderWay) this.#visits -= 1
-      isUnderWay = false
-    }
     response.onClosed(() => {
-      leaves()
+      this.#visits -= 1
       over()
     })
     const raw = this.#raw.find(request.method, path)
@@ -115,8 +110,6 @@ export class App {
       route.area = endpoint.area
       const refusal = endpoint.access === 'api-key' ? this.#crowded() : undefined
       if (refusal) {
-        // It takes nobody's place while it waits to be told so.
-        leaves()
         this.#refusals.say(() => {
           this.#refuse(visit, endpoint.area, refusal)
           over()
