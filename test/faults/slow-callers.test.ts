@@ -120,12 +120,19 @@ describe(`${CALLERS} callers that are slow`, () => {
       stage.upstream.received('endless').every(({ endedAt }) => endedAt !== undefined)
     await stage.upstream.receivedAtLeast('endless', CALLERS / 2)
     // The buffers on the way fill first, at the full speed of this process; what counts is how long others wait then.
+    let before = 0
     await expect
-      .poll(async () => (await callsUntil(() => true, 1)).slowestMs, { timeout: 15_000 })
+      .poll(
+        async () => {
+          before += 1
+          return (await callsUntil(() => true, 1)).slowestMs
+        },
+        { timeout: 15_000 },
+      )
       .toBeLessThan(300)
     expect(ended()).toBe(false)
     const { slowestMs, calls } = await callsUntil(ended)
-    expect(calls).toBeGreaterThan(3)
+    expect(before + calls).toBeGreaterThan(20)
     expect(slowestMs).toBeLessThan(2_000)
     for (const caller of callers) caller.hangUp()
   })
