@@ -26,7 +26,8 @@ export interface OverloadReport {
   /** Milliseconds from when a call was due. */
   readonly answers: Latencies | undefined
   readonly refusals: Latencies | undefined
-  /** Of refusals once it is seen that more come than can be served. */
+  /** Of both, once it is seen that more come than can be served. */
+  readonly settledAnswers: Latencies | undefined
   readonly settledRefusals: Latencies | undefined
   readonly sentLate: Latencies
   /** Answers by status, of the calls that came when it was over. */
@@ -59,6 +60,7 @@ export async function runOverload(plan: OverloadPlan): Promise<OverloadReport> {
       counts: storm.counts,
       answers: storm.latencies['200'],
       refusals: storm.latencies['503'],
+      settledAnswers: storm.settled['200'],
       settledRefusals: storm.settled['503'],
       sentLate: storm.sentLate,
       afterwards: after.counts,

@@ -27,3 +27,29 @@ test('five times as many calls as can be served, for a minute: nearly as many ar
   expect(Object.keys(report.afterwards)).toEqual(['200'])
   expect(report.charged).toBe(report.answered)
 })
+
+test('many times as many calls as can be served, of upstreams that take a second: they are served in little more, and the others are refused at once', {
+  timeout: 200_000,
+}, async () => {
+  const report = await runOverload({
+    upstream: 'stream',
+    afterMs: 1_000,
+    flags: '--max-old-space-size=512',
+    apart: true,
+    // Who waits for its answers is not served as fast as could be: these are many fewer than there is time for.
+    callers: 300,
+    measuredSeconds: 10,
+    times: 12,
+    seconds: 30,
+    // What was let in until it is seen answers at once, a second later.
+    settlingSeconds: 8,
+    restSeconds: 0,
+    afterwards: 0.9,
+  })
+  console.info(JSON.stringify(report))
+  expect(report.served).toBeGreaterThanOrEqual(0.8 * report.most)
+  expect(report.settledAnswers?.p50).toBeLessThanOrEqual(2_000)
+  expect(report.settledRefusals?.p50).toBeLessThanOrEqual(20)
+  expect(Object.keys(report.afterwards)).toEqual(['200'])
+  expect(report.charged).toBe(report.answered)
+})
