@@ -11,12 +11,19 @@ export interface Vendor {
   readonly baseUrl: string
   /** Which of its models in the built-in prices are offered at that address; all, if absent. */
   readonly offers?: RegExp
+  /** Which of these the gateway cannot call there: spellings of resellers, and models of other endpoints. */
+  readonly uncallable?: RegExp
 }
+
+/** Models for other endpoints than conversations and rerank: embeddings, pictures, speech, live connections. */
+export const OTHER_ENDPOINTS =
+  /(?:^|[-./])(?:embed|embedding|images?|tts|transcribe|whisper|realtime|live|native-audio|moderation|ocr)(?:[-.]|$)/i
 
 /**
  * The vendors that we know how to call. The order is one of preference: whoever makes a model comes before those who
  * host it, so that a bare name means its maker's price. The regular expressions leave out what the data lists under a
- * vendor but is not served at that address: open weights, and other makers' models in the same cloud.
+ * vendor but is not served at that address: open weights, and other makers' models in the same cloud. OpenAI answers
+ * for `-pro`, `codex` and deep research through its Responses API alone.
  */
 export const VENDORS: readonly Vendor[] = Object.freeze([
   {
@@ -25,6 +32,8 @@ export const VENDORS: readonly Vendor[] = Object.freeze([
     protocol: 'chat',
     baseUrl: 'https://api.openai.com/v1',
     offers: /^(?!gpt-oss|.*moderation)/i,
+    uncallable:
+      /^gpt-35|^gpt-\d-\d(?!\d)|^gpt-5[.\d]*-chat$|:|-high$|-pro(?:-\d|$)|codex|deep-research|computer-use|instruct/i,
   },
   {
     id: 'anthropic',
@@ -46,7 +55,13 @@ export const VENDORS: readonly Vendor[] = Object.freeze([
     protocol: 'chat',
     baseUrl: 'https://api.deepseek.com/v1',
   },
-  { id: 'x-ai', variables: ['XAI_API_KEY'], protocol: 'chat', baseUrl: 'https://api.x.ai/v1' },
+  {
+    id: 'x-ai',
+    variables: ['XAI_API_KEY'],
+    protocol: 'chat',
+    baseUrl: 'https://api.x.ai/v1',
+    uncallable: /^x-ai\//,
+  },
   {
     id: 'cohere',
     variables: ['COHERE_API_KEY'],
