@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import { type ConditionalPrice, findProvider, type ModelInfo, type ModelPrice } from '@pydantic/genai-prices'
 import { LRUCache } from 'lru-cache'
+import { isOfOtherEndpoint } from '../domain/other-endpoints.ts'
 import type { Price } from '../domain/price.ts'
 import { matches, spelledOut, withHyphenatedDate } from './matching.ts'
 import { chargeable, unchargedKinds } from './price-data.ts'
 import { isRetired } from './retired-models.ts'
-import { OTHER_ENDPOINTS, VENDORS, type Vendor } from './vendors.ts'
+import { VENDORS, type Vendor } from './vendors.ts'
 
 /** What the built-in table says of a model. */
 interface BuiltInModel {
@@ -106,7 +107,7 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
         (name) =>
           (offers?.test(name) ?? true) &&
           !uncallable?.test(name) &&
-          !OTHER_ENDPOINTS.test(name) &&
+          !isOfOtherEndpoint(name) &&
           !isRetired(id, name, today),
       )
     },

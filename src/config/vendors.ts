@@ -15,10 +15,6 @@ export interface Vendor {
   readonly uncallable?: RegExp
 }
 
-/** Models for other endpoints than conversations and rerank: embeddings, pictures, speech, live connections. */
-export const OTHER_ENDPOINTS =
-  /(?:^|[-./])(?:embed|embedding|images?|tts|transcribe|whisper|realtime|live|native-audio|moderation|ocr)(?:[-.]|$)/i
-
 /**
  * The vendors that we know how to call. The order is one of preference: whoever makes a model comes before those who
  * host it, so that a bare name means its maker's price. The regular expressions leave out what the data lists under a
@@ -33,7 +29,7 @@ export const VENDORS: readonly Vendor[] = Object.freeze([
     baseUrl: 'https://api.openai.com/v1',
     offers: /^(?!gpt-oss|.*moderation)/i,
     uncallable:
-      /^gpt-35|^gpt-\d-\d(?!\d)|^gpt-5[.\d]*-chat$|:|-high$|-pro(?:-\d|$)|codex|deep-research|computer-use|instruct/i,
+      /^gpt-35|^gpt-\d-\d(?!\d)|^gpt-5[.\d]*-chat$|:|-high$|-pro(?:-\d|$)|codex|deep-research|computer-use|instruct|-image/i,
   },
   {
     id: 'anthropic',
@@ -47,6 +43,7 @@ export const VENDORS: readonly Vendor[] = Object.freeze([
     protocol: 'chat',
     baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
     offers: /^(?!.*claude|.*-maas$)/,
+    uncallable: /-image/,
   },
   { id: 'mistral', variables: ['MISTRAL_API_KEY'], protocol: 'chat', baseUrl: 'https://api.mistral.ai/v1' },
   {
