@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
-import { channel, priced, ROOT, token, user } from '../../test/equipment/configuration.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../../test/equipment/configuration.ts'
 import { startGateway } from '../../test/equipment/gateway.ts'
-import { startUpstream } from '../../test/equipment/scripted-upstream.ts'
+import { type ScriptedUpstream, startUpstream } from '../../test/equipment/scripted-upstream.ts'
 import { runProgram } from '../agents/run-program.ts'
 import { startControlServer } from './control-server.ts'
 import { pythonWithClients } from './environment.ts'
@@ -56,13 +56,11 @@ async function testWith(python: string, clients: readonly string[], stop: AbortS
   const upstream = await startUpstream()
   playScenarios(upstream)
   const control = await startControlServer(upstream)
-  const gateway = await startGateway({ config: configuration(upstream.baseUrl) }).catch(
-    async (error: unknown) => {
-      control.stop()
-      await upstream.stop()
-      throw error
-    },
-  )
+  const gateway = await startGateway({ config: configuration(upstream) }).catch(async (error: unknown) => {
+    control.stop()
+    await upstream.stop()
+    throw error
+  })
   try {
     const modules = clients.map((name) => `test_${name}`)
     const { out, timedOut } = await runProgram(python, ['-W', 'ignore', 'report.py', ...modules], {
@@ -94,14 +92,14 @@ async function testWith(python: string, clients: readonly string[], stop: AbortS
   }
 }
 
-function configuration(baseUrl: (lane: string) => string) {
+function configuration(upstream: ScriptedUpstream): Configuration {
   return {
     options: { retries: 0 },
     models: { ...priced(['chat-model', 'messages-model']), 'rerank-model': { price: { request: 0.002 } } },
     channels: [
-      channel('chat', baseUrl('chat'), { models: ['chat-model'] }),
-      channel('messages', baseUrl('messages'), { protocol: 'messages', models: ['messages-model'] }),
-      channel('rerank', baseUrl('rerank'), { protocol: 'rerank', models: ['rerank-model'] }),
+      channel('chat', upstream.baseUrl('chat'), { models: ['chat-model'] }),
+      channel('messages', upstream.baseUrl('messages'), { protocol: 'messages', models: ['messages-model'] }),
+      channel('rerank', upstream.baseUrl('rerank'), { protocol: 'rerank', models: ['rerank-model'] }),
     ],
     users: [
       ROOT,

@@ -1,5 +1,13 @@
-import { type Behaviour, completionText, errorBody, usageText } from '../../test/equipment/behaviour.ts'
-import { finishFrame, DONE_FRAME, roleFrame, usageFrame } from '../../test/equipment/behaviour.ts'
+import {
+  type Behaviour,
+  completionText,
+  DONE_FRAME,
+  errorBody,
+  finishFrame,
+  roleFrame,
+  usageFrame,
+  usageText,
+} from '../../test/equipment/behaviour.ts'
 import {
   eventFrame,
   messageFrames,
