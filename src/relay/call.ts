@@ -48,6 +48,12 @@ export interface Target {
   readonly prepared: Prepared
 }
 
+/** How an upstream broke off in the middle of its answer; `said` where it told why, redacted. */
+export interface BrokenOff {
+  readonly cause: string
+  readonly said: string | undefined
+}
+
 /** One admitted call: what was asked, what it may cost, and where the answer goes. */
 export class Call {
   /** The caller's protocol. */
@@ -69,7 +75,7 @@ export class Call {
   readonly #begunMs: number
   readonly #promptTokens: number
   #firstByteMs: number | null = null
-  #hasBrokenOff = false
+  #brokenOff: BrokenOff | undefined
 
   constructor(parts: {
     dialect: Dialect
@@ -141,14 +147,14 @@ export class Call {
       : this.#charge(target, priced, delivered)
   }
 
-  /** An upstream broke off in the middle of its answer. */
-  get hasBrokenOff(): boolean {
-    return this.#hasBrokenOff
+  /** How an upstream broke off in the middle of its answer, if one did. */
+  get brokenOff(): BrokenOff | undefined {
+    return this.#brokenOff
   }
 
-  /** Notes that an upstream broke off in the middle of its answer. */
-  brokeOff(channel: string, cause: string): void {
-    this.#hasBrokenOff = true
+  /** Notes that an upstream broke off in the middle of its answer. `said`: where it told why, its own words, redacted. */
+  brokeOff(channel: string, cause: string, said?: string): void {
+    this.#brokenOff = { cause, said }
     this.record.failure = cause
     this.#metrics.upstreamErrors.add(1, channel, cause)
   }
