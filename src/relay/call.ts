@@ -114,6 +114,16 @@ export class Call {
     this.#promptTokens = parts.promptTokens
   }
 
+  /** What its caller got as `x-request-id`. */
+  get id(): string {
+    return this.hold.facts.id
+  }
+
+  /** The model as the caller asks for it. */
+  get model(): string {
+    return this.request.model
+  }
+
   /** Headers of the answer. */
   headers(contentType: string, { prepared: { dropped } }: Target): Record<string, string> {
     const headers: Record<string, string> = {

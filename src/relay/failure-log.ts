@@ -1,7 +1,6 @@
 import type { Logger } from 'pino'
 import type { Channel } from '../domain/channel.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
-import type { Call } from './call.ts'
 import type { Failure } from './failure.ts'
 import { loggedMessage } from './logged-message.ts'
 
@@ -12,9 +11,16 @@ const WINDOW_MS = 60_000
 /** What the gateway did about a failure. */
 export type Reaction = 'next key' | 'next channel' | 'returned to the client' | 'ended the stream' | 'gave up'
 
+/** What a warning says of the call; `body` are the caller's own bytes, which no line may have. */
+export interface FailedCall {
+  readonly id: string
+  readonly model: string
+  readonly body: Buffer
+}
+
 /** A failure of an upstream: whom it befell, and where. */
 export interface UpstreamFailure extends Pick<Failure, 'cause' | 'status' | 'said'> {
-  readonly call: Pick<Call, 'body' | 'hold' | 'request'>
+  readonly call: FailedCall
   readonly channel: Channel
   readonly key: UpstreamKey
 }
@@ -56,8 +62,8 @@ export class FailureLog {
     const place = channel.keys.indexOf(key.value)
     this.#log.warn(
       {
-        id: call.hold.facts.id,
-        model: call.request.model,
+        id: call.id,
+        model: call.model,
         channel: channel.name,
         key: place === -1 ? undefined : place + 1,
         status,

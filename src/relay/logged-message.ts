@@ -5,7 +5,7 @@ const MOST_IN_COMMON = 11
 /** Half of a run that is too long: a whole such piece, at a multiple of its length, lies in each of them. */
 const PIECE = (MOST_IN_COMMON + 1) / 2
 /** Bytes of a request that are looked through: a larger one would hold up other calls. */
-const LARGEST_BODY = 2 * 1024 * 1024
+const LARGEST_BODY = 1024 * 1024
 
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
