@@ -1,3 +1,4 @@
+import { Agent } from 'node:http'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -13,9 +14,9 @@ const BROKEN = { kind: 'status', status: 500, body: errorBody('out of order') } 
 let stage: Stage
 beforeAll(async () => {
   stage = await setStage((upstream) => ({
-    models: priced(['pair', 'unpaid', 'cut', 'keys', 'wish', 'alone', 'storm']),
+    models: priced(['pair', 'unpaid', 'left', 'cut', 'keys', 'wish', 'alone', 'storm']),
     channels: [
-      ...['pair', 'unpaid', 'cut', 'wish', 'storm'].flatMap((model) => [
+      ...['pair', 'unpaid', 'left', 'cut', 'wish', 'storm'].flatMap((model) => [
         channel(model, upstream.baseUrl(model), { priority: 5 }),
         channel(`${model}-spare`, upstream.baseUrl(`${model}-spare`), { models: [model] }),
       ]),
@@ -90,6 +91,24 @@ describe('a channel that fails several times in a row', () => {
       .toBe(200)
     expect(count('unpaid')).toBe(2)
     expect(await resting()).toBe(0)
+  })
+
+  test('is probed by another call where the caller of the first did not wait for its answer', async () => {
+    const { upstream } = stage
+    upstream.script('left', BROKEN)
+    for (let i = 0; i < FAILURES; i++) await stage.chat('ann', ask('left'))
+    await expect.poll(resting, { timeout: 10_000, interval: 100 }).toBe(0)
+    upstream.script('left', { kind: 'silence' })
+    const agent = new Agent()
+    const asked = stage.chat('ann', ask('left'), { agent }).catch(() => undefined)
+    await upstream.receivedAtLeast('left', 1)
+    expect(await resting()).toBe(1)
+    agent.destroy()
+    await asked
+    await expect.poll(resting, { timeout: 10_000, interval: 50 }).toBe(0)
+    upstream.script('left', { kind: 'whole' })
+    expect((await stage.chat('ann', ask('left'))).status).toBe(200)
+    expect(count('left')).toBe(1)
   })
 
   test('may also have begun its answers and broken them off', async () => {

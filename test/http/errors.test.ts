@@ -83,8 +83,13 @@ describe('an error of the upstream', () => {
     [503, 'api_error'],
     [529, 'overloaded_error'],
   ])('with status %i that names no type has the type %s', async (status, type) => {
-    for (const error of [{}, { type: null }, { type: '' }, { type: 'https://errors.example/x' }]) {
-      const body = JSON.stringify({ error: { message: 'no', ...error } })
+    for (const body of [
+      '{"error":{"message":"no"}}',
+      '{"error":{"message":"no","type":null}}',
+      '{"error":{"message":"no","type":""}}',
+      '{"type":"error","message":"no"}',
+      '{"type":"https://errors.example/x","title":"no"}',
+    ]) {
       stage.upstream.script(`e${status}`, { kind: 'status', status, body })
       expect((await stage.chat('ann', ask(`e${status}`))).json().error.type).toBe(type)
     }

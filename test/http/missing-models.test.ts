@@ -85,15 +85,15 @@ describe('a channel that answers 404 for a model', () => {
   })
 
   test('is back as soon as it answered for the model', async () => {
-    stage.upstream.script('first', notFound('not yet'))
-    stage.upstream.script('spare', notFound('nor here'))
+    stage.upstream.script('first', notFound('not here'))
+    stage.upstream.script('spare', notFound('not yet'))
     expect((await chat('back')).status).toBe(404)
-    stage.upstream.script('first', { kind: 'whole' })
+    stage.upstream.script('spare', { kind: 'whole' })
     expect((await chat('back')).status).toBe(200)
     stage.upstream.forget('first')
     stage.upstream.forget('spare')
     expect((await chat('back')).status).toBe(200)
-    expect([count('first'), count('spare')]).toEqual([1, 0])
+    expect([count('first'), count('spare')]).toEqual([0, 1])
   })
 
   test('is not out of order: however many models it does not have, it does not rest', async () => {
