@@ -52,7 +52,8 @@ describe('the health of a channel', () => {
   test('that a probe did not find out may be probed by another, however the probe ended', () => {
     fail(5, 0)
     expect(() => {
-      using _probe = health.begin(ill)
+      using probe = health.begin(ill)
+      expect(probe).toBeDefined()
       expect(health.isResting(ill, 5_000)).toBe(true)
       throw new Error('the charge could not be written')
     }).toThrow()
