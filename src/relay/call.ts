@@ -49,7 +49,7 @@ export interface Target {
 }
 
 /** How an upstream broke off in the middle of its answer; `said` where it told why, redacted. */
-export interface BrokenOff {
+interface BrokenOff {
   readonly cause: string
   readonly said: string | undefined
 }

@@ -12,7 +12,7 @@ const WINDOW_MS = 60_000
 export type Reaction = 'next key' | 'next channel' | 'returned to the client' | 'ended the stream' | 'gave up'
 
 /** What a warning says of the call; `body` are the caller's own bytes, which no line may have. */
-export interface FailedCall {
+interface FailedCall {
   readonly id: string
   readonly model: string
   readonly body: Buffer
