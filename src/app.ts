@@ -211,7 +211,7 @@ export class App {
     const { method } = request
     const ms = Math.round(performance.now() - begunMs)
     metrics.requests.add(1, route ?? 'other', String(status))
-    log.info({ id, method, path, status, ms, ...record }, 'request')
+    log[endpoint?.isQuiet ? 'debug' : 'info']({ id, method, path, status, ms, ...record }, 'request')
     if (!tracing) return
     const { traceparent } = request.headers
     tracing.request({

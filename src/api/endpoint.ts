@@ -24,6 +24,8 @@ interface Declared {
   readonly summary: string
   /** The status of what is no error; 200 unless it says so. */
   readonly status?: number
+  /** Machines ask again and again: its requests are logged at debug. */
+  readonly isQuiet?: boolean
   /** Statuses of errors of its own, beside those that follow from who may call it and what it takes. */
   readonly fails?: readonly number[]
 }

@@ -33,6 +33,8 @@ interface Told {
   readonly retryAfter: string | undefined
   /** Errors of the gateway's own end with the request's id. */
   readonly ours: boolean
+  /** The type is one that an upstream named. */
+  readonly hasOwnType: boolean
   /** An upstream's own envelope. */
   readonly envelope: Buffer | undefined
   readonly details: Readonly<Record<string, number>> | undefined
@@ -55,7 +57,7 @@ const RENDERERS: Record<Area, Renderer> = {
       : (envelope ?? passedOnBody({ type, message, requestId })),
   // The same but for one type: `docs/api.md: Errors`, 429.
   rerank: (told, requestId) =>
-    inRelay(told.status === 429 ? { ...told, type: 'gateway_error' } : told, requestId),
+    inRelay(told.status === 429 && !told.hasOwnType ? { ...told, type: 'gateway_error' } : told, requestId),
   management: ({ code, message, details }) => json({ success: false, message, code, ...details }),
 }
 
@@ -122,8 +124,8 @@ export function renderError(area: Area, error: unknown, requestId: string): Rend
 
 function toldOf(error: unknown): Told {
   if (error instanceof UpstreamRefusal) {
-    const { status, type, code, message, retryAfter, envelope } = error
-    return { status, type, code, message, retryAfter, envelope, ours: false, details: undefined }
+    const { status, type, hasOwnType, code, message, retryAfter, envelope } = error
+    return { status, type, hasOwnType, code, message, retryAfter, envelope, ours: false, details: undefined }
   }
   const known = error instanceof GatewayError ? error : unforeseen(error)
   const { code, message, kind, retryAfter } = known
@@ -134,6 +136,7 @@ function toldOf(error: unknown): Told {
     message,
     retryAfter: retryAfter === undefined ? undefined : String(retryAfter),
     ours: true,
+    hasOwnType: false,
     envelope: undefined,
     details: known.details,
   }

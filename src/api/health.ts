@@ -7,6 +7,7 @@ const PLAIN = ['text/plain']
 export const healthz: OpenEndpoint = {
   method: 'GET',
   path: '/healthz',
+  isQuiet: true,
   summary: 'Whether the process runs',
   gives: PLAIN,
   area: 'relay',
@@ -19,6 +20,7 @@ export const healthz: OpenEndpoint = {
 export const readyz: OpenEndpoint = {
   method: 'GET',
   path: '/readyz',
+  isQuiet: true,
   summary: 'Whether calls are taken',
   gives: PLAIN,
   area: 'relay',

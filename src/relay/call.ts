@@ -48,6 +48,12 @@ export interface Target {
   readonly prepared: Prepared
 }
 
+/** How an upstream broke off in the middle of its answer; `said` where it told why, redacted. */
+interface BrokenOff {
+  readonly cause: string
+  readonly said: string | undefined
+}
+
 /** One admitted call: what was asked, what it may cost, and where the answer goes. */
 export class Call {
   /** The caller's protocol. */
@@ -69,7 +75,7 @@ export class Call {
   readonly #begunMs: number
   readonly #promptTokens: number
   #firstByteMs: number | null = null
-  #hasBrokenOff = false
+  #brokenOff: BrokenOff | undefined
 
   constructor(parts: {
     dialect: Dialect
@@ -108,6 +114,16 @@ export class Call {
     this.#promptTokens = parts.promptTokens
   }
 
+  /** What its caller got as `x-request-id`. */
+  get id(): string {
+    return this.hold.facts.id
+  }
+
+  /** The model as the caller asks for it. */
+  get model(): string {
+    return this.request.model
+  }
+
   /** Headers of the answer. */
   headers(contentType: string, { prepared: { dropped } }: Target): Record<string, string> {
     const headers: Record<string, string> = {
@@ -141,14 +157,14 @@ export class Call {
       : this.#charge(target, priced, delivered)
   }
 
-  /** An upstream broke off in the middle of its answer. */
-  get hasBrokenOff(): boolean {
-    return this.#hasBrokenOff
+  /** How an upstream broke off in the middle of its answer, if one did. */
+  get brokenOff(): BrokenOff | undefined {
+    return this.#brokenOff
   }
 
-  /** Notes that an upstream broke off in the middle of its answer. */
-  brokeOff(channel: string, cause: string): void {
-    this.#hasBrokenOff = true
+  /** Notes that an upstream broke off in the middle of its answer. `said`: where it told why, its own words, redacted. */
+  brokeOff(channel: string, cause: string, said?: string): void {
+    this.#brokenOff = { cause, said }
     this.record.failure = cause
     this.#metrics.upstreamErrors.add(1, channel, cause)
   }

@@ -20,6 +20,7 @@ import type { CallLimits } from './call-limits.ts'
 import { Call, type CallRecord } from './call.ts'
 import type { Drains } from './drains.ts'
 import { type Estimate, estimate } from './estimate.ts'
+import type { FailureLog } from './failure-log.ts'
 import { STOPPING, UpstreamRefusal } from './failure.ts'
 import type { LocalCount } from './local-count.ts'
 import { Rates } from './rates.ts'
@@ -46,6 +47,7 @@ export interface RelayParts {
   readonly metrics: Metrics
   readonly media: Media
   readonly limits: CallLimits
+  readonly failureLog: FailureLog
 }
 
 /** A request to relay. */
