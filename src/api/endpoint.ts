@@ -126,8 +126,8 @@ export interface JsonEndpoint extends Declared, Schemas {
   readonly tokenForm?: TokenForm
   /** Where an API key may be; a bearer's unless it says so. */
   readonly keyIn?: KeyPlaces
-  /** The envelope of its errors, where that depends on what was asked. */
-  readonly errorArea?: (request: Request) => Area
+  /** Its area, where that depends on what was asked. */
+  readonly areaOf?: (request: Request) => Area
   /** A limit per user (of visitors, per address), beside the one that holds for all of its area. */
   readonly limit?: 'search' | 'critical'
   /** Whom the body names: the limit holds for them too, from whatever addresses they are named. */
