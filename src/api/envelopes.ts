@@ -132,7 +132,17 @@ export function renderError(area: Area, error: unknown, requestId: string): Rend
 function toldOf(error: unknown): Told {
   if (error instanceof UpstreamRefusal) {
     const { status, type, code, message, retryAfter, envelope } = error
-    return { status, type, code, message, retryAfter, envelope, ours: false, recurs: false, details: undefined }
+    return {
+      status,
+      type,
+      code,
+      message,
+      retryAfter,
+      envelope,
+      ours: false,
+      recurs: false,
+      details: undefined,
+    }
   }
   const known = error instanceof GatewayError ? error : unforeseen(error)
   const { code, message, kind, retryAfter } = known

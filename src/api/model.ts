@@ -41,7 +41,8 @@ export const deleteModel = defineEndpoint({
   access: 'key',
   keyIn: 'any',
   summary: 'Not implemented',
-  status: 501,
+  fails: [501],
+  succeeds: false,
   handle: () => Promise.reject(new GatewayError('not_implemented', 'deleting a model is not implemented')),
 })
 

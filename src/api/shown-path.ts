@@ -6,5 +6,8 @@ const UNSAFE = /[^\w/.~%:@+,=…-]/g
 
 /** A path as it may be told and logged: at most 200 characters, no markup, and nothing that may be a key. */
 export function shownPath(path: string): string {
-  return path.replace(KEY, (found) => (/^sk-/i.test(found) ? 'sk-…' : '…')).replace(UNSAFE, '?').slice(0, LONGEST)
+  return path
+    .replace(KEY, (found) => (/^sk-/i.test(found) ? 'sk-…' : '…'))
+    .replace(UNSAFE, '?')
+    .slice(0, LONGEST)
 }

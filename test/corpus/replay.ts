@@ -196,7 +196,9 @@ function wrongEnvelope({ protocol }: Road, answer: Answer): string | undefined {
   if (message.length > LONGEST_MESSAGE) return `a message of ${message.length} characters`
   const known =
     protocol === 'messages'
-      ? type === 'gateway_error' && body['type'] === 'error' && body['request_id'] === answer.headers['request-id']
+      ? type === 'gateway_error' &&
+        body['type'] === 'error' &&
+        body['request_id'] === answer.headers['request-id']
       : typeof code === 'string'
   return known ? undefined : 'another envelope'
 }

@@ -21,7 +21,10 @@ const READABLE = [
 
 let stage: Stage
 let base: Configuration
-const withOrigins = (origins: readonly string[]): Configuration => ({ ...base, options: { cors: { origins } } })
+const withOrigins = (origins: readonly string[]): Configuration => ({
+  ...base,
+  options: { cors: { origins } },
+})
 beforeAll(async () => {
   stage = await setStage((upstream) => {
     base = {
@@ -157,14 +160,20 @@ describe('there are no such headers', () => {
     expect(answer.status).toBe(200)
     expect(corsOf(answer)).toEqual([])
   })
-  test.each(['/api/user/self', '/api/user/login', '/api/usage/token/', '/healthz', '/metrics', '/openapi.json', '/', '/v10/x'])(
-    'at %s',
-    async (path) => {
-      expect(corsOf(await preflight(path, PAGE))).toEqual([])
-      const headers = { origin: PAGE }
-      expect(corsOf(await call(stage.gateway.url, undefined, { method: 'GET', path, headers }))).toEqual([])
-    },
-  )
+  test.each([
+    '/api/user/self',
+    '/api/user/login',
+    '/api/usage/token/',
+    '/healthz',
+    '/metrics',
+    '/openapi.json',
+    '/',
+    '/v10/x',
+  ])('at %s', async (path) => {
+    expect(corsOf(await preflight(path, PAGE))).toEqual([])
+    const headers = { origin: PAGE }
+    expect(corsOf(await call(stage.gateway.url, undefined, { method: 'GET', path, headers }))).toEqual([])
+  })
   test('for whoever sends no origin', async () => {
     const answer = await call(stage.gateway.url, undefined, { method: 'GET', path: '/v1/models', key: 'ann' })
     expect(corsOf(answer)).toEqual([])

@@ -99,7 +99,11 @@ describe("an error of the gateway's own has the outer type and the request's id:
     ['too little quota', 403, () => say({}, { key: 'poor' }), 'insufficient_quota'],
     ['a path that is not there', 404, () => say({}, { path: '/v1/messages/batches' })],
     ['a method that is not taken', 405, () => say({}, { method: 'PUT' })],
-    ['a method that counting does not take', 405, () => say({}, { method: 'PUT', path: '/v1/messages/count_tokens' })],
+    [
+      'a method that counting does not take',
+      405,
+      () => say({}, { method: 'PUT', path: '/v1/messages/count_tokens' }),
+    ],
     ['a body over the limit', 413, () => say(large), 'read_request_body_failed'],
     ['a body that is no JSON', 415, () => say({}, { headers: { 'content-type': 'text/plain' } })],
     ['a model that nobody serves', 503, () => say({ model: 'unheard-of' }), 'model_not_found'],

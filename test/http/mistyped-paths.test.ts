@@ -28,7 +28,10 @@ describe('a mistyped path is a 404 that suggests the right one:', () => {
     expect(answer.json().error.message).toContain(`did you mean ${meant}?`)
   })
   test('in the envelope of the path that was meant', async () => {
-    expect((await at('/v1/v1/messages')).json()).toMatchObject({ type: 'error', error: { type: 'gateway_error' } })
+    expect((await at('/v1/v1/messages')).json()).toMatchObject({
+      type: 'error',
+      error: { type: 'gateway_error' },
+    })
     expect((await at('/chat/completions')).json()).toMatchObject({ error: { code: 'not_found' } })
     expect((await at('/api/v1/messages')).json()).toMatchObject({ success: false, code: 'not_found' })
   })

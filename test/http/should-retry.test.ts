@@ -67,7 +67,11 @@ describe('x-should-retry is false', () => {
     ['for nothing at a path', 404, () => get('/v1/nothing', 'ann')],
     ['for no such model', 404, () => get('/v1/models/unheard-of', 'ann')],
     ['for another method', 405, () => get('/v1/chat/completions', 'ann')],
-    ['for another kind of body', 415, () => stage.chat('ann', 'x', { headers: { 'content-type': 'text/x' } })],
+    [
+      'for another kind of body',
+      415,
+      () => stage.chat('ann', 'x', { headers: { 'content-type': 'text/x' } }),
+    ],
     ['for what is not implemented', 501, () => get('/v1/models/m', 'ann', 'DELETE')],
     ['for a model that nobody serves', 503, () => stage.chat('ann', ask('unheard-of'))],
     ['for no account', 401, () => get('/api/user/self', 'ann')],
