@@ -1,8 +1,9 @@
 import { nearest } from '../domain/nearest.ts'
 import type { Endpoint } from './endpoint.ts'
 
-/** Longer paths are no slips. */
+/** Longer paths are no slips, and longer words are not misspelt ones. */
 const LONGEST = 200
+const LONGEST_MISSPELT = 48
 const VERSION = /^v\d+(?:beta)?$/
 /** What base addresses have before the version, here or at the vendors. */
 const PREFIXES = new Set(['api', 'openai', 'anthropic'])
@@ -59,9 +60,12 @@ export class MistypedPaths {
 
   #misspelt(segments: readonly string[]): string | undefined {
     const start = segments.findIndex((word) => !isPrefix(word))
-    if (start === -1) return undefined
-    const rests = this.#candidates.map(({ rest }) => rest)
-    const rest = nearest(segments.slice(start).join('/'), rests)
+    const given = start === -1 ? '' : segments.slice(start).join('/')
+    if (given === '' || given.length > LONGEST_MISSPELT) return undefined
+    const rest = nearest(
+      given,
+      this.#candidates.map((candidate) => candidate.rest),
+    )
     return rest === undefined ? undefined : this.#at(rest, segments.slice(0, start))
   }
 }

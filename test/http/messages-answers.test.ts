@@ -167,6 +167,6 @@ test.each(['apiKey', 'authToken'] as const)(
     const { requestID, message } = error as InstanceType<typeof Anthropic.InternalServerError>
     expect(message).toContain(`(request id: ${requestID})`)
     stage.upstream.script('claude', wholeMessage(SAID))
-    expect((await create('claude'))._request_id).toMatch(/^[\w-]{36}$/)
+    expect(await create('claude')).toHaveProperty('_request_id', expect.stringMatching(/^[\w-]{36}$/))
   },
 )
