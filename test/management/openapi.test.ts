@@ -159,6 +159,11 @@ describe('GET /openapi.json', () => {
   })
 })
 
+test('says that /readyz tells in a word that it is not ready, and in an envelope before there is anything to ask', () => {
+  const { content } = operationAt('get', '/readyz').responses['503'] ?? { content: {} }
+  expect(Object.keys(content).toSorted()).toEqual(['application/json', 'text/plain'])
+})
+
 describe('what it says of answers and errors is so', () => {
   const ajv = new Ajv2020({ strictTypes: false, strictRequired: false })
   const matches = (schema: object, value: unknown): void => {
