@@ -3,7 +3,7 @@ import type { Endpoint } from '../../src/api/endpoint.ts'
 import { openApiDocument } from '../../src/api/openapi.ts'
 import { errorBody } from '../equipment/behaviour.ts'
 import { wholeChat } from '../equipment/chat-behaviour.ts'
-import { type Body, call } from '../equipment/client.ts'
+import { type Body, call, patiently } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { messagesErrorText, wholeMessage } from '../equipment/messages-behaviour.ts'
 import { cohereAnswer, scored } from '../equipment/rerank-behaviour.ts'
@@ -62,7 +62,7 @@ beforeAll(async () => {
   for (const route of ROUTES) await provoke(route)
   await provokeByName()
   await provokeUpstreams()
-}, 60_000)
+}, 300_000)
 afterAll(() => stage?.close())
 
 const essence = (type = ''): string => type.split(';')[0] ?? ''
@@ -73,7 +73,7 @@ async function see(route: Endpoint, path: string, headers: Headers, body?: Body)
     status,
     text,
     headers: said,
-  } = await call(stage.gateway.url, body, { method: route.method, path, headers })
+  } = await patiently(() => call(stage.gateway.url, body, { method: route.method, path, headers }))
   const types = Object.keys(toldOf(route)[status]?.content ?? {}).map(essence)
   // What leads elsewhere has no body.
   if (!(status in toldOf(route)) || (text !== '' && !types.includes(essence(said['content-type']))))
