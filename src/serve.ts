@@ -195,6 +195,7 @@ export async function serve({ config, log, secrets, accounts }: Ground): Promise
     mark: ownMark(secrets),
     apiKeys,
     clientAddress: () => addressOf,
+    cors: () => inForce.settings.options.cors,
     metricsToken: () => inForce.settings.options.metricsToken,
     limits,
     overload: opened.adopt(new Overload(LOOP_CLOCKS).watch(), (overload) => overload.stop()),

@@ -5,6 +5,7 @@ import type { Settlement } from '../domain/settlement.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
 import type { OpenHold } from '../ledger/open-hold.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import { idHeaders } from '../server/id-headers.ts'
 import type { Response } from '../server/response.ts'
 import type { CallLimits } from './call-limits.ts'
 import { type Answered, NOTHING, type Priced, price } from './charge.ts'
@@ -126,11 +127,9 @@ export class Call {
 
   /** Headers of the answer. */
   headers(contentType: string, { prepared: { dropped } }: Target): Record<string, string> {
-    const headers: Record<string, string> = {
-      'content-type': contentType,
-      'cache-control': 'no-store',
-      'x-request-id': this.hold.facts.id,
-    }
+    const headers = idHeaders(this.hold.facts.id, this.dialect.name === 'messages')
+    headers['content-type'] = contentType
+    headers['cache-control'] = 'no-store'
     if (dropped.length > 0) headers['x-gateway-dropped'] = dropped.join(', ')
     return headers
   }

@@ -9,6 +9,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { scanObject } from '../protocols/json-scan.ts'
 import { countableText } from '../protocols/messages/index.ts'
+import { idHeaders } from '../server/id-headers.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
@@ -117,7 +118,7 @@ export class Relay {
       const { text, extraTokens } = countableText(scanObject(body.bytes))
       const input = (await this.#parts.count.count(text)) + extraTokens
       visit.response
-        .writeHead(200, { 'content-type': 'application/json', 'x-request-id': visit.id })
+        .writeHead(200, { 'content-type': 'application/json', ...idHeaders(visit.id, true) })
         .end(JSON.stringify({ input_tokens: input }))
     } finally {
       body.release()

@@ -70,7 +70,9 @@ describe('an error of the upstream comes in the envelope of the caller', () => {
     const answer = await message({ model: MODEL.messages })
     expect(answer.status).toBe(500)
     expect(answer.json()).toEqual({
+      type: 'error',
       error: { type: 'gateway_error', message: expect.stringMatching(/\(request id: \S+\)$/) },
+      request_id: answer.headers['request-id'],
     })
     expect(answer.text).not.toContain('upstream-key')
   })
