@@ -70,7 +70,7 @@ export class Attempts {
    * Tries channel after channel and key after key, until an answer is settled. Rejects with what the caller is to be told,
    * where nothing was sent to it yet. A channel at its limit is passed over; where all are, that is a `rate_limited`.
    */
-  async run(call: Call, settings: Settings, { channels }: Resolution): Promise<void> {
+  async run(call: Call, settings: Settings, { channels, model }: Resolution): Promise<void> {
     const { keyRings, limits } = this.#parts
     const failures: Failure[] = []
     this.#retries.called(performance.now())
@@ -79,7 +79,7 @@ export class Attempts {
     for (const { channel, keys } of this.#inTurn(channels, settings)) {
       let prepared: Prepared
       try {
-        prepared = await call.request.prepare(channel, settings.options.passThrough)
+        prepared = await call.request.prepare(channel, model, settings.options.passThrough)
       } catch (error) {
         unaskable ??= error
         continue

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { conversationOf } from '../../../test/conversation.ts'
+import { conversationOf, upstreamOf } from '../../../test/conversation.ts'
 import type { Conversation, MediaPart, Part, Thinking, Turn } from '../conversation.ts'
 import { scanObject } from '../json-scan.ts'
 import { mustFetch } from './encode-part.ts'
@@ -9,7 +9,7 @@ import { encodeRequest } from './encode-request.ts'
 
 function encode(fields: Partial<Conversation>): { request: Record<string, unknown>; dropped: string[] } {
   const dropped = new Set<string>()
-  const bytes = encodeRequest(conversationOf(fields), 'up', dropped)
+  const bytes = encodeRequest(conversationOf(fields), upstreamOf('up'), dropped)
   return { request: JSON.parse(bytes.toString()), dropped: [...dropped] }
 }
 
@@ -270,7 +270,9 @@ describe('fields', () => {
   test('equal conversations are equal bytes, whatever the order in which they were put together', () => {
     const one = conversationOf({ temperature: 1, maxTokens: 2, turns: [user(text('x'))] })
     const other = Object.fromEntries(Object.entries(one).toReversed()) as unknown as Conversation
-    expect(encodeRequest(other, 'up', new Set())).toEqual(encodeRequest(one, 'up', new Set()))
+    expect(encodeRequest(other, upstreamOf('up'), new Set())).toEqual(
+      encodeRequest(one, upstreamOf('up'), new Set()),
+    )
   })
 })
 
@@ -280,7 +282,7 @@ describe('there and back', () => {
     const tools = `[{"type":"function","function":{"name":"f","parameters":${schema}}}]`
     const body = `{"model":"m","messages":[{"role":"user","content":"x"}],"tools":${tools}}`
     const conversation = decodeRequest(scanObject(Buffer.from(body)), new Set())
-    expect(encodeRequest(conversation, 'm', new Set()).toString()).toBe(body)
+    expect(encodeRequest(conversation, upstreamOf('m'), new Set()).toString()).toBe(body)
   })
 
   const words = fc.string({ minLength: 1, unit: 'binary' })
@@ -358,7 +360,7 @@ describe('there and back', () => {
     fc.assert(
       fc.property(conversation, (said) => {
         const dropped = new Set<string>()
-        const bytes = encodeRequest(said, 'up', dropped)
+        const bytes = encodeRequest(said, upstreamOf('up'), dropped)
         expect(decodeRequest(scanObject(bytes), dropped)).toEqual({ ...said, includeUsage: said.stream })
         expect([...dropped]).toEqual([])
       }),

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { conversationOf } from '../../../test/conversation.ts'
+import { conversationOf, upstreamOf } from '../../../test/conversation.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Conversation, Part, Turn } from '../conversation.ts'
 import { scanObject } from '../json-scan.ts'
@@ -22,7 +22,7 @@ interface Encoded {
 function encode(fields: Partial<Conversation>): Encoded {
   const dropped = new Set<string>()
   const text = messagesCodec
-    .encodeRequest(conversationOf({ turns: [HI], ...fields }), 'up', dropped)
+    .encodeRequest(conversationOf({ turns: [HI], ...fields }), upstreamOf('up'), dropped)
     .toString()
   // What is written is a valid request of this wire.
   readMessagesRequest(scanObject(Buffer.from(text)))
@@ -610,7 +610,7 @@ describe('both ways', () => {
       fc.property(request, (written) => {
         const { conversation, dropped } = decode(written)
         expect(dropped).toEqual([])
-        expect(messagesCodec.encodeRequest(conversation, 'm', new Set()).toString()).toBe(written)
+        expect(messagesCodec.encodeRequest(conversation, upstreamOf('m'), new Set()).toString()).toBe(written)
       }),
       { numRuns: 500 },
     )
@@ -625,7 +625,7 @@ describe('recorded traffic', () => {
     for (const recorded of names) {
       const written = readFileSync(join(folder ?? '', 'requests', recorded), 'utf8')
       const { conversation } = decode(written)
-      const again = messagesCodec.encodeRequest(conversation, 'm', new Set())
+      const again = messagesCodec.encodeRequest(conversation, upstreamOf('m'), new Set())
       readMessagesRequest(scanObject(again))
       const before = JSON.parse(written) as { messages: { role: string }[] }
       const after = JSON.parse(again.toString()) as { messages: { role: string }[] }
