@@ -6,11 +6,13 @@ export interface ModelVersion {
 
 /**
  * A version is one or two digits, so that dates (`-20250514`) and context sizes are not taken for one. The first form has
- * the version before the tier (`claude-3-5-sonnet`), the second behind it (`claude-opus-4-7`, `claude-opus-4.7`).
+ * the version before the tier (`claude-3-5-sonnet`), the second behind it (`claude-opus-4-7`, `claude-opus-4.7`); the
+ * third is a tier alone, as deployments are named.
  */
 const CLAUDE = [
   /claude-(\d{1,2})(?:[-.](\d{1,2}))?(?![\d.])/i,
   /claude-[a-z]+-(\d{1,2})(?:[-.](\d{1,2}))?(?![\d.])/i,
+  /(?:^|[^a-z])(?:opus|sonnet|haiku)-(\d{1,2})(?:[-.](\d{1,2}))?(?![\d.])/i,
 ] as const
 
 /** Azure writes 3.5 without its point. */
