@@ -108,7 +108,13 @@ models:
   })
 
   test('are listed as far as the file declares them', () => {
-    expect(settings.models.declared).toEqual(['gpt-4o-mini', 'gpt-4o', 'gpt-oss-120b', 'house-model'])
+    expect(settings.models.declared).toEqual([
+      'gpt-4o-mini',
+      'gpt-4o',
+      'gpt-oss-120b',
+      'house-model',
+      'house-thinker',
+    ])
   })
 })
 

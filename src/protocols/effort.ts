@@ -3,7 +3,7 @@ import type { Effort, Thinking } from './conversation.ts'
 /** What a wire may call an effort: `none` switches thinking off, `minimal` is the least above it. */
 export type EffortWord = 'none' | 'minimal' | Effort
 
-/** From the least to the most; `docs/api.md: Limits`, reasoning budgets. */
+/** From the least to the most, with the budgets in tokens; `docs/api.md: What models take`. */
 const BUDGETS = [
   ['low', 1280],
   ['medium', 2048],
