@@ -19,7 +19,8 @@ const WORDS: readonly EffortWord[] = ['none', 'minimal', ...BUDGETS.map(([effort
 /** The effort of a request that asks for thinking and does not say how much. */
 export const DEFAULT_EFFORT: Effort = 'medium'
 
-const OFF: Thinking = { kind: 'off' }
+/** No thinking. */
+export const OFF: Thinking = { kind: 'off' }
 
 /** Every word for an effort, and what it asks for. */
 export const EFFORTS: ReadonlyMap<string, Thinking> = new Map<string, Thinking>([

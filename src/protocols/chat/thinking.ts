@@ -1,12 +1,18 @@
 import type { Dropped } from '../codec.ts'
 import type { Conversation, Thinking } from '../conversation.ts'
-import { DEFAULT_EFFORT, EFFORTS, type EffortWord, effortAsked, isOff, nearestEffort } from '../effort.ts'
+import {
+  DEFAULT_EFFORT,
+  EFFORTS,
+  type EffortWord,
+  effortAsked,
+  isOff,
+  nearestEffort,
+  OFF,
+} from '../effort.ts'
 import { refuse } from '../field-check.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import { leaveOut } from './dropped-fields.ts'
 import { fieldsAt, flagAt, kindOf, present, wordAt } from './field.ts'
-
-const OFF: Thinking = { kind: 'off' }
 
 /** The efforts that every upstream with efforts takes. */
 const COMMON: readonly EffortWord[] = ['low', 'medium', 'high']
@@ -27,14 +33,14 @@ function decodeReasoning(value: unknown, dropped: Dropped): Thinking | undefined
   const effort = present(reasoning['effort'])
   if (reasoning['exclude'] === true) leaveOut(dropped, 'reasoning.exclude')
   const named = effort === undefined ? undefined : wordAt(EFFORTS, effort, 'reasoning.effort')
-  const budget = tokens === undefined ? undefined : budgetOf(tokens)
+  const budget = tokens === undefined ? undefined : explicitBudget(tokens)
   if (enabled === undefined) return budget ?? named
   return flagAt(enabled, 'reasoning.enabled')
     ? (budget ?? named ?? { kind: 'adaptive', effort: DEFAULT_EFFORT })
     : OFF
 }
 
-function budgetOf(tokens: unknown): Thinking {
+function explicitBudget(tokens: unknown): Thinking {
   if (!Number.isSafeInteger(tokens) || (tokens as number) < 0)
     refuse('reasoning.max_tokens', 'a non-negative integer', kindOf(tokens))
   return { kind: 'budget', tokens: tokens as number }

@@ -1,6 +1,6 @@
 import type { Dropped } from '../codec.ts'
 import type { Conversation, Effort, Thinking, Turn } from '../conversation.ts'
-import { budgetOf, DEFAULT_EFFORT, effortAsked, isOff } from '../effort.ts'
+import { budgetOf, DEFAULT_EFFORT, effortAsked, isOff, OFF } from '../effort.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import { drop } from './dropped.ts'
 import { spokenTurns } from './spoken-turns.ts'
@@ -91,7 +91,7 @@ function knownThinking(
   { thinking, alwaysThinks }: Capabilities,
 ): Thinking | undefined {
   if (!asked || thinking === 'none') return undefined
-  if (isOff(asked)) return alwaysThinks ? { kind: 'adaptive', effort: 'low' } : { kind: 'off' }
+  if (isOff(asked)) return alwaysThinks ? { kind: 'adaptive', effort: 'low' } : OFF
   if (thinking === 'adaptive') return { kind: 'adaptive', effort: effortAsked(asked) }
   return asked.kind === 'adaptive'
     ? { kind: 'budget', tokens: budgetOf(asked.effort ?? DEFAULT_EFFORT) }
