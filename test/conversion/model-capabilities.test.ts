@@ -41,7 +41,7 @@ beforeAll(async () => {
       }),
       channel('marked', upstream.baseUrl('marked'), { allow: ['cache_control'] }),
     ],
-    users: [ROOT, user(2, 'ann', [token('ann')])],
+    users: [ROOT, user(2, 'ann', [token('ann'), token('poor', { remain_quota: 20_000 })])],
   }))
 })
 afterAll(() => stage?.close())
@@ -155,6 +155,17 @@ describe('a chat request for a messages channel', () => {
         body: { max_tokens: 8192 },
         dropped: ['thinking'],
       })
+  })
+
+  test('holds what the budget may cost on top of the maximum, where there is one', async () => {
+    // At 4 quota units an output token, 100 tokens are affordable, and 16,384 more are not.
+    const status = async (model: string): Promise<number> => {
+      stage.upstream.script('claude', wholeMessage([{ text: 'Hello.' }]))
+      const asked = { messages: [{ role: 'user', content: 'hi' }], max_tokens: 100, reasoning_effort: 'max' }
+      return (await stage.chat('poor', { model, ...asked })).status
+    }
+    expect(await status('claude-sonnet-4-5')).toBe(403)
+    expect(await status('claude-opus-4-8')).toBe(200)
   })
 
   test('goes by what the operator states of the model', async () => {
