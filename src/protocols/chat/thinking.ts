@@ -57,9 +57,10 @@ export function encodeEffort(
 ): EffortWord | undefined {
   const { efforts } = capabilities
   const isAsked = thinking !== undefined && !isOff(thinking)
-  if (capabilities.thinking === 'none' || (capabilities.toolsNeedNoEffort && tools.length > 0)) {
+  const mustBeNone = capabilities.toolsNeedNoEffort && tools.length > 0
+  if (mustBeNone || capabilities.thinking === 'none') {
     if (isAsked) leaveOut(dropped, 'thinking')
-    return capabilities.thinking === 'none' ? undefined : 'none'
+    return mustBeNone ? 'none' : undefined
   }
   if (!isAsked) return thinking && efforts?.[0]
   const effort = effortAsked(thinking)
