@@ -27,7 +27,14 @@ export const TIMEOUTS: Channel['timeouts'] = {
   totalMs: 900_000,
 }
 
-const GATED = ['service_tier', 'safety_identifier', 'include_obfuscation', 'inference_geo', 'speed'] as const
+const ALLOWABLE = [
+  'service_tier',
+  'safety_identifier',
+  'include_obfuscation',
+  'inference_geo',
+  'speed',
+  'cache_control',
+] as const
 
 /** Headers that belong to the connection or to the body that is sent, not to the operator. */
 const NOT_TO_BE_ADDED: ReadonlySet<string> = new Set([
@@ -105,7 +112,7 @@ export function channel(groups: ReadonlySet<string>): Field<Channel> {
     priority: integer(-1_000_000, 1_000_000).default(0),
     weight: weight.default(1),
     model_mapping: dictionary(model, 'a mapping from asked-for to upstream model names'),
-    allow: list(oneOf(GATED), `a list out of ${GATED.join(', ')}`),
+    allow: list(oneOf(ALLOWABLE), `a list out of ${ALLOWABLE.join(', ')}`),
     disable_store: flag.default(false),
     pass_through: flag.default(false),
     headers,

@@ -187,7 +187,7 @@ channels:
     priority: -3
     weight: 0.5
     model_mapping: { m: upstream-m }
-    allow: [speed, service_tier]
+    allow: [speed, service_tier, cache_control]
     disable_store: true
     pass_through: true
     headers: { X-Team: red }
@@ -207,7 +207,7 @@ channels:
       priority: -3,
       weight: 0.5,
       modelMapping: new Map([['m', 'upstream-m']]),
-      allow: new Set(['speed', 'service_tier']),
+      allow: new Set(['speed', 'service_tier', 'cache_control']),
       disableStore: true,
       passThrough: true,
       headers: new Map([['x-team', 'red']]),

@@ -457,9 +457,19 @@ const CHANNELS: Case[] = [
     'gateway.yaml:6: channels[0].priority: expected a whole number from -1000000 to 1000000, found 0.5',
   ],
   [
+    'a way of thinking that nobody knows',
+    'models:\n  m: { thinking: adaptve }\n',
+    'gateway.yaml:2: models.m.thinking: expected one of adaptive, budget, none (adaptive?), found "adaptve"',
+  ],
+  [
+    'sampling that is neither on nor off',
+    'models:\n  m: { sampling: top_p }\n',
+    'gateway.yaml:2: models.m.sampling: expected true or false, found "top_p"',
+  ],
+  [
     'a field that no gate holds',
     channel('allow: [service-tier]'),
-    'gateway.yaml:6: channels[0].allow[0]: expected one of service_tier, safety_identifier, include_obfuscation, inference_geo, speed (service_tier?), found "service-tier"',
+    'gateway.yaml:6: channels[0].allow[0]: expected one of service_tier, safety_identifier, include_obfuscation, inference_geo, speed, cache_control (service_tier?), found "service-tier"',
   ],
   [
     'a header that is none',

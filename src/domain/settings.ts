@@ -62,6 +62,16 @@ export interface Group {
   readonly open: boolean
 }
 
+/** How a model is told to think: within a budget of tokens, as it sees fit at an effort, or not at all. */
+export type ThinkingForm = 'budget' | 'adaptive' | 'none'
+
+/** What the operator says that a model takes; what is undefined goes by its name. `docs/configuration.md: Models`. */
+export interface StatedCapabilities {
+  /** Whether it takes `temperature`, `top_p` and `top_k`. */
+  readonly sampling?: boolean | undefined
+  readonly thinking?: ThinkingForm | undefined
+}
+
 /** A model that callers may ask for. */
 export interface Model {
   readonly name: string
@@ -70,6 +80,7 @@ export interface Model {
   /** Undefined for a model without a price. */
   readonly price: Price | undefined
   readonly rateLimit: RateLimit
+  readonly capabilities: StatedCapabilities
 }
 
 /** The configured models over the built-in price table. */

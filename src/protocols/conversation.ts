@@ -46,11 +46,11 @@ export type Thinking =
   | { readonly kind: 'off' }
   /** At most so many tokens. */
   | { readonly kind: 'budget'; readonly tokens: number }
-  /** As much as the model sees fit, at an effort. */
+  /** As much as the model sees fit, at an effort; undefined = the model's own default. */
   | { readonly kind: 'adaptive'; readonly effort: Effort | undefined }
 
-/** The steps of effort that more than one wire knows. */
-export type Effort = 'low' | 'medium' | 'high'
+/** How much effort goes into thinking. What each stands for in tokens, and between wires, is in `effort.ts`. */
+export type Effort = 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 
 /** What one side said, in one go. */
 export interface Turn {

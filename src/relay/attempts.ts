@@ -76,7 +76,7 @@ export class Attempts {
    * Tries channel after channel and key after key, until an answer is settled. Rejects with what the caller is to be told,
    * where nothing was sent to it yet. A channel at its limit is passed over; where all are, that is a `rate_limited`.
    */
-  async run(call: Call, settings: Settings, { channels }: Resolution): Promise<void> {
+  async run(call: Call, settings: Settings, { channels, model }: Resolution): Promise<void> {
     const { failureLog, keyRings, limits } = this.#parts
     using failed = new FailedAttempts(failureLog)
     this.#retries.called(performance.now())
@@ -85,7 +85,7 @@ export class Attempts {
     for (const { channel, keys } of this.#inTurn(channels, call.request.model, settings)) {
       let prepared: Prepared
       try {
-        prepared = await call.request.prepare(channel, settings.options.passThrough)
+        prepared = await call.request.prepare(channel, model, settings.options.passThrough)
       } catch (error) {
         unaskable ??= error
         continue

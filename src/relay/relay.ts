@@ -154,9 +154,9 @@ export class Relay {
     if (entering) await entering
     const { accounts } = ledger
     if (!ledger.isWritable && !(await ledger.probe())) throw unwritable()
-    const { model, group, channels } = resolution
+    const { model, group } = resolution
     const rate = request.isFree ? this.#rates.free : this.#rates.of(settings, model, group)
-    const estimated = estimate(request, channels, rate, settings)
+    const estimated = estimate(request, resolution, rate, settings)
     // Found and charged in one turn: in between it might be forgotten, and read a second time.
     let account = accounts.get(caller.token.id) ?? (await accounts.load(caller.token.id))
     if (!account) throw new GatewayError('invalid_api_key', 'this API key is unknown')

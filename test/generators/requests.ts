@@ -94,11 +94,20 @@ const chatTools = fc.array(
   { maxLength: 3 },
 )
 
+const namedTools = names().map((name) => ({ type: 'function', function: { name } }))
+
 /** Chat requests that pass the check, with every field of the table, as JSON text. */
 export function chatRequests(): fc.Arbitrary<string> {
   return fc
     .record({
-      model: fc.constantFrom('claude', 'claude-thinking', 'claude-opus-4-7-thinking'),
+      model: fc.constantFrom(
+        'claude',
+        'claude-thinking',
+        'claude-3-5-haiku',
+        'claude-sonnet-4-5',
+        'claude-opus-4-7-thinking',
+        'claude-opus-5-5',
+      ),
       messages: chatMessages,
       max_tokens: maybe(fc.integer({ min: 1, max: 100_000 })),
       max_completion_tokens: maybe(fc.integer({ min: 1, max: 100_000 })),
@@ -115,11 +124,14 @@ export function chatRequests(): fc.Arbitrary<string> {
         fc.oneof(
           fc.constantFrom('auto', 'required', 'none'),
           names().map((name) => ({ type: 'function', function: { name } })),
+          fc
+            .record({ mode: fc.constantFrom('auto', 'required'), tools: fc.array(namedTools) })
+            .map((allowed_tools) => ({ type: 'allowed_tools', allowed_tools })),
         ),
       ),
       parallel_tool_calls: maybe(fc.boolean()),
       response_format: maybe(fc.constantFrom({ type: 'text' }, { type: 'json_object' })),
-      reasoning_effort: maybe(fc.constantFrom('minimal', 'low', 'medium', 'high')),
+      reasoning_effort: maybe(fc.constantFrom('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max')),
       reasoning: maybe(fc.record({ max_tokens: maybe(fc.nat(50_000)), enabled: maybe(fc.boolean()) })),
       web_search_options: maybe(
         fc.record({ search_context_size: maybe(fc.constantFrom('low', 'medium', 'high')) }),
@@ -209,7 +221,7 @@ const messagesTools = fc.array(
 export function messagesRequests(): fc.Arbitrary<string> {
   return fc
     .record({
-      model: fc.constantFrom('gpt', 'gpt-thinking'),
+      model: fc.constantFrom('gpt', 'gpt-thinking', 'gpt-4o-mini', 'gpt-6-sol', 'o3'),
       max_tokens: fc.integer({ min: 1, max: 100_000 }),
       messages,
       system: maybe(fc.oneof(texts(), fc.array(block, { maxLength: 3 }))),

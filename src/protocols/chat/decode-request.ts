@@ -22,15 +22,13 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
     (limit) => limit !== undefined,
   )
   const stop = value('stop') ?? []
-  const choice = value('tool_choice')
   const search = value('web_search_options')
   nameDroppedFields(scan, dropped)
   return {
     model: value('model') as string,
     stream: value('stream') === true,
     ...decodeMessages(listAt(value('messages'), 'messages'), dropped),
-    tools: decodeTools(listAt(toolsIn(scan), 'tools'), dropped),
-    toolChoice: choice === undefined ? undefined : decodeToolChoice(choice),
+    ...decodeToolChoice(value('tool_choice'), decodeTools(listAt(toolsIn(scan), 'tools'), dropped)),
     parallelTools: value('parallel_tool_calls') as boolean | undefined,
     maxTokens: limits.length > 0 ? Math.max(...limits) : undefined,
     temperature: number('temperature'),

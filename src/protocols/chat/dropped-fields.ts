@@ -20,9 +20,8 @@ export type LeftOut =
   | 'title'
   | 'is_error'
   | 'tool_choice'
-  | 'temperature'
+  | 'thinking'
   | 'top_k'
-  | 'top_p'
 
 /** Names what is left out. */
 export function leaveOut(dropped: Dropped, name: LeftOut): void {

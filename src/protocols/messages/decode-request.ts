@@ -24,14 +24,7 @@ const READ: ReadonlySet<string> = new Set([
   'output_config',
 ])
 
-/** Steps of effort; those above the highest that others know are that one. */
-const EFFORTS: ReadonlyMap<unknown, Effort> = new Map([
-  ['low', 'low'],
-  ['medium', 'medium'],
-  ['high', 'high'],
-  ['xhigh', 'high'],
-  ['max', 'high'],
-])
+const EFFORTS: ReadonlySet<unknown> = new Set<Effort>(['low', 'medium', 'high', 'xhigh', 'max'])
 
 /** Reads a checked messages request for an upstream of another kind; `docs/api.md: Messages`. */
 export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
@@ -78,9 +71,9 @@ function decodeThinking(scan: ScannedObject, dropped: Dropped): Thinking | undef
   const thinking = asRecord(scan.value('thinking'))
   const config = asRecord(scan.value('output_config'))
   const given = config?.['effort'] ?? undefined
-  const effort = given === undefined ? undefined : EFFORTS.get(given)
-  if (given !== undefined && effort === undefined)
-    refuse('output_config.effort', `'low', 'medium', 'high' or 'max'`, 'something else')
+  if (given !== undefined && !EFFORTS.has(given))
+    refuse('output_config.effort', `'low', 'medium', 'high', 'xhigh' or 'max'`, 'something else')
+  const effort = given as Effort | undefined
   if (thinking?.['display'] !== undefined) drop(dropped, 'thinking')
 
   const kind = thinking?.['type']

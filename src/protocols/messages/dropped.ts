@@ -29,7 +29,6 @@ type DroppedName =
   | 'tool_choice'
   /** Tools that the provider itself would run. */
   | 'tools.server'
-  | 'tools.strict'
   | 'tools.unknown'
   | 'top_k'
   | 'top_p'

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors.ts'
-import type { Dropped } from '../codec.ts'
+import type { Dropped, UpstreamModel } from '../codec.ts'
 import type { Conversation, Tool, WebSearch } from '../conversation.ts'
 import { asRecord } from '../record.ts'
 import { writeCache } from './cache-mark.ts'
@@ -16,9 +16,13 @@ const WEB_SEARCH = { type: 'web_search_20250305', name: 'web_search' } as const
  * equal bytes and the upstream's cache finds them. Throws `invalid_request` where this wire has no way to say something
  * that must not be left out.
  */
-export function encodeRequest(conversation: Conversation, upstreamModel: string, dropped: Dropped): Buffer {
+export function encodeRequest(
+  conversation: Conversation,
+  { name: upstreamModel, capabilities }: UpstreamModel,
+  dropped: Dropped,
+): Buffer {
   const turns = spokenTurns(conversation.turns, dropped)
-  const { max_tokens, ...sampling } = encodeSampling(conversation, turns, dropped)
+  const { max_tokens, ...sampling } = encodeSampling(conversation, capabilities, turns, dropped)
   const system = conversation.system.filter((part) => !isBlank(part))
   const messages = turns.map(
     ({ role, parts }) => `{"role":"${role}","content":[${parts.map(encodePart).join(',')}]}`,
@@ -41,10 +45,7 @@ export function encodeRequest(conversation: Conversation, upstreamModel: string,
 
 function encodeTools(conversation: Conversation, dropped: Dropped): object {
   const { webSearch, toolChoice, parallelTools } = conversation
-  const tools = [
-    ...conversation.tools.map((tool, i) => encodeTool(tool, i, dropped)),
-    ...(webSearch ? [encodeSearch(webSearch)] : []),
-  ]
+  const tools = [...conversation.tools.map(encodeTool), ...(webSearch ? [encodeSearch(webSearch)] : [])]
   if (tools.length > 0) return { tools, tool_choice: encodeChoice(conversation) }
   // Upstreams refuse a choice where there is nothing to choose from.
   if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') drop(dropped, 'tool_choice')
@@ -52,12 +53,7 @@ function encodeTools(conversation: Conversation, dropped: Dropped): object {
   return {}
 }
 
-function encodeTool(
-  { name, description, schema, strict, cache }: Tool,
-  index: number,
-  dropped: Dropped,
-): object {
-  if (strict === true) drop(dropped, 'tools.strict')
+function encodeTool({ name, description, schema, strict, cache }: Tool, index: number): object {
   const given = asRecord(schema ?? {})
   if (!given)
     throw new GatewayError('invalid_request', `Invalid schema of the tool at ${index}: expected an object.`)
@@ -65,6 +61,7 @@ function encodeTool(
     name,
     description,
     input_schema: 'type' in given ? given : { type: 'object', properties: {}, ...given },
+    strict,
     ...writeCache(cache),
   }
 }

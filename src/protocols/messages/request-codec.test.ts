@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { conversationOf } from '../../../test/conversation.ts'
+import { conversationOf, upstreamOf } from '../../../test/conversation.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Conversation, Part, Turn } from '../conversation.ts'
 import { scanObject } from '../json-scan.ts'
@@ -22,7 +22,7 @@ interface Encoded {
 function encode(fields: Partial<Conversation>): Encoded {
   const dropped = new Set<string>()
   const text = messagesCodec
-    .encodeRequest(conversationOf({ turns: [HI], ...fields }), 'up', dropped)
+    .encodeRequest(conversationOf({ turns: [HI], ...fields }), upstreamOf('up'), dropped)
     .toString()
   // What is written is a valid request of this wire.
   readMessagesRequest(scanObject(Buffer.from(text)))
@@ -231,7 +231,8 @@ describe('reading a messages request', () => {
       { thinking: { type: 'adaptive' }, output_config: { effort: 'low' } },
       { kind: 'adaptive', effort: 'low' },
     ],
-    [{ output_config: { effort: 'max' } }, { kind: 'adaptive', effort: 'high' }],
+    [{ output_config: { effort: 'xhigh' } }, { kind: 'adaptive', effort: 'xhigh' }],
+    [{ output_config: { effort: 'max' } }, { kind: 'adaptive', effort: 'max' }],
     [{}, undefined],
   ])('%j is thinking', (fields, expected) => {
     expect(decoded(fields).conversation.thinking).toEqual(expected)
@@ -466,7 +467,13 @@ describe('writing a messages request', () => {
     expect(body['tools']).toEqual([
       { name: 'f', input_schema: { type: 'object', properties: {} } },
       { name: 'f', input_schema: { type: 'object', properties: { a: {} } } },
-      { name: 'f', description: 'd', input_schema: schema, cache_control: { type: 'ephemeral', ttl: '1h' } },
+      {
+        name: 'f',
+        description: 'd',
+        input_schema: schema,
+        strict: true,
+        cache_control: { type: 'ephemeral', ttl: '1h' },
+      },
       {
         type: 'web_search_20250305',
         name: 'web_search',
@@ -474,7 +481,7 @@ describe('writing a messages request', () => {
         user_location: { type: 'approximate', country: 'DE' },
       },
     ])
-    expect(dropped).toEqual(['tools.strict'])
+    expect(dropped).toEqual([])
     expect(refusal(() => encode({ tools: [{ ...TOOL, schema: 'x' }] }))).toContain('schema')
   })
 
@@ -610,7 +617,9 @@ describe('both ways', () => {
       fc.property(request, (written) => {
         const { conversation, dropped } = decode(written)
         expect(dropped).toEqual([])
-        expect(messagesCodec.encodeRequest(conversation, 'm', new Set()).toString()).toBe(written)
+        const upstream = upstreamOf(written.includes('"adaptive"') ? 'claude-opus-5' : 'm')
+        const again = messagesCodec.encodeRequest(conversation, { ...upstream, name: 'm' }, new Set())
+        expect(again.toString()).toBe(written)
       }),
       { numRuns: 500 },
     )
@@ -625,7 +634,7 @@ describe('recorded traffic', () => {
     for (const recorded of names) {
       const written = readFileSync(join(folder ?? '', 'requests', recorded), 'utf8')
       const { conversation } = decode(written)
-      const again = messagesCodec.encodeRequest(conversation, 'm', new Set())
+      const again = messagesCodec.encodeRequest(conversation, upstreamOf('m'), new Set())
       readMessagesRequest(scanObject(again))
       const before = JSON.parse(written) as { messages: { role: string }[] }
       const after = JSON.parse(again.toString()) as { messages: { role: string }[] }

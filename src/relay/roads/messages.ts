@@ -24,8 +24,8 @@ export function messagesDialect(conversions: Conversions): Dialect {
         ...request,
         n: 1,
         outputMaximum: () => request.maxTokens,
-        prepare(channel, passThrough) {
-          if (channel.protocol !== 'messages') return conversion.prepare(channel)
+        prepare(channel, model, passThrough) {
+          if (channel.protocol !== 'messages') return conversion.prepare(channel, model)
           const { body, upstreamModel } = gateMessagesRequest(scan, request, channel, passThrough)
           return {
             path: '/messages',

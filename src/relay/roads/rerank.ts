@@ -22,7 +22,7 @@ export const rerankDialect: Dialect = {
       promptBound: request.promptBound,
       webSearch: false,
       outputMaximum: () => 0,
-      prepare(channel, passThrough) {
+      prepare(channel, _model, passThrough) {
         const { body, upstreamModel, dropped } = gateRerankRequest(scan, request, channel, passThrough)
         return {
           path: '/rerank',

@@ -1,4 +1,5 @@
 import type { Channel, ProtocolName } from '../../domain/channel.ts'
+import type { Model } from '../../domain/settings.ts'
 import type { Usage } from '../../domain/usage.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import type { ScannedObject } from '../../protocols/scanned-object.ts'
@@ -21,10 +22,13 @@ export interface RelayedRequest {
   readonly isFree?: boolean
   /** Upstreams need not offer what it asks for: a 404 then says nothing of the model. */
   readonly mayBeUnserved?: boolean
-  /** What it becomes on the way to a channel; throws what the caller is to be told where it cannot go there. */
-  prepare(channel: Channel, passThrough: boolean): Prepared | Promise<Prepared>
+  /**
+   * What it becomes on the way to a channel, as a request for this model; throws what the caller is to be told where it
+   * cannot go there.
+   */
+  prepare(channel: Channel, model: Model, passThrough: boolean): Prepared | Promise<Prepared>
   /** The output tokens that the channel will be told as the most; undefined where it is told none. */
-  outputMaximum(channel: Channel): number | undefined
+  outputMaximum(channel: Channel, model: Model): number | undefined
 }
 
 /** A request ready for a channel, and how its answer comes back. */
