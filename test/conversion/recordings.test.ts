@@ -38,8 +38,14 @@ const recordings = (ending: string): Recording[] =>
       )
 const streams = recordings('.sse')
 const replies = recordings('.json')
-/** Streams and replies that report a failure in the middle or in place of an answer. */
-const isFailure = ({ bytes }: Recording): boolean => /^(?:data: )?\{"error":/m.test(bytes.toString())
+/** Recordings that are not replayed like the others, by name, each with the reason. Errors: `recorded-calls.test.ts`. */
+const FAILING_STREAMS: Record<string, string> = {
+  'groq--tool-use-failed-error-streaming.sse': 'the provider reports an error in the middle of its stream',
+}
+const REFUSED_REQUESTS: Record<string, string> = {
+  'chat--openai--custom-llm-within-crew.json':
+    'a content part has no type; it was recorded with the 400 that it got from the provider',
+}
 
 if (FOLDER === undefined) replayNothing()
 else replay(FOLDER)
@@ -62,11 +68,11 @@ function replay(folder: string): void {
     })
 
     test.each(streams)('$from: $name says on the other side what it said, however it is cut', (recording) => {
-      const { from, bytes } = recording
+      const { name, from, bytes } = recording
       const { writes, complete } = convertStream(from, [bytes])
       const text = writes.join('')
       GRAMMARS[OTHER[from]](text, complete)
-      expect(complete).toBe(!isFailure(recording))
+      expect(complete, FAILING_STREAMS[name]).toBe(!(name in FAILING_STREAMS))
       for (let seed = 0; seed < 3; seed++)
         expect(
           convertStream(from, choppedAtRandom(bytes, 1 + seed * 300, randomFrom(seed))).writes.join(''),
@@ -128,9 +134,11 @@ function replay(folder: string): void {
       const named = text.includes('"model":') ? text : text.replace('{', '{"model":"m",')
       check(from, Buffer.from(named))
       const converted = await convertRequest(from, Buffer.from(named), media)
-      if ('refused' in converted)
-        expect(hasUntypedPart(named) ? 'untyped part' : converted.refused).toBe('untyped part')
-      else check(OTHER[from], converted.body)
+      const reason = REFUSED_REQUESTS[name]
+      expect('refused' in converted ? converted.refused : undefined, reason).toEqual(
+        reason === undefined ? undefined : expect.stringContaining('type'),
+      )
+      if ('body' in converted) check(OTHER[from], converted.body)
     })
   })
 }
@@ -138,15 +146,6 @@ function replay(folder: string): void {
 /** A messages caller is always told counts: none where the upstream told none. */
 function withUsage(said: Said): Said {
   return { ...said, usage: said.usage ?? { prompt: 0, cached: 0, output: 0 } }
-}
-
-/** What no provider takes; it was recorded with the 400 that it got. */
-function hasUntypedPart(request: string): boolean {
-  const { messages } = JSON.parse(request) as { messages: { content: unknown }[] }
-  return messages.some(
-    ({ content }) =>
-      Array.isArray(content) && content.some((part: { readonly type?: string }) => part.type === undefined),
-  )
 }
 
 /** The bytes up to which a stream has not said that it is finished. */
