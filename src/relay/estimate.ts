@@ -26,15 +26,14 @@ export function estimate(
   { options: { holdTokens } }: Settings,
 ): Estimate {
   const searches = request.webSearch ? SEARCHES_HELD : 0
-  const maximum = outputMaximum(request, channels)
-  const tokens = (maximum ?? holdTokens) * request.n
+  const { tokens, named } = outputBound(request, channels, holdTokens)
   const most = (output: number): number => mostItCanCost(rate, request.promptBound, output, searches)
   const amount = most(tokens)
   return {
     amount,
     budget: {
       tokens,
-      named: maximum !== undefined,
+      named,
       slice: holdTokens,
       sliceQuota: most(tokens + holdTokens) - amount,
     },
@@ -42,8 +41,18 @@ export function estimate(
   }
 }
 
-/** The most that any of the channels will be told; undefined where one is told none. */
-function outputMaximum(request: RelayedRequest, channels: readonly Channel[]): number | undefined {
-  const maxima = channels.map((channel) => request.outputMaximum(channel))
-  return maxima.includes(undefined) ? undefined : Math.max(...(maxima as number[]))
+/** The most output that any of the channels will be asked for, and whether each of them is told a maximum. */
+function outputBound(
+  request: RelayedRequest,
+  channels: readonly Channel[],
+  holdTokens: number,
+): Pick<OutputBudget, 'tokens' | 'named'> {
+  let tokens = 0
+  let named = true
+  for (const channel of channels) {
+    const maximum = request.outputMaximum(channel)
+    named &&= maximum !== undefined
+    tokens = Math.max(tokens, (maximum ?? holdTokens) * request.answers(channel))
+  }
+  return { tokens, named }
 }

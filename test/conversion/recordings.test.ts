@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -7,12 +7,22 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ChatTap } from '../../src/protocols/chat/index.ts'
 import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
 import { MessagesTap } from '../../src/protocols/messages/index.ts'
+import { scanObject } from '../../src/protocols/json-scan.ts'
 import type { Media } from '../../src/relay/media.ts'
 import { randomFrom } from '../equipment/random.ts'
 import { choppedAtRandom } from '../generators/chunks.ts'
 import { GRAMMARS } from './grammar.ts'
 import { REPLY_SAYS, type Said, STREAM_SAYS } from './oracle.ts'
-import { anyMedia, check, convertReply, convertRequest, convertStream, OTHER, PROTOCOLS } from './road.ts'
+import {
+  anyMedia,
+  check,
+  CHECKERS,
+  convertReply,
+  convertRequest,
+  convertStream,
+  OTHER,
+  PROTOCOLS,
+} from './road.ts'
 
 /** What providers really sent, where somebody keeps some of it. */
 const FOLDER = process.env['RECORDINGS']
@@ -41,6 +51,10 @@ const replies = recordings('.json')
 /** Recordings that are not replayed like the others, by name, each with the reason. Errors: `recorded-calls.test.ts`. */
 const FAILING_STREAMS: Record<string, string> = {
   'groq--tool-use-failed-error-streaming.sse': 'the provider reports an error in the middle of its stream',
+}
+const READS_MORE: Record<string, string> = {
+  'messages--anthropic--supported-model-uses-20260209-web-tools.json':
+    'the pages that a provider fetches while it answers are not known beforehand',
 }
 const REFUSED_REQUESTS: Record<string, string> = {
   'chat--openai--custom-llm-within-crew.json':
@@ -126,6 +140,21 @@ function replay(folder: string): void {
       name,
       from: name.split('--')[0] as ConversionProtocol,
     }))
+    const answered = requests.flatMap(({ name, from }) =>
+      ['.json', '.sse']
+        .map((ending) => join(folder, from, name.slice(`${from}--`.length).replace(/\.json$/, ending)))
+        .filter((reply) => existsSync(reply))
+        .map((reply) => ({ name, from, reply })),
+    )
+    test.each(answered)('$name has no more tokens than are held for it', ({ name, from, reply }) => {
+      const { promptBound } = CHECKERS[from](scanObject(readFileSync(join(folder, 'requests', name))))
+      const says = reply.endsWith('.sse') ? STREAM_SAYS : REPLY_SAYS
+      const counted = says[from](readFileSync(reply, 'utf8')).usage?.prompt ?? 0
+      const reason = READS_MORE[name]
+      if (reason === undefined) expect(promptBound).toBeGreaterThanOrEqual(counted)
+      else expect(promptBound, reason).toBeLessThan(counted)
+    })
+
     test.each(requests)('$name is accepted, and so is what the other side gets', async ({ name, from }) => {
       // Nothing is fetched from where it was fetched then.
       const here = `"http://127.0.0.1:${(server.address() as AddressInfo).port}/a.png"`

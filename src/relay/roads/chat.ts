@@ -22,6 +22,7 @@ export function chatDialect(conversions: Conversions): Dialect {
         ...request,
         outputMaximum: (channel) =>
           channel.protocol === 'chat' ? request.maxTokens : conversion.outputMaximum(),
+        answers: (channel) => (channel.protocol === 'chat' ? request.n : 1),
         prepare(channel, passThrough) {
           if (channel.protocol !== 'chat') return conversion.prepare(channel)
           const { body, upstreamModel, askedForUsage } = gateChatRequest(scan, request, channel, passThrough)
