@@ -199,7 +199,7 @@ function checkMessages(scan: ScannedObject, { node, count }: Member): void {
     if (scan.kindOf(role) !== 'string') refuse(`${path}.role`, 'a string', kindName(scan, role))
     const content = scan.memberOf(message, 'content')
     if (content !== undefined && !CONTENT.has(scan.kindOf(content)))
-      refuse(`${path}.content`, 'a string, an array of parts or null', kindName(scan, content))
+      refuse(`${path}.content`, 'a string or an array of parts', kindName(scan, content))
   })
 }
 
