@@ -27,15 +27,14 @@ export function estimate(
   { options: { holdTokens } }: Settings,
 ): Estimate {
   const searches = request.webSearch ? SEARCHES_HELD : 0
-  const maximum = outputMaximum(request, channels, model)
-  const tokens = (maximum ?? holdTokens) * request.n
+  const { tokens, named } = outputBound(request, channels, model, holdTokens)
   const most = (output: number): number => mostItCanCost(rate, request.promptBound, output, searches)
   const amount = most(tokens)
   return {
     amount,
     budget: {
       tokens,
-      named: maximum !== undefined,
+      named,
       slice: holdTokens,
       sliceQuota: most(tokens + holdTokens) - amount,
     },
@@ -43,12 +42,19 @@ export function estimate(
   }
 }
 
-/** The most that any of the channels will be told; undefined where one is told none. */
-function outputMaximum(
+/** The most output that any of the channels will be asked for, and whether each of them is told a maximum. */
+function outputBound(
   request: RelayedRequest,
   channels: readonly Channel[],
   model: Model,
-): number | undefined {
-  const maxima = channels.map((channel) => request.outputMaximum(channel, model))
-  return maxima.includes(undefined) ? undefined : Math.max(...(maxima as number[]))
+  holdTokens: number,
+): Pick<OutputBudget, 'tokens' | 'named'> {
+  let tokens = 0
+  let named = true
+  for (const channel of channels) {
+    const maximum = request.outputMaximum(channel, model)
+    named &&= maximum !== undefined
+    tokens = Math.max(tokens, (maximum ?? holdTokens) * request.answers(channel))
+  }
+  return { tokens, named }
 }

@@ -225,7 +225,7 @@ describe('its error classes fit the errors of the gateway:', () => {
     expect(error).toMatchObject({ error: envelope })
   })
   test('BadRequestError, which names the field', async () => {
-    const error = await create(client, { max_tokens: 0 })
+    const error = await create(client, { max_tokens: -1 })
     expect(error).toBeInstanceOf(Anthropic.BadRequestError)
     expect(error).toMatchObject({ error: envelope, message: expect.stringContaining('max_tokens') })
   })

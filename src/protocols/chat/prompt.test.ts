@@ -24,6 +24,19 @@ describe('the bound', () => {
     }
   })
 
+  test('has no allowance for what a request does not contain', () => {
+    const plain = { ...user('Hi'), max_tokens: 5, n: 1, stream: true, temperature: 0, user: 'u', tools: null }
+    // A mark for the message, and a template around the conversation.
+    expect(bound(plain)).toBe(bytes(plain).length + 8 + 64)
+    for (const feature of [
+      { response_format: { type: 'text' } },
+      { reasoning_effort: 'low' },
+      { web_search_options: {} },
+      { plugins: [] },
+    ])
+      expect(bound({ ...plain, ...feature })).toBe(bytes({ ...plain, ...feature }).length + 8 + 64 + 256)
+  })
+
   test('counts a mark for each message', () => {
     const message = { role: 'user', content: '' }
     const many = bound({ model: 'm', messages: Array.from({ length: 100 }, () => message) })

@@ -1,6 +1,7 @@
 import { scanObject } from '../json-scan.ts'
 import {
   DOCUMENT_TOKENS,
+  featureTokens,
   IMAGE_TOKENS,
   type MediaTokens,
   MESSAGE_TOKENS,
@@ -34,6 +35,34 @@ interface MediaPart {
   readonly bytes: number
 }
 
+/** Fields of which the model reads no more than their own bytes. */
+const PLAIN: ReadonlySet<string> = new Set([
+  'model',
+  'messages',
+  'max_tokens',
+  'max_completion_tokens',
+  'stream',
+  'stream_options',
+  'n',
+  'stop',
+  'temperature',
+  'top_p',
+  'top_k',
+  'seed',
+  'presence_penalty',
+  'frequency_penalty',
+  'logit_bias',
+  'logprobs',
+  'top_logprobs',
+  'prompt_cache_key',
+  'prompt_cache_retention',
+  'store',
+  'metadata',
+  'user',
+  'safety_identifier',
+  'service_tier',
+])
+
 /**
  * An upper bound in tokens for the prompt of a checked request, without a tokenizer: no token is less than a byte, so
  * the bytes of the body (whatever of it the provider shows to the model) bound its text; media count by `MEDIA`.
@@ -41,7 +70,7 @@ interface MediaPart {
 export function promptBound(scan: ScannedObject): number {
   const messages = scan.span('messages')
   const model = String(scan.value('model'))
-  let tokens = scan.bytes.length + REQUEST_TOKENS
+  let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN)
   if (!messages) return tokens
   tokens += messages.count * MESSAGE_TOKENS
   if (scan.kind('tools') === 'array' || scan.kind('functions') === 'array') tokens += TOOLS_TOKENS

@@ -1,6 +1,7 @@
 import { scanObject } from '../json-scan.ts'
 import {
   DOCUMENT_TOKENS,
+  featureTokens,
   IMAGE_TOKENS,
   type MediaTokens,
   MESSAGE_TOKENS,
@@ -19,6 +20,24 @@ const MEDIA: ReadonlyMap<string, MediaTokens> = new Map([
 /** Sources that are text, of which every byte stands in the body. */
 const TEXT_SOURCES: ReadonlySet<string> = new Set(['text', 'content'])
 
+/** Fields of which the model reads no more than their own bytes. */
+const PLAIN: ReadonlySet<string> = new Set([
+  'model',
+  'messages',
+  'system',
+  'max_tokens',
+  'stream',
+  'stop_sequences',
+  'temperature',
+  'top_p',
+  'top_k',
+  'metadata',
+  'cache_control',
+  'service_tier',
+  'inference_geo',
+  'speed',
+])
+
 /** The instructions for one of the provider's own tools: 200 to 750, and more for those that drive a computer. */
 const OWN_TOOL_TOKENS = 1500
 
@@ -29,7 +48,8 @@ const OWN_TOOL_TOKENS = 1500
  */
 export function promptBound(scan: ScannedObject): number {
   const model = String(scan.value('model'))
-  let tokens = scan.bytes.length + REQUEST_TOKENS + (scan.span('messages')?.count ?? 0) * MESSAGE_TOKENS
+  let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN)
+  tokens += (scan.span('messages')?.count ?? 0) * MESSAGE_TOKENS
   const tools = elementsOf(scan, scan.span('tools')?.node)
   if (tools.length > 0) tokens += TOOLS_TOKENS
   tokens += OWN_TOOL_TOKENS * tools.filter((tool) => isOwnTool(scan, tool)).length

@@ -22,6 +22,7 @@ export function chatDialect(conversions: Conversions): Dialect {
         ...request,
         outputMaximum: (channel, model) =>
           channel.protocol === 'chat' ? request.maxTokens : conversion.outputMaximum(channel, model),
+        answers: (channel) => (channel.protocol === 'chat' ? request.n : 1),
         prepare(channel, model, passThrough) {
           if (channel.protocol !== 'chat') return conversion.prepare(channel, model)
           const { body, upstreamModel, askedForUsage } = gateChatRequest(scan, request, channel, passThrough)

@@ -22,8 +22,8 @@ export function messagesDialect(conversions: Conversions): Dialect {
       const conversion = conversions.of('messages', scan, request)
       return {
         ...request,
-        n: 1,
         outputMaximum: () => request.maxTokens,
+        answers: () => 1,
         prepare(channel, model, passThrough) {
           if (channel.protocol !== 'messages') return conversion.prepare(channel, model)
           const { body, upstreamModel } = gateMessagesRequest(scan, request, channel, passThrough)

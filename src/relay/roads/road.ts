@@ -10,15 +10,13 @@ import type { Headers } from '../../server/header-names.ts'
 export interface RelayedRequest {
   readonly model: string
   readonly stream: boolean
-  /** Answers asked for. */
-  readonly n: number
   /** Output tokens that the caller names as the most; undefined where none is named. */
   readonly maxTokens: number | undefined
   /** At least as many tokens as the prompt can have. */
   readonly promptBound: number
   /** The provider may search the web for it. */
   readonly webSearch: boolean
-  /** It costs nothing, whatever the model costs. */
+  /** It costs nothing, whatever the model costs, and is not recorded: neither in the usage log nor in its sums. */
   readonly isFree?: boolean
   /** Upstreams need not offer what it asks for: a 404 then says nothing of the model. */
   readonly mayBeUnserved?: boolean
@@ -29,6 +27,8 @@ export interface RelayedRequest {
   prepare(channel: Channel, model: Model, passThrough: boolean): Prepared | Promise<Prepared>
   /** The output tokens that the channel will be told as the most; undefined where it is told none. */
   outputMaximum(channel: Channel, model: Model): number | undefined
+  /** How many answers the channel will be asked for, each of up to that maximum. */
+  answers(channel: Channel): number
 }
 
 /** A request ready for a channel, and how its answer comes back. */
