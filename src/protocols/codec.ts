@@ -21,6 +21,11 @@ export interface Codec {
   mustFetch(media: MediaPart): boolean
   /** The request as the upstream gets it; media are inline by now where the wire needs that. */
   encodeRequest(conversation: Conversation, upstreamModel: string, dropped: Dropped): Buffer
+  /**
+   * The tool whose input is the text of the answer: `encodeRequest` forces it on a model that has no other way of keeping to
+   * a schema, and the caller must not see it. Undefined for other conversations.
+   */
+  answerTool(conversation: Conversation, upstreamModel: string): string | undefined
   /** Reads a whole reply; throws where it is none. */
   decodeReply(bytes: Buffer): Reply
   encodeReply(reply: Reply, minted: Minted): Buffer

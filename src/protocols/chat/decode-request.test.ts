@@ -417,7 +417,7 @@ describe('fields', () => {
       ],
     })
     expect(conversation.tools).toEqual([
-      { name: 'f', description: 'F', schema: { type: 'object' }, strict: true },
+      { name: 'f', description: 'F', schema: '{"type":"object"}', strict: true },
       { name: 'g', description: undefined, schema: undefined, strict: undefined, cache: { ttl: undefined } },
     ])
     expect(dropped).toEqual(['tools.custom', 'tools.unknown'])

@@ -26,7 +26,7 @@ const linked = (url: string, mediaType: string | undefined): MediaPart => ({
   kind: 'media',
   source: { kind: 'url', url, mediaType },
 })
-const tool = { name: 'f', description: 'F', schema: { type: 'object' }, strict: undefined }
+const tool = { name: 'f', description: 'F', schema: '{"type":"object"}', strict: undefined }
 const chatTool = {
   type: 'function',
   function: { name: 'f', description: 'F', parameters: { type: 'object' } },
@@ -322,7 +322,17 @@ describe('there and back', () => {
   const some = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: undefined })
   const schema = fc
     .dictionary(name, fc.jsonValue({ maxDepth: 2 }))
-    .map((fields) => JSON.parse(JSON.stringify(fields)))
+    .map((fields) => JSON.stringify(fields))
+  const format: fc.Arbitrary<Conversation['outputFormat']> = fc.oneof(
+    fc.constant({ kind: 'json-object' as const }),
+    fc.record({
+      kind: fc.constant('json-schema' as const),
+      schema,
+      name,
+      description: some(words),
+      strict: some(fc.boolean()),
+    }),
+  )
   const conversation: fc.Arbitrary<Conversation> = fc.record({
     model: fc.constant('up'),
     stream: fc.boolean(),
@@ -350,6 +360,7 @@ describe('there and back', () => {
     topK: fc.constant(undefined),
     stop: fc.array(words, { maxLength: 4 }),
     thinking: some(fc.constantFrom(1280, 2048, 4096).map((tokens) => ({ kind: 'budget', tokens }) as const)),
+    outputFormat: some(format),
     webSearch: some(fc.constantFrom(1, 5, 10).map((maxUses) => ({ maxUses }))),
     includeUsage: fc.constant(false),
   })

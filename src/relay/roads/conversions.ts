@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Channel } from '../../domain/channel.ts'
+import { AnswerToolDecoder, withAnswerAsText } from '../../protocols/answer-tool.ts'
 import { chatCodec } from '../../protocols/chat/index.ts'
-import type { Codec, Minted } from '../../protocols/codec.ts'
+import type { Codec, Minted, StreamDecoder } from '../../protocols/codec.ts'
 import type { Conversation, ConversionProtocol } from '../../protocols/conversation.ts'
 import {
   maxTokensOf,
@@ -72,6 +73,7 @@ export class Conversions {
     const conversation = await this.#media.inline(read.conversation, (part) => CODECS[to].mustFetch(part))
     const upstreamModel = upstreamName(channel, model, to)
     const body = CODECS[to].encodeRequest(conversation, upstreamModel, dropped)
+    const answerTool = CODECS[to].answerTool(conversation, upstreamModel)
     return {
       path: PATHS[to],
       headers: to === 'messages' ? versionHeaders({}) : [],
@@ -80,11 +82,11 @@ export class Conversions {
       dropped: [...dropped],
       tap: () =>
         new ConvertingTap(
-          CODECS[to].streamDecoder(),
+          streamDecoder(CODECS[to], answerTool),
           CODECS[from].streamEncoder(minted(), { includeUsage: conversation.includeUsage }),
           upstreamModel,
         ),
-      reply: (bytes) => convertedReply(CODECS[to], CODECS[from], bytes),
+      reply: (bytes) => convertedReply(CODECS[to], CODECS[from], bytes, answerTool),
     }
   }
 }
@@ -102,10 +104,21 @@ function upstreamName({ modelMapping }: Channel, model: string, to: ConversionPr
   return modelMapping.get(model) ?? modelMapping.get(plain) ?? plain
 }
 
-function convertedReply(upstream: Codec, caller: Codec, bytes: Buffer): PreparedReply {
+function streamDecoder(upstream: Codec, answerTool: string | undefined): StreamDecoder {
+  const decoder = upstream.streamDecoder()
+  return answerTool === undefined ? decoder : new AnswerToolDecoder(decoder, answerTool)
+}
+
+function convertedReply(
+  upstream: Codec,
+  caller: Codec,
+  bytes: Buffer,
+  answerTool: string | undefined,
+): PreparedReply {
   let reply: Reply
   try {
     reply = upstream.decodeReply(bytes)
+    if (answerTool !== undefined) reply = withAnswerAsText(reply, answerTool)
   } catch {
     return { facts: NO_REPLY, body: () => bytes }
   }
