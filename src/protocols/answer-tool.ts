@@ -1,5 +1,5 @@
 import type { StreamDecoder } from './codec.ts'
-import { inputText } from './tool-input.ts'
+import { inputOrEmpty } from './tool-input.ts'
 import type { Reply, ReplyEvent, ReplyPart, Stop } from './reply.ts'
 
 /**
@@ -9,7 +9,7 @@ import type { Reply, ReplyEvent, ReplyPart, Stop } from './reply.ts'
 export function withAnswerAsText(reply: Reply, tool: string): Reply {
   const parts = reply.parts.map((part): ReplyPart =>
     part.kind === 'tool-call' && part.name === tool
-      ? { kind: 'text', text: inputText(part.input) }
+      ? { kind: 'text', text: inputOrEmpty(part.input) }
       : part,
   )
   return { ...reply, parts, stop: answered(reply.stop) }
@@ -48,7 +48,7 @@ export class AnswerToolDecoder implements StreamDecoder {
       case 'part-end': {
         const { index } = event
         if (this.#answers.get(index) !== false) return event
-        return [{ kind: 'text', index, text: inputText('') }, event]
+        return [{ kind: 'text', index, text: inputOrEmpty('') }, event]
       }
       case 'end':
         return { ...event, stop: answered(event.stop) }

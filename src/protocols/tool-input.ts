@@ -4,13 +4,13 @@ const NOTHING: ReadonlySet<string> = new Set(['', 'null', '""'])
 const MAY_BE_NOTHING = /^\s{0,16}(?:n(?:u(?:l(?:l\s{0,16})?)?)?|"(?:"\s{0,16})?)?$/
 
 /** The JSON text of a tool's input as it came; `{}` where it is nothing. */
-export function inputText(input: string): string {
+export function inputOrEmpty(input: string): string {
   return NOTHING.has(input.trim()) ? '{}' : input
 }
 
 /** The text of a tool's input that is a JSON object, without the white space around it; undefined for anything else. */
 export function inputObject(input: string): string | undefined {
-  const text = inputText(input).trim()
+  const text = inputOrEmpty(input).trim()
   if (!text.startsWith('{')) return undefined
   try {
     JSON.parse(text)
@@ -49,6 +49,6 @@ export class StreamedInputs {
   end(part: number): string {
     const held = this.#held.get(part) ?? ''
     this.#held.delete(part)
-    return inputText(held) === held ? held : ''
+    return inputOrEmpty(held) === held ? held : ''
   }
 }

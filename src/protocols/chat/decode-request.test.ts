@@ -433,7 +433,6 @@ describe('what the hub cannot hold is named', () => {
     logprobs: true,
     top_logprobs: 2,
     seed: 0,
-    response_format: { type: 'json_object' },
     function_call: { name: 'f' },
     functions: [{ name: 'f' }],
     prediction: { type: 'content', content: 'x' },
@@ -457,7 +456,7 @@ describe('what the hub cannot hold is named', () => {
 
   test.each([
     { n: 1, presence_penalty: 0, frequency_penalty: 0, logit_bias: {}, logprobs: false, top_logprobs: 0 },
-    { response_format: { type: 'text' }, functions: [], function_call: 'auto', modalities: ['text'] },
+    { functions: [], function_call: 'auto', modalities: ['text'] },
     { verbosity: 'medium', user: '', metadata: {}, service_tier: 'auto', store: false },
     Object.fromEntries(Object.keys(MEANT).map((field) => [field, null])),
   ])('but not where it says what its absence would say: %j', (fields) => {

@@ -1,5 +1,5 @@
 import type { OpaquePart, ToolCallPart } from '../conversation.ts'
-import { inputText } from '../tool-input.ts'
+import { inputOrEmpty } from '../tool-input.ts'
 import { type Fields, fieldsAt, present, textAt } from './field.ts'
 
 /** Reads an assistant's calls and remembers what their results have to know about them. */
@@ -50,6 +50,6 @@ function functionCall(id: string, call: Fields, path: string): ToolCallPart {
     kind: 'tool-call',
     id,
     name: textAt(call['name'], `${path}.name`),
-    input: inputText(input === undefined ? '' : textAt(input, `${path}.arguments`)),
+    input: inputOrEmpty(input === undefined ? '' : textAt(input, `${path}.arguments`)),
   }
 }

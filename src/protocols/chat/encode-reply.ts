@@ -1,6 +1,6 @@
 import type { Minted } from '../codec.ts'
 import type { Reply, ReplyPart } from '../reply.ts'
-import { inputText } from '../tool-input.ts'
+import { inputOrEmpty } from '../tool-input.ts'
 import { FINISH_REASONS } from './stop-reasons.ts'
 import { usageOut } from './usage-out.ts'
 
@@ -48,5 +48,5 @@ function joined(parts: readonly ReplyPart[], textOf: (part: ReplyPart) => string
 
 function callOf(part: ReplyPart): unknown[] {
   if (part.kind !== 'tool-call') return []
-  return [{ id: part.id, type: 'function', function: { name: part.name, arguments: inputText(part.input) } }]
+  return [{ id: part.id, type: 'function', function: { name: part.name, arguments: inputOrEmpty(part.input) } }]
 }

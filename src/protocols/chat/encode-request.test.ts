@@ -307,7 +307,7 @@ describe('there and back', () => {
       fc.array(fc.oneof(textPart, media), { minLength: 1, maxLength: 3 }),
     )
     .map(([results, said]) => user(...results, ...said))
-  const json = fc.oneof(fc.json(), fc.constant('{"a": 9007199254740993, "2":0, "1":0}'))
+  const json = fc.oneof(fc.json().filter((text) => text !== 'null' && text !== '""'), fc.constant('{"a": 9007199254740993, "2":0, "1":0}'))
   const call = fc
     .tuple(name, name, json)
     .map(([id, called, input]) => ({ kind: 'tool-call', id, name: called, input }) as const)

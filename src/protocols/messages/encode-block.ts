@@ -1,6 +1,6 @@
 import type { Minted } from '../codec.ts'
 import type { Reply, ReplyPart } from '../reply.ts'
-import { inputObject, inputText } from '../tool-input.ts'
+import { inputObject, inputOrEmpty } from '../tool-input.ts'
 
 /**
  * A part of an answer as the JSON text of its block; undefined where this wire cannot say it, and for text that is empty.
@@ -18,7 +18,7 @@ export function encodeBlock(part: ReplyPart): string | undefined {
       })
     case 'tool-call': {
       const head = JSON.stringify({ type: 'tool_use', id: part.id, name: part.name }).slice(0, -1)
-      return `${head},"input":${inputText(part.input)}}`
+      return `${head},"input":${inputOrEmpty(part.input)}}`
     }
     case 'opaque':
       return part.protocol === 'messages' ? JSON.stringify(part.value) : undefined
@@ -36,9 +36,9 @@ export function withReadableCalls(reply: Reply): Reply {
   const parts = reply.parts.map((part): ReplyPart =>
     isUnreadable(part) ? { kind: 'text', text: part.input } : part,
   )
-  const waits = reply.stop.reason === 'tool-calls' && parts.some(({ kind }) => kind === 'tool-call')
+  const calls = parts.some(({ kind }) => kind === 'tool-call')
   const { stop } = reply
-  return { ...reply, parts, stop: stop.reason === 'tool-calls' && !waits ? { reason: 'end' } : stop }
+  return { ...reply, parts, stop: stop.reason === 'tool-calls' && !calls ? { reason: 'end' } : stop }
 }
 
 type ToolCall = Extract<ReplyPart, { kind: 'tool-call' }>

@@ -248,7 +248,7 @@ describe('reading a messages request', () => {
       container: 'c',
       mcp_servers: [],
       context_management: {},
-      output_config: { format: {} },
+      output_config: { novelty: {} },
       'text of the caller': 1,
       messages: [{ role: 'user', content: [{ type: 'text', text: 'x', citations: [{}] }] }],
     })
@@ -372,13 +372,16 @@ describe('writing a messages request', () => {
 
   test("a tool's input is the text that it was; none is an empty object", () => {
     const input = '{ "b": 9007199254740993, "2": 1.0,"1":"\\u00e9" }'
-    const turns = [say('user', words('a')), say('assistant', call('x', input), call('y', ''))]
-    const { text } = encode({ turns })
-    expect(text).toContain(`{"type":"tool_use","id":"x","name":"f","input":${input}}`)
-    expect(text).toContain('{"type":"tool_use","id":"y","name":"f","input":{}}')
+    const turns = [say('user', words('a')), say('assistant', call('x', input))]
+    expect(encode({ turns }).text).toContain(`{"type":"tool_use","id":"x","name":"f","input":${input}}`)
   })
 
-  test.each(['not json', '[]', '"x"', '5', '{"a":', 'null', '{"a":1} {}'])(
+  test.each(['', 'null', ' null\n', '""'])('input %j is an empty object', (input) => {
+    const turns = [say('user', words('a')), say('assistant', call('y', input))]
+    expect(encode({ turns }).text).toContain('{"type":"tool_use","id":"y","name":"f","input":{}}')
+  })
+
+  test.each(['not json', '[]', '"x"', '5', '{"a":', 'nul', '{"a":1} {}'])(
     'input %s is refused, naming the call',
     (input) => {
       const turns = [say('user', words('a')), say('assistant', call('call_1', input))]
