@@ -22,8 +22,8 @@ export function decodeOutputFormat(scan: ScannedObject): OutputFormat | undefine
   const config = objectAt(scan, scan.span('output_config')?.node, 'output_config')
   const format = config === undefined ? undefined : scan.memberOf(config, 'format')
   return (
-    readFormat(scan, format, 'output_config.format') ??
-    readFormat(scan, scan.span('output_format')?.node, 'output_format')
+    readFormat(scan, scan.span('output_format')?.node, 'output_format') ??
+    readFormat(scan, format, 'output_config.format')
   )
 }
 
