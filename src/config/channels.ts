@@ -48,6 +48,10 @@ const NOT_TO_BE_ADDED: ReadonlySet<string> = new Set([
 
 const model = name('the name of a model')
 
+const servedModel = model.refine((given) => !given.includes('*'), {
+  message: 'expected the name of a model: patterns with * are not supported, list each name',
+})
+
 const baseUrl = text('an http:// or https:// URL', (given) => {
   const read = readBaseUrl(given)
   return 'url' in read ? read.url : new Refusal(read.expected)
@@ -96,7 +100,7 @@ export function channel(groups: ReadonlySet<string>): Field<Channel> {
     protocol: oneOf(['chat', 'messages', 'rerank']),
     base_url: baseUrl,
     keys: list(credential('a key: printable characters without spaces'), 'a list of keys'),
-    models: list(model, 'a list of at least one model', 1),
+    models: list(servedModel, 'a list of at least one model', 1),
     groups: list(groupName(groups), 'a list of at least one group', 1).default([DEFAULT_GROUP]),
     priority: integer(-1_000_000, 1_000_000).default(0),
     weight: weight.default(1),

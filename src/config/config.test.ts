@@ -145,10 +145,10 @@ describe('vendor keys', () => {
   })
 
   test('give a name that several vendors list to the first of them', () => {
-    const { settings } = withoutFile({ OPENROUTER_API_KEY: 'r', OPENAI_API_KEY: 'o' })
-    const serving = settings.channels.filter(({ models }) => models.includes('gpt-4o:extended'))
-    expect(serving.map(({ name }) => name)).toEqual(['openai'])
-    expect(withoutFile({ OPENROUTER_API_KEY: 'r' }).settings.models.get('gpt-4o:extended').vendor).toBe(
+    const { settings } = withoutFile({ OPENROUTER_API_KEY: 'r', MISTRAL_API_KEY: 'm' })
+    const serving = settings.channels.filter(({ models }) => models.includes('ministral-8b'))
+    expect(serving.map(({ name }) => name)).toEqual(['mistral'])
+    expect(withoutFile({ OPENROUTER_API_KEY: 'r' }).settings.models.get('ministral-8b').vendor).toBe(
       'openrouter',
     )
   })

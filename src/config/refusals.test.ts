@@ -362,6 +362,11 @@ const CHANNELS: Case[] = [
     'gateway.yaml:5: channels[0].models: expected a list of at least one model, found nothing',
   ],
   [
+    'a pattern in place of a model',
+    channel('models: ["gpt-*"]'),
+    'gateway.yaml:5: channels[0].models[0]: expected the name of a model: patterns with * are not supported, list each name',
+  ],
+  [
     'a model twice',
     channel('models: [m, m]'),
     'gateway.yaml:5: channels[0].models[1]: expected each entry once, this is entry 0 again',
