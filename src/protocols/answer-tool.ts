@@ -52,7 +52,12 @@ export class AnswerToolDecoder implements StreamDecoder {
       }
       case 'end':
         return { ...event, stop: answered(event.stop) }
-      default:
+      case 'start':
+      case 'text':
+      case 'thinking':
+      case 'proof':
+      case 'ping':
+      case 'failure':
         return event
     }
   }

@@ -49,7 +49,13 @@ export abstract class FrameReader implements StreamDecoder {
       case 'part-end':
         this.#tellInput(event.index, this.#inputs.end(event.index))
         break
-      default:
+      case 'start':
+      case 'text':
+      case 'thinking':
+      case 'proof':
+      case 'ping':
+      case 'end':
+      case 'failure':
     }
     this.#events.push(event)
   }

@@ -49,7 +49,7 @@ const chatCalls = fc.array(
     type: fc.constant('function'),
     function: fc.record({
       name: names(),
-      arguments: fc.oneof(objectTexts(), fc.constantFrom('', 'not json', '[1]')),
+      arguments: fc.oneof(objectTexts(), fc.constantFrom('', 'null', 'not json', '[1]')),
     }),
   }),
   { minLength: 1, maxLength: 3 },
@@ -98,7 +98,7 @@ const chatTools = fc.array(
 export function chatRequests(): fc.Arbitrary<string> {
   return fc
     .record({
-      model: fc.constantFrom('claude', 'claude-thinking', 'claude-opus-4-7-thinking'),
+      model: fc.constantFrom('claude', 'claude-3-5-haiku', 'claude-thinking', 'claude-opus-4-7-thinking'),
       messages: chatMessages,
       max_tokens: maybe(fc.integer({ min: 1, max: 100_000 })),
       max_completion_tokens: maybe(fc.integer({ min: 1, max: 100_000 })),
@@ -118,7 +118,15 @@ export function chatRequests(): fc.Arbitrary<string> {
         ),
       ),
       parallel_tool_calls: maybe(fc.boolean()),
-      response_format: maybe(fc.constantFrom({ type: 'text' }, { type: 'json_object' })),
+      response_format: maybe(
+        fc.oneof(
+          fc.constantFrom({ type: 'text' }, { type: 'json_object' }),
+          fc.record({
+            type: fc.constant('json_schema'),
+            json_schema: fc.record({ name: names(), schema: maybe(raw), strict: maybe(fc.boolean()) }),
+          }),
+        ),
+      ),
       reasoning_effort: maybe(fc.constantFrom('minimal', 'low', 'medium', 'high')),
       reasoning: maybe(fc.record({ max_tokens: maybe(fc.nat(50_000)), enabled: maybe(fc.boolean()) })),
       web_search_options: maybe(
@@ -171,7 +179,12 @@ const assistantBlocks = fc.array(
     },
     {
       weight: 2,
-      arbitrary: fc.record({ type: fc.constant('tool_use'), id: names(), name: names(), input: raw }),
+      arbitrary: fc.record({
+        type: fc.constant('tool_use'),
+        id: names(),
+        name: names(),
+        input: fc.oneof(raw, fc.constantFrom(null, '')),
+      }),
     },
   ),
   { maxLength: 4 },
@@ -237,6 +250,9 @@ export function messagesRequests(): fc.Arbitrary<string> {
           fc.constantFrom({ type: 'disabled' }, { type: 'adaptive' }),
           fc.record({ type: fc.constant('enabled'), budget_tokens: fc.integer({ min: 1, max: 50_000 }) }),
         ),
+      ),
+      output_config: maybe(
+        fc.record({ format: maybe(raw.map((schema) => ({ type: 'json_schema', schema }))) }),
       ),
       metadata: maybe(fc.constant({ user_id: 'secret user' })),
       service_tier: maybe(fc.constant('auto')),
