@@ -7,10 +7,11 @@ import type { Reply, ReplyEvent, ReplyPart, Stop } from './reply.ts'
  * text, and the caller knows nothing of it.
  */
 export function withAnswerAsText(reply: Reply, tool: string): Reply {
-  const parts = reply.parts.map((part): ReplyPart =>
-    part.kind === 'tool-call' && part.name === tool
-      ? { kind: 'text', text: inputOrEmpty(part.input) }
-      : part,
+  const parts = reply.parts.map(
+    (part): ReplyPart =>
+      part.kind === 'tool-call' && part.name === tool
+        ? { kind: 'text', text: inputOrEmpty(part.input) }
+        : part,
   )
   return { ...reply, parts, stop: answered(reply.stop) }
 }

@@ -31,8 +31,7 @@ export interface Conversation {
 /** The form of an answer's text. */
 export type OutputFormat =
   /** Some JSON object. */
-  | { readonly kind: 'json-object' }
-  | OutputSchema
+  { readonly kind: 'json-object' } | OutputSchema
 
 /** JSON that matches a schema. */
 export interface OutputSchema {

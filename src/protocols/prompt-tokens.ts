@@ -39,7 +39,7 @@ export const DOCUMENT_TOKENS: MediaTokens = {
 export const MESSAGE_TOKENS = 8
 /** What opens the answer, and what servers put before a conversation of their own accord. */
 export const REQUEST_TOKENS = 256
-/** The instructions that servers add where there are tools: up to about 500. */
+/** The instructions that servers add where there are tools, or a format for the answer: up to about 500. */
 export const TOOLS_TOKENS = 512
 
 /** For an estimate rather than a bound. */

@@ -23,7 +23,10 @@ const { object } = fc.letrec<{ value: string; object: string }>((tie) => ({
       fc.array(fc.tuple(fc.constantFrom(...KEYS), tie('value')), { maxLength: 4 }),
       fc.constantFrom(...SPACES),
     )
-    .map(([members, space]) => `{${space}${members.map(([key, value]) => `"${key}":${space}${value}`).join(`${space},`)}}`),
+    .map(
+      ([members, space]) =>
+        `{${space}${members.map(([key, value]) => `"${key}":${space}${value}`).join(`${space},`)}}`,
+    ),
 }))
 
 function listOf(texts: fc.Arbitrary<string>): fc.Arbitrary<string> {
@@ -80,7 +83,10 @@ describe('JSON that a conversion does not change keeps its very text:', () => {
   test('schemas of the answer, from chat to messages', async () => {
     await fc.assert(
       fc.asyncProperty(schemas, async (schema) => {
-        const format = { type: 'json_schema', json_schema: { name: 'n', schema: new Raw(schema), strict: true } }
+        const format = {
+          type: 'json_schema',
+          json_schema: { name: 'n', schema: new Raw(schema), strict: true },
+        }
         const request = { model: 'claude', messages: MESSAGES, response_format: format }
         expect(await converted('chat', request)).toContain(
           `"output_config":{"format":{"type":"json_schema","schema":${schema}}}`,
@@ -158,7 +164,10 @@ describe('JSON that a conversion does not change keeps its very text:', () => {
         })
         const calls = [bare(input, 0), bare(other, 1)]
         const whole = CODECS.chat.decodeReply(chatReply({ tool_calls: calls }))
-        expect(whole.parts.map((part) => (part.kind === 'tool-call' ? part.input : ''))).toEqual([input, other])
+        expect(whole.parts.map((part) => (part.kind === 'tool-call' ? part.input : ''))).toEqual([
+          input,
+          other,
+        ])
         // A frame is one line.
         expect(streamedInput(bare(input.replaceAll('\n', ' '), 0))).toBe(input.replaceAll('\n', ' '))
       }),

@@ -36,7 +36,8 @@ describe('a picture by its URL', () => {
       else if (request.url?.startsWith('/as/')) {
         const type = decodeURIComponent(request.url.slice('/as/'.length))
         reply.writeHead(200, type === 'none' ? {} : { 'content-type': type }).end(PNG)
-      } else if (request.url === '/a.png') reply.writeHead(200, { 'content-type': 'image/png' }).end('picture')
+      } else if (request.url === '/a.png')
+        reply.writeHead(200, { 'content-type': 'image/png' }).end('picture')
       else reply.writeHead(404).end()
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

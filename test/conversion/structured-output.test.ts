@@ -66,7 +66,10 @@ describe('a chat caller who asks for JSON by a schema', () => {
   test('keeps the effort that is asked for beside it', async () => {
     answering({ text: CITY })
     const model = 'claude-sonnet-4-5'
-    await stage.chat('ann', ask(model, { response_format: FORMAT, reasoning_effort: 'low', tools: [WEATHER] }))
+    await stage.chat(
+      'ann',
+      ask(model, { response_format: FORMAT, reasoning_effort: 'low', tools: [WEATHER] }),
+    )
     expect(sent()).toMatchObject({
       output_config: { format: { type: 'json_schema', schema: SCHEMA } },
       tools: [{ name: 'weather' }],
@@ -98,13 +101,16 @@ describe('a chat caller who asks for JSON by a schema', () => {
     expect(answer.text.endsWith('data: [DONE]\n\n')).toBe(true)
   })
 
-  test.each([false, true])('gets {} where the tool was called with nothing (streamed: %s)', async (stream) => {
-    const block = { id: 'toolu_1', name: 'place', input: stream ? 'null' : '{}' }
-    stage.upstream.script('claude', stream ? streamedMessage([block]) : wholeMessage([block]))
-    const answer = await stage.chat('ann', ask('claude-3-5-haiku', { response_format: FORMAT, stream }))
-    const said = stream ? streamedContent(answer.text) : answer.json().choices[0]?.message.content
-    expect(said).toBe('{}')
-  })
+  test.each([false, true])(
+    'gets {} where the tool was called with nothing (streamed: %s)',
+    async (stream) => {
+      const block = { id: 'toolu_1', name: 'place', input: stream ? 'null' : '{}' }
+      stage.upstream.script('claude', stream ? streamedMessage([block]) : wholeMessage([block]))
+      const answer = await stage.chat('ann', ask('claude-3-5-haiku', { response_format: FORMAT, stream }))
+      const said = stream ? streamedContent(answer.text) : answer.json().choices[0]?.message.content
+      expect(said).toBe('{}')
+    },
+  )
 
   test('is told where the answer was cut off', async () => {
     stage.upstream.script(
@@ -126,7 +132,15 @@ describe('a chat caller who asks for JSON by a schema', () => {
   test.each([
     ['tools of its own', { tools: [WEATHER] }],
     ['web search', { web_search_options: {} }],
-    ['a begun answer', { messages: [{ role: 'user', content: 'hi' }, { role: 'assistant', content: '{' }] }],
+    [
+      'a begun answer',
+      {
+        messages: [
+          { role: 'user', content: 'hi' },
+          { role: 'assistant', content: '{' },
+        ],
+      },
+    ],
     [
       'a schema of something else than an object',
       { response_format: { type: 'json_schema', json_schema: { name: 'x', schema: { type: 'array' } } } },

@@ -17,13 +17,20 @@ beforeAll(async () => {
 afterAll(() => stage?.close())
 
 const HI = { role: 'user', content: 'hi' }
-const called = (input: string): { id: string; name: string; input: string } => ({ id: 'c1', name: 'f', input })
+const called = (input: string): { id: string; name: string; input: string } => ({
+  id: 'c1',
+  name: 'f',
+  input,
+})
 
 /** A history in which a chat caller's model called a tool with these arguments. */
 const chatHistory = (args: unknown): object => ({
   messages: [
     HI,
-    { role: 'assistant', tool_calls: [{ id: 'c1', type: 'function', function: { name: 'f', arguments: args } }] },
+    {
+      role: 'assistant',
+      tool_calls: [{ id: 'c1', type: 'function', function: { name: 'f', arguments: args } }],
+    },
     { role: 'tool', tool_call_id: 'c1', content: 'done' },
   ],
 })
@@ -143,7 +150,10 @@ function argumentsIn(stream: string): string[] {
 interface Chunk {
   readonly choices: readonly {
     readonly delta: {
-      readonly tool_calls?: readonly { readonly index: number; readonly function: { readonly arguments: string } }[]
+      readonly tool_calls?: readonly {
+        readonly index: number
+        readonly function: { readonly arguments: string }
+      }[]
     }
   }[]
 }

@@ -48,5 +48,7 @@ function joined(parts: readonly ReplyPart[], textOf: (part: ReplyPart) => string
 
 function callOf(part: ReplyPart): unknown[] {
   if (part.kind !== 'tool-call') return []
-  return [{ id: part.id, type: 'function', function: { name: part.name, arguments: inputOrEmpty(part.input) } }]
+  return [
+    { id: part.id, type: 'function', function: { name: part.name, arguments: inputOrEmpty(part.input) } },
+  ]
 }

@@ -307,7 +307,10 @@ describe('there and back', () => {
       fc.array(fc.oneof(textPart, media), { minLength: 1, maxLength: 3 }),
     )
     .map(([results, said]) => user(...results, ...said))
-  const json = fc.oneof(fc.json().filter((text) => text !== 'null' && text !== '""'), fc.constant('{"a": 9007199254740993, "2":0, "1":0}'))
+  const json = fc.oneof(
+    fc.json().filter((text) => text !== 'null' && text !== '""'),
+    fc.constant('{"a": 9007199254740993, "2":0, "1":0}'),
+  )
   const call = fc
     .tuple(name, name, json)
     .map(([id, called, input]) => ({ kind: 'tool-call', id, name: called, input }) as const)
@@ -320,9 +323,7 @@ describe('there and back', () => {
     .filter(([thought, said, calls]) => thought !== null || said.length + calls.length > 0)
     .map(([thought, said, calls]) => assistant(...(thought ? [thought] : []), ...said, ...calls))
   const some = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: undefined })
-  const schema = fc
-    .dictionary(name, fc.jsonValue({ maxDepth: 2 }))
-    .map((fields) => JSON.stringify(fields))
+  const schema = fc.dictionary(name, fc.jsonValue({ maxDepth: 2 })).map((fields) => JSON.stringify(fields))
   const format: fc.Arbitrary<Conversation['outputFormat']> = fc.oneof(
     fc.constant({ kind: 'json-object' as const }),
     fc.record({

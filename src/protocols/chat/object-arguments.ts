@@ -18,7 +18,8 @@ export function parseAnswer(text: string): Fields | undefined {
   for (const { definition, path } of objects) {
     const node = scan && nodeAt(scan, path)
     // What is larger than what is scanned loses the order of integer-like keys, and digits.
-    definition['arguments'] = node === undefined ? JSON.stringify(definition['arguments']) : scan?.textOf(node)
+    definition['arguments'] =
+      node === undefined ? JSON.stringify(definition['arguments']) : scan?.textOf(node)
   }
   return answer
 }

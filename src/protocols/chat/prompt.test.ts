@@ -24,6 +24,14 @@ describe('the bound', () => {
     }
   })
 
+  test.each(['tools', 'functions', 'response_format'])('has room for what servers say to %s', (field) => {
+    const value = field === 'response_format' ? { type: 'json_object' } : []
+    const request = { ...user('hi'), [field]: value }
+    expect(bound(request) - bound(user('hi'))).toBe(
+      Buffer.byteLength(`,"${field}":${JSON.stringify(value)}`) + 512,
+    )
+  })
+
   test('counts a mark for each message', () => {
     const message = { role: 'user', content: '' }
     const many = bound({ model: 'm', messages: Array.from({ length: 100 }, () => message) })

@@ -33,8 +33,8 @@ export function withReadableCalls(reply: Reply): Reply {
   const isUnreadable = (part: ReplyPart): part is ToolCall =>
     part.kind === 'tool-call' && inputObject(part.input) === undefined
   if (!reply.parts.some(isUnreadable)) return reply
-  const parts = reply.parts.map((part): ReplyPart =>
-    isUnreadable(part) ? { kind: 'text', text: part.input } : part,
+  const parts = reply.parts.map(
+    (part): ReplyPart => (isUnreadable(part) ? { kind: 'text', text: part.input } : part),
   )
   const calls = parts.some(({ kind }) => kind === 'tool-call')
   const { stop } = reply

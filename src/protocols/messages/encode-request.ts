@@ -42,7 +42,10 @@ export function encodeRequest(asked: Conversation, upstreamModel: string, droppe
   return Buffer.from(body)
 }
 
-function encodeOutputConfig(config: object | undefined, format: OutputSchema | undefined): string | undefined {
+function encodeOutputConfig(
+  config: object | undefined,
+  format: OutputSchema | undefined,
+): string | undefined {
   if (!config && !format) return undefined
   return objectOf([...membersOf(config ?? {}), ['format', format && encodeOutputFormat(format)]])
 }
