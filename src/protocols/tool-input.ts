@@ -5,7 +5,8 @@ const MAY_BE_NOTHING = /^\s{0,16}(?:n(?:u(?:l(?:l\s{0,16})?)?)?|"(?:"\s{0,16})?)
 
 /** The JSON text of a tool's input as it came; `{}` where it is nothing. */
 export function inputOrEmpty(input: string): string {
-  return NOTHING.has(input.trim()) ? '{}' : input
+  // Nearly all are objects; they can be long, and need no look at the rest.
+  return !input.startsWith('{') && NOTHING.has(input.trim()) ? '{}' : input
 }
 
 /** The text of a tool's input that is a JSON object, without the white space around it; undefined for anything else. */

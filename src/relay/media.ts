@@ -155,7 +155,7 @@ function isTold(mediaType: string): boolean {
   return !UNTOLD.has(mediaType) && !mediaType.includes('*')
 }
 
-// What nobody tells is read off the first bytes.
+// A type that nobody tells is read off the first bytes.
 async function known(mediaType: string, bytes: Buffer): Promise<string> {
   if (isTold(mediaType)) return mediaType
   // Loaded where a type must be found out, which is seldom.

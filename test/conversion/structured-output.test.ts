@@ -155,6 +155,18 @@ describe('a chat caller who asks for JSON by a schema', () => {
     expect(String(answer.headers['x-gateway-dropped']).split(', ')).toContain('response_format')
   })
 
+  test('with a begun answer has a new model asked in the system prompt too: the two cannot go together', async () => {
+    answering({ text: CITY })
+    const messages = [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: '{' },
+    ]
+    const answer = await stage.chat('ann', { model: 'claude-sonnet-4-5', messages, response_format: FORMAT })
+    expect(sent()).not.toHaveProperty('output_config')
+    expect(sent().system?.[0]?.text).toContain(JSON.stringify(SCHEMA))
+    expect(answer.headers['x-gateway-dropped']).toBe('response_format')
+  })
+
   test('still gets the calls of its own tools, of an older model', async () => {
     answering({ id: 'toolu_1', name: 'weather', input: CITY })
     const asked = ask('claude-3-5-haiku', { response_format: FORMAT, tools: [WEATHER] })

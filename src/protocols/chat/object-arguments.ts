@@ -3,8 +3,15 @@ import { asRecord, parseRecord } from '../record.ts'
 import type { Node, ScannedObject } from '../scanned-object.ts'
 import type { Fields } from './field.ts'
 
-/** A step to a value: the key of a member, or the number of an element. */
-type Path = readonly (string | number)[]
+/** Where a choice has what it says, in whole replies and in chunks. */
+const MESSAGES = ['message', 'delta'] as const
+
+/** A function that is called, and the place of its arguments. */
+interface CalledFunction {
+  readonly definition: Record<string, unknown>
+  /** Keys of members and numbers of elements, from the root. */
+  readonly path: readonly (string | number)[]
+}
 
 /**
  * Parses a reply or a chunk; undefined where it is no JSON object. Some servers send the arguments of a call as an object
@@ -12,10 +19,31 @@ type Path = readonly (string | number)[]
  */
 export function parseAnswer(text: string): Fields | undefined {
   const answer = parseRecord(text)
-  const objects = answer ? objectArguments(answer) : []
-  if (objects.length === 0) return answer
+  return answer && bringsObject(answer['choices']) ? withTexts(answer, text) : answer
+}
+
+/** Allocates nothing: every answer goes through it. */
+function bringsObject(choices: unknown): boolean {
+  if (!Array.isArray(choices)) return false
+  for (const choice of choices) {
+    for (const key of MESSAGES) {
+      const message = asRecord(asRecord(choice)?.[key])
+      if (hasObject(message?.['function_call'])) return true
+      const calls = message?.['tool_calls']
+      if (!Array.isArray(calls)) continue
+      for (const call of calls) if (hasObject(asRecord(call)?.['function'])) return true
+    }
+  }
+  return false
+}
+
+function hasObject(definition: unknown): definition is Record<string, unknown> {
+  return asRecord(asRecord(definition)?.['arguments']) !== undefined
+}
+
+function withTexts(answer: Fields, text: string): Fields {
   const scan = scanned(text)
-  for (const { definition, path } of objects) {
+  for (const { definition, path } of functionsIn(answer['choices'] as readonly unknown[])) {
     const node = scan && nodeAt(scan, path)
     // What is larger than what is scanned loses the order of integer-like keys, and digits.
     definition['arguments'] =
@@ -24,24 +52,21 @@ export function parseAnswer(text: string): Fields | undefined {
   return answer
 }
 
-/** Where arguments are objects: the functions that have them, and the paths to them. */
-function objectArguments(answer: Fields): { definition: Record<string, unknown>; path: Path }[] {
-  const choices = answer['choices']
-  if (!Array.isArray(choices)) return []
+/** The functions whose arguments are objects. */
+function functionsIn(choices: readonly unknown[]): CalledFunction[] {
   return choices.flatMap((choice, i) =>
-    ['message', 'delta'].flatMap((key) => {
+    MESSAGES.flatMap((key) => {
       const message = asRecord(asRecord(choice)?.[key])
       const calls = message?.['tool_calls']
-      const at: Path = ['choices', i, key]
-      const definitions = [
-        { definition: asRecord(message?.['function_call']), path: [...at, 'function_call', 'arguments'] },
+      const functions = [
+        { definition: message?.['function_call'], path: ['function_call'] },
         ...(Array.isArray(calls) ? calls : []).map((call, n) => ({
-          definition: asRecord(asRecord(call)?.['function']),
-          path: [...at, 'tool_calls', n, 'function', 'arguments'],
+          definition: asRecord(call)?.['function'],
+          path: ['tool_calls', n, 'function'],
         })),
       ]
-      return definitions.flatMap(({ definition, path }) =>
-        definition && asRecord(definition['arguments']) ? [{ definition, path }] : [],
+      return functions.flatMap(({ definition, path }) =>
+        hasObject(definition) ? [{ definition, path: ['choices', i, key, ...path, 'arguments'] }] : [],
       )
     }),
   )
@@ -55,7 +80,7 @@ function scanned(text: string): ScannedObject | undefined {
   }
 }
 
-function nodeAt(scan: ScannedObject, [first, ...rest]: Path): Node | undefined {
+function nodeAt(scan: ScannedObject, [first, ...rest]: CalledFunction['path']): Node | undefined {
   let node = scan.span(String(first))?.node
   for (const step of rest) {
     if (node === undefined) return undefined

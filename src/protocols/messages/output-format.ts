@@ -57,14 +57,14 @@ export type Fitted = Conversation & { readonly outputFormat: OutputSchema | unde
 
 /**
  * The conversation as the model can be told of its output format; `docs/api.md: Chat completions`. A model that cannot be
- * given a schema is forced to call one tool with it, or, where that is not possible, asked for it in the system prompt.
+ * given a schema is forced to call one tool with it; where that is not possible either, it is asked in the system prompt.
  */
 export function withFittingOutput(
   conversation: Conversation,
   upstreamModel: string,
   dropped: Dropped,
 ): Fitted {
-  const { outputFormat: format, tools } = conversation
+  const { outputFormat: format } = conversation
   if (!format) return { ...conversation, outputFormat: undefined }
   if (format.kind === 'json-object')
     return instructed(conversation, `Answer with a JSON object and ${JSON_ONLY}`)
@@ -80,7 +80,7 @@ export function withFittingOutput(
   return {
     ...conversation,
     outputFormat: undefined,
-    tools: [...tools, tool],
+    tools: [tool],
     toolChoice: { kind: 'tool', name },
     parallelTools: false,
   }
@@ -91,18 +91,22 @@ export function withFittingOutput(
  * none: no other tool may be there to choose, no answer begun, and the input of a tool is always an object.
  */
 export function answerTool(conversation: Conversation, upstreamModel: string): string | undefined {
-  const { outputFormat: format, tools, webSearch, turns } = conversation
+  const { outputFormat: format, tools, webSearch } = conversation
   if (format?.kind !== 'json-schema' || canFollowSchema(conversation, upstreamModel)) return undefined
-  if (tools.length > 0 || webSearch || turns.at(-1)?.role === 'assistant') return undefined
+  if (tools.length > 0 || webSearch || isBegun(conversation)) return undefined
   const type = parseRecord(format.schema)?.['type']
   if (type !== undefined && type !== 'object') return undefined
   return format.name !== undefined && TOOL_NAME.test(format.name) ? format.name : UNNAMED_TOOL
 }
 
-/** Models from Claude 4.5 on do, and names without a version are taken for new ones. */
-function canFollowSchema({ model }: Conversation, upstreamModel: string): boolean {
-  const version = claudeVersion(upstreamModel) ?? claudeVersion(model)
-  return version === undefined || isFrom(version, 4, 5)
+/** Claude takes a schema for its text from 4.5 on, but not where the answer is begun; names without a version are new. */
+function canFollowSchema(conversation: Conversation, upstreamModel: string): boolean {
+  const version = claudeVersion(upstreamModel) ?? claudeVersion(conversation.model)
+  return (version === undefined || isFrom(version, 4, 5)) && !isBegun(conversation)
+}
+
+function isBegun({ turns }: Conversation): boolean {
+  return turns.at(-1)?.role === 'assistant'
 }
 
 function instructed(conversation: Conversation, text: string): Fitted {
