@@ -91,6 +91,17 @@ describe('a chat caller who asks for JSON by a schema', () => {
     expect(answer.headers['x-gateway-dropped']).toBeUndefined()
   })
 
+  test.each(['what is asked', 'x'.repeat(65), undefined])(
+    'has the tool called `response` where its own name is none for a tool: %s',
+    async (name) => {
+      answering({ id: 'toolu_1', name: 'response', input: CITY })
+      const format = { type: 'json_schema', json_schema: { name, schema: SCHEMA } }
+      const answer = await stage.chat('ann', ask('claude-3-5-haiku', { response_format: format }))
+      expect(sent()['tool_choice']).toMatchObject({ type: 'tool', name: 'response' })
+      expect(answer.json().choices[0]?.message.content).toBe(CITY)
+    },
+  )
+
   test('gets it as text in a stream too, as it comes', async () => {
     stage.upstream.script('claude', streamedMessage([{ id: 'toolu_1', name: 'place', input: CITY }]))
     const answer = await stage.chat('ann', ask('claude-3-5-haiku', { response_format: FORMAT, stream: true }))
@@ -174,9 +185,13 @@ describe('a chat caller who asks for JSON by a schema', () => {
     expect(answer.json().choices[0]?.finish_reason).toBe('tool_calls')
   })
 
-  test.each(['claude-3-5-haiku', 'claude-sonnet-4-5'])(
-    'or for JSON without a schema has %s asked in the system prompt, behind its own',
-    async (model) => {
+  test.each([
+    ['claude-3-5-haiku', { type: 'json_object' }],
+    ['claude-sonnet-4-5', { type: 'json_object' }],
+    ['claude-sonnet-4-5', { type: 'json_schema', json_schema: { name: 'anything' } }],
+  ])(
+    'or for JSON without a schema has %s asked in the system prompt, behind its own: %j',
+    async (model, format) => {
       answering({ text: CITY })
       const messages = [
         { role: 'system', content: 'Be brief.' },
@@ -185,7 +200,7 @@ describe('a chat caller who asks for JSON by a schema', () => {
       const answer = await stage.chat('ann', {
         ...ask(model),
         messages,
-        response_format: { type: 'json_object' },
+        response_format: format,
       })
       expect(sent().system?.map(({ text }) => text)).toEqual([
         'Be brief.',
