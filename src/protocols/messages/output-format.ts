@@ -53,7 +53,7 @@ export function encodeOutputFormat({ schema }: OutputSchema): string {
 }
 
 /** A conversation whose output format, if there still is one, is a schema that the model can be told as such. */
-export type Fitted = Conversation & { readonly outputFormat: OutputSchema | undefined }
+type Fitted = Conversation & { readonly outputFormat: OutputSchema | undefined }
 
 /**
  * The conversation as the model can be told of its output format; `docs/api.md: Chat completions`. A model that cannot be
