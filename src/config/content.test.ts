@@ -37,6 +37,7 @@ describe('without anything in it, the file means the documented defaults', () =>
         maxCalls: 8_000,
         drainTimeoutMs: 30_000,
         media: { allowPrivateNetworks: false, maxBytes: 20_971_520, timeoutMs: 10_000 },
+        cors: { origins: [] },
       })
       expect(content.rateLimits).toEqual({
         global: { requests: 180, tokens: 0, windowMs: 180_000 },

@@ -41,6 +41,8 @@ export interface Options {
     readonly maxBytes: number
     readonly timeoutMs: number
   }
+  /** Origins of pages in browsers that may call; `*` is every one. */
+  readonly cors: { readonly origins: readonly string[] }
 }
 
 /** The named limits outside models and channels; `docs/configuration.md: Rate limits`. */

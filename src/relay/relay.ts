@@ -9,6 +9,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { scanObject } from '../protocols/json-scan.ts'
 import { countableText } from '../protocols/messages/index.ts'
+import { idHeaders } from '../server/id-headers.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
@@ -20,6 +21,7 @@ import type { CallLimits } from './call-limits.ts'
 import { Call, type CallRecord } from './call.ts'
 import type { Drains } from './drains.ts'
 import { type Estimate, estimate } from './estimate.ts'
+import type { FailureLog } from './failure-log.ts'
 import { STOPPING, UpstreamRefusal } from './failure.ts'
 import type { LocalCount } from './local-count.ts'
 import { Rates } from './rates.ts'
@@ -46,6 +48,7 @@ export interface RelayParts {
   readonly metrics: Metrics
   readonly media: Media
   readonly limits: CallLimits
+  readonly failureLog: FailureLog
 }
 
 /** A request to relay. */
@@ -115,7 +118,7 @@ export class Relay {
       const { text, extraTokens } = countableText(scanObject(body.bytes))
       const input = (await this.#parts.count.count(text)) + extraTokens
       visit.response
-        .writeHead(200, { 'content-type': 'application/json', 'x-request-id': visit.id })
+        .writeHead(200, { 'content-type': 'application/json', ...idHeaders(visit.id, true) })
         .end(JSON.stringify({ input_tokens: input }))
     } finally {
       body.release()

@@ -214,7 +214,9 @@ describe('its error classes fit the errors of the gateway:', () => {
       .create({ model: MODEL.messages, max_tokens: 10, messages, ...fields })
       .catch((thrown: unknown) => thrown)
   const envelope = {
+    type: 'error',
     error: { type: 'gateway_error', message: expect.stringMatching(/\(request id: \S+\)$/) },
+    request_id: expect.any(String),
   }
 
   test('AuthenticationError', async () => {

@@ -30,6 +30,7 @@ export const countTokensDialect: Dialect = {
       promptBound: 0,
       webSearch: false,
       isFree: true,
+      mayBeUnserved: true,
       outputMaximum: () => 0,
       prepare(channel) {
         if (channel.protocol !== 'messages') throw new NobodyCounts()

@@ -19,6 +19,8 @@ export interface RelayedRequest {
   readonly webSearch: boolean
   /** It costs nothing, whatever the model costs. */
   readonly isFree?: boolean
+  /** Upstreams need not offer what it asks for: a 404 then says nothing of the model. */
+  readonly mayBeUnserved?: boolean
   /** What it becomes on the way to a channel; throws what the caller is to be told where it cannot go there. */
   prepare(channel: Channel, passThrough: boolean): Prepared | Promise<Prepared>
   /** The output tokens that the channel will be told as the most; undefined where it is told none. */
