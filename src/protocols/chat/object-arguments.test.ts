@@ -6,10 +6,8 @@ const CALL = (args: string): string => `{"id":"c","function":{"name":"f","argume
 
 /** The arguments of the first choice, of calls and of the call in `function_call`. */
 function read(text: string): unknown[] {
-  const [choice] = parseAnswer(text)?.['choices'] as {
-    message?: Message
-    delta?: Message
-  }[]
+  const choices = (parseAnswer(text)?.['choices'] ?? []) as { message?: Message; delta?: Message }[]
+  const [choice] = choices
   const { tool_calls: calls = [], function_call: legacy } = choice?.message ?? choice?.delta ?? {}
   return [...calls.map((call) => call.function), ...(legacy ? [legacy] : [])].map((one) => one.arguments)
 }
