@@ -23,6 +23,7 @@ export function conversationOf(fields: Partial<Conversation>): Conversation {
     topK: undefined,
     stop: [],
     thinking: undefined,
+    outputFormat: undefined,
     webSearch: undefined,
     includeUsage: false,
     ...fields,

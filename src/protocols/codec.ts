@@ -32,6 +32,11 @@ export interface Codec {
    * accepts.
    */
   encodeRequest(conversation: Conversation, upstream: UpstreamModel, dropped: Dropped): Buffer
+  /**
+   * The tool whose input is the text of the answer: `encodeRequest` forces it on a model that has no other way of keeping to
+   * a schema, and the caller must not see it. Undefined for other conversations.
+   */
+  answerTool(conversation: Conversation, capabilities: Capabilities): string | undefined
   /** Reads a whole reply; throws where it is none. */
   decodeReply(bytes: Buffer): Reply
   encodeReply(reply: Reply, minted: Minted): Buffer

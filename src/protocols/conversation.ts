@@ -20,10 +20,29 @@ export interface Conversation {
   readonly stop: readonly string[]
   /** Undefined = not asked for either way. */
   readonly thinking: Thinking | undefined
+  /** The form that the answer must have; undefined = any. */
+  readonly outputFormat: OutputFormat | undefined
   /** Web search by the provider; undefined = none. */
   readonly webSearch: WebSearch | undefined
   /** The caller wants usage at the end of a stream, where that has to be asked for. */
   readonly includeUsage: boolean
+}
+
+/** The form of an answer's text. */
+export type OutputFormat =
+  /** Some JSON object. */
+  { readonly kind: 'json-object' } | OutputSchema
+
+/** JSON that matches a schema. */
+export interface OutputSchema {
+  readonly kind: 'json-schema'
+  /** The very text of an object, as it came. */
+  readonly schema: string
+  /** What the caller calls it, where the wire has a name for it. */
+  readonly name: string | undefined
+  readonly description: string | undefined
+  /** Whether the provider is to enforce the schema; undefined = the wire's own default. */
+  readonly strict: boolean | undefined
 }
 
 /** Web search by the provider: how often it may search, and for whom. */
@@ -136,8 +155,8 @@ export type ConversionProtocol = 'chat' | 'messages'
 export interface Tool {
   readonly name: string
   readonly description: string | undefined
-  /** JSON schema, as it came; undefined for a tool without parameters. */
-  readonly schema: unknown
+  /** JSON schema: the very text of an object, as it came; undefined for a tool without parameters. */
+  readonly schema: string | undefined
   readonly strict: boolean | undefined
   readonly cache?: Cache
 }

@@ -13,6 +13,8 @@ export interface Capabilities {
   readonly efforts: readonly EffortWord[] | undefined
   /** In chat it takes tools with the effort `none` alone, which has to be said. */
   readonly toolsNeedNoEffort: boolean
+  /** Its text keeps to a JSON schema that the request states. */
+  readonly takesSchema: boolean
   /** The field in chat for the maximum of output tokens. */
   readonly maximumField: 'max_tokens' | 'max_completion_tokens'
 }
@@ -34,6 +36,7 @@ const UNKNOWN: Capabilities = {
   alwaysThinks: false,
   efforts: undefined,
   toolsNeedNoEffort: false,
+  takesSchema: true,
   maximumField: 'max_tokens',
 }
 
@@ -50,9 +53,10 @@ const TABLE: readonly Row[] = [
     { sampling: 'none', thinking: 'adaptive', alwaysThinks: true },
   ],
   [({ claude }) => from(claude, 4, 7), { sampling: 'none', thinking: 'adaptive' }],
-  [({ claude }) => from(claude, 4, 1), { sampling: 'no-top-p-beside-temperature' }],
-  [({ claude }) => from(claude, 3, 7), {}],
-  [({ claude }) => from(claude, 0), { thinking: 'none' }],
+  [({ claude }) => from(claude, 4, 5), { sampling: 'no-top-p-beside-temperature' }],
+  [({ claude }) => from(claude, 4, 1), { sampling: 'no-top-p-beside-temperature', takesSchema: false }],
+  [({ claude }) => from(claude, 3, 7), { takesSchema: false }],
+  [({ claude }) => from(claude, 0), { thinking: 'none', takesSchema: false }],
 
   [
     ({ text, gpt }) => /chatgpt-/i.test(text) || (gpt !== undefined && (/chat/i.test(text) || !from(gpt, 5))),

@@ -46,7 +46,7 @@ export const MESSAGE_TOKENS = 8
 export const REQUEST_TOKENS = 64
 /** Instructions that servers add for features that go beyond text: formats, thinking, searches, plug-ins. */
 export const FEATURE_TOKENS = 256
-/** The instructions that servers add where there are tools: up to about 500. */
+/** The instructions that servers add where there are tools, or a format for the answer: up to about 500. */
 export const TOOLS_TOKENS = 512
 
 /**

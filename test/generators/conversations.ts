@@ -12,7 +12,6 @@ import type {
   Turn,
 } from '../../src/protocols/conversation.ts'
 import { names, objectTexts, words } from './json.ts'
-import { parseExact } from '../../src/protocols/exact-json.ts'
 
 const caches: fc.Arbitrary<{ cache?: Cache }> = fc.oneof(
   { weight: 4, arbitrary: fc.constant({}) },
@@ -99,7 +98,7 @@ const tools: fc.Arbitrary<Tool[]> = fc.uniqueArray(
       ({ name, description, rest, strict, cache }): Tool => ({
         name,
         description,
-        schema: parseExact(`{"type":"object","properties":{},"x":${rest}}`),
+        schema: `{"type":"object","properties":{},"x":${rest}}`,
         strict,
         ...cache,
       }),
@@ -165,6 +164,7 @@ export function conversations(): fc.Arbitrary<Conversation> {
       turns: [first, ...more.flat()],
       topK: undefined,
       webSearch: undefined,
+      outputFormat: undefined,
       includeUsage: true,
     }))
 }

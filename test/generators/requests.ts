@@ -49,7 +49,7 @@ const chatCalls = fc.array(
     type: fc.constant('function'),
     function: fc.record({
       name: names(),
-      arguments: fc.oneof(objectTexts(), fc.constantFrom('', 'not json', '[1]')),
+      arguments: fc.oneof(objectTexts(), fc.constantFrom('', 'null', 'not json', '[1]')),
     }),
   }),
   { minLength: 1, maxLength: 3 },
@@ -130,7 +130,15 @@ export function chatRequests(): fc.Arbitrary<string> {
         ),
       ),
       parallel_tool_calls: maybe(fc.boolean()),
-      response_format: maybe(fc.constantFrom({ type: 'text' }, { type: 'json_object' })),
+      response_format: maybe(
+        fc.oneof(
+          fc.constantFrom({ type: 'text' }, { type: 'json_object' }),
+          fc.record({
+            type: fc.constant('json_schema'),
+            json_schema: fc.record({ name: names(), schema: maybe(raw), strict: maybe(fc.boolean()) }),
+          }),
+        ),
+      ),
       reasoning_effort: maybe(fc.constantFrom('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max')),
       reasoning: maybe(fc.record({ max_tokens: maybe(fc.nat(50_000)), enabled: maybe(fc.boolean()) })),
       web_search_options: maybe(
@@ -183,7 +191,12 @@ const assistantBlocks = fc.array(
     },
     {
       weight: 2,
-      arbitrary: fc.record({ type: fc.constant('tool_use'), id: names(), name: names(), input: raw }),
+      arbitrary: fc.record({
+        type: fc.constant('tool_use'),
+        id: names(),
+        name: names(),
+        input: fc.oneof(raw, fc.constantFrom(null, '')),
+      }),
     },
   ),
   { maxLength: 4 },
@@ -249,6 +262,9 @@ export function messagesRequests(): fc.Arbitrary<string> {
           fc.constantFrom({ type: 'disabled' }, { type: 'adaptive' }),
           fc.record({ type: fc.constant('enabled'), budget_tokens: fc.integer({ min: 1, max: 50_000 }) }),
         ),
+      ),
+      output_config: maybe(
+        fc.record({ format: maybe(raw.map((schema) => ({ type: 'json_schema', schema }))) }),
       ),
       metadata: maybe(fc.constant({ user_id: 'secret user' })),
       service_tier: maybe(fc.constant('auto')),

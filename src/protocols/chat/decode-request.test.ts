@@ -444,7 +444,7 @@ describe('fields', () => {
       ],
     })
     expect(conversation.tools).toEqual([
-      { name: 'f', description: 'F', schema: { type: 'object' }, strict: true },
+      { name: 'f', description: 'F', schema: '{"type":"object"}', strict: true },
       { name: 'g', description: undefined, schema: undefined, strict: undefined, cache: { ttl: undefined } },
     ])
     expect(dropped).toEqual(['tools.custom', 'tools.unknown'])
@@ -486,7 +486,6 @@ describe('what the hub cannot hold is named', () => {
     logprobs: true,
     top_logprobs: 2,
     seed: 0,
-    response_format: { type: 'json_object' },
     function_call: { name: 'f' },
     functions: [{ name: 'f' }],
     prediction: { type: 'content', content: 'x' },
@@ -510,7 +509,7 @@ describe('what the hub cannot hold is named', () => {
 
   test.each([
     { n: 1, presence_penalty: 0, frequency_penalty: 0, logit_bias: {}, logprobs: false, top_logprobs: 0 },
-    { response_format: { type: 'text' }, functions: [], function_call: 'auto', modalities: ['text'] },
+    { functions: [], function_call: 'auto', modalities: ['text'] },
     { verbosity: 'medium', user: '', metadata: {}, service_tier: 'auto', store: false },
     Object.fromEntries(Object.keys(MEANT).map((field) => [field, null])),
   ])('but not where it says what its absence would say: %j', (fields) => {

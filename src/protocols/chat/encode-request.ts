@@ -1,8 +1,10 @@
 import type { Dropped, UpstreamModel } from '../codec.ts'
 import type { Conversation } from '../conversation.ts'
 import { GatewayError } from '../../errors.ts'
+import { arrayOf, type MemberText, membersOf, objectOf } from '../json-text.ts'
 import { leaveOut } from './dropped-fields.ts'
 import { encodeMessages } from './encode-messages.ts'
+import { encodeOutputFormat } from './output-format.ts'
 import { encodeEffort } from './thinking.ts'
 import { encodeToolChoice } from './tool-choice.ts'
 import { encodeTool } from './tool.ts'
@@ -21,36 +23,42 @@ export function encodeRequest(
   { name, capabilities }: UpstreamModel,
   dropped: Dropped,
 ): Buffer {
-  const { stream, stop, webSearch, topK } = conversation
+  const { stream, stop, outputFormat, webSearch, topK } = conversation
   if (stop.length > MAX_STOPS)
     throw new GatewayError('invalid_request', `This model takes at most ${MAX_STOPS} stop sequences.`)
   if (topK !== undefined) leaveOut(dropped, 'top_k')
-  // JSON leaves out what is undefined.
-  const request = {
-    model: name,
-    messages: encodeMessages(conversation, dropped),
-    [capabilities.maximumField]: conversation.maxTokens,
-    temperature: conversation.temperature,
-    top_p: conversation.topP,
-    stop: stop.length > 0 ? stop : undefined,
-    stream: stream || undefined,
-    stream_options: stream ? { include_usage: true } : undefined,
+  const request = objectOf([
+    ...membersOf({
+      model: name,
+      messages: encodeMessages(conversation, dropped),
+      [capabilities.maximumField]: conversation.maxTokens,
+      temperature: conversation.temperature,
+      top_p: conversation.topP,
+      stop: stop.length > 0 ? stop : undefined,
+      stream: stream || undefined,
+      stream_options: stream ? { include_usage: true } : undefined,
+    }),
     ...encodeTools(conversation, dropped),
-    reasoning_effort: encodeEffort(conversation, capabilities, dropped),
-    web_search_options: webSearch && encodeWebSearch(webSearch),
-  }
-  return Buffer.from(JSON.stringify(request))
+    ['response_format', outputFormat && encodeOutputFormat(outputFormat)],
+    ...membersOf({
+      reasoning_effort: encodeEffort(conversation, capabilities, dropped),
+      web_search_options: webSearch && encodeWebSearch(webSearch),
+    }),
+  ])
+  return Buffer.from(request)
 }
 
 /** Upstreams refuse a choice where there is nothing to choose from. */
-function encodeTools({ tools, toolChoice, parallelTools }: Conversation, dropped: Dropped): object {
+function encodeTools({ tools, toolChoice, parallelTools }: Conversation, dropped: Dropped): MemberText[] {
   if (tools.length === 0) {
     if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') leaveOut(dropped, 'tool_choice')
-    return {}
+    return []
   }
-  return {
-    tools: tools.map(encodeTool),
-    tool_choice: toolChoice && encodeToolChoice(toolChoice),
-    parallel_tool_calls: parallelTools,
-  }
+  return [
+    ['tools', arrayOf(tools.map(encodeTool))],
+    ...membersOf({
+      tool_choice: toolChoice && encodeToolChoice(toolChoice),
+      parallel_tool_calls: parallelTools,
+    }),
+  ]
 }

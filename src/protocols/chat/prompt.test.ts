@@ -29,12 +29,20 @@ describe('the bound', () => {
     // A mark for the message, and a template around the conversation.
     expect(bound(plain)).toBe(bytes(plain).length + 8 + 64)
     for (const feature of [
-      { response_format: { type: 'text' } },
+      { verbosity: 'low' },
       { reasoning_effort: 'low' },
       { web_search_options: {} },
       { plugins: [] },
     ])
       expect(bound({ ...plain, ...feature })).toBe(bytes({ ...plain, ...feature }).length + 8 + 64 + 256)
+  })
+
+  test.each(['tools', 'functions', 'response_format'])('has room for what servers say to %s', (field) => {
+    const value = field === 'response_format' ? { type: 'json_object' } : []
+    const request = { ...user('hi'), [field]: value }
+    expect(bound(request) - bound(user('hi'))).toBe(
+      Buffer.byteLength(`,"${field}":${JSON.stringify(value)}`) + 512 + 256,
+    )
   })
 
   test('counts a mark for each message', () => {

@@ -29,6 +29,9 @@ const MEDIA: ReadonlyMap<string, MediaTokens> = new Map<string, MediaTokens>([
   ['video_url', { most: () => 100_000, typical: () => 10_000 }],
 ])
 
+/** Fields for which servers, or a conversion, put instructions of their own before the prompt. */
+const INSTRUCTED = ['tools', 'functions', 'response_format'] as const
+
 interface MediaPart {
   readonly node: Node
   readonly tokens: MediaTokens
@@ -73,7 +76,8 @@ export function promptBound(scan: ScannedObject): number {
   let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN)
   if (!messages) return tokens
   tokens += messages.count * MESSAGE_TOKENS
-  if (scan.kind('tools') === 'array' || scan.kind('functions') === 'array') tokens += TOOLS_TOKENS
+  const isInstructed = INSTRUCTED.some((field) => scan.has(field) && scan.kind(field) !== 'null')
+  if (isInstructed) tokens += TOOLS_TOKENS
   for (const message of scan.elements(messages.node)) {
     for (const { tokens: media, bytes } of mediaParts(scan, message))
       tokens += media.most(bytes, model) - bytes

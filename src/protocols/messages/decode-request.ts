@@ -6,6 +6,7 @@ import type { Node, ScannedObject } from '../scanned-object.ts'
 import { decodeContent, decodeSystem } from './decode-content.ts'
 import { decodeTools } from './decode-tools.ts'
 import { drop, dropField } from './dropped.ts'
+import { decodeOutputFormat } from './output-format.ts'
 
 /** Fields that are read here; every other one is left out and reported. */
 const READ: ReadonlySet<string> = new Set([
@@ -22,6 +23,7 @@ const READ: ReadonlySet<string> = new Set([
   'tool_choice',
   'thinking',
   'output_config',
+  'output_format',
 ])
 
 const EFFORTS: ReadonlySet<unknown> = new Set<Effort>(['low', 'medium', 'high', 'xhigh', 'max'])
@@ -46,6 +48,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
     topK: numberAt(scan, 'top_k'),
     stop: (scan.value('stop_sequences') ?? []) as readonly string[],
     thinking: decodeThinking(scan, dropped),
+    outputFormat: decodeOutputFormat(scan),
     includeUsage: true,
   }
 }
@@ -80,7 +83,7 @@ function decodeThinking(scan: ScannedObject, dropped: Dropped): Thinking | undef
 
   const kind = thinking?.['type']
   const isEffortUsed = kind === 'adaptive' || kind === undefined
-  const others = Object.keys(config ?? {}).some((key) => key !== 'effort')
+  const others = Object.keys(config ?? {}).some((key) => key !== 'effort' && key !== 'format')
   if (others || (effort !== undefined && !isEffortUsed)) drop(dropped, 'output_config')
   switch (kind) {
     case undefined:

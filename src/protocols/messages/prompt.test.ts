@@ -99,6 +99,16 @@ describe('the text to count', () => {
     expect(countableText(scanObject(request(fields)))).toEqual({ text, extraTokens })
   })
 
+  test.each([
+    [{ output_config: { effort: 'low', format: { type: 'json_schema' } } }, '{"type":"json_schema"}'],
+    [{ output_format: { type: 'json_schema' } }, '{"type":"json_schema"}'],
+    [{ output_config: { effort: 'low' } }, ''],
+    [{ output_config: { format: {} }, output_format: null }, '{}'],
+    [{ output_config: 5, output_format: null }, ''],
+  ])('has the form of the answer, and no other setting: %j', (fields, text) => {
+    expect(promptText(request(fields)).text).toBe(text)
+  })
+
   test('is what is there, where a request is not what it should be', () => {
     expect(
       promptText(request({ messages: [1, { role: 'user' }, { content: 5 }, { content: [1, {}] }] })).text,

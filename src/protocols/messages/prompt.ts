@@ -87,8 +87,19 @@ export function countableText(scan: ScannedObject): PromptText {
     addContent(contentOf(scan, message))
   }
   const tools = scan.span('tools')
-  if (tools && tools.count > 0) pieces.push(scan.bytes.toString('utf8', tools.start, tools.end))
+  if (tools && tools.count > 0) pieces.push(scan.textOf(tools.node))
+  const format = outputFormatNode(scan)
+  if (format !== undefined) pieces.push(scan.textOf(format))
   return { text: pieces.join('\n'), extraTokens }
+}
+
+/** The form that the answer must have, which servers show to the model; undefined where none is asked for. */
+function outputFormatNode(scan: ScannedObject): Node | undefined {
+  const isObject = (node: Node | undefined): node is Node =>
+    node !== undefined && scan.kindOf(node) === 'object'
+  const config = scan.span('output_config')?.node
+  const format = isObject(config) ? scan.memberOf(config, 'format') : undefined
+  return [scan.span('output_format')?.node, format].find(isObject)
 }
 
 /** Where the text of a block is; a block that is not here is counted as the JSON that it is. */
@@ -114,9 +125,7 @@ function textOf(scan: ScannedObject, block: Node, type: string): string[] {
 
 function written(scan: ScannedObject, node: Node): string {
   const isText = scan.kindOf(node) === 'string'
-  return isText
-    ? (scan.parse(node) as string)
-    : scan.bytes.toString('utf8', scan.startOf(node), scan.endOf(node))
+  return isText ? (scan.parse(node) as string) : scan.textOf(node)
 }
 
 /** Visits blocks, and those within tool results. */

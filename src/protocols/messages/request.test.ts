@@ -43,6 +43,8 @@ const TABLE: Record<string, { good: readonly unknown[]; bad: readonly unknown[] 
       image({ type: 'url', url: 'https://a/b' }),
       image({ type: 'new_kind' }),
       says({ type: 'tool_use', id: 'a', name: 'f', input: {} }),
+      says({ type: 'tool_use', id: 'a', name: 'f', input: null }),
+      says({ type: 'tool_use', id: 'a', name: 'f', input: '' }),
       says({ type: 'tool_result', tool_use_id: 'a' }),
       says({ type: 'tool_result', tool_use_id: 'a', content: null }),
       says({ type: 'tool_result', tool_use_id: 'a', content: 'x' }),

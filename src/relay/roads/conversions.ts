@@ -3,8 +3,9 @@ import type { Channel } from '../../domain/channel.ts'
 import type { Model } from '../../domain/settings.ts'
 import { withAcceptedSampling } from '../../protocols/accepted-sampling.ts'
 import { withoutCacheMarks } from '../../protocols/cache-marks.ts'
+import { AnswerToolDecoder, withAnswerAsText } from '../../protocols/answer-tool.ts'
 import { chatCodec } from '../../protocols/chat/index.ts'
-import type { Codec, Dropped, Minted, UpstreamModel } from '../../protocols/codec.ts'
+import type { Codec, Dropped, Minted, StreamDecoder, UpstreamModel } from '../../protocols/codec.ts'
 import type { Conversation, ConversionProtocol } from '../../protocols/conversation.ts'
 import {
   maxTokensOf,
@@ -81,6 +82,7 @@ export class Conversions {
     const to = OTHER[from]
     const inline = await this.#media.inline(conversation, (part) => CODECS[to].mustFetch(part))
     const body = CODECS[to].encodeRequest(inline, upstream, dropped)
+    const answerTool = CODECS[to].answerTool(inline, upstream.capabilities)
     return {
       path: PATHS[to],
       headers: to === 'messages' ? versionHeaders({}) : [],
@@ -89,11 +91,11 @@ export class Conversions {
       dropped: [...dropped],
       tap: () =>
         new ConvertingTap(
-          CODECS[to].streamDecoder(),
+          streamDecoder(CODECS[to], answerTool),
           CODECS[from].streamEncoder(minted(), { includeUsage: conversation.includeUsage }),
           upstream.name,
         ),
-      reply: (bytes) => convertedReply(CODECS[to], CODECS[from], bytes),
+      reply: (bytes) => convertedReply(CODECS[to], CODECS[from], bytes, answerTool),
     }
   }
 }
@@ -123,10 +125,21 @@ function fitted(from: ConversionProtocol, read: Read, channel: Channel, model: M
   return { conversation, upstream: { name, capabilities }, dropped }
 }
 
-function convertedReply(upstream: Codec, caller: Codec, bytes: Buffer): PreparedReply {
+function streamDecoder(upstream: Codec, answerTool: string | undefined): StreamDecoder {
+  const decoder = upstream.streamDecoder()
+  return answerTool === undefined ? decoder : new AnswerToolDecoder(decoder, answerTool)
+}
+
+function convertedReply(
+  upstream: Codec,
+  caller: Codec,
+  bytes: Buffer,
+  answerTool: string | undefined,
+): PreparedReply {
   let reply: Reply
   try {
     reply = upstream.decodeReply(bytes)
+    if (answerTool !== undefined) reply = withAnswerAsText(reply, answerTool)
   } catch {
     return { facts: NO_REPLY, body: () => bytes }
   }
