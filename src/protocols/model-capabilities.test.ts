@@ -49,10 +49,21 @@ describe('what a model takes goes by the version in its name:', () => {
         alwaysThinks: false,
         efforts: undefined,
         toolsNeedNoEffort: false,
+        takesSchema: true,
         maximumField: 'max_tokens',
       })
     },
   )
+})
+
+test.each([
+  ['claude-3-5-haiku-20241022', false],
+  ['claude-opus-4-1-20250805', false],
+  ['claude-sonnet-4-5', true],
+  ['claude-opus-5', true],
+  ['claude', true],
+])('that %s takes a schema for its text is %s', (name, takes) => {
+  expect(by(name).takesSchema).toBe(takes)
 })
 
 describe('the name that counts', () => {

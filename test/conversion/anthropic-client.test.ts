@@ -201,7 +201,7 @@ describe.each(ROADS)('the official Anthropic client, %s', (road) => {
     const { error: envelope, headers } = error as InstanceType<typeof Anthropic.RateLimitError>
     expect(envelope).toMatchObject({
       type: 'error',
-      error: { type: 'rate_limit_error', message: 'slow down' },
+      error: { type: road === 'native' ? 'rate_limit_error' : 'requests', message: 'slow down' },
       request_id: road === 'native' ? 'req_upstream' : expect.any(String),
     })
     expect(headers?.get('retry-after')).toBe('7')
