@@ -7,7 +7,7 @@ import type { OpenHold } from '../ledger/open-hold.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Response } from '../server/response.ts'
 import type { CallLimits } from './call-limits.ts'
-import { type Answered, NOTHING, type Priced, price } from './charge.ts'
+import { type Answered, countedPrompt, NOTHING, type Priced, price } from './charge.ts'
 import type { Drains } from './drains.ts'
 import type { LocalCount } from './local-count.ts'
 import type { Dialect, Prepared, RelayedRequest } from './roads/road.ts'
@@ -70,6 +70,7 @@ export class Call {
   readonly #promptTokens: number
   #firstByteMs: number | null = null
   #hasBrokenOff = false
+  #countedPrompt: Promise<number> | undefined
 
   constructor(parts: {
     dialect: Dialect
@@ -117,6 +118,16 @@ export class Call {
     }
     if (dropped.length > 0) headers['x-gateway-dropped'] = dropped.join(', ')
     return headers
+  }
+
+  /** As many tokens as the prompt is expected to have, by its length. */
+  get expectedPrompt(): number {
+    return this.#promptTokens
+  }
+
+  /** The tokens of the prompt, counted once. */
+  countPrompt(): Promise<number> {
+    return (this.#countedPrompt ??= countedPrompt(() => this.dialect.promptText(this.body), this.count))
   }
 
   /** Notes that the first byte of an answer came. */

@@ -1,7 +1,7 @@
 import type { Channel } from '../domain/channel.ts'
 import { GatewayError } from '../errors.ts'
 import { passedOnError } from '../protocols/messages/index.ts'
-import { readUpstreamError } from '../protocols/upstream-error.ts'
+import { readUpstreamError, statusOfError } from '../protocols/upstream-error.ts'
 import { redact } from '../upstreams/redact.ts'
 import { retryAfterMs } from '../upstreams/retry-after.ts'
 
@@ -125,6 +125,16 @@ function refusalOf(
   )
 }
 
+/** An error that a stream began with: like an answer with its status, but that another channel may have an answer. */
+export function failedFirst(channel: Channel, data: string): Failure {
+  const failure = refused(channel, statusOfError(data), Buffer.from(data), undefined)
+  return {
+    ...failure,
+    onward: failure.onward === 'nowhere' ? 'next-channel' : failure.onward,
+    cause: 'error in the first event',
+  }
+}
+
 /** What a stream's error event may say to the caller: the upstream's own words, but for our keys and its address. */
 export function saidInStream(
   channel: Channel,
@@ -142,6 +152,11 @@ export function saidInStream(
 /** No answer that could be used: no connection, a time-out, rubbish. */
 export function unanswered(cause: string): Failure {
   return { onward: 'next-channel', blames: 'channel', restMs: undefined, refusal: undefined, cause }
+}
+
+/** There is no room for the answer at the moment, through no fault of the channel's. */
+export function noRoom(refusal: GatewayError): Failure {
+  return { onward: 'nowhere', blames: 'nobody', restMs: undefined, refusal, cause: 'no room for an event' }
 }
 
 /** The gateway stops: whoever asks again will be answered by another run of it. */

@@ -14,6 +14,6 @@ export const chatCodec: Codec = {
   encodeRequest,
   decodeReply,
   encodeReply,
-  streamDecoder: () => new ChatStreamDecoder(),
+  streamDecoder: (budget) => new ChatStreamDecoder(budget),
   streamEncoder: (minted, options) => new ChatStreamEncoder(minted, options),
 }

@@ -14,6 +14,6 @@ export const messagesCodec: Codec = {
   encodeRequest,
   decodeReply,
   encodeReply,
-  streamDecoder: () => new MessagesStreamDecoder(),
+  streamDecoder: (budget) => new MessagesStreamDecoder(budget),
   streamEncoder: (minted) => new MessagesStreamEncoder(minted),
 }

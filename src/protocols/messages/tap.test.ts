@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { GatewayError } from '../../errors.ts'
 import type { TapEnd } from '../stream-tap.ts'
 import { MessagesTap } from './tap.ts'
 import { readMessagesUsage } from './usage.ts'
@@ -155,11 +154,6 @@ describe('a stream', () => {
     expect(first.end).toMatchObject({ complete: false, ending: Buffer.from(ERROR + STOP) })
     expect(watch([Buffer.from(start() + text('a') + ERROR)]).tap.error).toMatchObject({ afterContent: true })
     expect(watch([Buffer.from('event: error\ndata: busy\n\n')]).tap.error).toMatchObject({ data: 'busy' })
-  })
-
-  test('an event that is larger than the cap is refused', () => {
-    const tap = new MessagesTap(1000)
-    expect(() => tap.push(Buffer.from(`data: ${'x'.repeat(2000)}`))).toThrow(GatewayError)
   })
 
   test('what nobody knows goes on', () => {

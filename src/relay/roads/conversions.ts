@@ -3,6 +3,7 @@ import type { Channel } from '../../domain/channel.ts'
 import { chatCodec } from '../../protocols/chat/index.ts'
 import type { Codec, Minted } from '../../protocols/codec.ts'
 import type { Conversation, ConversionProtocol } from '../../protocols/conversation.ts'
+import { EventBudget } from '../../protocols/event-budget.ts'
 import {
   maxTokensOf,
   messagesCodec,
@@ -43,6 +44,7 @@ interface Read {
 /** The road between two different protocols: requests there, answers back. */
 export class Conversions {
   readonly #media: Media
+  readonly #eventBudget = new EventBudget()
 
   constructor(media: Media) {
     this.#media = media
@@ -78,11 +80,12 @@ export class Conversions {
       body,
       upstreamModel,
       dropped: [...dropped],
-      tap: () =>
+      beginsWithPrompt: from === 'messages',
+      tap: (promptTokens) =>
         new ConvertingTap(
-          CODECS[to].streamDecoder(),
+          CODECS[to].streamDecoder(this.#eventBudget),
           CODECS[from].streamEncoder(minted(), { includeUsage: conversation.includeUsage }),
-          upstreamModel,
+          { model: upstreamModel, promptTokens },
         ),
       reply: (bytes) => convertedReply(CODECS[to], CODECS[from], bytes),
     }
@@ -110,8 +113,7 @@ function convertedReply(upstream: Codec, caller: Codec, bytes: Buffer): Prepared
     return { facts: NO_REPLY, body: () => bytes }
   }
   const facts: ReplyFacts = { valid: true, error: false, usage: reply.usage, text: () => textOf(reply) }
-  const body = caller.encodeReply(reply, minted())
-  return { facts, body: () => body }
+  return { facts, body: (charged) => caller.encodeReply({ ...reply, usage: charged }, minted()) }
 }
 
 const NO_REPLY: ReplyFacts = { valid: false, error: false, usage: undefined, text: () => '' }
