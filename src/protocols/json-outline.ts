@@ -59,6 +59,9 @@ export class JsonOutline {
   push(bytes: Buffer): void {
     const { length } = bytes
     for (let p = 0; p < length && !this.#isGivenUp; p++) {
+      // The most of what is large is passed over here.
+      if (this.#inString && this.#run > MAX_RUN) while (BASE64[bytes[p] as number] === 1) p++
+      if (p === length) return
       const byte = bytes[p] as number
       if (!this.#inString) this.#takeToken(byte)
       else if (this.#escapeLeft > 0) this.#takeEscape(byte)

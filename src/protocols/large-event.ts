@@ -65,10 +65,11 @@ export class LargeEvent {
       this.#field += part.toString('latin1', 0, Math.min(end, MAX_FIELD - this.#field.length))
       if (colon < 0) return
       this.#isInValue = true
+      if (this.#field === 'event') this.#name = ''
       value = part.subarray(colon + 1)
     }
     if (this.#field === 'data') this.#outline.push(value)
-    else if (this.#field === 'event') this.#name += value.toString('utf8', 0, MAX_NAME - this.#name.length)
+    else if (this.#field === 'event') this.#name += value.toString('latin1', 0, MAX_NAME - this.#name.length)
   }
 
   #endLine(): void {

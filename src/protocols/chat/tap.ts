@@ -39,7 +39,14 @@ export class ChatTap extends StreamTap {
     const ending = super.last(charged)
     if (!this.#lacksUsage) return ending
     const { id, created, model } = this.#common ?? {}
-    const chunk = { id, object: 'chat.completion.chunk', created, model, choices: [], usage: countsOut(charged) }
+    const chunk = {
+      id,
+      object: 'chat.completion.chunk',
+      created,
+      model,
+      choices: [],
+      usage: countsOut(charged),
+    }
     return Buffer.concat([Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`), ending])
   }
 

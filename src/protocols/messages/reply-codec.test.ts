@@ -445,8 +445,7 @@ describe('reading a stream', () => {
       expect(events.some(({ kind }) => kind === 'end')).toBe(false)
       expect(write(events)).not.toContain('message_stop')
     }
-    for (let at = reason; at <= whole.length; at++)
-      expect(read(whole.subarray(0, at)).at(-1)).toEqual(ENDED)
+    for (let at = reason; at <= whole.length; at++) expect(read(whole.subarray(0, at)).at(-1)).toEqual(ENDED)
   })
 
   test('is complete with message_stop where no reason came', () => {
