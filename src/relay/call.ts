@@ -125,8 +125,9 @@ export class Call {
     return this.#promptTokens
   }
 
-  /** The tokens of the prompt, counted once. */
+  /** The tokens of the prompt, counted once; as many as are expected where many others are being counted. */
   countPrompt(): Promise<number> {
+    if (!this.#countedPrompt && this.count.isBusy) return Promise.resolve(this.#promptTokens)
     return (this.#countedPrompt ??= countedPrompt(() => this.dialect.promptText(this.body), this.count))
   }
 

@@ -1,6 +1,4 @@
 import fc from 'fast-check'
-import { performance } from 'node:perf_hooks'
-import process from 'node:process'
 import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../../src/errors.ts'
 import { answers, chatFrames, messagesFrames } from '../generators/answers.ts'
