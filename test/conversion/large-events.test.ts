@@ -8,7 +8,7 @@ import {
   usageText,
 } from '../equipment/behaviour.ts'
 import { chunkFrame } from '../equipment/chat-behaviour.ts'
-import { type Answer, events } from '../equipment/client.ts'
+import { type Answer, events, open } from '../equipment/client.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { eventFrame, messageFrames } from '../equipment/messages-behaviour.ts'
 import type { Stage } from '../equipment/stage.ts'
@@ -73,9 +73,13 @@ describe('natively an event of any size goes on byte for byte, and is charged as
     const [role = '', last = ''] = chatPicture(6_000_000)
     const half = last.slice(0, 3_000_000)
     stage.upstream.script(MODEL.chat, stream([role, half]))
-    const { text } = await chat({ model: MODEL.chat, stream: true })
+    const { text, headers } = await chat({ model: MODEL.chat, stream: true })
     expect(text.startsWith(role + half)).toBe(true)
     expect(JSON.parse(events(text).at(-1) ?? '')).toMatchObject({ error: { code: 'upstream_error' } })
+    // A part of a picture is content.
+    expect(databaseOf(stage.gateway.dataDir).usageOf(String(headers['x-request-id']))).toMatchObject({
+      reason: 'cut',
+    })
   })
 })
 
@@ -92,22 +96,41 @@ describe('on its way to the other protocol an event may have 32 MiB', () => {
     expect(quotaOf(toChat)).toBe(10 + 5 * 4)
   })
 
-  test('33 MiB end the stream with an error of the caller’s protocol, and leave nothing behind', async () => {
-    // Nine times as much as one may have is more than all together may have.
-    for (let i = 0; i < 9; i++) {
-      stage.upstream.script(
-        MODEL.chat,
-        stream([roleFrame(), contentFrame('a'), ...chatPicture(33 * MIB).slice(1)]),
-      )
-      const toMessages = await message({ stream: true })
-      checkMessagesStream(toMessages.text, false)
-    }
-    stage.upstream.script(
-      MODEL.messages,
-      stream([...messageFrames([{ text: 'a' }]).slice(0, 5), ...messagesPicture(33 * MIB).slice(1)]),
-    )
+  test('33 MiB end the stream with an error of the caller’s protocol', async () => {
+    const chatBegun = [roleFrame(), contentFrame('a')]
+    stage.upstream.script(MODEL.chat, stream([...chatBegun, ...chatPicture(33 * MIB).slice(1)]))
+    checkMessagesStream((await message({ stream: true })).text, false)
+    const messagesBegun = messageFrames([{ text: 'a' }]).slice(0, 5)
+    stage.upstream.script(MODEL.messages, stream([...messagesBegun, ...messagesPicture(33 * MIB).slice(1)]))
     checkChatStream((await chat({ stream: true })).text, false)
+  }, 60_000)
+
+  test('all that are not whole yet may have 256 MiB, which is given back', async () => {
+    const unfinished = chatPicture(31 * MIB)[1]?.slice(0, -2) ?? ''
+    stage.upstream.script(MODEL.chat, {
+      kind: 'stream',
+      frames: [roleFrame(), contentFrame('a'), unfinished],
+      ending: 'stall',
+    })
+    const body = {
+      model: MODEL.chat,
+      max_tokens: 100,
+      stream: true,
+      messages: [{ role: 'user', content: 'hi' }],
+    }
+    const answers = await Promise.all(
+      Array.from({ length: 9 }, () => open(stage.gateway.url, body, { key: 'ann', path: '/v1/messages' })),
+    )
+    // Nine of 31 MiB are more than 256 MiB: one of them is refused, and no other.
+    const refused = await Promise.race(answers.map((answer) => answer.end()))
+    checkMessagesStream(refused.text, false)
+    expect(refused.text).toContain('too many large events')
+    expect(answers.filter((answer) => answer.text().includes('event: error'))).toHaveLength(1)
+    for (const answer of answers) answer.abort()
+    // Nor is it held against the channel.
     stage.upstream.script(MODEL.chat, stream([...chatPicture(24 * MIB).slice(0, 2), finishFrame()]))
-    checkMessagesStream((await message({ stream: true })).text, true)
+    await expect
+      .poll(async () => (await message({ stream: true })).text, { timeout: 20_000 })
+      .toContain('message_stop')
   }, 60_000)
 })

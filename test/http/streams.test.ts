@@ -76,7 +76,7 @@ describe('the usage of a stream', () => {
 
   test('where the upstream sends none, is what was charged, in a chunk before the last word', async () => {
     const answer = await streamed('m', { kind: 'stream', usage: null, events: 3 }, WITH_USAGE)
-    const [last, chunk] = events(answer.text).reverse()
+    const [last, chunk] = events(answer.text).toReversed()
     expect(last).toBe('[DONE]')
     const { input_tokens, output_tokens } = charged(answer)
     expect(output_tokens).toBeGreaterThanOrEqual(3)

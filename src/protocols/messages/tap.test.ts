@@ -93,6 +93,17 @@ describe('a stream', () => {
     expect(tap.usage).toMatchObject({ input: 30, output: 9 })
   })
 
+  test('that begins the same message twice has it once: neither its text nor its usage count again', () => {
+    const message = { id: 'msg_1', content: [{ type: 'text', text: 'all' }], usage: { output_tokens: 1 } }
+    const again = frame({ type: 'message_start', message } as never)
+    const { tap, forwarded } = watch([
+      Buffer.from(again + finish({ input_tokens: 3, output_tokens: 9 }) + again),
+    ])
+    expect(forwarded).toBe(again + finish({ input_tokens: 3, output_tokens: 9 }) + again)
+    expect(tap.text).toBe('all')
+    expect(tap.usage).toMatchObject({ input: 3, output: 9 })
+  })
+
   test('counts text, thinking and the input of tools, and neither signatures nor results', () => {
     const stream =
       start() +
