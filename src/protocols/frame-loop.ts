@@ -6,6 +6,8 @@ import { dataOf, type FrameSplitter, SHORTEST_DATA } from './sse.ts'
 export type Verdict = 'forward' | 'swallow' | 'end'
 
 const BYTE_ORDER_MARK = '\ufeff'
+/** Longer frames are not worth remembering: none is like them. */
+const LONGEST_KNOWN = 16_384
 
 /**
  * Goes through the frames of a stream and reads those that are not like an earlier one but for the text in them. A protocol
@@ -75,11 +77,11 @@ export abstract class FrameLoop {
     return at
   }
 
-  /** Reads what is left when the stream ended, where it is a whole frame; returns the bytes that are none. */
+  /** Reads what is left when the stream ended, where that is a frame. */
   protected readRest(): { readonly bytes: Buffer; readonly wasRead: boolean } {
     const { bytes, isWhole } = this.frames.end()
-    const data = dataOf(bytes.toString())
-    // A last frame without its blank line is only taken where it says the last word.
+    // A last frame without its blank line is only taken where it says the last word, which is short.
+    const data = bytes.length > LONGEST_KNOWN ? undefined : dataOf(bytes.toString())
     const wasRead = isWhole || (data !== undefined && this.isLastWord(data))
     this.verdict = wasRead ? this.#read(bytes) : 'forward'
     return { bytes, wasRead }
@@ -96,7 +98,7 @@ export abstract class FrameLoop {
     if (data === undefined) return 'forward'
     const before = this.progress
     const verdict = this.readFrame(data, text)
-    if (this.progress > before) this.#known.learn(frame, data)
+    if (this.progress > before && frame.length <= LONGEST_KNOWN) this.#known.learn(frame, data)
     return verdict
   }
 }

@@ -46,6 +46,12 @@ describe('the outline of a JSON text', () => {
     }
   })
 
+  test('has no more of a picture whose slashes are escaped', () => {
+    const outline = outlineOf(`{"url":"${'iVBORw0K\\/Z'.repeat(60_000)}","b":"\\/"}`)
+    expect(outline.length).toBeLessThan(2_000)
+    expect(JSON.parse(outline.text ?? '')).toMatchObject({ b: '/' })
+  })
+
   test('has the beginning of a very long text, and nothing of an escape that it cannot have whole', () => {
     // The escapes fall on every place of the limit, as the first character moves.
     for (const escape of ['\\"', '\\u00e9', '\\\\', 'é']) {

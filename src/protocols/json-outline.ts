@@ -1,5 +1,6 @@
 const QUOTE = 0x22
 const COMMA = 0x2c
+const SLASH = 0x2f
 const BACKSLASH = 0x5c
 const OPEN_ARRAY = 0x5b
 const CLOSE_ARRAY = 0x5d
@@ -60,7 +61,8 @@ export class JsonOutline {
     const { length } = bytes
     for (let p = 0; p < length && !this.#isGivenUp; p++) {
       // The most of what is large is passed over here.
-      if (this.#inString && this.#run > MAX_RUN) while (BASE64[bytes[p] as number] === 1) p++
+      if (this.#run > MAX_RUN && this.#inString && this.#escapeLeft === 0)
+        while (BASE64[bytes[p] as number] === 1) p++
       if (p === length) return
       const byte = bytes[p] as number
       if (!this.#inString) this.#takeToken(byte)
@@ -96,10 +98,9 @@ export class JsonOutline {
       this.#inString = false
       this.#keep(byte)
     } else if (byte === BACKSLASH) {
-      this.#run = 0
       this.#escapeLeft = 1
       this.#isEscapeStart = true
-      this.#keepsEscape = this.#hasRoom
+      this.#keepsEscape = this.#run <= MAX_RUN && this.#hasRoom
       this.#takeEscaped(byte)
     } else {
       this.#run = BASE64[byte] === 1 ? this.#run + 1 : 0
@@ -111,6 +112,8 @@ export class JsonOutline {
 
   // An escape is kept whole or not at all.
   #takeEscape(byte: number): void {
+    // Some servers write the slashes of base64 as escapes.
+    if (byte !== SLASH) this.#run = 0
     this.#escapeLeft = this.#isEscapeStart && byte === LETTER_U ? 4 : this.#escapeLeft - 1
     this.#isEscapeStart = false
     this.#takeEscaped(byte)

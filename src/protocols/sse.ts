@@ -59,9 +59,7 @@ export class FrameSplitter {
   /** The bytes to read, which begin with a frame; undefined while none can be whole. `keep` says how far they were read. */
   take(chunk: Buffer): Buffer | undefined {
     if (this.#held.length === 0) return this.#read(chunk)
-    const seam = Buffer.concat([this.#held.tail(SEAM), chunk])
-    this.#read(seam)
-    if (this.#end(0, this.#held.length <= SEAM) < 0) {
+    if (!this.#endsIn(chunk)) {
       this.#hold(chunk)
       return undefined
     }
@@ -79,6 +77,15 @@ export class FrameSplitter {
   keep(from: number): void {
     if (from < this.#bytes.length) this.#hold(this.#bytes.subarray(from))
     this.#bytes = NOTHING
+  }
+
+  /** Whether the held frame ends in this chunk: where the two meet, or within. */
+  #endsIn(chunk: Buffer): boolean {
+    const seam = Buffer.concat([this.#held.tail(SEAM), chunk.subarray(0, SEAM + 1)])
+    this.#read(seam)
+    if (this.#end(0, this.#held.length <= SEAM) >= 0) return true
+    this.#read(chunk)
+    return this.#end(0, false) >= 0
   }
 
   #read(bytes: Buffer): Buffer {

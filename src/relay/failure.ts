@@ -125,10 +125,14 @@ function refusalOf(
   )
 }
 
-/** An error in place of an answer, in spite of a status of success: like its own status, but another channel may answer. */
-export function failedUnder200(channel: Channel, error: Buffer, cause: string): Failure {
-  const failure = refused(channel, statusOfError(error.toString()), error, undefined)
-  return { ...failure, onward: failure.onward === 'nowhere' ? 'next-channel' : failure.onward, cause }
+/** An error that a stream began with: like an answer with its status, but that another channel may have an answer. */
+export function failedFirst(channel: Channel, data: string): Failure {
+  const failure = refused(channel, statusOfError(data), Buffer.from(data), undefined)
+  return {
+    ...failure,
+    onward: failure.onward === 'nowhere' ? 'next-channel' : failure.onward,
+    cause: 'error in the first event',
+  }
 }
 
 /** What a stream's error event may say to the caller: the upstream's own words, but for our keys and its address. */

@@ -4,7 +4,7 @@ import type { StreamError, TapStep } from '../protocols/stream-tap.ts'
 import { redactFrame } from '../upstreams/redact-frame.ts'
 import type { Call, Target } from './call.ts'
 import type { Ending } from './charge.ts'
-import { type Failure, failedUnder200, noRoom, saidInStream, unanswered } from './failure.ts'
+import { type Failure, failedFirst, noRoom, saidInStream, unanswered } from './failure.ts'
 import { OutputWatch } from './output-watch.ts'
 import { PromptCount } from './prompt-count.ts'
 import type { Tap } from './roads/road.ts'
@@ -99,7 +99,7 @@ export class StreamAnswer implements WantedAnswer {
     const { error } = this.#tap
     if (error && !error.afterContent && this.#mayGoElsewhere) {
       this.#source.cancel()
-      return this.failed(this.#beganWith(error))
+      return this.failed(failedFirst(this.#target.channel, error.data))
     }
     if (step.forward) this.#forward(step.forward)
     if (step.terminal) this.ended()
@@ -112,7 +112,7 @@ export class StreamAnswer implements WantedAnswer {
     if (this.#counting) return
     const { complete } = this.#tap.end()
     const { error } = this.#tap
-    if (error && !error.afterContent && this.#mayGoElsewhere) this.failed(this.#beganWith(error))
+    if (error && !error.afterContent && this.#mayGoElsewhere) this.failed(failedFirst(this.#target.channel, error.data))
     else if (error) this.#breakOff(this.#theirFrame(error))
     else if (complete) {
       const ending = this.#callerLeft ? 'client_gone' : 'complete'
@@ -271,10 +271,6 @@ export class StreamAnswer implements WantedAnswer {
     this.#sendOutgoing()
     this.#openAnswer()
     this.#call.response.end(lastFrame(charged))
-  }
-
-  #beganWith({ data }: StreamError): Failure {
-    return failedUnder200(this.#target.channel, Buffer.from(data), 'error in the first event')
   }
 
   /** The upstream's error: as it came, but for our keys and its address, where the caller speaks its protocol. */

@@ -2,7 +2,7 @@ import { Gathered } from '../protocols/gathered.ts'
 import type { ReplyFacts } from '../protocols/reply-facts.ts'
 import type { Call, Target } from './call.ts'
 import type { Answered } from './charge.ts'
-import { type Failure, failedUnder200, unanswered } from './failure.ts'
+import { type Failure, unanswered } from './failure.ts'
 import type { PreparedReply } from './roads/road.ts'
 import type { Source, WantedAnswer } from './sink.ts'
 
@@ -41,12 +41,10 @@ export class WholeAnswer implements WantedAnswer {
 
   ended(): void {
     if (this.#over) return
-    const { channel, prepared } = this.#target
-    const bytes = this.#bytes.take()
-    const reply = prepared.reply(bytes)
+    const reply = this.#target.prepared.reply(this.#bytes.take())
     const { facts } = reply
-    if (facts.error) this.failed(failedUnder200(channel, bytes, 'error with status 200'))
-    else if (!facts.valid) this.failed(unanswered('no answer of its protocol'))
+    if (!facts.valid)
+      this.failed(unanswered(facts.error ? 'error with status 200' : 'no answer of its protocol'))
     else if (this.#callerLeft) this.#settleUnheard(facts)
     else {
       this.#over = true

@@ -242,22 +242,12 @@ describe('where the upstream tells no usage, a converted answer tells what was c
   })
 })
 
-describe('an upstream whose error is all that it says is known by its words and its status', () => {
+describe('an upstream whose stream is an error and nothing else is known by its words and its status', () => {
   const busy = JSON.stringify({ error: { message: 'odd words', type: 'overloaded_error' } })
 
-  test.each(ROADS)('in a stream: %s', async (road) => {
+  test.each(ROADS)('%s', async (road) => {
     const answer = await told('chat', road, [`data: ${busy}\n\n`])
     expect(answer.status).toBe(529)
     expect(answer.json().error.message).toContain('odd words')
-  })
-
-  test('in a whole answer with a status of success', async () => {
-    const { chat, message } = callersOf(stage)
-    for (const caller of [chat, message]) {
-      stage.upstream.script(MODEL.chat, { kind: 'whole', body: busy })
-      const answer = await caller({ model: MODEL.chat })
-      expect(answer.status).toBe(529)
-      expect(answer.json().error.message).toContain('odd words')
-    }
   })
 })

@@ -11,8 +11,7 @@ import {
   withSuffixThinking,
 } from '../../protocols/messages/index.ts'
 import type { Reply } from '../../protocols/reply.ts'
-import { parseRecord } from '../../protocols/record.ts'
-import { isError, type ReplyFacts } from '../../protocols/reply-facts.ts'
+import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import type { ScannedObject } from '../../protocols/scanned-object.ts'
 import type { Media } from '../media.ts'
 import { ConvertingTap } from './converting-tap.ts'
@@ -111,12 +110,13 @@ function convertedReply(upstream: Codec, caller: Codec, bytes: Buffer): Prepared
   try {
     reply = upstream.decodeReply(bytes)
   } catch {
-    const error = isError(parseRecord(bytes.toString())?.['error'])
-    return { facts: { valid: false, error, usage: undefined, text: () => '' }, body: () => bytes }
+    return { facts: NO_REPLY, body: () => bytes }
   }
   const facts: ReplyFacts = { valid: true, error: false, usage: reply.usage, text: () => textOf(reply) }
   return { facts, body: (charged) => caller.encodeReply({ ...reply, usage: charged }, minted()) }
 }
+
+const NO_REPLY: ReplyFacts = { valid: false, error: false, usage: undefined, text: () => '' }
 
 function textOf({ parts }: Reply): string {
   return parts
