@@ -98,6 +98,19 @@ describe('frames', () => {
     )
   })
 
+  test('of more than a few kilobytes they end where blank lines are, wherever the chunks meet', () => {
+    const long = 'x'.repeat(5_000)
+    for (const end of ['\n\n', '\r\r', '\r\n\r\n', '\n\r\n', '\r\n\n', '\r\n\r']) {
+      const bytes = Buffer.from(`data: ${long}${end}data: ${long}${end}: c\n\n`)
+      const whole = framesOf([bytes])
+      expect(whole.frames.map(({ length }) => length)).toEqual([5_006 + end.length, 5_006 + end.length, 5])
+      for (let at = 1; at < bytes.length; at++) {
+        if (at % 5_000 > 20 + end.length && at % 97 > 0) continue
+        expect(framesOf([bytes.subarray(0, at), bytes.subarray(at)])).toEqual(whole)
+      }
+    }
+  })
+
   test('byte by byte is the same as in one piece', () => {
     const bytes = Buffer.from('data: a\r\n\r\n: c\n\ndata: b\r\rdata: c\n\r\n\n\ndata: d')
     expect(framesOf([...bytes].map((byte) => Buffer.from([byte])))).toEqual(framesOf([bytes]))

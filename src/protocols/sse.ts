@@ -11,6 +11,8 @@ const BLANK_LINE = Buffer.from('\n\n')
 const NOTHING = Buffer.alloc(0)
 /** More bytes than the longest run of line ends that can straddle two chunks: CR LF CR, then LF. */
 const SEAM = 3
+/** Chunks up to this many bytes are copied sooner than looked at in two parts. */
+const SMALL = 4_096
 
 /**
  * Splits server-sent events at blank lines (LF, CR LF or CR, mixed), wherever the network cut them. Linear in the bytes
@@ -81,9 +83,10 @@ export class FrameSplitter {
 
   /** Whether the held frame ends in this chunk: where the two meet, or within. */
   #endsIn(chunk: Buffer): boolean {
-    const seam = Buffer.concat([this.#held.tail(SEAM), chunk.subarray(0, SEAM + 1)])
-    this.#read(seam)
+    const isSmall = chunk.length <= SMALL
+    this.#read(Buffer.concat([this.#held.tail(SEAM), isSmall ? chunk : chunk.subarray(0, SEAM + 1)]))
     if (this.#end(0, this.#held.length <= SEAM) >= 0) return true
+    if (isSmall) return false
     this.#read(chunk)
     return this.#end(0, false) >= 0
   }
