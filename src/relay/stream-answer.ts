@@ -112,7 +112,8 @@ export class StreamAnswer implements WantedAnswer {
     if (this.#counting) return
     const { complete } = this.#tap.end()
     const { error } = this.#tap
-    if (error && !error.afterContent && this.#mayGoElsewhere) this.failed(failedFirst(this.#target.channel, error.data))
+    if (error && !error.afterContent && this.#mayGoElsewhere)
+      this.failed(failedFirst(this.#target.channel, error.data))
     else if (error) this.#breakOff(this.#theirFrame(error))
     else if (complete) {
       const ending = this.#callerLeft ? 'client_gone' : 'complete'
