@@ -1,3 +1,4 @@
+import type { Usage } from '../domain/usage.ts'
 import type { StreamDecoder } from './codec.ts'
 import { inputOrEmpty } from './tool-input.ts'
 import type { Reply, ReplyEvent, ReplyPart, Stop } from './reply.ts'
@@ -26,6 +27,14 @@ export class AnswerToolDecoder implements StreamDecoder {
   constructor(decoder: StreamDecoder, tool: string) {
     this.#decoder = decoder
     this.#tool = tool
+  }
+
+  get usage(): Usage | undefined {
+    return this.#decoder.usage
+  }
+
+  release(): void {
+    this.#decoder.release()
   }
 
   push(chunk: Buffer): ReplyEvent[] {

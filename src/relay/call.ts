@@ -8,7 +8,7 @@ import type { Metrics } from '../metrics/metrics.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import type { Response } from '../server/response.ts'
 import type { CallLimits } from './call-limits.ts'
-import { type Answered, NOTHING, type Priced, price } from './charge.ts'
+import { type Answered, countedPrompt, NOTHING, type Priced, price } from './charge.ts'
 import type { Drains } from './drains.ts'
 import type { LocalCount } from './local-count.ts'
 import type { Dialect, Prepared, RelayedRequest } from './roads/road.ts'
@@ -77,6 +77,7 @@ export class Call {
   readonly #promptTokens: number
   #firstByteMs: number | null = null
   #brokenOff: BrokenOff | undefined
+  #countedPrompt: Promise<number> | undefined
 
   constructor(parts: {
     dialect: Dialect
@@ -132,6 +133,17 @@ export class Call {
     headers['cache-control'] = 'no-store'
     if (dropped.length > 0) headers['x-gateway-dropped'] = dropped.join(', ')
     return headers
+  }
+
+  /** As many tokens as the prompt is expected to have, by its length. */
+  get expectedPrompt(): number {
+    return this.#promptTokens
+  }
+
+  /** The tokens of the prompt, counted once; as many as are expected where many others are being counted. */
+  countPrompt(): Promise<number> {
+    if (!this.#countedPrompt && this.count.isBusy) return Promise.resolve(this.#promptTokens)
+    return (this.#countedPrompt ??= countedPrompt(() => this.dialect.promptText(this.body), this.count))
   }
 
   /** Notes that the first byte of an answer came. */

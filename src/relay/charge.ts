@@ -76,7 +76,8 @@ function isCredible(usage: Usage, answered: Answered): boolean {
   return usage.output > 0 || !answered.hasText()
 }
 
-async function countedPrompt(prompt: Prompt, count: LocalCount): Promise<number> {
+/** The tokens of a prompt, as a tokenizer counts them. */
+export async function countedPrompt(prompt: Prompt, count: LocalCount): Promise<number> {
   const { text, extraTokens } = prompt()
   return (await count.count(text)) + extraTokens
 }

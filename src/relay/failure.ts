@@ -1,7 +1,7 @@
 import type { Channel } from '../domain/channel.ts'
 import { GatewayError } from '../errors.ts'
 import { passedOnError } from '../protocols/messages/index.ts'
-import { readUpstreamError, type UpstreamErrorText } from '../protocols/upstream-error.ts'
+import { readUpstreamError, statusOfError, type UpstreamErrorText } from '../protocols/upstream-error.ts'
 import { redact } from '../upstreams/redact.ts'
 import { retryAfterMs } from '../upstreams/retry-after.ts'
 
@@ -152,6 +152,16 @@ function saidBy(channel: Channel, { message }: UpstreamErrorText): string | unde
   return message === undefined ? undefined : redact(message, channel).slice(0, LONGEST_MESSAGE)
 }
 
+/** An error that a stream began with: like an answer with its status, but that another channel may have an answer. */
+export function failedFirst(channel: Channel, data: string): Failure {
+  const failure = refused(channel, statusOfError(data), Buffer.from(data), undefined)
+  return {
+    ...failure,
+    onward: failure.onward === 'nowhere' ? 'next-channel' : failure.onward,
+    cause: 'error in the first event',
+  }
+}
+
 /** What a stream's error event may say to the caller: the upstream's own words, but for our keys and its address. */
 export function saidInStream(
   channel: Channel,
@@ -174,6 +184,11 @@ export function unanswered(cause: string, said?: string): Failure {
 /** An error that came in place of an answer, with the status of a success. */
 export function errorWithStatus200(channel: Channel, body: Buffer): Failure {
   return unanswered('error with status 200', saidBy(channel, readUpstreamError(body)))
+}
+
+/** There is no room for the answer at the moment, through no fault of the channel's. */
+export function noRoom(refusal: GatewayError): Failure {
+  return { onward: 'nowhere', blames: 'nobody', restMs: undefined, refusal, cause: 'no room for an event' }
 }
 
 /** The gateway stops: whoever asks again will be answered by another run of it. */

@@ -180,7 +180,7 @@ function withUsage(said: Said): Said {
 /** The bytes up to which a stream has not said that it is finished. */
 function finishOf(from: ConversionProtocol, bytes: Buffer): number {
   const text = bytes.toString('latin1')
-  const said = from === 'chat' ? /"finish_reason": ?"\w/.exec(text) : /"type": ?"message_stop"/.exec(text)
+  const said = from === 'chat' ? /"finish_reason": ?"\w/.exec(text) : /"stop_reason": ?"\w/.exec(text)
   if (!said) return 0
   return said.index
 }

@@ -1,3 +1,4 @@
+import { NO_USAGE } from '../../src/domain/usage.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { chatCodec } from '../../src/protocols/chat/codec.ts'
 import { chatErrorFrame, readChatRequest } from '../../src/protocols/chat/index.ts'
@@ -78,22 +79,25 @@ export function convertReply(from: ConversionProtocol, bytes: Buffer): Buffer {
   return CODECS[OTHER[from]].encodeReply(CODECS[from].decodeReply(bytes), MINTED)
 }
 
-/** What a caller of the other protocol gets for a stream of a `from` upstream's, in the writes it gets it in. */
+/** What a caller of the other protocol gets for a stream of a `from` upstream's, in the writes it gets it in; nothing is counted. */
 export function convertStream(
   from: ConversionProtocol,
   chunks: Iterable<Buffer>,
   options: { readonly includeUsage: boolean } = { includeUsage: true },
 ): { readonly writes: string[]; readonly complete: boolean; readonly tap: ConvertingTap } {
   const to = OTHER[from]
-  const tap = new ConvertingTap(CODECS[from].streamDecoder(), CODECS[to].streamEncoder(MINTED, options))
+  const tap = new ConvertingTap(CODECS[from].streamDecoder(), CODECS[to].streamEncoder(MINTED, options), {
+    model: '',
+    promptTokens: () => 0,
+  })
   const writes: string[] = []
   for (const chunk of chunks) {
     const { forward, terminal } = tap.push(chunk)
     if (forward) writes.push(forward.toString())
     if (terminal) break
   }
-  const { ending, complete } = tap.end()
-  if (complete) writes.push(ending.toString())
+  const { complete } = tap.end()
+  if (complete) writes.push(tap.last(tap.usage ?? NO_USAGE).toString())
   else writes.push(BROKEN_OFF[to]({ type: 'api_error', code: 'upstream_error', ...said(tap) }).toString())
   return { writes, complete, tap }
 }

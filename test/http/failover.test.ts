@@ -99,6 +99,19 @@ describe('before the first byte, the next channel is tried', () => {
     expect(stage.upstream.received('spare')).toHaveLength(1)
   })
 
+  test.each([
+    ['ends before its first event', []],
+    ['brings an error and nothing else', [`data: ${errorBody('canary')}\n\n`]],
+  ])('after a stream that %s', async (_, frames) => {
+    stage.upstream.script('r503', { kind: 'stream', frames, ending: 'no done' })
+    stage.upstream.script('spare', { kind: 'stream', events: 2 })
+    const answer = await stage.chat('ann', askStream('r503'))
+    expect(answer.status).toBe(200)
+    expect(answer.text).toContain('word1')
+    expect(answer.text).toContain('data: [DONE]')
+    expect(answer.text).not.toContain('canary')
+  })
+
   test('with the same bytes', async () => {
     stage.upstream.script('r500', status(500))
     stage.upstream.script('spare', { kind: 'whole' })

@@ -15,6 +15,6 @@ export const chatCodec: Codec = {
   answerTool: () => undefined,
   decodeReply,
   encodeReply,
-  streamDecoder: () => new ChatStreamDecoder(),
+  streamDecoder: (budget) => new ChatStreamDecoder(budget),
   streamEncoder: (minted, options) => new ChatStreamEncoder(minted, options),
 }

@@ -102,14 +102,15 @@ function addingUp(excess: number, details: readonly Detail[]): readonly Detail[]
 }
 
 /**
- * The usage of a chunk or a whole reply, wherever the provider put it: at the top, under its own name beside it, or in
- * a choice.
+ * The usage of a chunk or a whole reply, wherever the provider put it: at the top, under its own name beside it, in
+ * a choice, or in an error.
  */
 export function usageOf(reply: Counts): Usage | undefined {
   const choices = reply['choices']
   return (
     readChatUsage(reply['usage']) ??
     readChatUsage(asRecord(reply['x_groq'])?.['usage']) ??
-    (Array.isArray(choices) ? readChatUsage(asRecord(choices[0])?.['usage']) : undefined)
+    (Array.isArray(choices) ? readChatUsage(asRecord(choices[0])?.['usage']) : undefined) ??
+    readChatUsage(asRecord(reply['error'])?.['usage'])
   )
 }

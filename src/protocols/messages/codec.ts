@@ -16,6 +16,6 @@ export const messagesCodec: Codec = {
   answerTool,
   decodeReply,
   encodeReply,
-  streamDecoder: () => new MessagesStreamDecoder(),
+  streamDecoder: (budget) => new MessagesStreamDecoder(budget),
   streamEncoder: (minted) => new MessagesStreamEncoder(minted),
 }

@@ -32,7 +32,7 @@ export function chatDialect(conversions: Conversions): Dialect {
             body,
             upstreamModel,
             dropped: [],
-            tap: () => new ChatTap({ swallowUsage: askedForUsage }),
+            tap: () => new ChatTap({ swallowUsage: askedForUsage, addUsage: request.includeUsage }),
             reply: (bytes) => ({ facts: usageOfReply(bytes), body: () => bytes }),
           }
         },

@@ -7,6 +7,7 @@ import { AnswerToolDecoder, withAnswerAsText } from '../../protocols/answer-tool
 import { chatCodec } from '../../protocols/chat/index.ts'
 import type { Codec, Dropped, Minted, StreamDecoder, UpstreamModel } from '../../protocols/codec.ts'
 import type { Conversation, ConversionProtocol } from '../../protocols/conversation.ts'
+import { EventBudget } from '../../protocols/event-budget.ts'
 import {
   maxTokensOf,
   messagesCodec,
@@ -55,6 +56,7 @@ interface Fitted {
 /** The road between two different protocols: requests there, answers back. */
 export class Conversions {
   readonly #media: Media
+  readonly #eventBudget = new EventBudget()
 
   constructor(media: Media) {
     this.#media = media
@@ -89,11 +91,12 @@ export class Conversions {
       body,
       upstreamModel: upstream.name,
       dropped: [...dropped],
-      tap: () =>
+      beginsWithPrompt: from === 'messages',
+      tap: (promptTokens) =>
         new ConvertingTap(
-          streamDecoder(CODECS[to], answerTool),
+          streamDecoder(CODECS[to], this.#eventBudget, answerTool),
           CODECS[from].streamEncoder(minted(), { includeUsage: conversation.includeUsage }),
-          upstream.name,
+          { model: upstream.name, promptTokens },
         ),
       reply: (bytes) => convertedReply(CODECS[to], CODECS[from], bytes, answerTool),
     }
@@ -125,8 +128,8 @@ function fitted(from: ConversionProtocol, read: Read, channel: Channel, model: M
   return { conversation, upstream: { name, capabilities }, dropped }
 }
 
-function streamDecoder(upstream: Codec, answerTool: string | undefined): StreamDecoder {
-  const decoder = upstream.streamDecoder()
+function streamDecoder(upstream: Codec, budget: EventBudget, answerTool: string | undefined): StreamDecoder {
+  const decoder = upstream.streamDecoder(budget)
   return answerTool === undefined ? decoder : new AnswerToolDecoder(decoder, answerTool)
 }
 
@@ -144,8 +147,7 @@ function convertedReply(
     return { facts: NO_REPLY, body: () => bytes }
   }
   const facts: ReplyFacts = { valid: true, error: false, usage: reply.usage, text: () => textOf(reply) }
-  const body = caller.encodeReply(reply, minted())
-  return { facts, body: () => body }
+  return { facts, body: (charged) => caller.encodeReply({ ...reply, usage: charged }, minted()) }
 }
 
 const NO_REPLY: ReplyFacts = { valid: false, error: false, usage: undefined, text: () => '' }

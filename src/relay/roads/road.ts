@@ -42,8 +42,10 @@ export interface Prepared {
   readonly upstreamModel: string
   /** Fields that a conversion left out. */
   readonly dropped: readonly string[]
-  /** What watches, or converts, the answer's stream. */
-  tap(): Tap
+  /** The stream's first event tells the tokens of the prompt, which its upstream may not have told by then. */
+  readonly beginsWithPrompt?: boolean
+  /** What watches, or converts, the answer's stream. `promptTokens` is asked where the first event needs them. */
+  tap(promptTokens: () => number): Tap
   /** What a whole answer says, and the bytes that the caller gets for it. */
   reply(bytes: Buffer): PreparedReply
 }
@@ -60,13 +62,21 @@ export interface Tap {
   /** The last valid usage. */
   readonly usage: Usage | undefined
   readonly error: StreamError | undefined
+  /** The error's frame as it came, where the caller's protocol is the upstream's; else it has to be put in words. */
+  readonly errorFrame: Buffer | undefined
+  /** A part of an event went on, and its end is to come. */
+  readonly isMidEvent: boolean
   /** UTF-8 bytes of generated text, and the frames that had any. */
   readonly emittedBytes: number
   readonly contentFrames: number
   /** The generated text so far, for counting. */
   readonly text: string
   push(chunk: Buffer): TapStep
-  end(): Pick<TapEnd, 'ending' | 'complete'>
+  end(): Pick<TapEnd, 'complete'>
+  /** The bytes that end a complete stream, once it is charged: `charged` is the usage to tell. */
+  last(charged: Usage): Buffer
+  /** Gives back memory that is shared with other streams: nothing more comes. */
+  release(): void
 }
 
 /** A protocol as callers speak it. */
