@@ -93,3 +93,28 @@ export const OPENCODE: Agent = {
       ],
     ]),
 }
+
+export const PI: Agent = {
+  name: 'pi',
+  packageName: '@mariozechner/pi-coding-agent',
+  command: 'pi',
+  args: ({ prompt, model }) => ['--print', '--no-session', '--model', `sluice/${model}`, prompt],
+  // Otherwise it looks for newer versions of itself and downloads programs to search with.
+  env: () => ({ PI_OFFLINE: '1', PI_TELEMETRY: '0' }),
+  files: ({ url, key, model }) =>
+    new Map([
+      [
+        '.pi/agent/models.json',
+        JSON.stringify({
+          providers: {
+            sluice: {
+              baseUrl: `${url}/v1`,
+              api: 'openai-completions',
+              apiKey: key,
+              models: [{ id: model }],
+            },
+          },
+        }),
+      ],
+    ]),
+}

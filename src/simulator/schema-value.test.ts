@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest'
 import { seededBy } from './random.ts'
-import { valueFor } from './schema-value.ts'
+import { type Reading, valueFor } from './schema-value.ts'
+
+const PLAIN: Reading = { text: () => undefined, speaksOf: () => false }
 
 /** Values for the schema by a hundred seeds. */
 function values(schema: Record<string, unknown>, message = 'Plan a trip to Lisbon for 4 people'): unknown[] {
-  return Array.from({ length: 100 }, (_, seed) => valueFor(schema, message, seededBy(String(seed))))
+  return Array.from({ length: 100 }, (_, seed) => valueFor(schema, message, seededBy(String(seed)), PLAIN))
 }
 
 test('an object has its required members', () => {
@@ -36,8 +38,8 @@ test('arrays keep their lengths', () => {
 })
 
 test('strings keep their lengths and formats', () => {
-  expect(valueFor({ type: 'string', maxLength: 3 }, 'about Lisbon', seededBy(''))).toBe('Lis')
-  expect(valueFor({ type: 'string', format: 'date' }, '', seededBy(''))).toMatch(/^\d{4}-\d\d-\d\d$/)
+  expect(valueFor({ type: 'string', maxLength: 3 }, 'about Lisbon', seededBy(''), PLAIN)).toBe('Lis')
+  expect(valueFor({ type: 'string', format: 'date' }, '', seededBy(''), PLAIN)).toMatch(/^\d{4}-\d\d-\d\d$/)
 })
 
 test('references are followed, and a schema that contains itself comes to an end', () => {
@@ -47,5 +49,5 @@ test('references are followed, and a schema that contains itself comes to an end
     required: ['child', 'place'],
     $defs: { place: { anyOf: [{ const: 'here' }, { type: 'null' }] } },
   }
-  expect(valueFor(schema, '', seededBy(''))).toMatchObject({ place: 'here', child: { place: 'here' } })
+  expect(valueFor(schema, '', seededBy(''), PLAIN)).toMatchObject({ place: 'here', child: { place: 'here' } })
 })

@@ -1,18 +1,43 @@
+import { withoutReminders } from './conversation.ts'
 import { fields, list } from './fields.ts'
 
-const LONGEST = 400
+/** More than this of what tools returned is left out: a model does not read a file aloud. */
+const LONGEST = 1200
+const NOTHING = 'there is nothing to report'
 
-/** A sentence or two that answers with what a tool said: JSON is read out, anything else is quoted. */
-export function readOut(result: string): string {
-  return `According to the tool, ${spoken(parsed(result)).slice(0, LONGEST)}. Is there anything else you would like to know?`
+/** An answer with what tools returned: JSON is read out, anything else is quoted. */
+export function readOut(results: readonly string[]): string {
+  return results.map((result) => quoted(result, Math.floor(LONGEST / results.length))).join('\n\n')
+}
+
+function quoted(result: string, most: number): string {
+  const text = spoken(parsed(result))
+  const short = text.length > most ? `${text.slice(0, most).trimEnd()} …` : text
+  return short.includes('\n') ? `The tool returned:\n\n${short}` : `According to the tool, ${short.replace(/\.$/, '')}.`
 }
 
 function parsed(result: string): unknown {
   try {
     return JSON.parse(result)
   } catch {
-    return result.trim() || 'there is nothing to report'
+    return withoutLineNumbers(contentOf(withoutReminders(result))).trim() || NOTHING
   }
+}
+
+/** What stands between the tags of a content, where a tool marks it as such. */
+function contentOf(text: string): string {
+  const from = text.indexOf('<content>')
+  const to = text.lastIndexOf('</content>')
+  return from >= 0 && to > from ? text.slice(from + '<content>'.length, to) : text
+}
+
+const NUMBERED = /^ {0,8}\d{1,7}(?:\t|→|: |\| )/
+
+/** Lines as they stand in the file, where a tool put their numbers before them. */
+function withoutLineNumbers(text: string): string {
+  const lines = text.trim().split('\n')
+  if (!NUMBERED.test(lines[0] ?? '')) return text
+  return lines.map((line) => line.replace(NUMBERED, '')).join('\n')
 }
 
 function spoken(value: unknown): string {
@@ -21,7 +46,7 @@ function spoken(value: unknown): string {
     const members = Object.entries(fields(value)).map(
       ([name, member]) => `${name.replaceAll('_', ' ')} is ${spoken(member)}`,
     )
-    return members.join(', ') || 'there is nothing to report'
+    return members.join(', ') || NOTHING
   }
   return String(value)
 }

@@ -1,7 +1,7 @@
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}'’-]*/gu
 
-// Words that say little about what a message is about.
-const COMMON = new Set(
+/** Words that say little about what a message is about. */
+export const COMMON: ReadonlySet<string> = new Set(
   (
     'a about after all also am an and any are as at be because been but by can could did do does done for from ' +
     'get give had has have he hello help her here hey hi him his how i if in into is it its just know like ' +

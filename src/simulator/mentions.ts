@@ -1,0 +1,104 @@
+import { COMMON } from './topic.ts'
+
+/** Something that a message names, and where. */
+export interface Mention {
+  readonly text: string
+  /** In characters from the beginning of the message. */
+  readonly at: number
+}
+
+/** What a message names so that a tool can be given it. */
+export interface Mentions {
+  /** Its words as they are written. */
+  readonly words: readonly Mention[]
+  /** Texts in quotes that are no paths. */
+  readonly quoted: readonly Mention[]
+  readonly paths: readonly Mention[]
+  readonly urls: readonly Mention[]
+  /** A command line for a shell. */
+  readonly command: string | undefined
+}
+
+// More is not looked at.
+const LONGEST = 8000
+const QUOTED = /"([^"\n]{1,2000})"|“([^”\n]{1,2000})”|`([^`\n]{1,2000})`|(?<![\p{L}\p{N}])'([^'\n]{1,2000})'/gu
+const URL_TEXT = /\bhttps?:\/\/[^\s"'`<>]{1,2000}/g
+const TOKEN = /\S+/g
+/** As files are named: with an extension, or by custom without one. */
+const FILE = /^[\w@+~-][\w.@+~-]*\.[A-Za-z]\w{0,9}$|^\.\w[\w.-]*$|^(?:README|LICENSE|Makefile|Dockerfile)$/
+const ABBREVIATION = /^(?:[a-z]\.[a-z]|etc)$/i
+/** Programs whose names begin a command line that is not in quotes. */
+const PROGRAMS =
+  /\b(?:run|execute) ((?:ls|pwd|cat|echo|date|whoami|uname|git|npm|npx|node|python3?|make|grep|head|tail|wc)(?![\w.])[^\n]{0,200})/i
+const RUN_QUOTED = /\b(?:run|execute)(?: the)?(?: command| script)?:? ["“`]([^"”`\n]{1,2000})["”`]/i
+
+/** What a message names. Quotes around the whole message do not count. */
+export function mentionsIn(message: string): Mentions {
+  const text = unwrapped(message.slice(0, LONGEST))
+  const urls = [...text.matchAll(URL_TEXT)].map(({ 0: url, index }) => ({
+    text: url.replace(/[.,;:!?)\]]$/, ''),
+    at: index,
+  }))
+  const inQuotes = [...text.matchAll(QUOTED)].map(({ 1: a, 2: b, 3: c, 4: d, index }) => ({
+    text: a ?? b ?? c ?? d ?? '',
+    at: index,
+  }))
+  const quotedPaths = inQuotes.filter((one) => isPath(one.text))
+  const plain = [...text.replaceAll(QUOTED, blank).replaceAll(URL_TEXT, blank).matchAll(TOKEN)]
+    .map(({ 0: token, index }) => ({ text: bare(token), at: index }))
+    .filter((one) => isPath(one.text))
+  return {
+    words: [...text.matchAll(/[\p{L}\p{N}_]+/gu)].map(({ 0: word, index }) => ({ text: word, at: index })),
+    quoted: inQuotes.filter((one) => !isPath(one.text)),
+    paths: [...quotedPaths, ...plain].toSorted((a, b) => a.at - b.at),
+    urls,
+    command: commandIn(text),
+  }
+}
+
+/** A message as agents pass it on: all of it in one pair of quotes. */
+function unwrapped(message: string): string {
+  const text = message.trim()
+  const [first, last] = [text.at(0), text.at(-1)]
+  const inner = text.slice(1, -1)
+  return text.length > 1 && first === '"' && last === '"' && !inner.includes('"') ? inner : text
+}
+
+function blank(found: string): string {
+  return ' '.repeat(found.length)
+}
+
+/** A token without the punctuation around it; `@` before a path is how some agents mark a file. */
+function bare(token: string): string {
+  return token.replace(/^[([{<@]/, '').replace(/[\])}>.,;:!?]{1,3}$/, '').replace(/['’]s$/, '')
+}
+
+function isPath(text: string): boolean {
+  if (text.length > 400 || text.includes('://') || ABBREVIATION.test(text)) return false
+  if (/^(?:\/|\.{1,2}\/|~\/|[A-Za-z]:\\)[^\s*]/.test(text)) return true
+  const [name = '', ...folders] = text.split('/').toReversed()
+  if (FILE.test(folders.length > 0 ? name : text)) return !/[*?]/.test(text)
+  // A folder, as `src/`.
+  return name === '' && folders.length > 0 && folders.every((folder) => /^[\w.@-]+$/.test(folder))
+}
+
+function commandIn(text: string): string | undefined {
+  const quoted = RUN_QUOTED.exec(text)?.[1]
+  if (quoted !== undefined) return quoted
+  const [command] = (PROGRAMS.exec(text)?.[1] ?? '').split(/[,;?!] |[.?!]$| (?:and|then|to see|in the) /)
+  return command?.trim() || undefined
+}
+
+/** The words of a message that carry meaning, in lower case, without their endings. */
+export function tellingStems({ words }: Mentions): Mention[] {
+  return words
+    .map(({ text, at }) => ({ text: text.toLowerCase(), at }))
+    .filter(({ text }) => !COMMON.has(text))
+    .map(({ text, at }) => ({ text: stem(text), at }))
+}
+
+/** Enough to let `cities` meet `city`, and `reads` meet `read`. */
+export function stem(word: string): string {
+  const short = word.replace(/(?:ies|y|es|s|ing|ed|e)$/, '')
+  return short.length < 2 ? word : short
+}

@@ -1,0 +1,58 @@
+import { type Fields, list, string } from './fields.ts'
+
+/** What an argument is, by its name: what of the message it is taken from. */
+export type Need =
+  | 'path'
+  | 'directory'
+  | 'url'
+  | 'command'
+  | 'old'
+  | 'new'
+  | 'content'
+  | 'pattern'
+  | 'task'
+  | 'title'
+  /** A name that somebody gave to something, which nobody can guess. */
+  | 'identifier'
+  /** An array or an object. */
+  | 'structure'
+  | 'other'
+
+const BY_WORD: readonly (readonly [Need, RegExp])[] = [
+  ['old', /^(?:old|search_?string|find)$/],
+  ['new', /^(?:new|replacement)$/],
+  ['url', /^(?:url|uri|link|href)$/],
+  ['command', /^(?:command|cmd|script|cmdline)$/],
+  ['directory', /^(?:dir|directory|folder|cwd|workdir|workspace)$/],
+  ['path', /^(?:path|file|filename|filepath|pathname|notebook)$/],
+  ['content', /^(?:content|contents|body)$/],
+  ['pattern', /^(?:pattern|query|regex|regexp|keyword|keywords|glob)$/],
+  ['task', /^(?:prompt|task|question|instruction|instructions|message|input|request)$/],
+  ['title', /^(?:title|description|subject|summary|reason|label)$/],
+  ['identifier', /^(?:id|ids|type|skill|uuid|token)$/],
+]
+
+/** What the argument is. */
+export function needOf(name: string, schema: Fields): Need {
+  if (['array', 'object'].includes(string(schema.type))) return 'structure'
+  if (!takesText(schema)) return 'other'
+  const parts = wordsOfName(name)
+  const last = parts.at(-1) ?? ''
+  if (last === 'id' || last === 'type') return 'identifier'
+  return BY_WORD.find(([, word]) => parts.some((part) => word.test(part)))?.[0] ?? 'other'
+}
+
+function takesText({ type, enum: values, const: constant }: Fields): boolean {
+  if (values !== undefined || constant !== undefined) return false
+  return type === undefined || type === 'string' || list(type).includes('string')
+}
+
+/** The words of a name in lower case, without the server that `mcp__server__name` begins with. */
+export function wordsOfName(name: string): string[] {
+  return name
+    .replace(/^mcp__\w{1,100}?__/, '')
+    .replaceAll(/([a-z\d])([A-Z])/g, '$1 $2')
+    .split(/[^\p{L}\p{N}]+/u)
+    .map((word) => word.toLowerCase())
+    .filter((word) => word !== '' && word !== 'get')
+}
