@@ -59,7 +59,8 @@ function choice(value: unknown): ToolChoice {
 
 function jsonSchema(format: Fields): Fields | undefined {
   if (format.type === 'json_schema') return fields(fields(format.json_schema).schema)
-  if (format.type === 'json_object') return { type: 'object', properties: { answer: {} }, required: ['answer'] }
+  if (format.type === 'json_object')
+    return { type: 'object', properties: { answer: {} }, required: ['answer'] }
   return undefined
 }
 

@@ -5,7 +5,8 @@ import { titleOf } from './title.ts'
 import { wordsOfName } from './tool-needs.ts'
 
 const TITLES = /^(?:title|subject|headline)$/
-const SENTENCES = /^(?:answer|text|summary|response|message|content|explanation|description|reason|reasoning|result)$/
+const SENTENCES =
+  /^(?:answer|text|summary|response|message|content|explanation|description|reason|reasoning|result)$/
 
 /** A JSON answer that satisfies the schema; `said` is what the model would say in prose. */
 export function jsonAnswer(schema: Fields, message: string, said: () => string, random: Random): unknown {

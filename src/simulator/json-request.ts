@@ -16,9 +16,15 @@ export function jsonAskedFor(text: string): Fields | undefined {
   const example = exampleIn(part)
   if (example?.type === 'object' && example.properties !== undefined) return example
   if (example !== undefined) return schemaOf(example)
-  const typed = [...part.matchAll(TYPED)].map(([, name = '', type = '']): [string, Fields] => [name, { type }])
+  const typed = [...part.matchAll(TYPED)].map(([, name = '', type = '']): [string, Fields] => [
+    name,
+    { type },
+  ])
   const named = [...part.matchAll(NAMED)].map(([, name = '']): [string, Fields] => [name, {}])
-  const keys = [...part.matchAll(KEY)].map(([, name = '', first = '']): [string, Fields] => [name, BY_FIRST.get(first) ?? {}])
+  const keys = [...part.matchAll(KEY)].map(([, name = '', first = '']): [string, Fields] => [
+    name,
+    BY_FIRST.get(first) ?? {},
+  ])
   const members = [typed, named, keys].find(({ length }) => length > 0) ?? [['answer', {}]]
   return { type: 'object', properties: Object.fromEntries(members), required: members.map(([name]) => name) }
 }

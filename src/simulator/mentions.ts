@@ -15,13 +15,16 @@ export interface Mentions {
   readonly quoted: readonly Mention[]
   readonly paths: readonly Mention[]
   readonly urls: readonly Mention[]
+  /** Words with a digit in them, as `A-1234`. */
+  readonly identifiers: readonly Mention[]
   /** A command line for a shell. */
   readonly command: string | undefined
 }
 
 // More is not looked at.
 const LONGEST = 8000
-const QUOTED = /"([^"\n]{1,2000})"|“([^”\n]{1,2000})”|`([^`\n]{1,2000})`|(?<![\p{L}\p{N}])'([^'\n]{1,2000})'/gu
+const QUOTED =
+  /"([^"\n]{1,2000})"|“([^”\n]{1,2000})”|`([^`\n]{1,2000})`|(?<![\p{L}\p{N}])'([^'\n]{1,2000})'/gu
 const URL_TEXT = /\bhttps?:\/\/[^\s"'`<>]{1,2000}/g
 const TOKEN = /\S+/g
 /** As files are named: with an extension, or by custom without one. */
@@ -43,15 +46,21 @@ export function mentionsIn(message: string): Mentions {
     text: a ?? b ?? c ?? d ?? '',
     at: index,
   }))
-  const quotedPaths = inQuotes.filter((one) => isPath(one.text))
-  const plain = [...text.replaceAll(QUOTED, blank).replaceAll(URL_TEXT, blank).matchAll(TOKEN)]
+  const inPlain = text.replaceAll(QUOTED, blank).replaceAll(URL_TEXT, blank)
+  const plainPaths = [...inPlain.matchAll(TOKEN)]
     .map(({ 0: token, index }) => ({ text: bare(token), at: index }))
     .filter((one) => isPath(one.text))
+  // Blanks belong to a name in quotes where nothing else is a path.
+  const isQuotedPath = ({ text: quoted }: Mention): boolean =>
+    isPath(plainPaths.length === 0 ? quoted.replaceAll(' ', '_') : quoted)
   return {
     words: [...text.matchAll(/[\p{L}\p{N}_]+/gu)].map(({ 0: word, index }) => ({ text: word, at: index })),
-    quoted: inQuotes.filter((one) => !isPath(one.text)),
-    paths: [...quotedPaths, ...plain].toSorted((a, b) => a.at - b.at),
+    quoted: inQuotes.filter((one) => !isQuotedPath(one)),
+    paths: [...inQuotes.filter(isQuotedPath), ...plainPaths].toSorted((a, b) => a.at - b.at),
     urls,
+    identifiers: [...inPlain.matchAll(TOKEN)]
+      .map(({ 0: token, index }) => ({ text: bare(token).replace(/^#/, ''), at: index }))
+      .filter((one) => /^[\w-]{1,80}$/.test(one.text) && /\d/.test(one.text)),
     command: commandIn(text),
   }
 }
@@ -70,7 +79,10 @@ function blank(found: string): string {
 
 /** A token without the punctuation around it; `@` before a path is how some agents mark a file. */
 function bare(token: string): string {
-  return token.replace(/^[([{<@]/, '').replace(/[\])}>.,;:!?]{1,3}$/, '').replace(/['’]s$/, '')
+  return token
+    .replace(/^[([{<@]/, '')
+    .replace(/[\])}>.,;:!?]{1,3}$/, '')
+    .replace(/['’]s$/, '')
 }
 
 function isPath(text: string): boolean {
@@ -89,12 +101,14 @@ function commandIn(text: string): string | undefined {
   return command?.trim() || undefined
 }
 
-/** The words of a message that carry meaning, in lower case, without their endings. */
-export function tellingStems({ words }: Mentions): Mention[] {
-  return words
-    .map(({ text, at }) => ({ text: text.toLowerCase(), at }))
-    .filter(({ text }) => !COMMON.has(text))
-    .map(({ text, at }) => ({ text: stem(text), at }))
+/** The words of a message in lower case, without their endings. */
+export function stemsOf({ words }: Mentions): Mention[] {
+  return words.map(({ text, at }) => ({ text: stem(text.toLowerCase()), at }))
+}
+
+/** Those of them that carry meaning. */
+export function tellingStems({ words, ...rest }: Mentions): Mention[] {
+  return stemsOf({ words: words.filter(({ text }) => !COMMON.has(text.toLowerCase())), ...rest })
 }
 
 /** Enough to let `cities` meet `city`, and `reads` meet `read`. */

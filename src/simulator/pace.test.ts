@@ -52,7 +52,11 @@ test('a whole answer takes as long as its tokens', async () => {
 })
 
 test('an answer whose client leaves is given up at once', async () => {
-  const { server, sent, url } = await serving(STREAM, { firstTokenMs: 0, tokenMs: 60_000, longestWholeMs: 60_000 })
+  const { server, sent, url } = await serving(STREAM, {
+    firstTokenMs: 0,
+    tokenMs: 60_000,
+    longestWholeMs: 60_000,
+  })
   const call = request(url)
   call.on('error', () => {})
   call.end()

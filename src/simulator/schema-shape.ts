@@ -10,9 +10,12 @@ export function resolved(schema: Fields, root: Fields): Fields {
   let found = schema
   for (let step = 0; step < MOST_STEPS; step++) {
     const { $ref, anyOf, oneOf, allOf, ...rest } = found
-    if (string($ref).startsWith('#')) found = merged(target(string($ref), root), { ...rest, ...defined({ anyOf, oneOf, allOf }) })
-    else if (list(allOf).length > 0) found = [...list(allOf).map(fields), defined({ anyOf, oneOf })].reduce(merged, rest)
-    else if (list(anyOf ?? oneOf).length > 0) found = merged(rest, alternative(list(anyOf ?? oneOf).map(fields), root))
+    if (string($ref).startsWith('#'))
+      found = merged(target(string($ref), root), { ...rest, ...defined({ anyOf, oneOf, allOf }) })
+    else if (list(allOf).length > 0)
+      found = [...list(allOf).map(fields), defined({ anyOf, oneOf })].reduce(merged, rest)
+    else if (list(anyOf ?? oneOf).length > 0)
+      found = merged(rest, alternative(list(anyOf ?? oneOf).map(fields), root))
     else return found
   }
   return {}

@@ -96,12 +96,18 @@ function object(schema: Fields, source: Source, depth: number): unknown {
   const members = fields(schema.properties)
   const required = list(schema.required).map(string)
   const optional = Object.keys(members).filter(
-    (name) => !required.includes(name) && depth < DEEP && source.reading.speaksOf(name, fields(members[name])),
+    (name) =>
+      !required.includes(name) && depth < DEEP && source.reading.speaksOf(name, fields(members[name])),
   )
   const order = Object.keys(members).filter((name) => required.includes(name) || optional.includes(name))
   const undeclared = required.filter((name) => !Object.hasOwn(members, name))
   const value = (name: string): unknown =>
-    build(fields(Object.hasOwn(members, name) ? members[name] : schema.additionalProperties), name, source, depth + 1)
+    build(
+      fields(Object.hasOwn(members, name) ? members[name] : schema.additionalProperties),
+      name,
+      source,
+      depth + 1,
+    )
   return Object.fromEntries([...order, ...undeclared].map((name) => [name, value(name)]))
 }
 
@@ -111,7 +117,9 @@ function array(schema: Fields, name: string, source: Source, depth: number): unk
   const most = number(schema.maxItems) ?? Number.POSITIVE_INFINITY
   const wanted = depth < DEEP ? Math.max(1, tuple.length) : tuple.length
   const length = source.left <= 0 ? least : Math.min(Math.max(least, wanted), most)
-  const made = Array.from({ length }, (_, at) => build(tuple[at] ?? fields(schema.items), name, source, depth + 1))
+  const made = Array.from({ length }, (_, at) =>
+    build(tuple[at] ?? fields(schema.items), name, source, depth + 1),
+  )
   return schema.uniqueItems === true ? distinct(made, fields(schema.items)) : made
 }
 
@@ -129,7 +137,8 @@ function distinct(items: readonly unknown[], { enum: values }: Fields): unknown[
 function text(schema: Fields, name: string, { message, reading }: Source): string {
   const format = FORMATS.get(string(schema.format))
   const found = reading.text(name, schema)
-  if (format !== undefined) return string(schema.format) === 'uri' && found && /^https?:\/\/\S+$/.test(found) ? found : format
+  if (format !== undefined)
+    return string(schema.format) === 'uri' && found && /^https?:\/\/\S+$/.test(found) ? found : format
   const least = number(schema.minLength) ?? 0
   const guess = found ?? properWords(message) ?? topicOf(message) ?? (name || 'example')
   return guess.padEnd(least, '.').slice(0, Math.max(least, number(schema.maxLength) ?? guess.length))

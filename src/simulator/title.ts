@@ -1,21 +1,40 @@
+import { COMMON } from './topic.ts'
+
+const LOOKED_AT = 20_000
 const MOST_WORDS = 6
 const LONGEST = 50
+/** What asks for a title, in a line of a message or in a system prompt. */
+export const TITLE_ASKED =
+  /\btitle generator\b|\b(?:generate|create|write|suggest|come up with)\b[^.\n]{0,60}\btitle\b/i
 /** Tags in which clients put the conversation that a title is for. */
-const CONVERSATION = /<(?:chat_history|conversation|session)>([^]*)<\/(?:chat_history|conversation|session)>/i
+const CONVERSATION = /<(?:chat_history|conversation|session)>/i
 
-/** A title for what a message is about: its first words, without quotes and full stop. */
+/** What a message is about, without the lines that ask for a title; empty if it has nothing else. */
+export function subjectOf(message: string): string {
+  const text = message.slice(0, LOOKED_AT)
+  const tag = CONVERSATION.exec(text)
+  const [inside = ''] = tag ? text.slice(tag.index + tag[0].length).split('</') : [text]
+  const lines = inside.split('\n')
+  return lines
+    .filter((line) => /\p{L}/u.test(line) && !TITLE_ASKED.test(line))
+    .join('\n')
+    .trim()
+}
+
+/** A title for what a message is about: its first words, without quotes and what follows an "and". */
 export function titleOf(message: string): string {
-  const text = CONVERSATION.exec(message.slice(0, 20_000))?.[1] ?? message.slice(0, 20_000)
-  const line = text.split('\n').find((one) => /\p{L}/u.test(one)) ?? ''
-  const words = line
+  const [line = ''] = (subjectOf(message) || message).split('\n')
+  const [clause = ''] = line
+    .slice(0, 400)
+    .replaceAll(/["“”`<>]/g, '')
     .trim()
     .replace(/^(?:user|human): ?/i, '')
-    .replaceAll(/["“”`<>]/g, '')
-    .split(/\s+/)
-    .slice(0, MOST_WORDS)
+    .split(/[,;:!?] | and |\. /)
+  const words = clause.split(/\s+/).slice(0, MOST_WORDS)
+  while (words.length > 2 && COMMON.has(words.at(-1)?.toLowerCase() ?? '')) words.pop()
+  const title = words
     .join(' ')
     .slice(0, LONGEST)
     .replace(/[.,;:!?]{1,3}$/, '')
-    .replace(/ (?:and|or|the|a|of|to|in|for|with|tell|me)$/i, '')
-  return words === '' ? 'New conversation' : words.charAt(0).toUpperCase() + words.slice(1)
+  return title === '' ? 'New conversation' : title.charAt(0).toUpperCase() + title.slice(1)
 }

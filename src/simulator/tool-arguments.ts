@@ -1,5 +1,5 @@
 import { posix, win32 } from 'node:path'
-import { type Fields, string } from './fields.ts'
+import { type Fields, list, string } from './fields.ts'
 import { type Mentions, mentionsIn, stem } from './mentions.ts'
 import type { Prompt } from './prompt.ts'
 import { prose } from './prose.ts'
@@ -22,7 +22,8 @@ export function argumentsOf({ tool, path }: PlannedCall, prompt: Prompt, random:
     text: (name, schema) => textFor(needOf(name, schema), schema, source) ?? told(name, lastUser),
     speaksOf: (name, schema) =>
       (needOf(name, schema) === 'path' && said.quoted.length > 0 && path !== undefined) ||
-      wordsOfName(name).some((word) => word.length > 2 && spoken.has(stem(word))),
+      wordsOfName(name).some((word) => word.length > 2 && spoken.has(stem(word))) ||
+      list(schema.enum).some((value) => spoken.has(stem(String(value).toLowerCase()))),
   })
 }
 
@@ -58,6 +59,8 @@ function textFor(need: ReturnType<typeof needOf>, schema: Fields, source: Source
       return message.slice(0, 2000)
     case 'title':
       return titleOf(message)
+    case 'identifier':
+      return first ?? said.identifiers[0]?.text
     default:
       return first
   }
@@ -74,7 +77,9 @@ function placed(path: string, schema: Fields, folder: string | undefined): strin
 
 /** What a message wants written, where it says so without quotes. */
 function contentIn(message: string): string | undefined {
-  return /\b(?:containing|saying|with the (?:text|contents?|words?|line))[: ] ?([^\n]{1,2000})/i.exec(message)?.[1]?.trim()
+  return /\b(?:containing|saying|with the (?:text|contents?|words?|line))[: ] ?([^\n]{1,2000})/i
+    .exec(message)?.[1]
+    ?.trim()
 }
 
 /** What a message gives as the value of a name, as in `city: Oslo`. */

@@ -1,5 +1,5 @@
 import { type Fields, fields, list, string } from './fields.ts'
-import { type Mentions, stem, tellingStems } from './mentions.ts'
+import { type Mention, type Mentions, stem, stemsOf, tellingStems } from './mentions.ts'
 import type { Tool } from './prompt.ts'
 import { needOf, wordsOfName } from './tool-needs.ts'
 import { keywords } from './topic.ts'
@@ -51,7 +51,9 @@ const NEUTRAL = new Set(
     .map(stem),
 )
 /** Words that name things of the conversation rather than of the world. */
-const EVERYDAY = new Set('file name text code task agent skill tool message plan goal todo set'.split(' ').map(stem))
+const EVERYDAY = new Set(
+  'file name text code task agent skill tool message plan goal todo set'.split(' ').map(stem),
+)
 /** So many tools are few enough to go by one word of their descriptions. */
 const FEW = 4
 
@@ -59,8 +61,14 @@ const FEW = 4
 export function fitOf(tool: Tool, said: Mentions, fewTools: boolean): Fit | undefined {
   const named = namedAt(tool.name, said)
   if (named !== undefined) return { tool, by: 'its name', share: 1, at: named }
-  const stems = tellingStems(said)
-  return byWords(tool, said, stems) ?? byDescription(tool, said, stems, fewTools)
+  const words: Words = { all: stemsOf(said), telling: tellingStems(said) }
+  return byWords(tool, said, words, fewTools) ?? byDescription(tool, said, words, fewTools)
+}
+
+/** The stems of a message. */
+interface Words {
+  readonly all: readonly Mention[]
+  readonly telling: readonly Mention[]
 }
 
 /** Whether so many tools are few. */
@@ -84,43 +92,47 @@ function namedAt(name: string, { words, quoted }: Mentions): number | undefined 
   return words[found]?.at
 }
 
-function byWords(tool: Tool, said: Mentions, stems: ReturnType<typeof tellingStems>): Fit | undefined {
+function byWords(tool: Tool, said: Mentions, { all, telling }: Words, fewTools: boolean): Fit | undefined {
   const parts = wordsOfName(tool.name).map(stem)
   const verbs = VERBS.filter(({ named }) => parts.some((part) => named.has(part)))
   const asked = verbs
-    .map((one) => ({ one, at: stems.find(({ text }) => one.asked.has(text))?.at }))
+    .map((one) => ({ one, at: all.find(({ text }) => one.asked.has(text))?.at }))
     .find(({ at }) => at !== undefined)
   const isVerb = (part: string): boolean => verbs.some(({ named }) => named.has(part))
   const things = parts.filter((part) => !isVerb(part) && !EVERYDAY.has(part) && part.length > 2)
-  const met = things.filter((part) => stems.some(({ text }) => text === part))
-  const thing = stems.find(({ text }) => met.includes(text))
+  const met = things.filter((part) => telling.some(({ text }) => text === part))
+  const thing = telling.find(({ text }) => met.includes(text))
   const open = things.filter((part) => !met.includes(part) && !NEUTRAL.has(part))
   const share = (met.length + (asked ? 1 : 0)) / (things.length + (verbs.length > 0 ? 1 : 0))
   if (verbs.length > 0) {
     const everyday = parts.filter((part) => EVERYDAY.has(part) && !NEUTRAL.has(part))
     if (asked?.at === undefined || open.length > 0 || everyday.length > 0) return undefined
     if (asked.one.changes && !begins(said, asked.at) && said.quoted.length === 0) return undefined
-    return hasNeeds(tool, said) ? { tool, by: 'words of its name', share, at: asked.at } : undefined
+    return hasNeeds(tool, said, fewTools) ? { tool, by: 'words of its name', share, at: asked.at } : undefined
   }
-  if (!thing || !hasNeeds(tool, said)) return undefined
+  if (!thing || !hasNeeds(tool, said, fewTools)) return undefined
   return { tool, by: 'words of its name', share, at: thing.at }
 }
 
 function byDescription(
   tool: Tool,
   said: Mentions,
-  stems: ReturnType<typeof tellingStems>,
+  { all, telling }: Words,
   fewTools: boolean,
 ): Fit | undefined {
   const [sentence = ''] = tool.description.slice(0, 400).split(/[.\n]/)
   const [first = '', ...others] = keywords(sentence).map(stem)
   const verbs = VERBS.filter(({ named }) => named.has(first))
-  const doing = stems.find(({ text }) => verbs.some(({ asked, changes }) => !changes && asked.has(text)))
-  const met = stems.filter(({ text }) => text.length > 2 && [first, ...others].includes(text))
+  const doing = all.find(({ text }) => verbs.some(({ asked, changes }) => !changes && asked.has(text)))
+  const met = telling.filter(({ text }) => text.length > 2 && [first, ...others].includes(text))
   const enough = fewTools ? met.length > 0 : met.length > 1 && doing !== undefined
   const at = (doing ?? met[0])?.at
-  if (!enough || at === undefined || !hasNeeds(tool, said)) return undefined
-  if (VERBS.some(({ changes, named }) => changes && wordsOfName(tool.name).some((part) => named.has(stem(part)))))
+  if (!enough || at === undefined || !hasNeeds(tool, said, fewTools)) return undefined
+  if (
+    VERBS.some(
+      ({ changes, named }) => changes && wordsOfName(tool.name).some((part) => named.has(stem(part))),
+    )
+  )
     return undefined
   return { tool, by: 'its description', share: met.length / 100 + (doing ? 1 : 0), at }
 }
@@ -128,11 +140,13 @@ function byDescription(
 /** True where the message begins with what stands there, but for a courtesy. */
 function begins({ words }: Mentions, at: number): boolean {
   const before = words.filter((word) => word.at < at).map(({ text }) => text.toLowerCase())
-  return before.every((word) => /^(?:please|can|could|would|you|now|then|and|go|i|want|to|us|me|let|s)$/.test(word))
+  return before.every((word) =>
+    /^(?:please|can|could|would|you|now|then|and|go|i|want|to|us|me|let|s)$/.test(word),
+  )
 }
 
-/** True where the message names all that cannot be guessed. */
-function hasNeeds({ schema }: Tool, said: Mentions): boolean {
+/** True where the message names all that cannot be guessed; of few tools, each is likely to be meant. */
+function hasNeeds({ schema }: Tool, said: Mentions, fewTools: boolean): boolean {
   const members = fields(schema.properties)
   return list(schema.required).every((one) => {
     const name = string(one)
@@ -149,8 +163,9 @@ function hasNeeds({ schema }: Tool, said: Mentions): boolean {
       case 'pattern':
         return said.quoted.length > 0 || said.paths.length > 0
       case 'identifier':
+        return fewTools || said.quoted.length > 0 || said.identifiers.length > 0
       case 'structure':
-        return false
+        return fewTools
       default:
         return true
     }

@@ -21,14 +21,13 @@ const STRENGTH = ['its name', 'words of its name', 'its description'] as const
  */
 export function planOf(message: string, tools: readonly Tool[]): PlannedCall[] {
   const said = mentionsIn(message)
-  const fits = tools
-    .map((tool) => fitOf(tool, said, areFew(tools)))
-    .filter((fit) => fit !== undefined)
+  const fits = tools.map((tool) => fitOf(tool, said, areFew(tools))).filter((fit) => fit !== undefined)
   const strongest = STRENGTH.find((by) => fits.some((fit) => fit.by === by))
   const chosen = bestOfEachPlace(fits.filter(({ by }) => by === strongest))
   const [only, another] = strongest === 'its description' ? chosen.slice(0, 1) : chosen
   if (!only) return reading(said, tools)
-  if (another) return chosen.slice(0, MOST_CALLS).map(({ tool, at }) => ({ tool, path: pathFrom(said.paths, at) }))
+  if (another)
+    return chosen.slice(0, MOST_CALLS).map(({ tool, at }) => ({ tool, path: pathFrom(said.paths, at) }))
   return ofEachPath(only.tool, said.paths)
 }
 
@@ -39,7 +38,10 @@ function reading(said: Mentions, tools: readonly Tool[]): PlannedCall[] {
 }
 
 function isReader(parts: readonly string[]): boolean {
-  return parts.some((part) => READING.named.has(part)) && parts.every((part) => READING.named.has(part) || part === stem('file'))
+  return (
+    parts.some((part) => READING.named.has(part)) &&
+    parts.every((part) => READING.named.has(part) || part === stem('file'))
+  )
 }
 
 /** One call a path, where several are named. */

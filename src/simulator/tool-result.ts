@@ -13,7 +13,9 @@ export function readOut(results: readonly string[]): string {
 function quoted(result: string, most: number): string {
   const text = spoken(parsed(result))
   const short = text.length > most ? `${text.slice(0, most).trimEnd()} …` : text
-  return short.includes('\n') ? `The tool returned:\n\n${short}` : `According to the tool, ${short.replace(/\.$/, '')}.`
+  return short.includes('\n')
+    ? `The tool returned:\n\n${short}`
+    : `According to the tool, ${short.replace(/\.$/, '')}.`
 }
 
 function parsed(result: string): unknown {
@@ -33,11 +35,11 @@ function contentOf(text: string): string {
 
 const NUMBERED = /^ {0,8}\d{1,7}(?:\t|→|: |\| )/
 
-/** Lines as they stand in the file, where a tool put their numbers before them. */
+/** Lines as they stand in the file, where a tool put numbers before them; its notes have none and are left out. */
 function withoutLineNumbers(text: string): string {
-  const lines = text.trim().split('\n')
-  if (!NUMBERED.test(lines[0] ?? '')) return text
-  return lines.map((line) => line.replace(NUMBERED, '')).join('\n')
+  const numbered = text.split('\n').filter((line) => NUMBERED.test(line))
+  const isNumbered = NUMBERED.test(text.replace(/^\n{1,3}/, ''))
+  return isNumbered ? numbered.map((line) => line.replace(NUMBERED, '')).join('\n') : text
 }
 
 function spoken(value: unknown): string {
