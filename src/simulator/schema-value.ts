@@ -94,13 +94,11 @@ function enumerated(schema: Fields, { message, random }: Source): unknown {
 function object(schema: Fields, source: Source, depth: number): unknown {
   if (depth >= DEEPEST || source.left <= 0) return {}
   const members = fields(schema.properties)
-  const required = list(schema.required).map(string)
-  const optional = Object.keys(members).filter(
-    (name) =>
-      !required.includes(name) && depth < DEEP && source.reading.speaksOf(name, fields(members[name])),
-  )
-  const order = Object.keys(members).filter((name) => required.includes(name) || optional.includes(name))
-  const undeclared = required.filter((name) => !Object.hasOwn(members, name))
+  const required = new Set(list(schema.required).map(string))
+  const isChosen = (name: string): boolean =>
+    required.has(name) || (depth < DEEP && source.reading.speaksOf(name, fields(members[name])))
+  const declared = Object.keys(members).filter(isChosen)
+  const undeclared = [...required].filter((name) => !Object.hasOwn(members, name))
   const value = (name: string): unknown =>
     build(
       fields(Object.hasOwn(members, name) ? members[name] : schema.additionalProperties),
@@ -108,7 +106,7 @@ function object(schema: Fields, source: Source, depth: number): unknown {
       source,
       depth + 1,
     )
-  return Object.fromEntries([...order, ...undeclared].map((name) => [name, value(name)]))
+  return Object.fromEntries([...declared, ...undeclared].map((name) => [name, value(name)]))
 }
 
 function array(schema: Fields, name: string, source: Source, depth: number): unknown[] {

@@ -61,7 +61,8 @@ function textFor(need: ReturnType<typeof needOf>, schema: Fields, source: Source
       return titleOf(message)
     case 'identifier':
       return first ?? said.identifiers[0]?.text
-    default:
+    case 'structure':
+    case 'other':
       return first
   }
 }
@@ -71,8 +72,8 @@ function placed(path: string, schema: Fields, folder: string | undefined): strin
   const description = string(schema.description)
   if (folder === undefined || path.startsWith('~')) return path
   if (/relative/i.test(description) && !/absolute/i.test(description)) return path
-  const { isAbsolute, join } = /^[A-Za-z]:/.test(folder) ? win32 : posix
-  return isAbsolute(path) ? path : join(folder, path)
+  const system = /^[A-Za-z]:/.test(folder) ? win32 : posix
+  return system.isAbsolute(path) ? path : system.join(folder, path)
 }
 
 /** What a message wants written, where it says so without quotes. */

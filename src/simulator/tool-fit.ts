@@ -1,7 +1,7 @@
-import { type Fields, fields, list, string } from './fields.ts'
+import { fields } from './fields.ts'
 import { type Mention, type Mentions, stem, stemsOf, tellingStems } from './mentions.ts'
 import type { Tool } from './prompt.ts'
-import { needOf, wordsOfName } from './tool-needs.ts'
+import { hasNeeds, needOf, wordsOfName } from './tool-needs.ts'
 import { keywords } from './topic.ts'
 
 /** How well a tool suits a message: the kind of evidence, how much of it, and where in the message it stands. */
@@ -45,7 +45,7 @@ const VERBS: readonly Verb[] = [
 const NEUTRAL = new Set(
   (
     'file files text content contents code web http url page shell command bash terminal string str local ' +
-    'directory dir folder path paths many search grep glob get tool_call'
+    'directory dir folder path paths many search grep glob'
   )
     .split(' ')
     .map(stem),
@@ -92,48 +92,52 @@ function namedAt(name: string, { words, quoted }: Mentions): number | undefined 
   return words[found]?.at
 }
 
-function byWords(tool: Tool, said: Mentions, { all, telling }: Words, fewTools: boolean): Fit | undefined {
+function byWords(tool: Tool, said: Mentions, words: Words, fewTools: boolean): Fit | undefined {
   const parts = wordsOfName(tool.name).map(stem)
   const verbs = VERBS.filter(({ named }) => parts.some((part) => named.has(part)))
-  const asked = verbs
-    .map((one) => ({ one, at: all.find(({ text }) => one.asked.has(text))?.at }))
-    .find(({ at }) => at !== undefined)
-  const isVerb = (part: string): boolean => verbs.some(({ named }) => named.has(part))
-  const things = parts.filter((part) => !isVerb(part) && !EVERYDAY.has(part) && part.length > 2)
-  const met = things.filter((part) => telling.some(({ text }) => text === part))
-  const thing = telling.find(({ text }) => met.includes(text))
-  const open = things.filter((part) => !met.includes(part) && !NEUTRAL.has(part))
-  const share = (met.length + (asked ? 1 : 0)) / (things.length + (verbs.length > 0 ? 1 : 0))
-  if (verbs.length > 0) {
-    const everyday = parts.filter((part) => EVERYDAY.has(part) && !NEUTRAL.has(part))
-    if (asked?.at === undefined || open.length > 0 || everyday.length > 0) return undefined
-    if (asked.one.changes && !begins(said, asked.at) && said.quoted.length === 0) return undefined
-    return hasNeeds(tool, said, fewTools) ? { tool, by: 'words of its name', share, at: asked.at } : undefined
-  }
-  if (!thing || !hasNeeds(tool, said, fewTools)) return undefined
-  return { tool, by: 'words of its name', share, at: thing.at }
+  const others = parts.filter((part) => !verbs.some(({ named }) => named.has(part)))
+  const things = others.filter((part) => !EVERYDAY.has(part) && part.length > 2)
+  const met = words.telling.filter(({ text }) => things.includes(text))
+  const unsaid = others.filter((part) => !NEUTRAL.has(part) && met.every(({ text }) => text !== part))
+  const asked = verbs.length > 0 ? askedFor(verbs, said, words, isDelicate(tool)) : met[0]
+  const isClear = fewTools || met.length > 0
+  if (!asked || (verbs.length > 0 && unsaid.length > 0 && !fewTools)) return undefined
+  if (!hasNeeds(tool, said, isClear)) return undefined
+  return { tool, by: 'words of its name', share: 1 / (1 + unsaid.length), at: asked.at }
 }
 
-function byDescription(
-  tool: Tool,
+/** Where the message asks for one of the verbs. What changes files or runs code has to be asked for outright. */
+function askedFor(
+  verbs: readonly Verb[],
   said: Mentions,
-  { all, telling }: Words,
-  fewTools: boolean,
-): Fit | undefined {
+  { all }: Words,
+  delicate: boolean,
+): Mention | undefined {
+  return verbs
+    .map(({ asked, changes }) => {
+      const at = all.find(({ text }) => asked.has(text))
+      return at && delicate && changes && said.quoted.length === 0 && !begins(said, at.at) ? undefined : at
+    })
+    .find((at) => at !== undefined)
+}
+
+/** Whether a tool works on files or runs commands. */
+function isDelicate({ schema }: Tool): boolean {
+  return Object.entries(fields(schema.properties)).some(([name, member]) =>
+    ['path', 'command'].includes(needOf(name, fields(member))),
+  )
+}
+
+function byDescription(tool: Tool, said: Mentions, words: Words, fewTools: boolean): Fit | undefined {
   const [sentence = ''] = tool.description.slice(0, 400).split(/[.\n]/)
-  const [first = '', ...others] = keywords(sentence).map(stem)
-  const verbs = VERBS.filter(({ named }) => named.has(first))
-  const doing = all.find(({ text }) => verbs.some(({ asked, changes }) => !changes && asked.has(text)))
-  const met = telling.filter(({ text }) => text.length > 2 && [first, ...others].includes(text))
+  const described = keywords(sentence).map(stem)
+  const verbs = VERBS.filter(({ named }) => named.has(described[0] ?? ''))
+  if (isDelicate(tool) && !verbs.some(({ changes }) => !changes)) return undefined
+  const doing = askedFor(verbs, said, words, true)
+  const met = words.telling.filter(({ text }) => text.length > 2 && described.includes(text))
   const enough = fewTools ? met.length > 0 : met.length > 1 && doing !== undefined
   const at = (doing ?? met[0])?.at
   if (!enough || at === undefined || !hasNeeds(tool, said, fewTools)) return undefined
-  if (
-    VERBS.some(
-      ({ changes, named }) => changes && wordsOfName(tool.name).some((part) => named.has(stem(part))),
-    )
-  )
-    return undefined
   return { tool, by: 'its description', share: met.length / 100 + (doing ? 1 : 0), at }
 }
 
@@ -143,31 +147,4 @@ function begins({ words }: Mentions, at: number): boolean {
   return before.every((word) =>
     /^(?:please|can|could|would|you|now|then|and|go|i|want|to|us|me|let|s)$/.test(word),
   )
-}
-
-/** True where the message names all that cannot be guessed; of few tools, each is likely to be meant. */
-function hasNeeds({ schema }: Tool, said: Mentions, fewTools: boolean): boolean {
-  const members = fields(schema.properties)
-  return list(schema.required).every((one) => {
-    const name = string(one)
-    const member: Fields = fields(members[name])
-    switch (needOf(name, member)) {
-      case 'path':
-        return said.paths.length > 0
-      case 'url':
-        return said.urls.length > 0
-      case 'command':
-        return said.command !== undefined
-      case 'old':
-        return said.quoted.length > 1
-      case 'pattern':
-        return said.quoted.length > 0 || said.paths.length > 0
-      case 'identifier':
-        return fewTools || said.quoted.length > 0 || said.identifiers.length > 0
-      case 'structure':
-        return fewTools
-      default:
-        return true
-    }
-  })
 }

@@ -1,4 +1,6 @@
-import { type Fields, list, string } from './fields.ts'
+import { type Fields, fields, list, string } from './fields.ts'
+import type { Mentions } from './mentions.ts'
+import type { Tool } from './prompt.ts'
 
 /** What an argument is, by its name: what of the message it is taken from. */
 export type Need =
@@ -55,4 +57,37 @@ export function wordsOfName(name: string): string[] {
     .split(/[^\p{L}\p{N}]+/u)
     .map((word) => word.toLowerCase())
     .filter((word) => word !== '' && word !== 'get')
+}
+
+/**
+ * Whether the message names all that the tool requires and nobody can guess. Where it is clear that the tool is meant, a
+ * guess will do for what does no harm.
+ */
+export function hasNeeds({ schema }: Tool, said: Mentions, isClear: boolean): boolean {
+  const members = fields(schema.properties)
+  return list(schema.required).every((name) => {
+    switch (needOf(string(name), fields(members[string(name)]))) {
+      case 'path':
+        return said.paths.length > 0
+      case 'url':
+        return said.urls.length > 0
+      case 'command':
+        return said.command !== undefined
+      case 'old':
+        return said.quoted.length > 1
+      case 'pattern':
+        return isClear || said.quoted.length > 0 || said.paths.length > 0
+      case 'identifier':
+        return isClear || said.quoted.length > 0 || said.identifiers.length > 0
+      case 'structure':
+        return isClear
+      case 'directory':
+      case 'new':
+      case 'content':
+      case 'task':
+      case 'title':
+      case 'other':
+        return true
+    }
+  })
 }

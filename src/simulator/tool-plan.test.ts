@@ -87,6 +87,15 @@ test('a tool is found by the words of its name, whatever their form', () => {
   expect(plan('Send an email to Ada', tools)).toEqual(['send_email'])
 })
 
+test('the tools of an application need not be named word for word', () => {
+  const tools = [
+    tool('search_products', ['query'], 'Search the catalogue'),
+    tool('create_order', ['product_id', 'items'], 'Places an order'),
+  ]
+  expect(plan('I need you to search for running shoes', tools)).toEqual(['search_products'])
+  expect(plan('I would like to create an order of the red ones', tools)).toEqual(['create_order'])
+})
+
 test('a tool is found by its description where there are few', () => {
   expect(
     plan('How warm is it in Lisbon?', [tool('lookup', ['city'], 'How warm a place is right now')]),

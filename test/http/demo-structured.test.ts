@@ -59,23 +59,26 @@ function streamed(text: string): string {
   return events.map(({ delta, choices }) => delta?.text ?? choices?.[0]?.delta.content ?? '').join('')
 }
 
-test.each(MODELS)('%s honours the schema of output_config, whole and streamed', async (model) => {
-  const body = {
-    model,
-    max_tokens: 1000,
-    messages: [MESSAGE],
-    output_config: { format: { type: 'json_schema', schema: SCHEMA } },
-  }
-  const options = { key: 'ann', path: '/v1/messages' }
-  const whole = await call(gateway.url, body, options)
-  const { content } = JSON.parse(whole.text) as { content: { type: string; text?: string }[] }
-  const value = read(content.map(({ text }) => text ?? '').join(''))
-  expect(value).toMatchObject({ travellers: 4, means: 'train' })
-  const stream = await call(gateway.url, { ...body, stream: true }, options)
-  expect(read(streamed(stream.text))).toEqual(value)
-})
+test.each(DEMO_MODELS.messages)(
+  '%s honours the schema of output_config, whole and streamed',
+  async (model) => {
+    const body = {
+      model,
+      max_tokens: 1000,
+      messages: [MESSAGE],
+      output_config: { format: { type: 'json_schema', schema: SCHEMA } },
+    }
+    const options = { key: 'ann', path: '/v1/messages' }
+    const whole = await call(gateway.url, body, options)
+    const { content } = JSON.parse(whole.text) as { content: { type: string; text?: string }[] }
+    const value = read(content.map(({ text }) => text ?? '').join(''))
+    expect(value).toMatchObject({ travellers: 4, means: 'train' })
+    const stream = await call(gateway.url, { ...body, stream: true }, options)
+    expect(read(streamed(stream.text))).toEqual(value)
+  },
+)
 
-test.each(MODELS)('%s honours the schema of response_format, whole and streamed', async (model) => {
+test.each(DEMO_MODELS.chat)('%s honours the schema of response_format, whole and streamed', async (model) => {
   const body = {
     model,
     messages: [MESSAGE],
