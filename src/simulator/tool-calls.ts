@@ -1,4 +1,5 @@
-import type { Prompt } from './prompt.ts'
+import { mentionsIn } from './mentions.ts'
+import type { Prompt, Tool } from './prompt.ts'
 import type { Random } from './random.ts'
 import { argumentsOf } from './tool-arguments.ts'
 import { MOST_CALLS, type PlannedCall, planOf } from './tool-plan.ts'
@@ -20,17 +21,13 @@ export function toolCalls(prompt: Prompt, random: Random): ToolCall[] {
 /** What is left of the message's plan; where a call is required, there is always one. */
 function chosen({ tools, toolChoice, callsMade, lastUser, parallelTools }: Prompt): PlannedCall[] {
   if (toolChoice === 'none') return []
-  if (typeof toolChoice === 'object') {
-    const forced = tools.filter(({ name }) => name === toolChoice.name).slice(0, 1)
-    return forced.map((tool) => forcedCall(tool, lastUser))
+  const forced = (all: readonly Tool[]): PlannedCall[] => {
+    const { paths } = mentionsIn(lastUser)
+    return all.slice(0, 1).map((tool) => ({ tool, path: (paths[callsMade] ?? paths[0])?.text }))
   }
+  if (typeof toolChoice === 'object') return forced(tools.filter(({ name }) => name === toolChoice.name))
   const plan = planOf(lastUser, tools)
   const left = plan.slice(callsMade, parallelTools ? MOST_CALLS : callsMade + 1)
   if (left.length > 0 || toolChoice !== 'required') return left
-  const [another] = plan
-  return another ? [another] : tools.slice(0, 1).map((tool) => forcedCall(tool, lastUser))
-}
-
-function forcedCall(tool: PlannedCall['tool'], message: string): PlannedCall {
-  return planOf(message, [tool])[0] ?? { tool, path: undefined }
+  return plan.length > 0 ? plan.slice(0, 1) : forced(tools)
 }

@@ -1,8 +1,11 @@
 import { withoutReminders } from './conversation.ts'
 import { fields, list } from './fields.ts'
+import { pieces } from './tokens.ts'
 
-/** More than this of what tools returned is left out: a model does not read a file aloud. */
-const LONGEST = 1200
+/** So many tokens are quoted of what tools returned; a model does not read a long file aloud. */
+const LONGEST = 240
+/** In characters; a blank may come before. */
+const LONGEST_PIECE = 6
 const NOTHING = 'there is nothing to report'
 
 /** An answer with what tools returned: JSON is read out, anything else is quoted. */
@@ -12,7 +15,10 @@ export function readOut(results: readonly string[]): string {
 
 function quoted(result: string, most: number): string {
   const text = spoken(parsed(result))
-  const short = text.length > most ? `${text.slice(0, most).trimEnd()} …` : text
+  const kept = pieces(text.slice(0, most * LONGEST_PIECE))
+    .slice(0, most)
+    .join('')
+  const short = kept.length < text.length ? `${kept.trimEnd()} …` : text
   return short.includes('\n')
     ? `The tool returned:\n\n${short}`
     : `According to the tool, ${short.replace(/\.$/, '')}.`
