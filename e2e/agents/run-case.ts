@@ -70,7 +70,7 @@ export async function runCase(
     await sleep(LOG_DELAY_MS)
     const usage = usageOf(gateway, key).slice(known)
     const log = gateway.logs().slice(logged)
-    const worked = workedMs(log, endedAt)
+    const worked = workedMs(log, agent.path, endedAt)
     const found = faults({ ended, words, usage, path: agent.path, log, workedMs: worked, limitMs })
     return { ms: ended.ms, workedMs: worked, calls: usage.length, found, out: ended.out }
   } finally {

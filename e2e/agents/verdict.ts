@@ -61,11 +61,11 @@ function parsed(line: string): Fields {
 }
 
 /** How long an agent that ended at that time worked since its first call; a start on a busy machine says nothing. */
-export function workedMs(log: string, endedAt: number): number {
+export function workedMs(log: string, path: string, endedAt: number): number {
   const starts = log
     .split('\n')
     .map(parsed)
-    .filter(({ msg }) => msg === 'request')
+    .filter((line) => line.msg === 'request' && line.path === path)
     .map(({ time, ms }) => Number(time) - Number(ms))
   return starts.length === 0 ? 0 : endedAt - Math.min(...starts)
 }

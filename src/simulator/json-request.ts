@@ -1,8 +1,10 @@
+import { asksFor } from './asked.ts'
 import { type Fields, fields, string } from './fields.ts'
 
 // The words for it stand at the beginning or at the end of a prompt.
 const LONGEST = 6000
-const ASKED = /\b(?:respond|reply|answer|return|output|format|produce|generate)\b[^.\n]{0,80}\bJSON\b/i
+const JSON_NAMED = /\bJSON\b/gi
+const VERBS = /\b(?:respond|reply|answer|return|output|format|produce|generate)\b/i
 /** A member by its name and type, as in `"isNewTopic" (boolean)`. */
 const TYPED = /["'`](\w{1,60})["'`] ?[:(] ?(boolean|string|number|integer|array|object)\b/g
 /** A member by its name, as in `a single "title" field`. */
@@ -12,7 +14,7 @@ const KEY = /["'`](\w{1,60})["'`] ?: ?([[{\dtf]?)/g
 /** The schema of the JSON that a text asks for in plain words; undefined where it asks for none. */
 export function jsonAskedFor(text: string): Fields | undefined {
   const part = text.length > 2 * LONGEST ? `${text.slice(0, LONGEST)}\n${text.slice(-LONGEST)}` : text
-  if (!ASKED.test(part)) return undefined
+  if (!asksFor(part, JSON_NAMED, VERBS)) return undefined
   const example = exampleIn(part)
   if (example?.type === 'object' && example.properties !== undefined) return example
   if (example !== undefined) return schemaOf(example)

@@ -24,7 +24,7 @@ export interface Mentions {
 // More is not looked at.
 const LONGEST = 8000
 const QUOTED =
-  /"([^"\n]{1,2000})"|“([^”\n]{1,2000})”|`([^`\n]{1,2000})`|(?<![\p{L}\p{N}])'([^'\n]{1,2000})'/gu
+  /"([^"\n]{1,2000})"|“([^“”\n]{1,2000})”|`([^`\n]{1,2000})`|(?<![\p{L}\p{N}])'([^'\n]{1,2000})'/gu
 const URL_TEXT = /\bhttps?:\/\/[^\s"'`<>]{1,2000}/g
 const TOKEN = /\S+/g
 /** As files are named: with an extension, or by custom without one. */

@@ -1,13 +1,19 @@
+import { asksFor } from './asked.ts'
 import { COMMON } from './topic.ts'
 
 const LOOKED_AT = 20_000
 const MOST_WORDS = 6
 const LONGEST = 50
-/** What asks for a title, in a line of a message or in a system prompt. */
-export const TITLE_ASKED =
-  /\btitle generator\b|\b(?:generate|create|write|suggest|come up with)\b[^.\n]{0,60}\btitle\b/i
+const TITLE_NAMED = /\btitle\b/gi
+/** A verb with the title as its object; what comes `with` a title is something else. */
+const VERBS = /\b(?:generate|create|write|suggest|come up with)\b(?!.{0,80}\b(?:with|and|that|has)\b)/i
 /** Tags in which clients put the conversation that a title is for. */
 const CONVERSATION = /<(?:chat_history|conversation|session)>/i
+
+/** Whether a line of a message or a system prompt asks for a title. */
+export function asksForTitle(text: string): boolean {
+  return /\btitle generator\b/i.test(text) || asksFor(text, TITLE_NAMED, VERBS)
+}
 
 /** What a message is about, without the lines that ask for a title; empty if it has nothing else. */
 export function subjectOf(message: string): string {
@@ -16,7 +22,7 @@ export function subjectOf(message: string): string {
   const [inside = ''] = tag ? text.slice(tag.index + tag[0].length).split('</') : [text]
   const lines = inside.split('\n')
   return lines
-    .filter((line) => /\p{L}/u.test(line) && !TITLE_ASKED.test(line))
+    .filter((line) => /\p{L}/u.test(line) && !asksForTitle(line))
     .join('\n')
     .trim()
 }

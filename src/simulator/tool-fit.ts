@@ -96,8 +96,8 @@ function byWords(tool: Tool, said: Mentions, words: Words, fewTools: boolean): F
   const parts = wordsOfName(tool.name).map(stem)
   const verbs = VERBS.filter(({ named }) => parts.some((part) => named.has(part)))
   const others = parts.filter((part) => !verbs.some(({ named }) => named.has(part)))
-  const things = others.filter((part) => !EVERYDAY.has(part) && part.length > 2)
-  const met = words.telling.filter(({ text }) => things.includes(text))
+  const things = new Set(others.filter((part) => !EVERYDAY.has(part) && part.length > 2))
+  const met = words.telling.filter(({ text }) => things.has(text))
   const unsaid = others.filter((part) => !NEUTRAL.has(part) && met.every(({ text }) => text !== part))
   const asked = verbs.length > 0 ? askedFor(verbs, said, words, isDelicate(tool)) : met[0]
   const isClear = fewTools || met.length > 0
