@@ -1,5 +1,5 @@
 import { asksFor } from './asked.ts'
-import { type Fields, fields, string } from './fields.ts'
+import { type Fields, fields } from './fields.ts'
 
 // The words for it stand at the beginning or at the end of a prompt.
 const LONGEST = 6000
@@ -71,5 +71,5 @@ function schemaOf(example: unknown): Fields {
     const members = Object.entries(example).map(([name, value]) => [name, schemaOf(value)])
     return { type: 'object', properties: Object.fromEntries(members), required: Object.keys(example) }
   }
-  return { type: string(typeof example) }
+  return example === null ? {} : { type: typeof example }
 }

@@ -15,6 +15,8 @@ export interface Mentions {
   readonly quoted: readonly Mention[]
   readonly paths: readonly Mention[]
   readonly urls: readonly Mention[]
+  /** Patterns of file names, as `*.md`. */
+  readonly globs: readonly Mention[]
   /** Words with a digit in them, as `A-1234`. */
   readonly identifiers: readonly Mention[]
   /** A command line for a shell. */
@@ -33,6 +35,8 @@ const ABBREVIATION = /^(?:[a-z]\.[a-z]|etc)$/i
 /** Programs whose names begin a command line that is not in quotes. */
 const PROGRAMS =
   /\b(?:run|execute) ((?:ls|pwd|cat|echo|date|whoami|uname|git|npm|npx|node|python3?|make|grep|head|tail|wc)(?![\w.])[^\n]{0,200})/i
+/** What a shell can do where no tool is made for it. */
+const LIST = /\blist (?:all |the |my |of ){0,3}files\b/i
 const RUN_QUOTED = /\b(?:run|execute)(?: the)?(?: command| script)?:? ["“`]([^"”`\n]{1,2000})["”`]/i
 
 /** What a message names. Quotes around the whole message do not count. */
@@ -47,9 +51,8 @@ export function mentionsIn(message: string): Mentions {
     at: index,
   }))
   const inPlain = text.replaceAll(QUOTED, blank).replaceAll(URL_TEXT, blank)
-  const plainPaths = [...inPlain.matchAll(TOKEN)]
-    .map(({ 0: token, index }) => ({ text: bare(token), at: index }))
-    .filter((one) => isPath(one.text))
+  const tokens = [...inPlain.matchAll(TOKEN)].map(({ 0: token, index }) => ({ text: bare(token), at: index }))
+  const plainPaths = tokens.filter((one) => isPath(one.text))
   // Blanks belong to a name in quotes where nothing else is a path.
   const isQuotedPath = ({ text: quoted }: Mention): boolean =>
     isPath(plainPaths.length === 0 ? quoted.replaceAll(' ', '_') : quoted)
@@ -58,8 +61,9 @@ export function mentionsIn(message: string): Mentions {
     quoted: inQuotes.filter((one) => !isQuotedPath(one)),
     paths: [...inQuotes.filter(isQuotedPath), ...plainPaths].toSorted((a, b) => a.at - b.at),
     urls,
-    identifiers: [...inPlain.matchAll(TOKEN)]
-      .map(({ 0: token, index }) => ({ text: bare(token).replace(/^#/, ''), at: index }))
+    globs: tokens.filter((one) => /^[\w./*?-]{0,200}\*[\w./*?{},-]{1,200}$/.test(one.text)),
+    identifiers: tokens
+      .map(({ text: token, at }) => ({ text: token.replace(/^#/, ''), at }))
       .filter((one) => /^[\w-]{1,80}$/.test(one.text) && /\d/.test(one.text)),
     command: commandIn(text),
   }
@@ -97,6 +101,7 @@ function isPath(text: string): boolean {
 function commandIn(text: string): string | undefined {
   const quoted = RUN_QUOTED.exec(text)?.[1]
   if (quoted !== undefined) return quoted
+  if (LIST.test(text)) return 'ls'
   const [command] = (PROGRAMS.exec(text)?.[1] ?? '').split(/[,;?!] |[.?!]$| (?:and|then|to see|in the) /)
   return command?.trim() || undefined
 }

@@ -53,9 +53,17 @@ test.each<[string, string, Record<string, object>, object]>([
   ],
   ['a command is in quotes', 'Run `ls -l src`', { command: TEXT }, { command: 'ls -l src' }],
   ['a URL is found', 'See https://example.org/x?y=1.', { url: TEXT }, { url: 'https://example.org/x?y=1' }],
+  ['a pattern of names is found', 'Find *.md files', { pattern: TEXT }, { pattern: '*.md' }],
+  ['files are listed by a shell', 'List the files here', { command: TEXT }, { command: 'ls' }],
   ['an identifier has digits', 'Cancel order A-1234', { order_id: TEXT }, { order_id: 'A-1234' }],
   ['a number is found', 'Roll 3 dice', { count: { type: 'integer' } }, { count: 3 }],
   ['a value is named', 'Send it, city: Oslo, please', { city: TEXT }, { city: 'Oslo' }],
+  [
+    'quoted texts are given in turn',
+    'Introduce "Ada" to "Bob"',
+    { host: TEXT, guest: TEXT },
+    { host: 'Ada', guest: 'Bob' },
+  ],
   ['a task is the message', 'Find the bug', { prompt: TEXT }, { prompt: 'Find the bug' }],
 ])('%s', (_, message, properties, expected) => {
   expect(argumentsFor(message, properties)).toEqual(expected)

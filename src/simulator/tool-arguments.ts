@@ -5,9 +5,9 @@ import type { Prompt } from './prompt.ts'
 import { prose } from './prose.ts'
 import type { Random } from './random.ts'
 import { valueFor } from './schema-value.ts'
+import { titleOf } from './title.ts'
 import { needOf, wordsOfName } from './tool-needs.ts'
 import type { PlannedCall } from './tool-plan.ts'
-import { titleOf } from './title.ts'
 
 /**
  * The arguments of a call, taken from the user's message: required members, and optional ones that the message speaks
@@ -16,19 +16,30 @@ import { titleOf } from './title.ts'
 export function argumentsOf({ tool, path }: PlannedCall, prompt: Prompt, random: Random): unknown {
   const { lastUser, workingDirectory } = prompt
   const said = mentionsIn(lastUser)
-  const source = { said, path, workingDirectory, message: lastUser, random }
+  const quoted = said.quoted.map(({ text }) => text)
+  const source = { said, unused: [...quoted], path, workingDirectory, message: lastUser, random }
   const spoken = new Set(said.words.map(({ text }) => stem(text.toLowerCase())))
+  const isSpoken = (word: string): boolean => word.length > 2 && !VAGUE.has(word) && spoken.has(stem(word))
   return valueFor({ type: 'object', ...tool.schema }, lastUser, random, {
-    text: (name, schema) => textFor(needOf(name, schema), schema, source) ?? told(name, lastUser),
+    text: (name, schema) => {
+      const need = needOf(name, schema)
+      const given = need === 'path' || need === 'directory' ? undefined : told(name, lastUser)
+      return given ?? textFor(need, schema, source)
+    },
     speaksOf: (name, schema) =>
-      (needOf(name, schema) === 'path' && said.quoted.length > 0 && path !== undefined) ||
-      wordsOfName(name).some((word) => word.length > 2 && spoken.has(stem(word))) ||
+      (needOf(name, schema) === 'path' && quoted.length > 0 && path !== undefined) ||
+      wordsOfName(name).some(isSpoken) ||
       list(schema.enum).some((value) => spoken.has(stem(String(value).toLowerCase()))),
   })
 }
 
+/** Words of names that do not show that a message speaks of the member. */
+const VAGUE = new Set(['file', 'name', 'text', 'type', 'path', 'code', 'tool', 'run', 'content', 'message'])
+
 interface Source {
   readonly said: Mentions
+  /** Quoted texts that no member has got yet. */
+  readonly unused: string[]
   readonly path: string | undefined
   readonly workingDirectory: string | undefined
   readonly message: string
@@ -36,7 +47,7 @@ interface Source {
 }
 
 function textFor(need: ReturnType<typeof needOf>, schema: Fields, source: Source): string | undefined {
-  const { said, path, workingDirectory, message } = source
+  const { said, unused, path, workingDirectory, message } = source
   const [first, second] = said.quoted.map(({ text }) => text)
   switch (need) {
     case 'path':
@@ -54,7 +65,7 @@ function textFor(need: ReturnType<typeof needOf>, schema: Fields, source: Source
     case 'content':
       return first ?? contentIn(message) ?? prose(message, source.random)
     case 'pattern':
-      return first ?? path
+      return first ?? said.globs[0]?.text ?? path
     case 'task':
       return message.slice(0, 2000)
     case 'title':
@@ -63,7 +74,7 @@ function textFor(need: ReturnType<typeof needOf>, schema: Fields, source: Source
       return first ?? said.identifiers[0]?.text
     case 'structure':
     case 'other':
-      return first
+      return unused.shift() ?? first
   }
 }
 
@@ -86,7 +97,7 @@ function contentIn(message: string): string | undefined {
 /** What a message gives as the value of a name, as in `city: Oslo`. */
 function told(name: string, message: string): string | undefined {
   const place = message.toLowerCase().indexOf(`${name.toLowerCase()}:`)
-  if (name === '' || place < 0) return undefined
+  if (name === '' || place < 0 || /\w/.test(message.charAt(place - 1))) return undefined
   const value = /^ ?["'`]?([^\n,;"'`]{1,200})/.exec(message.slice(place + name.length + 1))?.[1]
   return value?.trim().replace(/[.!?]$/, '')
 }

@@ -30,6 +30,7 @@ export const READING = verb(
   'read open view show print display cat summarize summarise say says contain contains',
   'read view open cat',
 )
+const RUNNING = verb('run execute list', 'bash shell run exec execute terminal', true)
 const VERBS: readonly Verb[] = [
   READING,
   verb('list ls', 'list ls dir'),
@@ -38,7 +39,7 @@ const VERBS: readonly Verb[] = [
   verb('fetch download browse visit open', 'fetch webfetch browse'),
   verb('write create save', 'write create save', true),
   verb('edit replace change', 'edit replace', true),
-  verb('run execute', 'bash shell run exec execute terminal', true),
+  RUNNING,
 ]
 
 /** Words of a name that a message need not say where it says the verb. */
@@ -103,7 +104,9 @@ function byWords(tool: Tool, said: Mentions, words: Words, fewTools: boolean): F
   const isClear = fewTools || met.length > 0
   if (!asked || (verbs.length > 0 && unsaid.length > 0 && !fewTools)) return undefined
   if (!hasNeeds(tool, said, isClear)) return undefined
-  return { tool, by: 'words of its name', share: 1 / (1 + unsaid.length), at: asked.at }
+  // A shell can do most things, so that a tool made for one of them is preferred.
+  const purpose = verbs.includes(RUNNING) ? 0.5 : 1
+  return { tool, by: 'words of its name', share: purpose / (1 + unsaid.length), at: asked.at }
 }
 
 /** Where the message asks for one of the verbs. What changes files or runs code has to be asked for outright. */

@@ -76,7 +76,7 @@ export function hasNeeds({ schema }: Tool, said: Mentions, isClear: boolean): bo
       case 'old':
         return said.quoted.length > 1
       case 'pattern':
-        return isClear || said.quoted.length > 0 || said.paths.length > 0
+        return isClear || [said.quoted, said.globs, said.paths].some(({ length }) => length > 0)
       case 'identifier':
         return isClear || said.quoted.length > 0 || said.identifiers.length > 0
       case 'structure':

@@ -46,6 +46,8 @@ test.each([
   ['Write "hello" to greeting.txt', ['Write greeting.txt']],
   ['Replace "one" with "two" in a.txt', ['Edit a.txt']],
   ['Run `ls -la`', ['Bash']],
+  ['List the files here', ['Bash']],
+  ['Find *.md files', ['Glob']],
   ['Run git status and tell me what changed', ['Bash']],
   ['Fetch https://example.com/a.html', ['WebFetch']],
   ['Use the Read tool on notes.txt', ['Read notes.txt']],
@@ -59,7 +61,7 @@ test.each([
   ['a file that is not named', 'Read it to me'],
   ['a command that is not given', 'Run the tests'],
   ['texts to replace that are not given', 'Edit the greeting'],
-  ['agents where files are to be listed', 'List the files here'],
+  ['agents where others are to be listed', 'List the planets'],
 ])('no tool is called for %s', (_, message) => {
   expect(plan(message)).toEqual([])
 })
@@ -101,4 +103,13 @@ test('a tool is found by its description where there are few', () => {
     plan('How warm is it in Lisbon?', [tool('lookup', ['city'], 'How warm a place is right now')]),
   ).toEqual(['lookup'])
   expect(plan('Read notes.txt', [tool('lookup', ['path'], 'Reads a document')])).toEqual(['lookup notes.txt'])
+})
+
+test('a tool that takes no path is called once, whatever looks like one', () => {
+  expect(plan('Compare the weather in Node.js and Vue.js', [tool('get_weather', ['city'])])).toHaveLength(1)
+})
+
+test('a tool that is made for it is preferred to the shell', () => {
+  const tools = [tool('bash', ['command']), tool('list_directory', ['path'])]
+  expect(plan('List the files in src/', tools)).toEqual(['list_directory src/'])
 })

@@ -1,8 +1,8 @@
-import { type Mention, type Mentions, mentionsIn } from './mentions.ts'
+import { fields } from './fields.ts'
+import { type Mention, type Mentions, mentionsIn, stem } from './mentions.ts'
 import type { Tool } from './prompt.ts'
 import { areFew, type Fit, fitOf, READING } from './tool-fit.ts'
-import { wordsOfName } from './tool-needs.ts'
-import { stem } from './mentions.ts'
+import { needOf, wordsOfName } from './tool-needs.ts'
 
 /** A call that the message asks for; `path` is the file or folder that it is about. */
 export interface PlannedCall {
@@ -34,7 +34,8 @@ export function planOf(message: string, tools: readonly Tool[]): PlannedCall[] {
 /** Where nothing says what to do with a file that is named, it is read. */
 function reading(said: Mentions, tools: readonly Tool[]): PlannedCall[] {
   const reader = tools.find(({ name }) => isReader(wordsOfName(name).map(stem)))
-  return reader && said.paths.length > 0 ? ofEachPath(reader, said.paths) : []
+  const files = said.paths.filter(({ text }) => !text.endsWith('/'))
+  return reader && files.length > 0 ? ofEachPath(reader, files) : []
 }
 
 function isReader(parts: readonly string[]): boolean {
@@ -44,10 +45,12 @@ function isReader(parts: readonly string[]): boolean {
   )
 }
 
-/** One call a path, where several are named. */
+/** One call a path, where several are named and the tool takes one. */
 function ofEachPath(tool: Tool, paths: readonly Mention[]): PlannedCall[] {
   const unique = [...new Set(paths.map(({ text }) => text))]
-  if (unique.length === 0) return [{ tool, path: undefined }]
+  const members = Object.entries(fields(tool.schema.properties))
+  const takesPath = members.some(([name, member]) => needOf(name, fields(member)) === 'path')
+  if (unique.length === 0 || !takesPath) return [{ tool, path: unique[0] }]
   return unique.slice(0, MOST_CALLS).map((path) => ({ tool, path }))
 }
 
