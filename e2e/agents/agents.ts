@@ -1,4 +1,4 @@
-/** What an agent needs to know for one task. */
+/** A task for an agent, and where the gateway is. */
 export interface Task {
   /** The gateway's, without a path. */
   readonly url: string

@@ -14,7 +14,10 @@ export function versionAsked(packageName: string): string {
   return optionalDependencies[packageName] ?? 'none'
 }
 
-/** The path of an agent's command; undefined where it is not installed, or in another version than is asked for. */
+/**
+ * The path of an agent's command; undefined where it is not installed, or in another version than is asked
+ * for.
+ */
 export function commandOf({ packageName, command }: Agent): string | undefined {
   const path = join(HERE, 'node_modules/.bin', command)
   const manifest = join(HERE, 'node_modules', packageName, 'package.json')
@@ -24,8 +27,8 @@ export function commandOf({ packageName, command }: Agent): string | undefined {
 }
 
 /**
- * Installs the agents from npm's registry if one is missing; what cannot be had stays missing. Resolves to what npm said
- * last where it failed.
+ * Installs the agents from npm's registry if one is missing; what cannot be had stays missing. Resolves to
+ * what npm said last where it failed.
  */
 export async function installAgents(
   agents: readonly Agent[],
@@ -34,7 +37,8 @@ export async function installAgents(
 ): Promise<string | undefined> {
   if (agents.every((agent) => commandOf(agent) !== undefined)) return undefined
   tell('installing the agents')
-  // Not "npm ci": not every agent's platform packages are all published. "--no-save" leaves the lock file as it is.
+  // Not "npm ci": not every agent's platform packages are all published. "--no-save" leaves the lock file
+  // as it is.
   const { code, out } = await runProgram('npm', ['install', '--no-save'], {
     cwd: HERE,
     env: process.env,

@@ -13,15 +13,15 @@ import { faults, workedMs } from './verdict.ts'
 
 /** An agent that takes longer is ended. */
 const HOPELESS_MS = 90_000
-/** What a task on the demo may take from the agent's first call on. */
+/** Limit of a task on the demo, from the agent's first call on. */
 const DEMO_LIMIT_MS = 15_000
 /** Within which a call is settled and the gateway's log is written; it is flushed four times a second. */
 const LOG_DELAY_MS = 750
 
-/** What came of a case. */
+/** The outcome of a case. */
 export interface Outcome {
   readonly ms: number
-  /** Of these, since the first call. */
+  /** The part of it since the first call. */
   readonly workedMs: number
   readonly calls: number
   /** Everything that is wrong; nothing where it passed. */
@@ -30,7 +30,7 @@ export interface Outcome {
   readonly out: string
 }
 
-/** What the agent is told, the files that it needs for that, and what its answer has to quote. */
+/** The agent's prompt, the files that it needs for that, and the words that its answer has to quote. */
 interface Assignment {
   readonly prompt: string
   readonly files: ReadonlyMap<string, string>

@@ -2,14 +2,14 @@ import { type Fields, fields, string } from '../../src/simulator/fields.ts'
 import type { UsageRow } from '../../test/equipment/database.ts'
 import type { Ended } from './run-program.ts'
 
-/** What one case left behind. */
+/** The traces of one case. */
 export interface Traces {
   readonly ended: Ended
-  /** What the answer has to quote. */
+  /** Words that the answer has to quote. */
   readonly words: readonly string[]
   /** The usage rows of its key. */
   readonly usage: readonly UsageRow[]
-  /** What the gateway logged meanwhile. */
+  /** The gateway's log of that time. */
   readonly log: string
   /** Where the agent's calls are expected. */
   readonly path: string
@@ -60,7 +60,10 @@ function parsed(line: string): Fields {
   }
 }
 
-/** How long an agent that ended at that time worked since its first call; a start on a busy machine says nothing. */
+/**
+ * How long an agent that ended at that time worked since its first call; a start on a busy machine says
+ * nothing.
+ */
 export function workedMs(log: string, path: string, endedAt: number): number {
   const starts = log
     .split('\n')

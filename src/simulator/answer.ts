@@ -10,7 +10,7 @@ import { readOut } from './tool-result.ts'
 /** Why the model stopped: it was done, hit a stop text, ran out of tokens, or waits for tools. */
 export type End = 'done' | 'stop_text' | 'length' | 'tools'
 
-/** What a simulated model says. Every string in a list of pieces is one token. */
+/** The answer of a simulated model. Every string in a list of pieces is one token. */
 export interface Answer {
   readonly thinking: readonly string[]
   readonly text: readonly string[]

@@ -11,11 +11,11 @@ export type Step =
 export interface Standing {
   /** The system prompt and whatever else was said in its role. */
   readonly instructions: string
-  /** What the user said, one text a message, without what agents add to it. */
+  /** Texts of the user, one a message, without what agents add to them. */
   readonly userTexts: readonly string[]
   /** The last of the user's texts; empty if there is none. */
   readonly lastUser: string
-  /** What tools answered since then, in order. */
+  /** Results of the tools called since then, in order. */
   readonly results: readonly string[]
   /** How many tools were called since then. */
   readonly callsMade: number
@@ -23,7 +23,10 @@ export interface Standing {
   readonly workingDirectory: string | undefined
 }
 
-/** Sums up a conversation. A message of the user that holds only an agent's reminders is not one of the user's. */
+/**
+ * Sums up a conversation. A message of the user that holds only an agent's reminders is not one of the
+ * user's.
+ */
 export function standing(steps: readonly Step[]): Standing {
   const instructions: string[] = []
   const surroundings: string[] = []

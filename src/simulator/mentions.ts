@@ -7,7 +7,7 @@ export interface Mention {
   readonly at: number
 }
 
-/** What a message names so that a tool can be given it. */
+/** Things that a message names, for a tool to be given. */
 export interface Mentions {
   /** Its words as they are written. */
   readonly words: readonly Mention[]
@@ -35,11 +35,11 @@ const ABBREVIATION = /^(?:[a-z]\.[a-z]|etc)$/i
 /** Programs whose names begin a command line that is not in quotes. */
 const PROGRAMS =
   /\b(?:run|execute) ((?:ls|pwd|cat|echo|date|whoami|uname|git|npm|npx|node|python3?|make|grep|head|tail|wc)(?![\w.])[^\n]{0,200})/i
-/** What a shell can do where no tool is made for it. */
+/** A task that a shell can do where no tool is made for it. */
 const LIST = /\blist (?:all |the |my |of ){0,3}files\b/i
 const RUN_QUOTED = /\b(?:run|execute)(?: the)?(?: command| script)?:? ["“`]([^"”`\n]{1,2000})["”`]/i
 
-/** What a message names. Quotes around the whole message do not count. */
+/** Finds what a message names. Quotes around the whole message do not count. */
 export function mentionsIn(message: string): Mentions {
   const text = unwrapped(message.slice(0, LONGEST))
   const urls = [...text.matchAll(URL_TEXT)].map(({ 0: url, index }) => ({
@@ -111,7 +111,7 @@ export function stemsOf({ words }: Mentions): Mention[] {
   return words.map(({ text, at }) => ({ text: stem(text.toLowerCase()), at }))
 }
 
-/** Those of them that carry meaning. */
+/** The stems of the words that carry meaning. */
 export function tellingStems({ words, ...rest }: Mentions): Mention[] {
   return stemsOf({ words: words.filter(({ text }) => !COMMON.has(text.toLowerCase())), ...rest })
 }

@@ -11,7 +11,10 @@ export interface Pace {
   readonly longestWholeMs: number
 }
 
-/** A first token after a quarter of a second, then forty a second; whole answers after half a second at the latest. */
+/**
+ * A first token after a quarter of a second, then forty a second; whole answers after half a second at the
+ * latest.
+ */
 export const BELIEVABLE: Pace = { firstTokenMs: 250, tokenMs: 25, longestWholeMs: 500 }
 
 /** Sends an answer at the given pace; rejects with an AbortError as soon as the client is gone. */

@@ -11,7 +11,7 @@ export interface Tool {
 /** Whether a tool is to be called: as the model likes, never, some tool, or the tool of that name. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string }
 
-/** What a simulated model needs of a request, whichever protocol it came in. */
+/** The parts of a request that a simulated model needs, whichever protocol it came in. */
 export interface Prompt extends Standing {
   readonly model: string
   /** Everything before the answer, in order; seeds the answer, and is what the prompt is counted by. */

@@ -50,7 +50,7 @@ export function prose(message: string, random: Random): string {
   ].join(' ')
 }
 
-/** What the model thinks before it says something. */
+/** The thoughts of a model before it says something. */
 export function thoughts(message: string, random: Random): string {
   const topic = topicOf(message) ?? 'nothing in particular'
   const rest = shuffled(random, THOUGHTS).slice(0, 2)

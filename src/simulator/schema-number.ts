@@ -4,7 +4,10 @@ import type { Random } from './random.ts'
 // A number that nothing speaks of is a small one.
 const SPAN = 20
 
-/** A number within the schema's bounds: one that the message names where it fits, else the default, else a small one. */
+/**
+ * A number within the schema's bounds: one that the message names where it fits, else the default, else a
+ * small one.
+ */
 export function numberFor(schema: Fields, whole: boolean, message: string, random: Random): number {
   const lowest = Math.max(bound(schema.minimum, -Infinity), bound(schema.exclusiveMinimum, -Infinity))
   const highest = Math.min(bound(schema.maximum, Infinity), bound(schema.exclusiveMaximum, Infinity))

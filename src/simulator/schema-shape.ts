@@ -3,8 +3,8 @@ import { type Fields, fields, list, string } from './fields.ts'
 const MOST_STEPS = 16
 
 /**
- * A schema without references and alternatives: `$ref` is followed within the document, the first alternative that is
- * more than null is taken, and what stands beside them or in `allOf` holds as well.
+ * A schema without references and alternatives: `$ref` is followed within the document, the first
+ * alternative that is more than null is taken, and what stands beside them or in `allOf` holds as well.
  */
 export function resolved(schema: Fields, root: Fields): Fields {
   let found = schema

@@ -12,7 +12,7 @@ export interface Reading {
   speaksOf(name: string, schema: Fields): boolean
 }
 
-/** What a value is made from: the user's message, a source of chance, and the whole schema for `$ref`. */
+/** The sources of a value: the user's message, a source of chance, and the whole schema for `$ref`. */
 interface Source {
   readonly message: string
   readonly random: Random
@@ -42,9 +42,9 @@ const FORMATS = new Map([
 ])
 
 /**
- * A value that satisfies a JSON schema and looks as if it had been read out of the message: objects with their required
- * members and those that the reading adds, numbers and enumeration values that occur in the message. `pattern` is the one
- * keyword that is not followed.
+ * A value that satisfies a JSON schema and looks as if it had been read out of the message: objects with
+ * their required members and those that the reading adds, numbers and enumeration values that occur in the
+ * message. `pattern` is the one keyword that is not followed.
  */
 export function valueFor(schema: Fields, message: string, random: Random, reading: Reading): unknown {
   return build(schema, '', { message, random, root: schema, reading, left: MOST_VALUES }, 0)
@@ -121,7 +121,10 @@ function array(schema: Fields, name: string, source: Source, depth: number): unk
   return schema.uniqueItems === true ? distinct(made, fields(schema.items)) : made
 }
 
-/** The items made different from each other: the values of an enumeration in turn, numbers and texts counted on. */
+/**
+ * The items made different from each other: the values of an enumeration in turn, numbers and texts counted
+ * on.
+ */
 function distinct(items: readonly unknown[], { enum: values }: Fields): unknown[] {
   if (new Set(items.map((item) => JSON.stringify(item))).size === items.length) return [...items]
   return items.map((item, at) => {

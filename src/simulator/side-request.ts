@@ -6,7 +6,10 @@ import { asksForTitle, subjectOf, titleOf } from './title.ts'
 
 const CONVERSATION = /\b(?:conversation|chat|thread|session|history)\b/gi
 
-/** The schema of a JSON answer: the one that the request states, or what its words ask for where no tool is offered. */
+/**
+ * The schema of a JSON answer: the one that the request states, or what its words ask for where no tool is
+ * offered.
+ */
 export function answerSchema({ jsonSchema, tools, instructions, lastUser }: Prompt): Fields | undefined {
   return jsonSchema ?? jsonAskedFor(lastUser) ?? (tools.length === 0 ? jsonAskedFor(instructions) : undefined)
 }

@@ -15,7 +15,9 @@ export function asksForTitle(text: string): boolean {
   return /\btitle generator\b/i.test(text) || asksFor(text, TITLE_NAMED, VERBS)
 }
 
-/** What a message is about, without the lines that ask for a title; empty if it has nothing else. */
+/**
+ * The subject of a message: its text without the lines that ask for a title; empty if it has nothing else.
+ */
 export function subjectOf(message: string): string {
   const text = message.slice(0, LOOKED_AT)
   const tag = CONVERSATION.exec(text)

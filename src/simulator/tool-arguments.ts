@@ -10,8 +10,8 @@ import { needOf, wordsOfName } from './tool-needs.ts'
 import type { PlannedCall } from './tool-plan.ts'
 
 /**
- * The arguments of a call, taken from the user's message: required members, and optional ones that the message speaks
- * of. They satisfy the tool's schema.
+ * The arguments of a call, taken from the user's message: required members, and optional ones that the
+ * message speaks of. They satisfy the tool's schema.
  */
 export function argumentsOf({ tool, path }: PlannedCall, prompt: Prompt, random: Random): unknown {
   const { lastUser, workingDirectory } = prompt
@@ -78,7 +78,10 @@ function textFor(need: ReturnType<typeof needOf>, schema: Fields, source: Source
   }
 }
 
-/** A path as the tool wants it: absolute, unless it asks for one that is relative or the folder is not known. */
+/**
+ * A path as the tool wants it: absolute, unless it asks for one that is relative or the folder is not
+ * known.
+ */
 function placed(path: string, schema: Fields, folder: string | undefined): string {
   const description = string(schema.description)
   if (folder === undefined || path.startsWith('~')) return path
@@ -87,14 +90,14 @@ function placed(path: string, schema: Fields, folder: string | undefined): strin
   return system.isAbsolute(path) ? path : system.join(folder, path)
 }
 
-/** What a message wants written, where it says so without quotes. */
+/** The text that a message wants written, where it says so without quotes. */
 function contentIn(message: string): string | undefined {
   return /\b(?:containing|saying|with the (?:text|contents?|words?|line))[: ] ?([^\n]{1,2000})/i
     .exec(message)?.[1]
     ?.trim()
 }
 
-/** What a message gives as the value of a name, as in `city: Oslo`. */
+/** The value that a message gives for a name, as in `city: Oslo`. */
 function told(name: string, message: string): string | undefined {
   const place = message.toLowerCase().indexOf(`${name.toLowerCase()}:`)
   if (name === '' || place < 0 || /\w/.test(message.charAt(place - 1))) return undefined

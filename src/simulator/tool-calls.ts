@@ -18,7 +18,7 @@ export function toolCalls(prompt: Prompt, random: Random): ToolCall[] {
   }))
 }
 
-/** What is left of the message's plan; where a call is required, there is always one. */
+/** The calls left of the message's plan; where a call is required, there is always one. */
 function chosen({ tools, toolChoice, callsMade, lastUser, parallelTools }: Prompt): PlannedCall[] {
   if (toolChoice === 'none') return []
   const forced = (all: readonly Tool[]): PlannedCall[] => {

@@ -4,7 +4,10 @@ import type { Tool } from './prompt.ts'
 import { hasNeeds, needOf, wordsOfName } from './tool-needs.ts'
 import { keywords } from './topic.ts'
 
-/** How well a tool suits a message: the kind of evidence, how much of it, and where in the message it stands. */
+/**
+ * How well a tool suits a message: the kind of evidence, how much of it, and where in the message it
+ * stands.
+ */
 export interface Fit {
   readonly tool: Tool
   readonly by: 'its name' | 'words of its name' | 'its description'
@@ -58,7 +61,10 @@ const EVERYDAY = new Set(
 /** So many tools are few enough to go by one word of their descriptions. */
 const FEW = 4
 
-/** How a tool suits the message; undefined where it does not, or where the message lacks what the tool needs. */
+/**
+ * How a tool suits the message; undefined where it does not, or where the message lacks what the tool
+ * needs.
+ */
 export function fitOf(tool: Tool, said: Mentions, fewTools: boolean): Fit | undefined {
   const named = namedAt(tool.name, said)
   if (named !== undefined) return { tool, by: 'its name', share: 1, at: named }
@@ -77,7 +83,10 @@ export function areFew(tools: readonly Tool[]): boolean {
   return tools.length <= FEW
 }
 
-/** Names with a mark or a capital in them are unmistakable; of plain words, as `task`, the message must say that they are a tool. */
+/**
+ * Where the message names the tool. A name with a mark or a capital in it is unmistakable; of a plain word,
+ * as `task`, the message must say that it is a tool.
+ */
 function namedAt(name: string, { words, quoted }: Mentions): number | undefined {
   if (name === '') return undefined
   const inQuotes = quoted.find(({ text }) => text === name)
@@ -109,7 +118,9 @@ function byWords(tool: Tool, said: Mentions, words: Words, fewTools: boolean): F
   return { tool, by: 'words of its name', share: purpose / (1 + unsaid.length), at: asked.at }
 }
 
-/** Where the message asks for one of the verbs. What changes files or runs code has to be asked for outright. */
+/**
+ * Where the message asks for one of the verbs; changing files or running code has to be asked for outright.
+ */
 function askedFor(
   verbs: readonly Verb[],
   said: Mentions,

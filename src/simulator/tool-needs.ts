@@ -2,7 +2,7 @@ import { type Fields, fields, list, string } from './fields.ts'
 import type { Mentions } from './mentions.ts'
 import type { Tool } from './prompt.ts'
 
-/** What an argument is, by its name: what of the message it is taken from. */
+/** The kind of an argument, by its name: decides what of the message it is taken from. */
 export type Need =
   | 'path'
   | 'directory'
@@ -34,7 +34,7 @@ const BY_WORD: readonly (readonly [Need, RegExp])[] = [
   ['identifier', /^(?:id|ids|type|skill|uuid|token)$/],
 ]
 
-/** What the argument is. */
+/** The kind of an argument by its name and schema. */
 export function needOf(name: string, schema: Fields): Need {
   if (['array', 'object'].includes(string(schema.type))) return 'structure'
   if (!takesText(schema)) return 'other'
@@ -60,8 +60,8 @@ export function wordsOfName(name: string): string[] {
 }
 
 /**
- * Whether the message names all that the tool requires and nobody can guess. Where it is clear that the tool is meant, a
- * guess will do for what does no harm.
+ * Whether the message names all that the tool requires and nobody can guess. Where it is clear that the
+ * tool is meant, a guess will do for what does no harm.
  */
 export function hasNeeds({ schema }: Tool, said: Mentions, isClear: boolean): boolean {
   const members = fields(schema.properties)

@@ -16,8 +16,9 @@ export const MOST_CALLS = 2
 const STRENGTH = ['its name', 'words of its name', 'its description'] as const
 
 /**
- * The calls that a message asks for, in its order: of the tools that it names, else of those that do what its words say.
- * The same message and tools give the same plan, so that a later turn knows what an earlier one has done.
+ * The calls that a message asks for, in its order: of the tools that it names, else of those that do what
+ * its words say. The same message and tools give the same plan, so that a later turn knows what an earlier
+ * one has done.
  */
 export function planOf(message: string, tools: readonly Tool[]): PlannedCall[] {
   const said = mentionsIn(message)
@@ -59,7 +60,7 @@ function pathFrom(paths: readonly Mention[], at: number): string | undefined {
   return (paths.find((path) => path.at > at) ?? paths.at(-1))?.text
 }
 
-/** What asks for several tools at one place asks for the one that suits it best. */
+/** Keeps, of the tools that the same word asks for, the one that suits it best. */
 function bestOfEachPlace(fits: readonly Fit[]): Fit[] {
   const best = new Map<number, Fit>()
   for (const fit of fits) {

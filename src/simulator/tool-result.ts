@@ -32,7 +32,7 @@ function parsed(result: string): unknown {
   }
 }
 
-/** What stands between the tags of a content, where a tool marks it as such. */
+/** The text between `<content>` tags, where a tool marks a file's content with them. */
 function contentOf(text: string): string {
   const from = text.indexOf('<content>')
   const to = text.lastIndexOf('</content>')
@@ -41,7 +41,10 @@ function contentOf(text: string): string {
 
 const NUMBERED = /^ {0,8}\d{1,7}(?:\t|→|: |\| )/
 
-/** Lines as they stand in the file, where a tool put numbers before them; its notes have none and are left out. */
+/**
+ * Lines as they stand in the file, where a tool put numbers before them; its notes have none and are left
+ * out.
+ */
 function withoutLineNumbers(text: string): string {
   const numbered = text.split('\n').filter((line) => NUMBERED.test(line))
   const isNumbered = NUMBERED.test(text.replace(/^\n{1,3}/, ''))

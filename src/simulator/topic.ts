@@ -24,7 +24,7 @@ export function keywords(text: string): string[] {
     .filter((word) => !COMMON.has(word))
 }
 
-/** What a message is about, in at most three of its own words; undefined if it does not say. */
+/** The topic of a message, in at most three of its own words; undefined if it does not say. */
 export function topicOf(message: string): string | undefined {
   const candidates = words(message.slice(0, 2000)).filter((word) => !COMMON.has(word.toLowerCase()))
   const unique = [...new Map(candidates.map((word) => [word.toLowerCase(), word])).values()]

@@ -1,4 +1,7 @@
-/** A coding agent's habits, as its requests show them: what it says around the user's words, and how its tools look. */
+/**
+ * A coding agent's habits, as its requests show them: what it says around the user's words, and how its
+ * tools look.
+ */
 export interface DemoAgent {
   readonly name: string
   readonly dialect: 'chat' | 'messages'
@@ -8,7 +11,7 @@ export interface DemoAgent {
   /** A message in the system role after the user's. */
   readonly aside?: string
   readonly tools: readonly DemoTool[]
-  /** What its reading tool returns for a file. */
+  /** The result of its reading tool for a file. */
   readonly shown: (path: string, content: string) => string
 }
 

@@ -11,11 +11,11 @@ export interface DemoCall {
 /** How a task went. */
 export interface DemoRun {
   readonly calls: readonly DemoCall[]
-  /** What the model said last; undefined where it still called tools after `MOST_TURNS`. */
+  /** The model's last text; undefined where it still called tools after `MOST_TURNS`. */
   readonly answer: string | undefined
 }
 
-/** What a tool returns for a call. */
+/** Executes a call; returns the tool's result. */
 export type Act = (call: DemoCall) => string
 
 const MOST_TURNS = 6

@@ -42,7 +42,7 @@ const SCHEMA = {
 }
 const MESSAGE = { role: 'user', content: 'Plan a journey to Lisbon by train for 4 people' }
 
-/** What was said, as JSON that has to satisfy the schema. */
+/** The text parsed as JSON, which has to satisfy the schema. */
 function read(text: string): unknown {
   const value: unknown = JSON.parse(text)
   const ajv = new Ajv()
