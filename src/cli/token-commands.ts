@@ -99,6 +99,8 @@ export function addTokenCommands(program: Command): void {
 
 async function create(options: CreateOptions): Promise<void> {
   await withAccounts(options, async (accounts) => {
+    const { user, name, models = [] } = options
+    const warnings = await accounts.run('tokenWarnings', { user, name, models: [...models] })
     const made = await accounts.run('createToken', {
       user: options.user,
       name: options.name,
@@ -111,6 +113,7 @@ async function create(options: CreateOptions): Promise<void> {
       group: options.group ?? '',
       vendor_routes: options.vendorRoutes ?? '',
     })
+    for (const warning of warnings) process.stderr.write(`Warning: ${warning}.\n`)
     if (options.json) printJson(made)
     else {
       const limit = quotaOf(made, await accounts.display())

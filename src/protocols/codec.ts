@@ -1,4 +1,5 @@
 import type { Conversation, MediaPart } from './conversation.ts'
+import type { Capabilities } from './model-capabilities.ts'
 import type { Reply, ReplyEvent } from './reply.ts'
 import type { ScannedObject } from './scanned-object.ts'
 
@@ -13,14 +14,29 @@ export interface Minted {
   readonly id: string
 }
 
+/** The model that a request is written for. */
+export interface UpstreamModel {
+  /** The name that the upstream knows. */
+  readonly name: string
+  readonly capabilities: Capabilities
+}
+
 /** Both directions of a protocol, for the road between two different ones. Pure and synchronous. */
 export interface Codec {
   /** Reads a request that was checked; throws `invalid_request` naming the path where it cannot go on. */
   decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation
   /** Whether `encodeRequest` cannot take these media as they are: what they stand for has to be fetched before. */
   mustFetch(media: MediaPart): boolean
-  /** The request as the upstream gets it; media are inline by now where the wire needs that. */
-  encodeRequest(conversation: Conversation, upstreamModel: string, dropped: Dropped): Buffer
+  /**
+   * The request as the upstream gets it; media are inline by now where the wire needs that, and sampling is what the model
+   * accepts.
+   */
+  encodeRequest(conversation: Conversation, upstream: UpstreamModel, dropped: Dropped): Buffer
+  /**
+   * The tool whose input is the text of the answer: `encodeRequest` forces it on a model that has no other way of keeping to
+   * a schema, and the caller must not see it. Undefined for other conversations.
+   */
+  answerTool(conversation: Conversation, capabilities: Capabilities): string | undefined
   /** Reads a whole reply; throws where it is none. */
   decodeReply(bytes: Buffer): Reply
   encodeReply(reply: Reply, minted: Minted): Buffer

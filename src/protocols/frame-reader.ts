@@ -3,6 +3,7 @@ import type { FramePiece, FrameTemplate } from './frame-template.ts'
 import { KnownFrames } from './known-frames.ts'
 import type { ReplyEvent } from './reply.ts'
 import { dataOf, FrameSplitter, MAX_EVENT_BYTES, SHORTEST_DATA } from './sse.ts'
+import { StreamedInputs } from './tool-input.ts'
 
 const BYTE_ORDER_MARK = '\ufeff'
 
@@ -16,6 +17,7 @@ export abstract class FrameReader implements StreamDecoder {
   protected isOver = false
   readonly #frames: FrameSplitter
   readonly #known = new KnownFrames((data) => this.pieceOf(data))
+  readonly #inputs = new StreamedInputs()
   #isFirst = true
 
   constructor(maxEventBytes = MAX_EVENT_BYTES) {
@@ -38,7 +40,28 @@ export abstract class FrameReader implements StreamDecoder {
   protected abstract close(): void
 
   protected emit(event: ReplyEvent): void {
+    switch (event.kind) {
+      case 'tool-input':
+        return this.#tellInput(event.index, this.#inputs.add(event.index, event.text))
+      case 'part-start':
+        if (event.part.kind === 'tool-call') this.#inputs.begin(event.index)
+        break
+      case 'part-end':
+        this.#tellInput(event.index, this.#inputs.end(event.index))
+        break
+      case 'start':
+      case 'text':
+      case 'thinking':
+      case 'proof':
+      case 'ping':
+      case 'end':
+      case 'failure':
+    }
     this.#events.push(event)
+  }
+
+  #tellInput(index: number, text: string): void {
+    if (text !== '') this.#events.push({ kind: 'tool-input', index, text })
   }
 
   /** The frames to come are of another kind than those before. */

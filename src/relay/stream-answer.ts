@@ -85,7 +85,8 @@ export class StreamAnswer implements WantedAnswer {
     const { error } = this.#tap
     if (error && !error.afterContent && this.#mayGoElsewhere) {
       this.#source.cancel()
-      return this.failed(unanswered('error in the first event'))
+      const { message } = saidInStream(this.#target.channel, error.data)
+      return this.failed(unanswered('error in the first event', message))
     }
     if (step.forward) this.#forward(step.forward)
     if (step.terminal) this.ended()
@@ -100,6 +101,7 @@ export class StreamAnswer implements WantedAnswer {
     const { error } = this.#tap
     if (error) {
       const said = saidInStream(this.#target.channel, error.data)
+      this.#call.brokeOff(this.#target.channel.name, 'error in the stream', said.message)
       this.#breakOff(this.#call.dialect.brokenOff({ ...CUT, ...said }))
     } else if (complete) this.#finish(this.#callerLeft ? 'client_gone' : 'complete', ending, true)
     else this.failed(unanswered('stream ended early'))

@@ -10,6 +10,8 @@ import { readUpstreamError } from '../../src/protocols/upstream-error.ts'
 import { Media } from '../../src/relay/media.ts'
 import { Conversions } from '../../src/relay/roads/conversions.ts'
 import { ConvertingTap } from '../../src/relay/roads/converting-tap.ts'
+import type { Channel } from '../../src/domain/channel.ts'
+import type { Model, StatedCapabilities } from '../../src/domain/settings.ts'
 import { channelOf } from '../channel.ts'
 
 /** Both protocols, for tests that hold for each. */
@@ -36,17 +38,29 @@ export type ConvertedRequest =
 export const anyMedia = (): Media =>
   new Media(() => ({ allowPrivateNetworks: true, maxBytes: 1_000_000, timeoutMs: 5_000 }))
 
-/** Converts a `from` caller's request by the gateway's own road, its check included. */
+/** Converts a `from` caller's request by the gateway's own road to a channel of the other protocol, its check included. */
 export async function convertRequest(
   from: ConversionProtocol,
   bytes: Buffer,
   media: Media,
+  channel: Partial<Channel> = {},
+  capabilities: StatedCapabilities = {},
 ): Promise<ConvertedRequest> {
   try {
     const scan = scanObject(bytes)
     const request = CHECKERS[from](scan)
     const conversion = new Conversions(media).of(from, scan, request)
-    const { body, dropped } = await conversion.prepare(channelOf({ protocol: OTHER[from] }))
+    const model: Model = {
+      name: request.model,
+      vendor: undefined,
+      price: undefined,
+      rateLimit: { requests: 0, tokens: 0, windowMs: 60_000 },
+      capabilities,
+    }
+    const { body, dropped } = await conversion.prepare(
+      channelOf({ protocol: OTHER[from], ...channel }),
+      model,
+    )
     return { body, dropped }
   } catch (error) {
     if (error instanceof GatewayError && error.kind.status === 400) return { refused: error.message }

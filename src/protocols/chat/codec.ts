@@ -12,6 +12,7 @@ export const chatCodec: Codec = {
   decodeRequest,
   mustFetch,
   encodeRequest,
+  answerTool: () => undefined,
   decodeReply,
   encodeReply,
   streamDecoder: () => new ChatStreamDecoder(),

@@ -8,6 +8,7 @@ import { readUpstreamError } from '../upstream-error.ts'
 import { finishReasonOf, firstChoice, textOr } from './decode-reply.ts'
 import type { Fields } from './field.ts'
 import { generatedText } from './generated-text.ts'
+import { parseAnswer } from './object-arguments.ts'
 import { ReplyParts } from './reply-parts.ts'
 import { stopOf } from './stop-reasons.ts'
 import { usageOf } from './usage.ts'
@@ -31,7 +32,7 @@ export class ChatStreamDecoder extends FrameReader {
 
   protected read(data: string, frame: string): void {
     if (this.isLastWord(data)) return this.#finish()
-    const chunk = parseRecord(data)
+    const chunk = parseAnswer(data)
     const choices = chunk?.['choices']
     const saysNothing = !Array.isArray(choices) || choices.length === 0
     const isFailure = chunk && (isError(chunk['error']) || chunk['object'] === 'error')

@@ -234,9 +234,22 @@ describe('a whole reply', () => {
     expect(encoded({ id: '' })['id']).toBe('msg_abc')
   })
 
-  test.each(['not json', '[1]', '"x"', '{"a":'])('input %s is told as it is, in an object', (input) => {
+  test.each(['not json', '[1]', '"x"', '{"a":'])('input %s is told as text, and calls nothing', (input) => {
+    const call = { kind: 'tool-call', id: 't', name: 'f', input } as const
+    const stop = { reason: 'tool-calls' } as const
+    const reply = encoded({ parts: [call], stop })
+    expect(reply['content']).toEqual([{ type: 'text', text: input }])
+    expect(reply['stop_reason']).toBe('end_turn')
+    const cut = encoded({ parts: [call], stop: { reason: 'length' } })
+    expect(cut['stop_reason']).toBe('max_tokens')
+    const beside = encoded({ parts: [call, { ...call, id: 'u', input: '{}' }], stop })
+    expect(beside['content']).toMatchObject([{ type: 'text' }, { type: 'tool_use', id: 'u', input: {} }])
+    expect(beside['stop_reason']).toBe('tool_use')
+  })
+
+  test.each(['', 'null', ' null\n', '""'])('input %j is an empty object', (input) => {
     expect(encoded({ parts: [{ kind: 'tool-call', id: 't', name: 'f', input }] })['content']).toMatchObject([
-      { input: { unreadable_input: input } },
+      { type: 'tool_use', input: {} },
     ])
   })
 

@@ -1,4 +1,5 @@
 import type { Channel, ProtocolName } from '../../domain/channel.ts'
+import type { Model } from '../../domain/settings.ts'
 import type { Usage } from '../../domain/usage.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import type { ScannedObject } from '../../protocols/scanned-object.ts'
@@ -9,20 +10,25 @@ import type { Headers } from '../../server/header-names.ts'
 export interface RelayedRequest {
   readonly model: string
   readonly stream: boolean
-  /** Answers asked for. */
-  readonly n: number
   /** Output tokens that the caller names as the most; undefined where none is named. */
   readonly maxTokens: number | undefined
   /** At least as many tokens as the prompt can have. */
   readonly promptBound: number
   /** The provider may search the web for it. */
   readonly webSearch: boolean
-  /** It costs nothing, whatever the model costs. */
+  /** It costs nothing, whatever the model costs, and is not recorded: neither in the usage log nor in its sums. */
   readonly isFree?: boolean
-  /** What it becomes on the way to a channel; throws what the caller is to be told where it cannot go there. */
-  prepare(channel: Channel, passThrough: boolean): Prepared | Promise<Prepared>
+  /** Upstreams need not offer what it asks for: a 404 then says nothing of the model. */
+  readonly mayBeUnserved?: boolean
+  /**
+   * What it becomes on the way to a channel, as a request for this model; throws what the caller is to be told where it
+   * cannot go there.
+   */
+  prepare(channel: Channel, model: Model, passThrough: boolean): Prepared | Promise<Prepared>
   /** The output tokens that the channel will be told as the most; undefined where it is told none. */
-  outputMaximum(channel: Channel): number | undefined
+  outputMaximum(channel: Channel, model: Model): number | undefined
+  /** How many answers the channel will be asked for, each of up to that maximum. */
+  answers(channel: Channel): number
 }
 
 /** A request ready for a channel, and how its answer comes back. */
