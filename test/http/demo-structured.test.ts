@@ -78,7 +78,7 @@ test.each(DEMO_MODELS.messages)(
   },
 )
 
-test.each(DEMO_MODELS.chat)('%s honours the schema of response_format, whole and streamed', async (model) => {
+test.each(MODELS)('%s honours the schema of response_format, whole and streamed', async (model) => {
   const body = {
     model,
     messages: [MESSAGE],
