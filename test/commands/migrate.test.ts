@@ -188,7 +188,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
   test('a running gateway, tables of somebody else, and a URL that is none are sentences', async () => {
     const folder = await filledFolder(FEW)
     const database = await engine.database()
-    const lock = lockDataFolder(folder)
+    const lock = lockDataFolder(folder, 'gateway')
     const running = await migrate(folder, database.place)
     lock.release()
     expect(running).toMatchObject({ code: 1, out: '' })
