@@ -6,7 +6,7 @@ import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { lockDataFolder } from '../../src/store/data-folder.ts'
-import { commandOn, SECRET, sluice } from '../equipment/command.ts'
+import { commandOn, processOn, SECRET, sluice } from '../equipment/command.ts'
 import { ROOT, user } from '../equipment/configuration.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 
@@ -131,7 +131,7 @@ describe('a data folder', () => {
   test('takes several commands at once', async () => {
     const stopped = await started()
     await stopped.stop()
-    const made = await Promise.all(['a', 'b', 'c'].map((name) => commandOn(stopped, 'user', 'create', name)))
+    const made = await Promise.all(['a', 'b', 'c'].map((name) => processOn(stopped, 'user', 'create', name)))
     expect(made.map(({ code, err }) => [code, err])).toEqual([
       [0, ''],
       [0, ''],
@@ -143,7 +143,7 @@ describe('a data folder', () => {
     const stopped = await started()
     await stopped.stop()
     const lock = lockDataFolder(stopped.dataDir, 'command')
-    const waiting = Promise.all([commandOn(stopped, 'user', 'list'), stopped.restart()])
+    const waiting = Promise.all([processOn(stopped, 'user', 'list'), stopped.restart()])
     // Longer than a process may hold it that is no command, and does not listen.
     await sleep(6_000)
     lock.release()

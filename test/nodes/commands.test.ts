@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { usageText } from '../equipment/behaviour.ts'
-import { SECRET, sluice } from '../equipment/command.ts'
+import { SECRET, sluice, sluiceProcess } from '../equipment/command.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { ask } from '../equipment/stage.ts'
 import { temporaryFolder } from '../store-rows.ts'
@@ -39,7 +39,7 @@ describe.each(SHARED)('commands on a gateway whose database is $name', (engine) 
 
   test('a start with another secret is refused with a word on what to do', async () => {
     const { database } = await setNodes(engine, 1, () => ({ users: [ROOT] }), { GATEWAY_SECRET: SECRET })
-    const started = await sluice(['start'], {
+    const started = await sluiceProcess(['start'], {
       DATA_DIR: temporaryFolder(),
       DATABASE_URL: database.place,
       PORT: '0',
