@@ -34,7 +34,7 @@ const NO_OUTPUT_COUNTED: Patch = {
   by: 'output: whole ? output : (reported?.output ?? 0)',
 }
 
-const LIMIT = { timeout: 120_000 }
+const LIMIT = { timeout: 300_000 }
 
 /** What is broken in a storm; if nothing was, in the next: what breaks it may not have come up. */
 async function brokenOn(patch: Patch): Promise<string> {

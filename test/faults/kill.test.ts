@@ -5,7 +5,7 @@ import { storm } from '../equipment/storm.ts'
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 
 test('thirty kills in the middle of traffic lose no charge, double none, and leave every account exact', {
-  timeout: 180_000,
+  timeout: 300_000,
 }, async () => {
   console.info(`seed ${SEED} (SEED=${SEED} repeats the requests)`)
   const report = await storm({ seed: SEED, rounds: 30, clients: 64 })
