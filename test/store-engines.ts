@@ -56,7 +56,7 @@ function postgres(server: string): Engine {
     return url.href
   }
   const make = async (template?: string): Promise<TestDatabase> => {
-    const name = `sluice_test_${randomBytes(6).toString('hex')}`
+    const name = `${inject('postgresPrefix')}test_${randomBytes(6).toString('hex')}`
     await run(server, `create database ${name}${template === undefined ? '' : ` template ${template}`}`)
     onTestFinished(async () => void (await run(server, `drop database ${name} with (force)`)))
     const place = placeOf(name)
@@ -66,9 +66,9 @@ function postgres(server: string): Engine {
       sql: (statement) => run(place, statement),
     }
   }
-  // One for each process of tests; it goes with the server, or with what the machine cleans up.
+  // One for each process of tests; it goes at the end of the run.
   const makeTemplate = async (): Promise<string> => {
-    const name = `sluice_template_${randomBytes(6).toString('hex')}`
+    const name = `${inject('postgresPrefix')}template_${randomBytes(6).toString('hex')}`
     await run(server, `create database ${name}`)
     const store = await openPostgresStore({ url: placeOf(name), secrets: SECRETS })
     await store.close()

@@ -21,11 +21,16 @@ describe('a password', () => {
     const hash = hashSync('somebody')
     const took = async (of: string | null): Promise<number> => {
       const began = performance.now()
-      for (let round = 0; round < 5; round += 1) expect(await passwords.verify(of, 'a guess')).toBe(false)
+      expect(await passwords.verify(of, 'a guess')).toBe(false)
       return performance.now() - began
     }
     await took(null)
-    const [somebody, nobody] = [await took(hash), await took(null)]
+    // In turns, and the quickest of each: what else the machine does only adds to it.
+    let [somebody, nobody] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
+    for (let round = 0; round < 10; round += 1) {
+      somebody = Math.min(somebody, await took(hash))
+      nobody = Math.min(nobody, await took(null))
+    }
     expect(nobody).toBeGreaterThan(somebody / 4)
     expect(nobody).toBeLessThan(somebody * 4)
     expect(parseOptions(hash)).toMatchObject({ memoryCost: 19_456, timeCost: 2, parallelism: 1 })
@@ -40,5 +45,5 @@ describe('a password', () => {
       'overloaded',
     ])
     expect(await busy.verify(await busy.hash('y'), 'y')).toBe(true)
-  }, 60_000)
+  }, 300_000)
 })

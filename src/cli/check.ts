@@ -1,12 +1,6 @@
 import { styleText } from 'node:util'
 import type { Config } from '../config/config.ts'
-
-/** What a check reads and where it speaks; the process's own unless told otherwise. */
-export interface CheckSurroundings {
-  readonly env: NodeJS.ProcessEnv
-  readonly out: NodeJS.WritableStream
-  readonly err: NodeJS.WritableStream
-}
+import type { Shell } from './shell.ts'
 
 /**
  * `sluice check`: reads the configuration and says what is wrong with it, one line a mistake, on standard error; with
@@ -14,7 +8,7 @@ export interface CheckSurroundings {
  */
 export async function check(
   options: { config?: string; json?: boolean },
-  { env, out, err }: CheckSurroundings = { env: process.env, out: process.stdout, err: process.stderr },
+  { env, out, err }: Pick<Shell, 'env' | 'out' | 'err'>,
 ): Promise<number> {
   const { readConfig } = await import('../config/config.ts')
   const { readEnvironment } = await import('../config/environment.ts')

@@ -1,8 +1,8 @@
-import process from 'node:process'
 import { type Command, Option } from 'commander'
 import type { ImportReport } from '../moving/import/import.ts'
 import { type Fate, type Kind, type ReportLine, shown } from '../moving/import/report.ts'
 import { CONFIG, JSON_OUTPUT } from './options.ts'
+import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
 import { type AccountOptions, printJson, sayingWhatGoesWrong } from './with-accounts.ts'
 
@@ -32,7 +32,7 @@ interface ImportOptions extends AccountOptions {
 }
 
 /** `sluice import`. */
-export function addImportCommand(program: Command): void {
+export function addImportCommand(program: Command, shell: Shell): void {
   program
     .command('import <source>')
     .description('take over users, keys, channels and prices from a one-api or new-api')
@@ -41,30 +41,31 @@ export function addImportCommand(program: Command): void {
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', HELP)
-    .action(importFrom)
+    .action((source: string, options: ImportOptions) => importFrom(shell, source, options))
 }
 
 async function importFrom(
+  shell: Shell,
   source: string,
   { apply = false, json = false, ...options }: ImportOptions,
 ): Promise<void> {
-  await sayingWhatGoesWrong(async () => {
+  await sayingWhatGoesWrong(shell, async () => {
     const { readConfig } = await import('../config/config.ts')
     const { readEnvironment } = await import('../config/environment.ts')
     const { importFamily } = await import('../moving/import/import.ts')
-    const isWatched = !json && process.stderr.isTTY
-    const say = (text: string): void => void (isWatched && process.stderr.write(`\r\u001B[2K${text}`))
+    const isWatched = !json && shell.err.isTTY
+    const say = (text: string): void => void (isWatched && shell.err.write(`\r\u001B[2K${text}`))
     const report = await importFamily({
-      config: readConfig(readEnvironment(process.env, options)),
+      config: readConfig(readEnvironment(shell.env, options)),
       source,
       apply,
       onProgress: (done, of) => say(`${done} of ${of} users`),
     }).finally(() => say(''))
-    if (json) printJson(asJson(report))
-    else process.stdout.write(reportText(report))
+    if (json) printJson(shell, asJson(report))
+    else shell.out.write(reportText(report, shell))
     if (report.failed > 0) {
-      process.stderr.write(`sluice: ${report.failed} users could not be written; the report says why\n`)
-      process.exitCode = 1
+      shell.err.write(`sluice: ${report.failed} users could not be written; the report says why\n`)
+      shell.exitCode = 1
     }
   })
 }
@@ -95,12 +96,12 @@ const COLUMNS: readonly Column<Count>[] = [
   },
 ]
 
-function reportText(report: ImportReport): string {
+function reportText(report: ImportReport, { out }: Shell): string {
   const { family, into, applied, lines, passwords, converted, hasRoot, toldNodes } = report
   const told = lines.filter(({ fate }) => fate !== 'carried').toSorted((a, b) => rank(a) - rank(b))
   return [
     `From a database of ${family} into ${into}.\n\n`,
-    table(counts(lines), COLUMNS, process.stdout),
+    table(counts(lines), COLUMNS, out),
     '\n',
     ...told.map(lineText),
     converted !== undefined && `quota: units are converted: ${converted}\n`,

@@ -1,8 +1,8 @@
-import process from 'node:process'
 import type { Command } from 'commander'
 import type { Migration } from '../moving/copy/migrate.ts'
 import type { AccountSums } from '../moving/copy/sums.ts'
 import { JSON_OUTPUT } from './options.ts'
+import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
 import { printJson, sayingWhatGoesWrong } from './with-accounts.ts'
 
@@ -27,7 +27,7 @@ interface MigrateOptions {
 }
 
 /** `sluice migrate`. */
-export function addMigrateCommand(program: Command): void {
+export function addMigrateCommand(program: Command, shell: Shell): void {
   program
     .command('migrate')
     .description('copy the embedded database to PostgreSQL, and compare')
@@ -35,40 +35,42 @@ export function addMigrateCommand(program: Command): void {
     .option('--dry-run', 'say what would be copied, and write nothing')
     .addOption(JSON_OUTPUT)
     .addHelpText('after', HELP)
-    .action(migrate)
+    .action((options: MigrateOptions) => migrate(shell, options))
 }
 
-async function migrate({ to, dryRun = false, json = false }: MigrateOptions): Promise<void> {
-  await sayingWhatGoesWrong(async () => {
+async function migrate(shell: Shell, { to, dryRun = false, json = false }: MigrateOptions): Promise<void> {
+  await sayingWhatGoesWrong(shell, async () => {
     const { readEnvironment } = await import('../config/environment.ts')
     const { migrate } = await import('../moving/copy/migrate.ts')
-    const environment = readEnvironment(process.env)
-    const progress = new ProgressLine(json)
+    const environment = readEnvironment(shell.env)
+    const progress = new ProgressLine(shell, json)
     const migration = await migrate({
       environment,
       to,
       dryRun,
       onProgress: (name, rows) => progress.show(`${name}: ${rows} rows`),
     }).finally(() => progress.clear())
-    if (json) printJson(asJson(migration))
-    else process.stdout.write(report(migration))
+    if (json) printJson(shell, asJson(migration))
+    else shell.out.write(report(migration, shell))
     if (migration.differences.length > 0) {
-      process.stderr.write(failureText(migration))
-      process.exitCode = 1
-    } else if (!json && !dryRun) process.stdout.write(nextSteps(environment.secret, environment.dataDir))
+      shell.err.write(failureText(migration))
+      shell.exitCode = 1
+    } else if (!json && !dryRun) shell.out.write(nextSteps(environment.secret, environment.dataDir))
   })
 }
 
 /** One line that is written over itself, where somebody looks. */
 class ProgressLine {
+  readonly #err: Shell['err']
   readonly #silent: boolean
 
-  constructor(silent: boolean) {
-    this.#silent = silent || !process.stderr.isTTY
+  constructor({ err }: Shell, silent: boolean) {
+    this.#err = err
+    this.#silent = silent || !err.isTTY
   }
 
   show(text: string): void {
-    if (!this.#silent) process.stderr.write(`\r\u001B[2K${text}`)
+    if (!this.#silent) this.#err.write(`\r\u001B[2K${text}`)
   }
 
   clear(): void {
@@ -76,7 +78,7 @@ class ProgressLine {
   }
 }
 
-function report(migration: Migration): string {
+function report(migration: Migration, { out }: Shell): string {
   const { to, dryRun, openCalls, before, tables, here, there, differences } = migration
   const rows = tables.map(({ table: name, here, there }) => ({
     what: `rows of ${name}`,
@@ -96,9 +98,9 @@ function report(migration: Migration): string {
       (dryRun
         ? `${openCalls.count} calls that an earlier run left open would be settled first.\n`
         : `Settled ${openCalls.count} calls that an earlier run left open: ${openCalls.quota} quota units.\n`),
-    table([...rows, ...sums], COLUMNS, process.stdout),
+    table([...rows, ...sums], COLUMNS, out),
     '\n',
-    table(users, userColumns(there?.users ?? []), process.stdout),
+    table(users, userColumns(there?.users ?? []), out),
     more > 0 && `and ${more} more users\n`,
     '\n',
     dryRun && `A dry run: nothing was written to ${to}.\n`,

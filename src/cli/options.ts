@@ -4,8 +4,8 @@ import { parseExpiry } from './expiry.ts'
 /** The configuration file. Commands need it where no gateway runs: its settings decide what may be. */
 export const CONFIG = new Option(
   '--config <file>',
-  'the configuration; default ./gateway.yaml if it is there',
-).env('GATEWAY_CONFIG')
+  'the configuration; default ./gateway.yaml if it is there (env: GATEWAY_CONFIG)',
+)
 
 /** For programs. */
 export const JSON_OUTPUT = new Option('--json', 'print JSON, with the field names of the API')

@@ -1,26 +1,26 @@
-import process from 'node:process'
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
+import type { Shell } from './shell.ts'
 
 /** Bytes of standard input that are read of a password, at most. */
 const LONGEST = 16_384
 
 /**
- * A password from standard input: typed twice without an echo at a terminal, else the one line that is there. Never an
+ * A password from the shell's input: typed twice without an echo at a terminal, else the one line that is there. Never an
  * argument, which the whole machine could read. Throws a sentence if there is none.
  */
-export async function readPassword(): Promise<string> {
-  if (!process.stdin.isTTY) return oneLine(await everything())
-  const first = await typed('New password: ')
-  if ((await typed('The same again: ')) === first) return first
+export async function readPassword(shell: Shell): Promise<string> {
+  if (!shell.input.isTTY) return oneLine(await everything(shell))
+  const first = await typed(shell, 'New password: ')
+  if ((await typed(shell, 'The same again: ')) === first) return first
   throw new Error('the two were not the same; nothing was changed')
 }
 
-async function typed(prompt: string): Promise<string> {
-  process.stderr.write(prompt)
+async function typed({ input, err }: Shell, prompt: string): Promise<string> {
+  err.write(prompt)
   // A terminal echoes what is typed only through this.
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
-  const lines = createInterface({ input: process.stdin, output: silent, terminal: true })
+  const lines = createInterface({ input, output: silent, terminal: true })
   try {
     return await new Promise<string>((resolve, reject) => {
       lines.once('line', resolve)
@@ -29,14 +29,14 @@ async function typed(prompt: string): Promise<string> {
     })
   } finally {
     lines.close()
-    process.stderr.write('\n')
+    err.write('\n')
   }
 }
 
-async function everything(): Promise<string> {
+async function everything({ input }: Shell): Promise<string> {
   const chunks: Buffer[] = []
   let length = 0
-  for await (const chunk of process.stdin) {
+  for await (const chunk of input) {
     chunks.push(chunk as Buffer)
     length += (chunk as Buffer).length
     if (length > LONGEST) break

@@ -1,6 +1,6 @@
-import process from 'node:process'
 import type { Command } from 'commander'
 import { CONFIG } from './options.ts'
+import type { Shell } from './shell.ts'
 
 const START_HELP = `
 The first start on an empty database makes a root user and prints its access token and an API key, once.
@@ -8,7 +8,7 @@ Example:
   OPENAI_API_KEY=… sluice start   # without a configuration, each vendor key in the environment makes a channel`
 
 /** `sluice start`, `demo` and `check`. */
-export function addServiceCommands(program: Command): void {
+export function addServiceCommands(program: Command, shell: Shell): void {
   program
     .command('start')
     .description('run the gateway until it is told to stop (SIGTERM, SIGINT)')
@@ -16,7 +16,7 @@ export function addServiceCommands(program: Command): void {
     .addHelpText('after', START_HELP)
     .action(async (options: { config?: string }) => {
       const { start } = await import('./start.ts')
-      process.exitCode = await start(options)
+      shell.exitCode = await start(options)
     })
 
   program
@@ -24,7 +24,7 @@ export function addServiceCommands(program: Command): void {
     .description('run the gateway with a simulated upstream of each protocol: no vendor key is needed')
     .action(async () => {
       const { demo } = await import('./demo.ts')
-      process.exitCode = await demo()
+      shell.exitCode = await demo()
     })
 
   program
@@ -35,6 +35,6 @@ export function addServiceCommands(program: Command): void {
     .addHelpText('after', '\nExits with 1 if there is any mistake.')
     .action(async (options: { config?: string; json?: boolean }) => {
       const { check } = await import('./check.ts')
-      process.exitCode = await check(options)
+      shell.exitCode = await check(options, shell)
     })
 }

@@ -1,9 +1,9 @@
-import process from 'node:process'
 import { type Command, Option } from 'commander'
 import type { QuotaDisplay } from '../management/quota-display.ts'
 import type { TokenObject } from '../management/token-object.ts'
 import { CONFIG, commaList, expiry, JSON_OUTPUT, wholeNumber } from './options.ts'
 import { quotaText } from './quota-text.ts'
+import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
 import { type AccountOptions, printJson, withAccounts } from './with-accounts.ts'
 
@@ -41,8 +41,12 @@ interface CreateOptions extends AccountOptions {
   readonly vendorRoutes?: string
 }
 
+interface ListOptions extends AccountOptions {
+  readonly user: string
+}
+
 /** `sluice token …`. */
-export function addTokenCommands(program: Command): void {
+export function addTokenCommands(program: Command, shell: Shell): void {
   const token = program.command('token').description('API keys, and what each of them may do')
 
   token
@@ -76,7 +80,7 @@ export function addTokenCommands(program: Command): void {
       if (options.quota === undefined && !options.unlimited) {
         command.error('error: say what the key may spend: --quota <units> or --unlimited')
       }
-      return create(options)
+      return create(shell, options)
     })
 
   token
@@ -86,7 +90,7 @@ export function addTokenCommands(program: Command): void {
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', LIST_HELP)
-    .action(list)
+    .action((options: ListOptions) => list(shell, options))
 
   token
     .command('disable <id>')
@@ -94,11 +98,11 @@ export function addTokenCommands(program: Command): void {
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', '\n"sluice token list --user NAME" tells the ids.')
-    .action(disable)
+    .action((id: string, options: AccountOptions) => disable(shell, id, options))
 }
 
-async function create(options: CreateOptions): Promise<void> {
-  await withAccounts(options, async (accounts) => {
+async function create(shell: Shell, options: CreateOptions): Promise<void> {
+  await withAccounts(shell, options, async (accounts) => {
     const { user, name, models = [] } = options
     const warnings = await accounts.run('tokenWarnings', { user, name, models: [...models] })
     const made = await accounts.run('createToken', {
@@ -113,33 +117,33 @@ async function create(options: CreateOptions): Promise<void> {
       group: options.group ?? '',
       vendor_routes: options.vendorRoutes ?? '',
     })
-    for (const warning of warnings) process.stderr.write(`Warning: ${warning}.\n`)
-    if (options.json) printJson(made)
+    for (const warning of warnings) shell.err.write(`Warning: ${warning}.\n`)
+    if (options.json) printJson(shell, made)
     else {
       const limit = quotaOf(made, await accounts.display())
-      process.stderr.write(
+      shell.err.write(
         `The key "${made.name}" of ${options.user} (id ${made.id}; quota: ${limit}; ${expiryText(made)}), printed once:\n`,
       )
-      process.stdout.write(`${made.key}\n`)
+      shell.out.write(`${made.key}\n`)
     }
   })
 }
 
-async function list({ user, ...options }: AccountOptions & { user: string }): Promise<void> {
-  await withAccounts(options, async (accounts) => {
+async function list(shell: Shell, { user, ...options }: ListOptions): Promise<void> {
+  await withAccounts(shell, options, async (accounts) => {
     const tokens = await accounts.run('listTokens', { user })
-    if (options.json) printJson(tokens)
-    else process.stdout.write(table(tokens, columns(await accounts.display()), process.stdout))
+    if (options.json) printJson(shell, tokens)
+    else shell.out.write(table(tokens, columns(await accounts.display()), shell.out))
   })
 }
 
-async function disable(id: string, options: AccountOptions): Promise<void> {
-  await withAccounts(options, async (accounts) => {
+async function disable(shell: Shell, id: string, options: AccountOptions): Promise<void> {
+  await withAccounts(shell, options, async (accounts) => {
     if (!/^\d{1,15}$/.test(id))
       throw new Error(`expected the id of a token, not "${id}": token list tells it`)
     const changed = await accounts.run('disableToken', { id: Number(id) })
-    if (options.json) printJson(changed)
-    else process.stdout.write(`The key "${changed.name}" (id ${changed.id}) is refused from now on.\n`)
+    if (options.json) printJson(shell, changed)
+    else shell.out.write(`The key "${changed.name}" (id ${changed.id}) is refused from now on.\n`)
   })
 }
 

@@ -1,10 +1,10 @@
-import process from 'node:process'
 import { type Command, Option } from 'commander'
 import type { QuotaDisplay } from '../management/quota-display.ts'
 import type { UserObject } from '../management/user-object.ts'
 import { CONFIG, JSON_OUTPUT, wholeNumber } from './options.ts'
 import { quotaText } from './quota-text.ts'
 import { readPassword } from './read-password.ts'
+import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
 import { type AccountOptions, printJson, sayingWhatGoesWrong, withAccounts } from './with-accounts.ts'
 
@@ -44,8 +44,14 @@ Examples:
   sluice user password ann
   openssl rand -base64 18 | tee ann.txt | sluice user password ann`
 
+interface CreateOptions extends AccountOptions {
+  readonly role: number
+  readonly group: string
+  readonly quota: number
+}
+
 /** `sluice user …`. */
-export function addUserCommands(program: Command): void {
+export function addUserCommands(program: Command, shell: Shell): void {
   const user = program.command('user').description('accounts: who may have API keys, and what they may spend')
 
   user
@@ -59,7 +65,7 @@ export function addUserCommands(program: Command): void {
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', CREATE_HELP)
-    .action(create)
+    .action((name: string, options: CreateOptions) => create(shell, name, options))
 
   user
     .command('list')
@@ -67,21 +73,21 @@ export function addUserCommands(program: Command): void {
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', LIST_HELP)
-    .action(list)
+    .action((options: AccountOptions) => list(shell, options))
 
   user
     .command('disable <name>')
     .description("refuse all of a user's keys, from the next call on")
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
-    .action((name: string, options: AccountOptions) => setStatus('disableUser', name, options))
+    .action((name: string, options: AccountOptions) => setStatus(shell, 'disableUser', name, options))
 
   user
     .command('enable <name>')
     .description("let a user's keys work again")
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
-    .action((name: string, options: AccountOptions) => setStatus('enableUser', name, options))
+    .action((name: string, options: AccountOptions) => setStatus(shell, 'enableUser', name, options))
 
   user
     .command('top-up <name> <quota>')
@@ -89,7 +95,7 @@ export function addUserCommands(program: Command): void {
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', TOP_UP_HELP)
-    .action(topUp)
+    .action((name: string, quota: string, options: AccountOptions) => topUp(shell, name, quota, options))
 
   user
     .command('access-token <name>')
@@ -97,7 +103,7 @@ export function addUserCommands(program: Command): void {
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', ACCESS_TOKEN_HELP)
-    .action(accessToken)
+    .action((name: string, options: AccountOptions) => accessToken(shell, name, options))
 
   user
     .command('password <name>')
@@ -105,74 +111,77 @@ export function addUserCommands(program: Command): void {
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', PASSWORD_HELP)
-    .action(password)
+    .action((name: string, options: AccountOptions) => password(shell, name, options))
 }
 
 async function create(
+  shell: Shell,
   username: string,
-  { role, group, quota, ...options }: AccountOptions & { role: number; group: string; quota: number },
+  { role, group, quota, ...options }: CreateOptions,
 ): Promise<void> {
   const work = withAccounts(
+    shell,
     options,
     async (accounts) => {
       const made = await accounts.run('createUser', { username, role: role as 1 | 10 | 100, group, quota })
-      if (options.json) printJson(made)
-      else say(`Made the user ${named(made)} with ${quotaText(made.quota, await accounts.display())}.`)
+      if (options.json) printJson(shell, made)
+      else say(shell, `Made the user ${named(made)} with ${quotaText(made.quota, await accounts.display())}.`)
     },
     { makesDatabase: true },
   )
   await work
 }
 
-async function list(options: AccountOptions): Promise<void> {
-  await withAccounts(options, async (accounts) => {
+async function list(shell: Shell, options: AccountOptions): Promise<void> {
+  await withAccounts(shell, options, async (accounts) => {
     const users = await accounts.run('listUsers', {})
-    if (options.json) printJson(users)
-    else process.stdout.write(table(users, columns(await accounts.display()), process.stdout))
+    if (options.json) printJson(shell, users)
+    else shell.out.write(table(users, columns(await accounts.display()), shell.out))
   })
 }
 
 async function setStatus(
+  shell: Shell,
   operation: 'disableUser' | 'enableUser',
   user: string,
   options: AccountOptions,
 ): Promise<void> {
-  await withAccounts(options, async (accounts) => {
+  await withAccounts(shell, options, async (accounts) => {
     const changed = await accounts.run(operation, { user })
-    if (options.json) printJson(changed)
+    if (options.json) printJson(shell, changed)
     else if (operation === 'disableUser')
-      say(`${named(changed)} is disabled: every key is refused from now on.`)
-    else say(`${named(changed)} is enabled.`)
+      say(shell, `${named(changed)} is disabled: every key is refused from now on.`)
+    else say(shell, `${named(changed)} is enabled.`)
   })
 }
 
-async function topUp(user: string, quota: string, options: AccountOptions): Promise<void> {
-  await withAccounts(options, async (accounts) => {
+async function topUp(shell: Shell, user: string, quota: string, options: AccountOptions): Promise<void> {
+  await withAccounts(shell, options, async (accounts) => {
     const changed = await accounts.run('topUpUser', { user, amount: amountOf(quota) })
-    if (options.json) printJson(changed)
-    else say(`${named(changed)} has ${quotaText(changed.quota, await accounts.display())} now.`)
+    if (options.json) printJson(shell, changed)
+    else say(shell, `${named(changed)} has ${quotaText(changed.quota, await accounts.display())} now.`)
   })
 }
 
-async function accessToken(user: string, options: AccountOptions): Promise<void> {
-  await withAccounts(options, async (accounts) => {
+async function accessToken(shell: Shell, user: string, options: AccountOptions): Promise<void> {
+  await withAccounts(shell, options, async (accounts) => {
     const issued = await accounts.run('issueAccessToken', { user })
-    if (options.json) printJson(issued)
+    if (options.json) printJson(shell, issued)
     else {
-      process.stderr.write(`The new access token of ${named(issued)}, printed once:\n`)
-      say(issued.access_token)
+      shell.err.write(`The new access token of ${named(issued)}, printed once:\n`)
+      say(shell, issued.access_token)
     }
   })
 }
 
-async function password(user: string, options: AccountOptions): Promise<void> {
-  await sayingWhatGoesWrong(async () => {
+async function password(shell: Shell, user: string, options: AccountOptions): Promise<void> {
+  await sayingWhatGoesWrong(shell, async () => {
     // Asked for first: somebody who types slowly keeps no data folder locked.
-    const given = await readPassword()
-    await withAccounts(options, async (accounts) => {
+    const given = await readPassword(shell)
+    await withAccounts(shell, options, async (accounts) => {
       const changed = await accounts.run('setPassword', { user, password: given })
-      if (options.json) printJson(changed)
-      else say(`${named(changed)} has a new password.`)
+      if (options.json) printJson(shell, changed)
+      else say(shell, `${named(changed)} has a new password.`)
     })
   })
 }
@@ -208,6 +217,6 @@ function named({ id, username }: { readonly id: number; readonly username: strin
   return `${username} (id ${id})`
 }
 
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
+function say({ out }: Shell, line: string): void {
+  out.write(`${line}\n`)
 }

@@ -1,6 +1,6 @@
-import process from 'node:process'
 import type { Accounts } from '../control/accounts.ts'
 import type { FirstCredentials } from '../first-start.ts'
+import type { Shell } from './shell.ts'
 
 /** Options that every command on accounts has. */
 export interface AccountOptions {
@@ -13,37 +13,38 @@ export interface AccountOptions {
  * said in a sentence on standard error, with exit code 1.
  */
 export async function withAccounts(
+  shell: Shell,
   options: AccountOptions,
   work: (accounts: Accounts) => Promise<void>,
   { makesDatabase = false }: { readonly makesDatabase?: boolean } = {},
 ): Promise<void> {
-  await sayingWhatGoesWrong(async () => {
+  await sayingWhatGoesWrong(shell, async () => {
     const { readEnvironment } = await import('../config/environment.ts')
     const { openAccounts } = await import('../control/open-accounts.ts')
-    const accounts = await openAccounts(readEnvironment(process.env, options), { makesDatabase })
+    const accounts = await openAccounts(readEnvironment(shell.env, options), { makesDatabase })
     try {
       await work(accounts)
     } finally {
       const first = await accounts.firstCredentials().catch(() => undefined)
-      if (first) process.stderr.write(firstText(first))
+      if (first) shell.err.write(firstText(first))
       await accounts.close()
     }
   })
 }
 
 /** Does the work; an error is a sentence on standard error, and exit code 1. */
-export async function sayingWhatGoesWrong(work: () => Promise<void>): Promise<void> {
+export async function sayingWhatGoesWrong(shell: Shell, work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {
-    process.stderr.write(await sentences(error))
-    process.exitCode = 1
+    shell.err.write(await sentences(error))
+    shell.exitCode = 1
   }
 }
 
 /** One line for a program, with `--json`. */
-export function printJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value)}\n`)
+export function printJson({ out }: Shell, value: unknown): void {
+  out.write(`${JSON.stringify(value)}\n`)
 }
 
 async function sentences(error: unknown): Promise<string> {

@@ -2,18 +2,26 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Environment } from '../config/environment.ts'
-import { DataFolderInUse, type DataFolderLock, lockDataFolder } from '../store/data-folder.ts'
+import {
+  COMMANDS_TAKE_MS,
+  type DataFolderHolder,
+  DataFolderInUse,
+  type DataFolderLock,
+  lockDataFolder,
+} from '../store/data-folder.ts'
 import type { Accounts } from './accounts.ts'
 import { callGateway, greetGateway, NobodyListens } from './call-gateway.ts'
 import type { Hello } from './messages.ts'
 
-/** How long a folder may be locked by somebody who does not listen: a gateway that starts or stops, another command. */
+/** How long a folder may be locked by somebody who does not listen: a gateway that starts or stops. */
 const PATIENCE_MS = 5_000
+/** How often a held folder is tried again. */
+const AGAIN_MS = 50
 
 /**
  * The accounts in a data folder: of the gateway that runs on it, over its socket; or, where none runs, on the database
- * itself, with the folder locked until `close`. A folder without a database is refused, unless `makesDatabase`. Rejects
- * with a sentence for the operator.
+ * itself, with the folder locked until `close`. Where other commands hold it, this one waits its turn. A folder without a
+ * database is refused, unless `makesDatabase`. Rejects with a sentence for the operator.
  */
 export async function openAccounts(
   environment: Environment,
@@ -23,10 +31,11 @@ export async function openAccounts(
   const hasDatabase = (): boolean =>
     !databaseUrl.startsWith('sqlite:') || existsSync(databaseUrl.slice('sqlite:'.length))
   if (!makesDatabase && !hasDatabase() && !existsSync(join(dataDir, 'lock.db'))) throw noDatabase(dataDir)
-  const endMs = performance.now() + PATIENCE_MS
+  const turnEndMs = performance.now() + COMMANDS_TAKE_MS
+  let silentUntilMs: number | undefined
   for (;;) {
-    const lock = lockIfFree(dataDir)
-    if (lock) {
+    const lock = lockOrHolder(dataDir)
+    if (typeof lock === 'object') {
       if (makesDatabase || hasDatabase()) {
         // With all that reads a configuration and opens a database: loaded where no gateway does it for us.
         const { ownAccounts } = await import('./own-accounts.ts')
@@ -35,29 +44,44 @@ export async function openAccounts(
       lock.release()
       throw noDatabase(dataDir)
     }
-    const hello = await greeted(dataDir)
-    if (hello) return gatewaysAccounts(dataDir, hello)
-    if (performance.now() > endMs) {
-      throw new Error(
-        `another process holds the data folder ${dataDir} and does not listen on its control.sock: ` +
-          'a gateway that is starting or stopping may need a moment more; else stop that process',
-      )
+    if (lock === 'command') {
+      silentUntilMs = undefined
+      if (performance.now() > turnEndMs) throw commandsTakeLong(dataDir)
+    } else {
+      const hello = await greeted(dataDir)
+      if (hello) return gatewaysAccounts(dataDir, hello)
+      silentUntilMs ??= performance.now() + PATIENCE_MS
+      if (performance.now() > silentUntilMs) throw silent(dataDir)
     }
-    await delay(100)
+    await delay(AGAIN_MS)
   }
 }
 
-function lockIfFree(dataDir: string): DataFolderLock | undefined {
+function lockOrHolder(dataDir: string): DataFolderLock | DataFolderHolder {
   try {
-    return lockDataFolder(dataDir)
+    return lockDataFolder(dataDir, 'command')
   } catch (error) {
-    if (error instanceof DataFolderInUse) return undefined
+    if (error instanceof DataFolderInUse) return error.holder
     const reason = error instanceof Error ? error.message : String(error)
     throw new Error(
       `the data folder ${dataDir} cannot be used (${reason}): run the command as the user that the gateway runs as`,
       { cause: error },
     )
   }
+}
+
+function commandsTakeLong(dataDir: string): Error {
+  return new Error(
+    `other commands have held the data folder ${dataDir} for ${COMMANDS_TAKE_MS / 1000} seconds: ` +
+      'run this one again when they have ended',
+  )
+}
+
+function silent(dataDir: string): Error {
+  return new Error(
+    `another process holds the data folder ${dataDir} and does not listen on its control.sock: ` +
+      'a gateway that is starting or stopping may need a moment more; else stop that process',
+  )
 }
 
 async function greeted(dataDir: string): Promise<Hello | undefined> {

@@ -62,7 +62,11 @@ function backupParts({ databaseUrl, secret, dataDir }: Environment): BackupParts
 
 async function openStore({ databaseUrl }: Environment, secrets: Secrets): Promise<Store> {
   if (databaseUrl.startsWith('sqlite:')) {
-    return openSqliteStore({ path: databaseUrl.slice('sqlite:'.length), secret: secrets })
+    return openSqliteStore({
+      path: databaseUrl.slice('sqlite:'.length),
+      secret: secrets,
+      isServedHere: true,
+    })
   }
   const { openPostgresStore } = await import('../store/postgres/open.ts')
   return sharedStore(await openPostgresStore({ url: databaseUrl, secrets }))

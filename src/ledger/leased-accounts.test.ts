@@ -148,11 +148,11 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
     await (await admit(node, tokenId, 1_000, 'a')).settle(settlementOf(1_000))
     expect(await database.sql('select account from leases')).not.toEqual([])
     await vi.waitFor(async () => expect(await database.sql('select account from leases')).toEqual([]), {
-      timeout: 9_000,
+      timeout: 30_000,
       interval: 200,
     })
     expect(node.accounts.get(tokenId)).toBeUndefined()
-  }, 15_000)
+  }, 300_000)
 
   test('whatever they admit and settle at once, they never spend more than there is, and every charge arrives', async () => {
     const { store, database } = await rowsWithAccount(engine)
@@ -197,7 +197,7 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
         const row = await store.read('userById', user.id)
         expect(row).toMatchObject({ usedQuota: spent, quota: 3_000 - spent })
       }),
-      { numRuns: 8, interruptAfterTimeLimit: 40_000, markInterruptAsFailure: true },
+      { numRuns: 8 },
     )
     await Promise.all(nodes.map(({ close }) => close()))
     expect(await database.sql('select * from leases')).toEqual([])
@@ -205,7 +205,7 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
     expect(
       await database.sql('select sum(leased)::bigint as leased, max(-remain_quota) as over from tokens'),
     ).toMatchObject([{ leased: 0 }])
-  }, 60_000)
+  }, 300_000)
 
   test('a quota that is added can be spent, one that is taken away cannot, on every node', async () => {
     const { store, database, tokenId, userId } = await rowsWithAccount(engine)

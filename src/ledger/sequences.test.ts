@@ -6,7 +6,7 @@ const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const SEQUENCES = 2000
 
 test(`${SEQUENCES} sequences of calls, grants, deletions and crashes leave the balances that a few sums say`, {
-  timeout: 180_000,
+  timeout: 300_000,
 }, async () => {
   const report = await runSequences(SEED, SEQUENCES)
   console.info(`SEED=${SEED} repeats it:`, report)

@@ -328,16 +328,18 @@ describe('limits', () => {
     expect(refusal(`{"a":{${keys(1001)}}}`)).toBe('accepted')
   })
 
-  test('a hundred thousand brackets are an error within 50 ms', () => {
+  test('a hundred thousand brackets are an error in a moment', () => {
+    // A few milliseconds; looking at all that follows each of them takes seconds.
+    const MOMENT_MS = 500
     for (const open of ['[', '{"a":']) {
       const body = Buffer.from(`{"a":${open.repeat(100_000)}`)
       let fastest = Number.POSITIVE_INFINITY
-      for (let attempt = 0; attempt < 10 && fastest >= 50; attempt++) {
+      for (let attempt = 0; attempt < 10 && fastest >= MOMENT_MS; attempt++) {
         const from = performance.now()
         expect(refusal(body)).toMatch(/nested deeper than/)
         fastest = Math.min(fastest, performance.now() - from)
       }
-      expect(fastest).toBeLessThan(50)
+      expect(fastest).toBeLessThan(MOMENT_MS)
     }
   })
 })

@@ -218,7 +218,7 @@ describe('what is understood', () => {
   const cuts = (text: string): fc.Arbitrary<number[]> =>
     fc.array(fc.nat(Math.max(0, text.length - 1)), { maxLength: 6 }).map((at) => at.toSorted((a, b) => a - b))
 
-  test('is what Node’s own server understands', { timeout: 60_000 }, async () => {
+  test('is what Node’s own server understands', { timeout: 300_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(
         requests.chain((text) => fc.tuple(fc.constant(text), cuts(text))),
@@ -231,7 +231,7 @@ describe('what is understood', () => {
     )
   })
 
-  test('of damaged bytes is no more than Node’s own server understands', { timeout: 90_000 }, async () => {
+  test('of damaged bytes is no more than Node’s own server understands', { timeout: 300_000 }, async () => {
     const damage = fc.constantFrom(
       '',
       '\r',

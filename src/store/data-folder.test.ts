@@ -2,20 +2,27 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../../test/store-rows.ts'
-import { lockDataFolder, secretOfDataFolder } from './data-folder.ts'
+import {
+  type DataFolderHolder,
+  DataFolderInUse,
+  lockDataFolder,
+  lockDataFolderInTurn,
+  secretOfDataFolder,
+} from './data-folder.ts'
 
 const HOLDER = `
   const { lockDataFolder } = await import(process.argv[1])
-  const lock = lockDataFolder(process.argv[2])
+  const lock = lockDataFolder(process.argv[2], process.argv[3])
   console.log('locked')
   setInterval(() => lock, 1000)
 `
 
-async function holderOf(folder: string): Promise<ChildProcess> {
+async function holderOf(folder: string, holder: DataFolderHolder = 'gateway'): Promise<ChildProcess> {
   const module = new URL('./data-folder.ts', import.meta.url).href
-  const child = spawn(process.execPath, ['--input-type=module', '-e', HOLDER, module, folder], {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', HOLDER, module, folder, holder], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))
@@ -25,15 +32,15 @@ async function holderOf(folder: string): Promise<ChildProcess> {
 
 test('a data folder is made for its owner alone', () => {
   const folder = join(temporaryFolder(), 'deep', 'data')
-  lockDataFolder(folder).release()
+  lockDataFolder(folder, 'gateway').release()
   expect(statSync(folder).mode & 0o777).toBe(0o700)
 })
 
 test('a second gateway on the same folder is refused, and one on another is not', async () => {
   const folder = temporaryFolder()
   await holderOf(folder)
-  expect(() => lockDataFolder(folder)).toThrow(/in use by another process.*DATA_DIR/)
-  lockDataFolder(temporaryFolder()).release()
+  expect(() => lockDataFolder(folder, 'gateway')).toThrow(/in use by another process.*DATA_DIR/)
+  lockDataFolder(temporaryFolder(), 'gateway').release()
 })
 
 test('a folder is free again when its holder is killed', async () => {
@@ -41,15 +48,52 @@ test('a folder is free again when its holder is killed', async () => {
   const child = await holderOf(folder)
   child.kill('SIGKILL')
   await once(child, 'exit')
-  lockDataFolder(folder).release()
+  lockDataFolder(folder, 'gateway').release()
 })
 
 test('a folder is free again when it is released', () => {
   const folder = temporaryFolder()
-  const lock = lockDataFolder(folder)
-  expect(() => lockDataFolder(folder)).toThrow(/in use/)
+  const lock = lockDataFolder(folder, 'gateway')
+  expect(() => lockDataFolder(folder, 'gateway')).toThrow(/in use/)
   lock.release()
-  lockDataFolder(folder).release()
+  lockDataFolder(folder, 'gateway').release()
+})
+
+test.each(['gateway', 'command'] as const)(
+  'a folder that a %s holds is nobody else’s, and tells the holder',
+  async (holder) => {
+    const folder = temporaryFolder()
+    const child = await holderOf(folder, holder)
+    for (const other of ['gateway', 'command'] as const) {
+      expect(() => lockDataFolder(folder, other)).toThrow(expect.objectContaining({ holder }))
+    }
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    for (const other of ['gateway', 'command'] as const) lockDataFolder(folder, other).release()
+  },
+)
+
+test.each(['gateway', 'command'] as const)(
+  'a %s waits its turn while a command holds the folder',
+  async (holder) => {
+    const folder = temporaryFolder()
+    const child = await holderOf(folder, 'command')
+    const turn = { came: false }
+    const waiting = lockDataFolderInTurn(folder, holder).then((lock) => {
+      turn.came = true
+      return lock
+    })
+    await sleep(200)
+    expect(turn.came).toBe(false)
+    child.kill('SIGKILL')
+    ;(await waiting).release()
+  },
+)
+
+test('nobody waits for a gateway to end', async () => {
+  const folder = temporaryFolder()
+  await holderOf(folder, 'gateway')
+  await expect(lockDataFolderInTurn(folder, 'command')).rejects.toThrow(DataFolderInUse)
 })
 
 test('the secret is made once, of 32 random bytes, for its owner alone', () => {

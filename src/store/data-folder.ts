@@ -11,21 +11,35 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as delay } from 'node:timers/promises'
 import { troubleOf } from './sqlite/trouble.ts'
+
+/** How long commands that follow one another may keep a data folder before the next one gives up. */
+export const COMMANDS_TAKE_MS = 60_000
+/** How often a held folder is tried again. */
+const AGAIN_MS = 50
 
 /** A data folder that is ours until `release`, or until this process ends in whatever way. */
 export interface DataFolderLock {
   release(): void
 }
 
+/** What a data folder is locked for: a gateway that runs on it, or a command that is soon done with it. */
+export type DataFolderHolder = 'gateway' | 'command'
+
 /** Another process holds the data folder. */
 export class DataFolderInUse extends Error {
-  constructor(path: string, options: { cause?: unknown } = {}) {
+  readonly holder: DataFolderHolder
+
+  constructor(path: string, holder: DataFolderHolder, options: { cause?: unknown } = {}) {
     super(
-      `the data folder ${path} is in use by another process: stop the gateway that runs on it, or choose another DATA_DIR`,
+      holder === 'gateway'
+        ? `the data folder ${path} is in use by another process: stop the gateway that runs on it, or choose another DATA_DIR`
+        : `the data folder ${path} is in use by another command: try again when that has ended`,
       options,
     )
     this.name = 'DataFolderInUse'
+    this.holder = holder
   }
 }
 
@@ -33,19 +47,37 @@ export class DataFolderInUse extends Error {
  * Makes the folder if it is not there (for its owner alone), and locks it. The lock is one that the system takes back when
  * the process dies, so that none is left behind. Throws `DataFolderInUse` if another process holds it.
  */
-export function lockDataFolder(path: string): DataFolderLock {
+export function lockDataFolder(path: string, holder: DataFolderHolder): DataFolderLock {
   return toldOf(path, () => {
     mkdirSync(path, { recursive: true, mode: 0o700 })
     const lock = new DatabaseSync(join(path, 'lock.db'), { timeout: 0 })
     try {
-      lock.exec('BEGIN EXCLUSIVE')
+      // SQLite's two locks for writers keep each other out, and tell the holder: under a command's, others may still read.
+      lock.exec(holder === 'gateway' ? 'BEGIN EXCLUSIVE' : 'BEGIN IMMEDIATE')
     } catch (error) {
+      const inUse = isBusy(error) && new DataFolderInUse(path, holderOf(lock), { cause: error })
       lock.close()
-      if (!isBusy(error)) throw error
-      throw new DataFolderInUse(path, { cause: error })
+      throw inUse || error
     }
     return { release: () => lock.close() }
   })
+}
+
+/**
+ * The same, but waits its turn for as long as commands hold the folder, at most `COMMANDS_TAKE_MS`. Rejects with
+ * `DataFolderInUse` if a gateway holds it, or commands still do.
+ */
+export async function lockDataFolderInTurn(path: string, holder: DataFolderHolder): Promise<DataFolderLock> {
+  const endMs = performance.now() + COMMANDS_TAKE_MS
+  for (;;) {
+    try {
+      return lockDataFolder(path, holder)
+    } catch (error) {
+      const mayWait = error instanceof DataFolderInUse && error.holder === 'command'
+      if (!mayWait || performance.now() > endMs) throw error
+    }
+    await delay(AGAIN_MS)
+  }
 }
 
 /**
@@ -84,6 +116,16 @@ function makeSecret(folder: string, file: string): void {
   const directory = openSync(folder, 'r')
   fsyncSync(directory)
   closeSync(directory)
+}
+
+function holderOf(lock: DatabaseSync): DataFolderHolder {
+  try {
+    lock.exec('SELECT 1 FROM sqlite_schema')
+    return 'command'
+  } catch (error) {
+    if (isBusy(error)) return 'gateway'
+    throw error
+  }
 }
 
 function isBusy(error: unknown): boolean {

@@ -3,9 +3,10 @@ import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { lockDataFolder } from '../../src/store/data-folder.ts'
-import { commandOn, SECRET, sluice } from '../equipment/command.ts'
+import { commandOn, processOn, SECRET, sluice } from '../equipment/command.ts'
 import { ROOT, user } from '../equipment/configuration.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 
@@ -130,7 +131,7 @@ describe('a data folder', () => {
   test('takes several commands at once', async () => {
     const stopped = await started()
     await stopped.stop()
-    const made = await Promise.all(['a', 'b', 'c'].map((name) => commandOn(stopped, 'user', 'create', name)))
+    const made = await Promise.all(['a', 'b', 'c'].map((name) => processOn(stopped, 'user', 'create', name)))
     expect(made.map(({ code, err }) => [code, err])).toEqual([
       [0, ''],
       [0, ''],
@@ -138,9 +139,22 @@ describe('a data folder', () => {
     ])
   })
 
+  test('that another command holds is waited for, by commands and by a gateway that starts', async () => {
+    const stopped = await started()
+    await stopped.stop()
+    const lock = lockDataFolder(stopped.dataDir, 'command')
+    const waiting = Promise.all([processOn(stopped, 'user', 'list'), stopped.restart()])
+    // Longer than a process may hold it that is no command, and does not listen.
+    await sleep(6_000)
+    lock.release()
+    const [{ code, err }] = await waiting
+    expect([code, err]).toEqual([0, ''])
+    expect(stopped.isRunning).toBe(true)
+  })
+
   test('that somebody holds who does not listen is told of', async () => {
     const dataDir = join(folder, 'held')
-    const lock = lockDataFolder(dataDir)
+    const lock = lockDataFolder(dataDir, 'gateway')
     try {
       const { code, err } = await sluice(['user', 'list'], { DATA_DIR: dataDir })
       expect(code).toBe(1)

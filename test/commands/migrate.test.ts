@@ -188,7 +188,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
   test('a running gateway, tables of somebody else, and a URL that is none are sentences', async () => {
     const folder = await filledFolder(FEW)
     const database = await engine.database()
-    const lock = lockDataFolder(folder)
+    const lock = lockDataFolder(folder, 'gateway')
     const running = await migrate(folder, database.place)
     lock.release()
     expect(running).toMatchObject({ code: 1, out: '' })
@@ -242,7 +242,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
         })
         const gone = once(child, 'exit')
         await expect
-          .poll(() => database.sql(moment), { timeout: 15_000, interval: 50 })
+          .poll(() => database.sql(moment), { timeout: 60_000, interval: 50 })
           .toEqual([{ is_reached: true }])
         child.kill('SIGKILL')
         left.push(await gone)
@@ -257,7 +257,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
       expect(told.open_calls).toEqual({ count: 0, quota: 0 })
       const { here, there } = await both(folder, database)
       expect(there).toEqual(here)
-    }, 60_000)
+    }, 300_000)
   },
 )
 

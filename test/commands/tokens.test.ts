@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { commandOn, inManner, MANNERS, type Outcome, SECRET } from '../equipment/command.ts'
+import { commandOn, inManner, MANNERS, type Outcome, processOn, SECRET } from '../equipment/command.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { ask, type Stage, setStage } from '../equipment/stage.ts'
@@ -147,7 +147,9 @@ describe.each(MANNERS)('sluice token, %s', (manner) => {
   test('of several that are made at once at max_user_tokens, exactly one is', async () => {
     const outcomes = await during(() =>
       Promise.all(
-        ['a', 'b', 'c'].map((name) => run('create', '--user', 'full', '--name', name, '--unlimited')),
+        ['a', 'b', 'c'].map((name) =>
+          processOn(stage.gateway, 'token', 'create', '--user', 'full', '--name', name, '--unlimited'),
+        ),
       ),
     )
     expect(outcomes.filter(({ code }) => code === 0)).toHaveLength(1)

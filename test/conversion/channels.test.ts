@@ -151,7 +151,7 @@ test('a reader that stops reading a converted stream stops its upstream', async 
         before = received.eventsSent
         return stands
       },
-      { interval: 400, timeout: 15_000 },
+      { interval: 400, timeout: 30_000 },
     )
     .toBe(true)
   socket.destroy()

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { freePort, statusOn } from './port.ts'
 
 const CONFIGURATION = fileURLToPath(new URL('../../deploy/haproxy.cfg', import.meta.url))
-const START_LIMIT_MS = 10_000
+const START_LIMIT_MS = 60_000
 
 const MISSING: string | undefined = spawnSync('haproxy', ['-v']).error
   ? 'there is no haproxy on this machine (Debian: apt-get install haproxy)'

@@ -74,7 +74,7 @@ export async function threeNodes(url: string, onAlone: () => void): Promise<Coun
 export function haveMet(nodes: readonly CountingNode[]): Promise<void> {
   const isMet = (): boolean =>
     nodes.every(({ peers }) => peers.isThere && !peers.isFilling && peers.nodes === nodes.length)
-  return expect.poll(isMet, { timeout: 5_000 }).toBe(true)
+  return expect.poll(isMet).toBe(true)
 }
 
 /** Ends them; the server may be gone. */

@@ -49,7 +49,7 @@ export interface RunningGateway {
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 /** Node's, as `npm start` gives them. */
 const FLAGS = startScript().match(/--\S+/g) ?? []
-const START_LIMIT_MS = 25_000
+const START_LIMIT_MS = 240_000
 
 /** Starts `node bin/sluice.mjs start` and waits until it answers; fails with its output if it ends before. */
 export async function startGateway(options: GatewayOptions): Promise<RunningGateway> {

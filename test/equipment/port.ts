@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 
-const PATIENCE_MS = 5_000
+const PATIENCE_MS = 30_000
 
 /** A port of 127.0.0.1 that nobody listens on. */
 export function freePort(): Promise<number> {

@@ -25,7 +25,7 @@ export interface RedisServer {
 }
 
 const SERVER = 'redis-server'
-const START_LIMIT_MS = 10_000
+const START_LIMIT_MS = 60_000
 
 /** Why there can be no server here; undefined where there can. */
 export const NO_REDIS: string | undefined = spawnSync(SERVER, ['--version']).error

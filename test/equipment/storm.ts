@@ -6,6 +6,7 @@ import { databaseOf } from './database.ts'
 import { auditDeliveries, type Deliveries, type Sent } from './deliveries.ts'
 import { startGateway } from './gateway.ts'
 import { randomFrom } from './random.ts'
+import { stick } from './slow-disk.ts'
 import { type ScriptedUpstream, startUpstream } from './scripted-upstream.ts'
 import { CONTENT, type Seen, sentBy, serveTraffic, startTraffic, TRAFFIC_MODEL } from './traffic.ts'
 
@@ -16,6 +17,11 @@ export interface StormPlan {
   readonly clients: number
   /** Where the program lies, if it is not the repository's. */
   readonly root?: string
+  /**
+   * The program's disk is `STICKING_DISK`: each kill comes while it hangs, once something that is not durable was delivered,
+   * or nothing was for so many milliseconds.
+   */
+  readonly stuckForMs?: number
 }
 
 /** What a storm came to, and what upstreams were paid. */
@@ -34,11 +40,13 @@ const QUOTA = 1_000_000_000
 /** Runs out on the way. */
 const SCARCE = 20_000
 /**
- * Answers that are complete before a round may end, and how much longer it lasts at most. Each tenth is ten times as long, so
- * that what takes its time, as to count what a caller who left has seen, comes to its end as well.
+ * Answers that are complete before a round may end, and how much longer it lasts at most. Each tenth is ten times as long, and
+ * lasts until some who left have been charged, whose answers it takes a while to count.
  */
 const ANSWERS = 25
 const LONGEST_MS = 350
+/** So many have left, and been charged, in each tenth round. */
+const LEFT = 5
 /** The share of streams of which gate one is looked at. */
 const WITNESSED = 0.2
 const KEYS = ['calm', 'windy', 'scarce']
@@ -59,7 +67,7 @@ export async function storm(plan: StormPlan): Promise<StormReport> {
   const sent: Sent[] = []
   const gateOne = new GateOneWitness(gateway.dataDir)
   const witness = async (live: LiveAnswer): Promise<void> => {
-    if (random() < WITNESSED) await gateOne.look(live)
+    if (plan.stuckForMs !== undefined || random() < WITNESSED) await gateOne.look(live)
   }
   let broken: readonly string[] = []
   let deliveries: Omit<Deliveries, 'broken'> = { sent: 0, charged: 0, excepted: {} }
@@ -73,9 +81,18 @@ export async function storm(plan: StormPlan): Promise<StormReport> {
         sightings: seen,
         witness,
       })
-      await untilUnderWay(seen, round % 10 === 0 ? 10 * ANSWERS : ANSWERS)
-      await sleep(random() * LONGEST_MS)
-      await gateway.kill()
+      if (plan.stuckForMs !== undefined) {
+        await untilUnderWay(seen, ANSWERS)
+        const disk = stick(gateway.dataDir)
+        await untilDelivered(gateway.dataDir, seen, gateOne, plan.stuckForMs)
+        await gateway.kill()
+        disk.free()
+      } else {
+        await untilUnderWay(seen, round % 10 === 0 ? 10 * ANSWERS : ANSWERS)
+        if (round % 10 === 0) await untilLeft(gateway.dataDir)
+        await sleep(random() * LONGEST_MS)
+        await gateway.kill()
+      }
       await traffic.stop()
       await gateway.restart()
       sent.push(...sentBy(upstream))
@@ -129,10 +146,37 @@ function configuration(upstream: ScriptedUpstream): Configuration {
 /** However slow the machine is, a round lasts until so many more answers are complete. */
 async function untilUnderWay(sightings: readonly Sighting[], answers: number): Promise<void> {
   const before = sightings.length
-  const giveUpAt = performance.now() + 20_000
+  const giveUpAt = performance.now() + 120_000
   const isUnderWay = (): boolean =>
     sightings.slice(before).filter(({ status, complete }) => status === 200 && complete).length >= answers
   while (!isUnderWay() && performance.now() < giveUpAt) await sleep(5)
+}
+
+async function untilLeft(dataDir: string): Promise<void> {
+  const giveUpAt = performance.now() + 120_000
+  const left = () =>
+    databaseOf(dataDir)
+      .usage()
+      .filter(({ reason }) => reason === 'client_gone')
+  while (left().length < LEFT && performance.now() < giveUpAt) await sleep(50)
+}
+
+/** Until something was delivered that the file knows nothing of. */
+async function untilDelivered(
+  dataDir: string,
+  sightings: readonly Seen[],
+  gateOne: GateOneWitness,
+  atMostMs: number,
+): Promise<void> {
+  const stuckMs = performance.now()
+  const giveUpAt = stuckMs + atMostMs
+  const isDelivered = (): boolean =>
+    gateOne.untraced.length > 0 ||
+    sightings.some(
+      ({ id = '', endedMs, status, complete }) =>
+        endedMs > stuckMs && status === 200 && complete && !databaseOf(dataDir).usageOf(id),
+    )
+  while (!isDelivered() && performance.now() < giveUpAt) await sleep(20)
 }
 
 /** Gate one, seen from outside: whether a call's hold or its charge is in the file when its first content has come. */

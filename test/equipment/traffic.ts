@@ -50,8 +50,8 @@ const MOST_HELD = 4 * MAXIMUM + 1000
 /** How long somebody waits who was not served. */
 const AGAIN_MS = 20
 
-/** How long those who leave in the middle stay after the first content, at most. */
-const MOST_PATIENCE_MS = 100
+/** Words that those who leave in the middle stay for, at most. */
+const MOST_PATIENCE = 30
 /** The model that clients ask for. */
 export const TRAFFIC_MODEL = 'm'
 /** One token of output. */
@@ -135,15 +135,14 @@ async function oneCall(url: string, { keys, random, witness }: TrafficPlan, agen
   if (stream && live.status === 200) {
     await witness?.(live)
     if (abort) {
-      await live.until(CONTENT).catch(() => {})
-      await sleep(random() * MOST_PATIENCE_MS)
+      await untilWords(live, 1 + Math.floor(random() * MOST_PATIENCE))
       live.abort()
     }
   }
   const answer = await live.end()
   const id = answer.headers['x-request-id']
   const complete = stream && answer.status === 200 ? answer.text.includes('data: [DONE]') : !answer.broken
-  const words = answer.text.split(CONTENT).length - 1
+  const words = wordsIn(answer.text)
   return {
     ...sent,
     id: typeof id === 'string' ? id : undefined,
@@ -158,6 +157,18 @@ async function oneCall(url: string, { keys, random, witness }: TrafficPlan, agen
     code: answer.status >= 400 && !answer.broken ? answer.json().error.code : undefined,
     retryAfter: answer.headers['retry-after'],
   }
+}
+
+// Until it has shown so many, or has ended.
+async function untilWords(live: LiveAnswer, count: number): Promise<void> {
+  const end = { isHere: false }
+  const note = (): void => void (end.isHere = true)
+  live.until('data: [DONE]').then(note, note)
+  while (!end.isHere && wordsIn(live.text()) < count) await sleep(2)
+}
+
+function wordsIn(text: string): number {
+  return text.split(CONTENT).length - 1
 }
 
 /** What the upstream is to do; it reads it from the call's `user`. */

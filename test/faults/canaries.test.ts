@@ -29,7 +29,7 @@ beforeAll(async () => {
   await traffic()
   program.kill('SIGTERM')
   await program.exit
-}, 60_000)
+}, 300_000)
 afterAll(async () => {
   await discard(program)
   await upstream?.stop()

@@ -16,6 +16,8 @@ const [EVENTS, PACE_MS] = [40, 40]
 const TIMEOUT_MS = 1000
 /** By how much a time-out may be early or late. */
 const TOLERANCE_MS = 1000
+/** A busy machine may be late by so much; a clock that jumps takes an hour. */
+const LATE_MS = 60_000
 const LIMIT = 5
 
 /** What a jump of the clock came to. */
@@ -120,12 +122,12 @@ async function oneJump(stage: Stage, clock: MovedClock, index: number, seconds: 
   const [firstByteMs, totalMs] = await Promise.all([silent, endless])
   for (const ms of [firstByteMs, totalMs]) {
     expect(ms).toBeGreaterThan(TIMEOUT_MS - TOLERANCE_MS / 10)
-    expect(ms).toBeLessThan(TIMEOUT_MS + TOLERANCE_MS * 1.5)
+    expect(ms).toBeLessThan(TIMEOUT_MS + LATE_MS)
   }
   // What begins now is written down by the time of day.
   const later = await stage.chat(key, ask('m'))
   const written = database.usageOf(String(later.headers['x-request-id'])) as UsageRow & { ended_ms: number }
-  expect(Math.abs(written.ended_ms - (Date.now() + seconds * 1000))).toBeLessThan(10_000)
+  expect(Math.abs(written.ended_ms - (Date.now() + seconds * 1000))).toBeLessThan(120_000)
   expect(upstream.received('silent').length + upstream.received('endless').length).toBe(2 * (index + 1))
   clock.move(0)
   return { seconds, firstByteMs: Math.round(firstByteMs), totalMs: Math.round(totalMs) }

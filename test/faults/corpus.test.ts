@@ -22,7 +22,7 @@ test('the corpus has at least 2,000 inputs', () => {
 })
 
 describe('whatever comes is refused in the envelope of its path, or forwarded; within a second, and nothing shows:', () => {
-  test.each([...FAMILIES])('%s', { timeout: 60_000 }, async (_, cases) => {
+  test.each([...FAMILIES])('%s', { timeout: 300_000 }, async (_, cases) => {
     const { pid } = stage.gateway
     const complaints = await replay(stage, cases)
     expect(complaints.slice(0, 30)).toEqual([])
@@ -33,5 +33,5 @@ describe('whatever comes is refused in the envelope of its path, or forwarded; w
 
 test('and afterwards every account adds up', async () => {
   const granted = { tokens: new Map([['token-ann', GRANTED]]), users: new Map([['ann', GRANTED]]) }
-  await expect.poll(() => audit(stage.gateway.dataDir, [], granted), { timeout: 5000 }).toEqual([])
+  await expect.poll(() => audit(stage.gateway.dataDir, [], granted)).toEqual([])
 })

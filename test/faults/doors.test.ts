@@ -143,7 +143,7 @@ function heard({ status, text }: Answer): Verdict {
 describe('every route, by what its callers show and where they show it', () => {
   test.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))(
     '%s',
-    { timeout: 60_000 },
+    { timeout: 300_000 },
     async (_, route) => {
       const wrong: string[] = []
       const knocked = async (secret: Secret, place: Place, named: Named): Promise<void> => {

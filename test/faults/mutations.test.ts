@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => stage?.close())
 
 test(`${AT_ONCE * RUNS} requests that were right once are refused or forwarded, and every account adds up`, {
-  timeout: 60_000,
+  timeout: 300_000,
 }, async () => {
   const { pid } = stage.gateway
   await fc.assert(
@@ -29,5 +29,5 @@ test(`${AT_ONCE * RUNS} requests that were right once are refused or forwarded, 
   expect(stage.gateway.pid).toBe(pid)
   expect(stage.gateway.logs()).not.toMatch(/unforeseen error|nhandled/)
   const granted = { tokens: new Map([['token-ann', GRANTED]]), users: new Map([['ann', GRANTED]]) }
-  await expect.poll(() => audit(stage.gateway.dataDir, [], granted), { timeout: 5000 }).toEqual([])
+  await expect.poll(() => audit(stage.gateway.dataDir, [], granted)).toEqual([])
 })

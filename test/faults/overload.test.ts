@@ -56,13 +56,13 @@ describe('as many calls as there may be', () => {
     const staying = Array.from({ length: 3 * MOST }, () => headOnly(stage.gateway.port))
     for (const connection of staying) await connection.until('overloaded')
     streams.pop()?.abort()
-    await expect.poll(async () => (await stage.chat('ann', '{')).status, { timeout: 5_000 }).toBe(400)
+    await expect.poll(async () => (await stage.chat('ann', '{')).status).toBe(400)
     for (const { socket } of staying) socket.destroy()
     expect(stage.upstream.received('m')).toHaveLength(MOST)
 
     for (const stream of streams) stream.abort()
     stage.upstream.script('m', { kind: 'whole' })
-    await expect.poll(async () => (await stage.chat('ann', ask('m'))).status, { timeout: 5_000 }).toBe(200)
+    await expect.poll(async () => (await stage.chat('ann', ask('m'))).status).toBe(200)
   })
 })
 
@@ -80,13 +80,13 @@ describe('a gateway whose event loop is late', () => {
 
   test('takes connections by the dozen all the same, not one each turn', async () => {
     const COUNT = 200
+    const look = () => call(stage.gateway.url, undefined, { method: 'GET', path: '/healthz' })
+    const alone = performance.now()
+    for (let i = 0; i < 4; i++) await look()
+    const oneMs = (performance.now() - alone) / 4
     const began = performance.now()
-    await Promise.all(
-      Array.from({ length: COUNT }, () =>
-        call(stage.gateway.url, undefined, { method: 'GET', path: '/healthz' }),
-      ),
-    )
-    expect(performance.now() - began).toBeLessThan((COUNT * TURN_MS) / 3)
+    await Promise.all(Array.from({ length: COUNT }, look))
+    expect(performance.now() - began).toBeLessThan((COUNT * Math.max(TURN_MS, oneMs / 2)) / 3)
   })
 
   test('turns a crowd away before bodies are read, and lets everybody in when it is in time again', async () => {
@@ -120,6 +120,6 @@ describe('a gateway whose event loop is late', () => {
     // More than are let in of a crowd, and not so many that they are one.
     const again = (): Promise<number[]> =>
       Promise.all(Array.from({ length: 60 }, async () => (await stage.chat('ann', ask('m'))).status))
-    await expect.poll(async () => new Set(await again()), { timeout: 10_000 }).toEqual(new Set([200]))
+    await expect.poll(async () => new Set(await again())).toEqual(new Set([200]))
   })
 })

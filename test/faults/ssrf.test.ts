@@ -195,6 +195,9 @@ describe('what a caller names by a URL', () => {
 /** Nothing but the public server, at the ports where pictures are. */
 const PUBLIC = `${PUBLIC_ADDRESS} 80`
 
+/** Far more than the limit of a picture, and far less than what two hundred take one after the other, or one that never ends. */
+const LATE_MS = 30_000
+
 describe('what is fetched', () => {
   test.each([
     ['endless', 'larger than 1048576 bytes'],
@@ -204,12 +207,12 @@ describe('what is fetched', () => {
   ])('is bounded in size and time: %s', async (path, why) => {
     const started = performance.now()
     const answer = await PARTS['image_url']?.(`http://public.test/${path}`)
-    expect(performance.now() - started).toBeLessThan(4_000)
+    expect(performance.now() - started).toBeLessThan(LATE_MS)
     expect(answer?.status).toBe(400)
     expect(answer?.json().error.message).toContain(why)
     const open = (): Promise<number> =>
       new Promise((resolve) => internet.getConnections((_, count) => resolve(count)))
-    await expect.poll(open, { timeout: 5_000 }).toBe(0)
+    await expect.poll(open).toBe(0)
   })
 })
 
@@ -223,10 +226,10 @@ describe('a request that names many slow ones', () => {
     const body = { model: MODEL.messages, messages: [{ role: 'user', content: parts }] }
     const began = performance.now()
     expect((await admitted(body)).status).toBe(400)
-    expect(performance.now() - began).toBeLessThan(3_000)
+    expect(performance.now() - began).toBeLessThan(LATE_MS)
     const after = performance.now()
     expect((await PARTS['image_url']?.('http://public.test/a.png'))?.status).toBe(200)
-    expect(performance.now() - after).toBeLessThan(1_500)
+    expect(performance.now() - after).toBeLessThan(LATE_MS)
   })
 })
 

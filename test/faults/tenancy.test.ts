@@ -55,7 +55,7 @@ function echo({ lane, text }: Received): Behaviour {
 }
 
 describe('callers at the same time, some of whom hang up', () => {
-  test('each hear their own answers alone, and pay for their own calls', { timeout: 60_000 }, async () => {
+  test('each hear their own answers alone, and pay for their own calls', { timeout: 300_000 }, async () => {
     const answered = new Map<number, string[]>()
     let heard = 0
     const caller = async (index: number): Promise<void> => {

@@ -110,13 +110,13 @@ describe(`${CROWD} calls at once are answered, and charged as they should, thoug
         expect(text).not.toMatch(/<html>|node_modules|node:internal/)
       }
     }
-    await expect.poll(() => database.openHolds().length, { timeout: 5000 }).toBe(0)
+    await expect.poll(() => database.openHolds().length).toBe(0)
     const granted = { tokens: new Map([['token-ann', QUOTA]]), users: new Map([['ann', QUOTA]]) }
     // Nobody waits for a hold that is settled at nothing: it may still be on its way to the disk.
-    await expect.poll(() => audit(stage.gateway.dataDir, [], granted), { timeout: 5000 }).toEqual([])
+    await expect.poll(() => audit(stage.gateway.dataDir, [], granted)).toEqual([])
     expect(stage.gateway.pid).toBe(pid)
     // And it has recovered: the next call is an ordinary one.
     stage.upstream.script('m', { kind: 'whole' })
-    await expect.poll(async () => (await stage.chat('ann', ask('m'))).status, { timeout: 5000 }).toBe(200)
+    await expect.poll(async () => (await stage.chat('ann', ask('m'))).status).toBe(200)
   })
 })

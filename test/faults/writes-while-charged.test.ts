@@ -47,7 +47,7 @@ async function keyNamed(name: string): Promise<KeyOfTest> {
 }
 
 test(`${CHARGES} charges while quotas are set, keys switched, deleted and topped up end at what was set last, less what was charged after`, {
-  timeout: 90_000,
+  timeout: 300_000,
 }, async () => {
   const random = randomFrom(SEED)
   console.info(`SEED=${SEED}`)

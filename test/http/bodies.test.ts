@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Answer, CallOptions } from '../equipment/client.ts'
 import { plainConfiguration } from '../equipment/configuration.ts'
+import { paceMs } from '../equipment/pace.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
 import { ask, type Stage, setStage } from '../equipment/stage.ts'
 
@@ -78,11 +78,12 @@ describe('a key that appears twice at the top is a 400:', () => {
 })
 
 test.each([1_000, 100_000])('a depth of %i is refused with 400, and quickly', async (depth) => {
+  const pace = paceMs()
   const started = performance.now()
   refused(await post(`{"x":${'['.repeat(depth)}${']'.repeat(depth)},${GOOD.slice(1)}`), 400)
   refused(await post(`{"x":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)},${GOOD.slice(1)}`), 400)
   refused(await post('['.repeat(depth)), 400)
-  expect(performance.now() - started).toBeLessThan(3000)
+  expect(performance.now() - started).toBeLessThan(200 * Math.max(pace, paceMs()))
 })
 
 describe('the limit of a body', () => {
@@ -130,31 +131,34 @@ describe('the limit of a body', () => {
     const answer = await post(gzipSync(padded(LIMIT)), { headers: { 'content-encoding': 'gzip' } })
     expect(answer.status, answer.text).toBe(200)
   })
-  test('stops a bomb, and costs no memory to speak of', async () => {
+  test('stops a bomb, and decodes none of what follows', async () => {
     const member = gzipSync(Buffer.alloc(10 << 20))
-    const bomb = Buffer.concat(Array.from({ length: 200 }, () => member))
-    const peak = peakMemory(stage.gateway.pid)
-    const started = performance.now()
-    tooLarge(await post(bomb, { headers: { 'content-encoding': 'gzip' } }))
-    expect(performance.now() - started).toBeLessThan(5000)
-    expect(peakMemory(stage.gateway.pid) - peak).toBeLessThan(128 << 20)
+    const bomb = Buffer.concat(Array.from({ length: 5 }, () => member))
+    // Its end is damaged, which nobody finds out who stops at the limit.
+    const NO_BLOCK = Buffer.from([0xff, 0xff, 0xff])
+    const damaged = Buffer.concat([bomb, member.subarray(0, 10), NO_BLOCK])
+    tooLarge(await post(damaged, { headers: { 'content-encoding': 'gzip' } }))
   })
   test('cannot be passed by many small bombs at once: some wait for another time', async () => {
     const small = gzipSync(Buffer.alloc(LIMIT - 1, ' '))
     expect(small.length).toBeLessThan(100_000)
-    const peak = peakMemory(stage.gateway.pid)
-    const headers = { 'content-encoding': 'gzip' }
-    const answers = await Promise.all(Array.from({ length: 40 }, () => stage.chat('ann', small, { headers })))
-    for (const { status } of answers) expect(status).toBeOneOf([400, 503])
-    // All bodies together may take 256 MB; the pieces that they came in, and those of refused ones, are there until they are collected.
-    expect(peakMemory(stage.gateway.pid) - peak).toBeLessThan(1024 * 2 ** 20)
+    const head =
+      'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n' +
+      `content-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: ${small.length}\r\n\r\n`
+    // All but their last bytes: they are decoded, and stay. All bodies together may take 256 MB, which is eight of them.
+    const bodies = Array.from({ length: 10 }, () => rawConnection(stage.gateway.port, head))
+    for (const { socket } of bodies) socket.write(small.subarray(0, -8))
+    let refused = 0
+    for (const body of bodies) {
+      void body.until('"code":"overloaded"').then(
+        () => (refused += 1),
+        () => {},
+      )
+    }
+    await expect.poll(() => refused).toBeGreaterThan(0)
+    for (const { socket } of bodies) socket.destroy()
   })
 })
-
-/** The most memory that a process has had so far, in bytes. */
-function peakMemory(pid: number): number {
-  return Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
-}
 
 describe('the encoding of a body', () => {
   test.each([

@@ -104,7 +104,7 @@ async function uncharged(lane: keyof typeof MODELS, behaviour: Behaviour, body: 
 }
 
 async function untilNoHolds(): Promise<void> {
-  await expect.poll(() => database.openHolds(), { timeout: 5000 }).toHaveLength(0)
+  await expect.poll(() => database.openHolds()).toHaveLength(0)
 }
 
 const whole = (usage: string | null, content?: string): Behaviour => ({
@@ -184,7 +184,7 @@ describe('a complete answer with usage costs its usage', () => {
   })
   test('moves the time of last access', async () => {
     await charged('m', whole(usageText(1, 1)))
-    expect(Math.abs(database.token('token-ann').accessed_time - Date.now() / 1000)).toBeLessThan(5)
+    expect(Math.abs(database.token('token-ann').accessed_time - Date.now() / 1000)).toBeLessThan(120)
   })
 })
 
@@ -268,7 +268,7 @@ describe('a caller who leaves pays', () => {
     const known = new Set(database.usage().map(({ id }) => id))
     await start()
     const fresh = (): UsageRow[] => database.usage().filter(({ id }) => !known.has(id))
-    await expect.poll(() => fresh().length, { timeout: 10_000 }).toBe(1)
+    await expect.poll(() => fresh().length).toBe(1)
     await untilNoHolds()
     return fresh()[0] as UsageRow
   }

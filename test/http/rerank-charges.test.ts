@@ -78,7 +78,7 @@ async function charged(
 }
 
 async function untilNoHolds(): Promise<void> {
-  await expect.poll(() => database.openHolds(), { timeout: 5000 }).toHaveLength(0)
+  await expect.poll(() => database.openHolds()).toHaveLength(0)
 }
 
 /** Makes a call that delivers nothing, and checks that it cost nothing and counts for nothing. */

@@ -214,7 +214,7 @@ describe('a stream that does not end as it should', () => {
     const answer = await streamed('stall', { kind: 'stream', events: 2, ending: 'stall' })
     // Limits are kept to within half a second or so; they are meant for minutes.
     expect(performance.now() - started).toBeGreaterThan(1400)
-    expect(performance.now() - started).toBeLessThan(6000)
+    expect(performance.now() - started).toBeLessThan(30_000)
     expect(answer.text).toContain('"error"')
     expect(answer.text).not.toContain('[DONE]')
     await stage.upstream.only('stall').ended

@@ -99,7 +99,7 @@ describe('GET /api/channel/test/:id', () => {
     const { data } = await as<Record<string, number>>(`GET /api/channel/${ids.get('chat')}`)
     expect(time).toBeGreaterThanOrEqual(0.1)
     expect(data['response_time']).toBe(Math.round(time * 1000))
-    expect(Math.abs((data['test_time'] ?? 0) - Date.now() / 1000)).toBeLessThan(30)
+    expect(Math.abs((data['test_time'] ?? 0) - Date.now() / 1000)).toBeLessThan(300)
   })
 
   test('tells what the upstream refuses, without its key and its address', async () => {

@@ -52,10 +52,10 @@ describe.skipIf(withoutRedis('a gateway with Redis'))('a gateway with REDIS_URL'
 
   test('limits, also across a restart, and says that it is connected', async () => {
     const isConnected = () => figure(stage, 'sluice_redis_connected')
-    await expect.poll(isConnected, { timeout: 3_000 }).toBe(1)
+    await expect.poll(isConnected).toBe(1)
     expect(await statuses(stage, 'sk-a', 7)).toEqual([200, 200, 200, 200, 200, 429, 429])
     await stage.gateway.restart()
-    await expect.poll(isConnected, { timeout: 3_000 }).toBe(1)
+    await expect.poll(isConnected).toBe(1)
     const again = await statuses(stage, 'sk-a', 2)
     // A machine that is too busy to ask in time counts by itself, and says so.
     if ((await figure(stage, 'sluice_limits_alone_total')) > 0) return
@@ -66,10 +66,10 @@ describe.skipIf(withoutRedis('a gateway with Redis'))('a gateway with REDIS_URL'
   test('serves, and limits, while the server is gone, and counts that', async () => {
     await server.kill()
     expect(await statuses(stage, 'sk-c', 7)).toEqual([200, 200, 200, 200, 200, 429, 429])
-    await expect.poll(() => figure(stage, 'sluice_redis_connected'), { timeout: 3_000 }).toBe(0)
+    await expect.poll(() => figure(stage, 'sluice_redis_connected')).toBe(0)
     expect(await figure(stage, 'sluice_limits_alone_total')).toBeGreaterThanOrEqual(6)
     await server.restart()
-    await expect.poll(() => figure(stage, 'sluice_redis_connected'), { timeout: 3_000 }).toBe(1)
+    await expect.poll(() => figure(stage, 'sluice_redis_connected')).toBe(1)
     await sleep(300)
     expect(await statuses(stage, 'sk-c', 1)).toEqual([429])
   })

@@ -94,7 +94,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     await server.kill()
     const startedMs = performance.now()
     expect(await bursts(counted, 90)).toBe(90)
-    expect(performance.now() - startedMs).toBeLessThan(1_000)
+    expect(performance.now() - startedMs).toBeLessThan(5_000)
     const [one] = nodes as [CountingNode]
     expect(await burst(one, counted, 10)).toBe(0)
     const other = limit(90, 60_000)

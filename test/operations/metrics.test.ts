@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -116,18 +117,24 @@ test('after known traffic, tokens and quota by model and channel are what the us
 test('durations and first bytes are in seconds, and in the right bucket', async () => {
   const before = await metricsOf(program.url)
   const at = { model: 'n', channel: 'second', stream: 'true' }
-  upstream.script('second', { kind: 'stream', events: 3, paceMs: 200, after: sleep(300) })
+  upstream.decide('second', () => ({ kind: 'stream', events: 3, paceMs: 200, after: sleep(300) }))
+  const began = performance.now()
   await chat(askStream('n'))
   const after = await metricsOf(program.url)
+  const tookSeconds = (performance.now() - began) / 1000
   const moved = (name: string, labels: Record<string, string> = {}): number =>
     after.sum(name, { ...at, ...labels }) - before.sum(name, { ...at, ...labels })
   // 300 ms until it begins, then three events 200 ms apart.
   expect(moved('sluice_first_byte_seconds_sum')).toBeGreaterThanOrEqual(0.29)
-  expect(moved('sluice_first_byte_seconds_sum')).toBeLessThan(0.85)
+  expect(moved('sluice_first_byte_seconds_sum')).toBeLessThan(tookSeconds - 0.35)
   expect(moved('sluice_call_duration_seconds_sum')).toBeGreaterThanOrEqual(0.88)
-  expect(moved('sluice_call_duration_seconds_sum')).toBeLessThan(2.5)
+  expect(moved('sluice_call_duration_seconds_sum')).toBeLessThan(tookSeconds)
   expect(moved('sluice_call_duration_seconds_bucket', { le: '0.5' })).toBe(0)
-  expect(moved('sluice_call_duration_seconds_bucket', { le: '2.5' })).toBe(1)
+  const durationSeconds = moved('sluice_call_duration_seconds_sum')
+  for (const le of ['1', '2.5', '5', '10'])
+    expect(moved('sluice_call_duration_seconds_bucket', { le }), le).toBe(
+      durationSeconds <= Number(le) ? 1 : 0,
+    )
   upstream.script('second', { kind: 'stream' })
 })
 
@@ -164,9 +171,15 @@ test('the ledger lags while nothing can be written', async () => {
 })
 
 test('the delay of the event loop is near nothing in an idle gateway', async () => {
+  const own = monitorEventLoopDelay({ resolution: 10 })
   await metricsOf(program.url)
+  own.enable()
   await sleep(500)
-  expect((await metricsOf(program.url)).sum('sluice_event_loop_delay_p50_seconds')).toBeLessThan(0.015)
+  own.disable()
+  const here = own.percentile(50) / 1e9
+  // Of a process that has nothing to do either.
+  const quiet = Math.max(0.015, 5 * here)
+  expect((await metricsOf(program.url)).sum('sluice_event_loop_delay_p50_seconds')).toBeLessThan(quiet)
 })
 
 test('a pause of the event loop is the longest delay, once', async () => {
@@ -175,11 +188,11 @@ test('a pause of the event loop is the longest delay, once', async () => {
   // The first look after the figures were asked for only says when to measure from.
   await sleep(100)
   program.kill('SIGSTOP')
-  await sleep(400)
+  await sleep(2_000)
   program.kill('SIGCONT')
   await sleep(100)
-  expect(await longest()).toBeGreaterThan(0.3)
-  expect(await longest()).toBeLessThan(0.3)
+  expect(await longest()).toBeGreaterThan(1.5)
+  expect(await longest()).toBeLessThan(1.5)
 })
 
 test('what strangers send makes no series', async () => {

@@ -58,7 +58,7 @@ export interface Folder {
 }
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
-const PATIENCE_MS = 25_000
+const PATIENCE_MS = 240_000
 
 /** The secret that programs are run with, where a test names none. */
 export const SECRET = 'a-secret-for-tests-0123456789abcdef'

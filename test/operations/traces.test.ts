@@ -91,7 +91,7 @@ describe('where an exporter is named', () => {
     })
     expect(span.attributes).not.toHaveProperty('error.type')
     expect(span.durationMs).toBeGreaterThanOrEqual(160)
-    expect(span.durationMs).toBeLessThan(5000)
+    expect(span.durationMs).toBeLessThan(60_000)
     expect(span.resource).toMatchObject({ 'service.name': 'sluice', 'deployment.environment.name': 'test' })
   })
 
@@ -159,7 +159,7 @@ test('a collector that is not there costs nothing but the traces: the gateway an
     lonely.kill('SIGTERM')
     const { code, at } = await lonely.exit
     expect(code).toBe(0)
-    expect(at - asked).toBeLessThan(5000)
+    expect(at - asked).toBeLessThan(9_000)
   } finally {
     await discard(lonely)
   }

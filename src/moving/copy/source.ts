@@ -40,7 +40,7 @@ export async function openSource(
   { untouched }: { readonly untouched: boolean },
 ): Promise<Source> {
   const path = pathOf(environment)
-  const lock = lockFolder(environment.dataDir, 'for what it charges during the copy would be lost')
+  const lock = await lockFolder(environment.dataDir, 'for what it charges during the copy would be lost')
   try {
     const secrets = secretsOf(environment)
     const settled = untouched ? undefined : await settle(path, secrets)
@@ -83,7 +83,7 @@ function secretsOf({ secret, dataDir }: Environment): Secrets {
 }
 
 async function settle(path: string, secrets: Secrets): Promise<OpenCalls> {
-  const store = await openSqliteStore({ path, secret: secrets })
+  const store = await openSqliteStore({ path, secret: secrets, isServedHere: true })
   try {
     return await store.write('recover', { owner: 'a move', nowMs: Date.now() })
   } finally {

@@ -67,13 +67,14 @@ export async function openTargetToWrite(
   const { databaseUrl, dataDir } = environment
   const lock = isPostgres(databaseUrl)
     ? undefined
-    : lockFolder(dataDir, 'as it would not know of what is imported')
+    : await lockFolder(dataDir, 'as it would not know of what is imported')
   try {
     const secrets = secretsToWrite(environment)
     const shared = isPostgres(databaseUrl)
       ? await openPostgresStore({ url: databaseUrl, secrets })
       : undefined
-    const rows: Rows = shared ?? (await openSqliteStore({ path: pathOf(databaseUrl), secret: secrets }))
+    const rows: Rows =
+      shared ?? (await openSqliteStore({ path: pathOf(databaseUrl), secret: secrets, isServedHere: true }))
     if ((await rows.read('countUsers')) === 0) {
       await rows.write('seedUsers', { seeds, nowSeconds: Math.floor(Date.now() / 1000) })
     }

@@ -89,7 +89,16 @@ async function runs(
     report(id, quota).replace('"user_id":1,"token_id":1', `"user_id":${user.id},"token_id":${token.id}`)
   // A node is known from its first report on.
   for (const name of NODES) await bank(name).apply([], [])
+  const silent = new Map<string, number>()
+  // What the steps themselves take is no silence, however slow the machine is.
+  const setClocks = () =>
+    sql(
+      `update nodes set expires = now() - (silent.minutes - 1) * interval '1 minute'
+       from (values ${NODES.map((name) => `('${ours(name)}', ${silent.get(name) ?? 0})`).join()}) as silent (name, minutes)
+       where node = silent.name`,
+    )
   for (const [index, step] of sequence.entries()) {
+    await setClocks()
     switch (step.do) {
       case 'acquire': {
         const { need, most } = { need: step.need, most: step.most }
@@ -107,6 +116,7 @@ async function runs(
         const calls = step.again ? [...(known.get(step.node) ?? []), ...fresh] : fresh
         known.set(step.node, [...(known.get(step.node) ?? []), ...fresh])
         noted.delete(step.node)
+        silent.delete(step.node)
         const estimate = Math.floor(step.held / 3)
         await bank(step.node).apply(calls.map(row), [held(of.t, step.held, estimate), held(of.u, step.held)])
         model.apply(step.node, calls, step.held, estimate)
@@ -120,15 +130,15 @@ async function runs(
         model.release(step.node, step.keep)
         break
       case 'silence':
-        await sql(
-          `update nodes set expires = now() - interval '${(step.minutes - 1) * 60} seconds' where node = '${ours(step.node)}'`,
-        )
+        silent.set(step.node, step.minutes)
         model.silence(step.node, step.minutes)
         break
       case 'look':
         for (const name of NODES) {
           await postgresBank(connection, 'onlooker').apply([], [])
           model.lookAfter(name)
+          // Given up: it is unknown until it is heard of again.
+          if ((silent.get(name) ?? 0) > 16) silent.delete(name)
         }
         break
       case 'set':
@@ -185,11 +195,9 @@ test.each(BANKS)(
       fc.asyncProperty(steps, (sequence) => runs(store, sql, connection, (run += 1), sequence)),
       {
         numRuns: Number(process.env['RUNS'] ?? 12),
-        interruptAfterTimeLimit: 60_000,
-        markInterruptAsFailure: true,
       },
     )
     expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
   },
-  120_000,
+  300_000,
 )

@@ -103,8 +103,8 @@ describe.each(DISKS)('$kind that is read-only', () => {
       /sluice\.db is on a disk that is read-only.*DATA_DIR/,
     )
     const told = /the data folder \/.*read and write it.*choose another DATA_DIR/
-    expect(() => lockDataFolder(disk.path)).toThrow(told)
-    expect(() => lockDataFolder(join(disk.path, 'new'))).toThrow(told)
+    expect(() => lockDataFolder(disk.path, 'gateway')).toThrow(told)
+    expect(() => lockDataFolder(join(disk.path, 'new'), 'gateway')).toThrow(told)
     expect(() => secretOfDataFolder(disk.path)).toThrow(told)
   })
 })

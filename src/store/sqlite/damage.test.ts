@@ -124,7 +124,7 @@ const DEAD_THREAD = `
 
 /** What a store says whose threads die of one operation. */
 function saidAfter(text: string, by: string): string[] {
-  const copy = patchedCopy([{ file: 'src/store/sqlite/worker.ts', text, by }])
+  const copy = patchedCopy([{ file: 'src/store/sqlite/serve-database.ts', text, by }])
   try {
     const path = join(copy.root, 'data', 'sluice.db')
     mkdirSync(join(copy.root, 'data'))

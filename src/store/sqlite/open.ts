@@ -1,8 +1,9 @@
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import type { Store } from '../store.ts'
 import { isLocalRead } from './messages.ts'
-import { DatabaseThread, type IdleThread } from './thread.ts'
+import { DatabaseThread, type IdleThread, startThread } from './thread.ts'
 
 /**
  * Opens the database file, makes it if it is not there, and brings its schema up to date. Rejects, with a sentence for
@@ -11,19 +12,27 @@ import { DatabaseThread, type IdleThread } from './thread.ts'
 export async function openSqliteStore(options: {
   readonly path: string
   readonly secret: Secrets
-  /** One that is started already. */
+  /** A thread that is started already. */
   readonly thread?: IdleThread | undefined
+  /**
+   * True: the database is served on the calling thread. Starting threads costs a command more than its few operations,
+   * and nobody else waits for it meanwhile.
+   */
+  readonly isServedHere?: boolean
 }): Promise<Store> {
-  const { path, secret: secrets, thread } = options
+  const { path, secret: secrets, thread, isServedHere = false } = options
+  const start = isServedHere ? await servedHere() : startThread
   const failed = Promise.withResolvers<StoreUnavailable>()
-  const writer = new DatabaseThread({ role: 'writer', path, secrets }, failed.resolve, thread)
+  const writer = new DatabaseThread({ role: 'writer', path, secrets }, failed.resolve, thread ?? start())
   try {
     await writer.ready
   } catch (error) {
     await writer.close()
     throw error
   }
-  const reader = new LazyReader(() => new DatabaseThread({ role: 'reader', path, secrets }, heedDamage))
+  const reader = new LazyReader(
+    () => new DatabaseThread({ role: 'reader', path, secrets }, heedDamage, start()),
+  )
   // A reader that died takes its own questions with it and nothing else: the next question starts another.
   function heedDamage(reason: StoreUnavailable): void {
     if (!reader.hasEnded) failed.resolve(reason)
@@ -41,6 +50,16 @@ export async function openSqliteStore(options: {
       await reader.close()
       await writer.close()
     },
+  }
+}
+
+// What a thread loads is loaded only where there is none.
+async function servedHere(): Promise<() => MessagePort> {
+  const { serveDatabase } = await import('./serve-database.ts')
+  return () => {
+    const { port1, port2 } = new MessageChannel()
+    serveDatabase(port2)
+    return port1
   }
 }
 

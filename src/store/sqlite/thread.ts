@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Worker } from 'node:worker_threads'
+import { MessagePort, Worker } from 'node:worker_threads'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { packed } from './crossing.ts'
 import { putTogether } from './failure.ts'
@@ -45,6 +45,9 @@ export function startThread(): IdleThread {
   return thread
 }
 
+/** Where a database is served: by a thread, or by whatever answers at the other end of a port. */
+export type DatabaseEnd = IdleThread | MessagePort
+
 /**
  * The main thread's end of a database thread. At most one batch is on its way: what gathers meanwhile is the next one,
  * so that commits are shared exactly as far as the disk is slower than the callers.
@@ -52,7 +55,7 @@ export function startThread(): IdleThread {
 export class DatabaseThread {
   /** Resolves when the database is open; rejects if it cannot be opened. */
   readonly ready: Promise<void>
-  readonly #worker: Worker
+  readonly #worker: DatabaseEnd
   readonly #ended: Promise<void>
   readonly #onFailed: (reason: StoreUnavailable) => void
   #waiting: Waiting[] = []
@@ -71,7 +74,7 @@ export class DatabaseThread {
   constructor(
     orders: ThreadOrders,
     onFailed: (reason: StoreUnavailable) => void,
-    idle: IdleThread = startThread(),
+    idle: DatabaseEnd = startThread(),
   ) {
     this.#worker = idle
     this.#worker.ref()
@@ -94,7 +97,8 @@ export class DatabaseThread {
       this.#trouble = error
     })
     this.#ended = new Promise((resolve) => {
-      this.#worker.on('exit', () => {
+      const end = idle instanceof MessagePort ? 'close' : 'exit'
+      this.#worker.on(end, () => {
         this.#hasEnded = true
         const error = new StoreUnavailable('the database thread has ended', {
           cause: this.#trouble,

@@ -1,0 +1,48 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { holdOf, newToken, newUser, SECRETS, settledCall, temporaryFolder } from '../../../test/store-rows.ts'
+import { deriveSecrets } from '../secrets.ts'
+import { StoreUnavailable } from '../store-unavailable.ts'
+import { openSqliteStore } from './open.ts'
+
+const openHere = (path: string, secret = SECRETS) => openSqliteStore({ path, secret, isServedHere: true })
+
+test('a store that is served on the calling thread writes, reads and charges as one in threads does', async () => {
+  const path = join(temporaryFolder(), 'sluice.db')
+  const here = await openHere(path)
+  const user = await here.write('createUser', newUser({ username: 'ann' }))
+  const token = await here.write('createToken', newToken(user.id))
+  const who = { userId: user.id, tokenId: token.id }
+  await here.write('hold', holdOf(who, 'a'))
+  await here.write('settle', settledCall(who, 'a'))
+  const seenHere = await here.read('userByName', 'ann')
+  const sums = await here.read('conservation')
+  await here.close()
+  const threads = await openSqliteStore({ path, secret: SECRETS })
+  expect(seenHere).toMatchObject({ id: user.id, username: 'ann' })
+  expect(await threads.read('userByName', 'ann')).toEqual(seenHere)
+  expect(await threads.read('conservation')).toEqual(sums)
+  await threads.close()
+})
+
+test('there, too, an operation that fails rejects alone, in the order of the calls', async () => {
+  const here = await openHere(join(temporaryFolder(), 'sluice.db'))
+  const made = await Promise.allSettled([
+    here.write('createUser', newUser({ username: 'ann' })),
+    here.write('createUser', newUser({ username: 'ann' })),
+    here.write('createUser', newUser({ username: 'bob' })),
+  ])
+  expect(made.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  expect(await here.read('userByName', 'bob')).toMatchObject({ username: 'bob' })
+  await here.close()
+})
+
+test('there, too, another secret is refused, and so is what comes after the end', async () => {
+  const path = join(temporaryFolder(), 'sluice.db')
+  const here = await openHere(path)
+  await here.close()
+  await expect(here.write('createUser', newUser())).rejects.toThrow(StoreUnavailable)
+  await expect(openHere(path, deriveSecrets('another secret than that one'))).rejects.toThrow(
+    'another secret',
+  )
+})
