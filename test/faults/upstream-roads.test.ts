@@ -500,6 +500,7 @@ test("of an upstream's headers only the content type reaches the caller", async 
     'content-type',
     'date',
     'keep-alive',
+    'request-id',
     'transfer-encoding',
     'x-accel-buffering',
     'x-request-id',
