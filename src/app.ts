@@ -5,12 +5,15 @@ import type { ApiKeys } from './access/api-key.ts'
 import type { ClientAddress } from './access/client-address.ts'
 import { requireOperator } from './access/operator.ts'
 import { sentKey } from './access/sent-key.ts'
+import { type Cors, corsHeaders, isOpenToPages, isPreflight, preflightHeaders } from './api/cors.ts'
 import type { Endpoint, RawEndpoint, Visit } from './api/endpoint.ts'
 import { type Area, renderError } from './api/envelopes.ts'
 import type { GlobalLimit } from './api/global-limit.ts'
 import type { JsonDoor } from './api/json-door.ts'
+import { pathArea, pathOf } from './api/path-area.ts'
 import { RAW_ROUTES } from './api/raw-routes.ts'
 import { type FoundEndpoint, type OtherMethods, RouteTable } from './api/route-table.ts'
+import { shownPath } from './api/shown-path.ts'
 import type { RateLimit } from './domain/channel.ts'
 import { GatewayError } from './errors.ts'
 import { LIMIT_NAMES, type Limits, requireAllowed } from './limits/limits.ts'
@@ -20,13 +23,10 @@ import type { Metrics } from './metrics/metrics.ts'
 import { UpstreamRefusal } from './relay/failure.ts'
 import type { Relay } from './relay/relay.ts'
 import type { RequestListener } from './server/http-server.ts'
-import type { Request } from './server/request.ts'
+import { idHeaders } from './server/id-headers.ts'
 import type { Response } from './server/response.ts'
 import type { Tracing } from './tracing/tracing.ts'
 import { refuseOwnRequest } from './upstreams/own-request.ts'
-
-/** Of a path, what is told and logged. */
-const SHOWN_PATH = 200
 
 /** What the application is made of. */
 export interface AppParts {
@@ -35,6 +35,7 @@ export interface AppParts {
   readonly apiKeys: ApiKeys
   readonly clientAddress: () => ClientAddress
   readonly metricsToken: () => string
+  readonly cors: () => Cors
   readonly limits: Limits
   readonly overload: Overload
   /** Requests that may be under way at one time. */
@@ -88,8 +89,8 @@ export class App {
       response,
       record: {},
     }
-    const path = pathOf(request)
-    const route: Route = { endpoint: undefined, area: path.startsWith('/api/') ? 'management' : 'relay' }
+    const path = pathOf(request.url)
+    const route: Route = { endpoint: undefined, area: pathArea(path) }
     this.#visits += 1
     // The last that is said on this connection: who waits for its end knows when to call elsewhere.
     if (!this.#parts.isStaying()) response.isLast = true
@@ -103,6 +104,10 @@ export class App {
       this.#visits -= 1
       over()
     })
+    if (request.headers.origin !== undefined && this.#answerPage(visit, path, route.area)) {
+      over()
+      return
+    }
     const raw = this.#raw.find(request.method, path)
     if (raw && 'endpoint' in raw) {
       const { endpoint } = raw
@@ -122,6 +127,18 @@ export class App {
       .finally(over)
   }
 
+  /** Says in the answer that a page may read it, where the operator lets it; true where that was all that was asked. */
+  #answerPage({ id, request, response }: Visit, path: string, area: Area): boolean {
+    const { origin = '' } = request.headers
+    const cors = this.#parts.cors()
+    const allowed = cors.origins.length > 0 && isOpenToPages(path) ? corsHeaders(cors, origin) : undefined
+    if (!allowed) return false
+    for (const name in allowed) response.setHeader(name, allowed[name] as string)
+    if (!isPreflight(request)) return false
+    response.writeHead(204, { ...preflightHeaders(request), ...idHeaders(id, area === 'messages') }).end()
+    return true
+  }
+
   async #answer(
     visit: Visit,
     path: string,
@@ -135,18 +152,21 @@ export class App {
     if (found && 'endpoint' in found) {
       const { endpoint, params } = found
       route.endpoint = endpoint
-      route.area = endpoint.errorArea?.(request) ?? endpoint.area
+      route.area = endpoint.areaOf?.(request) ?? endpoint.area
       if (!this.#parts.isOpen()) refuseStopping()
       const refusal = this.#crowded()
       if (refusal) {
         await new Promise<void>((resolve) => this.#refusals.say(resolve))
         throw refusal
       }
-      return json.answer(visit, endpoint, params)
+      return json.answer(visit, endpoint, route.area, params)
     }
     if (found) route.area = found.area
     await this.#parts.globalLimit.take(request, response, path)
-    throw nothingFound(request.method, path.slice(0, SHOWN_PATH), found)
+    if (found) throw otherMethod(request.method, path, found)
+    const meant = json.meant(path)
+    if (meant !== undefined && route.area === 'relay') route.area = pathArea(meant)
+    throw nothingAt(path, meant)
   }
 
   async #answerRaw(visit: Visit, endpoint: RawEndpoint): Promise<void> {
@@ -206,12 +226,13 @@ export class App {
     const { id, startedMs, begunMs, request, response, record } = visit
     const { log, metrics, tracing } = this.#parts
     const status = statusOf(response)
-    const path = pathOf(request).slice(0, SHOWN_PATH)
+    const given = pathOf(request.url)
     const route = endpoint?.path
+    const path = given === route ? given : shownPath(given)
     const { method } = request
     const ms = Math.round(performance.now() - begunMs)
     metrics.requests.add(1, route ?? 'other', String(status))
-    log.info({ id, method, path, status, ms, ...record }, 'request')
+    log[endpoint?.isQuiet ? 'debug' : 'info']({ id, method, path, status, ms, ...record }, 'request')
     if (!tracing) return
     const { traceparent } = request.headers
     tracing.request({
@@ -245,15 +266,14 @@ const NOTHING_TOLD = {
   failure: undefined,
 }
 
-function nothingFound(method: string, path: string, found: OtherMethods | undefined): GatewayError {
-  if (!found) return new GatewayError('not_found', `there is nothing at ${path}`)
-  const allow = found.methods.join(', ')
-  return new GatewayError('method_not_allowed', `${path} takes ${allow}, not ${method}`, { allow })
+function nothingAt(path: string, meant: string | undefined): GatewayError {
+  const suggestion = meant === undefined ? '' : `; did you mean ${meant}?`
+  return new GatewayError('not_found', `there is nothing at ${shownPath(path)}${suggestion}`)
 }
 
-function pathOf({ url }: Request): string {
-  const query = url.indexOf('?')
-  return query === -1 ? url : url.slice(0, query)
+function otherMethod(method: string, path: string, { methods }: OtherMethods): GatewayError {
+  const allow = methods.join(', ')
+  return new GatewayError('method_not_allowed', `${shownPath(path)} takes ${allow}, not ${method}`, { allow })
 }
 
 // 499, as other proxies write it, for a caller that did not wait.

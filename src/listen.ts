@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { renderError } from './api/envelopes.ts'
+import { pathArea, pathOf } from './api/path-area.ts'
 import type { App } from './app.ts'
 import { GatewayError } from './errors.ts'
 import { type Address, listenThroughMany } from './listeners.ts'
@@ -85,13 +86,14 @@ const notYet: RequestListener = ({ url }, response) => {
   }
   const { status, headers, body } = inOurWords(
     new GatewayError('overloaded', 'the gateway is starting; try again', { retryAfter: 1 }),
+    url,
   )
   response.isLast = true
   response.writeHead(status, headers).end(body)
 }
 
-function inOurWords(error: GatewayError): Refusal {
-  return renderError('relay', error, randomUUIDv7())
+function inOurWords(error: GatewayError, url = ''): Refusal {
+  return renderError(pathArea(pathOf(url)), error, randomUUIDv7())
 }
 
 const EXPLAINED = new Map<string | undefined, (host: string, port: number) => string>([

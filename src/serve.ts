@@ -26,6 +26,7 @@ import { pruneRegularly } from './prune.ts'
 import { Bodies } from './relay/body.ts'
 import { CallLimits } from './relay/call-limits.ts'
 import { Drains } from './relay/drains.ts'
+import { FailureLog } from './relay/failure-log.ts'
 import { LocalCount } from './relay/local-count.ts'
 import { Media } from './relay/media.ts'
 import { ModelLists } from './relay/model-lists.ts'
@@ -126,6 +127,7 @@ export async function serve({ config, log, secrets, accounts }: Ground): Promise
       drains: new Drains(),
       metrics,
       limits: new CallLimits(limits),
+      failureLog: new FailureLog(log),
       media: opened.adopt(new Media(() => inForce.settings.options.media), (media) => media.close()),
     }),
     (open) => open.close(),
@@ -193,6 +195,7 @@ export async function serve({ config, log, secrets, accounts }: Ground): Promise
     mark: ownMark(secrets),
     apiKeys,
     clientAddress: () => addressOf,
+    cors: () => inForce.settings.options.cors,
     metricsToken: () => inForce.settings.options.metricsToken,
     limits,
     overload: opened.adopt(new Overload(LOOP_CLOCKS).watch(), (overload) => overload.stop()),

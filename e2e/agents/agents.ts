@@ -1,4 +1,4 @@
-/** What an agent needs to know for one task. */
+/** A task for an agent, and where the gateway is. */
 export interface Task {
   /** The gateway's, without a path. */
   readonly url: string
@@ -13,6 +13,8 @@ export interface Agent {
   /** Its package, and what that puts into node_modules/.bin. */
   readonly packageName: string
   readonly command: string
+  /** The endpoint that it calls. */
+  readonly path: '/v1/messages' | '/v1/chat/completions'
   args(task: Task): readonly string[]
   env(task: Task): Readonly<Record<string, string>>
   /** Files of its home folder. */
@@ -23,6 +25,7 @@ export const CLAUDE_CODE: Agent = {
   name: 'Claude Code',
   packageName: '@anthropic-ai/claude-code',
   command: 'claude',
+  path: '/v1/messages',
   args: ({ prompt, model }) => ['-p', prompt, '--model', model, '--allowedTools', 'Read'],
   env: ({ url, key, model }) => ({
     ANTHROPIC_BASE_URL: url,
@@ -40,12 +43,14 @@ export const QWEN_CODE: Agent = {
   name: 'qwen-code',
   packageName: '@qwen-code/qwen-code',
   command: 'qwen',
+  path: '/v1/chat/completions',
   args: ({ prompt, model }) => ['--auth-type', 'openai', '--model', model, '--approval-mode', 'yolo', prompt],
   env: ({ url, key, model }) => ({
     OPENAI_BASE_URL: `${url}/v1`,
     OPENAI_API_KEY: key,
     OPENAI_MODEL: model,
     QWEN_TELEMETRY_ENABLED: 'false',
+    QWEN_CODE_SUPPRESS_YOLO_WARNING: '1',
   }),
   files: () =>
     new Map([
@@ -64,6 +69,7 @@ export const OPENCODE: Agent = {
   name: 'opencode',
   packageName: 'opencode-ai',
   command: 'opencode',
+  path: '/v1/chat/completions',
   args: ({ prompt, model }) => ['run', '--pure', '--model', `sluice/${model}`, prompt],
   env: () => ({
     OPENCODE_DISABLE_AUTOUPDATE: '1',
@@ -87,6 +93,32 @@ export const OPENCODE: Agent = {
               name: 'Sluice',
               options: { baseURL: `${url}/v1`, apiKey: key },
               models: { [model]: { name: model } },
+            },
+          },
+        }),
+      ],
+    ]),
+}
+
+export const PI: Agent = {
+  name: 'pi',
+  packageName: '@mariozechner/pi-coding-agent',
+  command: 'pi',
+  path: '/v1/chat/completions',
+  args: ({ prompt, model }) => ['--print', '--no-session', '--model', `sluice/${model}`, prompt],
+  // Otherwise it looks for newer versions of itself and downloads programs to search with.
+  env: () => ({ PI_OFFLINE: '1', PI_TELEMETRY: '0' }),
+  files: ({ url, key, model }) =>
+    new Map([
+      [
+        '.pi/agent/models.json',
+        JSON.stringify({
+          providers: {
+            sluice: {
+              baseUrl: `${url}/v1`,
+              api: 'openai-completions',
+              apiKey: key,
+              models: [{ id: model }],
             },
           },
         }),

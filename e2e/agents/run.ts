@@ -1,60 +1,36 @@
-import { randomBytes } from 'node:crypto'
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
 import process from 'node:process'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { parse } from 'yaml'
+import { demoYaml } from '../../src/simulator/demo-config.ts'
 import { serve } from '../../src/simulator/server.ts'
+import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../../test/equipment/configuration.ts'
-import { databaseOf, type UsageRow } from '../../test/equipment/database.ts'
 import { type RunningGateway, startGateway } from '../../test/equipment/gateway.ts'
-import { type Agent, CLAUDE_CODE, OPENCODE, QWEN_CODE } from './agents.ts'
+import { AGENTS, type Case, CASES, isConverted, STRICT_MODELS } from './cases.ts'
 import { chatUpstream } from './chat-upstream.ts'
-import { commandOf, installAgents } from './install.ts'
+import { commandOf, installAgents, versionAsked } from './install.ts'
 import { messagesUpstream } from './messages-upstream.ts'
-import { secret } from './model.ts'
-import { runProgram } from './run-program.ts'
-import { faults } from './verdict.ts'
+import { type Outcome, runCase } from './run-case.ts'
+import { asJson, asTable, type Row } from './table.ts'
 
-/** For all cases of one agent together, each its share. */
-const AGENT_LIMIT_MS = 120_000
-/** Within which a call is settled and the gateway's log is written; it is flushed four times a second. */
-const LOG_DELAY_MS = 750
-const PACE = { firstTokenMs: 5, tokenMs: 1 }
-const CHAT_MODELS = ['qwen3-coder-plus', 'gpt-5-mini']
-const MESSAGES_MODELS = ['claude-sonnet-4-5', 'claude-opus-4-7', 'claude-opus-5']
+const STRICT_PACE = { firstTokenMs: 5, tokenMs: 1, longestWholeMs: 1000 }
+const SLOW = /^it took /
 
-/** An agent, the path of the protocol it speaks, and a model; which channel serves that decides whether it is converted. */
-interface Case {
-  readonly agent: Agent
-  readonly path: '/v1/messages' | '/v1/chat/completions'
-  readonly model: string
-}
-
-const CASES: readonly Case[] = [
-  { agent: CLAUDE_CODE, path: '/v1/messages', model: 'claude-sonnet-4-5' },
-  { agent: CLAUDE_CODE, path: '/v1/messages', model: 'claude-opus-4-7' },
-  { agent: CLAUDE_CODE, path: '/v1/messages', model: 'claude-opus-5' },
-  { agent: CLAUDE_CODE, path: '/v1/messages', model: 'gpt-5-mini' },
-  { agent: QWEN_CODE, path: '/v1/chat/completions', model: 'qwen3-coder-plus' },
-  { agent: QWEN_CODE, path: '/v1/chat/completions', model: 'claude-sonnet-4-5' },
-  { agent: OPENCODE, path: '/v1/chat/completions', model: 'gpt-5-mini' },
-  { agent: OPENCODE, path: '/v1/chat/completions', model: 'claude-sonnet-4-5' },
-]
-
-function title({ agent, path, model }: Case): string {
-  const native = CHAT_MODELS.includes(model) === (path === '/v1/chat/completions')
-  return `${agent.name}, ${path}, ${model} (${native ? 'native' : 'converted'})`
-}
+const { values: options } = parseArgs({
+  options: { json: { type: 'boolean' }, agent: { type: 'string' }, model: { type: 'string' } },
+})
 
 const keyOf = (at: number): string => `agent${at}`
 
-function configuration(chatUrl: string, messagesUrl: string): Configuration {
+function configuration(demo: Simulator, strict: { chat: string; messages: string }): Configuration {
+  const { channels = [], models, groups } = parse(demoYaml(demo)) as Configuration
   return {
-    models: priced([...CHAT_MODELS, ...MESSAGES_MODELS]),
+    groups: groups ?? {},
+    models: { ...models, ...priced([...STRICT_MODELS.chat, ...STRICT_MODELS.messages]) },
     channels: [
-      channel('chat', chatUrl, { models: CHAT_MODELS }),
-      channel('messages', messagesUrl, { protocol: 'messages', models: MESSAGES_MODELS }),
+      ...channels,
+      channel('chat', strict.chat, { models: STRICT_MODELS.chat }),
+      channel('messages', strict.messages, { protocol: 'messages', models: STRICT_MODELS.messages }),
     ],
     users: [
       ROOT,
@@ -67,110 +43,90 @@ function configuration(chatUrl: string, messagesUrl: string): Configuration {
   }
 }
 
-/** Runs one case in a home and a folder of its own; what is wrong with it. */
-async function faultsOf(
-  at: number,
-  { agent, path, model }: Case,
-  command: string,
-  gateway: RunningGateway,
-  stop: AbortSignal,
-) {
-  const home = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-agent-')))
-  try {
-    const folder = join(home, 'project')
-    mkdirSync(folder)
-    const words = [0, 1].map(() => `word-${randomBytes(5).toString('hex')}`)
-    const files = words.map((word, place) => {
-      const file = join(folder, `secret-${place}.txt`)
-      writeFileSync(file, `${secret(word)}\n`)
-      return file
-    })
-    const prompt = `Read the files ${files.join(' and ')} with your tool, and quote the secret word of each.`
-    const task = { url: gateway.url, key: `sk-${keyOf(at)}`, model, prompt }
-    for (const [name, text] of agent.files(task)) {
-      mkdirSync(dirname(join(home, name)), { recursive: true })
-      writeFileSync(join(home, name), text)
-    }
-    const logged = gateway.logs().length
-    const ended = await runProgram(command, agent.args(task), {
-      cwd: folder,
-      limitMs: AGENT_LIMIT_MS / CASES.filter((other) => other.agent === agent).length,
-      stop,
-      env: { ...environment(home), ...agent.env(task) },
-    })
-    await sleep(LOG_DELAY_MS)
-    const usage = usageOf(gateway, `token-${keyOf(at)}`)
-    const found = faults({ ended, words, usage, path, log: gateway.logs().slice(logged) })
-    return { ms: ended.ms, found, out: ended.out }
-  } finally {
-    rmSync(home, { recursive: true, force: true })
-  }
-}
-
-/** Nothing of the caller's own; and whatever wants to leave this machine meets a closed door. */
-function environment(home: string): Record<string, string> {
-  const nowhere = 'http://127.0.0.1:9'
-  return {
-    PATH: process.env['PATH'] ?? '',
-    HOME: home,
-    XDG_CONFIG_HOME: join(home, '.config'),
-    XDG_DATA_HOME: join(home, '.local/share'),
-    XDG_STATE_HOME: join(home, '.local/state'),
-    XDG_CACHE_HOME: join(home, '.cache'),
-    TMPDIR: home,
-    LANG: 'C.UTF-8',
-    TERM: 'dumb',
-    NO_COLOR: '1',
-    DO_NOT_TRACK: '1',
-    HTTP_PROXY: nowhere,
-    HTTPS_PROXY: nowhere,
-    http_proxy: nowhere,
-    https_proxy: nowhere,
-    NO_PROXY: '127.0.0.1,localhost',
-    no_proxy: '127.0.0.1,localhost',
-  }
-}
-
-function usageOf({ dataDir }: RunningGateway, name: string): UsageRow[] {
-  const database = databaseOf(dataDir)
-  const { id } = database.token(name)
-  return database.usage().filter((row) => row.token_id === id)
+/** Reports progress; with `--json` standard output holds the result alone. */
+function tell(text: string): void {
+  if (options.json) console.error(text)
+  else console.log(text)
 }
 
 async function main(stop: AbortSignal): Promise<number> {
-  const agents = [...new Set(CASES.map(({ agent }) => agent))]
-  await installAgents(agents, stop)
-  let [passed, failed] = [0, 0]
-  for (const agent of agents.filter((one) => commandOf(one) === undefined)) {
-    console.log(`left out: ${agent.name}, which cannot be installed here`)
-    if (process.env['CI'] === 'true') failed++
+  const wanted = CASES.map((one, at) => ({ one, key: keyOf(at) })).filter(
+    ({ one: { agent, model } }) =>
+      (options.agent ?? agent.command) === agent.command && (options.model ?? model) === model,
+  )
+  const agents = AGENTS.filter((agent) => wanted.some(({ one }) => one.agent === agent))
+  const failure = await installAgents(agents, stop, tell)
+  const missing = agents.filter((agent) => commandOf(agent) === undefined)
+  for (const { name, packageName } of missing) {
+    const asked = `${packageName}@${versionAsked(packageName)}`
+    tell(`NOT INSTALLED: ${name}; npm does not get ${asked} for this machine${failure ? `: ${failure}` : ''}`)
   }
-  const [chat, messages] = await Promise.all([
-    serve(chatUpstream(CHAT_MODELS), PACE),
-    serve(messagesUpstream(MESSAGES_MODELS), PACE),
+  const [demo, chat, messages] = await Promise.all([
+    startSimulator(),
+    serve(chatUpstream(STRICT_MODELS.chat), STRICT_PACE),
+    serve(messagesUpstream(STRICT_MODELS.messages), STRICT_PACE),
   ])
+  const rows: Row[] = []
   let gateway: RunningGateway | undefined
   try {
-    gateway = await startGateway({ config: configuration(chat.url, messages.url) })
-    for (const [at, one] of CASES.entries()) {
+    gateway = await startGateway({ config: configuration(demo, { chat: chat.url, messages: messages.url }) })
+    for (const { one, key } of wanted) {
       const command = commandOf(one.agent)
-      if (command === undefined || stop.aborted) continue
-      const { ms, found, out } = await faultsOf(at, one, command, gateway, stop)
-      if (found.length === 0) passed++
-      else failed++
-      console.log(`${found.length === 0 ? 'passed' : 'FAILED'}: ${title(one)}, ${(ms / 1000).toFixed(1)} s`)
-      if (found.length > 0)
-        console.log([...found, ...out.trim().split('\n').slice(-12)].map((line) => `    ${line}`).join('\n'))
+      if (command !== undefined && stop.aborted) continue
+      const outcome = command === undefined ? undefined : await attempted(one, key, command, gateway, stop)
+      rows.push(rowOf(one, outcome))
+      if (outcome) tell(told(one, outcome))
     }
   } finally {
     await gateway?.discard()
+    await demo.close()
     for (const { server } of [chat, messages]) {
       server.close()
       server.closeAllConnections()
     }
   }
-  console.log(`${passed} passed, ${failed} failed`)
-  return failed === 0 && !stop.aborted ? 0 : 1
+  console.log(options.json ? asJson(rows) : asTable(rows))
+  const isFailed = rows.some(
+    ({ result }) => result === 'failed' || (result === 'not installed' && process.env['CI'] === 'true'),
+  )
+  return isFailed || stop.aborted || rows.every(({ result }) => result !== 'passed') ? 1 : 0
+}
+
+/** A case that is only too slow gets a second attempt: others may have had the machine. */
+async function attempted(
+  one: Case,
+  key: string,
+  command: string,
+  gateway: RunningGateway,
+  stop: AbortSignal,
+): Promise<Outcome> {
+  const first = await runCase(one, key, command, gateway, stop)
+  const isSlow = first.found.length > 0 && first.found.every((fault) => SLOW.test(fault))
+  return isSlow ? await runCase(one, key, command, gateway, stop) : first
+}
+
+function rowOf(one: Case, outcome: Outcome | undefined): Row {
+  const { agent, model, upstream } = one
+  const isPassed = outcome?.found.length === 0
+  return {
+    agent: agent.name,
+    model,
+    upstream,
+    path: agent.path,
+    converted: isConverted(one),
+    calls: outcome?.calls ?? 0,
+    seconds: (outcome?.ms ?? 0) / 1000,
+    working: (outcome?.workedMs ?? 0) / 1000,
+    result: outcome === undefined ? 'not installed' : isPassed ? 'passed' : 'failed',
+    faults: outcome?.found ?? [],
+  }
+}
+
+/** A line that the case is over, and where it failed what is wrong and the end of the agent's output. */
+function told({ agent, model }: Case, { ms, found, out }: Outcome): string {
+  const head = `${found.length === 0 ? 'passed' : 'FAILED'}: ${agent.name}, ${model}, ${(ms / 1000).toFixed(1)} s`
+  const more = found.length === 0 ? [] : [...found, ...out.trim().split('\n').slice(-12)]
+  return [head, ...more.map((line) => `    ${line}`)].join('\n')
 }
 
 const stop = new AbortController()

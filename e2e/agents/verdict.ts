@@ -2,21 +2,24 @@ import { type Fields, fields, string } from '../../src/simulator/fields.ts'
 import type { UsageRow } from '../../test/equipment/database.ts'
 import type { Ended } from './run-program.ts'
 
-/** What one case left behind. */
+/** The traces of one case. */
 export interface Traces {
   readonly ended: Ended
-  /** What the answer has to quote. */
+  /** Words that the answer has to quote. */
   readonly words: readonly string[]
   /** The usage rows of its key. */
   readonly usage: readonly UsageRow[]
-  /** What the gateway logged meanwhile. */
+  /** The gateway's log of that time. */
   readonly log: string
   /** Where the agent's calls are expected. */
   readonly path: string
+  /** From the agent's first call to its end, in milliseconds, and what that may take. */
+  readonly workedMs: number
+  readonly limitMs: number
 }
 
 /** Everything that is wrong with a case; nothing where it passed. */
-export function faults({ ended, words, usage, log, path }: Traces): string[] {
+export function faults({ ended, words, usage, log, path, workedMs, limitMs }: Traces): string[] {
   const lines = log.split('\n').map(parsed)
   const requests = lines.filter(({ msg }) => msg === 'request')
   const calls = requests.filter((line) => line.path === path)
@@ -26,6 +29,9 @@ export function faults({ ended, words, usage, log, path }: Traces): string[] {
       : ended.code === 0
         ? []
         : [`it ended with ${ended.code}`]),
+    ...(workedMs > limitMs && !ended.timedOut
+      ? [`it took ${(workedMs / 1000).toFixed(1)} s, more than ${limitMs / 1000} s`]
+      : []),
     ...words.filter((word) => !ended.out.includes(word)).map((word) => `the answer does not quote ${word}`),
     ...(calls.length < 2 ? [`${calls.length} calls of ${path}: no round trip`] : []),
     ...requests
@@ -52,4 +58,17 @@ function parsed(line: string): Fields {
   } catch {
     return {}
   }
+}
+
+/**
+ * How long an agent that ended at that time worked since its first call; a start on a busy machine says
+ * nothing.
+ */
+export function workedMs(log: string, path: string, endedAt: number): number {
+  const starts = log
+    .split('\n')
+    .map(parsed)
+    .filter((line) => line.msg === 'request' && line.path === path)
+    .map(({ time, ms }) => Number(time) - Number(ms))
+  return starts.length === 0 ? 0 : endedAt - Math.min(...starts)
 }

@@ -11,5 +11,7 @@ export const countTokens: KeyEndpoint = {
   keyIn: 'x-api-key',
   summary: 'How many tokens a conversation has',
   takes: countRequestSchema,
+  // Upstreams need not have such a path: then it is counted here.
+  withholds: [404],
   handle: (visit, caller, relay) => relay.countTokens(visit, caller),
 }

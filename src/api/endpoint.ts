@@ -22,10 +22,10 @@ interface Declared {
   readonly area: Area
   /** One line, for people. */
   readonly summary: string
-  /** The status of what is no error; 200 unless it says so. */
-  readonly status?: number
-  /** Statuses of errors of its own, beside those that follow from who may call it and what it takes. */
-  readonly fails?: readonly number[]
+  /** Machines ask again and again: its requests are logged at debug. */
+  readonly isQuiet?: boolean
+  /** Statuses of errors of its own, beside those that follow from who may call it and what it takes; or that there are none. */
+  readonly fails?: readonly number[] | 'never'
 }
 
 /** What an endpoint that reads and answers by itself says of that, for the API's description. */
@@ -34,6 +34,10 @@ interface Described {
   readonly takes?: () => JsonSchema
   /** The content types that it answers with; JSON where it does not say. */
   readonly gives?: readonly string[]
+  /** The status of its success; 200 where it does not say. */
+  readonly status?: number
+  /** Statuses of errors that it tells as plain text. */
+  readonly failsInText?: readonly number[]
 }
 
 /** One request at an endpoint. */
@@ -54,6 +58,8 @@ export interface KeyEndpoint extends Declared, Described {
   readonly door: 'raw'
   readonly access: 'api-key'
   readonly keyIn: KeyPlaces
+  /** Statuses of upstreams' errors that it does not pass on, but makes good itself. */
+  readonly withholds?: readonly number[]
   handle(visit: Visit, caller: Caller, relay: Relay): Promise<void>
 }
 
@@ -126,12 +132,14 @@ export interface JsonEndpoint extends Declared, Schemas {
   readonly tokenForm?: TokenForm
   /** Where an API key may be; a bearer's unless it says so. */
   readonly keyIn?: KeyPlaces
-  /** The envelope of its errors, where that depends on what was asked. */
-  readonly errorArea?: (request: Request) => Area
+  /** Its area, where that depends on what was asked. */
+  readonly areaOf?: (request: Request) => Area
   /** A limit per user (of visitors, per address), beside the one that holds for all of its area. */
   readonly limit?: 'search' | 'critical'
   /** Whom the body names: the limit holds for them too, from whatever addresses they are named. */
   readonly limitOn?: (body: never) => string
+  /** It always fails: with what `fails` says, where nothing else is wrong. */
+  readonly succeeds?: false
   /** Nothing on the way may keep the answer. */
   readonly cache?: 'never'
   /** What it answers with, inside the envelope; none = nothing. */

@@ -54,6 +54,10 @@ test.each([
   expect(told('relay', error)).toMatchObject({ status, body: { error: { type, code: 'model_not_found' } } })
   expect(told('messages', error)).toEqual({
     status,
-    body: { error: { type: 'gateway_error', code: 'model_not_found', message: 'no (request id: r1)' } },
+    body: {
+      type: 'error',
+      error: { type: 'gateway_error', code: 'model_not_found', message: 'no (request id: r1)' },
+      request_id: 'r1',
+    },
   })
 })

@@ -1,8 +1,9 @@
 import { GatewayError } from '../errors.ts'
 import { chatErrorBody } from '../protocols/chat/index.ts'
-import { messagesErrorBody, passedOnBody } from '../protocols/messages/index.ts'
+import { messagesErrorBody } from '../protocols/messages/index.ts'
 import type { ErrorParts } from '../protocols/upstream-error.ts'
 import { UpstreamRefusal } from '../relay/failure.ts'
+import { idHeaders } from '../server/id-headers.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 
 /** The parts of the API whose errors look alike; `docs/api.md: Envelopes`. */
@@ -33,6 +34,10 @@ interface Told {
   readonly retryAfter: string | undefined
   /** Errors of the gateway's own end with the request's id. */
   readonly ours: boolean
+  /** The type is one that an upstream named. */
+  readonly hasOwnType: boolean
+  /** An identical request would fail in the same way. */
+  readonly recurs: boolean
   /** An upstream's own envelope. */
   readonly envelope: Buffer | undefined
   readonly details: Readonly<Record<string, number>> | undefined
@@ -51,11 +56,16 @@ const RENDERERS: Record<Area, Renderer> = {
   },
   messages: ({ type, code, message, ours, envelope }, requestId) =>
     ours
-      ? messagesErrorBody({ message: signed(message, requestId), code: CODES_IN_MESSAGES.get(code) })
-      : (envelope ?? passedOnBody({ type, message, requestId })),
+      ? messagesErrorBody({
+          type: 'gateway_error',
+          message: signed(message, requestId),
+          code: CODES_IN_MESSAGES.get(code),
+          requestId,
+        })
+      : (envelope ?? messagesErrorBody({ type, message, requestId })),
   // The same but for one type: `docs/api.md: Errors`, 429.
   rerank: (told, requestId) =>
-    inRelay(told.status === 429 ? { ...told, type: 'gateway_error' } : told, requestId),
+    inRelay(told.status === 429 && !told.hasOwnType ? { ...told, type: 'gateway_error' } : told, requestId),
   management: ({ code, message, details }) => json({ success: false, message, code, ...details }),
 }
 
@@ -113,17 +123,29 @@ export function renderError(area: Area, error: unknown, requestId: string): Rend
     'content-type': 'application/json',
     'content-length': String(body.length),
     'cache-control': 'no-store',
-    'x-request-id': requestId,
+    ...idHeaders(requestId, area === 'messages'),
   }
   if (told.retryAfter !== undefined) headers['retry-after'] = told.retryAfter
+  if (told.recurs) headers['x-should-retry'] = 'false'
   if (error instanceof GatewayError && error.allow !== undefined) headers['allow'] = error.allow
   return { status: told.status, headers, body }
 }
 
 function toldOf(error: unknown): Told {
   if (error instanceof UpstreamRefusal) {
-    const { status, type, code, message, retryAfter, envelope } = error
-    return { status, type, code, message, retryAfter, envelope, ours: false, details: undefined }
+    const { status, type, hasOwnType, code, message, retryAfter, envelope } = error
+    return {
+      status,
+      type,
+      hasOwnType,
+      code,
+      message,
+      retryAfter,
+      envelope,
+      ours: false,
+      recurs: false,
+      details: undefined,
+    }
   }
   const known = error instanceof GatewayError ? error : unforeseen(error)
   const { code, message, kind, retryAfter } = known
@@ -134,6 +156,8 @@ function toldOf(error: unknown): Told {
     message,
     retryAfter: retryAfter === undefined ? undefined : String(retryAfter),
     ours: true,
+    hasOwnType: false,
+    recurs: kind.recurs,
     envelope: undefined,
     details: known.details,
   }

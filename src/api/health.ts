@@ -7,7 +7,9 @@ const PLAIN = ['text/plain']
 export const healthz: OpenEndpoint = {
   method: 'GET',
   path: '/healthz',
+  isQuiet: true,
   summary: 'Whether the process runs',
+  fails: 'never',
   gives: PLAIN,
   area: 'relay',
   door: 'raw',
@@ -19,7 +21,9 @@ export const healthz: OpenEndpoint = {
 export const readyz: OpenEndpoint = {
   method: 'GET',
   path: '/readyz',
+  isQuiet: true,
   summary: 'Whether calls are taken',
+  failsInText: [503],
   gives: PLAIN,
   area: 'relay',
   door: 'raw',

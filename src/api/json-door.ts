@@ -12,11 +12,14 @@ import type { AdministrationParts } from '../management/parts.ts'
 import { readInput } from '../management/read-input.ts'
 import type { Bodies } from '../relay/body.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
+import { idHeaders } from '../server/id-headers.ts'
 import type { JsonEndpoint, Visit } from './endpoint.ts'
-import { renderAnswer } from './envelopes.ts'
+import { type Area, renderAnswer } from './envelopes.ts'
 import type { GlobalLimit } from './global-limit.ts'
 import { JSON_ROUTES } from './json-routes.ts'
+import { MistypedPaths } from './mistyped-path.ts'
 import type { PathParams } from './path-pattern.ts'
+import { RAW_ROUTES } from './raw-routes.ts'
 import { type FoundEndpoint, type OtherMethods, RouteTable } from './route-table.ts'
 import { sendText } from './send-text.ts'
 import { takeAndTell } from './take-and-tell.ts'
@@ -47,6 +50,7 @@ type Handle = (asked: object) => Promise<unknown>
 /** Answers JSON endpoints: limits, access, input by schema, and the envelope, the same for all of them. */
 export class JsonDoor {
   readonly #routes = new RouteTable(JSON_ROUTES)
+  readonly #mistyped = new MistypedPaths([...RAW_ROUTES, ...JSON_ROUTES])
   readonly #parts: JsonParts
 
   constructor(parts: JsonParts) {
@@ -58,8 +62,13 @@ export class JsonDoor {
     return this.#routes.find(method, path)
   }
 
-  /** Rejects with what the caller is to be told. */
-  async answer(visit: Visit, endpoint: JsonEndpoint, params: PathParams): Promise<void> {
+  /** The path of the API that a wrong one probably stands for. */
+  meant(path: string): string | undefined {
+    return this.#mistyped.meant(path)
+  }
+
+  /** Rejects with what the caller is to be told. `area`: the endpoint's, for this request. */
+  async answer(visit: Visit, endpoint: JsonEndpoint, area: Area, params: PathParams): Promise<void> {
     const { request, response } = visit
     const { management, clientAddress, globalLimit, limits, models } = this.#parts
     const { rateLimits } = management.settings()
@@ -86,7 +95,7 @@ export class JsonDoor {
       models,
     })
     const headers = {
-      'x-request-id': visit.id,
+      ...idHeaders(visit.id, area === 'messages'),
       ...(endpoint.cache === 'never' ? NEVER_CACHED : { 'cache-control': 'no-store' }),
     }
     if (endpoint.text) return sendText(response, endpoint.text, headers, data as AsyncIterable<string>)

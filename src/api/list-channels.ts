@@ -8,6 +8,7 @@ export const listChannelsEndpoint = defineEndpoint({
   area: 'management',
   access: 'admin',
   summary: 'The channels, without their keys',
+  fails: [400],
   query: channelQuery,
   answer: channelPage,
   handle: ({ query, parts }) => listChannels(parts, query),

@@ -10,6 +10,7 @@ function endsSession(method: 'GET' | 'POST'): JsonEndpoint {
     // Whoever has no session is logged out already.
     access: 'visitor',
     summary: 'End the session of the console',
+    fails: [403],
     cache: 'never',
     async handle({ visit: { request, response }, parts }) {
       const { trustedProxies } = parts.settings().options

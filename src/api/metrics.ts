@@ -5,6 +5,7 @@ import type { OperatorEndpoint } from './endpoint.ts'
 export const metricsEndpoint: OperatorEndpoint = {
   method: 'GET',
   path: '/metrics',
+  isQuiet: true,
   area: 'relay',
   door: 'raw',
   access: 'operator',

@@ -32,7 +32,13 @@ function settingsOf(models: number, channels: number): Settings {
     groups: new Map([['default', { name: 'default', ratio: ZERO, open: true }]]),
     models: {
       declared: [],
-      get: (name) => ({ name, vendor: `vendor-${name.at(-1)}`, price: PRICE, rateLimit: OFF }),
+      get: (name) => ({
+        name,
+        vendor: `vendor-${name.at(-1)}`,
+        price: PRICE,
+        rateLimit: OFF,
+        capabilities: {},
+      }),
     },
     channels: Array.from({ length: channels }, channel),
   }

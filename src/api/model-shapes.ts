@@ -39,12 +39,13 @@ export const MODEL_LIST: Record<ModelShape, (models: readonly ListedModel[]) => 
 }
 
 /**
- * The shape that a request for the list asks for: the messages protocol's callers send their key in `x-api-key`, and a
- * version, which their real clients name otherwise.
+ * The shape that a request for the list asks for: callers of the messages protocol send `anthropic-version`, some of them with
+ * their key as a bearer; `vendor-version` counts only beside `x-api-key`. `docs/api.md: Models`.
  */
 export function listShape(request: Request): 'chat' | 'messages' {
-  const version = headerText(request, 'vendor-version') ?? headerText(request, 'anthropic-version')
-  return version !== undefined && headerText(request, 'x-api-key') !== undefined ? 'messages' : 'chat'
+  if (headerText(request, 'anthropic-version') !== undefined) return 'messages'
+  const isNamed = headerText(request, 'vendor-version') !== undefined
+  return isNamed && headerText(request, 'x-api-key') !== undefined ? 'messages' : 'chat'
 }
 
 /** The shape that a request for one model asks for, where the alternate vendor's key is taken too. */
@@ -53,7 +54,7 @@ export function entryShape(request: Request): ModelShape {
   return shape === 'chat' && alternateKey(request) !== undefined ? 'alternate' : shape
 }
 
-/** The envelope of errors on paths that can have either shape. */
-export function modelErrorArea(request: Request): Area {
+/** The area of paths that can have either shape. */
+export function modelArea(request: Request): Area {
   return listShape(request) === 'messages' ? 'messages' : 'relay'
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { GatewayError } from '../errors.ts'
 import { shownName } from '../relay/shown-name.ts'
 import { defineEndpoint } from './endpoint.ts'
-import { entryShape, MODEL_ENTRY, modelErrorArea } from './model-shapes.ts'
+import { entryShape, MODEL_ENTRY, modelArea } from './model-shapes.ts'
 
 /** A model's name may have slashes in it, as they are or as `%2F`: the only path in which anything is decoded. */
 const PATH = '/v1/models/:id*'
@@ -14,7 +14,7 @@ export const model = defineEndpoint({
   method: 'GET',
   path: PATH,
   area: 'relay',
-  errorArea: modelErrorArea,
+  areaOf: modelArea,
   access: 'key',
   keyIn: 'any',
   summary: 'One model that the API key may call',
@@ -37,11 +37,12 @@ export const deleteModel = defineEndpoint({
   method: 'DELETE',
   path: PATH,
   area: 'relay',
-  errorArea: modelErrorArea,
+  areaOf: modelArea,
   access: 'key',
   keyIn: 'any',
   summary: 'Not implemented',
-  status: 501,
+  fails: [501],
+  succeeds: false,
   handle: () => Promise.reject(new GatewayError('not_implemented', 'deleting a model is not implemented')),
 })
 

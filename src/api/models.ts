@@ -1,12 +1,12 @@
 import { defineEndpoint } from './endpoint.ts'
-import { listShape, MODEL_LIST, modelErrorArea } from './model-shapes.ts'
+import { listShape, MODEL_LIST, modelArea } from './model-shapes.ts'
 
 /** What the API key may call. `docs/api.md: Models`. */
 export const models = defineEndpoint({
   method: 'GET',
   path: '/v1/models',
   area: 'relay',
-  errorArea: modelErrorArea,
+  areaOf: modelArea,
   access: 'key',
   keyIn: 'x-api-key',
   summary: 'The models that the API key may call',

@@ -1,7 +1,7 @@
 import { ERRORS, type ErrorCode, GatewayError } from '../errors.ts'
 import type { JsonSchema } from '../protocols/accepting.ts'
 import { asRecord } from '../protocols/record.ts'
-import type { Endpoint } from './endpoint.ts'
+import type { Endpoint, KeyEndpoint } from './endpoint.ts'
 import { type Area, hasEnvelope, renderAnswer, renderError } from './envelopes.ts'
 import { isGloballyLimited } from './global-limit.ts'
 
@@ -10,23 +10,25 @@ const PASSED_ON = [404, 409, 422, 529]
 
 /** The statuses that an endpoint's errors may have, in order. */
 export function errorStatuses(endpoint: Endpoint): number[] {
-  const statuses = new Set([500, 503])
+  const { access, door, fails = [], path } = endpoint
+  if (fails === 'never') return []
+  const statuses = new Set([500, 503, ...fails])
   const add = (...more: number[]): void => more.forEach((status) => statuses.add(status))
-  const { access, door, path } = endpoint
   if (access === 'operator') add(403)
   else if (access !== 'anyone' && access !== 'visitor') add(401, 403)
   if (door === 'raw') {
     if (access === 'api-key' || isGloballyLimited(path)) add(429)
-    if (access === 'api-key' && endpoint.takes) add(400, 408, 413, 415, ...PASSED_ON)
+    if (access === 'api-key' && endpoint.takes) add(400, 408, 413, 415, ...passedOn(endpoint))
   } else {
     if (isGloballyLimited(path) || endpoint.limit) add(429)
-    if (endpoint.params ?? endpoint.query) add(400)
-    if (endpoint.params) add(404)
+    if (endpoint.params) add(400, 404)
     if (endpoint.body) add(400, 408, 413, 415)
   }
-  add(...(endpoint.fails ?? []))
-  if (endpoint.status !== undefined && endpoint.status >= 400) add(endpoint.status)
   return [...statuses].sort((one, other) => one - other)
+}
+
+function passedOn({ withholds = [] }: KeyEndpoint): number[] {
+  return PASSED_ON.filter((status) => !withholds.includes(status))
 }
 
 /** Which errors of the gateway's own a status is for. */

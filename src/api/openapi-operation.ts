@@ -22,10 +22,12 @@ export function operationOf(endpoint: Endpoint): JsonSchema {
   }
 }
 
-// Where there is but one status, and it is an error, there is no success.
 function successes(endpoint: Endpoint): JsonSchema {
+  if (endpoint.door === 'json')
+    return endpoint.succeeds === false
+      ? {}
+      : { 200: { description: 'Success', content: successOf(endpoint) } }
   const { status = 200 } = endpoint
-  if (status >= 400) return {}
   if (status >= 300) return { [status]: { description: 'Elsewhere: see `location`' } }
   return { [status]: { description: 'Success', content: successOf(endpoint) } }
 }
@@ -82,9 +84,11 @@ function answerOf({ answer }: JsonEndpoint): JsonSchema | undefined {
   return answer && jsonSchema(answer, 'output')
 }
 
-function errorOf({ area }: Endpoint, status: number): JsonSchema {
-  const schema = { $ref: `#/components/schemas/error-${area}` }
-  return { description: errorDescription(status), content: { 'application/json': { schema } } }
+function errorOf(endpoint: Endpoint, status: number): JsonSchema {
+  const schema = { $ref: `#/components/schemas/error-${endpoint.area}` }
+  const isText = endpoint.door === 'raw' && endpoint.failsInText?.includes(status)
+  const text = isText && { 'text/plain': { schema: { type: 'string' } } }
+  return { description: errorDescription(status), content: { 'application/json': { schema }, ...text } }
 }
 
 /** `input` is what may be sent: before defaults and transforms. */

@@ -3,6 +3,10 @@ import { errorSchema } from './openapi-errors.ts'
 import { operationOf, templateOf } from './openapi-operation.ts'
 import { SECURITY_SCHEMES } from './openapi-security.ts'
 
+const DESCRIPTION =
+  'A gateway in front of language models. A request whose head cannot be read, or takes too long, reaches none of ' +
+  'these operations: it is answered 400, 408, 417 or 431. A method that a path does not take is answered 405.'
+
 /** The description of all routes as OpenAPI 3.1, made of what checks requests and shapes answers. */
 export function openApiDocument(routes: readonly Endpoint[]): object {
   const paths = new Map<string, Record<string, unknown>>()
@@ -13,7 +17,7 @@ export function openApiDocument(routes: readonly Endpoint[]): object {
   const areas = [...new Set(routes.map(({ area }) => area))]
   return {
     openapi: '3.1.0',
-    info: { title: 'Sluice', version: '1', description: 'A gateway in front of language models' },
+    info: { title: 'Sluice', version: '1', description: DESCRIPTION },
     servers: [{ url: '/' }],
     tags: areas.map((name) => ({ name })),
     paths: Object.fromEntries(paths),

@@ -14,7 +14,7 @@ export const RAW_ROUTES: readonly RawEndpoint[] = [
   completions,
   messages,
   countTokens,
-  rerank,
+  ...rerank,
   healthz,
   readyz,
   metricsEndpoint,

@@ -1,10 +1,10 @@
 import { rerankRequestSchema } from '../protocols/rerank/index.ts'
 import type { KeyEndpoint } from './endpoint.ts'
 
-/** `docs/api.md: Rerank`. */
-export const rerank: KeyEndpoint = {
+/** `docs/api.md: Rerank`. Clients of the second version of the protocol differ in the path alone. */
+export const rerank: readonly KeyEndpoint[] = ['/v1/rerank', '/v2/rerank'].map((path) => ({
   method: 'POST',
-  path: '/v1/rerank',
+  path,
   area: 'rerank',
   door: 'raw',
   access: 'api-key',
@@ -13,4 +13,4 @@ export const rerank: KeyEndpoint = {
   takes: rerankRequestSchema,
   gives: ['application/json'],
   handle: (visit, caller, relay) => relay.call('rerank', visit, caller),
-}
+}))

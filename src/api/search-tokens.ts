@@ -13,6 +13,7 @@ export const searchTokens = defineEndpoint({
   tokenForm: 'bare',
   limit: 'search',
   summary: "A page of those of the caller's tokens whose name and key match",
+  fails: [400],
   query: pageQuery.extend({ keyword: z.string().optional(), token: z.string().optional() }),
   answer: tokenPageSchema,
   handle: ({ user, query: { keyword, token, ...page }, parts }) =>

@@ -9,6 +9,7 @@ export const searchUsers = defineEndpoint({
   access: 'admin',
   summary: 'Users by a part of their name or e-mail address, by id, by group',
   limit: 'search',
+  fails: [400],
   query: userSearchInput,
   answer: userPageSchema,
   async handle({ query, parts }) {

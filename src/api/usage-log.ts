@@ -12,6 +12,7 @@ export const usageLog = defineEndpoint({
   area: 'management',
   access: 'admin',
   summary: "Everybody's settled calls, the newest first",
+  fails: [400],
   query: z.object({ ...usageQuery.shape, ...pageQuery.shape }),
   answer: pageSchema(usageSchema),
   handle: ({ query, parts }) => listUsage(parts, filterOf(query), pageOf(query), usageObject),
@@ -24,6 +25,7 @@ export const ownUsageLog = defineEndpoint({
   area: 'management',
   access: 'account',
   summary: "The caller's own settled calls, the newest first",
+  fails: [400],
   query: z.object({ ...ownUsageQuery.shape, ...pageQuery.shape }),
   answer: pageSchema(ownUsageSchema),
   handle: ({ user, query, parts }) =>

@@ -103,6 +103,8 @@ export function addTokenCommands(program: Command, shell: Shell): void {
 
 async function create(shell: Shell, options: CreateOptions): Promise<void> {
   await withAccounts(shell, options, async (accounts) => {
+    const { user, name, models = [] } = options
+    const warnings = await accounts.run('tokenWarnings', { user, name, models: [...models] })
     const made = await accounts.run('createToken', {
       user: options.user,
       name: options.name,
@@ -115,6 +117,7 @@ async function create(shell: Shell, options: CreateOptions): Promise<void> {
       group: options.group ?? '',
       vendor_routes: options.vendorRoutes ?? '',
     })
+    for (const warning of warnings) shell.err.write(`Warning: ${warning}.\n`)
     if (options.json) printJson(shell, made)
     else {
       const limit = quotaOf(made, await accounts.display())

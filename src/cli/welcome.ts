@@ -1,4 +1,5 @@
 import type { Gateway } from '../main.ts'
+import { newestModel } from './newest-model.ts'
 
 /** What is printed when the gateway listens; at a first start with credentials that are never shown again. */
 export function welcome({ url, settings, firstCredentials, recovered }: Gateway): string {
@@ -16,7 +17,8 @@ export function welcome({ url, settings, firstCredentials, recovered }: Gateway)
   }
   if (firstCredentials) {
     const { userId, accessToken, key } = firstCredentials
-    const model = channels.find(({ protocol }) => protocol === 'chat')?.models[0] ?? 'MODEL'
+    const conversational = channels.find(({ protocol }) => protocol !== 'rerank')
+    const model = newestModel(conversational?.models ?? []) ?? 'MODEL'
     lines.push(
       '',
       'A root user was made. This is printed once; keep it:',

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
 import { type ConditionalPrice, findProvider, type ModelInfo, type ModelPrice } from '@pydantic/genai-prices'
 import { LRUCache } from 'lru-cache'
+import { isOfOtherEndpoint } from '../domain/other-endpoints.ts'
 import type { Price } from '../domain/price.ts'
 import { matches, spelledOut, withHyphenatedDate } from './matching.ts'
 import { chargeable, unchargedKinds } from './price-data.ts'
+import { isRetired } from './retired-models.ts'
 import { VENDORS, type Vendor } from './vendors.ts'
 
 /** What the built-in table says of a model. */
@@ -19,7 +21,7 @@ interface BuiltInModel {
 export interface BuiltInPrices {
   /** By that vendor's list if it knows the name, else by the first vendor's in order of preference. */
   get(name: string, vendor?: string): BuiltInModel | undefined
-  /** The names that a vendor serves at its address and that can be charged for. */
+  /** The names that a vendor serves at its address today and that the gateway can call and charge for. */
   namesOf(vendor: Vendor): string[]
   /** Changes with the data. */
   readonly version: string
@@ -94,13 +96,20 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
 
   return {
     get,
-    namesOf({ id, protocol, offers }) {
+    namesOf({ id, protocol, offers, uncallable }) {
+      const today = now()
       const names = (lists.get(id) ?? []).flatMap((model) => {
-        const prices = inForce(model.prices, now())
+        const prices = inForce(model.prices, today)
         const served = protocol === 'rerank' ? 'requests_kcount' in prices : 'output_mtok' in prices
         return served && chargeable(prices) ? concreteNames(model) : []
       })
-      return [...new Set(names)].filter((name) => offers?.test(name) ?? true)
+      return [...new Set(names)].filter(
+        (name) =>
+          (offers?.test(name) ?? true) &&
+          !uncallable?.test(name) &&
+          !isOfOtherEndpoint(name) &&
+          !isRetired(id, name, today),
+      )
     },
     version: createHash('sha256')
       .update(JSON.stringify([...lists]))

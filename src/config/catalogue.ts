@@ -6,6 +6,8 @@ import { NO_LIMIT } from './rate-limits.ts'
 
 const MOST_REMEMBERED = 4096
 
+const NOTHING_STATED: Model['capabilities'] = Object.freeze({})
+
 /**
  * The declared models over the built-in prices. `preferred` names the vendor by whose list a model goes that is not
  * declared with another.
@@ -25,7 +27,13 @@ export function catalogue(
       const known = models.get(name)
       if (known && known.price === price) return known
       const vendor = entry?.vendor ?? listed?.vendor
-      const model = Object.freeze({ name, vendor, price, rateLimit: entry?.rateLimit ?? NO_LIMIT })
+      const model = Object.freeze({
+        name,
+        vendor,
+        price,
+        rateLimit: entry?.rateLimit ?? NO_LIMIT,
+        capabilities: entry?.capabilities ?? NOTHING_STATED,
+      })
       if (entry || listed) models.set(name, model)
       return model
     },

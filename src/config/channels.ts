@@ -27,7 +27,14 @@ export const TIMEOUTS: Channel['timeouts'] = {
   totalMs: 900_000,
 }
 
-const GATED = ['service_tier', 'safety_identifier', 'include_obfuscation', 'inference_geo', 'speed'] as const
+const ALLOWABLE = [
+  'service_tier',
+  'safety_identifier',
+  'include_obfuscation',
+  'inference_geo',
+  'speed',
+  'cache_control',
+] as const
 
 /** Headers that belong to the connection or to the body that is sent, not to the operator. */
 const NOT_TO_BE_ADDED: ReadonlySet<string> = new Set([
@@ -47,6 +54,10 @@ const NOT_TO_BE_ADDED: ReadonlySet<string> = new Set([
 ])
 
 const model = name('the name of a model')
+
+const servedModel = model.refine((given) => !given.includes('*'), {
+  message: 'expected the name of a model: patterns with * are not supported, list each name',
+})
 
 const baseUrl = text('an http:// or https:// URL', (given) => {
   const read = readBaseUrl(given)
@@ -96,12 +107,12 @@ export function channel(groups: ReadonlySet<string>): Field<Channel> {
     protocol: oneOf(['chat', 'messages', 'rerank']),
     base_url: baseUrl,
     keys: list(credential('a key: printable characters without spaces'), 'a list of keys'),
-    models: list(model, 'a list of at least one model', 1),
+    models: list(servedModel, 'a list of at least one model', 1),
     groups: list(groupName(groups), 'a list of at least one group', 1).default([DEFAULT_GROUP]),
     priority: integer(-1_000_000, 1_000_000).default(0),
     weight: weight.default(1),
     model_mapping: dictionary(model, 'a mapping from asked-for to upstream model names'),
-    allow: list(oneOf(GATED), `a list out of ${GATED.join(', ')}`),
+    allow: list(oneOf(ALLOWABLE), `a list out of ${ALLOWABLE.join(', ')}`),
     disable_store: flag.default(false),
     pass_through: flag.default(false),
     headers,

@@ -66,6 +66,7 @@ models:
   gpt-4o: { price: { input: 1, output: 2 } }
   gpt-oss-120b: { vendor: cerebras }
   house-model: { vendor: house }
+  house-thinker: { thinking: adaptive, sampling: false }
 `)
 
   test('that are declared without a price have the built-in one', () => {
@@ -73,6 +74,14 @@ models:
     expect(model).toMatchObject({ name: 'gpt-4o-mini', vendor: 'openai', rateLimit: { requests: 5 } })
     expect(model.price?.tokens.input).toEqual({ digits: 15n, scale: 2 })
     expect(settings.models.get('gpt-oss-120b').price?.tokens.input).toEqual({ digits: 35n, scale: 2 })
+  })
+
+  test('take what they are said to take, and go by their name in all else', () => {
+    expect(settings.models.get('house-thinker').capabilities).toEqual({
+      thinking: 'adaptive',
+      sampling: false,
+    })
+    expect(settings.models.get('gpt-4o').capabilities).toEqual({})
   })
 
   test('that are declared with a price have that one', () => {
@@ -92,13 +101,20 @@ models:
       vendor: undefined,
       price: undefined,
       rateLimit: { requests: 0, tokens: 0, windowMs: 60_000 },
+      capabilities: {},
     })
     expect(settings.models.get('house-model')).toMatchObject({ vendor: 'house', price: undefined })
     expect(settings.models.get('__proto__').price).toBeUndefined()
   })
 
   test('are listed as far as the file declares them', () => {
-    expect(settings.models.declared).toEqual(['gpt-4o-mini', 'gpt-4o', 'gpt-oss-120b', 'house-model'])
+    expect(settings.models.declared).toEqual([
+      'gpt-4o-mini',
+      'gpt-4o',
+      'gpt-oss-120b',
+      'house-model',
+      'house-thinker',
+    ])
   })
 })
 
@@ -145,10 +161,10 @@ describe('vendor keys', () => {
   })
 
   test('give a name that several vendors list to the first of them', () => {
-    const { settings } = withoutFile({ OPENROUTER_API_KEY: 'r', OPENAI_API_KEY: 'o' })
-    const serving = settings.channels.filter(({ models }) => models.includes('gpt-4o:extended'))
-    expect(serving.map(({ name }) => name)).toEqual(['openai'])
-    expect(withoutFile({ OPENROUTER_API_KEY: 'r' }).settings.models.get('gpt-4o:extended').vendor).toBe(
+    const { settings } = withoutFile({ OPENROUTER_API_KEY: 'r', MISTRAL_API_KEY: 'm' })
+    const serving = settings.channels.filter(({ models }) => models.includes('ministral-8b'))
+    expect(serving.map(({ name }) => name)).toEqual(['mistral'])
+    expect(withoutFile({ OPENROUTER_API_KEY: 'r' }).settings.models.get('ministral-8b').vendor).toBe(
       'openrouter',
     )
   })

@@ -37,6 +37,7 @@ describe('without anything in it, the file means the documented defaults', () =>
         maxCalls: 8_000,
         drainTimeoutMs: 30_000,
         media: { allowPrivateNetworks: false, maxBytes: 20_971_520, timeoutMs: 10_000 },
+        cors: { origins: [] },
       })
       expect(content.rateLimits).toEqual({
         global: { requests: 180, tokens: 0, windowMs: 180_000 },
@@ -186,7 +187,7 @@ channels:
     priority: -3
     weight: 0.5
     model_mapping: { m: upstream-m }
-    allow: [speed, service_tier]
+    allow: [speed, service_tier, cache_control]
     disable_store: true
     pass_through: true
     headers: { X-Team: red }
@@ -206,7 +207,7 @@ channels:
       priority: -3,
       weight: 0.5,
       modelMapping: new Map([['m', 'upstream-m']]),
-      allow: new Set(['speed', 'service_tier']),
+      allow: new Set(['speed', 'service_tier', 'cache_control']),
       disableStore: true,
       passThrough: true,
       headers: new Map([['x-team', 'red']]),

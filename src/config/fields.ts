@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Decimal, parseDecimal } from '../domain/decimal.ts'
-import { nearest } from './nearest.ts'
+import { nearest } from '../domain/nearest.ts'
 import { parseDuration, parseSize } from './units.ts'
 import { Unset, Written } from './written.ts'
 

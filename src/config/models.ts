@@ -1,6 +1,7 @@
 import type { RateLimit } from '../domain/channel.ts'
 import type { Price } from '../domain/price.ts'
-import { dictionary, type Field, name, section } from './fields.ts'
+import type { StatedCapabilities } from '../domain/settings.ts'
+import { dictionary, type Field, flag, name, oneOf, section } from './fields.ts'
 import { price } from './prices.ts'
 import { rateLimit } from './rate-limits.ts'
 
@@ -9,6 +10,7 @@ export interface ModelEntry {
   readonly vendor: string | undefined
   readonly price: Price | undefined
   readonly rateLimit: RateLimit
+  readonly capabilities: StatedCapabilities
 }
 
 /** `docs/configuration.md: Models`. */
@@ -17,8 +19,15 @@ export const models: Field<ReadonlyMap<string, ModelEntry>> = dictionary(
     vendor: name('the name of a vendor').optional(),
     price: price.optional(),
     rate_limit: rateLimit,
+    sampling: flag.optional(),
+    thinking: oneOf(['adaptive', 'budget', 'none']).optional(),
   }).transform(
-    (given): ModelEntry => ({ vendor: given.vendor, price: given.price, rateLimit: given.rate_limit }),
+    ({ vendor, price, rate_limit, sampling, thinking }): ModelEntry => ({
+      vendor,
+      price,
+      rateLimit: rate_limit,
+      capabilities: { sampling, thinking },
+    }),
   ),
   'a mapping from model names',
 )

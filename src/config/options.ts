@@ -36,6 +36,21 @@ const media = section({
   timeoutMs: given.timeout,
 }))
 
+const cors = section({
+  origins: list(
+    text('an origin such as https://app.example.com, without a path, or "*"', (given) =>
+      given === '*' || isOrigin(given) ? given : undefined,
+    ),
+    'a list of origins',
+  ),
+})
+
+// As browsers send it: in small letters, without the scheme's own port.
+function isOrigin(given: string): boolean {
+  const url = URL.parse(given)
+  return url !== null && /^[^*]+$/.test(url.host) && given === `${url.protocol}//${url.host}`
+}
+
 /** `docs/configuration.md: Options`. */
 export const options: Field<Options> = section({
   quota_per_unit: integer(1, MOST_QUOTA_PER_UNIT).default(QUOTA_PER_UNIT),
@@ -56,6 +71,7 @@ export const options: Field<Options> = section({
   max_calls: integer(1, 9_000).default(8_000),
   drain_timeout: duration.default(30_000),
   media,
+  cors,
 }).transform(
   (given): Options => ({
     quotaPerUnit: given.quota_per_unit,
@@ -74,5 +90,6 @@ export const options: Field<Options> = section({
     maxCalls: given.max_calls,
     drainTimeoutMs: given.drain_timeout,
     media: given.media,
+    cors: given.cors,
   }),
 )

@@ -147,7 +147,7 @@ const OPTIONS: Case[] = [
   [
     'a section that is a list',
     'options: [1]\n',
-    'gateway.yaml:1: options: expected a mapping with quota_per_unit, display, usd_exchange_rate, token_stats, max_user_tokens, body_limit, unpriced_models, hold_tokens, pass_through, retries, trusted_proxies, metrics_token, usage_log_days, max_calls, drain_timeout, media, found a list',
+    'gateway.yaml:1: options: expected a mapping with quota_per_unit, display, usd_exchange_rate, token_stats, max_user_tokens, body_limit, unpriced_models, hold_tokens, pass_through, retries, trusted_proxies, metrics_token, usage_log_days, max_calls, drain_timeout, media, cors, found a list',
   ],
   [
     'a word for a number',
@@ -203,6 +203,56 @@ const OPTIONS: Case[] = [
     'a duration that no timer can wait',
     'options:\n  media: { timeout: 600h }\n',
     'gateway.yaml:2: options.media.timeout: expected a duration from 1ms to 596h, found "600h"',
+  ],
+  [
+    'an origin with a path',
+    'options:\n  cors:\n    origins:\n      - "*"\n      - "https://app.example.com/"\n',
+    'gateway.yaml:5: options.cors.origins[1]: expected an origin such as https://app.example.com, without a path, or "*", found "https://app.example.com/"',
+  ],
+  [
+    'an origin with capitals',
+    'options:\n  cors:\n    origins:\n      - "*"\n      - "https://App.example.com"\n',
+    'gateway.yaml:5: options.cors.origins[1]: expected an origin such as https://app.example.com, without a path, or "*", found "https://App.example.com"',
+  ],
+  [
+    "an origin with the scheme's own port",
+    'options:\n  cors:\n    origins:\n      - "*"\n      - "https://app.example.com:443"\n',
+    'gateway.yaml:5: options.cors.origins[1]: expected an origin such as https://app.example.com, without a path, or "*", found "https://app.example.com:443"',
+  ],
+  [
+    'an origin without a scheme',
+    'options:\n  cors:\n    origins:\n      - "*"\n      - "app.example.com"\n',
+    'gateway.yaml:5: options.cors.origins[1]: expected an origin such as https://app.example.com, without a path, or "*", found "app.example.com"',
+  ],
+  [
+    'an origin that is a pattern',
+    'options:\n  cors:\n    origins:\n      - "*"\n      - "https://*.example.com"\n',
+    'gateway.yaml:5: options.cors.origins[1]: expected an origin such as https://app.example.com, without a path, or "*", found "https://*.example.com"',
+  ],
+  [
+    'an origin that is none',
+    'options:\n  cors:\n    origins:\n      - "*"\n      - "null"\n',
+    'gateway.yaml:5: options.cors.origins[1]: expected an origin such as https://app.example.com, without a path, or "*", found "null"',
+  ],
+  [
+    'an origin with credentials',
+    'options:\n  cors:\n    origins:\n      - "*"\n      - "https://me@app.example.com"\n',
+    'gateway.yaml:5: options.cors.origins[1]: expected an origin such as https://app.example.com, without a path, or "*", found "https://me@app.example.com"',
+  ],
+  [
+    'an origin in another alphabet',
+    'options:\n  cors:\n    origins:\n      - "*"\n      - "https://müller.example"\n',
+    'gateway.yaml:5: options.cors.origins[1]: expected an origin such as https://app.example.com, without a path, or "*", found "https://müller.example"',
+  ],
+  [
+    'an origin without a host',
+    'options:\n  cors:\n    origins:\n      - "*"\n      - "file://"\n',
+    'gateway.yaml:5: options.cors.origins[1]: expected an origin such as https://app.example.com, without a path, or "*", found "file://"',
+  ],
+  [
+    'an origin with a line break',
+    'options:\n  cors:\n    origins:\n      - "*"\n      - "https://a\\nb"\n',
+    'gateway.yaml:5: options.cors.origins[1]: expected an origin such as https://app.example.com, without a path, or "*", found "https://a\\nb"',
   ],
   [
     'a bad CIDR',
@@ -362,6 +412,11 @@ const CHANNELS: Case[] = [
     'gateway.yaml:5: channels[0].models: expected a list of at least one model, found nothing',
   ],
   [
+    'a pattern in place of a model',
+    channel('models: ["gpt-*"]'),
+    'gateway.yaml:5: channels[0].models[0]: expected the name of a model: patterns with * are not supported, list each name',
+  ],
+  [
     'a model twice',
     channel('models: [m, m]'),
     'gateway.yaml:5: channels[0].models[1]: expected each entry once, this is entry 0 again',
@@ -402,9 +457,19 @@ const CHANNELS: Case[] = [
     'gateway.yaml:6: channels[0].priority: expected a whole number from -1000000 to 1000000, found 0.5',
   ],
   [
+    'a way of thinking that nobody knows',
+    'models:\n  m: { thinking: adaptve }\n',
+    'gateway.yaml:2: models.m.thinking: expected one of adaptive, budget, none (adaptive?), found "adaptve"',
+  ],
+  [
+    'sampling that is neither on nor off',
+    'models:\n  m: { sampling: top_p }\n',
+    'gateway.yaml:2: models.m.sampling: expected true or false, found "top_p"',
+  ],
+  [
     'a field that no gate holds',
     channel('allow: [service-tier]'),
-    'gateway.yaml:6: channels[0].allow[0]: expected one of service_tier, safety_identifier, include_obfuscation, inference_geo, speed (service_tier?), found "service-tier"',
+    'gateway.yaml:6: channels[0].allow[0]: expected one of service_tier, safety_identifier, include_obfuscation, inference_geo, speed, cache_control (service_tier?), found "service-tier"',
   ],
   [
     'a header that is none',

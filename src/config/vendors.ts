@@ -11,12 +11,15 @@ export interface Vendor {
   readonly baseUrl: string
   /** Which of its models in the built-in prices are offered at that address; all, if absent. */
   readonly offers?: RegExp
+  /** Which of these the gateway cannot call there: spellings of resellers, and models of other endpoints. */
+  readonly uncallable?: RegExp
 }
 
 /**
  * The vendors that we know how to call. The order is one of preference: whoever makes a model comes before those who
  * host it, so that a bare name means its maker's price. The regular expressions leave out what the data lists under a
- * vendor but is not served at that address: open weights, and other makers' models in the same cloud.
+ * vendor but is not served at that address: open weights, and other makers' models in the same cloud. OpenAI answers
+ * for `-pro`, `codex` and deep research through its Responses API alone.
  */
 export const VENDORS: readonly Vendor[] = Object.freeze([
   {
@@ -25,6 +28,8 @@ export const VENDORS: readonly Vendor[] = Object.freeze([
     protocol: 'chat',
     baseUrl: 'https://api.openai.com/v1',
     offers: /^(?!gpt-oss|.*moderation)/i,
+    uncallable:
+      /^gpt-35|^gpt-\d-\d(?!\d)|^gpt-5[.\d]*-chat$|:|-high$|-pro(?:-\d|$)|codex|deep-research|computer-use|instruct|-image/i,
   },
   {
     id: 'anthropic',
@@ -38,6 +43,7 @@ export const VENDORS: readonly Vendor[] = Object.freeze([
     protocol: 'chat',
     baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
     offers: /^(?!.*claude|.*-maas$)/,
+    uncallable: /-image/,
   },
   { id: 'mistral', variables: ['MISTRAL_API_KEY'], protocol: 'chat', baseUrl: 'https://api.mistral.ai/v1' },
   {
@@ -46,7 +52,13 @@ export const VENDORS: readonly Vendor[] = Object.freeze([
     protocol: 'chat',
     baseUrl: 'https://api.deepseek.com/v1',
   },
-  { id: 'x-ai', variables: ['XAI_API_KEY'], protocol: 'chat', baseUrl: 'https://api.x.ai/v1' },
+  {
+    id: 'x-ai',
+    variables: ['XAI_API_KEY'],
+    protocol: 'chat',
+    baseUrl: 'https://api.x.ai/v1',
+    uncallable: /^x-ai\//,
+  },
   {
     id: 'cohere',
     variables: ['COHERE_API_KEY'],

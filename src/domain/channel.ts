@@ -16,6 +16,9 @@ export type GatedField =
   | 'inference_geo'
   | 'speed'
 
+/** What a channel may allow: gated fields, and cache marks in requests that are converted for a chat upstream. */
+export type AllowedField = GatedField | 'cache_control'
+
 /** One upstream as the operator configured it. `docs/configuration.md: Channels`. */
 export interface Channel {
   readonly name: string
@@ -32,7 +35,7 @@ export interface Channel {
   readonly weight: number
   /** Asked-for model → the upstream's name for it. */
   readonly modelMapping: ReadonlyMap<string, string>
-  readonly allow: ReadonlySet<GatedField>
+  readonly allow: ReadonlySet<AllowedField>
   readonly disableStore: boolean
   readonly passThrough: boolean
   /** Added to each upstream request; names in lower case. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { decimalText } from './decimal.ts'
-import { displayAmount } from './display-amount.ts'
+import { amountText, displayAmount } from './display-amount.ts'
 
 const RATE = { digits: 73n, scale: 1 }
 
@@ -25,3 +25,23 @@ test.each([
     )
   },
 )
+
+test.each([
+  [4_000_294, 'USD', 'up', '$8.01'],
+  [4_000_294, 'USD', 'down', '$8.00'],
+  [4_000_000, 'USD', 'up', '$8.00'],
+  [20_543, 'USD', 'up', '$0.042'],
+  [20_543, 'USD', 'down', '$0.041'],
+  [50_000, 'USD', 'up', '$0.10'],
+  [499_999, 'USD', 'up', '$1.00'],
+  [1, 'USD', 'up', '$0.000002'],
+  [100, 'CNY', 'down', '¥0.0014'],
+  [100, 'CNY', 'up', '¥0.0015'],
+  [0, 'USD', 'down', '$0.00'],
+  // What is less than nothing is rounded down away from zero.
+  [-20_543, 'USD', 'down', '-$0.042'],
+  [-20_543, 'USD', 'up', '-$0.041'],
+  [7, 'TOKENS', 'up', undefined],
+] as const)('%i quota units in %s, rounded %s, are said to be %s', (quota, display, rounding, text) => {
+  expect(amountText(quota, { display, quotaPerUnit: 500_000, usdExchangeRate: RATE }, rounding)).toBe(text)
+})

@@ -41,6 +41,8 @@ export interface Options {
     readonly maxBytes: number
     readonly timeoutMs: number
   }
+  /** Origins of pages in browsers that may call; `*` is every one. */
+  readonly cors: { readonly origins: readonly string[] }
 }
 
 /** The named limits outside models and channels; `docs/configuration.md: Rate limits`. */
@@ -60,6 +62,16 @@ export interface Group {
   readonly open: boolean
 }
 
+/** How a model is told to think: within a budget of tokens, as it sees fit at an effort, or not at all. */
+export type ThinkingForm = 'budget' | 'adaptive' | 'none'
+
+/** What the operator says that a model takes; what is undefined goes by its name. `docs/configuration.md: Models`. */
+export interface StatedCapabilities {
+  /** Whether it takes `temperature`, `top_p` and `top_k`. */
+  readonly sampling?: boolean | undefined
+  readonly thinking?: ThinkingForm | undefined
+}
+
 /** A model that callers may ask for. */
 export interface Model {
   readonly name: string
@@ -68,6 +80,7 @@ export interface Model {
   /** Undefined for a model without a price. */
   readonly price: Price | undefined
   readonly rateLimit: RateLimit
+  readonly capabilities: StatedCapabilities
 }
 
 /** The configured models over the built-in price table. */

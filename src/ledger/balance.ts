@@ -55,10 +55,18 @@ export function affordable(account: Account): number {
   return account.unlimited ? account.user.free : Math.min(account.token.free, account.user.free)
 }
 
-/** Why a call is not admitted. */
-export function insufficient(free: number, amount: number): GatewayError {
-  return new GatewayError(
-    'insufficient_quota',
-    `quota is not enough for this request: ${free} remain, ${amount} are needed`,
-  )
+/** Refuses a call that costs more quota units than are free. */
+export class InsufficientQuota extends GatewayError {
+  readonly free: number
+  readonly needed: number
+
+  /** `shown`: the same amounts as the operator shows quota. */
+  constructor(free: number, needed: number, shown = '') {
+    super(
+      'insufficient_quota',
+      `quota is not enough for this request: ${free} remain, ${needed} are needed${shown}`,
+    )
+    this.free = free
+    this.needed = needed
+  }
 }

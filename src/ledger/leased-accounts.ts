@@ -9,7 +9,7 @@ import type { UserChange } from '../store/operations/change-user.ts'
 import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
 import type { Rows } from '../store/store.ts'
 import type { Accounts, FoundAccount } from './accounts.ts'
-import { type Account, affordable, insufficient } from './balance.ts'
+import { type Account, affordable, InsufficientQuota } from './balance.ts'
 import type { LeasedBalance } from './leased-balance.ts'
 import type { Teller } from './teller.ts'
 
@@ -88,7 +88,7 @@ export class LeasedAccounts implements Accounts {
         continue
       }
       refuseDead(token, user, statusAt(token, token.remainQuota, Date.now()), 'call')
-      if (hasRecalled) throw insufficient(within(loan, account), amount)
+      if (hasRecalled) throw new InsufficientQuota(within(loan, account), amount)
       hasRecalled = true
       await this.#recallFor(loan, account, amount)
     }

@@ -10,7 +10,7 @@ import type { UserChange } from '../store/operations/change-user.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Store } from '../store/store.ts'
 import type { Accounts } from './accounts.ts'
-import { type Account, affordable, insufficient } from './balance.ts'
+import { type Account, affordable, InsufficientQuota } from './balance.ts'
 import { OpenHold } from './open-hold.ts'
 import { OwnAccounts } from './own-accounts.ts'
 
@@ -68,7 +68,7 @@ export class Ledger {
    */
   admit(account: Account, amount: number, facts: HoldFacts): OpenHold {
     const free = affordable(account)
-    if (amount > free) throw insufficient(free, amount)
+    if (amount > free) throw new InsufficientQuota(free, amount)
     take(account, amount)
     const written = this.#write(
       account,

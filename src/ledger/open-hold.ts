@@ -1,7 +1,19 @@
 import type { Hold, HoldFacts } from '../domain/hold.ts'
 import type { Settlement } from '../domain/settlement.ts'
 import { type Account, affordable } from './balance.ts'
-import type { Ledger } from './ledger.ts'
+
+/** Takes what becomes of a hold: a ledger, or nobody. */
+interface HoldKeeper {
+  grow(hold: OpenHold, by: number): boolean
+  mark(hold: OpenHold, amount: number): void
+  settle(hold: OpenHold, settlement: Settlement): Promise<void>
+}
+
+const NOBODY: HoldKeeper = {
+  grow: () => true,
+  mark: () => {},
+  settle: () => Promise.resolve(),
+}
 
 /**
  * A hold of this process, from its admission to its settlement. It is resolved exactly once, by `settle`.
@@ -21,11 +33,17 @@ export class OpenHold implements Hold {
   #settled = false
   #amount: number
   #marked = 0
-  readonly #ledger: Ledger
+  readonly #keeper: HoldKeeper
 
-  /** Made by `Ledger.admit` alone. */
-  constructor(ledger: Ledger, account: Account, facts: HoldFacts, amount: number, written: Promise<boolean>) {
-    this.#ledger = ledger
+  /** Made by `Ledger.admit` and `OpenHold.ofNothing` alone. */
+  constructor(
+    keeper: HoldKeeper,
+    account: Account,
+    facts: HoldFacts,
+    amount: number,
+    written: Promise<boolean>,
+  ) {
+    this.#keeper = keeper
     this.account = account
     this.facts = facts
     this.#amount = amount
@@ -34,6 +52,11 @@ export class OpenHold implements Hold {
       this.#isLost = !isWritten
       return isWritten
     })
+  }
+
+  /** A hold for a call that costs nothing and is not recorded: nothing of it is written, then or at its settlement. */
+  static ofNothing(account: Account, facts: HoldFacts): OpenHold {
+    return new OpenHold(NOBODY, account, facts, 0, Promise.resolve(true))
   }
 
   get amount(): number {
@@ -65,7 +88,7 @@ export class OpenHold implements Hold {
 
   /** Takes `by` more quota units; false, and nothing taken, if that is not affordable. */
   grow(by: number): boolean {
-    if (this.#settled || !this.#ledger.grow(this, by)) return false
+    if (this.#settled || !this.#keeper.grow(this, by)) return false
     this.#amount += by
     return true
   }
@@ -74,13 +97,13 @@ export class OpenHold implements Hold {
   mark(amount: number): void {
     if (this.#settled) return
     this.#marked = Math.max(this.#marked, amount)
-    this.#ledger.mark(this, amount)
+    this.#keeper.mark(this, amount)
   }
 
   /** Ends the hold with its charge. Resolves when that is durable: gate two waits for it. */
   settle(settlement: Settlement): Promise<void> {
     if (this.#settled) throw new Error(`hold ${this.facts.id} was resolved twice`)
     this.#settled = true
-    return this.#ledger.settle(this, settlement)
+    return this.#keeper.settle(this, settlement)
   }
 }

@@ -32,6 +32,7 @@ const sent = fc.record({
       allow_include_obfuscation: fc.boolean(),
       allow_inference_geo: fc.boolean(),
       allow_speed: fc.boolean(),
+      allow_cache_control: fc.boolean(),
       disable_store: fc.boolean(),
       vertex_key_type: word,
     })

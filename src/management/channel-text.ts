@@ -4,13 +4,14 @@ import { withVersion } from './channel-address.ts'
 import { type ChannelFields, OWN_FIELDS, objectIn, textsIn } from './channel-fields.ts'
 import { type ChannelType, channelType, KNOWN_TYPES } from './channel-types.ts'
 
-/** Flags in `settings`, and the gated field that each of them allows. */
+/** Flags in `settings`, and the field that each of them allows. */
 export const ALLOWING = {
   allow_service_tier: 'service_tier',
   allow_safety_identifier: 'safety_identifier',
   allow_include_obfuscation: 'include_obfuscation',
   allow_inference_geo: 'inference_geo',
   allow_speed: 'speed',
+  allow_cache_control: 'cache_control',
 } as const
 
 /** Characters of what is kept with a channel and means nothing here. */

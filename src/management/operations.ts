@@ -6,6 +6,7 @@ import { issueAccessToken } from './issue-access-token.ts'
 import { listTokens } from './list-tokens.ts'
 import { listUsers } from './list-users.ts'
 import { setPassword } from './set-password.ts'
+import { tokenWarnings } from './token-warnings.ts'
 import { topUpUser } from './top-up-user.ts'
 import { disableUser, enableUser } from './user-status.ts'
 
@@ -24,6 +25,7 @@ export const operations = {
   listTokens,
   listUsers,
   setPassword,
+  tokenWarnings,
   topUpUser,
 } as const
 

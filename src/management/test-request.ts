@@ -1,4 +1,5 @@
 import type { Channel, ProtocolName } from '../domain/channel.ts'
+import { capabilitiesOf } from '../protocols/model-capabilities.ts'
 
 /** The least that an upstream can be asked. */
 export interface TestRequest {
@@ -12,16 +13,16 @@ export interface TestRequest {
 /** The version of the messages protocol; `docs/api.md: Versioning`. */
 const VERSION = '2023-06-01'
 
-/** Models of these names take no `max_tokens`, and may think before they answer. */
-const REASONING = /^(?:o\d|gpt-5)/
-
 const MESSAGES = [{ role: 'user', content: 'hi' }]
 
-const REQUESTS: Record<ProtocolName, (model: string) => Omit<TestRequest, 'body'> & { body: object }> = {
-  chat: (model) => ({
+const REQUESTS: Record<
+  ProtocolName,
+  (model: string, asked: string) => Omit<TestRequest, 'body'> & { body: object }
+> = {
+  chat: (model, asked) => ({
     path: '/chat/completions',
     headers: [],
-    body: { model, messages: MESSAGES, [REASONING.test(model) ? 'max_completion_tokens' : 'max_tokens']: 1 },
+    body: { model, messages: MESSAGES, [capabilitiesOf(model, asked).maximumField]: 1 },
   }),
   messages: (model) => ({
     path: '/messages',
@@ -37,7 +38,7 @@ const REQUESTS: Record<ProtocolName, (model: string) => Omit<TestRequest, 'body'
 
 /** Asks a channel's upstream for one token of a model, or for one document. */
 export function testRequest(channel: Channel, model: string): TestRequest {
-  const { path, headers, body } = REQUESTS[channel.protocol](channel.modelMapping.get(model) ?? model)
+  const { path, headers, body } = REQUESTS[channel.protocol](channel.modelMapping.get(model) ?? model, model)
   return {
     path,
     headers: [...headers, 'accept', 'application/json'],

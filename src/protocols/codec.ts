@@ -1,4 +1,7 @@
+import type { Usage } from '../domain/usage.ts'
 import type { Conversation, MediaPart } from './conversation.ts'
+import type { EventBudget } from './event-budget.ts'
+import type { Capabilities } from './model-capabilities.ts'
 import type { Reply, ReplyEvent } from './reply.ts'
 import type { ScannedObject } from './scanned-object.ts'
 
@@ -13,35 +16,61 @@ export interface Minted {
   readonly id: string
 }
 
+/** The model that a request is written for. */
+export interface UpstreamModel {
+  /** The name that the upstream knows. */
+  readonly name: string
+  readonly capabilities: Capabilities
+}
+
 /** Both directions of a protocol, for the road between two different ones. Pure and synchronous. */
 export interface Codec {
   /** Reads a request that was checked; throws `invalid_request` naming the path where it cannot go on. */
   decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation
   /** Whether `encodeRequest` cannot take these media as they are: what they stand for has to be fetched before. */
   mustFetch(media: MediaPart): boolean
-  /** The request as the upstream gets it; media are inline by now where the wire needs that. */
-  encodeRequest(conversation: Conversation, upstreamModel: string, dropped: Dropped): Buffer
+  /**
+   * The request as the upstream gets it; media are inline by now where the wire needs that, and sampling is what the model
+   * accepts.
+   */
+  encodeRequest(conversation: Conversation, upstream: UpstreamModel, dropped: Dropped): Buffer
+  /**
+   * The tool whose input is the text of the answer: `encodeRequest` forces it on a model that has no other way of keeping to
+   * a schema, and the caller must not see it. Undefined for other conversations.
+   */
+  answerTool(conversation: Conversation, capabilities: Capabilities): string | undefined
   /** Reads a whole reply; throws where it is none. */
   decodeReply(bytes: Buffer): Reply
   encodeReply(reply: Reply, minted: Minted): Buffer
-  streamDecoder(): StreamDecoder
+  /** Events that are not whole yet take of the budget; without one, a stream has a budget of its own. */
+  streamDecoder(budget?: EventBudget): StreamDecoder
   streamEncoder(minted: Minted, options: { readonly includeUsage: boolean }): StreamEncoder
 }
 
 /** Reads a stream. Bytes may be cut anywhere. */
 export interface StreamDecoder {
-  /** What these bytes complete; throws `upstream_error` where one event is larger than the cap. */
+  /** Usage as the upstream told it up to now, final once the stream has ended. */
+  readonly usage: Usage | undefined
+  /**
+   * What these bytes complete; throws `upstream_error` where one event is larger than the cap, and `overloaded` where the
+   * budget is used up.
+   */
   push(chunk: Buffer): ReplyEvent[]
   /** What is left to say when the upstream ended its connection: nothing, if it had said its last word. */
   end(): ReplyEvent[]
+  /** Gives back what it took of the budget: nothing more will be pushed. */
+  release(): void
 }
 
 /** Writes a stream: events in, in whatever pieces. */
 export interface StreamEncoder {
   /** The frames for these events, but for the last of a stream; nothing for a `failure`, which `failure` has the words for. */
   push(events: readonly ReplyEvent[]): string
-  /** The frame that ends a complete stream, to be sent once it is charged; '' before the `end` event. */
-  last(): string
+  /**
+   * The frames that end a complete stream, to be sent once it is charged; '' before the `end` event. `charged` is the usage
+   * to tell, in place of what the upstream said.
+   */
+  last(charged?: Usage): string
   /** The frame that ends a stream that broke off, in this protocol's own words. */
   failure(error: { readonly type: string; readonly code: string; readonly message: string }): string
 }

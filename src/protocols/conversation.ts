@@ -20,10 +20,29 @@ export interface Conversation {
   readonly stop: readonly string[]
   /** Undefined = not asked for either way. */
   readonly thinking: Thinking | undefined
+  /** The form that the answer must have; undefined = any. */
+  readonly outputFormat: OutputFormat | undefined
   /** Web search by the provider; undefined = none. */
   readonly webSearch: WebSearch | undefined
   /** The caller wants usage at the end of a stream, where that has to be asked for. */
   readonly includeUsage: boolean
+}
+
+/** The form of an answer's text. */
+export type OutputFormat =
+  /** Some JSON object. */
+  { readonly kind: 'json-object' } | OutputSchema
+
+/** JSON that matches a schema. */
+export interface OutputSchema {
+  readonly kind: 'json-schema'
+  /** The very text of an object, as it came. */
+  readonly schema: string
+  /** What the caller calls it, where the wire has a name for it. */
+  readonly name: string | undefined
+  readonly description: string | undefined
+  /** Whether the provider is to enforce the schema; undefined = the wire's own default. */
+  readonly strict: boolean | undefined
 }
 
 /** Web search by the provider: how often it may search, and for whom. */
@@ -46,11 +65,11 @@ export type Thinking =
   | { readonly kind: 'off' }
   /** At most so many tokens. */
   | { readonly kind: 'budget'; readonly tokens: number }
-  /** As much as the model sees fit, at an effort. */
+  /** As much as the model sees fit, at an effort; undefined = the model's own default. */
   | { readonly kind: 'adaptive'; readonly effort: Effort | undefined }
 
-/** The steps of effort that more than one wire knows. */
-export type Effort = 'low' | 'medium' | 'high'
+/** How much effort goes into thinking. What each stands for in tokens, and between wires, is in `effort.ts`. */
+export type Effort = 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 
 /** What one side said, in one go. */
 export interface Turn {
@@ -136,8 +155,8 @@ export type ConversionProtocol = 'chat' | 'messages'
 export interface Tool {
   readonly name: string
   readonly description: string | undefined
-  /** JSON schema, as it came; undefined for a tool without parameters. */
-  readonly schema: unknown
+  /** JSON schema: the very text of an object, as it came; undefined for a tool without parameters. */
+  readonly schema: string | undefined
   readonly strict: boolean | undefined
   readonly cache?: Cache
 }

@@ -24,19 +24,6 @@ export function parseExact(text: string): unknown {
   )
 }
 
-/** The text, where it is that of a JSON object; `{}` where it is empty; undefined for anything else. */
-export function objectText(text: string): string | undefined {
-  const trimmed = text.trim()
-  if (trimmed === '') return '{}'
-  if (!trimmed.startsWith('{')) return undefined
-  try {
-    JSON.parse(trimmed)
-    return trimmed
-  } catch {
-    return undefined
-  }
-}
-
 /** A number that JSON.stringify writes with exactly these digits. */
 export function exactNumber(text: string): object {
   return exact.rawJSON(text)

@@ -108,7 +108,13 @@ export const modelName = open(
 )
 
 /** A maximum of output tokens. */
-export const outputTokens = open(`an integer from 1 to ${MAX_OUTPUT_TOKENS}`, isInteger(1, MAX_OUTPUT_TOKENS))
+export const outputTokens = maximumFrom(1)
+/** The same where 0 is allowed: the prompt is read, and nothing is generated. */
+export const outputTokensOrNone = maximumFrom(0)
+
+function maximumFrom(least: number): Check {
+  return open(`an integer from ${least} to ${MAX_OUTPUT_TOKENS}`, isInteger(least, MAX_OUTPUT_TOKENS))
+}
 
 /** Looks at the elements where they lie: a long conversation is not parsed for the sake of its roles. */
 export function eachObject(

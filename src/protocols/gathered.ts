@@ -25,6 +25,14 @@ export class Gathered {
     this.#run = 0
   }
 
+  /** The first so many bytes, or all of them where there are fewer. */
+  head(size: number): Buffer {
+    let count = 0
+    for (let length = 0; count < this.#pieces.length && length < size; count++)
+      length += (this.#pieces[count] as Buffer).length
+    return Buffer.concat(this.#pieces.slice(0, count)).subarray(0, size)
+  }
+
   /** The last so many bytes, or all of them where there are fewer. */
   tail(size: number): Buffer {
     let tail: Buffer = Buffer.alloc(0)

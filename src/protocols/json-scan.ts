@@ -13,6 +13,9 @@ export interface ScanLimits {
 /** The bounds for a body from outside. A key at the top costs ten times what one further down does. */
 export const JSON_LIMITS: ScanLimits = { depth: 128, nodes: 200_000, members: 1_000 }
 
+/** The bounds for an upstream's answer, which is larger: pages that were searched, files that were written. */
+export const ANSWER_LIMITS: ScanLimits = { depth: 512, nodes: 2_000_000, members: 1_000 }
+
 const QUOTE = 0x22
 const COMMA = 0x2c
 const MINUS = 0x2d

@@ -15,6 +15,8 @@ describe('the version of a Claude model', () => {
     ['claude-opus-4-10', 4, 10],
     ['claude-opus-5', 5, 0],
     ['claude-opus-4-7-thinking', 4, 7],
+    ['anthropic/claude-4.7-opus', 4, 7],
+    ['team-opus-4-7', 4, 7],
   ])('%s is %i.%i', (name, major, minor) => {
     expect(claudeVersion(name)).toEqual({ major, minor })
   })
@@ -27,6 +29,7 @@ describe('the version of a Claude model', () => {
 describe('the version of a GPT model', () => {
   test.each([
     ['gpt-3.5-turbo', 3, 5],
+    ['gpt-35-turbo-16k', 3, 5],
     ['gpt-4o-mini', 4, 0],
     ['gpt-4.1-nano', 4, 1],
     ['gpt-4-0613', 4, 0],

@@ -6,14 +6,17 @@ export interface ModelVersion {
 
 /**
  * A version is one or two digits, so that dates (`-20250514`) and context sizes are not taken for one. The first form has
- * the version before the tier (`claude-3-5-sonnet`), the second behind it (`claude-opus-4-7`, `claude-opus-4.7`).
+ * the version before the tier (`claude-3-5-sonnet`), the second behind it (`claude-opus-4-7`, `claude-opus-4.7`); the
+ * third is a tier alone, as deployments are named.
  */
 const CLAUDE = [
   /claude-(\d{1,2})(?:[-.](\d{1,2}))?(?![\d.])/i,
   /claude-[a-z]+-(\d{1,2})(?:[-.](\d{1,2}))?(?![\d.])/i,
+  /(?:^|[^a-z])(?:opus|sonnet|haiku)-(\d{1,2})(?:[-.](\d{1,2}))?(?![\d.])/i,
 ] as const
 
-const GPT = /(?:^|[^a-z])gpt-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/i
+/** Azure writes 3.5 without its point. */
+const GPT = [/(?:^|[^a-z])gpt-(3)\.?(5)(?!\d)/i, /(?:^|[^a-z])gpt-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/i] as const
 
 const GEMINI = /(?:^|[^a-z])gemini-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/i
 
@@ -24,7 +27,7 @@ export function claudeVersion(model: string): ModelVersion | undefined {
 
 /** The version of a GPT model (`gpt-5.2-codex` is 5.2, `gpt-4o` is 4.0); undefined where the name states none. */
 export function gptVersion(model: string): ModelVersion | undefined {
-  return versionIn(model, [GPT])
+  return versionIn(model, GPT)
 }
 
 /** The version of a Gemini model; undefined where the name states none. */

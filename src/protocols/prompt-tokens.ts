@@ -1,3 +1,5 @@
+import type { ScannedObject } from './scanned-object.ts'
+
 /** What a tokenizer counts where the upstream reported nothing. */
 export interface PromptText {
   readonly text: string
@@ -37,10 +39,25 @@ export const DOCUMENT_TOKENS: MediaTokens = {
 
 /** Marks around a message; `<|start|>role<|message|>…<|end|>` and its like are 3 to 5. */
 export const MESSAGE_TOKENS = 8
-/** What opens the answer, and what servers put before a conversation of their own accord. */
-export const REQUEST_TOKENS = 256
-/** The instructions that servers add where there are tools: up to about 500. */
+/**
+ * What chat templates put around a conversation: 3 to 70 tokens (harmony's preamble is the longest). The field names and
+ * braces of the body, which are counted but never reach the model, are as many again.
+ */
+export const REQUEST_TOKENS = 64
+/** Instructions that servers add for features that go beyond text: formats, thinking, searches, plug-ins. */
+export const FEATURE_TOKENS = 256
+/** The instructions that servers add where there are tools, or a format for the answer: up to about 500. */
 export const TOOLS_TOKENS = 512
+
+/**
+ * An allowance for the features that a request has: some if it has any field beyond the `plain` ones, which change how
+ * text is generated but never what the model reads. A field that is unknown here may bring instructions along.
+ */
+export function featureTokens(scan: ScannedObject, plain: ReadonlySet<string>): number {
+  for (const { key, node } of scan.members.values())
+    if (!plain.has(key) && scan.kindOf(node) !== 'null') return FEATURE_TOKENS
+  return 0
+}
 
 /** For an estimate rather than a bound. */
 export const TYPICAL_MESSAGE_TOKENS = 4

@@ -52,8 +52,8 @@ export type ReplyEvent =
   | { readonly kind: 'ping' }
   /** The answer is complete; `usage` is final. */
   | { readonly kind: 'end'; readonly stop: Stop; readonly usage: Usage | undefined }
-  /** The upstream reports a failure in the middle of its answer. */
-  | { readonly kind: 'failure'; readonly type: string; readonly message: string }
+  /** The upstream reports a failure in the middle of its answer; `code` as it wrote it. */
+  | { readonly kind: 'failure'; readonly type: string; readonly message: string; readonly code?: unknown }
 
 /** What is known of a part when it begins. */
 export type StartedPart =

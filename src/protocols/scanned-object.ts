@@ -73,7 +73,12 @@ export class ScannedObject {
 
   /** JSON.parse of one value. */
   parse(node: Node): unknown {
-    return JSON.parse(this.bytes.toString('utf8', this.startOf(node), this.endOf(node)))
+    return JSON.parse(this.textOf(node))
+  }
+
+  /** The JSON text of one value, as it was written. */
+  textOf(node: Node): string {
+    return this.bytes.toString('utf8', this.startOf(node), this.endOf(node))
   }
 
   /** The elements of an array, in order. */

@@ -98,6 +98,21 @@ describe('frames', () => {
     )
   })
 
+  test('of more than a few kilobytes they end where blank lines are, wherever the chunks meet', () => {
+    const long = 'x'.repeat(5_000)
+    for (const end of ['\n\n', '\r\r', '\r\n\r\n', '\n\r\n', '\r\n\n', '\r\n\r']) {
+      const bytes = Buffer.from(`data: ${long}${end}data: ${long}`)
+      for (let at = 1; at < bytes.length; at++) {
+        // At each byte about the blank line, and at some of the others.
+        if ((at < 5_000 || at > 5_020) && at % 97 > 0) continue
+        expect(framesOf([bytes.subarray(0, at), bytes.subarray(at)])).toEqual({
+          frames: [`data: ${long}${end}`],
+          rest: `data: ${long}`,
+        })
+      }
+    }
+  })
+
   test('byte by byte is the same as in one piece', () => {
     const bytes = Buffer.from('data: a\r\n\r\n: c\n\ndata: b\r\rdata: c\n\r\n\n\ndata: d')
     expect(framesOf([...bytes].map((byte) => Buffer.from([byte])))).toEqual(framesOf([bytes]))

@@ -1,8 +1,6 @@
 import { GatewayError } from '../errors.ts'
+import type { EventBudget } from './event-budget.ts'
 import { Gathered } from './gathered.ts'
-
-/** The bytes of one event that are read at most. */
-export const MAX_EVENT_BYTES = 1_048_576
 
 /** The bytes of the shortest frame that has data: the field's name and two line ends. Shorter ones need no reading. */
 export const SHORTEST_DATA = 6
@@ -13,15 +11,18 @@ const BLANK_LINE = Buffer.from('\n\n')
 const NOTHING = Buffer.alloc(0)
 /** More bytes than the longest run of line ends that can straddle two chunks: CR LF CR, then LF. */
 const SEAM = 3
+/** Chunks up to this many bytes are copied sooner than looked at in two parts. */
+const SMALL = 4_096
 
 /**
  * Splits server-sent events at blank lines (LF, CR LF or CR, mixed), wherever the network cut them. Linear in the bytes
  * pushed, however small the chunks; what is kept across chunks is copied, so that a chunk's memory may be used again.
  * A frame that ends in a CR is whole when the next byte shows whether an LF belongs to it.
- * Throws `upstream_error` where one frame is larger than the cap.
+ * Throws `upstream_error` where one frame is larger than the cap, and `overloaded` where the budget for held bytes is used up.
  */
 export class FrameSplitter {
   readonly #maxEventBytes: number
+  readonly #budget: EventBudget | undefined
   /** The beginning of a frame. */
   readonly #held = new Gathered()
   #bytes: Buffer = NOTHING
@@ -29,13 +30,30 @@ export class FrameSplitter {
   #cr = 0
   #blank = 0
 
-  constructor(maxEventBytes = MAX_EVENT_BYTES) {
+  constructor(maxEventBytes = Number.POSITIVE_INFINITY, budget?: EventBudget) {
     this.#maxEventBytes = maxEventBytes
+    this.#budget = budget
+  }
+
+  /** Bytes of a frame that is not whole yet. */
+  get heldBytes(): number {
+    return this.#held.length
+  }
+
+  /** The first so many of the held bytes. */
+  heldHead(size: number): Buffer {
+    return this.#held.head(size)
+  }
+
+  /** The held bytes; they are held no longer. */
+  takeHeld(): Buffer {
+    this.#budget?.give(this.#held.length)
+    return this.#held.take()
   }
 
   /** What is left when the stream ends, and whether it is a frame that only the end made whole. */
   end(): { readonly bytes: Buffer; readonly isWhole: boolean } {
-    const bytes = this.#held.take()
+    const bytes = this.takeHeld()
     const last = bytes[bytes.length - 1]
     return { bytes, isWhole: last === CR && (bytes.length === 1 || isLineEnd(bytes[bytes.length - 2])) }
   }
@@ -43,13 +61,11 @@ export class FrameSplitter {
   /** The bytes to read, which begin with a frame; undefined while none can be whole. `keep` says how far they were read. */
   take(chunk: Buffer): Buffer | undefined {
     if (this.#held.length === 0) return this.#read(chunk)
-    const seam = Buffer.concat([this.#held.tail(SEAM), chunk])
-    this.#read(seam)
-    if (this.#end(0, this.#held.length <= SEAM) < 0) {
+    if (!this.#endsIn(chunk)) {
       this.#hold(chunk)
       return undefined
     }
-    return this.#read(Buffer.concat([this.#held.take(), chunk]))
+    return this.#read(Buffer.concat([this.takeHeld(), chunk]))
   }
 
   /** The end of the frame at this offset of what was taken, its blank line included; −1 = not whole yet. */
@@ -65,6 +81,16 @@ export class FrameSplitter {
     this.#bytes = NOTHING
   }
 
+  /** Whether the held frame ends in this chunk: where the two meet, or within. */
+  #endsIn(chunk: Buffer): boolean {
+    const isSmall = chunk.length <= SMALL
+    this.#read(Buffer.concat([this.#held.tail(SEAM), isSmall ? chunk : chunk.subarray(0, SEAM + 1)]))
+    if (this.#end(0, this.#held.length <= SEAM) >= 0) return true
+    if (isSmall) return false
+    this.#read(chunk)
+    return this.#end(0, false) >= 0
+  }
+
   #read(bytes: Buffer): Buffer {
     this.#bytes = bytes
     this.#cr = 0
@@ -74,6 +100,7 @@ export class FrameSplitter {
 
   #hold(piece: Buffer): void {
     if (this.#held.length + piece.length > this.#maxEventBytes) this.#tooLarge()
+    this.#budget?.take(piece.length)
     this.#held.add(Buffer.from(piece))
   }
 

@@ -1,8 +1,9 @@
 import type { Usage } from '../domain/usage.ts'
 import { EmittedText } from './emitted-text.ts'
-import type { FramePiece, FrameTemplate } from './frame-template.ts'
-import { KnownFrames } from './known-frames.ts'
-import { dataOf, FrameSplitter, MAX_EVENT_BYTES, SHORTEST_DATA } from './sse.ts'
+import { FrameLoop, type Verdict } from './frame-loop.ts'
+import type { FrameTemplate } from './frame-template.ts'
+import { LargeEvent } from './large-event.ts'
+import { FrameSplitter } from './sse.ts'
 
 /** What to do with the bytes that were pushed. */
 export interface TapStep {
@@ -30,38 +31,43 @@ export interface TapEnd {
   readonly complete: boolean
 }
 
-/** What happens to a frame. */
-export type Verdict = 'forward' | 'swallow' | 'end'
-
-const BYTE_ORDER_MARK = '\ufeff'
+const BYTE_ORDER_MARK = Buffer.from('\ufeff')
 /** Bytes after the last word that are kept. */
 const MAX_ENDING = 65_536
+/** Bytes of an event that wait for its end. A larger one goes on as it comes. */
+const MAX_HELD = 65_536
+/** The same for an error, which must be redacted: its beginning shows that it is one. */
+const MAX_ERROR = 1_048_576
+const ERROR_HEAD = 1_024
+const LOOKS_LIKE_ERROR = /^event: ?error\b|"error"\s*:\s*[^\sn]/
 
 /**
  * Watches a native stream go by: tells which bytes go on now, holds back the end, and gathers what a settlement needs.
  * Forwarded, swallowed, held and cut bytes together are the stream; how the network cut it changes neither them nor the
- * facts. A protocol says what a frame means.
+ * facts. What is kept of an event does not grow with it: of a large one, most of what is long in it is not read. A protocol
+ * says what a frame means.
  */
-export abstract class StreamTap {
+export abstract class StreamTap extends FrameLoop {
   /** The last valid usage. */
   usage: Usage | undefined
   /** The last word was seen. */
   done = false
   error: StreamError | undefined
+  /** The error's frame as it came, or as much of it as was not forwarded. */
+  errorFrame: Buffer | undefined
   /** UTF-8 bytes of generated text in forwarded frames. */
   emittedBytes = 0
-  /** Forwarded frames with generated text. */
+  /** Forwarded frames with generated text, or so large that they bring more than text. */
   contentFrames = 0
-  readonly #frames: FrameSplitter
-  readonly #known = new KnownFrames((data) => this.pieceOf(data))
   /** Text by index, so that tokens of one do not join those of another. */
   readonly #texts = new Map<number, EmittedText>()
   readonly #ending: Buffer[] = []
   #endingBytes = 0
-  #isFirst = true
+  /** The event that goes on before it is whole. */
+  #large: LargeEvent | undefined
 
-  constructor(maxEventBytes = MAX_EVENT_BYTES) {
-    this.#frames = new FrameSplitter(maxEventBytes)
+  constructor() {
+    super(new FrameSplitter())
   }
 
   /** Whether a reason was given for the end of the whole answer. */
@@ -70,43 +76,40 @@ export abstract class StreamTap {
   /** Reads a frame that is not like an earlier one, and calls `emit` for what the model wrote. */
   protected abstract read(data: string, frame: string): Verdict
 
-  /** The one piece of text in a frame's data: such frames are recognised from then on and not read. */
-  protected abstract pieceOf(data: string): FramePiece | undefined
-
-  /** Whether these data are the protocol's last word. */
-  protected abstract isLastWord(data: string): boolean
-
   /** The generated text so far, one after the other, for counting; of very long text the beginning. */
   get text(): string {
     return [...this.#texts.values()].join('\n')
   }
 
-  /** Throws `upstream_error` where one event is larger than the cap. */
+  /** A part of an event was forwarded, and its end is to come. */
+  get isMidEvent(): boolean {
+    return this.#large !== undefined
+  }
+
   push(chunk: Buffer): TapStep {
     if (this.#isTerminal) {
       this.#hold(chunk)
       return { forward: undefined, terminal: true }
     }
-    const bytes = this.#frames.take(chunk)
-    if (!bytes) return { forward: undefined, terminal: false }
-    return { forward: this.#walk(bytes), terminal: this.#isTerminal }
+    if (this.#large) return this.#passOn(this.#large, chunk)
+    return { forward: this.#taken(chunk), terminal: this.#isTerminal }
   }
 
   end(): TapEnd {
-    const { bytes, isWhole } = this.#frames.end()
-    let cutBytes = 0
-    const data = dataOf(bytes.toString())
-    // A last frame without its blank line is only taken where it says the last word.
-    if (isWhole || (data !== undefined && this.isLastWord(data))) {
-      if (this.#read(bytes) !== 'swallow') this.#hold(bytes)
-    } else {
-      cutBytes = bytes.length
-    }
+    const isCut = this.isMidEvent
+    const { bytes, wasRead } = this.readRest()
+    if (wasRead && this.verdict !== 'swallow') this.#hold(bytes)
+    if (this.error && wasRead) this.errorFrame ??= bytes
     return {
       ending: Buffer.concat(this.#ending),
-      cutBytes,
-      complete: this.error === undefined && (this.done || this.sawFinish),
+      cutBytes: wasRead ? 0 : bytes.length,
+      complete: this.error === undefined && !isCut && (this.done || this.sawFinish),
     }
+  }
+
+  /** The bytes that end a complete stream, to be sent once it is charged. */
+  last(_charged: Usage): Buffer {
+    return Buffer.concat(this.#ending)
   }
 
   /** Text that the model wrote, as one of those with this index. */
@@ -114,49 +117,19 @@ export abstract class StreamTap {
     this.emittedBytes += this.#textOf(index).add(text)
   }
 
-  /** The frames to come are of another kind than those before. */
-  protected forgetFrames(): void {
-    this.#known.forget()
+  protected get progress(): number {
+    return this.emittedBytes
   }
 
-  get #isTerminal(): boolean {
-    return this.done || this.error !== undefined
-  }
-
-  /** Reads the whole frames in `bytes`; what of them goes on. */
-  #walk(bytes: Buffer): Buffer | undefined {
-    const kept: Buffer[] = []
-    let keptFrom = 0
-    let at = 0
-    this.#known.turn()
-    while (at < bytes.length) {
-      const known = this.#known.match(bytes, at)
-      if (known && this.#readKnown(known, bytes)) {
-        at = known.end
-        continue
-      }
-      const end = this.#frames.next(at)
-      if (end < 0) break
-      const verdict = this.#read(bytes.subarray(at, end))
-      if (verdict !== 'forward') {
-        if (at > keptFrom) kept.push(bytes.subarray(keptFrom, at))
-        keptFrom = end
-      }
-      if (verdict === 'end') {
-        this.#hold(bytes.subarray(at))
-        at = bytes.length
-        keptFrom = at
-        break
-      }
-      at = end
-    }
-    this.#frames.keep(at)
-    if (at > keptFrom) kept.push(keptFrom === 0 && at === bytes.length ? bytes : bytes.subarray(keptFrom, at))
-    return kept.length > 1 ? Buffer.concat(kept) : kept[0]
+  protected readFrame(data: string, frame: string): Verdict {
+    const before = this.emittedBytes
+    const verdict = this.read(data, frame)
+    if (this.emittedBytes > before) this.contentFrames++
+    return verdict
   }
 
   /** Takes the text of a frame that is like an earlier one; false where it has none that is valid. */
-  #readKnown(known: FrameTemplate, bytes: Buffer): boolean {
+  protected readKnown(known: FrameTemplate, bytes: Buffer): boolean {
     const { index, from, to } = known
     if (known.escaped) {
       const text = known.textIn(bytes)
@@ -170,22 +143,79 @@ export abstract class StreamTap {
     return true
   }
 
-  #read(frame: Buffer): Verdict {
-    if (frame.length < SHORTEST_DATA) {
-      this.#isFirst = false
-      return 'forward'
+  get #isTerminal(): boolean {
+    return this.done || this.error !== undefined
+  }
+
+  /** Reads what this chunk makes whole; what goes on now. */
+  #taken(chunk: Buffer): Buffer | undefined {
+    const bytes = this.take(chunk)
+    const whole = bytes && this.#walk(bytes)
+    if (this.frames.heldBytes <= MAX_HELD || this.#mayBeError) return whole
+    const begun = this.#begin()
+    return whole ? Buffer.concat([whole, begun]) : begun
+  }
+
+  /** Reads the whole frames in `bytes`; what of them goes on. */
+  #walk(bytes: Buffer): Buffer | undefined {
+    const kept: Buffer[] = []
+    let keptFrom = 0
+    let at = 0
+    for (;;) {
+      at = this.readFrames(bytes, at)
+      if (this.verdict === 'forward') break
+      const { lastFrameAt } = this
+      if (lastFrameAt > keptFrom) kept.push(bytes.subarray(keptFrom, lastFrameAt))
+      keptFrom = at
+      if (this.verdict === 'swallow') continue
+      if (this.error) this.errorFrame = Buffer.from(bytes.subarray(lastFrameAt, at))
+      this.#hold(bytes.subarray(lastFrameAt))
+      at = bytes.length
+      keptFrom = at
+      break
     }
-    const text = frame.toString()
-    const data = dataOf(this.#isFirst && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text)
-    this.#isFirst = false
-    if (data === undefined) return 'forward'
-    const before = this.emittedBytes
-    const verdict = this.read(data, text)
-    if (this.emittedBytes > before) {
-      this.contentFrames++
-      this.#known.learn(frame, data)
+    this.frames.keep(at)
+    if (at > keptFrom) kept.push(keptFrom === 0 && at === bytes.length ? bytes : bytes.subarray(keptFrom, at))
+    return kept.length > 1 ? Buffer.concat(kept) : kept[0]
+  }
+
+  get #mayBeError(): boolean {
+    const { frames } = this
+    return (
+      frames.heldBytes <= MAX_ERROR && LOOKS_LIKE_ERROR.test(frames.heldHead(ERROR_HEAD).toString('latin1'))
+    )
+  }
+
+  /** From here on the event goes on as it comes; returns what was held of it. */
+  #begin(): Buffer {
+    const held = this.frames.takeHeld()
+    const isMarked = this.isFirst && held.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
+    this.#large = new LargeEvent()
+    this.#large.push(isMarked ? held.subarray(BYTE_ORDER_MARK.length) : held)
+    this.isFirst = false
+    this.contentFrames++
+    return held
+  }
+
+  #passOn(large: LargeEvent, chunk: Buffer): TapStep {
+    const end = large.push(chunk)
+    if (end < 0) return { forward: chunk, terminal: false }
+    this.#large = undefined
+    const verdict = large.data === undefined ? 'forward' : this.readFrame(large.data, large.frame)
+    // Too late to hold back more of an error than its last bytes; nothing else that is so large is held back.
+    if (verdict === 'end') {
+      this.errorFrame = Buffer.from(chunk.subarray(0, end))
+      this.#hold(chunk)
+      return { forward: undefined, terminal: true }
     }
-    return verdict
+    if (end === chunk.length) return { forward: chunk, terminal: false }
+    const rest = chunk.subarray(end)
+    const goesOn = this.#taken(rest)
+    const forward =
+      goesOn?.length === rest.length
+        ? chunk
+        : Buffer.concat([chunk.subarray(0, end), goesOn ?? Buffer.alloc(0)])
+    return { forward, terminal: this.#isTerminal }
   }
 
   #textOf(index: number): EmittedText {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readUpstreamError } from './upstream-error.ts'
+import { readUpstreamError, statusOfError } from './upstream-error.ts'
 
 describe('an upstream error is understood', () => {
   const none = { message: undefined, type: undefined, code: undefined }
@@ -57,4 +57,20 @@ describe('an upstream error is understood', () => {
       { ...none, message: 'm' },
     )
   })
+})
+
+test.each([
+  ['{"error":{"message":"x","code":429}}', 429],
+  ['{"error":{"message":"x","code":"503","type":"invalid_request_error"}}', 503],
+  ['{"error":{"message":"x","status":400}}', 400],
+  ['{"object":"error","message":"x","code":404}', 404],
+  ['{"error":{"type":"overloaded_error"}}', 529],
+  ['{"type":"error","error":{"type":"rate_limit_error"}}', 429],
+  ['{"error":{"type":null,"code":"context_length_exceeded"}}', 400],
+  ['{"error":[{"type":"authentication_error"}]}', 401],
+  ['{"error":{"type":"constructor","code":"200"}}', 500],
+  ['{"error":"x"}', 500],
+  ['busy', 500],
+])('an error in a stream stands for the status that its number or its name tells: %s', (data, status) => {
+  expect(statusOfError(data)).toBe(status)
 })

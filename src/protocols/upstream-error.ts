@@ -1,4 +1,4 @@
-import { asRecord } from './record.ts'
+import { asRecord, parseRecord } from './record.ts'
 
 /** What an error envelope is made of, in whatever protocol. */
 export interface ErrorParts {
@@ -51,6 +51,34 @@ export function readUpstreamError(bytes: Buffer): UpstreamErrorText {
     type: name(error['type']),
     code: /^[1-5]\d\d$/.test(code ?? '') ? undefined : code,
   }
+}
+
+/** What errors are called that stand for a status. */
+const STATUSES: ReadonlyMap<unknown, number> = new Map([
+  ['invalid_request_error', 400],
+  ['context_length_exceeded', 400],
+  ['authentication_error', 401],
+  ['invalid_api_key', 401],
+  ['permission_error', 403],
+  ['not_found_error', 404],
+  ['model_not_found', 404],
+  ['request_too_large', 413],
+  ['rate_limit_error', 429],
+  ['rate_limit_exceeded', 429],
+  ['insufficient_quota', 429],
+  ['service_unavailable', 503],
+  ['overloaded_error', 529],
+])
+
+/** The status that an error in a stream would have come with, by its number or else by its name; 500 where neither tells. */
+export function statusOfError(data: string): number {
+  const envelope = parseRecord(data)
+  const error = asRecord(first(envelope?.['error'])) ?? envelope
+  for (const value of [error?.['code'], error?.['status'], envelope?.['code'], envelope?.['status']]) {
+    const status = Number(value)
+    if (Number.isInteger(status) && status >= 400 && status <= 599) return status
+  }
+  return STATUSES.get(error?.['type']) ?? STATUSES.get(error?.['code']) ?? 500
 }
 
 function messageIn(error: Readonly<Record<string, unknown>>): string | undefined {

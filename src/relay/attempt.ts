@@ -67,24 +67,25 @@ export class Attempt implements Answer, Source {
 
   /** The caller went away. */
   left(): void {
-    this.#wanted.left(this.#exchange?.begun === true && this.#sink === this.#wanted)
+    const reached = this.#exchange?.begun === true && this.#sink === this.#wanted
+    this.#guarded(() => this.#wanted.left(reached))
   }
 
   /** The gateway stops and can wait no longer. */
   stop(): void {
     if (this.isFinished) return
     this.cancel()
-    this.#wanted.failed(STOPPING)
+    this.#guarded(() => this.#wanted.failed(STOPPING))
   }
 
   /** Once a second. */
   tick(nowMs: number): void {
     if (this.isFinished) {
       if (nowMs - this.#finishedMs > AFTERMATH_MS) this.cancel()
-    } else if (nowMs < this.#deadlineMs) this.#wanted.tick(nowMs)
+    } else if (nowMs < this.#deadlineMs) this.#guarded(() => this.#wanted.tick(nowMs))
     else {
       this.cancel()
-      this.#wanted.failed(unanswered('total time-out'))
+      this.#guarded(() => this.#wanted.failed(unanswered('total time-out')))
     }
   }
 
@@ -99,22 +100,26 @@ export class Attempt implements Answer, Source {
       this.#wanted.begin(contentType)
     } else {
       this.cancel()
-      this.#wanted.failed(unanswered('unexpected content type'))
+      this.#guarded(() => this.#wanted.failed(unanswered('unexpected content type')))
     }
   }
 
   received(chunk: Buffer): void {
-    this.#sink.received(chunk)
+    try {
+      this.#sink.received(chunk)
+    } catch (error) {
+      this.#unforeseen(error)
+    }
   }
 
   ended(): void {
     this.#silent = true
-    this.#sink.ended()
+    this.#guarded(() => this.#sink.ended())
   }
 
   failed(error: TransportError): void {
     this.#silent = true
-    this.#sink.failed(failureOf(error))
+    this.#guarded(() => this.#sink.failed(failureOf(error)))
   }
 
   pause(): void {
@@ -137,6 +142,22 @@ export class Attempt implements Answer, Source {
 
   conclude(work: Promise<unknown>): void {
     work.then(() => this.#resolve('settled'), this.#reject).finally(() => this.#finish())
+  }
+
+  // For what happens once or seldom in an attempt: `received` does the same without a closure.
+  #guarded(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#unforeseen(error)
+    }
+  }
+
+  // A mistake of the gateway's own ends this call, and no other: an attempt that never ended would keep its trial open.
+  #unforeseen(error: unknown): void {
+    this.cancel()
+    this.#finish()
+    this.#reject(error)
   }
 
   #finish(): void {

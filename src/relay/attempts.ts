@@ -4,13 +4,16 @@ import type { Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import { rateLimited } from '../limits/limits.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import type { ChannelHealth } from '../upstreams/channel-health.ts'
+import type { ChannelHealth, Trial } from '../upstreams/channel-health.ts'
 import type { Upstreams } from '../upstreams/http.ts'
 import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
+import { MissingModels } from '../upstreams/missing-models.ts'
 import { Attempt } from './attempt.ts'
 import type { Call, Target } from './call.ts'
 import type { CallLimits } from './call-limits.ts'
-import { type Failure, lastWord, STOPPING } from './failure.ts'
+import { FailedAttempts } from './failed-attempts.ts'
+import { CALLER_GONE, type Failure, STOPPING } from './failure.ts'
+import type { FailureLog } from './failure-log.ts'
 import type { Resolution } from './resolve.ts'
 import { RetryBudget } from './retry-budget.ts'
 import type { Prepared } from './roads/road.ts'
@@ -23,6 +26,7 @@ export interface AttemptParts {
   readonly health: ChannelHealth
   readonly metrics: Metrics
   readonly limits: CallLimits
+  readonly failureLog: FailureLog
 }
 
 interface Turn {
@@ -37,6 +41,7 @@ export class Attempts {
   readonly #underWay = new Roster<Attempt>()
   readonly #sweep: NodeJS.Timeout
   readonly #retries = new RetryBudget(performance.now())
+  readonly #missing = new MissingModels()
   #stopped = false
 
   constructor(parts: AttemptParts) {
@@ -64,42 +69,46 @@ export class Attempts {
   /** Stops the clock. */
   close(): void {
     clearInterval(this.#sweep)
+    this.#parts.failureLog.close()
   }
 
   /**
    * Tries channel after channel and key after key, until an answer is settled. Rejects with what the caller is to be told,
    * where nothing was sent to it yet. A channel at its limit is passed over; where all are, that is a `rate_limited`.
    */
-  async run(call: Call, settings: Settings, { channels }: Resolution): Promise<void> {
-    const { keyRings, limits } = this.#parts
-    const failures: Failure[] = []
+  async run(call: Call, settings: Settings, { channels, model }: Resolution): Promise<void> {
+    const { failureLog, keyRings, limits } = this.#parts
+    using failed = new FailedAttempts(failureLog)
     this.#retries.called(performance.now())
     // What a channel cannot be asked, another may: one that speaks the caller's protocol can be asked anything.
     let unaskable: unknown
-    for (const { channel, keys } of this.#inTurn(channels, settings)) {
+    for (const { channel, keys } of this.#inTurn(channels, call.request.model, settings)) {
       let prepared: Prepared
       try {
-        prepared = await call.request.prepare(channel, settings.options.passThrough)
+        prepared = await call.request.prepare(channel, model, settings.options.passThrough)
       } catch (error) {
         unaskable ??= error
         continue
       }
       call.record.channel = channel.name
       for (const key of keys) {
-        if (failures.length > 0 && !this.#retries.take()) throw lastWord(failures)
+        if (failed.hasAny && !this.#retries.take()) throw failed.lastWord()
         const asked = limits.ask(channel)
         if (!(asked instanceof Promise ? await asked : asked)) break
+        failed.goOnAt(channel)
         let failure = await this.#once(call, { channel, prepared }, key)
         if (failure?.onward === 'same-again') failure = await this.#once(call, { channel, prepared }, key)
         if (!failure) return
         if (call.hold.isLost) throw unwritable()
-        failures.push(failure)
+        if (isOfUpstream(failure)) failed.addOf({ call, channel, key }, failure)
+        else failed.add(failure)
         if (failure.blames === 'key') keyRings.setAside(channel, key, performance.now(), failure.restMs)
-        if (failure.onward === 'nowhere') throw lastWord(failures)
+        if (failure.blames === 'model') this.#missing.note(channel, call.request.model, performance.now())
+        if (failure.onward === 'nowhere') throw failed.lastWord()
         if (failure.onward !== 'next-key') break
       }
     }
-    if (failures.length > 0) throw lastWord(failures)
+    if (failed.hasAny) throw failed.lastWord()
     throw unaskable ?? this.#allLimited(channels)
   }
 
@@ -108,9 +117,9 @@ export class Attempts {
     return rateLimited(waitMs, 'every channel for this model')
   }
 
-  // Channels that rest, and keys that were refused lately, are passed over, unless there are no others: then they are as good
-  // as any.
-  #inTurn(channels: readonly Channel[], settings: Settings): Turn[] {
+  // Channels that rest or lately had no such model, and keys that were refused lately, are passed over, unless there are no
+  // others: then they are as good as any.
+  #inTurn(channels: readonly Channel[], model: string, settings: Settings): Turn[] {
     const { health, keyRings, limits } = this.#parts
     const nowMs = performance.now()
     const turns: Turn[] = []
@@ -119,64 +128,80 @@ export class Attempts {
       if (limits.waitMs(channel) > 0) continue
       const keys = keyRings.inTurn(channel)
       turns.push({ channel, keys })
-      if (health.isResting(channel, nowMs)) continue
+      if (health.isResting(channel, nowMs) || this.#missing.isMissing(channel, model, nowMs)) continue
       const taken = keys.filter((key) => !keyRings.isSetAside(channel, key, nowMs))
       if (taken.length > 0) good.push({ channel, keys: taken })
     }
     return (good.length > 0 ? good : turns).slice(0, 1 + settings.options.retries)
   }
 
-  /** One attempt; undefined if the call is settled by it. */
+  /** One attempt; undefined if the call is settled by it. Whatever becomes of it, its trial is ended here. */
   async #once(call: Call, target: Target, key: UpstreamKey): Promise<Failure | undefined> {
-    const { response, hold, request, record } = call
+    const { response, request, record } = call
     if (response.isLost) return CALLER_GONE
     if (this.#stopped) return STOPPING
-    const { channel, prepared } = target
+    const { channel } = target
+    using trial = this.#parts.health.begin(channel)
     const attempt = new Attempt(call, target, performance.now())
     const unheed = response.onClosed(() => {
       if (response.isLost) attempt.left()
     })
     this.#underWay.add(attempt)
     record.attempts = (record.attempts ?? 0) + 1
-    this.#parts.health.begin(channel)
-    const accept = request.stream ? 'text/event-stream' : 'application/json'
-    attempt.sent(
-      this.#parts.upstreams.post(
-        hold,
-        channel,
-        key,
-        prepared.path,
-        [...prepared.headers, 'accept', accept],
-        prepared.body,
-        attempt,
-      ),
-    )
+    let end: AttemptEnd | undefined
     try {
-      const end = await attempt.end
-      if (attempt.succeeded) this.#parts.keyRings.restore(channel, key)
-      this.#judge(channel, end, attempt.succeeded, call.hasBrokenOff)
-      if (end === 'settled') return undefined
-      record.failure = end.cause
-      if (end !== STOPPING) this.#parts.metrics.upstreamErrors.add(1, channel.name, end.cause)
-      return end
+      this.#send(attempt, call, target, key)
+      end = await attempt.end
+      if (end !== 'settled' && end.blames === 'model' && request.mayBeUnserved) end = unserved(end)
     } finally {
       unheed()
+      this.#judge(trial, attempt, end, call)
       if (attempt.isSilent) this.#underWay.delete(attempt)
+    }
+    if (attempt.succeeded) {
+      this.#parts.keyRings.restore(channel, key)
+      this.#missing.found(channel, request.model)
+    }
+    if (end === 'settled') {
+      const { brokenOff } = call
+      if (brokenOff)
+        this.#parts.failureLog.tell(
+          { call, channel, key, ...brokenOff },
+          'ended the stream',
+          performance.now(),
+        )
+      return undefined
+    }
+    record.failure = end.cause
+    if (isOfUpstream(end) && !call.hold.isLost)
+      this.#parts.metrics.upstreamErrors.add(1, channel.name, end.cause)
+    return end
+  }
+
+  #send(attempt: Attempt, { hold, request }: Call, { channel, prepared }: Target, key: UpstreamKey): void {
+    const accept = request.stream ? 'text/event-stream' : 'application/json'
+    const headers = [...prepared.headers, 'accept', accept]
+    const { path, body } = prepared
+    try {
+      attempt.sent(this.#parts.upstreams.post(hold, channel, key, path, headers, body, attempt))
+    } catch (error) {
+      attempt.cancel()
+      throw error
     }
   }
 
-  // An upstream that breaks its answers off does not work either, and one whose caller left has not said yet.
-  #judge(channel: Channel, end: AttemptEnd, succeeded: boolean, brokeOff: boolean): void {
-    const { health } = this.#parts
-    if (brokeOff) health.failed(channel, performance.now())
-    else if (end === 'settled' || end === STOPPING || end.onward === 'same-again') {
-      if (succeeded) health.works(channel)
-      else health.unknown(channel)
-    } else if (end.blames === 'channel') health.failed(channel, performance.now(), end.restMs)
-    else health.works(channel)
+  // An upstream that breaks its answers off does not work either, and one whose caller left has not said yet. `end` is missing
+  // where the call could not be settled. What is not judged here is unknown.
+  #judge(trial: Trial, attempt: Attempt, end: AttemptEnd | undefined, { brokenOff, hold }: Call): void {
+    if (brokenOff && brokenOff.said === undefined) trial.failed(performance.now())
+    else if (end === undefined || end === 'settled' || end === STOPPING || end.onward === 'same-again') {
+      if (attempt.succeeded) trial.works()
+    } else if (end.blames !== 'channel') trial.works()
+    else if (!hold.isLost) trial.failed(performance.now(), end.restMs)
   }
 
   #tick(nowMs: number): void {
+    this.#parts.failureLog.tick(nowMs)
     for (const attempt of this.#underWay) {
       attempt.tick(nowMs)
       if (attempt.isFinished && attempt.isSilent) this.#underWay.delete(attempt)
@@ -184,13 +209,14 @@ export class Attempts {
   }
 }
 
-/** Nobody is there to be answered any more. */
-const CALLER_GONE: Failure = {
-  onward: 'nowhere',
-  blames: 'nobody',
-  restMs: undefined,
-  refusal: undefined,
-  cause: 'caller gone',
+// Of an upstream that need not offer what was asked for: it says nothing of the channel or the model, and ends the call.
+function unserved(failure: Failure): Failure {
+  return { ...failure, onward: 'nowhere', blames: 'nobody', isExpected: true }
+}
+
+/** Whether it was an upstream that failed, and not its caller or the gateway. */
+function isOfUpstream(failure: Failure): boolean {
+  return failure !== CALLER_GONE && failure !== STOPPING && failure.isExpected !== true
 }
 
 /** The accounts cannot be written: nothing can be begun. */

@@ -5,9 +5,10 @@ import type { Settlement } from '../domain/settlement.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
 import type { OpenHold } from '../ledger/open-hold.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import { idHeaders } from '../server/id-headers.ts'
 import type { Response } from '../server/response.ts'
 import type { CallLimits } from './call-limits.ts'
-import { type Answered, NOTHING, type Priced, price } from './charge.ts'
+import { type Answered, countedPrompt, NOTHING, type Priced, price } from './charge.ts'
 import type { Drains } from './drains.ts'
 import type { LocalCount } from './local-count.ts'
 import type { Dialect, Prepared, RelayedRequest } from './roads/road.ts'
@@ -48,6 +49,12 @@ export interface Target {
   readonly prepared: Prepared
 }
 
+/** How an upstream broke off in the middle of its answer; `said` where it told why, redacted. */
+interface BrokenOff {
+  readonly cause: string
+  readonly said: string | undefined
+}
+
 /** One admitted call: what was asked, what it may cost, and where the answer goes. */
 export class Call {
   /** The caller's protocol. */
@@ -69,7 +76,8 @@ export class Call {
   readonly #begunMs: number
   readonly #promptTokens: number
   #firstByteMs: number | null = null
-  #hasBrokenOff = false
+  #brokenOff: BrokenOff | undefined
+  #countedPrompt: Promise<number> | undefined
 
   constructor(parts: {
     dialect: Dialect
@@ -108,15 +116,34 @@ export class Call {
     this.#promptTokens = parts.promptTokens
   }
 
+  /** What its caller got as `x-request-id`. */
+  get id(): string {
+    return this.hold.facts.id
+  }
+
+  /** The model as the caller asks for it. */
+  get model(): string {
+    return this.request.model
+  }
+
   /** Headers of the answer. */
   headers(contentType: string, { prepared: { dropped } }: Target): Record<string, string> {
-    const headers: Record<string, string> = {
-      'content-type': contentType,
-      'cache-control': 'no-store',
-      'x-request-id': this.hold.facts.id,
-    }
+    const headers = idHeaders(this.hold.facts.id, this.dialect.name === 'messages')
+    headers['content-type'] = contentType
+    headers['cache-control'] = 'no-store'
     if (dropped.length > 0) headers['x-gateway-dropped'] = dropped.join(', ')
     return headers
+  }
+
+  /** As many tokens as the prompt is expected to have, by its length. */
+  get expectedPrompt(): number {
+    return this.#promptTokens
+  }
+
+  /** The tokens of the prompt, counted once; as many as are expected where many others are being counted. */
+  countPrompt(): Promise<number> {
+    if (!this.#countedPrompt && this.count.isBusy) return Promise.resolve(this.#promptTokens)
+    return (this.#countedPrompt ??= countedPrompt(() => this.dialect.promptText(this.body), this.count))
   }
 
   /** Notes that the first byte of an answer came. */
@@ -141,14 +168,14 @@ export class Call {
       : this.#charge(target, priced, delivered)
   }
 
-  /** An upstream broke off in the middle of its answer. */
-  get hasBrokenOff(): boolean {
-    return this.#hasBrokenOff
+  /** How an upstream broke off in the middle of its answer, if one did. */
+  get brokenOff(): BrokenOff | undefined {
+    return this.#brokenOff
   }
 
-  /** Notes that an upstream broke off in the middle of its answer. */
-  brokeOff(channel: string, cause: string): void {
-    this.#hasBrokenOff = true
+  /** Notes that an upstream broke off in the middle of its answer. `said`: where it told why, its own words, redacted. */
+  brokeOff(channel: string, cause: string, said?: string): void {
+    this.#brokenOff = { cause, said }
     this.record.failure = cause
     this.#metrics.upstreamErrors.add(1, channel, cause)
   }

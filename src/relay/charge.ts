@@ -71,12 +71,13 @@ async function counted(rate: Rate, prompt: Prompt, answered: Answered, count: Lo
   return { usage, quota: charge(rate, usage), reason: ending === 'complete' ? 'estimated' : ending }
 }
 
-// A prompt is never empty, and text is not made of no tokens.
+// Text is not made of no tokens. A prompt may be reported as 0: some upstreams do so when all of it was cached.
 function isCredible(usage: Usage, answered: Answered): boolean {
-  return promptTokens(usage) > 0 && (usage.output > 0 || !answered.hasText())
+  return usage.output > 0 || !answered.hasText()
 }
 
-async function countedPrompt(prompt: Prompt, count: LocalCount): Promise<number> {
+/** The tokens of a prompt, as a tokenizer counts them. */
+export async function countedPrompt(prompt: Prompt, count: LocalCount): Promise<number> {
   const { text, extraTokens } = prompt()
   return (await count.count(text)) + extraTokens
 }

@@ -1,7 +1,8 @@
 import type { Channel } from '../domain/channel.ts'
 import { mostItCanCost, type Rate } from '../domain/price.ts'
-import type { Settings } from '../domain/settings.ts'
+import type { Model, Settings } from '../domain/settings.ts'
 import type { OutputBudget } from './call.ts'
+import type { Resolution } from './resolve.ts'
 import type { RelayedRequest } from './roads/road.ts'
 
 /** Web searches that one call may make, at most, by what is asked for. */
@@ -21,20 +22,19 @@ export interface Estimate {
 /** Estimates a call at these prices, before it is sent. */
 export function estimate(
   request: RelayedRequest,
-  channels: readonly Channel[],
+  { channels, model }: Pick<Resolution, 'channels' | 'model'>,
   rate: Rate,
   { options: { holdTokens } }: Settings,
 ): Estimate {
   const searches = request.webSearch ? SEARCHES_HELD : 0
-  const maximum = outputMaximum(request, channels)
-  const tokens = (maximum ?? holdTokens) * request.n
+  const { tokens, named } = outputBound(request, channels, model, holdTokens)
   const most = (output: number): number => mostItCanCost(rate, request.promptBound, output, searches)
   const amount = most(tokens)
   return {
     amount,
     budget: {
       tokens,
-      named: maximum !== undefined,
+      named,
       slice: holdTokens,
       sliceQuota: most(tokens + holdTokens) - amount,
     },
@@ -42,8 +42,19 @@ export function estimate(
   }
 }
 
-/** The most that any of the channels will be told; undefined where one is told none. */
-function outputMaximum(request: RelayedRequest, channels: readonly Channel[]): number | undefined {
-  const maxima = channels.map((channel) => request.outputMaximum(channel))
-  return maxima.includes(undefined) ? undefined : Math.max(...(maxima as number[]))
+/** The most output that any of the channels will be asked for, and whether each of them is told a maximum. */
+function outputBound(
+  request: RelayedRequest,
+  channels: readonly Channel[],
+  model: Model,
+  holdTokens: number,
+): Pick<OutputBudget, 'tokens' | 'named'> {
+  let tokens = 0
+  let named = true
+  for (const channel of channels) {
+    const maximum = request.outputMaximum(channel, model)
+    named &&= maximum !== undefined
+    tokens = Math.max(tokens, (maximum ?? holdTokens) * request.answers(channel))
+  }
+  return { tokens, named }
 }

@@ -1,7 +1,7 @@
 import type { Channel } from '../domain/channel.ts'
 import { GatewayError } from '../errors.ts'
 import { passedOnError } from '../protocols/messages/index.ts'
-import { readUpstreamError } from '../protocols/upstream-error.ts'
+import { readUpstreamError, statusOfError, type UpstreamErrorText } from '../protocols/upstream-error.ts'
 import { redact } from '../upstreams/redact.ts'
 import { retryAfterMs } from '../upstreams/retry-after.ts'
 
@@ -14,20 +14,31 @@ const LONGEST_MESSAGE = 4096
 /** An attempt that delivered nothing. */
 export interface Failure {
   readonly onward: Onward
-  /** Who is to be left alone for a while: the key was refused or is at its limit, or the channel is out of order. */
-  readonly blames: 'key' | 'channel' | 'nobody'
+  /**
+   * What is to be left alone for a while: the key was refused or is at its limit, the channel does not have the model, or
+   * is out of order.
+   */
+  readonly blames: 'key' | 'model' | 'channel' | 'nobody'
   /** For how long the upstream asks for it, in milliseconds. */
   readonly restMs: number | undefined
   /** What the caller is to be told, if this is the last word: an upstream's refusal, or a reason of our own. */
   readonly refusal: UpstreamRefusal | GatewayError | undefined
-  /** For the log: what happened, in a few words without anybody's text. */
+  /** What happened, in a few words without anybody's text: a label of the metrics. */
   readonly cause: string
+  /** The status of the upstream's answer, if one came. */
+  readonly status?: number
+  /** The upstream's own message for the log, without our keys and its address; it may repeat what it was sent. */
+  readonly said?: string | undefined
+  /** It is an answer like any other: nobody is to be warned of it. */
+  readonly isExpected?: boolean
 }
 
 /** An upstream's refusal, passed on with its own status and message. `docs/api.md: Errors`. */
 export class UpstreamRefusal extends Error {
   readonly status: number
   readonly type: string
+  /** The type is the upstream's own, not that of the status. */
+  readonly hasOwnType: boolean
   readonly code: string
   /** As the upstream sent it. */
   readonly retryAfter: string | undefined
@@ -37,6 +48,7 @@ export class UpstreamRefusal extends Error {
   constructor(
     status: number,
     type: string,
+    hasOwnType: boolean,
     code: string,
     message: string,
     retryAfter: string | undefined,
@@ -46,6 +58,7 @@ export class UpstreamRefusal extends Error {
     this.name = 'UpstreamRefusal'
     this.status = status
     this.type = type
+    this.hasOwnType = hasOwnType
     this.code = code
     this.retryAfter = retryAfter
     this.envelope = envelope
@@ -54,8 +67,8 @@ export class UpstreamRefusal extends Error {
 
 interface StatusRule {
   readonly onward: Onward
-  readonly blames: 'key' | 'key at its limit' | 'channel' | 'nobody'
-  /** The type under which the status is passed on; without one it is not. */
+  readonly blames: Failure['blames'] | 'key at its limit'
+  /** The type under which the status is passed on where the upstream names none; without one it is not passed on. */
   readonly type?: string
   /** The code, where the upstream names none. */
   readonly code?: string
@@ -66,7 +79,7 @@ const STATUSES = new Map<number, StatusRule>([
   [400, { onward: 'nowhere', blames: 'nobody', type: 'invalid_request_error', code: 'bad_request' }],
   [401, { onward: 'next-key', blames: 'key' }],
   [403, { onward: 'next-key', blames: 'key' }],
-  [404, { onward: 'nowhere', blames: 'nobody', type: 'invalid_request_error', code: 'not_found' }],
+  [404, { onward: 'next-channel', blames: 'model', type: 'invalid_request_error', code: 'not_found' }],
   [407, { onward: 'next-key', blames: 'key' }],
   [409, { onward: 'nowhere', blames: 'nobody', type: 'invalid_request_error', code: 'conflict' }],
   [413, { onward: 'nowhere', blames: 'nobody', type: 'request_too_large', code: 'request_too_large' }],
@@ -91,12 +104,15 @@ export function refused(
 ): Failure {
   const rule = STATUSES.get(status) ?? OUT_OF_ORDER
   const restMs = retryAfterMs(retryAfter, Date.now())
+  const told = readUpstreamError(body)
   return {
     onward: rule.onward,
     blames: blamed(rule, restMs),
     restMs,
-    refusal: rule.type === undefined ? undefined : refusalOf(channel, status, rule, body, retryAfter),
+    refusal: rule.type === undefined ? undefined : refusalOf(channel, status, rule, body, told, retryAfter),
     cause: `status ${status}`,
+    status,
+    said: saidBy(channel, told),
   }
 }
 
@@ -111,18 +127,39 @@ function refusalOf(
   status: number,
   { type = '', code = '' }: StatusRule,
   body: Buffer,
+  told: UpstreamErrorText,
   retryAfter: string | undefined,
 ): UpstreamRefusal {
-  const said = readUpstreamError(body)
-  const message = redact(said.message ?? `the upstream answered ${status}`, channel)
+  const ownType = typeOf(told)
+  const message = redact(told.message ?? `the upstream answered ${status}`, channel)
   return new UpstreamRefusal(
     status,
-    type,
-    redact(said.code ?? code, channel),
+    redact(ownType ?? type, channel),
+    ownType !== undefined,
+    redact(told.code ?? code, channel),
     message.slice(0, LONGEST_MESSAGE),
     retryAfter,
     channel.protocol === 'messages' ? passedOnError(body, (text) => redact(text, channel)) : undefined,
   )
+}
+
+// An envelope's own `type: "error"`, a URL and a number name no type of error.
+function typeOf({ type }: UpstreamErrorText): string | undefined {
+  return type !== undefined && type !== 'error' && /^[A-Za-z][\w.-]*$/.test(type) ? type : undefined
+}
+
+function saidBy(channel: Channel, { message }: UpstreamErrorText): string | undefined {
+  return message === undefined ? undefined : redact(message, channel).slice(0, LONGEST_MESSAGE)
+}
+
+/** An error that a stream began with: like an answer with its status, but that another channel may have an answer. */
+export function failedFirst(channel: Channel, data: string): Failure {
+  const failure = refused(channel, statusOfError(data), Buffer.from(data), undefined)
+  return {
+    ...failure,
+    onward: failure.onward === 'nowhere' ? 'next-channel' : failure.onward,
+    cause: 'error in the first event',
+  }
 }
 
 /** What a stream's error event may say to the caller: the upstream's own words, but for our keys and its address. */
@@ -139,9 +176,19 @@ export function saidInStream(
   }
 }
 
-/** No answer that could be used: no connection, a time-out, rubbish. */
-export function unanswered(cause: string): Failure {
-  return { onward: 'next-channel', blames: 'channel', restMs: undefined, refusal: undefined, cause }
+/** No answer that could be used: no connection, a time-out, rubbish. `said`: what the upstream told instead, redacted. */
+export function unanswered(cause: string, said?: string): Failure {
+  return { onward: 'next-channel', blames: 'channel', restMs: undefined, refusal: undefined, cause, said }
+}
+
+/** An error that came in place of an answer, with the status of a success. */
+export function errorWithStatus200(channel: Channel, body: Buffer): Failure {
+  return unanswered('error with status 200', saidBy(channel, readUpstreamError(body)))
+}
+
+/** There is no room for the answer at the moment, through no fault of the channel's. */
+export function noRoom(refusal: GatewayError): Failure {
+  return { onward: 'nowhere', blames: 'nobody', restMs: undefined, refusal, cause: 'no room for an event' }
 }
 
 /** The gateway stops: whoever asks again will be answered by another run of it. */
@@ -153,8 +200,22 @@ export const STOPPING: Failure = {
   cause: 'stopping',
 }
 
-/** What the caller is told when every channel failed: what was said last, or that no answer could be had. */
+/** Nobody is there to be answered any more. */
+export const CALLER_GONE: Failure = {
+  onward: 'nowhere',
+  blames: 'nobody',
+  restMs: undefined,
+  refusal: undefined,
+  cause: 'caller gone',
+}
+
+/**
+ * What the caller is told when every channel failed: what was said last, or that no answer could be had. A 404 is told only
+ * where all of them said so: a channel that failed in another way may have the model.
+ */
 export function lastWord(failures: readonly Failure[]): Error {
-  const refusal = failures.findLast((failure) => failure.refusal)?.refusal
+  const others = failures.filter(({ blames }) => blames !== 'model')
+  const told = others.length > 0 ? others : failures
+  const refusal = told.findLast((failure) => failure.refusal)?.refusal
   return refusal ?? new GatewayError('upstream_error', 'no upstream could answer this request')
 }

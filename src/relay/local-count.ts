@@ -2,6 +2,8 @@ import { Worker } from 'node:worker_threads'
 
 /** Characters counted exactly, and all that crosses to the worker of a longer text. */
 const EXACT = 256_000
+/** Texts that wait at once before it counts as busy. */
+const BUSY = 32
 /** How long the worker, and its 70 MB of tables, outlives the last count. */
 const IDLE_MS = 60_000
 
@@ -14,6 +16,11 @@ export class LocalCount {
   #idle: NodeJS.Timeout | undefined
   #next = 0
   readonly #waiting = new Map<number, { resolve: (tokens: number) => void; reject: (error: Error) => void }>()
+
+  /** So many texts wait to be counted that another would wait long. */
+  get isBusy(): boolean {
+    return this.#waiting.size >= BUSY
+  }
 
   /** The number of tokens in `text`, by the vocabulary that most current models are near to. */
   count(text: string): Promise<number> {

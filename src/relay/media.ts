@@ -65,7 +65,7 @@ export class Media {
       const limit = Math.min(maxBytes, haul.left)
       const { bytes, mediaType: served } = await fetchMedia(url, await this.#agentNow(), limit, signal)
       haul.add(bytes.length)
-      const told = UNTOLD.has(served) ? mediaType : served
+      const told = isTold(served) ? served : mediaType
       return { kind: 'inline', mediaType: await known(told, bytes), data: bytes.toString('base64') }
     } catch (error) {
       haul.giveUp()
@@ -80,7 +80,7 @@ export class Media {
   }
 
   async #typed(part: MediaPart): Promise<MediaPart> {
-    if (part.source.kind !== 'inline' || !UNTOLD.has(part.source.mediaType)) return part
+    if (part.source.kind !== 'inline' || isTold(part.source.mediaType)) return part
     const { data } = part.source
     return { ...part, source: { ...part.source, mediaType: await known('', Buffer.from(data, 'base64')) } }
   }
@@ -150,9 +150,14 @@ function hasMedia(part: Part): boolean {
   )
 }
 
-// What nobody tells is read off the first bytes.
+/** A family such as `image/*` is no type: no upstream takes one. */
+function isTold(mediaType: string): boolean {
+  return !UNTOLD.has(mediaType) && !mediaType.includes('*')
+}
+
+// A type that nobody tells is read off the first bytes.
 async function known(mediaType: string, bytes: Buffer): Promise<string> {
-  if (!UNTOLD.has(mediaType)) return mediaType
+  if (isTold(mediaType)) return mediaType
   // Loaded where a type must be found out, which is seldom.
   const { fileTypeFromBuffer } = await import('file-type')
   return (await fileTypeFromBuffer(bytes))?.mime ?? 'application/octet-stream'

@@ -46,6 +46,7 @@ function settingsOf(world: World): Settings {
   const get = (name: string): Model => ({
     name,
     rateLimit: OFF,
+    capabilities: {},
     ...(world.models[name] ?? { vendor: undefined, price: undefined }),
   })
   return {

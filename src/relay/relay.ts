@@ -1,14 +1,18 @@
 import type { Caller } from '../access/caller.ts'
 import type { ProtocolName } from '../domain/channel.ts'
+import { amountText } from '../domain/display-amount.ts'
+import type { HoldFacts } from '../domain/hold.ts'
 import { charge, type Rate } from '../domain/price.ts'
-import type { Settings } from '../domain/settings.ts'
+import type { Options, Settings } from '../domain/settings.ts'
 import { NO_USAGE } from '../domain/usage.ts'
 import { GatewayError } from '../errors.ts'
-import { type Account, affordable } from '../ledger/balance.ts'
+import { type Account, affordable, InsufficientQuota } from '../ledger/balance.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { OpenHold } from '../ledger/open-hold.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { scanObject } from '../protocols/json-scan.ts'
 import { countableText } from '../protocols/messages/index.ts'
+import { idHeaders } from '../server/id-headers.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
@@ -20,6 +24,7 @@ import type { CallLimits } from './call-limits.ts'
 import { Call, type CallRecord } from './call.ts'
 import type { Drains } from './drains.ts'
 import { type Estimate, estimate } from './estimate.ts'
+import type { FailureLog } from './failure-log.ts'
 import { STOPPING, UpstreamRefusal } from './failure.ts'
 import type { LocalCount } from './local-count.ts'
 import { Rates } from './rates.ts'
@@ -46,6 +51,7 @@ export interface RelayParts {
   readonly metrics: Metrics
   readonly media: Media
   readonly limits: CallLimits
+  readonly failureLog: FailureLog
 }
 
 /** A request to relay. */
@@ -115,7 +121,7 @@ export class Relay {
       const { text, extraTokens } = countableText(scanObject(body.bytes))
       const input = (await this.#parts.count.count(text)) + extraTokens
       visit.response
-        .writeHead(200, { 'content-type': 'application/json', 'x-request-id': visit.id })
+        .writeHead(200, { 'content-type': 'application/json', ...idHeaders(visit.id, true) })
         .end(JSON.stringify({ input_tokens: input }))
     } finally {
       body.release()
@@ -129,6 +135,8 @@ export class Relay {
     const body = await this.#parts.bodies.read(relayed, settings.options.bodyLimit)
     try {
       await this.#relay(dialect, relayed, caller, settings, body.bytes)
+    } catch (error) {
+      throw error instanceof InsufficientQuota ? inMoney(error, settings.options) : error
     } finally {
       body.release()
     }
@@ -151,13 +159,14 @@ export class Relay {
     if (entering) await entering
     const { accounts } = ledger
     if (!ledger.isWritable && !(await ledger.probe())) throw unwritable()
-    const { model, group, channels } = resolution
+    const { model, group } = resolution
     const rate = request.isFree ? this.#rates.free : this.#rates.of(settings, model, group)
-    const estimated = estimate(request, channels, rate, settings)
+    const estimated = estimate(request, resolution, rate, settings)
     // Found and charged in one turn: in between it might be forgotten, and read a second time.
     let account = accounts.get(caller.token.id) ?? (await accounts.load(caller.token.id))
     if (!account) throw new GatewayError('invalid_api_key', 'this API key is unknown')
-    if (estimated.amount > affordable(account)) account = await accounts.borrow(account, estimated.amount)
+    if (!request.isFree && estimated.amount > affordable(account))
+      account = await accounts.borrow(account, estimated.amount)
     const call = this.#admit(settings, relayed, account, {
       dialect,
       request,
@@ -182,7 +191,7 @@ export class Relay {
     // Its body came too late.
     if (this.#attempts.isStopped) throw STOPPING.refusal
     const { amount, budget, promptTokens } = estimated
-    const hold = this.#parts.ledger.admit(account, amount, {
+    const facts: HoldFacts = {
       id,
       model: model.name,
       channel: channels[0]?.name ?? '',
@@ -191,7 +200,10 @@ export class Relay {
       priceVersion: settings.priceVersion,
       startedMs,
       promptAmount: charge(rate, { ...NO_USAGE, input: promptTokens }),
-    })
+    }
+    const hold = request.isFree
+      ? OpenHold.ofNothing(account, facts)
+      : this.#parts.ledger.admit(account, amount, facts)
     const { count, drains, metrics, limits } = this.#parts
     return new Call({
       dialect,
@@ -212,6 +224,13 @@ export class Relay {
       promptTokens,
     })
   }
+}
+
+/** The same refusal with its amounts in the display that the operator chose. */
+function inMoney({ free, needed }: InsufficientQuota, options: Options): InsufficientQuota {
+  const left = amountText(free, options, 'down')
+  const price = amountText(needed, options, 'up')
+  return new InsufficientQuota(free, needed, left === undefined ? '' : ` (${left} of ${price})`)
 }
 
 /** Upstreams of the messages protocol need not count: those that do not have no such address. */

@@ -1,8 +1,12 @@
-import type { TapStep } from '../protocols/stream-tap.ts'
+import { NO_USAGE, type Usage } from '../domain/usage.ts'
+import { GatewayError } from '../errors.ts'
+import type { StreamError, TapStep } from '../protocols/stream-tap.ts'
+import { redactFrame } from '../upstreams/redact-frame.ts'
 import type { Call, Target } from './call.ts'
 import type { Ending } from './charge.ts'
-import { type Failure, STOPPING, saidInStream, unanswered } from './failure.ts'
+import { type Failure, failedFirst, noRoom, saidInStream, unanswered } from './failure.ts'
 import { OutputWatch } from './output-watch.ts'
+import { PromptCount } from './prompt-count.ts'
 import type { Tap } from './roads/road.ts'
 import type { Source, WantedAnswer } from './sink.ts'
 
@@ -15,6 +19,11 @@ const MARK_MS = 5_000
 
 const CUT = { type: 'api_error', code: 'upstream_error' }
 const USED_UP = { type: 'permission_error', code: 'insufficient_quota' }
+/** Ends an event of which a part was sent, so that the next one is an event of its own. */
+const BLANK_LINE = Buffer.from('\n\n')
+
+/** The frame that a stream ends with; made when it is known what was charged. */
+type LastFrame = (charged: Usage) => Buffer
 
 /**
  * Takes in a stream: its frames go to the caller as they come, but for the last one, which waits until the charge is
@@ -26,6 +35,7 @@ export class StreamAnswer implements WantedAnswer {
   readonly #source: Source
   readonly #tap: Tap
   readonly #watch: OutputWatch
+  readonly #prompt: PromptCount | undefined
   #contentType = ''
   /** What goes to the caller next, in one write: at the end of a read, and once the hold is durable. */
   #outgoing: Buffer[] = []
@@ -46,7 +56,9 @@ export class StreamAnswer implements WantedAnswer {
     this.#call = call
     this.#target = target
     this.#source = source
-    this.#tap = target.prepared.tap()
+    const { prepared } = target
+    this.#prompt = prepared.beginsWithPrompt ? new PromptCount(call) : undefined
+    this.#tap = prepared.tap(() => this.#prompt?.tokens ?? 0)
     this.#watch = new OutputWatch(call, this.#tap)
   }
 
@@ -58,7 +70,8 @@ export class StreamAnswer implements WantedAnswer {
     if (this.#over) return
     this.#call.firstByte()
     this.#unread.push(chunk)
-    this.#takeUnread()
+    if (this.#prompt?.isDue) this.#awaitPrompt(this.#prompt)
+    else this.#takeUnread()
   }
 
   // One read may bring more than a hold pays for: what is not affordable must not have gone on before that is known.
@@ -78,14 +91,15 @@ export class StreamAnswer implements WantedAnswer {
     let step: TapStep
     try {
       step = this.#tap.push(chunk)
-    } catch {
+    } catch (error) {
       this.#source.cancel()
-      return this.failed(unanswered('an event was too large'))
+      const isOurs = error instanceof GatewayError && error.code === 'overloaded'
+      return this.failed(isOurs ? noRoom(error) : unanswered('an event was too large'))
     }
     const { error } = this.#tap
     if (error && !error.afterContent && this.#mayGoElsewhere) {
       this.#source.cancel()
-      return this.failed(unanswered('error in the first event'))
+      return this.failed(failedFirst(this.#target.channel, error.data))
     }
     if (step.forward) this.#forward(step.forward)
     if (step.terminal) this.ended()
@@ -96,22 +110,27 @@ export class StreamAnswer implements WantedAnswer {
     if (this.#over) return
     this.#hasEnded = true
     if (this.#counting) return
-    const { ending, complete } = this.#tap.end()
+    const { complete } = this.#tap.end()
     const { error } = this.#tap
-    if (error) {
+    if (error && !error.afterContent && this.#mayGoElsewhere)
+      this.failed(failedFirst(this.#target.channel, error.data))
+    else if (error) {
       const said = saidInStream(this.#target.channel, error.data)
-      this.#breakOff(this.#call.dialect.brokenOff({ ...CUT, ...said }))
-    } else if (complete) this.#finish(this.#callerLeft ? 'client_gone' : 'complete', ending, true)
-    else this.failed(unanswered('stream ended early'))
+      this.#call.brokeOff(this.#target.channel.name, 'error in the stream', said.message)
+      this.#breakOff(this.#theirFrame(error))
+    } else if (complete) {
+      const ending = this.#callerLeft ? 'client_gone' : 'complete'
+      this.#finish(ending, (charged) => this.#tap.last(charged), true)
+    } else this.failed(unanswered('stream ended early'))
   }
 
   failed(failure: Failure): void {
     if (this.#over) return
     if (this.#mayGoElsewhere) {
-      this.#over = true
+      this.#close()
       return this.#source.fail(failure)
     }
-    if (failure !== STOPPING) this.#call.brokeOff(this.#target.channel.name, failure.cause)
+    if (failure.blames !== 'nobody') this.#call.brokeOff(this.#target.channel.name, failure.cause)
     const reason = failure.refusal?.message ?? 'the upstream broke off before the answer was complete'
     this.#breakOff(this.#ourFrame(CUT, reason))
   }
@@ -125,7 +144,7 @@ export class StreamAnswer implements WantedAnswer {
     this.#source.cancel()
     if (reached) this.#finish('client_gone', undefined, false)
     else {
-      this.#over = true
+      this.#close()
       this.#call.settleForNothing(this.#target)
       this.#source.conclude(Promise.resolve())
     }
@@ -194,6 +213,18 @@ export class StreamAnswer implements WantedAnswer {
     })
   }
 
+  // The first event tells the tokens of the prompt, which are being counted.
+  #awaitPrompt(prompt: PromptCount): void {
+    if (this.#counting) return
+    this.#counting = true
+    this.#flow()
+    void prompt.known().then(() => {
+      this.#counting = false
+      this.#takeUnread()
+      this.#flow()
+    })
+  }
+
   // The hold seems used up: reading stops until an exact count has told.
   #checkHold(): void {
     if (this.#counting || this.#over) return
@@ -211,11 +242,16 @@ export class StreamAnswer implements WantedAnswer {
   }
 
   #breakOff(lastFrame: Buffer): void {
-    this.#finish(this.#callerLeft ? 'client_gone' : 'cut', lastFrame, false)
+    this.#finish(this.#callerLeft ? 'client_gone' : 'cut', () => lastFrame, false)
   }
 
-  #finish(ending: Ending, lastFrame: Buffer | undefined, whole: boolean): void {
+  #close(): void {
     this.#over = true
+    this.#tap.release()
+  }
+
+  #finish(ending: Ending, lastFrame: LastFrame | undefined, whole: boolean): void {
+    this.#close()
     // What an upstream says after its last word is thrown away, not left to stop up its connection.
     this.#flow()
     if (this.#draining) this.#call.drains.end()
@@ -223,12 +259,13 @@ export class StreamAnswer implements WantedAnswer {
   }
 
   // Gate two: the last frame goes out, in a write of its own, once the charge is durable.
-  async #settleAndEnd(ending: Ending, lastFrame: Buffer | undefined, whole: boolean): Promise<void> {
+  async #settleAndEnd(ending: Ending, lastFrame: LastFrame | undefined, whole: boolean): Promise<void> {
     const tap = this.#tap
     const hasText = tap.emittedBytes > 0
-    if (ending === 'cut' && !hasText) this.#call.settleForNothing(this.#target)
+    let charged: Usage = NO_USAGE
+    if (ending === 'cut' && tap.contentFrames === 0) this.#call.settleForNothing(this.#target)
     else {
-      await this.#call.settle(
+      charged = await this.#call.settle(
         this.#target,
         { ending, whole, reported: tap.usage, hasText: () => hasText, text: () => tap.text },
         this.#open || !this.#callerLeft,
@@ -237,13 +274,22 @@ export class StreamAnswer implements WantedAnswer {
     if (!lastFrame || this.#callerLeft) return
     this.#sendOutgoing()
     this.#openAnswer()
-    this.#call.response.end(lastFrame)
+    this.#call.response.end(lastFrame(charged))
+  }
+
+  /** The upstream's error: as it came, but for our keys and its address, where the caller speaks its protocol. */
+  #theirFrame(error: StreamError): Buffer {
+    const { channel } = this.#target
+    const { errorFrame } = this.#tap
+    if (errorFrame) return redactFrame(errorFrame, channel)
+    return this.#call.dialect.brokenOff({ ...CUT, ...saidInStream(channel, error.data) })
   }
 
   #ourFrame(kind: { type: string; code: string }, message: string): Buffer {
-    return this.#call.dialect.brokenOff({
+    const frame = this.#call.dialect.brokenOff({
       ...kind,
       message: `${message} (request id: ${this.#call.hold.facts.id})`,
     })
+    return this.#tap.isMidEvent ? Buffer.concat([BLANK_LINE, frame]) : frame
   }
 }

@@ -2,7 +2,7 @@ import { Gathered } from '../protocols/gathered.ts'
 import type { ReplyFacts } from '../protocols/reply-facts.ts'
 import type { Call, Target } from './call.ts'
 import type { Answered } from './charge.ts'
-import { type Failure, unanswered } from './failure.ts'
+import { errorWithStatus200, type Failure, unanswered } from './failure.ts'
 import type { PreparedReply } from './roads/road.ts'
 import type { Source, WantedAnswer } from './sink.ts'
 
@@ -41,11 +41,13 @@ export class WholeAnswer implements WantedAnswer {
 
   ended(): void {
     if (this.#over) return
-    const reply = this.#target.prepared.reply(this.#bytes.take())
+    const bytes = this.#bytes.take()
+    const reply = this.#target.prepared.reply(bytes)
     const { facts } = reply
-    if (!facts.valid)
-      this.failed(unanswered(facts.error ? 'error with status 200' : 'no answer of its protocol'))
-    else if (this.#callerLeft) this.#settleUnheard(facts)
+    if (!facts.valid) {
+      const { channel } = this.#target
+      this.failed(facts.error ? errorWithStatus200(channel, bytes) : unanswered('no answer of its protocol'))
+    } else if (this.#callerLeft) this.#settleUnheard(facts)
     else {
       this.#over = true
       this.#source.conclude(this.#deliver(reply))

@@ -34,7 +34,8 @@ export interface Refusal {
 /** What a connection tells of itself, and asks. */
 export interface ConnectionOwner {
   asked(request: Request, response: Response): void
-  refusal(error: GatewayError): Refusal
+  /** `url` is what was asked for, where the head could be read. */
+  refusal(error: GatewayError, url: string | undefined): Refusal
   closed(connection: Connection): void
 }
 
@@ -257,7 +258,7 @@ export class Connection implements RequestSource, ResponseSink {
     const response = this.#response
     // In the middle of an answer nothing can be said any more.
     if (response?.headersSent) return this.destroy()
-    const { status, headers, body } = this.#owner.refusal(error)
+    const { status, headers, body } = this.#owner.refusal(error, this.#reader.head?.url)
     this.#request = undefined
     this.#await('answer', 0)
     // Nobody else says anything from here on.
@@ -265,7 +266,7 @@ export class Connection implements RequestSource, ResponseSink {
     request?.ended('cut')
     this.#response = new Response(this, { method: 'GET', version: '1.1', keepAlive: false, headers: {} })
     this.#response.hangsUp = true
-    this.#response.writeHead(status, headers).end(body)
+    this.#response.writeHead(status, { ...response?.early, ...headers }).end(body)
     if (this.isOpen) this.#state = 'refused'
   }
 

@@ -3,6 +3,8 @@
  * into a text.
  */
 const HEADER_NAMES = [
+  'access-control-request-headers',
+  'access-control-request-method',
   'anthropic-beta',
   'anthropic-version',
   'authorization',

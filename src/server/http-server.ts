@@ -14,7 +14,7 @@ export type RequestListener = (request: Request, response: Response) => void
 export interface ServerParts {
   readonly listener: RequestListener
   /** What is said to who sends what is no request, or takes too long to. */
-  readonly refusal: (error: GatewayError) => Refusal
+  readonly refusal: (error: GatewayError, url: string | undefined) => Refusal
   readonly maxConnections: number
 }
 
@@ -65,8 +65,8 @@ export class HttpServer implements ConnectionOwner {
   }
 
   /** Called by connections alone. */
-  refusal(error: GatewayError): Refusal {
-    return this.#parts.refusal(error)
+  refusal(error: GatewayError, url: string | undefined): Refusal {
+    return this.#parts.refusal(error, url)
   }
 
   /** Called by connections alone. */

@@ -90,6 +90,11 @@ export class Response {
     this.#early = { ...this.#early, [name]: value }
   }
 
+  /** The headers that `setHeader` was given. */
+  get early(): AnswerHeaders | undefined {
+    return this.#early
+  }
+
   /** Says what the head says. */
   writeHead(status: number, headers: AnswerHeaders): this {
     this.status = status

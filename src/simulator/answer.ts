@@ -1,7 +1,8 @@
+import { jsonAnswer } from './json-answer.ts'
 import { prose, thoughts } from './prose.ts'
 import type { Prompt } from './prompt.ts'
 import { type Random, seededBy } from './random.ts'
-import { valueFor } from './schema-value.ts'
+import { answerSchema, titleFor } from './side-request.ts'
 import { pieces } from './tokens.ts'
 import { toolCalls } from './tool-calls.ts'
 import { readOut } from './tool-result.ts'
@@ -9,7 +10,7 @@ import { readOut } from './tool-result.ts'
 /** Why the model stopped: it was done, hit a stop text, ran out of tokens, or waits for tools. */
 export type End = 'done' | 'stop_text' | 'length' | 'tools'
 
-/** What a simulated model says. Every string in a list of pieces is one token. */
+/** The answer of a simulated model. Every string in a list of pieces is one token. */
 export interface Answer {
   readonly thinking: readonly string[]
   readonly text: readonly string[]
@@ -51,10 +52,11 @@ function end(exceeded: boolean, stopText: string | null, callsTools: boolean): E
 
 function spoken(prompt: Prompt, callsTools: boolean, random: Random): string {
   if (callsTools) return prompt.announcesTools ? 'Let me look that up.' : ''
-  if (prompt.jsonSchema) {
-    return JSON.stringify(valueFor({ type: 'object', ...prompt.jsonSchema }, prompt.lastUser, random))
-  }
-  return prompt.toolResult === undefined ? prose(prompt.lastUser, random) : readOut(prompt.toolResult)
+  const { lastUser, results } = prompt
+  const schema = answerSchema(prompt)
+  const said = (): string => (results.length > 0 ? readOut(results) : prose(lastUser, random))
+  if (schema) return JSON.stringify(jsonAnswer(schema, lastUser, said, random))
+  return titleFor(prompt) ?? said()
 }
 
 function cutAtStop(text: string, stops: readonly string[]): { text: string; stopText: string | null } {

@@ -1,3 +1,4 @@
+import { type Step, standing } from './conversation.ts'
 import { type Fields, fields, list, number, string } from './fields.ts'
 import type { Prompt, Tool, ToolChoice } from './prompt.ts'
 import { Refusal } from './refusal.ts'
@@ -13,13 +14,11 @@ export function chatPrompt(body: Fields, model: string): Prompt {
     throw new Refusal('malformed', "Invalid 'messages': an array of messages is required")
   const maxTokens = number(body.max_completion_tokens) ?? number(body.max_tokens) ?? MOST_TOKENS
   if (maxTokens < 1) throw new Refusal('malformed', "Invalid 'max_completion_tokens': 1 or more is expected")
-  const last = messages.at(-1)
   const tools = list(body.tools).map(fields).filter(isFunction).map(asTool)
   return {
     model,
     transcript: [JSON.stringify(tools), ...messages.map(transcribed)].join('\n'),
-    lastUser: contentText(messages.findLast(({ role }) => role === 'user')?.content),
-    toolResult: last?.role === 'tool' ? contentText(last.content) : undefined,
+    ...standing(messages.map(step)),
     tools,
     toolChoice: choice(body.tool_choice),
     parallelTools: body.parallel_tool_calls !== false,
@@ -29,6 +28,18 @@ export function chatPrompt(body: Fields, model: string): Prompt {
     maxTokens,
     stop: typeof body.stop === 'string' ? [body.stop] : list(body.stop).map(string),
   }
+}
+
+function step({ role, content, tool_calls }: Fields): Step {
+  const text = writtenText(content)
+  if (role === 'assistant') return { kind: 'model', calls: list(tool_calls).length }
+  if (role === 'tool') return { kind: 'result', text }
+  if (role === 'user') return { kind: 'user', text, hasMedia: list(content).some(isMedia) }
+  return { kind: 'system', text }
+}
+
+function isMedia(part: unknown): boolean {
+  return typeof fields(part).text !== 'string'
 }
 
 function isFunction({ type }: Fields): boolean {
@@ -48,7 +59,8 @@ function choice(value: unknown): ToolChoice {
 
 function jsonSchema(format: Fields): Fields | undefined {
   if (format.type === 'json_schema') return fields(fields(format.json_schema).schema)
-  if (format.type === 'json_object') return { properties: { answer: {} }, required: ['answer'] }
+  if (format.type === 'json_object')
+    return { type: 'object', properties: { answer: {} }, required: ['answer'] }
   return undefined
 }
 
@@ -61,4 +73,12 @@ function contentText(content: unknown): string {
   if (typeof content === 'string') return content
   const parts = list(content).map(fields)
   return parts.map((part) => (typeof part.text === 'string' ? part.text : IMAGE)).join('\n')
+}
+
+/** The text of a message alone. */
+function writtenText(content: unknown): string {
+  if (typeof content === 'string') return content
+  return list(content)
+    .map((part) => string(fields(part).text))
+    .join('\n')
 }

@@ -1,3 +1,4 @@
+import { type Step, standing } from './conversation.ts'
 import { type Fields, fields, list, number, string } from './fields.ts'
 import type { Prompt, Tool, ToolChoice } from './prompt.ts'
 import { Refusal } from './refusal.ts'
@@ -20,20 +21,16 @@ export function messagesPrompt(body: Fields, model: string): { prompt: Prompt; m
   if (maxTokens === undefined || maxTokens < 1) throw new Refusal('malformed', 'max_tokens: Field required')
   const tools = list(body.tools).map(fields)
   const { transcript, mark } = transcribed(tools, body, messages)
-  const last = messages.at(-1)
-  const results = blocks(last?.content).filter(({ type }) => type === 'tool_result')
   const prompt: Prompt = {
     model,
     transcript,
-    lastUser: lastUserText(messages),
-    toolResult:
-      results.length > 0 ? results.map(({ content }) => contentText(content)).join('\n') : undefined,
+    ...standing([...system(body.system), ...messages.flatMap(steps)]),
     tools: tools.filter(({ input_schema }) => input_schema !== undefined).map(asTool),
     toolChoice: choice(fields(body.tool_choice)),
     parallelTools: fields(body.tool_choice).disable_parallel_tool_use !== true,
     announcesTools: true,
     thinks: thinks(fields(body.thinking), maxTokens),
-    jsonSchema: undefined,
+    jsonSchema: jsonSchema(body),
     maxTokens,
     stop: list(body.stop_sequences).map(string),
   }
@@ -62,12 +59,37 @@ function choice({ type, name }: Fields): ToolChoice {
   return type === 'tool' ? { name: string(name) } : 'auto'
 }
 
-/** The last message of the user that says something itself, and is not only the result of a tool. */
-function lastUserText(messages: readonly Fields[]): string {
-  const texts = messages
-    .filter(({ role }) => role === 'user')
-    .map(({ content }) => contentText(blocks(content).filter(({ type }) => type === 'text')))
-  return texts.findLast((text) => text !== '') ?? ''
+/** The schema of `output_config.format`, or of `output_format`, its name while it was tried out. */
+function jsonSchema({ output_config, output_format }: Fields): Fields | undefined {
+  const { type, schema } = fields(fields(output_config).format ?? output_format)
+  return type === 'json_schema' ? fields(schema) : undefined
+}
+
+function system(content: unknown): Step[] {
+  return [{ kind: 'system', text: writtenText(blocks(content)) }]
+}
+
+/** A turn of the user may begin with the results of tools; what it says itself comes after them. */
+function steps({ role, content }: Fields): Step[] {
+  const all = blocks(content)
+  if (role === 'system') return system(content)
+  if (role === 'assistant') {
+    return [{ kind: 'model', calls: all.filter(({ type }) => type === 'tool_use').length }]
+  }
+  const results = all.filter(({ type }) => type === 'tool_result')
+  const own = all.filter(({ type }) => type !== 'tool_result')
+  return [
+    ...results.map((result): Step => ({ kind: 'result', text: writtenText(blocks(result.content)) })),
+    { kind: 'user', text: writtenText(own), hasMedia: own.some(({ type }) => type !== 'text') },
+  ]
+}
+
+/** The text of blocks alone. */
+function writtenText(content: readonly Fields[]): string {
+  return content
+    .filter(({ type }) => type === 'text')
+    .map(({ text }) => string(text))
+    .join('\n')
 }
 
 /** The prompt in the order in which it is cached, and the place of the last `cache_control`. */

@@ -43,7 +43,7 @@ test('the first token takes a quarter of a second, the others follow one by one'
 test('a whole answer takes as long as its tokens', async () => {
   const { server, url } = await serving(
     { kind: 'whole', body: { said: 1 }, tokens: 10 },
-    { firstTokenMs: 50, tokenMs: 20 },
+    { firstTokenMs: 50, tokenMs: 20, longestWholeMs: 10_000 },
   )
   const started = performance.now()
   expect(await (await fetch(url)).json()).toEqual({ said: 1 })
@@ -51,8 +51,22 @@ test('a whole answer takes as long as its tokens', async () => {
   server.close()
 })
 
+test('a whole answer takes no longer than the longest, however many tokens it has', async () => {
+  expect(BELIEVABLE.longestWholeMs).toBeLessThan(600)
+  const { server, url } = await serving(
+    { kind: 'whole', body: { said: 1 }, tokens: 1_000_000 },
+    { firstTokenMs: 50, tokenMs: 20, longestWholeMs: 60 },
+  )
+  expect(await (await fetch(url)).json()).toEqual({ said: 1 })
+  server.close()
+})
+
 test('an answer whose client leaves is given up at once', async () => {
-  const { server, sent, url } = await serving(STREAM, { firstTokenMs: 0, tokenMs: 60_000 })
+  const { server, sent, url } = await serving(STREAM, {
+    firstTokenMs: 0,
+    tokenMs: 60_000,
+    longestWholeMs: 60_000,
+  })
   const call = request(url)
   call.on('error', () => {})
   call.end()

@@ -7,17 +7,23 @@ import type { Frame, Reply } from './upstream.ts'
 export interface Pace {
   readonly firstTokenMs: number
   readonly tokenMs: number
+  /** No whole answer takes longer, however many tokens it has. */
+  readonly longestWholeMs: number
 }
 
-/** A first token after a quarter of a second, then forty a second. */
-export const BELIEVABLE: Pace = { firstTokenMs: 250, tokenMs: 25 }
+/**
+ * A first token after a quarter of a second, then forty a second; whole answers after half a second at the
+ * latest.
+ */
+export const BELIEVABLE: Pace = { firstTokenMs: 250, tokenMs: 25, longestWholeMs: 500 }
 
 /** Sends an answer at the given pace; rejects with an AbortError as soon as the client is gone. */
 export async function send(response: ServerResponse, reply: Reply, pace: Pace): Promise<void> {
   const gone = new AbortController()
   response.once('close', () => gone.abort())
   if (reply.kind === 'whole') {
-    await sleep(pace.firstTokenMs + reply.tokens * pace.tokenMs, undefined, { signal: gone.signal })
+    const generating = pace.firstTokenMs + reply.tokens * pace.tokenMs
+    await sleep(Math.min(generating, pace.longestWholeMs), undefined, { signal: gone.signal })
     response.setHeader('content-type', 'application/json')
     response.end(JSON.stringify(reply.body))
     return

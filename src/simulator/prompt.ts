@@ -1,3 +1,4 @@
+import type { Standing } from './conversation.ts'
 import type { Fields } from './fields.ts'
 
 /** A tool that the caller offers; `schema` is the JSON schema of its arguments. */
@@ -10,15 +11,11 @@ export interface Tool {
 /** Whether a tool is to be called: as the model likes, never, some tool, or the tool of that name. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string }
 
-/** What a simulated model needs of a request, whichever protocol it came in. */
-export interface Prompt {
+/** The parts of a request that a simulated model needs, whichever protocol it came in. */
+export interface Prompt extends Standing {
   readonly model: string
   /** Everything before the answer, in order; seeds the answer, and is what the prompt is counted by. */
   readonly transcript: string
-  /** The text of the last message of the user. */
-  readonly lastUser: string
-  /** What a tool answered, if that is the last thing said. */
-  readonly toolResult: string | undefined
   readonly tools: readonly Tool[]
   readonly toolChoice: ToolChoice
   /** Whether one answer may call several tools. */

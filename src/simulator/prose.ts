@@ -32,7 +32,7 @@ const CONFESSION = 'This text was put together by a simulated model, so do not r
 const THOUGHTS = [
   () => 'I should say what matters first and keep it short.',
   (topic: string) => `What would a careful person want to know about ${topic}?`,
-  () => 'No tool is needed for that.',
+  () => 'What I was told decides, not what I expect.',
   () => 'One example is better than three definitions.',
 ] as const
 
@@ -50,7 +50,7 @@ export function prose(message: string, random: Random): string {
   ].join(' ')
 }
 
-/** What the model thinks before it says something. */
+/** The thoughts of a model before it says something. */
 export function thoughts(message: string, random: Random): string {
   const topic = topicOf(message) ?? 'nothing in particular'
   const rest = shuffled(random, THOUGHTS).slice(0, 2)

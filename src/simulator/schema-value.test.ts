@@ -1,19 +1,25 @@
-import { expect, test } from 'vitest'
+import { Ajv } from 'ajv'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
 import { seededBy } from './random.ts'
-import { valueFor } from './schema-value.ts'
+import { type Reading, valueFor } from './schema-value.ts'
+
+const PLAIN: Reading = { text: () => undefined, speaksOf: () => false }
+const WHOLE: Reading = { text: () => undefined, speaksOf: () => true }
 
 /** Values for the schema by a hundred seeds. */
 function values(schema: Record<string, unknown>, message = 'Plan a trip to Lisbon for 4 people'): unknown[] {
-  return Array.from({ length: 100 }, (_, seed) => valueFor(schema, message, seededBy(String(seed))))
+  return Array.from({ length: 100 }, (_, seed) => valueFor(schema, message, seededBy(String(seed)), PLAIN))
 }
 
-test('an object has its required members', () => {
+test('an object has its required members, and those that the reading adds', () => {
   const schema = {
     type: 'object',
     properties: { city: { type: 'string' }, note: { type: 'string' } },
     required: ['city'],
   }
-  expect(values(schema)).toSatisfy((all: { city?: string }[]) => all.every(({ city }) => city === 'Lisbon'))
+  expect(new Set(values(schema).map((one) => JSON.stringify(one)))).toEqual(new Set(['{"city":"Lisbon"}']))
+  expect(valueFor(schema, 'about Lisbon', seededBy(''), WHOLE)).toEqual({ city: 'Lisbon', note: 'Lisbon' })
 })
 
 test('numbers keep their bounds, and are taken from the message where they fit', () => {
@@ -23,21 +29,17 @@ test('numbers keep their bounds, and are taken from the message where they fit',
   )
 })
 
+test('a number that nothing speaks of is the default, else a small one', () => {
+  expect(valueFor({ type: 'number', default: 30 }, 'Hello', seededBy(''), PLAIN)).toBe(30)
+  const wide = { type: 'integer', minimum: -9007199254740991, exclusiveMinimum: 0, maximum: 9007199254740991 }
+  expect(values(wide, 'Hello')).toSatisfy((all: number[]) => all.every((value) => value >= 1 && value <= 20))
+})
+
 test('an enumeration value that the message names is chosen', () => {
   expect(new Set(values({ enum: ['train', 'trip', 'car'] }))).toEqual(new Set(['trip']))
   expect(values({ enum: ['red', 'green'] })).toSatisfy((all: string[]) =>
     all.every((one) => /^(red|green)$/.test(one)),
   )
-})
-
-test('arrays keep their lengths', () => {
-  const schema = { type: 'array', minItems: 3, maxItems: 3, items: { type: 'boolean' } }
-  expect(values(schema)).toSatisfy((all: boolean[][]) => all.every(({ length }) => length === 3))
-})
-
-test('strings keep their lengths and formats', () => {
-  expect(valueFor({ type: 'string', maxLength: 3 }, 'about Lisbon', seededBy(''))).toBe('Lis')
-  expect(valueFor({ type: 'string', format: 'date' }, '', seededBy(''))).toMatch(/^\d{4}-\d\d-\d\d$/)
 })
 
 test('references are followed, and a schema that contains itself comes to an end', () => {
@@ -47,5 +49,98 @@ test('references are followed, and a schema that contains itself comes to an end
     required: ['child', 'place'],
     $defs: { place: { anyOf: [{ const: 'here' }, { type: 'null' }] } },
   }
-  expect(valueFor(schema, '', seededBy(''))).toMatchObject({ place: 'here', child: { place: 'here' } })
+  expect(valueFor(schema, '', seededBy(''), PLAIN)).toMatchObject({ place: 'here', child: { place: 'here' } })
+})
+
+test('a schema that branches without end is answered in little', () => {
+  const children = { type: 'array', items: { $ref: '#' }, minItems: 4 }
+  const schema = { type: 'object', properties: { children }, required: ['children'] }
+  expect(JSON.stringify(valueFor(schema, '', seededBy(''), WHOLE)).length).toBeLessThan(100_000)
+})
+
+describe('what is made satisfies the schema', () => {
+  const ajv = new Ajv({ strict: false })
+
+  test.each<[string, Record<string, unknown>]>([
+    ['exclusive bounds', { type: 'integer', exclusiveMinimum: 3, exclusiveMaximum: 5 }],
+    ['bounds below zero', { type: 'integer', minimum: -9, maximum: -7 }],
+    ['a narrow range', { type: 'number', minimum: 0.31, maximum: 0.33 }],
+    ['multiples', { type: 'integer', multipleOf: 25, minimum: 30 }],
+    ['several types', { type: ['null', 'integer'], minimum: 2 }],
+    ['lengths of texts', { type: 'string', minLength: 300, maxLength: 301 }],
+    ['a short text', { type: 'string', maxLength: 3 }],
+    ['lengths of arrays', { type: 'array', items: { type: 'boolean' }, minItems: 3, maxItems: 3 }],
+    ['an empty array', { type: 'array', items: { type: 'string' }, maxItems: 0 }],
+    [
+      'items without repetition',
+      { type: 'array', items: { enum: ['a', 'b', 'c'] }, minItems: 3, uniqueItems: true },
+    ],
+    ['a tuple', { type: 'array', items: { type: 'string' }, minItems: 2, uniqueItems: true }],
+    [
+      'alternatives beside members',
+      {
+        type: 'object',
+        properties: { a: { type: 'string' }, b: { type: 'integer' } },
+        anyOf: [{ required: ['b'] }, { required: ['a'] }],
+      },
+    ],
+    [
+      'parts',
+      {
+        allOf: [
+          { properties: { a: { type: 'integer' } }, required: ['a'] },
+          { properties: { b: { type: 'boolean' } }, required: ['b'] },
+        ],
+        type: 'object',
+      },
+    ],
+    [
+      'members that are not declared',
+      { type: 'object', required: ['x'], additionalProperties: { type: 'integer' } },
+    ],
+    [
+      'nothing more than is declared',
+      { type: 'object', properties: { a: { const: 7 } }, required: ['a'], additionalProperties: false },
+    ],
+    ['no type', { properties: { list: { items: { type: 'integer' } } }, required: ['list'] }],
+  ])('%s', (_, schema) => {
+    const check = ajv.compile(schema)
+    for (const reading of [PLAIN, WHOLE]) {
+      const made = valueFor(schema, 'Plan a trip to Lisbon for 4 people', seededBy('x'), reading)
+      expect(check(made), JSON.stringify(made)).toBe(true)
+    }
+  })
+
+  const leaf = fc.oneof(
+    fc.record({ type: fc.constant('integer'), minimum: fc.integer({ min: -50, max: 50 }) }),
+    fc.record({ type: fc.constant('integer'), maximum: fc.integer({ min: -50, max: 50 }) }),
+    fc.record({ type: fc.constant('number'), exclusiveMinimum: fc.integer({ min: -5, max: 5 }) }),
+    fc.record({ type: fc.constant('string'), minLength: fc.nat(30) }),
+    fc.record({ type: fc.constant('string'), maxLength: fc.nat(30) }),
+    fc.record({ enum: fc.uniqueArray(fc.string(), { minLength: 1 }) }),
+    fc.constantFrom({ type: 'boolean' }, { type: 'null' }, { type: ['string', 'null'] }),
+  )
+  const { schema: anySchema } = fc.letrec((tie) => ({
+    schema: fc.oneof({ maxDepth: 3 }, leaf, tie('object'), tie('array'), tie('choice')),
+    object: fc
+      .dictionary(fc.stringMatching(/^[a-z_]{1,8}$/), tie('schema'), { maxKeys: 4 })
+      .chain((properties) =>
+        fc
+          .subarray(Object.keys(properties))
+          .map((required) => ({ type: 'object', properties, required, additionalProperties: false })),
+      ),
+    array: fc.record({ type: fc.constant('array'), items: tie('schema'), minItems: fc.nat(3) }),
+    choice: fc.record({ anyOf: fc.array(tie('schema'), { minLength: 1, maxLength: 3 }) }),
+  }))
+
+  test('any schema of the common keywords', () => {
+    fc.assert(
+      fc.property(anySchema, fc.string(), fc.boolean(), (schema, message, whole) => {
+        const asked = schema as Record<string, unknown>
+        const made = valueFor(asked, message, seededBy(message), whole ? WHOLE : PLAIN)
+        expect(ajv.validate(asked, made), JSON.stringify({ asked, made })).toBe(true)
+      }),
+      { numRuns: 200 },
+    )
+  })
 })

@@ -1,49 +1,71 @@
 import { type Fields, fields, list, number, string } from './fields.ts'
 import { oneOf, type Random } from './random.ts'
+import { numberFor } from './schema-number.ts'
+import { resolved } from './schema-shape.ts'
 import { topicOf, words } from './topic.ts'
 
-/** What a value is made from: the user's message, a source of chance, and the whole schema for `$ref`. */
+/** How members are chosen and their texts found, beyond what the message offers by itself. */
+export interface Reading {
+  /** The text for a member; undefined where there is none but the message's topic. */
+  text(name: string, schema: Fields): string | undefined
+  /** Whether a member that is not required belongs to the value. */
+  speaksOf(name: string, schema: Fields): boolean
+}
+
+/** The sources of a value: the user's message, a source of chance, and the whole schema for `$ref`. */
 interface Source {
   readonly message: string
   readonly random: Random
   readonly root: Fields
+  readonly reading: Reading
+  /** How many values may still be made: a schema may branch without end. */
+  left: number
 }
 
 // Schemas may contain themselves.
-const DEEPEST = 5
+const DEEPEST = 12
+/** From here on only what is required. */
+const DEEP = 2
+const MOST_VALUES = 2000
 
 const FORMATS = new Map([
   ['date', '2025-03-14'],
   ['date-time', '2025-03-14T09:26:53Z'],
   ['time', '09:26:53Z'],
+  ['duration', 'PT15M'],
   ['email', 'someone@example.com'],
+  ['hostname', 'example.com'],
   ['uri', 'https://example.com/'],
   ['uuid', '3f1c9a52-6d0e-4b7a-9c21-5e8d7f604b13'],
   ['ipv4', '192.0.2.7'],
+  ['ipv6', '2001:db8::7'],
 ])
 
 /**
- * A value that fits a JSON schema and looks as if it had been read out of the message: objects with their required
- * members and those that the message seems to speak of, numbers and enumeration values that occur in it.
+ * A value that satisfies a JSON schema and looks as if it had been read out of the message: objects with
+ * their required members and those that the reading adds, numbers and enumeration values that occur in the
+ * message. `pattern` is the one keyword that is not followed.
  */
-export function valueFor(schema: Fields, message: string, random: Random): unknown {
-  return build(schema, '', { message, random, root: schema }, 0)
+export function valueFor(schema: Fields, message: string, random: Random, reading: Reading): unknown {
+  return build(schema, '', { message, random, root: schema, reading, left: MOST_VALUES }, 0)
 }
 
 function build(given: Fields, name: string, source: Source, depth: number): unknown {
   const schema = resolved(given, source.root)
+  source.left--
   if ('const' in schema) return schema.const
-  if (Array.isArray(schema.enum)) return enumerated(schema.enum, source)
+  if (Array.isArray(schema.enum)) return enumerated(schema, source)
   switch (typeOf(schema)) {
     case 'object':
       return object(schema, source, depth)
     case 'array':
       return array(schema, name, source, depth)
     case 'integer':
+      return numberFor(schema, true, source.message, source.random)
     case 'number':
-      return numeric(schema, source)
+      return numberFor(schema, false, source.message, source.random)
     case 'boolean':
-      return source.random() < 0.5
+      return typeof schema.default === 'boolean' ? schema.default : false
     case 'null':
       return null
     default:
@@ -51,76 +73,80 @@ function build(given: Fields, name: string, source: Source, depth: number): unkn
   }
 }
 
-/** Follows `$ref` within the document, and takes the first of several alternatives. */
-function resolved(schema: Fields, root: Fields): Fields {
-  let found = schema
-  for (let step = 0; step < DEEPEST; step++) {
-    const path = string(found.$ref)
-    const [choice] = list(found.anyOf ?? found.oneOf)
-    if (path.startsWith('#')) {
-      let target: unknown = root
-      for (const part of path.split('/').slice(1)) target = fields(target)[part]
-      found = fields(target)
-    } else if (choice !== undefined) found = fields(choice)
-    else if (Array.isArray(found.allOf)) {
-      const { allOf, ...rest } = found
-      found = Object.assign({}, ...list(allOf).map(fields), rest) as Fields
-    } else return found
-  }
-  return {}
-}
-
 function typeOf(schema: Fields): string {
   const types = Array.isArray(schema.type) ? list(schema.type) : [schema.type]
   const type = types.find((one) => one !== 'null') ?? types[0]
-  return string(type) || (schema.properties === undefined ? 'string' : 'object')
+  if (string(type) !== '') return string(type)
+  if (schema.properties !== undefined || schema.required !== undefined) return 'object'
+  return schema.items === undefined ? 'string' : 'array'
 }
 
-function enumerated(values: readonly unknown[], { message, random }: Source): unknown {
+function enumerated(schema: Fields, { message, random }: Source): unknown {
+  const values = list(schema.enum)
   const said = new Set(words(message).map((word) => word.toLowerCase()))
   const [first, ...rest] = values
-  return values.find((value) => said.has(String(value).toLowerCase())) ?? oneOf(random, [first, ...rest])
+  return (
+    values.find((value) => said.has(String(value).toLowerCase())) ??
+    (values.includes(schema.default) ? schema.default : oneOf(random, [first, ...rest]))
+  )
 }
 
 function object(schema: Fields, source: Source, depth: number): unknown {
-  const required = new Set(list(schema.required))
-  const chosen = Object.entries(fields(schema.properties)).filter(
-    ([name]) => required.has(name) || (depth < 2 && source.random() < 0.4),
-  )
-  if (depth >= DEEPEST) return {}
-  return Object.fromEntries(
-    chosen.map(([name, member]) => [name, build(fields(member), name, source, depth + 1)]),
-  )
+  if (depth >= DEEPEST || source.left <= 0) return {}
+  const members = fields(schema.properties)
+  const required = new Set(list(schema.required).map(string))
+  const isChosen = (name: string): boolean =>
+    required.has(name) || (depth < DEEP && source.reading.speaksOf(name, fields(members[name])))
+  const declared = Object.keys(members).filter(isChosen)
+  const undeclared = [...required].filter((name) => !Object.hasOwn(members, name))
+  const value = (name: string): unknown =>
+    build(
+      fields(Object.hasOwn(members, name) ? members[name] : schema.additionalProperties),
+      name,
+      source,
+      depth + 1,
+    )
+  return Object.fromEntries([...declared, ...undeclared].map((name) => [name, value(name)]))
 }
 
 function array(schema: Fields, name: string, source: Source, depth: number): unknown[] {
-  const least = number(schema.minItems) ?? 0
-  const most = number(schema.maxItems) ?? Math.max(least, 2)
-  const length =
-    depth >= DEEPEST
-      ? 0
-      : Math.min(Math.max(least, 1 + Math.floor(source.random() * 2)), most, depth < 2 ? 20 : 3)
-  return Array.from({ length }, () => build(fields(schema.items), name, source, depth + 1))
+  const tuple = list(schema.prefixItems).map(fields)
+  const least = Math.min(number(schema.minItems) ?? 0, MOST_VALUES)
+  const most = number(schema.maxItems) ?? Number.POSITIVE_INFINITY
+  const wanted = depth < DEEP ? Math.max(1, tuple.length) : tuple.length
+  const length = source.left <= 0 ? least : Math.min(Math.max(least, wanted), most)
+  const made = Array.from({ length }, (_, at) =>
+    build(tuple[at] ?? fields(schema.items), name, source, depth + 1),
+  )
+  return schema.uniqueItems === true ? distinct(made, fields(schema.items)) : made
 }
 
-function numeric(schema: Fields, { message, random }: Source): number {
-  const whole = typeOf(schema) === 'integer'
-  const least = number(schema.minimum) ?? (number(schema.exclusiveMinimum) ?? 0) + (whole ? 1 : 0.5)
-  const most = Math.max(least, number(schema.maximum) ?? (number(schema.exclusiveMaximum) ?? least + 20) - 1)
-  const fits = (value: number) => value >= least && value <= most && (!whole || Number.isInteger(value))
-  const said = (message.match(/-?\d+(?:\.\d+)?/g) ?? []).map(Number).find(fits)
-  if (said !== undefined) return said
-  const drawn = least + random() * (most - least)
-  return whole ? Math.floor(Math.max(Math.ceil(least), drawn)) : Math.round(drawn * 10) / 10
+/**
+ * The items made different from each other: the values of an enumeration in turn, numbers and texts counted
+ * on.
+ */
+function distinct(items: readonly unknown[], { enum: values }: Fields): unknown[] {
+  if (new Set(items.map((item) => JSON.stringify(item))).size === items.length) return [...items]
+  return items.map((item, at) => {
+    if (values !== undefined) return list(values)[at]
+    if (typeof item === 'number') return item + at
+    return typeof item === 'string' && at > 0 ? `${item} ${at + 1}` : item
+  })
 }
 
 /** Words that stand for something are written with a capital, or else the topic is the best guess. */
-function text(schema: Fields, name: string, { message }: Source): string {
+function text(schema: Fields, name: string, { message, reading }: Source): string {
   const format = FORMATS.get(string(schema.format))
-  if (format) return format
-  const [, ...afterFirst] = words(message)
-  const proper = afterFirst.filter((word) => /^\p{Lu}\p{L}+/u.test(word)).join(' ')
-  const guess = proper || topicOf(message) || name || 'example'
+  const found = reading.text(name, schema)
+  if (format !== undefined)
+    return string(schema.format) === 'uri' && found && /^https?:\/\/\S+$/.test(found) ? found : format
   const least = number(schema.minLength) ?? 0
-  return guess.padEnd(least, '.').slice(0, Math.max(least, number(schema.maxLength) ?? 120))
+  const guess = found ?? properWords(message) ?? topicOf(message) ?? (name || 'example')
+  return guess.padEnd(least, '.').slice(0, Math.max(least, number(schema.maxLength) ?? guess.length))
+}
+
+function properWords(message: string): string | undefined {
+  const [, ...afterFirst] = words(message.slice(0, 2000))
+  const proper = afterFirst.filter((word) => /^\p{Lu}\p{L}+/u.test(word)).join(' ')
+  return proper.slice(0, 120) || undefined
 }

@@ -1,18 +1,54 @@
+import { withoutReminders } from './conversation.ts'
 import { fields, list } from './fields.ts'
+import { pieces } from './tokens.ts'
 
-const LONGEST = 400
+/** So many tokens are quoted of what tools returned; a model does not read a long file aloud. */
+const LONGEST = 240
+/** In characters; a blank may come before. */
+const LONGEST_PIECE = 6
+const NOTHING = 'there is nothing to report'
 
-/** A sentence or two that answers with what a tool said: JSON is read out, anything else is quoted. */
-export function readOut(result: string): string {
-  return `According to the tool, ${spoken(parsed(result)).slice(0, LONGEST)}. Is there anything else you would like to know?`
+/** An answer with what tools returned: JSON is read out, anything else is quoted. */
+export function readOut(results: readonly string[]): string {
+  return results.map((result) => quoted(result, Math.floor(LONGEST / results.length))).join('\n\n')
+}
+
+function quoted(result: string, most: number): string {
+  const text = spoken(parsed(result))
+  const kept = pieces(text.slice(0, most * LONGEST_PIECE))
+    .slice(0, most)
+    .join('')
+  const short = kept.length < text.length ? `${kept.trimEnd()} …` : text
+  return short.includes('\n')
+    ? `The tool returned:\n\n${short}`
+    : `According to the tool, ${short.replace(/\.$/, '')}.`
 }
 
 function parsed(result: string): unknown {
   try {
     return JSON.parse(result)
   } catch {
-    return result.trim() || 'there is nothing to report'
+    return withoutLineNumbers(contentOf(withoutReminders(result))).trim() || NOTHING
   }
+}
+
+/** The text between `<content>` tags, where a tool marks a file's content with them. */
+function contentOf(text: string): string {
+  const from = text.indexOf('<content>')
+  const to = text.lastIndexOf('</content>')
+  return from >= 0 && to > from ? text.slice(from + '<content>'.length, to) : text
+}
+
+const NUMBERED = /^ {0,8}\d{1,7}(?:\t|→|: |\| )/
+
+/**
+ * Lines as they stand in the file, where a tool put numbers before them; its notes have none and are left
+ * out.
+ */
+function withoutLineNumbers(text: string): string {
+  const numbered = text.split('\n').filter((line) => NUMBERED.test(line))
+  const isNumbered = NUMBERED.test(text.replace(/^\n{1,3}/, ''))
+  return isNumbered ? numbered.map((line) => line.replace(NUMBERED, '')).join('\n') : text
 }
 
 function spoken(value: unknown): string {
@@ -21,7 +57,7 @@ function spoken(value: unknown): string {
     const members = Object.entries(fields(value)).map(
       ([name, member]) => `${name.replaceAll('_', ' ')} is ${spoken(member)}`,
     )
-    return members.join(', ') || 'there is nothing to report'
+    return members.join(', ') || NOTHING
   }
   return String(value)
 }

@@ -1,7 +1,7 @@
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}'’-]*/gu
 
-// Words that say little about what a message is about.
-const COMMON = new Set(
+/** Words that say little about what a message is about. */
+export const COMMON: ReadonlySet<string> = new Set(
   (
     'a about after all also am an and any are as at be because been but by can could did do does done for from ' +
     'get give had has have he hello help her here hey hi him his how i if in into is it its just know like ' +
@@ -24,7 +24,7 @@ export function keywords(text: string): string[] {
     .filter((word) => !COMMON.has(word))
 }
 
-/** What a message is about, in at most three of its own words; undefined if it does not say. */
+/** The topic of a message, in at most three of its own words; undefined if it does not say. */
 export function topicOf(message: string): string | undefined {
   const candidates = words(message.slice(0, 2000)).filter((word) => !COMMON.has(word.toLowerCase()))
   const unique = [...new Map(candidates.map((word) => [word.toLowerCase(), word])).values()]

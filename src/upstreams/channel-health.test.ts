@@ -11,17 +11,14 @@ beforeEach(() => {
 })
 
 function fail(times: number, nowMs: number): void {
-  for (let i = 0; i < times; i++) {
-    health.begin(ill)
-    health.failed(ill, nowMs)
-  }
+  for (let i = 0; i < times; i++) health.begin(ill).failed(nowMs)
 }
 
 describe('the health of a channel', () => {
   test('is not in doubt before the fifth failure in a row', () => {
     fail(4, 0)
     expect(health.isResting(ill, 0)).toBe(false)
-    health.works(ill)
+    health.begin(ill).works()
     fail(4, 0)
     expect(health.isResting(ill, 0)).toBe(false)
     fail(1, 0)
@@ -30,13 +27,13 @@ describe('the health of a channel', () => {
     expect(health.resting(0)).toBe(1)
   })
 
-  test('is found out by one call after five seconds of rest', () => {
+  test('is found out by one attempt after five seconds of rest', () => {
     fail(5, 0)
     expect(health.isResting(ill, 4_999)).toBe(true)
     expect(health.isResting(ill, 5_000)).toBe(false)
-    health.begin(ill)
+    const probe = health.begin(ill)
     expect(health.isResting(ill, 5_000)).toBe(true)
-    health.works(ill)
+    probe.works()
     expect(health.isResting(ill, 5_001)).toBe(false)
     expect(health.resting(5_001)).toBe(0)
   })
@@ -52,24 +49,55 @@ describe('the health of a channel', () => {
     }
   })
 
-  test('that a probe did not find out may be probed by another', () => {
+  test('that a probe did not find out may be probed by another, however the probe ended', () => {
     fail(5, 0)
-    health.begin(ill)
-    health.unknown(ill)
+    expect(() => {
+      using probe = health.begin(ill)
+      expect(probe).toBeDefined()
+      expect(health.isResting(ill, 5_000)).toBe(true)
+      throw new Error('the charge could not be written')
+    }).toThrow()
+    expect(health.isResting(ill, 5_000)).toBe(false)
+    expect(health.resting(5_000)).toBe(0)
+  })
+
+  test('is not made known by an attempt beside the probe that found out nothing', () => {
+    fail(5, 0)
+    const beside = health.begin(well)
+    const probe = health.begin(ill)
+    const second = health.begin(ill)
+    beside[Symbol.dispose]()
+    second[Symbol.dispose]()
+    expect(health.isResting(ill, 5_000)).toBe(true)
+    probe[Symbol.dispose]()
     expect(health.isResting(ill, 5_000)).toBe(false)
   })
 
+  test('is told once by each attempt: the first result counts', () => {
+    for (let i = 0; i < 4; i++) {
+      const trial = health.begin(ill)
+      trial.failed(0)
+      trial.failed(0)
+      trial.works()
+      trial[Symbol.dispose]()
+    }
+    expect(health.isResting(ill, 0)).toBe(false)
+    fail(1, 0)
+    expect(health.isResting(ill, 0)).toBe(true)
+  })
+
   test('is not made worse by calls that were under way when it was sent to rest', () => {
-    for (let i = 0; i < 30; i++) health.failed(ill, i)
+    const trials = Array.from({ length: 30 }, () => health.begin(ill))
+    for (const [i, trial] of trials.entries()) trial.failed(i)
     expect(health.isResting(ill, 5_004)).toBe(false)
   })
 
   test('rests at once where the upstream asks for it, but not for longer than five minutes', () => {
-    health.failed(ill, 0, 20_000)
+    health.begin(ill).failed(0, 20_000)
     expect(health.isResting(ill, 19_999)).toBe(true)
     expect(health.isResting(ill, 20_000)).toBe(false)
-    health.works(ill)
-    health.failed(ill, 0, 1e12)
+    health.begin(ill).works()
+    health.begin(ill).failed(0, 1e12)
     expect(health.isResting(ill, 300_000)).toBe(false)
   })
 })

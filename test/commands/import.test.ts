@@ -390,6 +390,35 @@ describe('what is converted', () => {
     ])
   })
 
+  test('models of endpoints that are not here stay behind, named in full, and so are all options', async () => {
+    const source = await familyDatabase('new-api', 'SQLite')
+    const channel = { key: 'k', status: 1, group: 'default', base_url: '', type: 1 }
+    const foreign = ['text-embedding-3-small', 'dall-e-3', 'whisper-1', 'tts-1-hd']
+    await source.insert('channels', {
+      ...channel,
+      id: 1,
+      name: 'all',
+      models: ['gpt-4o-mini', ...foreign].join(','),
+    })
+    await source.insert('channels', { ...channel, id: 2, name: 'pictures', models: 'dall-e-3' })
+    const options = Array.from({ length: 120 }, (_, index) => `a.long_name_of_an_option_${1000 + index}`)
+    for (const key of options) await source.insert('options', { key, value: '1' })
+    const dataDir = folder()
+    const done = await report(dataDir, source.place, '--apply')
+    expect(embeddedRows(dataDir, "SELECT name, declared->>'models' AS models FROM channels")).toEqual([
+      { name: 'all', models: '["gpt-4o-mini"]' },
+    ])
+    expect(fateOf(done, 'channel', 'all')?.notes).toEqual([
+      `left out models of endpoints that are not here: ${foreign.join(', ')}`,
+    ])
+    expect(fateOf(done, 'channel', 'pictures')).toMatchObject({
+      fate: 'left',
+      notes: ['models: expected a model of an endpoint that there is here; not dall-e-3'],
+    })
+    const plain = await importInto(dataDir, source.place)
+    for (const option of options) expect(plain.out).toContain(option)
+  })
+
   test('one channel that serves chat completions and ranks documents becomes two', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     const channel = { key: 'k', status: 1, group: 'default', base_url: '' }
@@ -474,7 +503,7 @@ describe('what is converted', () => {
       },
     ])
     expect(fateOf(done, 'channel', 'jina')?.notes).toEqual([
-      'left out models that do not rank: jina-embeddings-v3',
+      'left out models of endpoints that are not here: jina-embeddings-v3',
     ])
     expect(fateOf(done, 'price', 'jina-reranker-m0')).toMatchObject({ fate: 'left' })
   })

@@ -31,6 +31,7 @@ function started(): Promise<Stage> {
         user(3, 'full', [token('one'), token('two')]),
         user(4, 'star', [], { group: 'vip' }),
         user(5, 'used', [token('used'), token('fixed', { status: 1 })]),
+        user(6, 'twin', []),
       ],
     }),
     { env: { GATEWAY_SECRET: SECRET } },
@@ -55,6 +56,25 @@ describe.each(MANNERS)('sluice token, %s', (manner) => {
     const key = made.out.trim().slice('sk-'.length)
     expect((await stage.chat(key, ask('m'))).status).toBe(200)
     expect(stage.gateway.logs()).not.toContain(key)
+  })
+
+  test('create warns of a name that the user has given already, and of models that nobody serves', async () => {
+    const twice = ['create', '--user', 'twin', '--name', 'twice', '--unlimited']
+    const [first, second] = await during(async () => [
+      await run(...twice, '--models', 'm,m-thinking'),
+      await run(...twice, '--models', 'm,gtp-4o', '--json'),
+    ])
+    expect(first?.err).not.toContain('Warning')
+    const { id } = await during(async () => {
+      const listed = await run('list', '--user', 'twin', '--json')
+      return (JSON.parse(listed.out) as TokenLine[]).find(({ name }) => name === 'twice') as TokenLine
+    })
+    expect(second?.code).toBe(0)
+    expect(second?.err).toBe(
+      `Warning: twin has a key named "twice" already, with the id ${id}.\nWarning: no channel serves a model named "gtp-4o".\n`,
+    )
+    expect(JSON.parse(second?.out ?? '')).toMatchObject({ name: 'twice', model_limits: 'm,gtp-4o' })
+    expect((await run('disable', String(id))).code).toBe(0)
   })
 
   test('create takes every field of a token that can be written, and list tells them, the key masked', async () => {

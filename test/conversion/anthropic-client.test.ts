@@ -201,7 +201,7 @@ describe.each(ROADS)('the official Anthropic client, %s', (road) => {
     const { error: envelope, headers } = error as InstanceType<typeof Anthropic.RateLimitError>
     expect(envelope).toMatchObject({
       type: 'error',
-      error: { type: 'rate_limit_error', message: 'slow down' },
+      error: { type: road === 'native' ? 'rate_limit_error' : 'requests', message: 'slow down' },
       request_id: road === 'native' ? 'req_upstream' : expect.any(String),
     })
     expect(headers?.get('retry-after')).toBe('7')
@@ -214,7 +214,9 @@ describe('its error classes fit the errors of the gateway:', () => {
       .create({ model: MODEL.messages, max_tokens: 10, messages, ...fields })
       .catch((thrown: unknown) => thrown)
   const envelope = {
+    type: 'error',
     error: { type: 'gateway_error', message: expect.stringMatching(/\(request id: \S+\)$/) },
+    request_id: expect.any(String),
   }
 
   test('AuthenticationError', async () => {
@@ -223,7 +225,7 @@ describe('its error classes fit the errors of the gateway:', () => {
     expect(error).toMatchObject({ error: envelope })
   })
   test('BadRequestError, which names the field', async () => {
-    const error = await create(client, { max_tokens: 0 })
+    const error = await create(client, { max_tokens: -1 })
     expect(error).toBeInstanceOf(Anthropic.BadRequestError)
     expect(error).toMatchObject({ error: envelope, message: expect.stringContaining('max_tokens') })
   })

@@ -28,7 +28,7 @@ describe('an error of the upstream comes in the envelope of the caller', () => {
       const answer = await chat()
       expect(answer.status).toBe(status)
       expect(answer.json()).toEqual({
-        error: { message: 'not like this', type: expect.any(String), code: expect.any(String) },
+        error: { message: 'not like this', type: 'some_error', code: expect.any(String) },
       })
       expect(answer.headers['retry-after']).toBe('3')
     },
@@ -37,12 +37,16 @@ describe('an error of the upstream comes in the envelope of the caller', () => {
   test.each([400, 404, 409, 413, 422, 429, 500, 503, 529])(
     '%i of a chat upstream, to a messages caller',
     async (status) => {
-      stage.upstream.script(MODEL.chat, { kind: 'status', status, body: errorBody('not like this') })
+      stage.upstream.script(MODEL.chat, {
+        kind: 'status',
+        status,
+        body: errorBody('not like this', 'SomeError'),
+      })
       const answer = await message()
       expect(answer.status).toBe(status)
       expect(answer.json()).toEqual({
         type: 'error',
-        error: { type: expect.any(String), message: 'not like this' },
+        error: { type: 'SomeError', message: 'not like this' },
         request_id: expect.any(String),
       })
     },
@@ -66,7 +70,9 @@ describe('an error of the upstream comes in the envelope of the caller', () => {
     const answer = await message({ model: MODEL.messages })
     expect(answer.status).toBe(500)
     expect(answer.json()).toEqual({
+      type: 'error',
       error: { type: 'gateway_error', message: expect.stringMatching(/\(request id: \S+\)$/) },
+      request_id: answer.headers['request-id'],
     })
     expect(answer.text).not.toContain('upstream-key')
   })

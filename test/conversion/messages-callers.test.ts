@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Answer, call } from '../equipment/client.ts'
 import { streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
+import { databaseOf } from '../equipment/database.ts'
 import type { Stage } from '../equipment/stage.ts'
 import { type Caller, callersOf, MODEL, sentTo, stageOfBoth } from './stage.ts'
 
@@ -119,5 +120,31 @@ describe('messages callers', () => {
     expect(counted.input_tokens).toBeGreaterThan(5)
     expect(counted.input_tokens).toBeLessThan(60)
     expect(stage.upstream.received(MODEL.chat)).toEqual([])
+  })
+
+  test('leave no row and no request behind where they only count', async () => {
+    const database = databaseOf(stage.gateway.dataDir)
+    const seen = () => ({
+      rows: database.usage().length,
+      user: database.user('ann'),
+    })
+    const before = seen()
+    const counting = { model: MODEL.messages, messages }
+    const count = (): Promise<Answer> => stage.chat('ann', counting, { path: '/v1/messages/count_tokens' })
+    stage.upstream.script(MODEL.messages, { kind: 'whole', body: '{"input_tokens":8}' })
+    expect((await count()).status).toBe(200)
+    stage.upstream.script(MODEL.messages, { kind: 'status', status: 400, body: '{}' })
+    expect((await count()).status).toBe(400)
+    stage.upstream.script(MODEL.messages, { kind: 'drop' })
+    expect((await count()).status).toBe(500)
+    stage.upstream.script(MODEL.messages, { kind: 'status', status: 404, body: '{}' })
+    expect((await count()).status).toBe(200)
+    // Whatever those had written would be written before the row of this call.
+    stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
+    await message({ model: MODEL.messages })
+    const after = seen()
+    expect(after.rows - before.rows).toBe(1)
+    expect(after.user.request_count - before.user.request_count).toBe(1)
+    expect(database.openHolds()).toEqual([])
   })
 })

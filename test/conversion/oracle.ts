@@ -106,13 +106,13 @@ function thoughtsIn(message: Json): string {
 
 /**
  * What is left of the total after prompt and completion is what a provider counts apart: sound in the prompt, or else
- * thoughts in the answer. More cached tokens than there are is no usage.
+ * thoughts in the answer. No more tokens are cached than the prompt has.
  */
 function chatUsage(usage: Json | undefined | null): Said['usage'] {
   if (typeof usage?.['prompt_tokens'] !== 'number') return undefined
   const { prompt_tokens: prompt, completion_tokens: output, total_tokens: total } = usage
-  const { cached_tokens: cached = 0, audio_tokens: audio = 0 } = usage['prompt_tokens_details'] ?? {}
-  if (cached > prompt) return undefined
+  const { cached_tokens: said = 0, audio_tokens: audio = 0 } = usage['prompt_tokens_details'] ?? {}
+  const cached = Math.min(said, prompt)
   const rest = total - prompt - output
   return rest > 0 && rest === audio
     ? { prompt: prompt + rest, cached, output }

@@ -17,6 +17,12 @@ afterAll(() => stage?.close())
 
 const messages = [{ role: 'user', content: 'hi' }]
 
+/** The first bytes of a picture, by which it is known. */
+const PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+)
+
 describe('a picture by its URL', () => {
   const asked: IncomingMessage[] = []
   let server: Server
@@ -27,7 +33,11 @@ describe('a picture by its URL', () => {
       if (request.url === '/elsewhere') reply.writeHead(302, { location: '/a.png' }).end()
       else if (request.url === '/large')
         reply.writeHead(200, { 'content-type': 'image/png' }).end(Buffer.alloc(2_000_000))
-      else if (request.url === '/a.png') reply.writeHead(200, { 'content-type': 'image/png' }).end('picture')
+      else if (request.url?.startsWith('/as/')) {
+        const type = decodeURIComponent(request.url.slice('/as/'.length))
+        reply.writeHead(200, type === 'none' ? {} : { 'content-type': type }).end(PNG)
+      } else if (request.url === '/a.png')
+        reply.writeHead(200, { 'content-type': 'image/png' }).end('picture')
       else reply.writeHead(404).end()
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -100,12 +110,49 @@ describe('a picture by its URL', () => {
     expect((await permissive.chat('ann', { model: MODEL.messages, messages })).status).toBe(200)
   })
 
+  test.each(['application/octet-stream', 'binary/octet-stream', 'image/*', '*/*', 'none'])(
+    'is sent as what its bytes are where its server does not tell its type: %s',
+    async (type) => {
+      permissive.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))
+      const path = `/as/${encodeURIComponent(type)}`
+      expect((await permissive.chat('ann', withPicture(local(path)))).status).toBe(200)
+      const { messages: sent } = JSON.parse(permissive.upstream.only(MODEL.messages).text)
+      expect(sent[0].content[1]).toEqual({
+        type: 'image',
+        source: { type: 'base64', media_type: 'image/png', data: PNG.toString('base64') },
+      })
+    },
+  )
+
   test('goes on by its URL to an upstream that takes URLs', async () => {
     stage.upstream.script(MODEL.chat, wholeChat({ text: 'A picture.' }))
     const image = { type: 'image', source: { type: 'url', url: 'http://10.0.0.1/a.png' } }
     expect((await message({ messages: [{ role: 'user', content: [image] }] })).status).toBe(200)
     expect(sentTo(stage, MODEL.chat).messages[0]?.['content']).toEqual([
       { type: 'image_url', image_url: { url: 'http://10.0.0.1/a.png' } },
+    ])
+  })
+})
+
+describe('a picture in the request itself, whose type is a family', () => {
+  const data = PNG.toString('base64')
+
+  test('goes to a messages upstream as what its bytes are', async () => {
+    stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))
+    const image = { type: 'image_url', image_url: { url: `data:image/*;base64,${data}` } }
+    const asked = { model: MODEL.messages, messages: [{ role: 'user', content: [image] }] }
+    expect((await stage.chat('ann', asked)).status).toBe(200)
+    expect(sentTo(stage, MODEL.messages).messages[0]?.['content']).toEqual([
+      { type: 'image', source: { type: 'base64', media_type: 'image/png', data } },
+    ])
+  })
+
+  test('goes to a chat upstream as what its bytes are', async () => {
+    stage.upstream.script(MODEL.chat, wholeChat({ text: 'A picture.' }))
+    const image = { type: 'image', source: { type: 'base64', media_type: 'image/*', data } }
+    expect((await message({ messages: [{ role: 'user', content: [image] }] })).status).toBe(200)
+    expect(sentTo(stage, MODEL.chat).messages[0]?.['content']).toEqual([
+      { type: 'image_url', image_url: { url: `data:image/png;base64,${data}` } },
     ])
   })
 })

@@ -78,14 +78,14 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
     )
   })
 
-  test('cut before its last word never ends like a finished one', () => {
+  test('cut before its reason to stop never ends like a finished one', () => {
     fc.assert(
       fc.property(
         answers(),
         fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
         (answer, share) => {
           const frames = FRAMES[from]({ ...answer, quirks: { ...answer.quirks, noise: false } })
-          const isFinish = (frame: string): boolean => /"finish_reason":"|"message_stop"/.test(frame)
+          const isFinish = (frame: string): boolean => /"finish_reason":"|"stop_reason":"/.test(frame)
           const last = frames.findIndex(isFinish)
           const upTo = Buffer.from(frames.slice(0, last + 1).join(''))
           // Up to the line end that makes the last frame one.

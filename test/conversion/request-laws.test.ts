@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Conversation, ConversionProtocol } from '../../src/protocols/conversation.ts'
 import { scanObject } from '../../src/protocols/json-scan.ts'
 import type { Media } from '../../src/relay/media.ts'
+import { upstreamOf } from '../conversation.ts'
 import { conversations, thoughtfulConversations } from '../generators/conversations.ts'
 import { chatRequests, messagesRequests } from '../generators/requests.ts'
 import { anyMedia, check, CHECKERS, CODECS, convertRequest, OTHER, PROTOCOLS } from './road.ts'
@@ -17,7 +18,7 @@ const REQUESTS = { chat: chatRequests, messages: messagesRequests } as const
 
 /** As `protocol` has it, and back. */
 function there(protocol: ConversionProtocol, conversation: Conversation, dropped: Set<string>): Conversation {
-  const body = CODECS[protocol].encodeRequest(conversation, conversation.model, dropped)
+  const body = CODECS[protocol].encodeRequest(conversation, upstreamOf(conversation.model), dropped)
   check(protocol, body)
   return { ...CODECS[protocol].decodeRequest(scanObject(body), dropped), includeUsage: true }
 }
@@ -49,9 +50,9 @@ describe('what both protocols can say', () => {
       fc.assert(
         fc.property(both, (conversation) => {
           const none = new Set<string>()
-          const first = CODECS[protocol].encodeRequest(conversation, conversation.model, none)
+          const first = CODECS[protocol].encodeRequest(conversation, upstreamOf(conversation.model), none)
           const back = there(OTHER[protocol], there(protocol, conversation, none), none)
-          expect(CODECS[protocol].encodeRequest(back, conversation.model, none).toString()).toBe(
+          expect(CODECS[protocol].encodeRequest(back, upstreamOf(conversation.model), none).toString()).toBe(
             first.toString(),
           )
         }),

@@ -1,3 +1,4 @@
+import { NO_USAGE } from '../../src/domain/usage.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { chatCodec } from '../../src/protocols/chat/codec.ts'
 import { chatErrorFrame, readChatRequest } from '../../src/protocols/chat/index.ts'
@@ -10,6 +11,8 @@ import { readUpstreamError } from '../../src/protocols/upstream-error.ts'
 import { Media } from '../../src/relay/media.ts'
 import { Conversions } from '../../src/relay/roads/conversions.ts'
 import { ConvertingTap } from '../../src/relay/roads/converting-tap.ts'
+import type { Channel } from '../../src/domain/channel.ts'
+import type { Model, StatedCapabilities } from '../../src/domain/settings.ts'
 import { channelOf } from '../channel.ts'
 
 /** Both protocols, for tests that hold for each. */
@@ -36,17 +39,29 @@ export type ConvertedRequest =
 export const anyMedia = (): Media =>
   new Media(() => ({ allowPrivateNetworks: true, maxBytes: 1_000_000, timeoutMs: 5_000 }))
 
-/** Converts a `from` caller's request by the gateway's own road, its check included. */
+/** Converts a `from` caller's request by the gateway's own road to a channel of the other protocol, its check included. */
 export async function convertRequest(
   from: ConversionProtocol,
   bytes: Buffer,
   media: Media,
+  channel: Partial<Channel> = {},
+  capabilities: StatedCapabilities = {},
 ): Promise<ConvertedRequest> {
   try {
     const scan = scanObject(bytes)
     const request = CHECKERS[from](scan)
     const conversion = new Conversions(media).of(from, scan, request)
-    const { body, dropped } = await conversion.prepare(channelOf({ protocol: OTHER[from] }))
+    const model: Model = {
+      name: request.model,
+      vendor: undefined,
+      price: undefined,
+      rateLimit: { requests: 0, tokens: 0, windowMs: 60_000 },
+      capabilities,
+    }
+    const { body, dropped } = await conversion.prepare(
+      channelOf({ protocol: OTHER[from], ...channel }),
+      model,
+    )
     return { body, dropped }
   } catch (error) {
     if (error instanceof GatewayError && error.kind.status === 400) return { refused: error.message }
@@ -64,22 +79,25 @@ export function convertReply(from: ConversionProtocol, bytes: Buffer): Buffer {
   return CODECS[OTHER[from]].encodeReply(CODECS[from].decodeReply(bytes), MINTED)
 }
 
-/** What a caller of the other protocol gets for a stream of a `from` upstream's, in the writes it gets it in. */
+/** What a caller of the other protocol gets for a stream of a `from` upstream's, in the writes it gets it in; nothing is counted. */
 export function convertStream(
   from: ConversionProtocol,
   chunks: Iterable<Buffer>,
   options: { readonly includeUsage: boolean } = { includeUsage: true },
 ): { readonly writes: string[]; readonly complete: boolean; readonly tap: ConvertingTap } {
   const to = OTHER[from]
-  const tap = new ConvertingTap(CODECS[from].streamDecoder(), CODECS[to].streamEncoder(MINTED, options))
+  const tap = new ConvertingTap(CODECS[from].streamDecoder(), CODECS[to].streamEncoder(MINTED, options), {
+    model: '',
+    promptTokens: () => 0,
+  })
   const writes: string[] = []
   for (const chunk of chunks) {
     const { forward, terminal } = tap.push(chunk)
     if (forward) writes.push(forward.toString())
     if (terminal) break
   }
-  const { ending, complete } = tap.end()
-  if (complete) writes.push(ending.toString())
+  const { complete } = tap.end()
+  if (complete) writes.push(tap.last(tap.usage ?? NO_USAGE).toString())
   else writes.push(BROKEN_OFF[to]({ type: 'api_error', code: 'upstream_error', ...said(tap) }).toString())
   return { writes, complete, tap }
 }

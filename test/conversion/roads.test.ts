@@ -99,7 +99,11 @@ describe('a body over the limit', () => {
     ],
     [
       '/v1/messages',
-      { error: { type: 'gateway_error', code: 'read_request_body_failed', message: expect.any(String) } },
+      {
+        type: 'error',
+        error: { type: 'gateway_error', code: 'read_request_body_failed', message: expect.any(String) },
+        request_id: expect.any(String),
+      },
     ],
   ])('of %s is a 413', async (path, envelope) => {
     const answer = await stage.chat('ann', Buffer.alloc(33_554_433, 0x20), { path })

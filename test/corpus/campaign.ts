@@ -1,6 +1,7 @@
 import { GatewayError } from '../../src/errors.ts'
 import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
 import { scanObject } from '../../src/protocols/json-scan.ts'
+import { upstreamOf } from '../conversation.ts'
 import { GRAMMARS } from '../conversion/grammar.ts'
 import { CHECKERS, CODECS, convertReply, convertStream, OTHER } from '../conversion/road.ts'
 import {
@@ -218,7 +219,7 @@ const decoder = (protocol: ConversionProtocol): Target => ({
     const dropped = new Set<string>()
     const conversation = CODECS[protocol].decodeRequest(scan, dropped)
     for (const name of dropped) if (!/^[a-z_.]{1,40}$/.test(name)) throw new Error(`dropped ${name}`)
-    CODECS[OTHER[protocol]].encodeRequest(conversation, 'm', dropped)
+    CODECS[OTHER[protocol]].encodeRequest(conversation, upstreamOf('m'), dropped)
   },
 })
 

@@ -195,7 +195,11 @@ function wrongEnvelope({ protocol }: Road, answer: Answer): string | undefined {
   if (!message.endsWith(`(request id: ${String(answer.headers['x-request-id'])})`)) return 'without its id'
   if (message.length > LONGEST_MESSAGE) return `a message of ${message.length} characters`
   const known =
-    protocol === 'messages' ? type === 'gateway_error' && !('type' in body) : typeof code === 'string'
+    protocol === 'messages'
+      ? type === 'gateway_error' &&
+        body['type'] === 'error' &&
+        body['request_id'] === answer.headers['request-id']
+      : typeof code === 'string'
   return known ? undefined : 'another envelope'
 }
 

@@ -1,3 +1,6 @@
+import { Agent } from 'node:http'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { errorBody } from '../equipment/behaviour.ts'
 import { call } from '../equipment/client.ts'
@@ -11,9 +14,9 @@ const BROKEN = { kind: 'status', status: 500, body: errorBody('out of order') } 
 let stage: Stage
 beforeAll(async () => {
   stage = await setStage((upstream) => ({
-    models: priced(['pair', 'cut', 'keys', 'wish', 'alone', 'storm']),
+    models: priced(['pair', 'unpaid', 'left', 'cut', 'keys', 'wish', 'alone', 'storm']),
     channels: [
-      ...['pair', 'cut', 'wish', 'storm'].flatMap((model) => [
+      ...['pair', 'unpaid', 'left', 'cut', 'wish', 'storm'].flatMap((model) => [
         channel(model, upstream.baseUrl(model), { priority: 5 }),
         channel(`${model}-spare`, upstream.baseUrl(`${model}-spare`), { models: [model] }),
       ]),
@@ -26,6 +29,21 @@ beforeAll(async () => {
 afterAll(() => stage?.close())
 
 const count = (lane: string): number => stage.upstream.received(lane).length
+
+async function resting(): Promise<number> {
+  const { text } = await call(stage.gateway.url, undefined, { method: 'GET', path: '/metrics' })
+  return Number(/^sluice_resting_channels (\d+)$/m.exec(text)?.[1])
+}
+
+/** Keeps everybody else from writing to the database. */
+function lockDatabase(dataDir: string): () => void {
+  const database = new DatabaseSync(join(dataDir, 'sluice.db'), { timeout: 5000 })
+  database.exec('BEGIN EXCLUSIVE')
+  return () => {
+    database.exec('ROLLBACK')
+    database.close()
+  }
+}
 
 describe('a channel that fails several times in a row', () => {
   test('is passed over, probed by a single call after a while, and restored', async () => {
@@ -52,6 +70,43 @@ describe('a channel that fails several times in a row', () => {
     upstream.forget('pair-spare')
     for (let i = 0; i < 5; i++) await stage.chat('ann', ask('pair'))
     expect([count('pair'), count('pair-spare')]).toEqual([5, 0])
+  })
+
+  test('is back in its place though the charge of the call that probed it could not be written', async () => {
+    const { upstream, gateway } = stage
+    upstream.script('unpaid', BROKEN)
+    for (let i = 0; i < FAILURES; i++) await stage.chat('ann', ask('unpaid'))
+    await expect.poll(resting, { interval: 100 }).toBe(0)
+    upstream.script('unpaid', { kind: 'whole' })
+    const unlock = lockDatabase(gateway.dataDir)
+    try {
+      // Neither its hold nor its charge can be written, so that nobody can say that it was answered.
+      expect((await stage.chat('ann', ask('unpaid'))).status).toBe(503)
+    } finally {
+      unlock()
+    }
+    expect(count('unpaid')).toBe(1)
+    await expect.poll(async () => (await stage.chat('ann', ask('unpaid'))).status).toBe(200)
+    expect(count('unpaid')).toBe(2)
+    expect(await resting()).toBe(0)
+  })
+
+  test('is probed by another call where the caller of the first did not wait for its answer', async () => {
+    const { upstream } = stage
+    upstream.script('left', BROKEN)
+    for (let i = 0; i < FAILURES; i++) await stage.chat('ann', ask('left'))
+    await expect.poll(resting, { interval: 100 }).toBe(0)
+    upstream.script('left', { kind: 'silence' })
+    const agent = new Agent()
+    const asked = stage.chat('ann', ask('left'), { agent }).catch(() => undefined)
+    await upstream.receivedAtLeast('left', 1)
+    expect(await resting()).toBe(1)
+    agent.destroy()
+    await asked
+    await expect.poll(resting, { interval: 50 }).toBe(0)
+    upstream.script('left', { kind: 'whole' })
+    expect((await stage.chat('ann', ask('left'))).status).toBe(200)
+    expect(count('left')).toBe(1)
   })
 
   test('may also have begun its answers and broken them off', async () => {

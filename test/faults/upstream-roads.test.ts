@@ -264,6 +264,7 @@ describe('a stream that breaks after it has begun ends with an error, never as i
       expect(charge, answer.name).toBeLessThan(40)
     }
     await Promise.all(ROADS.map(run))
+    // Where it is converted, an event of 10 MB is held until it breaks off.
     expect(residentBytes(stage.gateway.pid) - before).toBeLessThan(MOST_BYTES)
   })
 })

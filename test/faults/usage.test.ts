@@ -41,7 +41,7 @@ const CASES: Record<string, readonly [Reported, number | 'counted']> = {
   'that is a text': [{ usage: '"much"' }, 'counted'],
   'that is empty': [{ usage: '{}' }, 'counted'],
   'of nothing at all': [{ prompt: '0', output: '0' }, 'counted'],
-  'without a prompt': [{ prompt: '0', output: '5' }, 'counted'],
+  'without a prompt': [{ prompt: '0', output: '5' }, 20],
   'without output, though there is a text': [{ prompt: '10', output: '0' }, 'counted'],
   'with a prompt below zero': [{ prompt: '-10', output: '5' }, 'counted'],
   'with output below zero': [{ prompt: '10', output: '-5' }, 'counted'],
@@ -149,6 +149,45 @@ describe('usage', () => {
       if (expected === 'counted') isCounted(row, nameOf(road))
       else expect(row, nameOf(road)).toMatchObject({ quota: expected, reason: 'complete' })
     }
+  })
+})
+
+/** Usage with one odd detail, by the protocol that reports it, and its charge: a cached token costs ¼, a written one 1¼. */
+const ODD_DETAILS: Record<string, readonly ['chat' | 'messages', string, number]> = {
+  'more cached tokens than the prompt has': [
+    'chat',
+    '{"prompt_tokens":300,"completion_tokens":5,"total_tokens":305,"prompt_tokens_details":{"cached_tokens":387}}',
+    95,
+  ],
+  'more reasoning than output': [
+    'chat',
+    '{"prompt_tokens":10,"completion_tokens":16,"total_tokens":26,"completion_tokens_details":{"reasoning_tokens":19}}',
+    74,
+  ],
+  'a prompt both read from a cache and written to it': [
+    'chat',
+    '{"prompt_tokens":20,"completion_tokens":5,"total_tokens":25,"prompt_tokens_details":{"cached_tokens":12,"cache_write_tokens":12}}',
+    37,
+  ],
+  'fewer cached tokens than none (chat)': [
+    'chat',
+    '{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":-5}}',
+    30,
+  ],
+  'fewer cached tokens than none (messages)': [
+    'messages',
+    '{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":-5}',
+    30,
+  ],
+}
+
+describe('usage with one odd detail is charged as it was reported:', () => {
+  test.each(Object.entries(ODD_DETAILS))('%s', async (_, [upstream, usage, quota]) => {
+    for (const road of ROADS.filter((each) => each.upstream === upstream))
+      expect(await charged(road, answering(upstream, road.stream, usage)), nameOf(road)).toMatchObject({
+        quota,
+        reason: 'complete',
+      })
   })
 })
 

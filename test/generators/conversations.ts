@@ -12,7 +12,6 @@ import type {
   Turn,
 } from '../../src/protocols/conversation.ts'
 import { names, objectTexts, words } from './json.ts'
-import { parseExact } from '../../src/protocols/exact-json.ts'
 
 const caches: fc.Arbitrary<{ cache?: Cache }> = fc.oneof(
   { weight: 4, arbitrary: fc.constant({}) },
@@ -92,14 +91,15 @@ const tools: fc.Arbitrary<Tool[]> = fc.uniqueArray(
       name: names(),
       description: fc.option(words(), { nil: undefined }),
       rest: objectTexts(1),
+      strict: fc.option(fc.boolean(), { nil: undefined }),
       cache: caches,
     })
     .map(
-      ({ name, description, rest, cache }): Tool => ({
+      ({ name, description, rest, strict, cache }): Tool => ({
         name,
         description,
-        schema: parseExact(`{"type":"object","properties":{},"x":${rest}}`),
-        strict: undefined,
+        schema: `{"type":"object","properties":{},"x":${rest}}`,
+        strict,
         ...cache,
       }),
     ),
@@ -136,9 +136,11 @@ const plain = fc.record({
 })
 
 const thoughtful = fc.record({
-  temperature: fc.constant(1),
+  temperature: fc.constant(undefined),
   topP: fc.constant(undefined),
-  thinking: fc.constantFrom(1280, 2048, 4096).map((tokens) => ({ kind: 'budget' as const, tokens })),
+  thinking: fc
+    .constantFrom('low' as const, 'medium' as const, 'high' as const)
+    .map((effort) => ({ kind: 'adaptive' as const, effort })),
 })
 
 /** Conversations of which both protocols can say everything. */
@@ -162,6 +164,7 @@ export function conversations(): fc.Arbitrary<Conversation> {
       turns: [first, ...more.flat()],
       topK: undefined,
       webSearch: undefined,
+      outputFormat: undefined,
       includeUsage: true,
     }))
 }
@@ -171,6 +174,8 @@ export function thoughtfulConversations(): fc.Arbitrary<Conversation> {
   return fc.tuple(conversations(), thoughtful).map(([conversation, sampling]) => ({
     ...conversation,
     ...sampling,
+    // Its efforts go by the same names in both protocols.
+    model: 'claude-opus-5',
     turns: conversation.turns.slice(0, 1),
     toolChoice: undefined,
     parallelTools: undefined,

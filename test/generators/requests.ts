@@ -49,7 +49,7 @@ const chatCalls = fc.array(
     type: fc.constant('function'),
     function: fc.record({
       name: names(),
-      arguments: fc.oneof(objectTexts(), fc.constantFrom('', 'not json', '[1]')),
+      arguments: fc.oneof(objectTexts(), fc.constantFrom('', 'null', 'not json', '[1]')),
     }),
   }),
   { minLength: 1, maxLength: 3 },
@@ -94,11 +94,20 @@ const chatTools = fc.array(
   { maxLength: 3 },
 )
 
+const namedTools = names().map((name) => ({ type: 'function', function: { name } }))
+
 /** Chat requests that pass the check, with every field of the table, as JSON text. */
 export function chatRequests(): fc.Arbitrary<string> {
   return fc
     .record({
-      model: fc.constantFrom('claude', 'claude-thinking', 'claude-opus-4-7-thinking'),
+      model: fc.constantFrom(
+        'claude',
+        'claude-thinking',
+        'claude-3-5-haiku',
+        'claude-sonnet-4-5',
+        'claude-opus-4-7-thinking',
+        'claude-opus-5-5',
+      ),
       messages: chatMessages,
       max_tokens: maybe(fc.integer({ min: 1, max: 100_000 })),
       max_completion_tokens: maybe(fc.integer({ min: 1, max: 100_000 })),
@@ -115,11 +124,22 @@ export function chatRequests(): fc.Arbitrary<string> {
         fc.oneof(
           fc.constantFrom('auto', 'required', 'none'),
           names().map((name) => ({ type: 'function', function: { name } })),
+          fc
+            .record({ mode: fc.constantFrom('auto', 'required'), tools: fc.array(namedTools) })
+            .map((allowed_tools) => ({ type: 'allowed_tools', allowed_tools })),
         ),
       ),
       parallel_tool_calls: maybe(fc.boolean()),
-      response_format: maybe(fc.constantFrom({ type: 'text' }, { type: 'json_object' })),
-      reasoning_effort: maybe(fc.constantFrom('minimal', 'low', 'medium', 'high')),
+      response_format: maybe(
+        fc.oneof(
+          fc.constantFrom({ type: 'text' }, { type: 'json_object' }),
+          fc.record({
+            type: fc.constant('json_schema'),
+            json_schema: fc.record({ name: names(), schema: maybe(raw), strict: maybe(fc.boolean()) }),
+          }),
+        ),
+      ),
+      reasoning_effort: maybe(fc.constantFrom('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max')),
       reasoning: maybe(fc.record({ max_tokens: maybe(fc.nat(50_000)), enabled: maybe(fc.boolean()) })),
       web_search_options: maybe(
         fc.record({ search_context_size: maybe(fc.constantFrom('low', 'medium', 'high')) }),
@@ -171,7 +191,12 @@ const assistantBlocks = fc.array(
     },
     {
       weight: 2,
-      arbitrary: fc.record({ type: fc.constant('tool_use'), id: names(), name: names(), input: raw }),
+      arbitrary: fc.record({
+        type: fc.constant('tool_use'),
+        id: names(),
+        name: names(),
+        input: fc.oneof(raw, fc.constantFrom(null, '')),
+      }),
     },
   ),
   { maxLength: 4 },
@@ -209,7 +234,7 @@ const messagesTools = fc.array(
 export function messagesRequests(): fc.Arbitrary<string> {
   return fc
     .record({
-      model: fc.constantFrom('gpt', 'gpt-thinking'),
+      model: fc.constantFrom('gpt', 'gpt-thinking', 'gpt-4o-mini', 'gpt-6-sol', 'o3'),
       max_tokens: fc.integer({ min: 1, max: 100_000 }),
       messages,
       system: maybe(fc.oneof(texts(), fc.array(block, { maxLength: 3 }))),
@@ -237,6 +262,9 @@ export function messagesRequests(): fc.Arbitrary<string> {
           fc.constantFrom({ type: 'disabled' }, { type: 'adaptive' }),
           fc.record({ type: fc.constant('enabled'), budget_tokens: fc.integer({ min: 1, max: 50_000 }) }),
         ),
+      ),
+      output_config: maybe(
+        fc.record({ format: maybe(raw.map((schema) => ({ type: 'json_schema', schema }))) }),
       ),
       metadata: maybe(fc.constant({ user_id: 'secret user' })),
       service_tier: maybe(fc.constant('auto')),

@@ -66,10 +66,33 @@ describe('an error of the upstream', () => {
     expect(answer.status).toBe(status)
     const { error } = answer.json()
     expect(error.message).toContain(`what went wrong: ${status}`)
-    expect(error.type).toBeTypeOf('string')
-    expect(error.code).toBeTypeOf('string')
+    expect(error.type).toBe('some_type')
+    expect(error.code).toBe('some_code')
     expect(answer.headers['content-type']).toMatch(/^application\/json/)
     expect(answer.headers['retry-after']).toBe('17')
+  })
+
+  test.each([
+    [400, 'invalid_request_error'],
+    [404, 'invalid_request_error'],
+    [409, 'invalid_request_error'],
+    [413, 'request_too_large'],
+    [422, 'invalid_request_error'],
+    [429, 'rate_limit_error'],
+    [500, 'api_error'],
+    [503, 'api_error'],
+    [529, 'overloaded_error'],
+  ])('with status %i that names no type has the type %s', async (status, type) => {
+    for (const body of [
+      '{"error":{"message":"no"}}',
+      '{"error":{"message":"no","type":null}}',
+      '{"error":{"message":"no","type":""}}',
+      '{"type":"error","message":"no"}',
+      '{"type":"https://errors.example/x","title":"no"}',
+    ]) {
+      stage.upstream.script(`e${status}`, { kind: 'status', status, body })
+      expect((await stage.chat('ann', ask(`e${status}`))).json().error.type).toBe(type)
+    }
   })
 
   test('is an ordinary answer, not a stream, where a stream was asked for', async () => {

@@ -10,6 +10,7 @@ const status = (code: number): Behaviour => ({
 })
 /** What the next channel is tried for. */
 const RETRIED: [string, Behaviour][] = [
+  ['r404', status(404)],
   ['r429', status(429)],
   ['r500', status(500)],
   ['r502', status(502)],
@@ -23,10 +24,19 @@ const RETRIED: [string, Behaviour][] = [
   ['rsilent', { kind: 'silence' }],
 ]
 /** What is the caller's own doing. */
-const FINAL = [400, 404, 409, 413, 422]
+const FINAL = [400, 409, 413, 422]
+const STREAM_HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n'
+/** A stream that breaks after its 200, before an event of it. */
+const NEVER_BEGUN: [string, Behaviour][] = [
+  ['sclosed', { kind: 'raw', bytes: STREAM_HEAD, ending: 'close' }],
+  ['sreset', { kind: 'raw', bytes: STREAM_HEAD, ending: 'reset' }],
+  ['shalf', { kind: 'raw', bytes: `${STREAM_HEAD}data: {"id":"chat`, ending: 'close' }],
+  ['serror', { kind: 'stream', frames: [`data: ${errorBody('no')}\n\n`], ending: 'no done' }],
+]
 const MODELS = [
   ...RETRIED.map(([name]) => name),
   ...FINAL.map((code) => `f${code}`),
+  ...NEVER_BEGUN.map(([name]) => name),
   'many',
   'dead',
   'begun',
@@ -76,6 +86,30 @@ describe('before the first byte, the next channel is tried', () => {
     const answer = await stage.chat('ann', askStream('r503'))
     expect(answer.status).toBe(200)
     expect(answer.text).toContain('data: [DONE]')
+  })
+
+  test.each(NEVER_BEGUN)('after a stream that broke before its first event: %s', async (model, behaviour) => {
+    stage.upstream.script(model, behaviour)
+    stage.upstream.script('spare', { kind: 'stream', events: 2 })
+    const answer = await stage.chat('ann', askStream(model))
+    expect(answer.status).toBe(200)
+    expect(answer.text).toContain('data: [DONE]')
+    expect(answer.text).not.toContain('error')
+    expect(stage.upstream.received(model)).toHaveLength(1)
+    expect(stage.upstream.received('spare')).toHaveLength(1)
+  })
+
+  test.each([
+    ['ends before its first event', []],
+    ['brings an error and nothing else', [`data: ${errorBody('canary')}\n\n`]],
+  ])('after a stream that %s', async (_, frames) => {
+    stage.upstream.script('r503', { kind: 'stream', frames, ending: 'no done' })
+    stage.upstream.script('spare', { kind: 'stream', events: 2 })
+    const answer = await stage.chat('ann', askStream('r503'))
+    expect(answer.status).toBe(200)
+    expect(answer.text).toContain('word1')
+    expect(answer.text).toContain('data: [DONE]')
+    expect(answer.text).not.toContain('canary')
   })
 
   test('with the same bytes', async () => {

@@ -186,6 +186,18 @@ describe('GET /v1/models', () => {
     },
   )
 
+  test('has the messages shape for bearers too, where anthropic-version comes along', async () => {
+    const headers = { ...bearer('open'), 'anthropic-version': '2023-06-01' }
+    expect(await body('/v1/models', headers)).toMatchObject({
+      data: [MESSAGES('talker'), MESSAGES('writer')],
+      first_id: 'talker',
+    })
+    expect(await body('/v1/models/writer', headers)).toEqual(MESSAGES('writer'))
+    const refused = await get('/v1/models', { ...bearer('nobody'), 'anthropic-version': '2023-06-01' })
+    expect(refused.status).toBe(401)
+    expect(refused.json()).toMatchObject({ type: 'error', error: { type: 'gateway_error' } })
+  })
+
   test('has no first and last id in that shape where it is empty', async () => {
     expect(await body('/v1/models', native('empty'))).toEqual({
       data: [],
@@ -197,9 +209,10 @@ describe('GET /v1/models', () => {
 
   test.each([
     ['x-api-key alone', { 'x-api-key': 'sk-ann' }],
-    ['a version alone', { ...bearer('ann'), 'vendor-version': '2023-06-01' }],
+    ['vendor-version beside a bearer', { ...bearer('ann'), 'vendor-version': '2023-06-01' }],
     ['an empty x-api-key', { ...bearer('ann'), 'x-api-key': '', 'vendor-version': '2023-06-01' }],
     ['an empty version', { 'x-api-key': 'sk-ann', 'vendor-version': '' }],
+    ['an empty anthropic-version', { ...bearer('ann'), 'anthropic-version': '' }],
   ])('has the chat shape for %s', async (_, headers) => {
     expect(await body('/v1/models', headers)).toMatchObject({ success: true, object: 'list' })
   })
@@ -313,11 +326,13 @@ describe('GET /v1/models/{model_id}', () => {
     const answer = await get('/v1/models/no-such-model', native('ann'))
     expect(answer.status).toBe(404)
     expect(answer.json()).toEqual({
+      type: 'error',
       error: {
         type: 'gateway_error',
         code: 'model_not_found',
         message: expect.stringMatching(/ \(request id: \S+\)$/),
       },
+      request_id: answer.headers['request-id'],
     })
   })
 

@@ -102,7 +102,7 @@ describe('the limit of requests of an API key', () => {
     for (let i = 0; i < 3; i++) expect((await send()).status).toBe(200)
     const answer = await send()
     expect(answer.status).toBe(429)
-    expect(Object.keys(answer.json())).toEqual(['error'])
+    expect(Object.keys(answer.json())).toEqual(['type', 'error', 'request_id'])
     expect(answer.json().error.type).toBe('gateway_error')
     expect(answer.headers['retry-after']).toBeDefined()
   })

@@ -1,4 +1,4 @@
-import { CohereClient, CohereError } from 'cohere-ai'
+import { CohereClient, CohereClientV2, CohereError } from 'cohere-ai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { cohereAnswer, jinaAnswer, scored } from '../equipment/rerank-behaviour.ts'
@@ -61,5 +61,29 @@ describe('the official Cohere client', () => {
       .catch((error: unknown) => error)
     expect(failure).toBeInstanceOf(CohereError)
     expect(failure).toMatchObject({ statusCode, body: { error: { message: expect.any(String) } } })
+  })
+})
+
+describe('the official Cohere client of the second version', () => {
+  const clientOf = (key: string): CohereClientV2 =>
+    new CohereClientV2({ token: key, environment: stage.gateway.url, maxRetries: 0 })
+  const texts = ['Carson City', 'Washington, D.C.']
+
+  test('gets results, at a path of its own', async () => {
+    stage.upstream.script('m', cohereAnswer(scored(0.1, 0.9)))
+    const { results } = await clientOf('sk-ann').rerank({ model: MODEL, query, documents: texts, topN: 1 })
+    expect(results).toEqual([{ index: 1, relevanceScore: 0.9 }])
+    expect(JSON.parse(stage.upstream.only('m').text)).toMatchObject({ query, documents: texts, top_n: 1 })
+  })
+
+  test.each([
+    ['a wrong key', 'sk-nobody', MODEL, 401],
+    ['an unknown model', 'sk-ann', 'unheard-of', 503],
+  ])('is told of %s', async (_, key, model, statusCode) => {
+    const failure = await clientOf(key)
+      .rerank({ model, query, documents: texts })
+      .catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(CohereError)
+    expect(failure).toMatchObject({ statusCode, body: { error: { code: expect.any(String) } } })
   })
 })

@@ -281,6 +281,14 @@ describe('only channels that speak rerank are called', () => {
 })
 
 describe('an upstream’s refusal', () => {
+  test.each([400, 429, 500])('with %i keeps the type that it names', async (status) => {
+    const body = '{"error":{"type":"its_own","message":"no"}}'
+    stage.upstream.script('m', { kind: 'status', status, body })
+    const answer = await post(askRerank('m'))
+    expect(answer.status).toBe(status)
+    expect(answer.json().error.type).toBe('its_own')
+  })
+
   test.each([
     [400, 'invalid_request_error'],
     [404, 'invalid_request_error'],

@@ -9,8 +9,9 @@ import {
   usageFrame,
   usageText,
 } from '../equipment/behaviour.ts'
-import { events, streamedContent } from '../equipment/client.ts'
+import { type Answer, events, streamedContent } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf, type UsageRow } from '../equipment/database.ts'
 import { askStream, type Stage, setStage } from '../equipment/stage.ts'
 
 const MODELS = ['m', 'through', 'stall', 'ttfb']
@@ -30,6 +31,13 @@ beforeAll(async () => {
   }))
 })
 afterAll(() => stage?.close())
+
+/** What a call was charged for. */
+function charged({ headers }: { readonly headers: Answer['headers'] }): UsageRow {
+  const row = databaseOf(stage.gateway.dataDir).usageOf(String(headers['x-request-id']))
+  if (!row) throw new Error('there is no row')
+  return row
+}
 
 const WITH_USAGE = { stream_options: { include_usage: true } }
 
@@ -66,8 +74,39 @@ describe('the usage of a stream', () => {
     expect(answer.text).toContain(finishFrame(usage))
   })
 
-  test('is not invented where the upstream sends none', async () => {
-    const answer = await streamed('m', { kind: 'stream', usage: null }, WITH_USAGE)
+  test('where the upstream sends none, is what was charged, in a chunk before the last word', async () => {
+    const answer = await streamed('m', { kind: 'stream', usage: null, events: 3 }, WITH_USAGE)
+    const [last, chunk] = events(answer.text).toReversed()
+    expect(last).toBe('[DONE]')
+    const { input_tokens, output_tokens } = charged(answer)
+    expect(output_tokens).toBeGreaterThanOrEqual(3)
+    expect(JSON.parse(chunk ?? '')).toEqual({
+      id: 'chatcmpl-1',
+      object: 'chat.completion.chunk',
+      created: 1_700_000_000,
+      model: 'upstream-model',
+      choices: [],
+      usage: {
+        prompt_tokens: input_tokens,
+        completion_tokens: output_tokens,
+        total_tokens: input_tokens + output_tokens,
+        prompt_tokens_details: { cached_tokens: 0 },
+        completion_tokens_details: { reasoning_tokens: 0 },
+      },
+    })
+  })
+
+  test.each([
+    ['sends it beside choices', usage],
+    ['sends what cannot be true', usageText(-1, 5)],
+  ])('is not added where the upstream %s', async (_, told) => {
+    const frames = [roleFrame(), contentFrame('a'), finishFrame(told), DONE_FRAME]
+    const answer = await streamed('m', { kind: 'stream', frames, ending: 'no done' }, WITH_USAGE)
+    expect(answer.text).toBe(frames.join(''))
+  })
+
+  test('is not added for a caller that did not ask', async () => {
+    const answer = await streamed('m', { kind: 'stream', usage: null })
     expect(answer.text).not.toContain('"usage"')
     expect(answer.text.endsWith(DONE_FRAME)).toBe(true)
   })
@@ -108,7 +147,7 @@ describe('the bytes of a stream', () => {
 
   test('come so with carriage returns, too', async () => {
     const crlf = [contentFrame('a'), finishFrame(), DONE_FRAME].map((each) => each.replaceAll('\n', '\r\n'))
-    const answer = await streamed('m', { kind: 'stream', frames: crlf }, WITH_USAGE)
+    const answer = await streamed('m', { kind: 'stream', frames: crlf })
     expect(answer.text).toBe(crlf.join(''))
   })
 
@@ -151,19 +190,23 @@ describe('a stream that does not end as it should', () => {
     },
   )
 
-  test('because its upstream says so passes that on once', async () => {
-    const answer = await streamed('m', { kind: 'stream', events: 3, ending: 'error' })
-    expect(answer.text).toContain('the upstream stumbled')
-    expect(events(answer.text).filter((data) => data.includes('"error"'))).toHaveLength(1)
-    expect(answer.text).not.toContain('[DONE]')
+  test('because its upstream says so passes that on byte for byte, as the last thing', async () => {
+    const error = `: odd\ndata: {"error": {"message":"no","x":9007199254740993, "code":502},"y":[1e3]}\n\n`
+    const frames = [roleFrame(), contentFrame('begun'), error]
+    const answer = await streamed('m', {
+      kind: 'stream',
+      frames: [...frames, contentFrame('late'), DONE_FRAME],
+    })
+    expect(answer.text).toBe(frames.join(''))
   })
 
   test('because its upstream says so shows neither the key nor the address that it was called with', async () => {
-    const said = errorBody(`call to ${stage.upstream.baseUrl('m')} with upstream-key-of-m failed`)
-    const frames = [roleFrame(), contentFrame('begun'), `data: ${said}\n\n`]
-    const answer = await streamed('m', { kind: 'stream', frames, ending: 'no done' })
-    expect(answer.text).toContain('failed')
-    expect(answer.text).not.toMatch(/upstream-key-of-m|127\.0\.0\.1/)
+    const said = (key: string, url: string): string =>
+      `data: {"error":{"message":"call to ${url} with ${key} \\"failed\\"","x":9007199254740993,"deep":[{"k":"${key}"}]}, "z" :"é\\u00e9"}\n\n`
+    const frames = [roleFrame(), contentFrame('begun')]
+    const upstream = said('upstream-key-of-m', stage.upstream.baseUrl('m'))
+    const answer = await streamed('m', { kind: 'stream', frames: [...frames, upstream], ending: 'no done' })
+    expect(answer.text).toBe(frames.join('') + said('[redacted]', '[upstream]'))
   })
 
   test('because nothing comes any more ends after the idle limit', async () => {
@@ -179,15 +222,31 @@ describe('a stream that does not end as it should', () => {
 })
 
 describe('a stream that has not begun', () => {
-  test('fails with a status if its first event is an error', async () => {
-    const answer = await streamed('m', {
-      kind: 'stream',
-      frames: [`data: ${errorBody('canary: no model')}\n\n`],
-      ending: 'no done',
-    })
-    expect(answer.status === 200 ? answer.text : 'an error status').toMatch(/error/)
-    expect(answer.text).not.toContain('[DONE]')
+  test.each([
+    [errorBody('canary: no model'), 400],
+    [errorBody('canary: too much', 'server_error'), 500],
+    [JSON.stringify({ error: { message: 'canary: too many', code: 429 } }), 429],
+    [JSON.stringify({ error: { message: 'canary: busy', type: 'overloaded_error' } }), 529],
+  ])(
+    'fails with the words and the status of its error, if that is all that came: %s',
+    async (error, status) => {
+      const answer = await streamed('m', {
+        kind: 'stream',
+        frames: [`data: ${error}\n\n`],
+        ending: 'no done',
+      })
+      expect(answer.status).toBe(status)
+      expect(answer.json().error.message).toBe(JSON.parse(error).error.message)
+    },
+  )
+
+  test('fails with 500 and no word of it, if the error is that the key is refused', async () => {
+    const error = errorBody('canary: bad key', 'authentication_error')
+    const answer = await streamed('m', { kind: 'stream', frames: [`data: ${error}\n\n`], ending: 'no done' })
+    expect(answer.status).toBe(500)
+    expect(answer.text).not.toContain('canary')
   })
+
   test('fails with 500 if the first byte is late, and the upstream is let go', async () => {
     const answer = await streamed('ttfb', { kind: 'silence' })
     expect(answer.status).toBe(500)

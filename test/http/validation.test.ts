@@ -25,6 +25,8 @@ const WRONG: Record<string, unknown[]> = {
     [[]],
     [{ content: 'no role' }],
     [{ role: 7, content: 'hi' }],
+    [{ role: 'user', content: 5 }],
+    [message, { role: 'assistant', content: { type: 'text', text: 'hi' } }],
   ],
   max_tokens: ['10', 1.5, -1, true, {}, []],
   max_completion_tokens: ['10', 1.5, -1, false],

@@ -60,6 +60,14 @@ describe('GET /api/channel/test/:id', () => {
     expect(JSON.parse(text)).toMatchObject({ model: 'm1', max_tokens: 1 })
   })
 
+  test.each(['o4-mini', 'gpt-5', 'gpt-6-sol'])('asks %s for it by the name that it knows', async (model) => {
+    stage.upstream.forget('chat')
+    expect(await tested('chat', `?model=${model}`)).toMatchObject({ success: true })
+    const body = JSON.parse(stage.upstream.only('chat').text)
+    expect(body).toMatchObject({ model, max_completion_tokens: 1 })
+    expect(body).not.toHaveProperty('max_tokens')
+  })
+
   test('asks a messages upstream in its own words, though the channel is disabled', async () => {
     expect((await tested('messages')).success).toBe(true)
     const { path, headers, text } = stage.upstream.only('messages')

@@ -62,7 +62,8 @@ describe('a channel that is made over HTTP', () => {
       tag: 'blue',
       test_model: 'priced',
       setting: '{"force_format": true, "pass_through_body_enabled": true}',
-      settings: '{"allow_speed": true, "disable_store": true, "azure_responses_version": "x"}',
+      settings:
+        '{"allow_speed": true, "allow_cache_control": true, "disable_store": true, "azure_responses_version": "x"}',
       header_override: '{"X-Team": "blue"}',
       other_info: null,
     })
@@ -92,6 +93,8 @@ describe('a channel that is made over HTTP', () => {
     expect(json('setting')).toEqual({ force_format: true, pass_through_body_enabled: true })
     expect(json('settings')).toMatchObject({
       allow_speed: true,
+      allow_cache_control: true,
+      allow_service_tier: false,
       disable_store: true,
       azure_responses_version: 'x',
     })

@@ -169,6 +169,10 @@ describe('below /api/', () => {
     })
     const { status, body } = await management('GET', '/v1/messages')
     expect(status).toBe(405)
-    expect(body).toEqual({ error: { type: 'gateway_error', message: expect.any(String) } })
+    expect(body).toEqual({
+      type: 'error',
+      error: { type: 'gateway_error', message: expect.any(String) },
+      request_id: expect.any(String),
+    })
   })
 })

@@ -431,7 +431,7 @@ describe('a deleted user', () => {
   test.each<[string, (id: number) => [Request, object?]]>([
     ['DELETE /api/user/:id', (id) => [`DELETE /api/user/${id}`]],
     ['POST /api/user/manage', (id) => ['POST /api/user/manage', { id, action: 'delete' }]],
-  ])('by %s is gone for everything, but its name is not given again', async (_, request) => {
+  ])('by %s is gone for everything, and its name may be given again', async (_, request) => {
     const { id, username } = await newcomer()
     const answer = await admin<undefined>(...request(id))
     expect(answer).toMatchObject({ status: 200, body: { success: true, message: '' } })
@@ -442,7 +442,10 @@ describe('a deleted user', () => {
     )
     expect((await logIn(stage.gateway.url, { username, password: PASSWORD })).status).toBe(401)
     const again = await admin('POST /api/user/', { username, password: PASSWORD })
-    expect([again.status, again.message]).toEqual([400, `there is a user "${username}" already`])
+    expect([again.status, again.message]).toEqual([200, ''])
+    const found = (await admin<Shelf>(`GET /api/user/search?keyword=${username}`)).data.items
+    expect(found.filter((user) => user.username === username)).toHaveLength(1)
+    expect(found).not.toContainEqual(expect.objectContaining({ id }))
   })
 
   test('has tokens no more, from the next call on, not even after a restart that declares it', async () => {

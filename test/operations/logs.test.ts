@@ -14,7 +14,6 @@ const CANARIES = [
   'canaryupstreamkey',
   'canaryquery',
   'canaryheader',
-  'canaryerror',
   'canaryaccess',
   'canarymetrics',
   SECRET,
@@ -99,7 +98,7 @@ describe('the log', () => {
     expect(others).toHaveLength(2)
   })
 
-  test('never holds prompts, answers, keys, queries or what an upstream echoes, at any level', async () => {
+  test('never holds prompts, answers, keys, queries or what an upstream echoes of them, at any level', async () => {
     const program = await readyProgram({ config: config(), env: { LOG_LEVEL: 'trace' } })
     const key = 'canarykey'
     const path = '/v1/chat/completions?key=canaryquery'
@@ -149,6 +148,20 @@ describe('the log', () => {
       expect(program.out()).not.toContain(canary)
       expect(program.err()).not.toContain(canary)
     }
+  })
+
+  test('has requests that machines send again and again at debug', async () => {
+    const program = await readyProgram({ config: config(), env: { LOG_LEVEL: 'debug' } })
+    const headers = { authorization: 'Bearer canarymetrics' }
+    for (const path of ['/healthz', '/readyz', '/metrics'])
+      expect((await call(program.url, undefined, { method: 'GET', path, headers })).status).toBe(200)
+    await call(program.url, undefined, { method: 'GET', path: '/v1/models', key: 'canarykey' })
+    await stopped(program)
+    const levels = (path: string): unknown[] => [
+      ...new Set(program.log().flatMap((line) => (line['path'] === path ? [line['level']] : []))),
+    ]
+    for (const path of ['/healthz', '/readyz', '/metrics']) expect(levels(path)).toEqual([20])
+    expect(levels('/v1/models')).toEqual([30])
   })
 
   test('is silent when it is told to be', async () => {

@@ -1,3 +1,4 @@
+import { isOfOtherEndpoint } from '../../domain/other-endpoints.ts'
 import type { ChannelText } from '../../domain/stored-configuration.ts'
 import { GatewayError } from '../../errors.ts'
 import { withVersion } from '../../management/channel-address.ts'
@@ -63,13 +64,20 @@ function nameFor(name: string, id: number, taken: ReadonlySet<string>): string {
 
 /** One channel there may be two here: those who rank documents speak a protocol of their own. */
 function partsOf(name: string, read: ChannelCells, kind: KnownKind): ChannelText[] {
-  const ranking = read.models.filter((model) => /rerank/i.test(model))
-  const others = read.models.filter((model) => !ranking.includes(model))
+  const foreign = read.models.filter(isOfOtherEndpoint)
+  const models = read.models.filter((model) => !foreign.includes(model))
+  if (foreign.length > 0 && models.length === 0) {
+    throw new Unreadable('models', `a model of an endpoint that there is here; not ${foreign.join(', ')}`)
+  }
+  if (foreign.length > 0)
+    read.cells.note(`left out models of endpoints that are not here: ${foreign.join(', ')}`)
+  const ranking = models.filter((model) => /rerank/i.test(model))
+  const others = models.filter((model) => !ranking.includes(model))
   const type = requireType(kind.type)
   if (read.keys.length === 0 && !type.keyless) throw new Unreadable('key', 'at least one key that is enabled')
   const given = read.baseUrl || kind.address || ''
   const address = kind.asItIs && read.baseUrl !== '' ? read.baseUrl : withVersion(given, type)
-  if (type.protocol === 'messages') return [text(name, read, type.type, address, read.models)]
+  if (type.protocol === 'messages') return [text(name, read, type.type, address, models)]
   if (type.protocol === 'rerank') {
     const parts = [text(name, read, type.type, address, ranking.length > 0 ? ranking : others)]
     if (ranking.length > 0 && others.length > 0 && type.type === COHERE) {

@@ -48,9 +48,9 @@ export function planOptions(options: FamilyOptions): {
     else left.push({ kind: 'option', id: undefined, name, fate: 'left', notes: [missed] })
   }
   if (others.length > 0) {
-    const named = others.toSorted().slice(0, 100).join(', ')
-    const note = 'these options mean nothing here'
-    left.push({ kind: 'option', id: undefined, name: named, fate: 'left', notes: [note] })
+    const name = others.length === 1 ? '1 other' : `${others.length} others`
+    const note = `nothing here does the same: ${others.toSorted().join(', ')}`
+    left.push({ kind: 'option', id: undefined, name, fate: 'left', notes: [note] })
   }
   return { entries, left }
 }

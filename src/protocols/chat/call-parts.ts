@@ -42,7 +42,7 @@ export class CallParts {
     this.#sink = sink
   }
 
-  /** A piece of a call: `{index?, id?, function: {name?, arguments?}}`. */
+  /** A piece of a call: `{index?, id?, function: {name?, arguments?}}`, the arguments as text. */
   read(piece: Fields): void {
     const definition = asRecord(piece['function'])
     if (!definition) return
@@ -51,7 +51,7 @@ export class CallParts {
     const call = this.#find(piece['index'], id, name)
     this.#last = call
     if (call.part === undefined && name !== '') this.#start(call, name)
-    this.#add(call, argumentsText(definition['arguments']))
+    this.#add(call, textOr(definition['arguments']))
   }
 
   /** More arguments for the call under an index, in a piece that says nothing else. */
@@ -130,10 +130,4 @@ function isOther(known: Call, id: string, name: string): boolean {
 
 function textOr(value: unknown): string {
   return typeof value === 'string' ? value : ''
-}
-
-/** JSON text; some servers send the object itself. */
-function argumentsText(value: unknown): string {
-  if (typeof value === 'string') return value
-  return asRecord(value) ? JSON.stringify(value) : ''
 }

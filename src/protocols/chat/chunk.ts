@@ -14,8 +14,13 @@ export interface ChunkChoice {
 
 /** What a chunk of a chat stream says. */
 export interface ChunkFacts {
+  /** The chunk itself. */
+  readonly chunk: Readonly<Record<string, unknown>>
   readonly choices: readonly ChunkChoice[]
+  /** Its usage, which an error may bring too, beside it or within. */
   readonly usage: Usage | undefined
+  /** It says something of usage, be it true or not. */
+  readonly tellsUsage: boolean
   /** `choices` is empty and `usage` is an object: the chunk that `include_usage` asks for. */
   readonly isUsageChunk: boolean
   readonly isError: boolean
@@ -28,9 +33,12 @@ export function readChunk(data: string): ChunkFacts | undefined {
   const chunk = parseRecord(data)
   if (!chunk) return undefined
   const choices = Array.isArray(chunk['choices']) ? chunk['choices'] : undefined
+  const usage = usageOf(chunk)
   return {
+    chunk,
     choices: (choices ?? []).map(readChoice),
-    usage: usageOf(chunk),
+    usage,
+    tellsUsage: usage !== undefined || asRecord(chunk['usage']) !== undefined,
     isUsageChunk: choices?.length === 0 && asRecord(chunk['usage']) !== undefined,
     isError: isError(chunk['error']) || chunk['object'] === 'error',
   }

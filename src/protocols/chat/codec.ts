@@ -12,8 +12,9 @@ export const chatCodec: Codec = {
   decodeRequest,
   mustFetch,
   encodeRequest,
+  answerTool: () => undefined,
   decodeReply,
   encodeReply,
-  streamDecoder: () => new ChatStreamDecoder(),
+  streamDecoder: (budget) => new ChatStreamDecoder(budget),
   streamEncoder: (minted, options) => new ChatStreamEncoder(minted, options),
 }

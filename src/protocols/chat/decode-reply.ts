@@ -1,16 +1,17 @@
 import { GatewayError } from '../../errors.ts'
 import { foldReply } from '../fold-reply.ts'
-import { asRecord, parseRecord } from '../record.ts'
+import { asRecord } from '../record.ts'
 import type { Reply, ReplyEvent } from '../reply.ts'
 import { isError } from '../reply-facts.ts'
 import type { Fields } from './field.ts'
+import { parseAnswer } from './object-arguments.ts'
 import { ReplyParts } from './reply-parts.ts'
 import { stopOf } from './stop-reasons.ts'
 import { usageOf } from './usage.ts'
 
 /** Reads a whole reply; of several choices the first. Throws `upstream_error` where it is none. */
 export function decodeReply(bytes: Buffer): Reply {
-  const reply = parseRecord(bytes.toString())
+  const reply = parseAnswer(bytes.toString())
   const choice = firstChoice(reply?.['choices'])
   if (!reply || !choice || isError(reply['error']))
     throw new GatewayError('upstream_error', 'The upstream answered with something that is no answer.')

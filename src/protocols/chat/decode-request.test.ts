@@ -326,6 +326,25 @@ describe('what cannot be read is a 400 that names the path', () => {
     ['tool_choice', { tool_choice: 'sometimes' }],
     ['tool_choice.type', { tool_choice: { type: 'custom', custom: { name: 'x' } } }],
     ['tool_choice.function.name', { tool_choice: { type: 'function', function: {} } }],
+    ['tool_choice.allowed_tools', { tool_choice: { type: 'allowed_tools' } }],
+    [
+      'tool_choice.allowed_tools.mode',
+      { tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'none', tools: [] } } },
+    ],
+    [
+      'tool_choice.allowed_tools.tools',
+      { tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'auto' } } },
+    ],
+    [
+      'tool_choice.allowed_tools.tools[0].function.name',
+      {
+        tools: [{ type: 'function', function: { name: 'f' } }],
+        tool_choice: {
+          type: 'allowed_tools',
+          allowed_tools: { mode: 'auto', tools: [{ type: 'function', function: { name: 'g' } }] },
+        },
+      },
+    ],
     ['reasoning_effort', { reasoning_effort: 'extreme' }],
     ['reasoning.effort', { reasoning: { effort: 'extreme' } }],
     ['reasoning.max_tokens', { reasoning: { max_tokens: -1 } }],
@@ -373,19 +392,27 @@ describe('fields', () => {
       { toolChoice: { kind: 'tool', name: 'f' } },
     ],
     [{ parallel_tool_calls: false }, { toolChoice: undefined, parallelTools: false }],
+    [{ reasoning_effort: 'none' }, { thinking: { kind: 'off' } }],
     [{ reasoning_effort: 'minimal' }, { thinking: { kind: 'off' } }],
-    [{ reasoning_effort: 'low' }, { thinking: { kind: 'budget', tokens: 1280 } }],
-    [{ reasoning_effort: 'medium' }, { thinking: { kind: 'budget', tokens: 2048 } }],
-    [{ reasoning_effort: 'high' }, { thinking: { kind: 'budget', tokens: 4096 } }],
+    [{ reasoning_effort: 'xhigh' }, { thinking: { kind: 'adaptive', effort: 'xhigh' } }],
+    [{ reasoning_effort: 'max' }, { thinking: { kind: 'adaptive', effort: 'max' } }],
+    [
+      { reasoning_effort: 'none', reasoning: { max_tokens: 3000 } },
+      { thinking: { kind: 'budget', tokens: 3000 } },
+    ],
+    [{ reasoning: { effort: 'none' } }, { thinking: { kind: 'off' } }],
+    [{ reasoning_effort: 'low' }, { thinking: { kind: 'adaptive', effort: 'low' } }],
+    [{ reasoning_effort: 'medium' }, { thinking: { kind: 'adaptive', effort: 'medium' } }],
+    [{ reasoning_effort: 'high' }, { thinking: { kind: 'adaptive', effort: 'high' } }],
     [
       { reasoning_effort: 'low', reasoning: { max_tokens: 3000 } },
       { thinking: { kind: 'budget', tokens: 3000 } },
     ],
-    [{ reasoning: { effort: 'high' } }, { thinking: { kind: 'budget', tokens: 4096 } }],
+    [{ reasoning: { effort: 'high' } }, { thinking: { kind: 'adaptive', effort: 'high' } }],
     [{ reasoning: { effort: 'high', max_tokens: 1500 } }, { thinking: { kind: 'budget', tokens: 1500 } }],
-    [{ reasoning: { enabled: true } }, { thinking: { kind: 'budget', tokens: 2048 } }],
+    [{ reasoning: { enabled: true } }, { thinking: { kind: 'adaptive', effort: 'medium' } }],
     [{ reasoning: { enabled: false, effort: 'high' } }, { thinking: { kind: 'off' } }],
-    [{ reasoning_effort: 'low', reasoning: {} }, { thinking: { kind: 'budget', tokens: 1280 } }],
+    [{ reasoning_effort: 'low', reasoning: {} }, { thinking: { kind: 'adaptive', effort: 'low' } }],
     [{ reasoning: null }, { thinking: undefined }],
     [{ web_search_options: {} }, { webSearch: { maxUses: 5 } }],
     [{ web_search_options: { search_context_size: 'low' } }, { webSearch: { maxUses: 1 } }],
@@ -417,10 +444,36 @@ describe('fields', () => {
       ],
     })
     expect(conversation.tools).toEqual([
-      { name: 'f', description: 'F', schema: { type: 'object' }, strict: true },
+      { name: 'f', description: 'F', schema: '{"type":"object"}', strict: true },
       { name: 'g', description: undefined, schema: undefined, strict: undefined, cache: { ttl: undefined } },
     ])
     expect(dropped).toEqual(['tools.custom', 'tools.unknown'])
+  })
+})
+
+describe('allowed_tools', () => {
+  const tools = ['f', 'g', 'h'].map((name) => ({ type: 'function', function: { name } }))
+  const allowed = (mode: string, ...named: object[]): object => ({
+    tools,
+    tool_choice: { type: 'allowed_tools', allowed_tools: { mode, tools: named } },
+  })
+
+  test.each([
+    ['auto', 'auto'],
+    ['required', 'any'],
+  ])('keeps the tools that it names, in their order, with the mode %s', (mode, kind) => {
+    const named = ['h', 'f'].map((name) => ({ type: 'function', function: { name } }))
+    const { conversation, dropped } = decode(allowed(mode, ...named))
+    expect(conversation.tools.map(({ name }) => name)).toEqual(['f', 'h'])
+    expect(conversation.toolChoice).toEqual({ kind })
+    expect(dropped).toEqual([])
+  })
+
+  test('passes over tools of other kinds, which are not offered any more', () => {
+    const { conversation } = decode(
+      allowed('auto', { type: 'mcp', server_label: 'x' }, { type: 'function', function: { name: 'g' } }),
+    )
+    expect(conversation.tools.map(({ name }) => name)).toEqual(['g'])
   })
 })
 
@@ -433,7 +486,6 @@ describe('what the hub cannot hold is named', () => {
     logprobs: true,
     top_logprobs: 2,
     seed: 0,
-    response_format: { type: 'json_object' },
     function_call: { name: 'f' },
     functions: [{ name: 'f' }],
     prediction: { type: 'content', content: 'x' },
@@ -457,7 +509,7 @@ describe('what the hub cannot hold is named', () => {
 
   test.each([
     { n: 1, presence_penalty: 0, frequency_penalty: 0, logit_bias: {}, logprobs: false, top_logprobs: 0 },
-    { response_format: { type: 'text' }, functions: [], function_call: 'auto', modalities: ['text'] },
+    { functions: [], function_call: 'auto', modalities: ['text'] },
     { verbosity: 'medium', user: '', metadata: {}, service_tier: 'auto', store: false },
     Object.fromEntries(Object.keys(MEANT).map((field) => [field, null])),
   ])('but not where it says what its absence would say: %j', (fields) => {

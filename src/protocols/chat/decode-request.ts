@@ -1,11 +1,11 @@
 import type { Dropped } from '../codec.ts'
 import type { Conversation } from '../conversation.ts'
-import { parseExact } from '../exact-json.ts'
 import { asRecord } from '../record.ts'
 import type { ScannedObject } from '../scanned-object.ts'
 import { decodeMessages } from './decode-messages.ts'
 import { nameDroppedFields } from './dropped-fields.ts'
 import { fieldsAt, listAt, present } from './field.ts'
+import { decodeOutputFormat } from './output-format.ts'
 import { decodeThinking } from './thinking.ts'
 import { decodeToolChoice } from './tool-choice.ts'
 import { decodeTools } from './tool.ts'
@@ -22,15 +22,13 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
     (limit) => limit !== undefined,
   )
   const stop = value('stop') ?? []
-  const choice = value('tool_choice')
   const search = value('web_search_options')
   nameDroppedFields(scan, dropped)
   return {
     model: value('model') as string,
     stream: value('stream') === true,
     ...decodeMessages(listAt(value('messages'), 'messages'), dropped),
-    tools: decodeTools(listAt(toolsIn(scan), 'tools'), dropped),
-    toolChoice: choice === undefined ? undefined : decodeToolChoice(choice),
+    ...decodeToolChoice(value('tool_choice'), decodeTools(scan, dropped)),
     parallelTools: value('parallel_tool_calls') as boolean | undefined,
     maxTokens: limits.length > 0 ? Math.max(...limits) : undefined,
     temperature: number('temperature'),
@@ -38,13 +36,8 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
     topK: number('top_k'),
     stop: (Array.isArray(stop) ? (stop as string[]) : [stop as string]).filter((text) => text !== ''),
     thinking: decodeThinking(value('reasoning_effort'), value('reasoning'), dropped),
+    outputFormat: decodeOutputFormat(scan),
     webSearch: search === undefined ? undefined : decodeWebSearch(fieldsAt(search, 'web_search_options')),
     includeUsage: asRecord(value('stream_options'))?.['include_usage'] === true,
   }
-}
-
-/** Schemas keep their numbers as they were written. */
-function toolsIn(scan: ScannedObject): unknown {
-  const tools = scan.span('tools')
-  return (tools && parseExact(scan.bytes.toString('utf8', tools.start, tools.end))) ?? []
 }

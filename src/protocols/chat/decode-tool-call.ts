@@ -1,4 +1,5 @@
 import type { OpaquePart, ToolCallPart } from '../conversation.ts'
+import { inputOrEmpty } from '../tool-input.ts'
 import { type Fields, fieldsAt, present, textAt } from './field.ts'
 
 /** Reads an assistant's calls and remembers what their results have to know about them. */
@@ -42,13 +43,13 @@ export class CallReader {
   }
 }
 
-/** Arguments stay the text that the model wrote; none is an empty object. */
+/** Arguments stay the text that the model wrote. */
 function functionCall(id: string, call: Fields, path: string): ToolCallPart {
   const input = present(call['arguments'])
   return {
     kind: 'tool-call',
     id,
     name: textAt(call['name'], `${path}.name`),
-    input: (input === undefined ? '' : textAt(input, `${path}.arguments`)) || '{}',
+    input: inputOrEmpty(input === undefined ? '' : textAt(input, `${path}.arguments`)),
   }
 }

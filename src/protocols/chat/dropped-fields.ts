@@ -20,9 +20,8 @@ export type LeftOut =
   | 'title'
   | 'is_error'
   | 'tool_choice'
-  | 'temperature'
+  | 'thinking'
   | 'top_k'
-  | 'top_p'
 
 /** Names what is left out. */
 export function leaveOut(dropped: Dropped, name: LeftOut): void {
@@ -54,7 +53,6 @@ const DROPPED: ReadonlyMap<string, Says> = new Map<string, Says>([
   ['logprobs', notFalse],
   ['top_logprobs', notZero],
   ['seed', always],
-  ['response_format', (value) => asRecord(value)?.['type'] !== 'text'],
   ['function_call', other('none', 'auto')],
   ['functions', (value) => !Array.isArray(value) || value.length > 0],
   ['prediction', always],
@@ -89,6 +87,7 @@ const READ: ReadonlySet<string> = new Set([
   'parallel_tool_calls',
   'reasoning_effort',
   'reasoning',
+  'response_format',
   'web_search_options',
 ])
 

@@ -2,6 +2,7 @@ import { cacheControl } from './cache-control.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Dropped } from '../codec.ts'
 import type { Conversation, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '../conversation.ts'
+import { inputOrEmpty } from '../tool-input.ts'
 import { leaveOut } from './dropped-fields.ts'
 import { type ChatPart, contentOf, encodePart } from './encode-part.ts'
 
@@ -77,7 +78,7 @@ function sort(part: Part, turn: SortedTurn, dropped: Dropped): void {
 function encodeCall({ id, name, input, cache, proof }: ToolCallPart, dropped: Dropped): unknown {
   if (cache) leaveOut(dropped, 'cache_control')
   if (proof) leaveOut(dropped, 'signature')
-  return { id, type: 'function', function: { name, arguments: input || '{}' } }
+  return { id, type: 'function', function: { name, arguments: inputOrEmpty(input) } }
 }
 
 /** Text stays with the result; media go behind, in their order. Chat cannot say that a tool failed. */

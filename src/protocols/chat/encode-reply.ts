@@ -1,5 +1,6 @@
 import type { Minted } from '../codec.ts'
 import type { Reply, ReplyPart } from '../reply.ts'
+import { inputOrEmpty } from '../tool-input.ts'
 import { FINISH_REASONS } from './stop-reasons.ts'
 import { usageOut } from './usage-out.ts'
 
@@ -47,5 +48,7 @@ function joined(parts: readonly ReplyPart[], textOf: (part: ReplyPart) => string
 
 function callOf(part: ReplyPart): unknown[] {
   if (part.kind !== 'tool-call') return []
-  return [{ id: part.id, type: 'function', function: { name: part.name, arguments: part.input || '{}' } }]
+  return [
+    { id: part.id, type: 'function', function: { name: part.name, arguments: inputOrEmpty(part.input) } },
+  ]
 }

@@ -1,15 +1,18 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { conversationOf } from '../../../test/conversation.ts'
+import { conversationOf, upstreamOf } from '../../../test/conversation.ts'
 import type { Conversation, MediaPart, Part, Thinking, Turn } from '../conversation.ts'
 import { scanObject } from '../json-scan.ts'
 import { mustFetch } from './encode-part.ts'
 import { decodeRequest } from './decode-request.ts'
 import { encodeRequest } from './encode-request.ts'
 
-function encode(fields: Partial<Conversation>): { request: Record<string, unknown>; dropped: string[] } {
+function encode(
+  fields: Partial<Conversation>,
+  model = 'up',
+): { request: Record<string, unknown>; dropped: string[] } {
   const dropped = new Set<string>()
-  const bytes = encodeRequest(conversationOf(fields), 'up', dropped)
+  const bytes = encodeRequest(conversationOf(fields), upstreamOf(model), dropped)
   return { request: JSON.parse(bytes.toString()), dropped: [...dropped] }
 }
 
@@ -26,7 +29,7 @@ const linked = (url: string, mediaType: string | undefined): MediaPart => ({
   kind: 'media',
   source: { kind: 'url', url, mediaType },
 })
-const tool = { name: 'f', description: 'F', schema: { type: 'object' }, strict: undefined }
+const tool = { name: 'f', description: 'F', schema: '{"type":"object"}', strict: undefined }
 const chatTool = {
   type: 'function',
   function: { name: 'f', description: 'F', parameters: { type: 'object' } },
@@ -236,9 +239,84 @@ describe('fields', () => {
     [{ kind: 'budget', tokens: 4096 }, 'high'],
     [{ kind: 'adaptive', effort: 'medium' }, 'medium'],
     [{ kind: 'adaptive', effort: undefined }, undefined],
+    [{ kind: 'adaptive', effort: 'xhigh' }, 'high'],
+    [{ kind: 'adaptive', effort: 'max' }, 'high'],
   ])('thinking %j is effort %s', (thinking, effort) => {
     expect(encode({ thinking }).request['reasoning_effort']).toBe(effort)
   })
+
+  test.each<[Thinking, string, string]>([
+    [{ kind: 'off' }, 'gpt-6-sol', 'none'],
+    [{ kind: 'off' }, 'gpt-5.1', 'none'],
+    [{ kind: 'off' }, 'gpt-5-mini', 'minimal'],
+    [{ kind: 'off' }, 'o3', 'low'],
+    [{ kind: 'off' }, 'gpt-5-pro', 'high'],
+    [{ kind: 'off' }, 'gemini-2.5-flash', 'none'],
+    [{ kind: 'off' }, 'gemini-2.5-pro', 'low'],
+    [{ kind: 'adaptive', effort: 'max' }, 'gpt-6-sol', 'max'],
+    [{ kind: 'adaptive', effort: 'max' }, 'openai/gpt-5.6-luna', 'max'],
+    [{ kind: 'adaptive', effort: 'max' }, 'gpt-5.4', 'xhigh'],
+    [{ kind: 'adaptive', effort: 'xhigh' }, 'gpt-5.2-codex', 'xhigh'],
+    [{ kind: 'adaptive', effort: 'xhigh' }, 'gpt-5.1', 'high'],
+    [{ kind: 'adaptive', effort: 'xhigh' }, 'o4-mini', 'high'],
+    [{ kind: 'adaptive', effort: 'low' }, 'gpt-5.2-pro', 'medium'],
+    [{ kind: 'budget', tokens: 100_000 }, 'gpt-6-sol', 'high'],
+  ])('thinking %j of %s is the nearest effort that it takes: %s', (thinking, model, effort) => {
+    const { request, dropped } = encode({ thinking }, model)
+    expect(request['reasoning_effort']).toBe(effort)
+    expect(dropped).toEqual([])
+  })
+
+  test.each(['gpt-4o-mini', 'gpt-3.5-turbo', 'gpt-35-turbo', 'chatgpt-4o-latest', 'gpt-5-chat-latest'])(
+    'thinking is left out for %s, which does not reason, and named',
+    (model) => {
+      expect(encode({ thinking: { kind: 'adaptive', effort: 'high' } }, model)).toEqual({
+        request: { model, messages: [] },
+        dropped: ['thinking'],
+      })
+      expect(encode({ thinking: { kind: 'off' } }, model)).toEqual({
+        request: { model, messages: [] },
+        dropped: [],
+      })
+    },
+  )
+
+  test('tools beside thinking are kept for models that take but one of them in chat', () => {
+    const tools = [tool]
+    const high: Thinking = { kind: 'adaptive', effort: 'high' }
+    expect(encode({ tools }, 'gpt-6-sol')).toMatchObject({
+      request: { reasoning_effort: 'none' },
+      dropped: [],
+    })
+    expect(encode({ tools, thinking: high }, 'gpt-6-sol')).toMatchObject({
+      request: { reasoning_effort: 'none' },
+      dropped: ['thinking'],
+    })
+    for (const model of ['gpt-5.4', 'openai/gpt-6-sol'])
+      expect(encode({ tools, thinking: high }, model)).toMatchObject({
+        request: { reasoning_effort: 'high' },
+        dropped: [],
+      })
+    expect(encode({ tools }, 'openai/gpt-6-sol').request).not.toHaveProperty('reasoning_effort')
+  })
+
+  test.each(['o3', 'openai/o4-mini', 'gpt-5', 'gpt-6-sol'])(
+    '%s knows the maximum by its newer name',
+    (model) => {
+      expect(encode({ maxTokens: 7 }, model).request).toEqual({
+        model,
+        messages: [],
+        max_completion_tokens: 7,
+      })
+    },
+  )
+
+  test.each(['up', 'gpt-4o', 'gpt-35-turbo', 'gpt-5-chat-latest', 'gpt-oss-120b', 'command-o1x'])(
+    '%s knows the maximum by its older name',
+    (model) => {
+      expect(encode({ maxTokens: 7 }, model).request).toEqual({ model, messages: [], max_tokens: 7 })
+    },
+  )
 
   test('more stop sequences than chat takes are a 400: an answer that runs on would be another answer', () => {
     expect(() => encode({ stop: ['1', '2', '3', '4', '5'] })).toThrow('stop sequences')
@@ -270,7 +348,9 @@ describe('fields', () => {
   test('equal conversations are equal bytes, whatever the order in which they were put together', () => {
     const one = conversationOf({ temperature: 1, maxTokens: 2, turns: [user(text('x'))] })
     const other = Object.fromEntries(Object.entries(one).toReversed()) as unknown as Conversation
-    expect(encodeRequest(other, 'up', new Set())).toEqual(encodeRequest(one, 'up', new Set()))
+    expect(encodeRequest(other, upstreamOf('up'), new Set())).toEqual(
+      encodeRequest(one, upstreamOf('up'), new Set()),
+    )
   })
 })
 
@@ -280,7 +360,7 @@ describe('there and back', () => {
     const tools = `[{"type":"function","function":{"name":"f","parameters":${schema}}}]`
     const body = `{"model":"m","messages":[{"role":"user","content":"x"}],"tools":${tools}}`
     const conversation = decodeRequest(scanObject(Buffer.from(body)), new Set())
-    expect(encodeRequest(conversation, 'm', new Set()).toString()).toBe(body)
+    expect(encodeRequest(conversation, upstreamOf('m'), new Set()).toString()).toBe(body)
   })
 
   const words = fc.string({ minLength: 1, unit: 'binary' })
@@ -307,7 +387,10 @@ describe('there and back', () => {
       fc.array(fc.oneof(textPart, media), { minLength: 1, maxLength: 3 }),
     )
     .map(([results, said]) => user(...results, ...said))
-  const json = fc.oneof(fc.json(), fc.constant('{"a": 9007199254740993, "2":0, "1":0}'))
+  const json = fc.oneof(
+    fc.json().filter((text) => text !== 'null' && text !== '""'),
+    fc.constant('{"a": 9007199254740993, "2":0, "1":0}'),
+  )
   const call = fc
     .tuple(name, name, json)
     .map(([id, called, input]) => ({ kind: 'tool-call', id, name: called, input }) as const)
@@ -320,9 +403,17 @@ describe('there and back', () => {
     .filter(([thought, said, calls]) => thought !== null || said.length + calls.length > 0)
     .map(([thought, said, calls]) => assistant(...(thought ? [thought] : []), ...said, ...calls))
   const some = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: undefined })
-  const schema = fc
-    .dictionary(name, fc.jsonValue({ maxDepth: 2 }))
-    .map((fields) => JSON.parse(JSON.stringify(fields)))
+  const schema = fc.dictionary(name, fc.jsonValue({ maxDepth: 2 })).map((fields) => JSON.stringify(fields))
+  const format: fc.Arbitrary<Conversation['outputFormat']> = fc.oneof(
+    fc.constant({ kind: 'json-object' as const }),
+    fc.record({
+      kind: fc.constant('json-schema' as const),
+      schema,
+      name,
+      description: some(words),
+      strict: some(fc.boolean()),
+    }),
+  )
   const conversation: fc.Arbitrary<Conversation> = fc.record({
     model: fc.constant('up'),
     stream: fc.boolean(),
@@ -349,7 +440,12 @@ describe('there and back', () => {
     topP: some(fc.double({ min: 0, max: 1, noNaN: true }).map((n) => n + 0)),
     topK: fc.constant(undefined),
     stop: fc.array(words, { maxLength: 4 }),
-    thinking: some(fc.constantFrom(1280, 2048, 4096).map((tokens) => ({ kind: 'budget', tokens }) as const)),
+    thinking: some(
+      fc
+        .constantFrom('low' as const, 'medium' as const, 'high' as const)
+        .map((effort) => ({ kind: 'adaptive', effort }) as const),
+    ),
+    outputFormat: some(format),
     webSearch: some(fc.constantFrom(1, 5, 10).map((maxUses) => ({ maxUses }))),
     includeUsage: fc.constant(false),
   })
@@ -358,7 +454,7 @@ describe('there and back', () => {
     fc.assert(
       fc.property(conversation, (said) => {
         const dropped = new Set<string>()
-        const bytes = encodeRequest(said, 'up', dropped)
+        const bytes = encodeRequest(said, upstreamOf('up'), dropped)
         expect(decodeRequest(scanObject(bytes), dropped)).toEqual({ ...said, includeUsage: said.stream })
         expect([...dropped]).toEqual([])
       }),

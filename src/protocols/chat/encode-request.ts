@@ -1,8 +1,10 @@
-import type { Dropped } from '../codec.ts'
+import type { Dropped, UpstreamModel } from '../codec.ts'
 import type { Conversation } from '../conversation.ts'
 import { GatewayError } from '../../errors.ts'
+import { arrayOf, type MemberText, membersOf, objectOf } from '../json-text.ts'
 import { leaveOut } from './dropped-fields.ts'
 import { encodeMessages } from './encode-messages.ts'
+import { encodeOutputFormat } from './output-format.ts'
 import { encodeEffort } from './thinking.ts'
 import { encodeToolChoice } from './tool-choice.ts'
 import { encodeTool } from './tool.ts'
@@ -16,49 +18,47 @@ const MAX_STOPS = 4
  * fields is always this one, so that equal conversations are equal bytes and the upstream's cache finds them.
  * Throws `invalid_request` where chat has no way to say something that must not be left out.
  */
-export function encodeRequest(conversation: Conversation, upstreamModel: string, dropped: Dropped): Buffer {
-  const { stream, stop, webSearch, topK } = conversation
+export function encodeRequest(
+  conversation: Conversation,
+  { name, capabilities }: UpstreamModel,
+  dropped: Dropped,
+): Buffer {
+  const { stream, stop, outputFormat, webSearch, topK } = conversation
   if (stop.length > MAX_STOPS)
     throw new GatewayError('invalid_request', `This model takes at most ${MAX_STOPS} stop sequences.`)
   if (topK !== undefined) leaveOut(dropped, 'top_k')
-  // JSON leaves out what is undefined.
-  const request = {
-    model: upstreamModel,
-    messages: encodeMessages(conversation, dropped),
-    ...encodeSampling(conversation, upstreamModel, dropped),
-    stop: stop.length > 0 ? stop : undefined,
-    stream: stream || undefined,
-    stream_options: stream ? { include_usage: true } : undefined,
+  const request = objectOf([
+    ...membersOf({
+      model: name,
+      messages: encodeMessages(conversation, dropped),
+      [capabilities.maximumField]: conversation.maxTokens,
+      temperature: conversation.temperature,
+      top_p: conversation.topP,
+      stop: stop.length > 0 ? stop : undefined,
+      stream: stream || undefined,
+      stream_options: stream ? { include_usage: true } : undefined,
+    }),
     ...encodeTools(conversation, dropped),
-    reasoning_effort: encodeEffort(conversation.thinking),
-    web_search_options: webSearch && encodeWebSearch(webSearch),
-  }
-  return Buffer.from(JSON.stringify(request))
-}
-
-/** Models that think before they speak know the maximum by its newer name alone, and sample in their own way. */
-const REASONING_MODEL = /^(?:o\d|gpt-5)/
-
-function encodeSampling(
-  { maxTokens, temperature, topP }: Conversation,
-  upstreamModel: string,
-  dropped: Dropped,
-): object {
-  if (!REASONING_MODEL.test(upstreamModel)) return { max_tokens: maxTokens, temperature, top_p: topP }
-  if (temperature !== undefined && temperature !== 1) leaveOut(dropped, 'temperature')
-  if (topP !== undefined && topP !== 1) leaveOut(dropped, 'top_p')
-  return { max_completion_tokens: maxTokens }
+    ['response_format', outputFormat && encodeOutputFormat(outputFormat)],
+    ...membersOf({
+      reasoning_effort: encodeEffort(conversation, capabilities, dropped),
+      web_search_options: webSearch && encodeWebSearch(webSearch),
+    }),
+  ])
+  return Buffer.from(request)
 }
 
 /** Upstreams refuse a choice where there is nothing to choose from. */
-function encodeTools({ tools, toolChoice, parallelTools }: Conversation, dropped: Dropped): object {
+function encodeTools({ tools, toolChoice, parallelTools }: Conversation, dropped: Dropped): MemberText[] {
   if (tools.length === 0) {
     if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') leaveOut(dropped, 'tool_choice')
-    return {}
+    return []
   }
-  return {
-    tools: tools.map(encodeTool),
-    tool_choice: toolChoice && encodeToolChoice(toolChoice),
-    parallel_tool_calls: parallelTools,
-  }
+  return [
+    ['tools', arrayOf(tools.map(encodeTool))],
+    ...membersOf({
+      tool_choice: toolChoice && encodeToolChoice(toolChoice),
+      parallel_tool_calls: parallelTools,
+    }),
+  ]
 }

@@ -24,6 +24,27 @@ describe('the bound', () => {
     }
   })
 
+  test('has no allowance for what a request does not contain', () => {
+    const plain = { ...user('Hi'), max_tokens: 5, n: 1, stream: true, temperature: 0, user: 'u', tools: null }
+    // A mark for the message, and a template around the conversation.
+    expect(bound(plain)).toBe(bytes(plain).length + 8 + 64)
+    for (const feature of [
+      { verbosity: 'low' },
+      { reasoning_effort: 'low' },
+      { web_search_options: {} },
+      { plugins: [] },
+    ])
+      expect(bound({ ...plain, ...feature })).toBe(bytes({ ...plain, ...feature }).length + 8 + 64 + 256)
+  })
+
+  test.each(['tools', 'functions', 'response_format'])('has room for what servers say to %s', (field) => {
+    const value = field === 'response_format' ? { type: 'json_object' } : []
+    const request = { ...user('hi'), [field]: value }
+    expect(bound(request) - bound(user('hi'))).toBe(
+      Buffer.byteLength(`,"${field}":${JSON.stringify(value)}`) + 512 + 256,
+    )
+  })
+
   test('counts a mark for each message', () => {
     const message = { role: 'user', content: '' }
     const many = bound({ model: 'm', messages: Array.from({ length: 100 }, () => message) })

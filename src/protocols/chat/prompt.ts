@@ -1,6 +1,7 @@
 import { scanObject } from '../json-scan.ts'
 import {
   DOCUMENT_TOKENS,
+  featureTokens,
   IMAGE_TOKENS,
   type MediaTokens,
   MESSAGE_TOKENS,
@@ -28,11 +29,42 @@ const MEDIA: ReadonlyMap<string, MediaTokens> = new Map<string, MediaTokens>([
   ['video_url', { most: () => 100_000, typical: () => 10_000 }],
 ])
 
+/** Fields for which servers, or a conversion, put instructions of their own before the prompt. */
+const INSTRUCTED = ['tools', 'functions', 'response_format'] as const
+
 interface MediaPart {
   readonly node: Node
   readonly tokens: MediaTokens
   readonly bytes: number
 }
+
+/** Fields of which the model reads no more than their own bytes. */
+const PLAIN: ReadonlySet<string> = new Set([
+  'model',
+  'messages',
+  'max_tokens',
+  'max_completion_tokens',
+  'stream',
+  'stream_options',
+  'n',
+  'stop',
+  'temperature',
+  'top_p',
+  'top_k',
+  'seed',
+  'presence_penalty',
+  'frequency_penalty',
+  'logit_bias',
+  'logprobs',
+  'top_logprobs',
+  'prompt_cache_key',
+  'prompt_cache_retention',
+  'store',
+  'metadata',
+  'user',
+  'safety_identifier',
+  'service_tier',
+])
 
 /**
  * An upper bound in tokens for the prompt of a checked request, without a tokenizer: no token is less than a byte, so
@@ -41,10 +73,11 @@ interface MediaPart {
 export function promptBound(scan: ScannedObject): number {
   const messages = scan.span('messages')
   const model = String(scan.value('model'))
-  let tokens = scan.bytes.length + REQUEST_TOKENS
+  let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN)
   if (!messages) return tokens
   tokens += messages.count * MESSAGE_TOKENS
-  if (scan.kind('tools') === 'array' || scan.kind('functions') === 'array') tokens += TOOLS_TOKENS
+  const isInstructed = INSTRUCTED.some((field) => scan.has(field) && scan.kind(field) !== 'null')
+  if (isInstructed) tokens += TOOLS_TOKENS
   for (const message of scan.elements(messages.node)) {
     for (const { tokens: media, bytes } of mediaParts(scan, message))
       tokens += media.most(bytes, model) - bytes

@@ -22,7 +22,7 @@ import {
   text,
 } from '../field-check.ts'
 import { asRecord } from '../record.ts'
-import type { Member, ScannedObject } from '../scanned-object.ts'
+import type { JsonKind, Member, ScannedObject } from '../scanned-object.ts'
 import { promptBound } from './prompt.ts'
 
 /** What the gateway reads in a chat request; everything else passes as it came. */
@@ -60,10 +60,17 @@ const choice = secret(
 const isTokenBias = isNumber(-100, 100)
 const topLogprobs = open('an integer from 0 to 20', isInteger(0, 20))
 
+const message: JsonSchema = {
+  type: 'object',
+  required: ['role'],
+  properties: { role: isText.accepts, content: { type: ['string', 'array', 'null'] } },
+}
+const CONTENT: ReadonlySet<JsonKind> = new Set(['string', 'array', 'null'])
+
 /** The table in `docs/api.md: Chat completions`, row for row. Enumerations are open: a provider may know more. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
-  ['messages', accepting({ type: 'array', minItems: 1, items: naming('role') }, checkMessages)],
+  ['messages', accepting({ type: 'array', minItems: 1, items: message }, checkMessages)],
   ['max_tokens', outputTokens],
   ['max_completion_tokens', outputTokens],
   ['stream', flag],
@@ -190,6 +197,9 @@ function checkMessages(scan: ScannedObject, { node, count }: Member): void {
     const role = scan.memberOf(message, 'role')
     if (role === undefined) refuse(`${path}.role`, 'a string', 'nothing')
     if (scan.kindOf(role) !== 'string') refuse(`${path}.role`, 'a string', kindName(scan, role))
+    const content = scan.memberOf(message, 'content')
+    if (content !== undefined && !CONTENT.has(scan.kindOf(content)))
+      refuse(`${path}.content`, 'a string or an array of parts', kindName(scan, content))
   })
 }
 

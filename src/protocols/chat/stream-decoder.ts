@@ -8,6 +8,7 @@ import { readUpstreamError } from '../upstream-error.ts'
 import { finishReasonOf, firstChoice, textOr } from './decode-reply.ts'
 import type { Fields } from './field.ts'
 import { generatedText } from './generated-text.ts'
+import { parseAnswer } from './object-arguments.ts'
 import { ReplyParts } from './reply-parts.ts'
 import { stopOf } from './stop-reasons.ts'
 import { usageOf } from './usage.ts'
@@ -29,13 +30,17 @@ export class ChatStreamDecoder extends FrameReader {
   #finishReason: string | undefined
   #usage: Usage | undefined
 
+  get usage(): Usage | undefined {
+    return this.#usage
+  }
+
   protected read(data: string, frame: string): void {
     if (this.isLastWord(data)) return this.#finish()
-    const chunk = parseRecord(data)
+    const chunk = parseAnswer(data)
     const choices = chunk?.['choices']
     const saysNothing = !Array.isArray(choices) || choices.length === 0
     const isFailure = chunk && (isError(chunk['error']) || chunk['object'] === 'error')
-    if (isFailure || (saysNothing && eventOf(frame) === 'error')) return this.#fail(data)
+    if (isFailure || (saysNothing && eventOf(frame) === 'error')) return this.#fail(data, chunk)
     if (chunk) this.#take(chunk)
     return undefined
   }
@@ -99,13 +104,15 @@ export class ChatStreamDecoder extends FrameReader {
     this.emit({ kind: 'end', stop: stopOf(this.#finishReason, this.#parts), usage: this.#usage })
   }
 
-  #fail(data: string): void {
+  #fail(data: string, chunk: Fields | undefined): void {
     this.isOver = true
+    this.#usage = (chunk && usageOf(chunk)) ?? this.#usage
     const { type, message } = readUpstreamError(Buffer.from(data))
     this.emit({
       kind: 'failure',
       type: type ?? 'api_error',
       message: message ?? 'The upstream reported an error in the middle of its answer.',
+      code: asRecord(chunk?.['error'])?.['code'] ?? chunk?.['code'],
     })
   }
 }

@@ -244,7 +244,11 @@ describe('a whole reply', () => {
 
 describe('laws', () => {
   const words = fc.string({ unit: 'binary' })
-  const args = fc.oneof(fc.json(), fc.constant('{"a": 9007199254740993, "2":0, "1":0}'), fc.constant(''))
+  const args = fc.oneof(
+    fc.json().filter((text) => text !== 'null' && text !== '""'),
+    fc.constant('{"a": 9007199254740993, "2":0, "1":0}'),
+    fc.constant(''),
+  )
   const count = fc.nat(1_000_000)
   const usage = fc
     .record({

@@ -1,3 +1,4 @@
+import type { Usage } from '../../domain/usage.ts'
 import type { Minted, StreamEncoder } from '../codec.ts'
 import type { ReplyEvent, StartedPart } from '../reply.ts'
 import { PROOF_MARK } from './encode-reply.ts'
@@ -28,6 +29,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   #reasoning = ''
   readonly #calls = new Map<number, WrittenCall>()
   #isComplete = false
+  #usage: Usage | undefined
 
   constructor(minted: Minted, options: { readonly includeUsage: boolean }) {
     this.#minted = minted
@@ -41,8 +43,10 @@ export class ChatStreamEncoder implements StreamEncoder {
     return text
   }
 
-  last(): string {
-    return this.#isComplete ? DONE : ''
+  last(charged = this.#usage): string {
+    if (!this.#isComplete) return ''
+    if (!this.#includeUsage || !charged) return DONE
+    return `${this.#chunk}],"usage":${JSON.stringify(usageOut(charged))}}\n\n${DONE}`
   }
 
   failure(error: { readonly type: string; readonly code: string; readonly message: string }): string {
@@ -112,9 +116,7 @@ export class ChatStreamEncoder implements StreamEncoder {
 
   #end({ stop, usage }: Extract<ReplyEvent, { kind: 'end' }>): string {
     this.#isComplete = true
-    const reason = FINISH_REASONS[stop.reason]
-    const last = `${this.#delta}},"logprobs":null,"finish_reason":"${reason}"}]}\n\n`
-    if (!this.#includeUsage || !usage) return last
-    return `${last}${this.#chunk}],"usage":${JSON.stringify(usageOut(usage))}}\n\n`
+    this.#usage = usage
+    return `${this.#delta}},"logprobs":null,"finish_reason":"${FINISH_REASONS[stop.reason]}"}]}\n\n`
   }
 }

@@ -1,29 +1,53 @@
+import type { Usage } from '../../domain/usage.ts'
+import type { Verdict } from '../frame-loop.ts'
 import type { FramePiece } from '../frame-template.ts'
 import { eventOf } from '../sse.ts'
-import { StreamTap, type Verdict } from '../stream-tap.ts'
+import { StreamTap } from '../stream-tap.ts'
 import { type ChunkFacts, readChunk } from './chunk.ts'
+import { countsOut } from './usage-out.ts'
 
 /** How `ChatTap` is made. */
 export interface TapOptions {
   /** The gateway asked for usage on its own account: the chunk that brings it is not forwarded. */
   readonly swallowUsage: boolean
-  readonly maxEventBytes?: number
+  /** The caller asked for usage: where the upstream sends none, a chunk with what was charged ends the stream. */
+  readonly addUsage?: boolean
 }
 
 /** A native chat stream; its last word is [DONE]. Swallows the usage chunk that the gateway asked for. */
 export class ChatTap extends StreamTap {
   readonly #swallowUsage: boolean
+  /** No usage was forwarded to a caller that asked for it. */
+  #lacksUsage: boolean
+  /** What chunks of the stream have in common. */
+  #common: { readonly id: unknown; readonly created: unknown; readonly model: unknown } | undefined
   /** By choice. */
   readonly #finished = new Map<number, boolean>()
 
   constructor(options: TapOptions) {
-    super(options.maxEventBytes)
+    super()
     this.#swallowUsage = options.swallowUsage
+    this.#lacksUsage = options.addUsage === true
   }
 
   /** Every choice that was seen has a finish reason. */
   get sawFinish(): boolean {
     return this.#finished.size > 0 && [...this.#finished.values()].every(Boolean)
+  }
+
+  override last(charged: Usage): Buffer {
+    const ending = super.last(charged)
+    if (!this.#lacksUsage) return ending
+    const { id, created, model } = this.#common ?? {}
+    const chunk = {
+      id,
+      object: 'chat.completion.chunk',
+      created,
+      model,
+      choices: [],
+      usage: countsOut(charged),
+    }
+    return Buffer.concat([Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`), ending])
   }
 
   protected read(data: string, frame: string): Verdict {
@@ -35,6 +59,8 @@ export class ChatTap extends StreamTap {
     const saysNothing = facts === undefined || facts.choices.length === 0
     if (facts?.isError || (saysNothing && eventOf(frame) === 'error')) {
       this.error = { data, afterContent: this.contentFrames > 0 }
+      // What it brings beside the error counts: it is forwarded, too.
+      if (facts) this.#take(facts)
       return 'end'
     }
     return facts ? this.#take(facts) : 'forward'
@@ -55,11 +81,17 @@ export class ChatTap extends StreamTap {
 
   #take(facts: ChunkFacts): Verdict {
     if (facts.usage) this.usage = facts.usage
+    if (this.#lacksUsage) this.#note(facts)
     if (facts.isUsageChunk && this.#swallowUsage) return 'swallow'
     for (const { index, pieces, finished } of facts.choices) {
       this.#finished.set(index, finished || this.#finished.get(index) === true)
       for (const piece of pieces) this.emit(index, piece)
     }
     return 'forward'
+  }
+
+  #note({ chunk: { id, created, model }, tellsUsage }: ChunkFacts): void {
+    this.#common ??= { id, created, model }
+    if (tellsUsage) this.#lacksUsage = false
   }
 }

@@ -1,24 +1,21 @@
 import type { Dropped } from '../codec.ts'
-import type { Effort, Thinking } from '../conversation.ts'
+import type { Conversation, Thinking } from '../conversation.ts'
+import {
+  DEFAULT_EFFORT,
+  EFFORTS,
+  type EffortWord,
+  effortAsked,
+  isOff,
+  nearestEffort,
+  OFF,
+} from '../effort.ts'
 import { refuse } from '../field-check.ts'
+import type { Capabilities } from '../model-capabilities.ts'
 import { leaveOut } from './dropped-fields.ts'
 import { fieldsAt, flagAt, kindOf, present, wordAt } from './field.ts'
 
-/** `docs/api.md: Limits`, reasoning budgets. The effort back from a budget: below 2048 low, below 4096 medium, else high. */
-const BUDGETS = [
-  ['low', 1280],
-  ['medium', 2048],
-  ['high', 4096],
-] as const
-
-const OFF: Thinking = { kind: 'off' }
-
-const EFFORTS: ReadonlyMap<string, Thinking> = new Map<string, Thinking>([
-  ['minimal', OFF],
-  ...BUDGETS.map(([effort, tokens]): [string, Thinking] => [effort, { kind: 'budget', tokens }]),
-])
-
-const MEDIUM: Thinking = { kind: 'budget', tokens: 2048 }
+/** The efforts that every upstream with efforts takes. */
+const COMMON: readonly EffortWord[] = ['low', 'medium', 'high']
 
 /**
  * `reasoning_effort` and the router-style `reasoning: {effort, max_tokens, enabled, exclude}`; where the object says how
@@ -36,22 +33,36 @@ function decodeReasoning(value: unknown, dropped: Dropped): Thinking | undefined
   const effort = present(reasoning['effort'])
   if (reasoning['exclude'] === true) leaveOut(dropped, 'reasoning.exclude')
   const named = effort === undefined ? undefined : wordAt(EFFORTS, effort, 'reasoning.effort')
-  const budget = tokens === undefined ? undefined : budgetOf(tokens)
+  const budget = tokens === undefined ? undefined : explicitBudget(tokens)
   if (enabled === undefined) return budget ?? named
-  return flagAt(enabled, 'reasoning.enabled') ? (budget ?? named ?? MEDIUM) : OFF
+  return flagAt(enabled, 'reasoning.enabled')
+    ? (budget ?? named ?? { kind: 'adaptive', effort: DEFAULT_EFFORT })
+    : OFF
 }
 
-function budgetOf(tokens: unknown): Thinking {
+function explicitBudget(tokens: unknown): Thinking {
   if (!Number.isSafeInteger(tokens) || (tokens as number) < 0)
     refuse('reasoning.max_tokens', 'a non-negative integer', kindOf(tokens))
-  return tokens === 0 ? OFF : { kind: 'budget', tokens: tokens as number }
+  return { kind: 'budget', tokens: tokens as number }
 }
 
-/** `reasoning_effort`; undefined where it is better not to speak of it: models that cannot think refuse the field. */
-export function encodeEffort(thinking: Thinking | undefined): Effort | undefined {
-  if (!thinking || thinking.kind === 'off') return undefined
-  if (thinking.kind === 'adaptive') return thinking.effort
-  const [, medium, high] = BUDGETS
-  if (thinking.tokens < medium[1]) return 'low'
-  return thinking.tokens < high[1] ? 'medium' : 'high'
+/**
+ * `reasoning_effort`: the nearest that the model takes. It is left out where thinking is off and the model's efforts are
+ * not known, since models that cannot think refuse the field; and where the model does not think, which is named.
+ */
+export function encodeEffort(
+  { thinking, tools }: Pick<Conversation, 'thinking' | 'tools'>,
+  capabilities: Capabilities,
+  dropped: Dropped,
+): EffortWord | undefined {
+  const { efforts } = capabilities
+  const isAsked = thinking !== undefined && !isOff(thinking)
+  const mustBeNone = capabilities.toolsNeedNoEffort && tools.length > 0
+  if (mustBeNone || capabilities.thinking === 'none') {
+    if (isAsked) leaveOut(dropped, 'thinking')
+    return mustBeNone ? 'none' : undefined
+  }
+  if (!isAsked) return thinking && efforts?.[0]
+  const effort = effortAsked(thinking)
+  return effort && nearestEffort(effort, efforts ?? COMMON)
 }

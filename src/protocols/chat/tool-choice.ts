@@ -1,6 +1,6 @@
-import type { ToolChoice } from '../conversation.ts'
+import type { Conversation, Tool, ToolChoice } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
-import { fieldsAt, textAt, wordAt } from './field.ts'
+import { fieldsAt, listAt, textAt, wordAt } from './field.ts'
 
 const WORDS = [
   ['auto', 'auto'],
@@ -15,14 +15,50 @@ const NAMES = Object.fromEntries(WORDS) as {
   readonly none: string
 }
 
-/** `tool_choice`; a forced tool of another kind than a function cannot be kept, which is a 400. */
-export function decodeToolChoice(value: unknown): ToolChoice {
-  if (typeof value === 'string') return { kind: wordAt(KINDS, value, 'tool_choice') }
+const MODES: ReadonlyMap<string, 'auto' | 'any'> = new Map([
+  ['auto', 'auto'],
+  ['required', 'any'],
+])
+
+/** What may be called, and what must be. */
+type Offer = Pick<Conversation, 'tools' | 'toolChoice'>
+
+/**
+ * `tool_choice` among these tools: `allowed_tools` keeps those that it names. Throws `invalid_request` for a tool that is
+ * not offered there, and for a forced tool of another kind than a function, which cannot be kept.
+ */
+export function decodeToolChoice(value: unknown, tools: readonly Tool[]): Offer {
+  if (value === undefined) return { tools, toolChoice: undefined }
+  if (typeof value === 'string') return { tools, toolChoice: { kind: wordAt(KINDS, value, 'tool_choice') } }
   const choice = fieldsAt(value, 'tool_choice')
-  if (textAt(choice['type'], 'tool_choice.type') !== 'function')
-    refuse('tool_choice.type', `'function'`, 'a type that cannot be passed on to this model')
+  const type = textAt(choice['type'], 'tool_choice.type')
+  if (type === 'allowed_tools') return decodeAllowed(choice['allowed_tools'], tools)
+  if (type !== 'function')
+    refuse(
+      'tool_choice.type',
+      `'function' or 'allowed_tools'`,
+      'a type that cannot be passed on to this model',
+    )
   const chosen = fieldsAt(choice['function'], 'tool_choice.function')
-  return { kind: 'tool', name: textAt(chosen['name'], 'tool_choice.function.name') }
+  return { tools, toolChoice: { kind: 'tool', name: textAt(chosen['name'], 'tool_choice.function.name') } }
+}
+
+/** Tools of other kinds are named by their own fields, and were left out of the request before. */
+function decodeAllowed(value: unknown, tools: readonly Tool[]): Offer {
+  const path = 'tool_choice.allowed_tools'
+  const { mode, tools: named } = fieldsAt(value, path)
+  const kind = wordAt(MODES, mode, `${path}.mode`)
+  const names = new Set<string>()
+  for (const [i, entry] of listAt(named, `${path}.tools`).entries()) {
+    const at = `${path}.tools[${i}]`
+    const tool = fieldsAt(entry, at)
+    if (textAt(tool['type'], `${at}.type`) !== 'function') continue
+    const name = textAt(fieldsAt(tool['function'], `${at}.function`)['name'], `${at}.function.name`)
+    if (!tools.some((offered) => offered.name === name))
+      refuse(`${at}.function.name`, `the name of a tool in 'tools'`, 'another name')
+    names.add(name)
+  }
+  return { tools: tools.filter(({ name }) => names.has(name)), toolChoice: { kind } }
 }
 
 /** The choice in chat's words. */

@@ -1,5 +1,17 @@
 import { promptTokens, type Usage } from '../../domain/usage.ts'
 
+/** Usage in the fields that every chat provider has; cached tokens are part of the prompt. */
+export function countsOut(usage: Usage): object {
+  const prompt = promptTokens(usage)
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: usage.output,
+    total_tokens: prompt + usage.output,
+    prompt_tokens_details: { cached_tokens: usage.cacheRead },
+    completion_tokens_details: { reasoning_tokens: usage.reasoning },
+  }
+}
+
 /**
  * Usage as a chat caller of a messages upstream gets it; `docs/api.md: Chat completion response`. The upstream does not
  * count by kind of input: all of the prompt is under text. `input_tokens` and `output_tokens` count as chat does, cached

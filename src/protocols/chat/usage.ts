@@ -1,6 +1,6 @@
 import type { Usage } from '../../domain/usage.ts'
 import { asRecord } from '../record.ts'
-import { type Counts, count, isSound, most, toCount } from '../token-count.ts'
+import { type Counts, count, most, toCount } from '../token-count.ts'
 
 const NONE: Counts = {}
 
@@ -15,61 +15,102 @@ const CACHE_WRITTEN = ['cached_creation_tokens', 'cache_write_tokens', 'cache_cr
 const CACHE_WRITTEN_1H = ['claude_cache_creation_1h_tokens', 'claude_cache_creation_1_h_tokens']
 const CACHE_WRITTEN_5M = ['claude_cache_creation_5m_tokens', 'claude_cache_creation_5_m_tokens']
 
+/** A part of prompt or output that some upstreams count in addition to it. */
+interface Detail {
+  readonly tokens: number
+  /** More than the whole that it should be a part of. */
+  readonly isLarger: boolean
+}
+
 /**
- * Usage as a chat upstream reports it, made disjoint; undefined where it is missing, is no count, or cannot be true.
- * What providers do differently, all seen in traffic:
- * - tokens read from a cache are named in five ways, and are part of the prompt in each;
- * - tokens written to a cache are part of the prompt too; where only their sum is known they are of the five-minute kind;
- * - some leave reasoning out of `completion_tokens`, or audio out of `prompt_tokens`: `total_tokens` then says so.
+ * Usage as a chat upstream reports it, made disjoint; undefined if there is no prompt or no output count, not even by
+ * way of `total_tokens`. A detail that cannot be believed is left out, and the rest counts. Seen in traffic:
+ * - tokens read from a cache have five names, and tokens written to one are of the five-minute kind unless split;
+ * - some upstreams leave reasoning, audio or cached tokens out of their counts: `total_tokens` then includes them;
+ * - a detail that is larger than its total, which `total_tokens` does not explain, is clamped to it;
+ * - tokens reported as both read and written: the larger count stands, the other as far as the prompt has room.
  */
 export function readChatUsage(value: unknown): Usage | undefined {
   const usage = asRecord(value)
   if (!usage) return undefined
-  const prompt = usage['prompt_tokens'] ?? usage['input_tokens']
-  const completion = usage['completion_tokens'] ?? usage['output_tokens']
-  if (prompt === undefined || prompt === null || completion === undefined || completion === null)
-    return undefined
+  const total = toCount(usage['total_tokens'])
+  const saidPrompt = toCount(usage['prompt_tokens'] ?? usage['input_tokens'])
+  const saidOutput = toCount(usage['completion_tokens'] ?? usage['output_tokens'])
+  const prompt = saidPrompt ?? rest(total, saidOutput)
+  const completion = saidOutput ?? rest(total, saidPrompt)
+  if (prompt === undefined || completion === undefined) return undefined
   const promptDetails =
     asRecord(usage['prompt_tokens_details']) ?? asRecord(usage['input_tokens_details']) ?? NONE
   const outputDetails =
     asRecord(usage['completion_tokens_details']) ?? asRecord(usage['output_tokens_details']) ?? NONE
 
-  const cacheRead = Math.max(count(promptDetails, 'cached_tokens'), most(usage, ...CACHE_READ))
-  const written = Math.max(most(promptDetails, ...CACHE_WRITTEN), count(usage, 'cache_creation_input_tokens'))
-  const cacheWrite1h = most(usage, ...CACHE_WRITTEN_1H)
-  const named5m = most(usage, ...CACHE_WRITTEN_5M)
-  const cacheWrite5m = Math.max(named5m, written - cacheWrite1h)
+  const cached = Math.max(count(promptDetails, 'cached_tokens'), most(usage, ...CACHE_READ))
+  const written1h = most(usage, ...CACHE_WRITTEN_1H)
+  const written = Math.max(
+    most(promptDetails, ...CACHE_WRITTEN),
+    count(usage, 'cache_creation_input_tokens'),
+    written1h + most(usage, ...CACHE_WRITTEN_5M),
+  )
+  const audio = part(count(promptDetails, 'audio_tokens'), prompt)
+  const reasoning = part(count(outputDetails, 'reasoning_tokens'), completion)
+  const read = part(cached, prompt)
+  const write = part(written, prompt)
 
-  const reasoning = count(outputDetails, 'reasoning_tokens')
-  const audio = count(promptDetails, 'audio_tokens')
-  const leftOut = count(usage, 'total_tokens') - toCount(prompt) - toCount(completion)
-  const audioLeftOut = leftOut > 0 && (leftOut === audio || leftOut === audio + reasoning) ? audio : 0
-  const reasoningLeftOut = leftOut > 0 && leftOut - audioLeftOut === reasoning ? reasoning : 0
-  const output = toCount(completion) + reasoningLeftOut
-  const result: Usage = {
-    input: toCount(prompt) + audioLeftOut - cacheRead - cacheWrite5m - cacheWrite1h,
+  const excess = (total ?? 0) - prompt - completion
+  const added = excess > 0 ? addingUp(excess, [audio, reasoning, read, write]) : []
+  const output = completion + sumOf(added.filter((detail) => detail === reasoning))
+  const input = prompt + sumOf(added.filter((detail) => detail !== reasoning))
+  const cacheWrite = Math.min(written, cached > written ? Math.max(input - cached, 0) : input)
+  const cacheRead = Math.min(cached, input - cacheWrite)
+  const cacheWrite1h = Math.min(written1h, cacheWrite)
+  return {
+    input: input - cacheRead - cacheWrite,
     cacheRead,
-    cacheWrite5m,
+    cacheWrite5m: cacheWrite - cacheWrite1h,
     cacheWrite1h,
     output,
-    reasoning,
+    reasoning: Math.min(reasoning.tokens, output),
     webSearches: Math.max(
       count(asRecord(usage['server_tool_use_details']) ?? NONE, 'web_search_requests'),
       count(asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'),
     ),
   }
-  return isSound(result) ? result : undefined
+}
+
+function rest(total: number | undefined, known: number | undefined): number | undefined {
+  return total === undefined || known === undefined || known > total ? undefined : total - known
+}
+
+function part(tokens: number, whole: number): Detail {
+  return { tokens, isLarger: tokens > whole }
+}
+
+function sumOf(details: readonly Detail[]): number {
+  return details.reduce((sum, { tokens }) => sum + tokens, 0)
+}
+
+/** Those details that make up exactly `excess`, preferably ones larger than their whole; none if nothing makes it up. */
+function addingUp(excess: number, details: readonly Detail[]): readonly Detail[] {
+  const candidates = details
+    .filter(({ tokens }) => tokens > 0)
+    .sort((a, b) => Number(b.isLarger) - Number(a.isLarger))
+  for (let chosen = 1; chosen < 1 << candidates.length; chosen++) {
+    const some = candidates.filter((_, place) => (chosen & (1 << place)) !== 0)
+    if (sumOf(some) === excess) return some
+  }
+  return []
 }
 
 /**
- * The usage of a chunk or a whole reply, wherever the provider put it: at the top, under its own name beside it, or in
- * a choice.
+ * The usage of a chunk or a whole reply, wherever the provider put it: at the top, under its own name beside it, in
+ * a choice, or in an error.
  */
 export function usageOf(reply: Counts): Usage | undefined {
   const choices = reply['choices']
   return (
     readChatUsage(reply['usage']) ??
     readChatUsage(asRecord(reply['x_groq'])?.['usage']) ??
-    (Array.isArray(choices) ? readChatUsage(asRecord(choices[0])?.['usage']) : undefined)
+    (Array.isArray(choices) ? readChatUsage(asRecord(choices[0])?.['usage']) : undefined) ??
+    readChatUsage(asRecord(reply['error'])?.['usage'])
   )
 }

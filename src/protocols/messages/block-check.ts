@@ -7,6 +7,8 @@ export interface FieldRule {
   readonly kinds: readonly JsonKind[]
   /** May be absent or null. */
   readonly optional?: boolean
+  /** Of strings, only the empty one will do. */
+  readonly emptyText?: boolean
 }
 
 /**
@@ -32,18 +34,21 @@ export function checkField(
   holder: Node,
   path: string,
   key: string,
-  { expected, kinds, optional }: FieldRule,
+  { expected, kinds, optional, emptyText }: FieldRule,
 ): Node | undefined {
   const node = scan.memberOf(holder, key)
   if (node === undefined) return optional ? undefined : refuse(`${path}.${key}`, expected, 'nothing')
   const kind = scan.kindOf(node)
-  if (kinds.includes(kind)) return node
+  const isTooLong = emptyText === true && kind === 'string' && scan.endOf(node) - scan.startOf(node) > 2
+  if (kinds.includes(kind) && !isTooLong) return node
   if (kind === 'null' && optional) return undefined
   return refuse(`${path}.${key}`, expected, kindName(scan, node))
 }
 
 const TEXT: FieldRule = { expected: 'a string', kinds: ['string'] }
 const OBJECT: FieldRule = { expected: 'an object', kinds: ['object'] }
+/** `null` and the empty string are what some clients make of no input at all; `docs/api.md: Messages`. */
+const INPUT: FieldRule = { expected: 'an object', kinds: ['object', 'null', 'string'], emptyText: true }
 const CACHE: FieldRule = { ...OBJECT, optional: true }
 
 /** A type of block, and what it must hold. */
@@ -58,7 +63,7 @@ export const BLOCKS: ReadonlyMap<string, Fields> = new Map<string, Fields>([
     [
       ['id', TEXT],
       ['name', TEXT],
-      ['input', OBJECT],
+      ['input', INPUT],
     ],
   ],
   [

@@ -14,9 +14,9 @@ const TYPES: Readonly<Record<JsonKind, string>> = {
 }
 
 /** What a field's rule lets through. */
-export function fieldSchema({ kinds, optional }: FieldRule): JsonSchema {
+export function fieldSchema({ kinds, optional, emptyText }: FieldRule): JsonSchema {
   const types = [...new Set([...kinds.map((kind) => TYPES[kind]), ...(optional ? ['null'] : [])])]
-  return { type: types.length === 1 ? types[0] : types }
+  return { type: types.length === 1 ? types[0] : types, ...(emptyText && { maxLength: 0 }) }
 }
 
 /** An object of which these fields must be as their rules say. */

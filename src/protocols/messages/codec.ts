@@ -3,6 +3,7 @@ import { decodeReply } from './decode-reply.ts'
 import { decodeRequest } from './decode-request.ts'
 import { encodeReply } from './encode-reply.ts'
 import { encodeRequest } from './encode-request.ts'
+import { answerTool } from './output-format.ts'
 import { MessagesStreamDecoder } from './stream-decoder.ts'
 import { MessagesStreamEncoder } from './stream-encoder.ts'
 
@@ -12,8 +13,9 @@ export const messagesCodec: Codec = {
   // `docs/api.md: Chat completions`, translations: media are fetched and sent along.
   mustFetch: ({ source }) => source.kind === 'url',
   encodeRequest,
+  answerTool,
   decodeReply,
   encodeReply,
-  streamDecoder: () => new MessagesStreamDecoder(),
+  streamDecoder: (budget) => new MessagesStreamDecoder(budget),
   streamEncoder: (minted) => new MessagesStreamEncoder(minted),
 }

@@ -63,7 +63,7 @@ function decodeBlock(block: Block, place: Place): Part[] {
           kind: 'tool-call',
           id: text(block, 'id', path),
           name: text(block, 'name', path),
-          input: input === undefined ? '' : sliceOf(scan, input),
+          input: input === undefined ? '' : scan.textOf(input),
           ...readCache(block, path),
         },
       ]
@@ -99,7 +99,7 @@ function decodePlain(block: Block, place: Place): (TextPart | MediaPart | Opaque
       if (asRecord(block['citations'])?.['enabled'] === true) drop(dropped, 'citations')
       return [...decodeDocument(block, path)]
     default:
-      return [{ kind: 'opaque', protocol: 'messages', value: parseExact(sliceOf(scan, node)) }]
+      return [{ kind: 'opaque', protocol: 'messages', value: parseExact(scan.textOf(node)) }]
   }
 }
 
@@ -129,10 +129,6 @@ function decodeResultContent(place: Place): ToolResultPart['parts'] {
 
 function blockAt({ scan, node, path }: Place): Block {
   return asRecord(scan.parse(node)) ?? refuse(path, 'an object', 'something else')
-}
-
-function sliceOf(scan: ScannedObject, node: Node): string {
-  return scan.bytes.toString('utf8', scan.startOf(node), scan.endOf(node))
 }
 
 function text(holder: Block, key: string, path: string): string {

@@ -1,15 +1,12 @@
 import { GatewayError } from '../../errors.ts'
 import { parseExact } from '../exact-json.ts'
-import { scanObject } from '../json-scan.ts'
+import { ANSWER_LIMITS, scanObject } from '../json-scan.ts'
 import { asRecord } from '../record.ts'
 import type { Reply, ReplyPart } from '../reply.ts'
 import type { Node, ScannedObject } from '../scanned-object.ts'
 import { readBlock } from './reply-block.ts'
 import { readStop } from './stop-reasons.ts'
 import { readMessagesUsage } from './usage.ts'
-
-/** Answers are larger than what callers may send: pages that were searched, files that were written. */
-const LIMITS = { depth: 512, nodes: 2_000_000, members: 1_000 }
 
 /** Reads a whole answer; a call's input is the very text that the upstream wrote. Throws `upstream_error` where it is none. */
 export function decodeReply(bytes: Buffer): Reply {
@@ -30,24 +27,20 @@ export function decodeReply(bytes: Buffer): Reply {
 /** The text of a tool's input in a block, as it was written; '' where there is none. */
 export function inputText(scan: ScannedObject, block: Node): string {
   const input = scan.memberOf(block, 'input')
-  return input === undefined ? '' : textOf(scan, input)
+  return input === undefined ? '' : scan.textOf(input)
 }
 
 function partAt(scan: ScannedObject, node: Node): ReplyPart[] {
-  const block = asRecord(parseExact(textOf(scan, node)))
+  const block = asRecord(parseExact(scan.textOf(node)))
   return block ? [readBlock(block, inputText(scan, node))] : []
 }
 
 function scanned(bytes: Buffer): ScannedObject | undefined {
   try {
-    return scanObject(bytes, LIMITS)
+    return scanObject(bytes, ANSWER_LIMITS)
   } catch {
     return undefined
   }
-}
-
-function textOf(scan: ScannedObject, node: Node): string {
-  return scan.bytes.toString('utf8', scan.startOf(node), scan.endOf(node))
 }
 
 function textAt(scan: ScannedObject, key: string): string {

@@ -6,6 +6,7 @@ import type { Node, ScannedObject } from '../scanned-object.ts'
 import { decodeContent, decodeSystem } from './decode-content.ts'
 import { decodeTools } from './decode-tools.ts'
 import { drop, dropField } from './dropped.ts'
+import { decodeOutputFormat } from './output-format.ts'
 
 /** Fields that are read here; every other one is left out and reported. */
 const READ: ReadonlySet<string> = new Set([
@@ -22,22 +23,18 @@ const READ: ReadonlySet<string> = new Set([
   'tool_choice',
   'thinking',
   'output_config',
+  'output_format',
 ])
 
-/** Steps of effort; those above the highest that others know are that one. */
-const EFFORTS: ReadonlyMap<unknown, Effort> = new Map([
-  ['low', 'low'],
-  ['medium', 'medium'],
-  ['high', 'high'],
-  ['xhigh', 'high'],
-  ['max', 'high'],
-])
+const EFFORTS: ReadonlySet<unknown> = new Set<Effort>(['low', 'medium', 'high', 'xhigh', 'max'])
 
 /** Reads a checked messages request for an upstream of another kind; `docs/api.md: Messages`. */
 export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
   for (const { key, node } of scan.members.values()) {
     if (!READ.has(key) && scan.kindOf(node) !== 'null') dropField(dropped, key)
   }
+  // It fills this protocol's prompt cache; other protocols have no call that generates nothing.
+  if (scan.value('max_tokens') === 0) refuse('max_tokens', `at least 1 for this model's channel`, '0')
   const { system, turns } = decodeTurns(scan, dropped)
   return {
     model: scan.value('model') as string,
@@ -51,6 +48,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
     topK: numberAt(scan, 'top_k'),
     stop: (scan.value('stop_sequences') ?? []) as readonly string[],
     thinking: decodeThinking(scan, dropped),
+    outputFormat: decodeOutputFormat(scan),
     includeUsage: true,
   }
 }
@@ -78,14 +76,14 @@ function decodeThinking(scan: ScannedObject, dropped: Dropped): Thinking | undef
   const thinking = asRecord(scan.value('thinking'))
   const config = asRecord(scan.value('output_config'))
   const given = config?.['effort'] ?? undefined
-  const effort = given === undefined ? undefined : EFFORTS.get(given)
-  if (given !== undefined && effort === undefined)
-    refuse('output_config.effort', `'low', 'medium', 'high' or 'max'`, 'something else')
+  if (given !== undefined && !EFFORTS.has(given))
+    refuse('output_config.effort', `'low', 'medium', 'high', 'xhigh' or 'max'`, 'something else')
+  const effort = given as Effort | undefined
   if (thinking?.['display'] !== undefined) drop(dropped, 'thinking')
 
   const kind = thinking?.['type']
   const isEffortUsed = kind === 'adaptive' || kind === undefined
-  const others = Object.keys(config ?? {}).some((key) => key !== 'effort')
+  const others = Object.keys(config ?? {}).some((key) => key !== 'effort' && key !== 'format')
   if (others || (effort !== undefined && !isEffortUsed)) drop(dropped, 'output_config')
   switch (kind) {
     case undefined:

@@ -1,6 +1,5 @@
 import type { Dropped } from '../codec.ts'
 import type { Conversation, SearchLocation, Tool, ToolChoice, WebSearch } from '../conversation.ts'
-import { parseExact } from '../exact-json.ts'
 import { refuse } from '../field-check.ts'
 import { asRecord } from '../record.ts'
 import type { Node, ScannedObject } from '../scanned-object.ts'
@@ -65,7 +64,7 @@ function decodeTool(
   return {
     name: tool['name'] as string,
     description: typeof description === 'string' ? description : undefined,
-    schema: schema && parseExact(scan.bytes.toString('utf8', scan.startOf(schema), scan.endOf(schema))),
+    schema: schema === undefined ? undefined : scan.textOf(schema),
     strict: typeof strict === 'boolean' ? strict : undefined,
     ...readCache(tool, path),
   }

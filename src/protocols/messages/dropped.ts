@@ -8,7 +8,6 @@ const FIELDS: ReadonlySet<string> = new Set([
   'inference_geo',
   'mcp_servers',
   'metadata',
-  'output_format',
   'service_tier',
   'speed',
 ])
@@ -23,13 +22,13 @@ type DroppedName =
   | 'output_config'
   | 'parallel_tool_calls'
   | 'reasoning_content'
+  | 'response_format'
   | 'stop'
   | 'temperature'
   | 'thinking'
   | 'tool_choice'
   /** Tools that the provider itself would run. */
   | 'tools.server'
-  | 'tools.strict'
   | 'tools.unknown'
   | 'top_k'
   | 'top_p'

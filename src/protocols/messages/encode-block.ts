@@ -1,13 +1,10 @@
-import { objectText } from '../exact-json.ts'
 import type { Minted } from '../codec.ts'
-import type { ReplyPart } from '../reply.ts'
-
-/** What an answer's input is called where it is no JSON object, though this wire wants one. */
-const UNREADABLE = 'unreadable_input'
+import type { Reply, ReplyPart } from '../reply.ts'
+import { inputObject, inputOrEmpty } from '../tool-input.ts'
 
 /**
  * A part of an answer as the JSON text of its block; undefined where this wire cannot say it, and for text that is empty.
- * A call's input keeps the text that the model wrote; one that is no JSON object becomes the one member of such.
+ * A call's input keeps the text that the model wrote.
  */
 export function encodeBlock(part: ReplyPart): string | undefined {
   switch (part.kind) {
@@ -21,12 +18,30 @@ export function encodeBlock(part: ReplyPart): string | undefined {
       })
     case 'tool-call': {
       const head = JSON.stringify({ type: 'tool_use', id: part.id, name: part.name }).slice(0, -1)
-      return `${head},"input":${objectText(part.input) ?? JSON.stringify({ [UNREADABLE]: part.input })}}`
+      return `${head},"input":${inputOrEmpty(part.input)}}`
     }
     case 'opaque':
       return part.protocol === 'messages' ? JSON.stringify(part.value) : undefined
   }
 }
+
+/**
+ * The reply with calls whose input is no JSON object, which this wire wants, as the text that the model wrote instead: it
+ * was cut off, or went wrong, and nothing in it is to be called.
+ */
+export function withReadableCalls(reply: Reply): Reply {
+  const isUnreadable = (part: ReplyPart): part is ToolCall =>
+    part.kind === 'tool-call' && inputObject(part.input) === undefined
+  if (!reply.parts.some(isUnreadable)) return reply
+  const parts = reply.parts.map(
+    (part): ReplyPart => (isUnreadable(part) ? { kind: 'text', text: part.input } : part),
+  )
+  const calls = parts.some(({ kind }) => kind === 'tool-call')
+  const { stop } = reply
+  return { ...reply, parts, stop: stop.reason === 'tool-calls' && !calls ? { reason: 'end' } : stop }
+}
+
+type ToolCall = Extract<ReplyPart, { kind: 'tool-call' }>
 
 /** The upstream's id where it has this wire's form, else one that was minted. */
 export function messageId(id: string, minted: Minted): string {

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../errors.ts'
 import type { MediaPart, Part, ToolResultPart } from '../conversation.ts'
-import { objectText } from '../exact-json.ts'
+import { inputObject } from '../tool-input.ts'
 import { writeCache } from './cache-mark.ts'
 
 const DEFAULT_DOCUMENT = 'application/pdf'
@@ -18,7 +18,7 @@ export function encodePart(part: Part): string {
     case 'thinking':
       return JSON.stringify({ type: 'thinking', thinking: part.text, signature: part.proof?.value ?? '' })
     case 'tool-call': {
-      const input = objectText(part.input)
+      const input = inputObject(part.input)
       if (input === undefined)
         throw new GatewayError(
           'invalid_request',

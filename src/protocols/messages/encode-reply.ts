@@ -1,11 +1,12 @@
 import type { Minted } from '../codec.ts'
 import type { Reply } from '../reply.ts'
-import { encodeBlock, messageId } from './encode-block.ts'
+import { encodeBlock, messageId, withReadableCalls } from './encode-block.ts'
 import { writeStop } from './stop-reasons.ts'
 import { writeUsage } from './write-usage.ts'
 
 /** A whole answer; `docs/api.md: Messages response`. */
-export function encodeReply(reply: Reply, minted: Minted): Buffer {
+export function encodeReply(given: Reply, minted: Minted): Buffer {
+  const reply = withReadableCalls(given)
   const { parts, stop, usage } = reply
   const content = parts.map(encodeBlock).filter((block) => block !== undefined)
   const calledTools = parts.some(({ kind }) => kind === 'tool-call')

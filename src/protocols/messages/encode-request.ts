@@ -1,9 +1,10 @@
-import { GatewayError } from '../../errors.ts'
-import type { Dropped } from '../codec.ts'
-import type { Conversation, Tool, WebSearch } from '../conversation.ts'
-import { asRecord } from '../record.ts'
+import type { Dropped, UpstreamModel } from '../codec.ts'
+import type { Conversation, OutputSchema, Tool, WebSearch } from '../conversation.ts'
+import { arrayOf, type MemberText, membersOf, objectOf } from '../json-text.ts'
+import { parseRecord } from '../record.ts'
 import { writeCache } from './cache-mark.ts'
 import { drop } from './dropped.ts'
+import { encodeOutputFormat, withFittingOutput } from './output-format.ts'
 import { encodePart } from './encode-part.ts'
 import { isBlank, spokenTurns } from './spoken-turns.ts'
 import { encodeSampling } from './thinking.ts'
@@ -16,57 +17,73 @@ const WEB_SEARCH = { type: 'web_search_20250305', name: 'web_search' } as const
  * equal bytes and the upstream's cache finds them. Throws `invalid_request` where this wire has no way to say something
  * that must not be left out.
  */
-export function encodeRequest(conversation: Conversation, upstreamModel: string, dropped: Dropped): Buffer {
+export function encodeRequest(
+  asked: Conversation,
+  { name: upstreamModel, capabilities }: UpstreamModel,
+  dropped: Dropped,
+): Buffer {
+  const conversation = withFittingOutput(asked, capabilities, dropped)
   const turns = spokenTurns(conversation.turns, dropped)
-  const { max_tokens, ...sampling } = encodeSampling(conversation, turns, dropped)
+  const sampled = encodeSampling(conversation, capabilities, turns, dropped)
+  const { max_tokens, thinking, output_config, ...sampling } = sampled
   const system = conversation.system.filter((part) => !isBlank(part))
   const messages = turns.map(
-    ({ role, parts }) => `{"role":"${role}","content":[${parts.map(encodePart).join(',')}]}`,
+    ({ role, parts }) => `{"role":"${role}","content":${arrayOf(parts.map(encodePart))}}`,
   )
-  const fields: readonly (readonly [name: string, text: string | undefined])[] = [
+  const body = objectOf([
     ['model', JSON.stringify(upstreamModel)],
     ['max_tokens', String(max_tokens)],
-    ['system', system.length > 0 ? `[${system.map(encodePart).join(',')}]` : undefined],
-    ['messages', `[${messages.join(',')}]`],
-    ...Object.entries({
-      ...encodeTools(conversation, dropped),
+    ['system', system.length > 0 ? arrayOf(system.map(encodePart)) : undefined],
+    ['messages', arrayOf(messages)],
+    ...encodeTools(conversation, dropped),
+    ...membersOf({ thinking }),
+    ['output_config', encodeOutputConfig(output_config, conversation.outputFormat)],
+    ...membersOf({
       ...sampling,
       stop_sequences: encodeStop(conversation.stop, dropped),
       stream: conversation.stream || undefined,
-    }).map(([name, value]) => [name, JSON.stringify(value) as string | undefined] as const),
-  ]
-  const body = fields.filter(([, text]) => text !== undefined).map(([name, text]) => `"${name}":${text}`)
-  return Buffer.from(`{${body.join(',')}}`)
+    }),
+  ])
+  return Buffer.from(body)
 }
 
-function encodeTools(conversation: Conversation, dropped: Dropped): object {
+function encodeOutputConfig(
+  config: object | undefined,
+  format: OutputSchema | undefined,
+): string | undefined {
+  if (!config && !format) return undefined
+  return objectOf([...membersOf(config ?? {}), ['format', format && encodeOutputFormat(format)]])
+}
+
+function encodeTools(conversation: Conversation, dropped: Dropped): MemberText[] {
   const { webSearch, toolChoice, parallelTools } = conversation
   const tools = [
-    ...conversation.tools.map((tool, i) => encodeTool(tool, i, dropped)),
-    ...(webSearch ? [encodeSearch(webSearch)] : []),
+    ...conversation.tools.map(encodeTool),
+    ...(webSearch ? [JSON.stringify(encodeSearch(webSearch))] : []),
   ]
-  if (tools.length > 0) return { tools, tool_choice: encodeChoice(conversation) }
+  if (tools.length > 0)
+    return [['tools', arrayOf(tools)], ...membersOf({ tool_choice: encodeChoice(conversation) })]
   // Upstreams refuse a choice where there is nothing to choose from.
   if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') drop(dropped, 'tool_choice')
   if (parallelTools !== undefined) drop(dropped, 'parallel_tool_calls')
-  return {}
+  return []
 }
 
-function encodeTool(
-  { name, description, schema, strict, cache }: Tool,
-  index: number,
-  dropped: Dropped,
-): object {
-  if (strict === true) drop(dropped, 'tools.strict')
-  const given = asRecord(schema ?? {})
-  if (!given)
-    throw new GatewayError('invalid_request', `Invalid schema of the tool at ${index}: expected an object.`)
-  return {
-    name,
-    description,
-    input_schema: 'type' in given ? given : { type: 'object', properties: {}, ...given },
-    ...writeCache(cache),
-  }
+function encodeTool({ name, description, schema = '{}', strict, cache }: Tool): string {
+  return objectOf([
+    ...membersOf({ name, description }),
+    ['input_schema', withType(schema)],
+    ...membersOf({ strict, ...writeCache(cache) }),
+  ])
+}
+
+/** Upstreams want a type at the root of a schema: where there is none, it is put in front of what is there. */
+function withType(schema: string): string {
+  const given = parseRecord(schema) ?? {}
+  if (Object.hasOwn(given, 'type')) return schema
+  const added = ['"type":"object"', ...(Object.hasOwn(given, 'properties') ? [] : ['"properties":{}'])]
+  const rest = schema.slice(1)
+  return `{${added.join(',')}${Object.keys(given).length > 0 ? ',' : ''}${rest}`
 }
 
 function encodeSearch({ maxUses, location }: WebSearch): object {

@@ -1,14 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import { messagesErrorBody, messagesErrorFrame, passedOnBody, passedOnError } from './errors.ts'
+import { messagesErrorBody, messagesErrorFrame, passedOnError } from './errors.ts'
 
 describe("the gateway's own errors", () => {
-  test('are in its envelope, without an outer type', () => {
-    const body = messagesErrorBody({ message: 'no channel (request id: 7)', code: 'model_not_found' })
+  test('are in the envelope of the protocol, with a code where one tells a program something', () => {
+    const error = { type: 'gateway_error', message: 'no channel (request id: 7)' }
+    const body = messagesErrorBody({ ...error, code: 'model_not_found', requestId: '7' })
     expect(JSON.parse(body.toString())).toEqual({
-      error: { type: 'gateway_error', message: 'no channel (request id: 7)', code: 'model_not_found' },
+      type: 'error',
+      error: { ...error, code: 'model_not_found' },
+      request_id: '7',
     })
-    expect(messagesErrorBody({ message: 'm' }).toString()).toBe(
-      '{"error":{"type":"gateway_error","message":"m"}}',
+    expect(messagesErrorBody({ type: 'gateway_error', message: 'm', requestId: 'r' }).toString()).toBe(
+      '{"type":"error","error":{"type":"gateway_error","message":"m"},"request_id":"r"}',
     )
   })
 
@@ -54,7 +57,7 @@ describe("an upstream's errors", () => {
 
   test('that came in another envelope get this one', () => {
     expect(
-      JSON.parse(passedOnBody({ type: 'rate_limit_error', message: 'slow', requestId: 'r' }).toString()),
+      JSON.parse(messagesErrorBody({ type: 'rate_limit_error', message: 'slow', requestId: 'r' }).toString()),
     ).toEqual({
       type: 'error',
       error: { type: 'rate_limit_error', message: 'slow' },

@@ -1,10 +1,16 @@
 import { parseRecord, asRecord } from '../record.ts'
 import type { ErrorParts } from '../upstream-error.ts'
 
-/** The envelope of the gateway's own errors on messages paths; `docs/api.md: Envelopes`. `code` where it tells a program something. */
-export function messagesErrorBody({ code, message }: { code?: string | undefined; message: string }): Buffer {
-  const error = { type: 'gateway_error', message, ...(code !== undefined && { code }) }
-  return Buffer.from(JSON.stringify({ error }))
+/** An error as callers of this protocol know it; `code` where it tells a program something. `docs/api.md: Envelopes`. */
+export function messagesErrorBody(
+  parts: Pick<ErrorParts, 'type' | 'message'> & {
+    readonly code?: string | undefined
+    readonly requestId: string
+  },
+): Buffer {
+  const { type, message, code, requestId } = parts
+  const error = { type, message, ...(code !== undefined && { code }) }
+  return Buffer.from(JSON.stringify({ type: 'error', error, request_id: requestId }))
 }
 
 /** An error in the middle of a stream, in the protocol's own words; `docs/api.md: Events`. */
@@ -15,14 +21,6 @@ export function messagesErrorFrame(parts: Pick<ErrorParts, 'type' | 'message'>):
 /** The same as text. */
 export function messagesErrorText({ type, message }: Pick<ErrorParts, 'type' | 'message'>): string {
   return `event: error\ndata: ${JSON.stringify({ type: 'error', error: { type, message } })}\n\n`
-}
-
-/** An upstream's error that came in another envelope, in the one that callers of this protocol know. */
-export function passedOnBody(
-  parts: Pick<ErrorParts, 'type' | 'message'> & { readonly requestId: string },
-): Buffer {
-  const { type, message, requestId } = parts
-  return Buffer.from(JSON.stringify({ type: 'error', error: { type, message }, request_id: requestId }))
 }
 
 /**

@@ -1,3 +1,4 @@
+import { asRecord } from '../record.ts'
 import { eventOf } from '../sse.ts'
 
 /** An event's data. */
@@ -13,4 +14,14 @@ export function eventType(event: Event, frame: string): string {
 export function blockIndex(event: Event): number {
   const index = event['index']
   return typeof index === 'number' && Number.isSafeInteger(index) && index >= 0 ? index : 0
+}
+
+/** Whether a message that begins is the one that began before: some upstreams send `message_start` twice. */
+export function isSameMessage(before: unknown, id: unknown): boolean {
+  return typeof id === 'string' && id !== '' && id === before
+}
+
+/** The usage that comes with an error, beside it or within. */
+export function usageInError(event: Event | undefined): unknown {
+  return event?.['usage'] ?? asRecord(event?.['error'])?.['usage']
 }

@@ -19,6 +19,14 @@ describe('the bound', () => {
     }
   })
 
+  test('has no allowance for what a request does not contain', () => {
+    const plain = { ...says({ type: 'text', text: 'Hi' }), system: 's', stream: true, thinking: null }
+    // A mark for the message, and a template around the conversation.
+    expect(bound(plain)).toBe(request(plain).length + 8 + 64)
+    for (const feature of [{ thinking: { type: 'adaptive' } }, { output_config: {} }, { mcp_servers: [] }])
+      expect(bound({ ...plain, ...feature })).toBe(request({ ...plain, ...feature }).length + 8 + 64 + 256)
+  })
+
   test('takes pictures for what they show, within results of tools too', () => {
     const result = (block: object) => says({ type: 'tool_result', tool_use_id: 'a', content: [block] })
     for (const wrap of [says, result]) {
@@ -89,6 +97,16 @@ describe('the text to count', () => {
     ])
     expect(extraTokens).toBe(3 + 3 * 4 + 1000)
     expect(countableText(scanObject(request(fields)))).toEqual({ text, extraTokens })
+  })
+
+  test.each([
+    [{ output_config: { effort: 'low', format: { type: 'json_schema' } } }, '{"type":"json_schema"}'],
+    [{ output_format: { type: 'json_schema' } }, '{"type":"json_schema"}'],
+    [{ output_config: { effort: 'low' } }, ''],
+    [{ output_config: { format: {} }, output_format: null }, '{}'],
+    [{ output_config: 5, output_format: null }, ''],
+  ])('has the form of the answer, and no other setting: %j', (fields, text) => {
+    expect(promptText(request(fields)).text).toBe(text)
   })
 
   test('is what is there, where a request is not what it should be', () => {

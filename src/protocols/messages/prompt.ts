@@ -1,6 +1,7 @@
 import { scanObject } from '../json-scan.ts'
 import {
   DOCUMENT_TOKENS,
+  featureTokens,
   IMAGE_TOKENS,
   type MediaTokens,
   MESSAGE_TOKENS,
@@ -19,6 +20,24 @@ const MEDIA: ReadonlyMap<string, MediaTokens> = new Map([
 /** Sources that are text, of which every byte stands in the body. */
 const TEXT_SOURCES: ReadonlySet<string> = new Set(['text', 'content'])
 
+/** Fields of which the model reads no more than their own bytes. */
+const PLAIN: ReadonlySet<string> = new Set([
+  'model',
+  'messages',
+  'system',
+  'max_tokens',
+  'stream',
+  'stop_sequences',
+  'temperature',
+  'top_p',
+  'top_k',
+  'metadata',
+  'cache_control',
+  'service_tier',
+  'inference_geo',
+  'speed',
+])
+
 /** The instructions for one of the provider's own tools: 200 to 750, and more for those that drive a computer. */
 const OWN_TOOL_TOKENS = 1500
 
@@ -29,7 +48,8 @@ const OWN_TOOL_TOKENS = 1500
  */
 export function promptBound(scan: ScannedObject): number {
   const model = String(scan.value('model'))
-  let tokens = scan.bytes.length + REQUEST_TOKENS + (scan.span('messages')?.count ?? 0) * MESSAGE_TOKENS
+  let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN)
+  tokens += (scan.span('messages')?.count ?? 0) * MESSAGE_TOKENS
   const tools = elementsOf(scan, scan.span('tools')?.node)
   if (tools.length > 0) tokens += TOOLS_TOKENS
   tokens += OWN_TOOL_TOKENS * tools.filter((tool) => isOwnTool(scan, tool)).length
@@ -67,8 +87,19 @@ export function countableText(scan: ScannedObject): PromptText {
     addContent(contentOf(scan, message))
   }
   const tools = scan.span('tools')
-  if (tools && tools.count > 0) pieces.push(scan.bytes.toString('utf8', tools.start, tools.end))
+  if (tools && tools.count > 0) pieces.push(scan.textOf(tools.node))
+  const format = outputFormatNode(scan)
+  if (format !== undefined) pieces.push(scan.textOf(format))
   return { text: pieces.join('\n'), extraTokens }
+}
+
+/** The form that the answer must have, which servers show to the model; undefined where none is asked for. */
+function outputFormatNode(scan: ScannedObject): Node | undefined {
+  const isObject = (node: Node | undefined): node is Node =>
+    node !== undefined && scan.kindOf(node) === 'object'
+  const config = scan.span('output_config')?.node
+  const format = isObject(config) ? scan.memberOf(config, 'format') : undefined
+  return [scan.span('output_format')?.node, format].find(isObject)
 }
 
 /** Where the text of a block is; a block that is not here is counted as the JSON that it is. */
@@ -94,9 +125,7 @@ function textOf(scan: ScannedObject, block: Node, type: string): string[] {
 
 function written(scan: ScannedObject, node: Node): string {
   const isText = scan.kindOf(node) === 'string'
-  return isText
-    ? (scan.parse(node) as string)
-    : scan.bytes.toString('utf8', scan.startOf(node), scan.endOf(node))
+  return isText ? (scan.parse(node) as string) : scan.textOf(node)
 }
 
 /** Visits blocks, and those within tool results. */

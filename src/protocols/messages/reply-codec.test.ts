@@ -234,9 +234,22 @@ describe('a whole reply', () => {
     expect(encoded({ id: '' })['id']).toBe('msg_abc')
   })
 
-  test.each(['not json', '[1]', '"x"', '{"a":'])('input %s is told as it is, in an object', (input) => {
+  test.each(['not json', '[1]', '"x"', '{"a":'])('input %s is told as text, and calls nothing', (input) => {
+    const call = { kind: 'tool-call', id: 't', name: 'f', input } as const
+    const stop = { reason: 'tool-calls' } as const
+    const reply = encoded({ parts: [call], stop })
+    expect(reply['content']).toEqual([{ type: 'text', text: input }])
+    expect(reply['stop_reason']).toBe('end_turn')
+    const cut = encoded({ parts: [call], stop: { reason: 'length' } })
+    expect(cut['stop_reason']).toBe('max_tokens')
+    const beside = encoded({ parts: [call, { ...call, id: 'u', input: '{}' }], stop })
+    expect(beside['content']).toMatchObject([{ type: 'text' }, { type: 'tool_use', id: 'u', input: {} }])
+    expect(beside['stop_reason']).toBe('tool_use')
+  })
+
+  test.each(['', 'null', ' null\n', '""'])('input %j is an empty object', (input) => {
     expect(encoded({ parts: [{ kind: 'tool-call', id: 't', name: 'f', input }] })['content']).toMatchObject([
-      { input: { unreadable_input: input } },
+      { type: 'tool_use', input: {} },
     ])
   })
 
@@ -398,7 +411,7 @@ describe('reading a stream', () => {
   })
 
   test.each([
-    ['a second message_start', START + START],
+    ['a message_start of another message', START + START.replace('"msg_1"', '"msg_2"')],
     ['input of a call that nobody began', START + input(0, '{}')],
     ['message_stop alone', data({ type: 'message_stop' })],
     ['an error that is no JSON', 'event: error\ndata: busy\n\n'],
@@ -432,15 +445,34 @@ describe('reading a stream', () => {
     ).toEqual([{ kind: 'text', text: 'a' }])
   })
 
-  test('is complete with message_stop alone: a stream that was cut anywhere has no end', () => {
+  test('a message that is begun twice is one message, and its usage counts once', () => {
+    const again = START.replace('"output_tokens":', '"output_tokens":7')
+    expect(read(START + again + text(0, 'a') + END)).toEqual(read(START + text(0, 'a') + END))
+  })
+
+  test('is complete with its reason to stop: a stream that was cut before it has no end', () => {
     const whole = Buffer.from(START + begin(0, { type: 'text', text: '' }) + text(0, 'a') + END)
-    const last = whole.lastIndexOf('"}')
-    for (let at = 0; at < last + 2; at++) {
+    const reason = whole.indexOf('\n\n', whole.indexOf('message_delta')) + 2
+    for (let at = 0; at < reason; at++) {
       const events = read(whole.subarray(0, at))
       expect(events.some(({ kind }) => kind === 'end')).toBe(false)
       expect(write(events)).not.toContain('message_stop')
     }
-    expect(read(whole).at(-1)).toEqual(ENDED)
+    for (let at = reason; at <= whole.length; at++) expect(read(whole.subarray(0, at)).at(-1)).toEqual(ENDED)
+  })
+
+  test('is complete with message_stop where no reason came', () => {
+    const events = read(START + text(0, 'a') + data({ type: 'message_stop' }))
+    expect(events.at(-1)).toMatchObject({ kind: 'end', stop: { reason: 'end' } })
+  })
+
+  test('tells what usage it knows at any time, that of an error too', () => {
+    const decoder = messagesCodec.streamDecoder()
+    decoder.push(Buffer.from(START + text(0, 'a')))
+    expect(decoder.usage).toMatchObject({ input: 10, output: 1 })
+    const usage = { input_tokens: 10, output_tokens: 40 }
+    decoder.push(Buffer.from(data({ type: 'error', error: { type: 'api_error', message: 'x' }, usage })))
+    expect(decoder.usage).toMatchObject({ input: 10, output: 40 })
   })
 })
 
@@ -551,11 +583,12 @@ describe('writing a stream', () => {
     ])
     expect(encoder.last()).toBe('')
     expect(encoder.push([grew(2, '{}')])).toContain('"index":2')
-    expect(eventsOf(encoder.push([FINISHED])).map(({ type }) => type)).toEqual([
-      'content_block_stop',
-      'message_delta',
+    expect(eventsOf(encoder.push([FINISHED])).map(({ type }) => type)).toEqual(['content_block_stop'])
+    const charged = { ...NO_USAGE, input: 12, output: 34 }
+    expect(eventsOf(encoder.last(charged))).toMatchObject([
+      { type: 'message_delta', usage: { input_tokens: 12, output_tokens: 34 } },
+      { type: 'message_stop' },
     ])
-    expect(encoder.last()).toBe('event: message_stop\ndata: {"type":"message_stop"}\n\n')
   })
 
   test('a stream of nothing is a message without blocks', () => {

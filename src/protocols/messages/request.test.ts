@@ -31,7 +31,7 @@ const image = (source: unknown) => says({ type: 'image', source })
 /** Field by field as `docs/api.md: Messages` has them: what is accepted, what is not. */
 const TABLE: Record<string, { good: readonly unknown[]; bad: readonly unknown[] }> = {
   model: { good: ['claude-x', 'a/b:c'], bad: ['', null, 1, ['x'], 'a\nb', 'm'.repeat(257)] },
-  max_tokens: { good: [1, 10_000_000], bad: [null, 0, -1, 1.5, '10', true, 10_000_001] },
+  max_tokens: { good: [0, 1, 10_000_000], bad: [null, -1, 1.5, '10', true, 10_000_001] },
   messages: {
     good: [
       [{ role: 'user', content: '' }],
@@ -43,6 +43,8 @@ const TABLE: Record<string, { good: readonly unknown[]; bad: readonly unknown[] 
       image({ type: 'url', url: 'https://a/b' }),
       image({ type: 'new_kind' }),
       says({ type: 'tool_use', id: 'a', name: 'f', input: {} }),
+      says({ type: 'tool_use', id: 'a', name: 'f', input: null }),
+      says({ type: 'tool_use', id: 'a', name: 'f', input: '' }),
       says({ type: 'tool_result', tool_use_id: 'a' }),
       says({ type: 'tool_result', tool_use_id: 'a', content: null }),
       says({ type: 'tool_result', tool_use_id: 'a', content: 'x' }),

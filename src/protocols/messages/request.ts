@@ -12,7 +12,7 @@ import {
   modelName,
   object,
   open,
-  outputTokens,
+  outputTokensOrNone,
   refuse,
   requestSchema,
   secret,
@@ -28,6 +28,7 @@ import { promptBound } from './prompt.ts'
 export interface MessagesRequest {
   readonly model: string
   readonly stream: boolean
+  /** 0 only fills the prompt cache. */
   readonly maxTokens: number
   readonly messageCount: number
   /** Thinking is on: enabled, or adaptive. */
@@ -103,7 +104,7 @@ const thinking: JsonSchema = {
 /** The table in `docs/api.md: Messages`, row for row. Enumerations are open: a provider may know more. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
-  ['max_tokens', outputTokens],
+  ['max_tokens', outputTokensOrNone],
   ['messages', accepting({ type: 'array', minItems: 1, items: message }, checkMessages)],
   ['system', accepting(system, checkSystem)],
   ['stream', flag],

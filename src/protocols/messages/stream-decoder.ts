@@ -1,3 +1,4 @@
+import type { Usage } from '../../domain/usage.ts'
 import type { FramePiece } from '../frame-template.ts'
 import { FrameReader } from '../frame-reader.ts'
 import { scanObject } from '../json-scan.ts'
@@ -7,7 +8,7 @@ import type { Node, ScannedObject } from '../scanned-object.ts'
 import { eventOf } from '../sse.ts'
 import { grown, withInput } from './block-growth.ts'
 import { inputText } from './decode-reply.ts'
-import { blockIndex, eventType } from './event.ts'
+import { blockIndex, eventType, isSameMessage, usageInError } from './event.ts'
 import { readBlock } from './reply-block.ts'
 import { readStop } from './stop-reasons.ts'
 import { StreamedUsage } from './usage.ts'
@@ -36,15 +37,21 @@ type TextKind = (typeof TEXTS)[number]['kind']
 
 /**
  * Reads a messages stream. A block that nobody began is taken to begin with its first text; what cannot be mended so (the
- * input of an unknown call, a second message within the first) is a failure. The answer is complete with `message_stop`
- * and not before: a stream that lacks it was cut.
+ * input of an unknown call, another message within the first) is a failure. The answer is complete with `message_stop`, or
+ * where a reason to stop came before the upstream closed.
  */
 export class MessagesStreamDecoder extends FrameReader {
   readonly #open = new Map<number, OpenBlock>()
   #parts = 0
   #started = false
+  #id = ''
   readonly #counts = new StreamedUsage()
   #stop: Stop | undefined
+  #isComplete = false
+
+  get usage(): Usage | undefined {
+    return this.#isComplete ? this.#counts.whole : this.#counts.soFar
+  }
 
   protected read(data: string, frame: string): void {
     const event = parseRecord(data)
@@ -75,6 +82,7 @@ export class MessagesStreamDecoder extends FrameReader {
         return this.emit({ kind: 'ping' })
       case 'error': {
         const error = asRecord(event['error'])
+        this.#counts.say(usageInError(event), false)
         return this.#fail(textOf(error?.['type']) || 'api_error', textOf(error?.['message']))
       }
       default:
@@ -101,18 +109,22 @@ export class MessagesStreamDecoder extends FrameReader {
     return parseRecord(data)?.['type'] === 'message_stop'
   }
 
-  protected close(): void {}
+  protected close(): void {
+    if (this.#stop !== undefined) this.#finish()
+  }
 
-  /** A message that is finished already may come whole in its first event. */
+  /** A message that is finished already may come whole in its first event. One that is begun again has not begun anew. */
   #start(message: Fields, data: string): void {
+    if (isSameMessage(this.#id, message['id'])) return
     if (this.#started)
       return this.#fail('api_error', 'The upstream began a second message within its answer.')
     this.#started = true
+    this.#id = textOf(message['id'])
     this.#stop = readStop(message)
     this.#counts.say(message['usage'], this.#stop !== undefined)
     this.emit({
       kind: 'start',
-      id: textOf(message['id']),
+      id: this.#id,
       model: textOf(message['model']),
       usage: this.#counts.soFar,
     })
@@ -197,11 +209,8 @@ export class MessagesStreamDecoder extends FrameReader {
     if (!this.#started) return this.#fail('api_error', 'The upstream ended a message that it did not begin.')
     for (const index of this.#open.keys()) this.#end(index)
     this.isOver = true
-    this.emit({
-      kind: 'end',
-      stop: this.#stop ?? { reason: 'end' },
-      usage: this.#counts.whole,
-    })
+    this.#isComplete = true
+    this.emit({ kind: 'end', stop: this.#stop ?? { reason: 'end' }, usage: this.usage })
   }
 
   #fail(type: string, message: string): void {

@@ -33,7 +33,8 @@ const DELTAS = {
 export class MessagesStreamEncoder implements StreamEncoder {
   readonly #minted: Minted
   #isStarted = false
-  #isEnded = false
+  /** Why the message ended, and the usage that came with it. */
+  #ended: { readonly stop: Stop; readonly usage: Usage | undefined } | undefined
   #calledTools = false
   /** The number of the next block. */
   #next = 0
@@ -48,12 +49,14 @@ export class MessagesStreamEncoder implements StreamEncoder {
 
   push(events: readonly ReplyEvent[]): string {
     this.#out = ''
-    for (const event of events) if (!this.#isEnded) this.#write(event)
+    for (const event of events) if (!this.#ended) this.#write(event)
     return this.#out
   }
 
-  last(): string {
-    return this.#isEnded ? STOP_FRAME : ''
+  last(charged = this.#ended?.usage): string {
+    if (!this.#ended) return ''
+    const delta = writeStop(this.#ended.stop, this.#calledTools)
+    return eventText('message_delta', { delta, usage: writeUsage(charged) }) + STOP_FRAME
   }
 
   failure(error: { readonly type: string; readonly code: string; readonly message: string }): string {
@@ -173,16 +176,16 @@ export class MessagesStreamEncoder implements StreamEncoder {
     if (this.#current) this.#close()
     for (const waiting of this.#waiting.values()) waiting.isEnded = true
     this.#takeUp()
-    this.#isEnded = true
-    this.#frame('message_delta', {
-      delta: writeStop(stop, this.#calledTools),
-      usage: writeUsage(usage),
-    })
+    this.#ended = { stop, usage }
   }
 
   #frame(type: string, fields: object): void {
-    this.#out += `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
+    this.#out += eventText(type, fields)
   }
+}
+
+function eventText(type: string, fields: object): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
 }
 
 /** How a part's block begins; its text follows in deltas. */

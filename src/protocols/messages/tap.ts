@@ -1,8 +1,9 @@
+import type { Verdict } from '../frame-loop.ts'
 import type { FramePiece } from '../frame-template.ts'
 import { asRecord, parseRecord } from '../record.ts'
 import { eventOf } from '../sse.ts'
-import { StreamTap, type Verdict } from '../stream-tap.ts'
-import { blockIndex, type Event, eventType } from './event.ts'
+import { StreamTap } from '../stream-tap.ts'
+import { blockIndex, type Event, eventType, isSameMessage, usageInError } from './event.ts'
 import { deltaText, generatedText } from './generated-text.ts'
 import { StreamedUsage } from './usage.ts'
 
@@ -15,6 +16,7 @@ const MAX_BLOCKS = 1024
  */
 export class MessagesTap extends StreamTap {
   #sawFinish = false
+  #id: unknown
   readonly #counts = new StreamedUsage()
 
   get sawFinish(): boolean {
@@ -23,7 +25,7 @@ export class MessagesTap extends StreamTap {
 
   protected read(data: string, frame: string): Verdict {
     const event = parseRecord(data)
-    if (!event) return eventOf(frame) === 'error' ? this.#fail(data) : 'forward'
+    if (!event) return eventOf(frame) === 'error' ? this.#fail(data, undefined) : 'forward'
     switch (eventType(event, frame)) {
       case 'message_start':
         this.#start(asRecord(event['message']))
@@ -46,10 +48,10 @@ export class MessagesTap extends StreamTap {
         this.usage = this.#counts.whole
         return 'end'
       case 'error':
-        return this.#fail(data)
+        return this.#fail(data, event)
       default:
         // What stands between us and the provider may report its errors in words of its own.
-        return asRecord(event['error']) ? this.#fail(data) : 'forward'
+        return asRecord(event['error']) ? this.#fail(data, event) : 'forward'
     }
   }
 
@@ -63,8 +65,10 @@ export class MessagesTap extends StreamTap {
     return parseRecord(data)?.['type'] === 'message_stop'
   }
 
-  /** A message that is finished already may come whole in its first event. */
+  /** A message that is finished already may come whole in its first event. One that is begun again has not begun anew. */
   #start(message: Event | undefined): void {
+    if (isSameMessage(this.#id, message?.['id'])) return
+    this.#id = message?.['id']
     this.#finish(message)
     this.#count(message?.['usage'], this.#sawFinish)
     const content = message?.['content']
@@ -84,8 +88,10 @@ export class MessagesTap extends StreamTap {
     if (typeof reason === 'string' && reason !== '') this.#sawFinish = true
   }
 
-  #fail(data: string): Verdict {
+  #fail(data: string, event: Event | undefined): Verdict {
     this.error = { data, afterContent: this.contentFrames > 0 }
+    this.#counts.say(usageInError(event), false)
+    this.usage = this.#counts.soFar ?? this.usage
     return 'end'
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { conversationOf } from '../../../test/conversation.ts'
-import type { Conversation, Part, Thinking, Tool, Turn } from '../conversation.ts'
+import { conversationOf, upstreamOf } from '../../../test/conversation.ts'
+import type { Conversation, Effort, Part, Thinking, Tool, Turn } from '../conversation.ts'
 import { encodeRequest } from './encode-request.ts'
 import { maxTokensOf } from './thinking.ts'
 import { withoutThinkingSuffix, withSuffixThinking } from './thinking-suffix.ts'
@@ -17,12 +17,15 @@ const tool: Tool = { name: 'f', description: undefined, schema: undefined, stric
 
 const FIELDS = ['max_tokens', 'thinking', 'output_config', 'temperature', 'top_p', 'top_k'] as const
 
-function sent(fields: Partial<Conversation>, suffixed?: string): { fields: object; dropped: string[] } {
+/** What is sent of a conversation to a model of a name, which may have the suffix. */
+function sent(fields: Partial<Conversation>, name = 'm'): { fields: object; dropped: string[] } {
+  const upstream = upstreamOf(name)
   const asked = conversationOf({ turns: [user], tools: [tool], ...fields })
-  const meant = suffixed === undefined ? asked : withSuffixThinking(asked, suffixed)
+  const meant =
+    withoutThinkingSuffix(name) === undefined ? asked : withSuffixThinking(asked, upstream.capabilities)
   const dropped = new Set<string>()
-  const body = JSON.parse(encodeRequest(meant, 'm', dropped).toString()) as Record<string, unknown>
-  expect(maxTokensOf(meant)).toBe(body['max_tokens'])
+  const body = JSON.parse(encodeRequest(meant, upstream, dropped).toString()) as Record<string, unknown>
+  expect(maxTokensOf(meant, upstream.capabilities)).toBe(body['max_tokens'])
   return {
     fields: Object.fromEntries(FIELDS.filter((f) => f in body).map((f) => [f, body[f]])),
     dropped: [...dropped].sort(),
@@ -31,6 +34,7 @@ function sent(fields: Partial<Conversation>, suffixed?: string): { fields: objec
 
 const SAMPLING = { temperature: 0.3, topP: 0.5, topK: 7 }
 const budget = (tokens: number): Thinking => ({ kind: 'budget', tokens })
+const effort = (named: Effort | undefined): Thinking => ({ kind: 'adaptive', effort: named })
 const enabled = (budget_tokens: number) => ({ type: 'enabled', budget_tokens })
 
 describe('the thinking suffix', () => {
@@ -63,20 +67,130 @@ describe('the thinking suffix', () => {
     })
   })
 
-  test.each(['claude-opus-4-7-thinking', 'vendor/claude-opus-4-7-20260101-thinking'])(
-    'is adaptive at high effort for %s, which samples in its own way',
+  test.each([
+    'claude-opus-4-7-thinking',
+    'vendor/claude-opus-4-7-20260101-thinking',
+    'claude-opus-4-8-thinking',
+    'claude-sonnet-5-thinking',
+  ])('is adaptive at high effort for %s', (model) => {
+    expect(sent({ maxTokens: 100 }, model).fields).toEqual({
+      max_tokens: 100,
+      thinking: { type: 'adaptive' },
+      output_config: { effort: 'high' },
+    })
+  })
+
+  test('counts for more than an effort, and for less than a budget in tokens', () => {
+    expect(sent({ thinking: effort('low') }, 'claude-x-thinking').fields).toMatchObject({
+      thinking: enabled(6553),
+    })
+    expect(sent({ thinking: budget(3000) }, 'claude-x-thinking').fields).toMatchObject({
+      max_tokens: 8192,
+      thinking: enabled(3000),
+    })
+    expect(sent({ thinking: budget(1500) }, 'claude-opus-4-8-thinking').fields).toMatchObject({
+      thinking: { type: 'adaptive' },
+      output_config: { effort: 'low' },
+    })
+  })
+
+  test('asks nothing of a model that does not think, and says so', () => {
+    expect(sent({}, 'claude-3-5-haiku-thinking')).toEqual({
+      fields: { max_tokens: 8192 },
+      dropped: ['thinking'],
+    })
+  })
+})
+
+describe('an effort', () => {
+  test.each([
+    ['low', 1280],
+    ['medium', 2048],
+    ['high', 4096],
+  ] as const)('%s is a budget of %i tokens', (named, tokens) => {
+    expect(sent({ thinking: effort(named) }, 'claude-sonnet-4-5')).toEqual({
+      fields: { max_tokens: 8192, thinking: enabled(tokens), temperature: 1 },
+      dropped: [],
+    })
+  })
+
+  test('beyond high is a budget of 8192 or 16384 tokens, below the maximum that is sent', () => {
+    expect(sent({ thinking: effort('xhigh'), maxTokens: 8193 }).fields).toMatchObject({
+      max_tokens: 8193,
+      thinking: enabled(8192),
+    })
+    expect(sent({ thinking: effort('xhigh') }).fields).toMatchObject({
+      max_tokens: 16_384,
+      thinking: enabled(8192),
+    })
+    expect(sent({ thinking: effort('max'), maxTokens: 1000 }).fields).toMatchObject({
+      max_tokens: 17_384,
+      thinking: enabled(16_384),
+    })
+  })
+
+  test('that is not named is medium where there are budgets', () => {
+    expect(sent({ thinking: effort(undefined) }).fields).toMatchObject({ thinking: enabled(2048) })
+  })
+
+  test.each(['claude-opus-4-7', 'claude-opus-4-8', 'claude-sonnet-5', 'anthropic/claude-4.7-opus'])(
+    'is told to %s, which takes no budgets, by its name',
     (model) => {
-      expect(sent({ maxTokens: 100, ...SAMPLING }, model).fields).toEqual({
-        max_tokens: 100,
-        thinking: { type: 'adaptive' },
-        output_config: { effort: 'high' },
+      for (const named of ['low', 'medium', 'high', 'xhigh', 'max'] as const)
+        expect(sent({ thinking: effort(named), maxTokens: 100 }, model)).toEqual({
+          fields: { max_tokens: 100, thinking: { type: 'adaptive' }, output_config: { effort: named } },
+          dropped: [],
+        })
+    },
+  )
+
+  test.each([
+    [2047, 'low'],
+    [2048, 'medium'],
+    [4095, 'medium'],
+    [4096, 'high'],
+    [100_000, 'high'],
+  ] as const)('stands in for a budget of %i tokens where there are none: %s', (tokens, named) => {
+    expect(sent({ thinking: budget(tokens) }, 'claude-opus-5').fields).toEqual({
+      max_tokens: 8192,
+      thinking: { type: 'adaptive' },
+      output_config: { effort: named },
+    })
+  })
+})
+
+describe('thinking that is off', () => {
+  test.each(['m', 'claude-sonnet-4-6', 'claude-opus-4-8', 'claude-opus-5', 'claude-haiku-5-5'])(
+    'is disabled for %s',
+    (model) => {
+      expect(sent({ thinking: { kind: 'off' } }, model).fields).toEqual({
+        max_tokens: 8192,
+        thinking: { type: 'disabled' },
       })
     },
   )
 
-  test('counts for more than what the request says', () => {
-    expect(sent({ thinking: budget(1280) }, 'claude-x-thinking').fields).toMatchObject({
-      thinking: enabled(6553),
+  test('and a budget of nothing are the same', () => {
+    expect(sent({ thinking: budget(0) })).toEqual({
+      fields: { max_tokens: 8192, thinking: { type: 'disabled' } },
+      dropped: [],
+    })
+  })
+
+  test.each(['claude-opus-5-5', 'claude-sonnet-5-5', 'claude-fable-5', 'claude-mythos-preview'])(
+    'is the lowest effort for %s, which always thinks',
+    (model) => {
+      expect(sent({ thinking: { kind: 'off' } }, model)).toEqual({
+        fields: { max_tokens: 8192, thinking: { type: 'adaptive' }, output_config: { effort: 'low' } },
+        dropped: [],
+      })
+    },
+  )
+
+  test('is not spoken of to a model that does not think', () => {
+    expect(sent({ thinking: { kind: 'off' } }, 'claude-3-5-haiku')).toEqual({
+      fields: { max_tokens: 8192 },
+      dropped: [],
     })
   })
 })
@@ -129,7 +243,7 @@ describe('thinking leaves the request valid upstream', () => {
   test('sampling that has to give way is named', () => {
     expect(sent({ ...SAMPLING, thinking: budget(1280) }).dropped).toEqual(['temperature', 'top_k', 'top_p'])
     expect(sent({ temperature: 1, topP: 1, thinking: budget(1280) }).dropped).toEqual([])
-    expect(sent({ ...SAMPLING, thinking: { kind: 'adaptive', effort: undefined } })).toEqual({
+    expect(sent({ ...SAMPLING, thinking: effort(undefined) }, 'claude-opus-4-8')).toEqual({
       fields: { max_tokens: 8192, thinking: { type: 'adaptive' } },
       dropped: ['temperature', 'top_k', 'top_p'],
     })
@@ -157,7 +271,7 @@ describe('thinking leaves the request valid upstream', () => {
       dropped: ['reasoning_content', 'thinking'],
     })
     expect(sent({ thinking: budget(1280), turns: round(thought, call) }).dropped).toEqual([])
-    expect(sent({ thinking: { kind: 'adaptive', effort: 'high' }, turns: round(call) }).dropped).toEqual([])
+    expect(sent({ thinking: effort('high'), turns: round(call) }, 'claude-opus-5').dropped).toEqual([])
     const after: Turn[] = [...round(call), { role: 'assistant', parts: [{ kind: 'text', text: 'x' }] }, user]
     expect(sent({ thinking: budget(1280), turns: after }).dropped).toEqual([])
   })

@@ -1,5 +1,7 @@
 import type { Dropped } from '../codec.ts'
 import type { Conversation, Effort, Thinking, Turn } from '../conversation.ts'
+import { budgetOf, DEFAULT_EFFORT, effortAsked, isOff, OFF } from '../effort.ts'
+import type { Capabilities } from '../model-capabilities.ts'
 import { drop } from './dropped.ts'
 import { spokenTurns } from './spoken-turns.ts'
 
@@ -32,10 +34,15 @@ type Asked = Pick<Conversation, 'maxTokens' | 'temperature' | 'topP' | 'topK' | 
  * (which grows by it where it does not), a model that thinks samples in its own way, and it cannot think where a tool is
  * forced on it, where an answer is begun for it, or where a round of tools is under way whose thoughts are not there.
  */
-export function encodeSampling(asked: Asked, turns: readonly Turn[], dropped: Dropped): Sampling {
+export function encodeSampling(
+  asked: Asked,
+  capabilities: Capabilities,
+  turns: readonly Turn[],
+  dropped: Dropped,
+): Sampling {
   const maxTokens = asked.maxTokens ?? DEFAULT_MAX_TOKENS
-  const thinking = allowedThinking(asked, turns)
-  if (thinking !== asked.thinking) drop(dropped, 'thinking')
+  const thinking = allowedThinking(asked, knownThinking(asked.thinking, capabilities), turns)
+  if (!thinking && asked.thinking && !isOff(asked.thinking)) drop(dropped, 'thinking')
   switch (thinking?.kind) {
     case 'budget': {
       dropSampling(asked, dropped)
@@ -44,7 +51,7 @@ export function encodeSampling(asked: Asked, turns: readonly Turn[], dropped: Dr
         max_tokens: maxTokens > budget ? maxTokens : budget + maxTokens,
         thinking: { type: 'enabled', budget_tokens: budget },
         output_config: undefined,
-        temperature: 1,
+        temperature: capabilities.sampling === 'none' ? undefined : 1,
         top_p: undefined,
         top_k: undefined,
       }
@@ -73,12 +80,29 @@ export function encodeSampling(asked: Asked, turns: readonly Turn[], dropped: Dr
 }
 
 /** The maximum of tokens that an upstream is told for a conversation. */
-export function maxTokensOf(conversation: Conversation): number {
-  return encodeSampling(conversation, spokenTurns(conversation.turns, new Set()), new Set()).max_tokens
+export function maxTokensOf(conversation: Conversation, capabilities: Capabilities): number {
+  const turns = spokenTurns(conversation.turns, new Set())
+  return encodeSampling(conversation, capabilities, turns, new Set()).max_tokens
 }
 
-function allowedThinking(asked: Asked, turns: readonly Turn[]): Thinking | undefined {
-  const { thinking, toolChoice } = asked
+/** What is asked for, in the form that the model knows; undefined where it knows none. */
+function knownThinking(
+  asked: Thinking | undefined,
+  { thinking, alwaysThinks }: Capabilities,
+): Thinking | undefined {
+  if (!asked || thinking === 'none') return undefined
+  if (isOff(asked)) return alwaysThinks ? { kind: 'adaptive', effort: 'low' } : OFF
+  if (thinking === 'adaptive') return { kind: 'adaptive', effort: effortAsked(asked) }
+  return asked.kind === 'adaptive'
+    ? { kind: 'budget', tokens: budgetOf(asked.effort ?? DEFAULT_EFFORT) }
+    : asked
+}
+
+function allowedThinking(
+  { toolChoice }: Asked,
+  thinking: Thinking | undefined,
+  turns: readonly Turn[],
+): Thinking | undefined {
   if (!thinking || thinking.kind === 'off') return thinking
   if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') return undefined
   if (turns.at(-1)?.role === 'assistant') return undefined

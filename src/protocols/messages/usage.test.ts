@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE } from '../../domain/usage.ts'
 import { usageOfMessage } from './reply.ts'
@@ -50,9 +51,66 @@ describe('usage', () => {
     [{ input_tokens: 1.5, output_tokens: 1 }],
     [{ input_tokens: '1', output_tokens: 1 }],
     [{ input_tokens: 1, output_tokens: 1e12 }],
-    [{ input_tokens: 1, output_tokens: 1, cache_read_input_tokens: -5 }],
   ])('%j is none', (value) => {
     expect(readMessagesUsage(value)).toBeUndefined()
+  })
+
+  test('a detail that cannot be true does not discard the rest', () => {
+    const plain = { input_tokens: 7, output_tokens: 2 }
+    for (const detail of [
+      { cache_read_input_tokens: -5 },
+      { cache_creation_input_tokens: 1.5 },
+      { cache_creation: { ephemeral_5m_input_tokens: '3', ephemeral_1h_input_tokens: 1e12 } },
+      { server_tool_use: { web_search_requests: -1 } },
+      { output_tokens_details: { thinking_tokens: 'x' } },
+    ])
+      expect(readMessagesUsage({ ...plain, ...detail })).toEqual({ ...NO_USAGE, input: 7, output: 2 })
+    expect(readMessagesUsage({ ...plain, output_tokens_details: { thinking_tokens: 3 } })).toEqual({
+      ...NO_USAGE,
+      input: 7,
+      output: 2,
+      reasoning: 2,
+    })
+  })
+
+  test('whatever the details say, it is there, and its kinds are disjoint counts', () => {
+    const count = fc.oneof(fc.nat(6), fc.constantFrom<unknown>(null, -1, 0.5, '7', {}, 1_000_000_000, 1e12))
+    const counts = (...names: string[]) =>
+      fc.record(Object.fromEntries(names.map((name) => [name, count])), { requiredKeys: [] })
+    fc.assert(
+      fc.property(
+        fc.nat(10),
+        fc.nat(10),
+        counts('cache_read_input_tokens', 'cache_creation_input_tokens'),
+        counts('ephemeral_5m_input_tokens', 'ephemeral_1h_input_tokens'),
+        counts('thinking_tokens'),
+        (input, output, cached, split, thinking) => {
+          const usage = readMessagesUsage({
+            input_tokens: input,
+            output_tokens: output,
+            ...cached,
+            cache_creation: split,
+            output_tokens_details: thinking,
+          })
+          if (!usage) throw new Error('it was discarded')
+          expect(Object.values(usage).every((tokens) => Number.isSafeInteger(tokens) && tokens >= 0)).toBe(
+            true,
+          )
+          expect(usage).toMatchObject({ input, output })
+          expect(usage.reasoning).toBeLessThanOrEqual(output)
+          const told = (name: string, holder: Record<string, unknown>): number =>
+            Number.isInteger(holder[name]) && Math.abs(Number(holder[name]) - 5e8) <= 5e8
+              ? Number(holder[name])
+              : 0
+          expect(usage.cacheWrite5m + usage.cacheWrite1h).toBe(
+            Math.max(
+              told('cache_creation_input_tokens', cached),
+              told('ephemeral_5m_input_tokens', split) + told('ephemeral_1h_input_tokens', split),
+            ),
+          )
+        },
+      ),
+    )
   })
 
   test('a message_delta has sums that take the place of those of message_start', () => {
@@ -78,6 +136,16 @@ describe('usage', () => {
     }
     expect(told(zeros, first)).toEqual({ ...NO_USAGE, input: 10, cacheRead: 3 })
     expect(told({ ...zeros, cache_read_input_tokens: 13 }, first)).toMatchObject({ input: 0, cacheRead: 13 })
+  })
+
+  test('a prompt count of message_delta that cannot be true does not replace that of message_start', () => {
+    const first = { input_tokens: 10, output_tokens: 1, cache_read_input_tokens: 3 }
+    expect(told({ input_tokens: 12, cache_read_input_tokens: -3, output_tokens: 5 }, first)).toEqual({
+      ...NO_USAGE,
+      input: 12,
+      cacheRead: 3,
+      output: 5,
+    })
   })
 
   test('the split of message_start counts where message_delta repeats the sum alone', () => {

@@ -1,6 +1,6 @@
 import type { Usage } from '../../domain/usage.ts'
 import { asRecord } from '../record.ts'
-import { type Counts, count, isSound, toCount } from '../token-count.ts'
+import { type Counts, count, toCount } from '../token-count.ts'
 
 const NONE: Counts = {}
 
@@ -8,19 +8,20 @@ const NONE: Counts = {}
 const PROMPT = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const
 
 /**
- * Usage as a messages upstream reports it: disjoint already. Undefined where it is missing, is no count, or cannot be
- * true. Tokens written to a cache that are not split by lifetime are of the five-minute kind; `iterations` repeats in
- * parts what the sums say.
+ * Usage as a messages upstream reports it: disjoint already. Undefined if `input_tokens` or `output_tokens` is no count;
+ * any other count that cannot be believed is left out. Tokens written to a cache that are not split by lifetime are of
+ * the five-minute kind, and a split that adds up to more than their sum counts. `iterations` repeats parts of the sums.
  */
 export function readMessagesUsage(value: unknown): Usage | undefined {
   const usage = asRecord(value)
-  if (!usage) return undefined
+  const input = toCount(usage?.['input_tokens'])
+  const output = toCount(usage?.['output_tokens'])
+  if (!usage || input === undefined || output === undefined) return undefined
   const split = asRecord(usage['cache_creation']) ?? NONE
   const cacheWrite1h = count(split, 'ephemeral_1h_input_tokens')
   const written = count(usage, 'cache_creation_input_tokens')
-  const output = toCount(usage['output_tokens'])
-  const result: Usage = {
-    input: toCount(usage['input_tokens']),
+  return {
+    input,
     cacheRead: count(usage, 'cache_read_input_tokens'),
     cacheWrite5m: Math.max(count(split, 'ephemeral_5m_input_tokens'), written - cacheWrite1h),
     cacheWrite1h,
@@ -28,23 +29,23 @@ export function readMessagesUsage(value: unknown): Usage | undefined {
     reasoning: Math.min(count(asRecord(usage['output_tokens_details']) ?? NONE, 'thinking_tokens'), output),
     webSearches: count(asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'),
   }
-  return isSound(result) ? result : undefined
 }
 
 /**
  * The usage of a stream so far: what `message_start` said, and what a `message_delta` says later. Its counts are sums,
- * not increments, and take the place of earlier ones; a prompt of nothing but zeros says nothing (some upstreams repeat
- * the fields without the figures).
+ * not increments, and replace earlier ones. Prompt counts that cannot be believed, or are all zero, replace nothing:
+ * some upstreams repeat the fields without the figures.
  */
 export function mergedUsage(before: Counts | undefined, later: unknown): Counts | undefined {
   const counts = asRecord(later)
   if (!counts) return before
-  const saysPrompt = PROMPT.some((name) => counts[name] !== 0 && typeof counts[name] === 'number')
+  const saysPrompt = PROMPT.some((name) => count(counts, name) > 0)
   const merged: Record<string, unknown> = { ...before }
   for (const [name, value] of Object.entries(counts)) {
     if (value === null || value === undefined) continue
     const isPrompt = (PROMPT as readonly string[]).includes(name)
-    if (isPrompt && !saysPrompt && before?.[name] !== undefined) continue
+    const saysNothing = isPrompt && (!saysPrompt || toCount(value) === undefined)
+    if (saysNothing && before?.[name] !== undefined) continue
     merged[name] = value
   }
   return merged

@@ -1,5 +1,5 @@
 import { scanObject } from '../json-scan.ts'
-import { MESSAGE_TOKENS, type PromptText, REQUEST_TOKENS } from '../prompt-tokens.ts'
+import { FEATURE_TOKENS, MESSAGE_TOKENS, type PromptText } from '../prompt-tokens.ts'
 import type { Node, ScannedObject } from '../scanned-object.ts'
 import { textNode } from './document.ts'
 
@@ -11,7 +11,7 @@ export function promptBound(scan: ScannedObject): number {
   const documents = scan.span('documents')?.count ?? 0
   const query = scan.span('query')
   const queryBytes = query ? query.end - query.start : 0
-  return scan.bytes.length + documents * (queryBytes + MESSAGE_TOKENS) + REQUEST_TOKENS
+  return scan.bytes.length + documents * (queryBytes + MESSAGE_TOKENS) + FEATURE_TOKENS
 }
 
 /** The query and the documents of a valid request, each once. */

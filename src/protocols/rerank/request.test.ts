@@ -50,7 +50,7 @@ describe('a rerank request', () => {
   ])('whose model is %s is told that the model name is not specified', (_, body) => {
     const { code, kind, message } = refusal(body)
     expect(code).toBe('model_not_specified')
-    expect(kind).toEqual({ status: 400, type: 'gateway_error' })
+    expect(kind).toMatchObject({ status: 400, type: 'gateway_error' })
     expect(message).toMatch(/model name is not specified/)
   })
 

@@ -28,6 +28,8 @@ describe('the usage of an answer is', () => {
       0,
     ],
     ['usage before meta', { usage: { total_tokens: 5 }, meta: { tokens: { input_tokens: 30 } } }, 5, 0],
+    ['a prompt beside output that cannot be true', { usage: { prompt_tokens: 9, output_tokens: -1 } }, 9, 0],
+    ['a total beside a prompt that cannot be true', { usage: { prompt_tokens: 0.5, total_tokens: 9 } }, 9, 0],
     [
       'meta where usage cannot be true',
       { usage: { prompt_tokens: -1, total_tokens: 1.5 }, meta: { tokens: { input_tokens: 30 } } },

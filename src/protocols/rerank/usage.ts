@@ -1,13 +1,13 @@
 import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
 import { asRecord } from '../record.ts'
-import { type Counts, count, isSound } from '../token-count.ts'
+import { type Counts, count, most } from '../token-count.ts'
 import type { ScannedObject } from '../scanned-object.ts'
 
 const NONE: Counts = {}
 
 /**
  * Usage as a rerank upstream reports it; undefined where it tells no tokens, as those do that charge for searches
- * (`meta.billed_units.search_units`), or where what it tells cannot be true. In the order in which they are believed:
+ * (`meta.billed_units.search_units`); a count that cannot be believed is left out. In the order in which they are believed:
  * - `usage`, with the prompt's share or only a total: what was not generated was read;
  * - `meta.tokens`, what the model read;
  * - `meta.billed_units`, what the provider charges for.
@@ -20,12 +20,10 @@ export function readRerankUsage(reply: ScannedObject): Usage | undefined {
 }
 
 function tokensIn(counts: Counts): Usage | undefined {
-  const output = count(counts, 'completion_tokens') || count(counts, 'output_tokens')
-  const prompt = count(counts, 'prompt_tokens') || count(counts, 'input_tokens')
+  const output = most(counts, 'completion_tokens', 'output_tokens')
   // Some fill in the total alone and leave the prompt at zero.
-  const input = prompt === 0 ? count(counts, 'total_tokens') - output : prompt
-  const usage: Usage = { ...NO_USAGE, input, output }
-  return input > 0 && isSound(usage) ? usage : undefined
+  const input = most(counts, 'prompt_tokens', 'input_tokens') || count(counts, 'total_tokens') - output
+  return input > 0 ? { ...NO_USAGE, input, output } : undefined
 }
 
 /** The counts of `docs/api.md: Rerank result`. */

@@ -20,10 +20,11 @@ export function chatDialect(conversions: Conversions): Dialect {
       const conversion = conversions.of('chat', scan, request)
       return {
         ...request,
-        outputMaximum: (channel) =>
-          channel.protocol === 'chat' ? request.maxTokens : conversion.outputMaximum(),
-        prepare(channel, passThrough) {
-          if (channel.protocol !== 'chat') return conversion.prepare(channel)
+        outputMaximum: (channel, model) =>
+          channel.protocol === 'chat' ? request.maxTokens : conversion.outputMaximum(channel, model),
+        answers: (channel) => (channel.protocol === 'chat' ? request.n : 1),
+        prepare(channel, model, passThrough) {
+          if (channel.protocol !== 'chat') return conversion.prepare(channel, model)
           const { body, upstreamModel, askedForUsage } = gateChatRequest(scan, request, channel, passThrough)
           return {
             path: '/chat/completions',
@@ -31,7 +32,7 @@ export function chatDialect(conversions: Conversions): Dialect {
             body,
             upstreamModel,
             dropped: [],
-            tap: () => new ChatTap({ swallowUsage: askedForUsage }),
+            tap: () => new ChatTap({ swallowUsage: askedForUsage, addUsage: request.includeUsage }),
             reply: (bytes) => ({ facts: usageOfReply(bytes), body: () => bytes }),
           }
         },

@@ -1,4 +1,4 @@
-import type { Usage } from '../../domain/usage.ts'
+import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
 import type { StreamDecoder, StreamEncoder } from '../../protocols/codec.ts'
 import { EmittedText } from '../../protocols/emitted-text.ts'
 import type { ReplyEvent } from '../../protocols/reply.ts'
@@ -6,24 +6,38 @@ import type { StreamError, TapEnd, TapStep } from '../../protocols/stream-tap.ts
 import { utf8Of } from '../../protocols/utf8-pieces.ts'
 import type { Tap } from './road.ts'
 
+/** What stands in a converted stream for what its upstream does not say. */
+export interface Unsaid {
+  /** The name of the model. */
+  readonly model: string
+  /** The tokens of the prompt. */
+  promptTokens(): number
+}
+
 /** A stream that is read in one protocol and written in another: what the network brings at once goes on at once. */
 export class ConvertingTap implements Tap {
-  usage: Usage | undefined
   error: StreamError | undefined
   emittedBytes = 0
   contentFrames = 0
+  /** An error is put into the words of the caller's protocol, and events go on whole. */
+  readonly errorFrame = undefined
+  readonly isMidEvent = false
   readonly #decoder: StreamDecoder
   readonly #encoder: StreamEncoder
+  readonly #unsaid: Unsaid
   readonly #text = new EmittedText()
+  /** What the upstream left to be said at its end. */
+  #rest = ''
   #isComplete = false
 
-  readonly #model: string
-
-  /** `model` stands in for a name that the upstream does not give. */
-  constructor(decoder: StreamDecoder, encoder: StreamEncoder, model = '') {
+  constructor(decoder: StreamDecoder, encoder: StreamEncoder, unsaid: Unsaid) {
     this.#decoder = decoder
     this.#encoder = encoder
-    this.#model = model
+    this.#unsaid = unsaid
+  }
+
+  get usage(): Usage | undefined {
+    return this.#decoder.usage
   }
 
   get text(): string {
@@ -35,10 +49,18 @@ export class ConvertingTap implements Tap {
     return this.#step(this.#decoder.push(chunk))
   }
 
-  end(): Pick<TapEnd, 'ending' | 'complete'> {
+  end(): Pick<TapEnd, 'complete'> {
     // What the upstream leaves unsaid may still end the answer well; what it adds to the text is part of the ending then.
-    const rest = this.#isOver ? '' : (this.#step(this.#decoder.end()).forward?.toString() ?? '')
-    return { ending: Buffer.from(rest + this.#encoder.last()), complete: this.#isComplete && !this.error }
+    if (!this.#isOver) this.#rest = this.#step(this.#decoder.end()).forward?.toString() ?? ''
+    return { complete: this.#isComplete && !this.error }
+  }
+
+  last(charged: Usage): Buffer {
+    return Buffer.from(this.#rest + this.#encoder.last(charged))
+  }
+
+  release(): void {
+    this.#decoder.release()
   }
 
   get #isOver(): boolean {
@@ -47,19 +69,23 @@ export class ConvertingTap implements Tap {
 
   #step(events: readonly ReplyEvent[]): TapStep {
     const failure = events.findIndex((event) => event.kind === 'failure')
-    const told = (failure === -1 ? events : events.slice(0, failure)).map((event) => this.#named(event))
+    const told = (failure === -1 ? events : events.slice(0, failure)).map((event) => this.#completed(event))
     for (const event of told) this.#note(event)
     const failed = events[failure]
     if (failed?.kind === 'failure') {
-      const { type, message } = failed
-      this.error = { data: JSON.stringify({ error: { type, message } }), afterContent: this.emittedBytes > 0 }
+      const { type, message, code } = failed
+      const data = JSON.stringify({ error: { type, message, code } })
+      this.error = { data, afterContent: this.emittedBytes > 0 }
     }
     const bytes = utf8Of(told.map((event) => this.#encoder.push([event])))
     return { forward: bytes.length === 0 ? undefined : bytes, terminal: this.#isOver }
   }
 
-  #named(event: ReplyEvent): ReplyEvent {
-    return event.kind === 'start' && event.model === '' ? { ...event, model: this.#model } : event
+  #completed(event: ReplyEvent): ReplyEvent {
+    if (event.kind !== 'start') return event
+    const isTold = event.usage && promptTokens(event.usage) > 0
+    const usage = isTold ? event.usage : { ...NO_USAGE, input: this.#unsaid.promptTokens() }
+    return { ...event, model: event.model || this.#unsaid.model, usage }
   }
 
   #note(event: ReplyEvent): void {
@@ -68,16 +94,13 @@ export class ConvertingTap implements Tap {
       case 'thinking':
       case 'tool-input':
         return this.#emitted(event.text)
-      case 'start':
-        this.usage = event.usage ?? this.usage
-        return
-      case 'end':
-        this.usage = event.usage
-        this.#isComplete = true
-        return
       case 'part-start':
         if (event.part.kind === 'tool-call') this.#emitted(event.part.name)
         return
+      case 'end':
+        this.#isComplete = true
+        return
+      case 'start':
       case 'proof':
       case 'part-end':
       case 'ping':

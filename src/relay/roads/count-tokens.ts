@@ -15,7 +15,7 @@ export class NobodyCounts extends Error {
   }
 }
 
-/** `POST /v1/messages/count_tokens`: passed on to channels that speak messages; it costs nothing. */
+/** `POST /v1/messages/count_tokens`: passed on to channels that speak messages; it costs nothing, and uses nothing. */
 export const countTokensDialect: Dialect = {
   name: 'messages',
   promptText: () => ({ text: '', extraTokens: 0 }),
@@ -25,12 +25,13 @@ export const countTokensDialect: Dialect = {
     return {
       model,
       stream: false,
-      n: 1,
       maxTokens: 0,
       promptBound: 0,
       webSearch: false,
       isFree: true,
+      mayBeUnserved: true,
       outputMaximum: () => 0,
+      answers: () => 1,
       prepare(channel) {
         if (channel.protocol !== 'messages') throw new NobodyCounts()
         return prepared(scan, channel.modelMapping.get(model) ?? model, versionHeaders(headers))
@@ -50,10 +51,8 @@ function prepared(scan: ScannedObject, upstreamModel: string, headers: readonly 
     dropped: [],
     tap: unstreamed,
     reply(bytes) {
-      const input = parseRecord(bytes.toString())?.['input_tokens']
-      const valid = typeof input === 'number'
-      const usage = valid ? { ...NO_USAGE, input } : undefined
-      return { facts: { valid, usage, error: false, text: () => '' }, body: () => bytes }
+      const valid = typeof parseRecord(bytes.toString())?.['input_tokens'] === 'number'
+      return { facts: { valid, usage: NO_USAGE, error: false, text: () => '' }, body: () => bytes }
     },
   }
 }

@@ -22,10 +22,10 @@ export function messagesDialect(conversions: Conversions): Dialect {
       const conversion = conversions.of('messages', scan, request)
       return {
         ...request,
-        n: 1,
         outputMaximum: () => request.maxTokens,
-        prepare(channel, passThrough) {
-          if (channel.protocol !== 'messages') return conversion.prepare(channel)
+        answers: () => 1,
+        prepare(channel, model, passThrough) {
+          if (channel.protocol !== 'messages') return conversion.prepare(channel, model)
           const { body, upstreamModel } = gateMessagesRequest(scan, request, channel, passThrough)
           return {
             path: '/messages',

@@ -17,12 +17,12 @@ export const rerankDialect: Dialect = {
     return {
       model: request.model,
       stream: false,
-      n: 1,
       maxTokens: 0,
       promptBound: request.promptBound,
       webSearch: false,
       outputMaximum: () => 0,
-      prepare(channel, passThrough) {
+      answers: () => 1,
+      prepare(channel, _model, passThrough) {
         const { body, upstreamModel, dropped } = gateRerankRequest(scan, request, channel, passThrough)
         return {
           path: '/rerank',

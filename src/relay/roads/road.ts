@@ -1,4 +1,5 @@
 import type { Channel, ProtocolName } from '../../domain/channel.ts'
+import type { Model } from '../../domain/settings.ts'
 import type { Usage } from '../../domain/usage.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import type { ScannedObject } from '../../protocols/scanned-object.ts'
@@ -9,20 +10,25 @@ import type { Headers } from '../../server/header-names.ts'
 export interface RelayedRequest {
   readonly model: string
   readonly stream: boolean
-  /** Answers asked for. */
-  readonly n: number
   /** Output tokens that the caller names as the most; undefined where none is named. */
   readonly maxTokens: number | undefined
   /** At least as many tokens as the prompt can have. */
   readonly promptBound: number
   /** The provider may search the web for it. */
   readonly webSearch: boolean
-  /** It costs nothing, whatever the model costs. */
+  /** It costs nothing, whatever the model costs, and is not recorded: neither in the usage log nor in its sums. */
   readonly isFree?: boolean
-  /** What it becomes on the way to a channel; throws what the caller is to be told where it cannot go there. */
-  prepare(channel: Channel, passThrough: boolean): Prepared | Promise<Prepared>
+  /** Upstreams need not offer what it asks for: a 404 then says nothing of the model. */
+  readonly mayBeUnserved?: boolean
+  /**
+   * What it becomes on the way to a channel, as a request for this model; throws what the caller is to be told where it
+   * cannot go there.
+   */
+  prepare(channel: Channel, model: Model, passThrough: boolean): Prepared | Promise<Prepared>
   /** The output tokens that the channel will be told as the most; undefined where it is told none. */
-  outputMaximum(channel: Channel): number | undefined
+  outputMaximum(channel: Channel, model: Model): number | undefined
+  /** How many answers the channel will be asked for, each of up to that maximum. */
+  answers(channel: Channel): number
 }
 
 /** A request ready for a channel, and how its answer comes back. */
@@ -36,8 +42,10 @@ export interface Prepared {
   readonly upstreamModel: string
   /** Fields that a conversion left out. */
   readonly dropped: readonly string[]
-  /** What watches, or converts, the answer's stream. */
-  tap(): Tap
+  /** The stream's first event tells the tokens of the prompt, which its upstream may not have told by then. */
+  readonly beginsWithPrompt?: boolean
+  /** What watches, or converts, the answer's stream. `promptTokens` is asked where the first event needs them. */
+  tap(promptTokens: () => number): Tap
   /** What a whole answer says, and the bytes that the caller gets for it. */
   reply(bytes: Buffer): PreparedReply
 }
@@ -54,13 +62,21 @@ export interface Tap {
   /** The last valid usage. */
   readonly usage: Usage | undefined
   readonly error: StreamError | undefined
+  /** The error's frame as it came, where the caller's protocol is the upstream's; else it has to be put in words. */
+  readonly errorFrame: Buffer | undefined
+  /** A part of an event went on, and its end is to come. */
+  readonly isMidEvent: boolean
   /** UTF-8 bytes of generated text, and the frames that had any. */
   readonly emittedBytes: number
   readonly contentFrames: number
   /** The generated text so far, for counting. */
   readonly text: string
   push(chunk: Buffer): TapStep
-  end(): Pick<TapEnd, 'ending' | 'complete'>
+  end(): Pick<TapEnd, 'complete'>
+  /** The bytes that end a complete stream, once it is charged: `charged` is the usage to tell. */
+  last(charged: Usage): Buffer
+  /** Gives back memory that is shared with other streams: nothing more comes. */
+  release(): void
 }
 
 /** A protocol as callers speak it. */

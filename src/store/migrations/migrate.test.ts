@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import { killMigrations } from '../../../test/killed-migration.ts'
 import { ENGINES } from '../../../test/store-engines.ts'
-import { openedStore, temporaryFolder } from '../../../test/store-rows.ts'
+import { newUser, openedStore, temporaryFolder } from '../../../test/store-rows.ts'
 import { openForWriting } from '../sqlite/connection.ts'
 import { kyselyOver } from '../sqlite/dialect.ts'
 import { accountsAndLedger } from './0001-accounts-and-ledger.ts'
@@ -21,6 +21,24 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
     expect(await database.sql('SELECT name FROM kysely_migration ORDER BY name')).toEqual(
       STEP_NAMES.map((name) => ({ name })),
     )
+  })
+
+  test('frees the names of users that were deleted before it, and leaves those of the others', async () => {
+    const database = await engine.database()
+    const store = await database.open()
+    for (const username of ['ann', 'bob', 'eve']) await store.write('createUser', newUser({ username }))
+    await store.close()
+    await database.sql("DELETE FROM kysely_migration WHERE name = '0006-freed-usernames'")
+    await database.sql('UPDATE users SET deleted_time = 5 WHERE id < 3')
+    const again = await database.open()
+    expect(await again.write('createUser', newUser({ username: 'ann' }))).toMatchObject({ username: 'ann' })
+    await again.close()
+    expect(await database.sql('SELECT id, username, first_username FROM users ORDER BY id')).toEqual([
+      { id: 1, username: 'ann (deleted 1)', first_username: 'ann' },
+      { id: 2, username: 'bob (deleted 2)', first_username: 'bob' },
+      { id: 3, username: 'eve', first_username: null },
+      { id: 4, username: 'ann', first_username: null },
+    ])
   })
 })
 

@@ -6,6 +6,7 @@ import { usageDays } from './0002-usage-days.ts'
 import { management } from './0003-management.ts'
 import { bank } from './0004-bank.ts'
 import { usagePartitions } from './0005-usage-partitions.ts'
+import { freedUsernames } from './0006-freed-usernames.ts'
 import type { ColumnTypes } from './column-types.ts'
 import { isCurrent, type STEP_NAMES } from './step-names.ts'
 
@@ -16,6 +17,7 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
     '0003-management': management(types),
     '0004-bank': bank(types),
     '0005-usage-partitions': usagePartitions(types),
+    '0006-freed-usernames': freedUsernames(),
   }
 }
 

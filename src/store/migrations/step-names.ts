@@ -5,6 +5,7 @@ export const STEP_NAMES = [
   '0003-management',
   '0004-bank',
   '0005-usage-partitions',
+  '0006-freed-usernames',
 ] as const
 
 /**

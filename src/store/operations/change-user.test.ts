@@ -62,13 +62,29 @@ describe.each(ENGINES)('a change of a user, on $name', (engine) => {
     expect(await store.write('changeUser', { userId: 99, fields: { status: 2 } })).toBeNull()
   })
 
-  test('refuses a name that somebody has, or had, and not the own one', async () => {
+  test('refuses the name of another user, and not the own one nor that of a deleted user', async () => {
     const { store, userId } = await rowsWithAccount(engine)
     const bob = await store.write('createUser', newUser({ username: 'bob' }))
-    await store.write('deleteUser', { userId: bob.id, deletedTime: 1 })
     const rename = (username: string) => store.write('changeUser', { userId, fields: { username } })
     await expect(rename('bob')).rejects.toThrow('there is a user "bob" already')
     expect(await rename('ada')).toMatchObject({ user: { username: 'ada' } })
+    await store.write('deleteUser', { userId: bob.id, deletedTime: 1 })
+    expect(await rename('bob')).toMatchObject({ user: { username: 'bob' } })
+  })
+
+  test('that deletes it twice under one name leaves two rows, each under a name that tells so', async () => {
+    const { store, userId } = await rowsWithAccount(engine)
+    await store.write('changeUser', { userId, fields: { username: 'bob (deleted 2)' } })
+    const bob = await store.write('createUser', newUser({ username: 'bob' }))
+    expect(bob.id).toBe(2)
+    await store.write('deleteUser', { userId: bob.id, deletedTime: 1 })
+    const again = await store.write('createUser', newUser({ username: 'bob' }))
+    await store.write('deleteUser', { userId: again.id, deletedTime: 2 })
+    const { users } = await store.read('takenPlaces')
+    expect(users.filter(({ isDeleted }) => isDeleted).map(({ id, username }) => [id, username])).toEqual([
+      [2, 'bob'],
+      [3, 'bob'],
+    ])
   })
 
   test('is refused where the role is not below the one that it has to be below', async () => {

@@ -27,7 +27,7 @@ export interface NewUser {
   readonly createdTime: number
 }
 
-/** Makes a user. An id or a name that a user has, or had, is refused, and so is an access token. */
+/** Makes a user. The name of another user is refused, an id or an access token also if its user is deleted. */
 export async function createUser(db: Db, user: NewUser, secrets: Secrets): Promise<ManagedUser> {
   const accessTokenHash = user.accessToken === null ? null : hashAccessToken(secrets, user.accessToken)
   await refuseTaken(db, user, accessTokenHash)
@@ -97,7 +97,7 @@ async function refuseTaken(db: Db, user: NewUser, accessTokenHash: string | null
   )
 }
 
-/** Refuses a name that a user has, or had. */
+/** Refuses the name of another user. */
 export async function refuseTakenName(db: Db, username: string): Promise<void> {
   const taken = await db.selectFrom('users').select('id').where('username', '=', username).executeTakeFirst()
   if (taken) throw takenName(username)

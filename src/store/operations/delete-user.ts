@@ -1,3 +1,4 @@
+import type { UserRow } from '../schema.ts'
 import type { Db } from './operation.ts'
 import { liveUser } from './profile.ts'
 import { refuseLastRoot, refuseRole } from './refuse-user.ts'
@@ -5,7 +6,8 @@ import { endSessionsOf } from './sessions.ts'
 
 /**
  * Marks a user and all its tokens as deleted; its sessions, its password and its access token are gone. The row stays, as
- * what was charged belongs to it, and so does its name. False if there is no such user.
+ * what was charged belongs to it, under a name that tells so: its own may be given to another user. False if there is no
+ * such user.
  */
 export async function deleteUser(
   db: Db,
@@ -24,7 +26,13 @@ export async function deleteUser(
   await refuseLastRoot(db, row)
   await db
     .updateTable('users')
-    .set({ deleted_time: deletedTime, access_token_hash: null, password_hash: null })
+    .set({
+      deleted_time: deletedTime,
+      access_token_hash: null,
+      password_hash: null,
+      username: await nameOfDeleted(db, row),
+      first_username: row.first_username ?? row.username,
+    })
     .where('id', '=', userId)
     .execute()
   await db
@@ -35,4 +43,13 @@ export async function deleteUser(
     .execute()
   await endSessionsOf(db, userId)
   return true
+}
+
+/** `ann (deleted 7)`, or with a number behind it where a user goes by that name. */
+async function nameOfDeleted(db: Db, { id, username }: UserRow): Promise<string> {
+  const plain = `${username} (deleted ${id})`
+  for (let name = plain, more = 2; ; name = `${plain} ${more++}`) {
+    const taken = await db.selectFrom('users').select('id').where('username', '=', name).executeTakeFirst()
+    if (!taken) return name
+  }
 }

@@ -4,6 +4,7 @@ import type { Db } from './operation.ts'
 export interface TakenPlaces {
   readonly users: readonly {
     readonly id: number
+    /** Of a deleted user the name that it had. */
     readonly username: string
     readonly group: string
     readonly role: number
@@ -17,14 +18,16 @@ export interface TakenPlaces {
 export async function takenPlaces(db: Db): Promise<TakenPlaces> {
   const users = await db
     .selectFrom('users')
-    .select(['id', 'username', 'group_name', 'role', 'deleted_time', 'access_token_hash'])
+    .select(['id', 'username', 'first_username', 'group_name', 'role', 'deleted_time', 'access_token_hash'])
+    // A name may be a deleted user's and a live one's: the live one is the last.
+    .orderBy((eb) => eb.case().when('deleted_time', 'is', null).then(1).else(0).end())
     .orderBy('id')
     .execute()
   const tokens = await db.selectFrom('tokens').select(['id', 'key_hash']).orderBy('id').execute()
   return {
     users: users.map((row) => ({
       id: row.id,
-      username: row.username,
+      username: row.deleted_time === null ? row.username : (row.first_username ?? row.username),
       group: row.group_name,
       role: row.role,
       isDeleted: row.deleted_time !== null,

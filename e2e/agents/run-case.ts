@@ -1,0 +1,137 @@
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import process from 'node:process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { databaseOf, type UsageRow } from '../../test/equipment/database.ts'
+import type { RunningGateway } from '../../test/equipment/gateway.ts'
+import type { Case } from './cases.ts'
+import { secret } from './model.ts'
+import { runProgram } from './run-program.ts'
+import { faults, workedMs } from './verdict.ts'
+
+/** An agent that takes longer is ended. */
+const HOPELESS_MS = 90_000
+/** Limit of a task on the demo, from the agent's first call on. */
+const DEMO_LIMIT_MS = 15_000
+/** Within which a call is settled and the gateway's log is written; it is flushed four times a second. */
+const LOG_DELAY_MS = 750
+
+/** The outcome of a case. */
+export interface Outcome {
+  readonly ms: number
+  /** The part of it since the first call. */
+  readonly workedMs: number
+  readonly calls: number
+  /** Everything that is wrong; nothing where it passed. */
+  readonly found: readonly string[]
+  /** The agent's output. */
+  readonly out: string
+}
+
+/** The agent's prompt, the files that it needs for that, and the words that its answer has to quote. */
+interface Assignment {
+  readonly prompt: string
+  readonly files: ReadonlyMap<string, string>
+  readonly words: readonly string[]
+  readonly limitMs: number
+}
+
+/** Runs one case in a home and a folder of its own, with the key of that name. */
+export async function runCase(
+  one: Case,
+  key: string,
+  command: string,
+  gateway: RunningGateway,
+  stop: AbortSignal,
+): Promise<Outcome> {
+  const { agent, model } = one
+  const home = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-agent-')))
+  try {
+    const folder = join(home, 'project')
+    mkdirSync(folder)
+    const { prompt, files, words, limitMs } = one.upstream === 'demo' ? notes() : secrets(folder)
+    const task = { url: gateway.url, key: `sk-${key}`, model, prompt }
+    for (const [path, text] of files) writeFileSync(join(folder, path), text)
+    for (const [path, text] of agent.files(task)) {
+      mkdirSync(dirname(join(home, path)), { recursive: true })
+      writeFileSync(join(home, path), text)
+    }
+    const logged = gateway.logs().length
+    const known = usageOf(gateway, key).length
+    const ended = await runProgram(command, agent.args(task), {
+      cwd: folder,
+      limitMs: HOPELESS_MS,
+      stop,
+      env: { ...environment(home), ...agent.env(task) },
+    })
+    const endedAt = Date.now()
+    await sleep(LOG_DELAY_MS)
+    const usage = usageOf(gateway, key).slice(known)
+    const log = gateway.logs().slice(logged)
+    const worked = workedMs(log, agent.path, endedAt)
+    const found = faults({ ended, words, usage, path: agent.path, log, workedMs: worked, limitMs })
+    return { ms: ended.ms, workedMs: worked, calls: usage.length, found, out: ended.out }
+  } finally {
+    rmSync(home, { recursive: true, force: true })
+  }
+}
+
+/** As somebody would try the demo. */
+function notes(): Assignment {
+  const lines = [`Meet at the ${word()} gate.`, `Bring ${word()} and a blue folder.`]
+  return {
+    prompt: 'Read notes.txt and tell me what it says',
+    files: new Map([['notes.txt', `${lines.join('\n')}\n`]]),
+    words: lines,
+    limitMs: DEMO_LIMIT_MS,
+  }
+}
+
+/** For the strict upstreams, whose model finds the words in what the tool returns. */
+function secrets(folder: string): Assignment {
+  const words = [word(), word()]
+  const files = words.map((one, at): [string, string] => [`secret-${at}.txt`, `${secret(one)}\n`])
+  const paths = files.map(([name]) => join(folder, name)).join(' and ')
+  return {
+    prompt: `Read the files ${paths} with your tool, and quote the secret word of each.`,
+    files: new Map(files),
+    words,
+    limitMs: HOPELESS_MS,
+  }
+}
+
+function word(): string {
+  return `word-${randomBytes(5).toString('hex')}`
+}
+
+/** Nothing of the caller's own; and whatever wants to leave this machine meets a closed door. */
+function environment(home: string): Record<string, string> {
+  const nowhere = 'http://127.0.0.1:9'
+  return {
+    PATH: process.env['PATH'] ?? '',
+    HOME: home,
+    XDG_CONFIG_HOME: join(home, '.config'),
+    XDG_DATA_HOME: join(home, '.local/share'),
+    XDG_STATE_HOME: join(home, '.local/state'),
+    XDG_CACHE_HOME: join(home, '.cache'),
+    TMPDIR: home,
+    LANG: 'C.UTF-8',
+    TERM: 'dumb',
+    NO_COLOR: '1',
+    DO_NOT_TRACK: '1',
+    HTTP_PROXY: nowhere,
+    HTTPS_PROXY: nowhere,
+    http_proxy: nowhere,
+    https_proxy: nowhere,
+    NO_PROXY: '127.0.0.1,localhost',
+    no_proxy: '127.0.0.1,localhost',
+  }
+}
+
+function usageOf({ dataDir }: RunningGateway, key: string): UsageRow[] {
+  const database = databaseOf(dataDir)
+  const { id } = database.token(`token-${key}`)
+  return database.usage().filter((row) => row.token_id === id)
+}

@@ -1,0 +1,36 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Received, ScriptedUpstream } from '../../test/equipment/scripted-upstream.ts'
+
+/** A server that tells the tests what the upstream received. */
+export interface ControlServer {
+  readonly url: string
+  stop(): void
+}
+
+/** `GET /requests?word=W` tells the requests that hold the word; `GET /ended?word=W` the same once all of them have ended. */
+export async function startControlServer(upstream: ScriptedUpstream): Promise<ControlServer> {
+  const server: Server = createServer((request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost')
+    const found = ['chat', 'messages']
+      .flatMap((lane) => upstream.received(lane))
+      .filter(({ text }) => text.includes(searchParams.get('word') ?? ''))
+    const tell = (): void => {
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(found.map(shown)))
+    }
+    if (pathname === '/ended') void Promise.all(found.map(({ ended }) => ended)).then(tell)
+    else tell()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    stop: () => {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+function shown({ path, text, completed }: Received): object {
+  return { path, text, completed }
+}

@@ -1,0 +1,63 @@
+"""Where the gateway under test is, and what the tests of all clients share."""
+
+import functools
+import json
+import os
+import urllib.request
+import uuid
+
+URL = os.environ["SLUICE_URL"]
+KEY = os.environ["SLUICE_KEY"]
+LIMITED_KEY = os.environ["SLUICE_LIMITED_KEY"]
+UPSTREAM = os.environ["UPSTREAM_CONTROL"]
+
+CHAT, MESSAGES, RERANK = "chat-model", "messages-model", "rerank-model"
+# A model of either protocol behind the gateway: one of them is reached by a conversion, whatever the client speaks.
+MODELS = (CHAT, MESSAGES)
+
+GREETING = "Hello there."
+AFTER_TOOL = "It is sunny in Bern."
+TOOL_INPUT = {"city": "Bern"}
+SCHEMA = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+CITY_SCHEMA = {
+    "title": "Weather",
+    "description": "The weather of a city.",
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "degrees": {"type": "integer"}},
+    "required": ["city", "degrees"],
+    "additionalProperties": False,
+}
+
+
+def on_each_model(test):
+    """Runs a test on a model of each protocol."""
+
+    @functools.wraps(test)
+    def run(self):
+        for model in MODELS:
+            with self.subTest(model=model):
+                test(self, model)
+
+    return run
+
+
+def word():
+    """Tells one test's requests from those of the others."""
+    return uuid.uuid4().hex
+
+
+def requests_with(mark):
+    """The requests that reached the upstream with this word, each with `completed`: whether its answer was sent whole."""
+    with urllib.request.urlopen(f"{UPSTREAM}/requests?word={mark}", timeout=30) as answer:
+        return json.load(answer)
+
+
+def ended_with(mark):
+    """The same, once each of them has ended."""
+    with urllib.request.urlopen(f"{UPSTREAM}/ended?word={mark}", timeout=30) as answer:
+        return json.load(answer)

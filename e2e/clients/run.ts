@@ -1,0 +1,123 @@
+import { join } from 'node:path'
+import process from 'node:process'
+import { parseArgs } from 'node:util'
+import { channel, type Configuration, priced, ROOT, token, user } from '../../test/equipment/configuration.ts'
+import { startGateway } from '../../test/equipment/gateway.ts'
+import { type ScriptedUpstream, startUpstream } from '../../test/equipment/scripted-upstream.ts'
+import { runProgram } from '../agents/run-program.ts'
+import { startControlServer } from './control-server.ts'
+import { pythonWithClients } from './environment.ts'
+import { playScenarios } from './scenario-upstream.ts'
+
+const USAGE = `Runs the official Python clients against the gateway, in a virtual environment of their own.
+
+  npm run test:clients [-- --json] [CLIENT...]
+
+CLIENT is one of openai, anthropic, cohere, langchain; all of them by default.
+--json prints one line of JSON for each test in place of words.
+Without Python or its package index the clients are left out and said so; with CI=true that is a failure.`
+
+const CLIENTS = ['openai', 'anthropic', 'cohere', 'langchain']
+const RUN_LIMIT_MS = 300_000
+
+/** How one test ended, as report.py prints it. */
+interface Line {
+  readonly client: string
+  readonly name: string
+  readonly seconds: number
+  readonly faults: readonly string[]
+}
+
+async function main(stop: AbortSignal): Promise<number> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { json: { type: 'boolean' }, help: { type: 'boolean' } },
+  })
+  const unknown = positionals.find((name) => !CLIENTS.includes(name))
+  if (values.help || unknown !== undefined) {
+    console.log(unknown === undefined ? USAGE : `unknown client: ${unknown}\n\n${USAGE}`)
+    return unknown === undefined ? 0 : 2
+  }
+  const python = await pythonWithClients(stop)
+  if ('missing' in python) {
+    console.log(`The Python clients are left out: ${python.missing}`)
+    console.log(process.env['CI'] ? '0 passed, 1 failed' : '0 passed, 0 failed')
+    return process.env['CI'] ? 1 : 0
+  }
+  const lines = await testWith(python.command, positionals.length > 0 ? positionals : CLIENTS, stop)
+  for (const line of lines) console.log(values.json ? JSON.stringify(line) : inWords(line))
+  const failed = lines.filter(({ faults }) => faults.length > 0).length
+  console.log(`${lines.length - failed} passed, ${failed} failed`)
+  return failed === 0 && lines.length > 0 ? 0 : 1
+}
+
+/** Starts an upstream and a gateway, and runs the tests of these clients against them. */
+async function testWith(python: string, clients: readonly string[], stop: AbortSignal): Promise<Line[]> {
+  const upstream = await startUpstream()
+  playScenarios(upstream)
+  const control = await startControlServer(upstream)
+  const gateway = await startGateway({ config: configuration(upstream) }).catch(async (error: unknown) => {
+    control.stop()
+    await upstream.stop()
+    throw error
+  })
+  try {
+    const modules = clients.map((name) => `test_${name}`)
+    const { out, timedOut } = await runProgram(python, ['-W', 'ignore', 'report.py', ...modules], {
+      cwd: import.meta.dirname,
+      env: {
+        PATH: process.env['PATH'],
+        HOME: join(import.meta.dirname, '.venv'),
+        PYTHONDONTWRITEBYTECODE: '1',
+        LANGSMITH_TRACING: 'false',
+        SLUICE_URL: gateway.url,
+        SLUICE_KEY: 'sk-ann',
+        SLUICE_LIMITED_KEY: 'sk-limited',
+        UPSTREAM_CONTROL: control.url,
+      },
+      limitMs: RUN_LIMIT_MS,
+      stop,
+    })
+    const lines = out
+      .split('\n')
+      .flatMap((line) => (line.startsWith('{"client"') ? [JSON.parse(line) as Line] : []))
+    const rest = out.split('\n').filter((line) => line !== '' && !line.startsWith('{"client"'))
+    if (timedOut || lines.length === 0)
+      lines.push(broken(timedOut ? 'the limit of time was reached' : '', rest))
+    return lines
+  } finally {
+    await gateway.discard()
+    control.stop()
+    await upstream.stop()
+  }
+}
+
+function configuration(upstream: ScriptedUpstream): Configuration {
+  return {
+    options: { retries: 0 },
+    models: { ...priced(['chat-model', 'messages-model']), 'rerank-model': { price: { request: 0.002 } } },
+    channels: [
+      channel('chat', upstream.baseUrl('chat'), { models: ['chat-model'] }),
+      channel('messages', upstream.baseUrl('messages'), { protocol: 'messages', models: ['messages-model'] }),
+      channel('rerank', upstream.baseUrl('rerank'), { protocol: 'rerank', models: ['rerank-model'] }),
+    ],
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann'), token('limited', { model_limits_enabled: true, model_limits: 'x' })]),
+    ],
+  }
+}
+
+function broken(reason: string, rest: readonly string[]): Line {
+  return { client: 'report.py', name: 'runs to its end', seconds: 0, faults: [reason, ...rest.slice(-20)] }
+}
+
+function inWords({ client, name, seconds, faults }: Line): string {
+  const verdict = faults.length === 0 ? 'passed' : 'FAILED'
+  const details = faults.flatMap((fault) => fault.trim().split('\n')).map((line) => `\n    ${line}`)
+  return `${verdict}: ${client} ${name}, ${seconds} s${details.join('')}`
+}
+
+const stop = new AbortController()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort())
+process.exitCode = await main(stop.signal)

@@ -1,0 +1,127 @@
+import {
+  type Behaviour,
+  completionText,
+  DONE_FRAME,
+  errorBody,
+  finishFrame,
+  roleFrame,
+  usageFrame,
+  usageText,
+} from '../../test/equipment/behaviour.ts'
+import {
+  eventFrame,
+  messageFrames,
+  messagesErrorText,
+  streamedMessage,
+  wholeMessage,
+} from '../../test/equipment/messages-behaviour.ts'
+import { cohereAnswer, scored } from '../../test/equipment/rerank-behaviour.ts'
+import type { Received, ScriptedUpstream } from '../../test/equipment/scripted-upstream.ts'
+
+/** What the answer says where nothing else is asked for. */
+const GREETING = 'Hello there.'
+const AFTER_TOOL = 'It is sunny in Bern.'
+const STRUCTURED = '{"city":"Bern","degrees":21}'
+const CALL = { id: 'call_1', name: 'get_weather', input: '{"city":"Bern"}' }
+const COUNTS = { input_tokens: 10, output_tokens: 5 }
+
+/**
+ * Makes the lanes `chat`, `messages` and `rerank` play the scenario that a prompt names, so that a test in any language says
+ * what it wants: `scenario: greet`, `tool`, `structured`, `forever`, `status 429`, `status 529 once`. A word behind it
+ * tells one test's requests from another's.
+ */
+export function playScenarios(upstream: ScriptedUpstream): void {
+  const failedOnce = new Set<string>()
+  for (const lane of ['chat', 'messages'] as const)
+    upstream.decide(lane, (request) => conversation(lane, request, failedOnce))
+  upstream.decide('rerank', () => cohereAnswer(scored(0.1, 0.9, 0.5), '2'))
+}
+
+function conversation(
+  lane: 'chat' | 'messages',
+  { path, text }: Received,
+  failedOnce: Set<string>,
+): Behaviour {
+  if (path.endsWith('/count_tokens')) return { kind: 'whole', body: '{"input_tokens":42}' }
+  const [, scenario = 'greet', word = ''] =
+    /scenario: ((?:status \d{3}(?: once)?)|\w+) ?([\w-]*)/.exec(text) ?? []
+  const [, status] = /^status (\d{3})/.exec(scenario) ?? []
+  if (status !== undefined && !(scenario.endsWith('once') && failedOnce.has(word))) {
+    failedOnce.add(word)
+    return refusal(lane, Number(status))
+  }
+  const streams = /"stream":\s*true/.test(text)
+  if (scenario === 'forever') return forever(lane)
+  if (scenario === 'structured') return answer(lane, streams, STRUCTURED)
+  const hasResult = /"tool_result"|"role":\s*"tool"/.test(text)
+  if (scenario === 'tool' && !hasResult) return toolCall(lane, streams)
+  return answer(lane, streams, scenario === 'tool' ? AFTER_TOOL : GREETING)
+}
+
+function refusal(lane: 'chat' | 'messages', status: number): Behaviour {
+  const message = `the scenario asked for ${status}`
+  const body = lane === 'chat' ? errorBody(message) : messagesErrorText('invalid_request_error', message)
+  return { kind: 'status', status, body, headers: { 'retry-after': '0' } }
+}
+
+function answer(lane: 'chat' | 'messages', streams: boolean, text: string): Behaviour {
+  if (lane === 'messages')
+    return streams ? streamedMessage([{ text }], { counts: COUNTS }) : wholeMessage([{ text }])
+  if (!streams) return { kind: 'whole', content: text, usage: usageText(10, 5) }
+  return chatStream(
+    text.split(/(?<= )/).map((content) => ({ content })),
+    'stop',
+  )
+}
+
+function toolCall(lane: 'chat' | 'messages', streams: boolean): Behaviour {
+  if (lane === 'messages') return streams ? streamedMessage([CALL], { counts: COUNTS }) : wholeMessage([CALL])
+  const { id, name, input } = CALL
+  const whole = { id, type: 'function', function: { name, arguments: input } }
+  if (!streams) {
+    const body = completionText('', usageText(10, 5))
+      .replace('"content":""', `"content":null,"tool_calls":[${JSON.stringify(whole)}]`)
+      .replace('"finish_reason":"stop"', '"finish_reason":"tool_calls"')
+    return { kind: 'whole', body }
+  }
+  const pieces = [
+    { index: 0, ...whole, function: { name, arguments: '' } },
+    ...[input.slice(0, 5), input.slice(5)].map((text) => ({ index: 0, function: { arguments: text } })),
+  ]
+  return chatStream(
+    pieces.map((piece) => ({ tool_calls: [piece] })),
+    'tool_calls',
+  )
+}
+
+function chatStream(deltas: readonly object[], reason: string): Behaviour {
+  const frames = [
+    roleFrame(),
+    ...deltas.map((delta) => chunk({ index: 0, delta, finish_reason: null })),
+    finishFrame().replace('"finish_reason":"stop"', `"finish_reason":"${reason}"`),
+    usageFrame(usageText(10, 5)),
+    DONE_FRAME,
+  ]
+  return { kind: 'stream', frames }
+}
+
+function chunk(choice: object): string {
+  const base = {
+    id: 'chatcmpl-1',
+    object: 'chat.completion.chunk',
+    created: 1_700_000_000,
+    model: 'upstream-model',
+  }
+  return `data: ${JSON.stringify({ ...base, choices: [choice] })}\n\n`
+}
+
+/** A stream that goes on until its reader leaves; bounded all the same, for a reader that never does. */
+function forever(lane: 'chat' | 'messages'): Behaviour {
+  const events = 2_000
+  if (lane === 'chat') return { kind: 'stream', events, paceMs: 20 }
+  const [start = '', ...rest] = messageFrames([{ text: 'word ' }])
+  const [begin = ''] = rest
+  const delta = eventFrame('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'word ' } })
+  const frames = [start, begin, ...Array.from({ length: events }, () => delta)]
+  return { kind: 'stream', frames, paceMs: 20, ending: 'no done' }
+}

@@ -1,0 +1,57 @@
+import type { AnswerHeaders } from '../server/answer-head.ts'
+import type { Request } from '../server/request.ts'
+
+/** Seconds for which a browser may keep the answer to a preflight. */
+const MAX_AGE = '7200'
+const METHODS = 'GET, POST, DELETE'
+/** Headers of answers that a page may read beside the few that every page may. */
+const EXPOSED = [
+  'allow',
+  'ratelimit-limit',
+  'ratelimit-remaining',
+  'ratelimit-reset',
+  'request-id',
+  'retry-after',
+  'x-gateway-dropped',
+  'x-gateway-model',
+  'x-request-id',
+  'x-should-retry',
+].join(', ')
+/** Names of headers with commas and blanks between them. */
+const HEADER_LIST = /^[\w!#$%&'*+.^`|~, -]{1,4096}$/
+
+/** Which pages in browsers may call: exact origins, or `*` for all of them. `docs/configuration.md: Browsers`. */
+export interface Cors {
+  readonly origins: readonly string[]
+}
+
+/** Whether a path is one that pages may be let in at: those of the API, never those of accounts. */
+export function isOpenToPages(path: string): boolean {
+  return path.startsWith('/v1/') || path.startsWith('/v1beta/') || path === '/v2/rerank'
+}
+
+/** The headers of any answer to a page of this origin; undefined where it is not let in. */
+export function corsHeaders({ origins }: Cors, origin: string): AnswerHeaders | undefined {
+  const isAny = origins.includes('*')
+  if (!isAny && !origins.includes(origin)) return undefined
+  return {
+    'access-control-allow-origin': isAny ? '*' : origin,
+    'access-control-expose-headers': EXPOSED,
+    vary: 'origin',
+  }
+}
+
+/** Whether a browser only asks if it may send a request. */
+export function isPreflight({ method, headers }: Request): boolean {
+  return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
+}
+
+/** What the answer to a preflight says beside `corsHeaders`: whatever header is asked for may be sent. */
+export function preflightHeaders({ headers }: Request): AnswerHeaders {
+  const asked = headers['access-control-request-headers']
+  return {
+    'access-control-allow-methods': METHODS,
+    ...(asked !== undefined && HEADER_LIST.test(asked) && { 'access-control-allow-headers': asked }),
+    'access-control-max-age': MAX_AGE,
+  }
+}

@@ -1,0 +1,22 @@
+import type { Dropped } from './codec.ts'
+import type { Conversation } from './conversation.ts'
+import type { Capabilities } from './model-capabilities.ts'
+
+/** The conversation without the sampling that its model refuses. What says the same as its absence is not named. */
+export function withAcceptedSampling(
+  conversation: Conversation,
+  { sampling }: Capabilities,
+  dropped: Dropped,
+): Conversation {
+  const { temperature, topP, topK } = conversation
+  if (sampling === 'all') return conversation
+  if (sampling === 'none') {
+    if (temperature !== undefined && temperature !== 1) dropped.add('temperature')
+    if (topP !== undefined && topP !== 1) dropped.add('top_p')
+    if (topK !== undefined) dropped.add('top_k')
+    return { ...conversation, temperature: undefined, topP: undefined, topK: undefined }
+  }
+  if (temperature === undefined || topP === undefined) return conversation
+  if (topP !== 1) dropped.add('top_p')
+  return { ...conversation, topP: undefined }
+}

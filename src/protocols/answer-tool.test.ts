@@ -1,0 +1,49 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { gist } from '../../test/conversion/gist.ts'
+import { answers, messagesFrames, messagesReply } from '../../test/generators/answers.ts'
+import { AnswerToolDecoder, withAnswerAsText } from './answer-tool.ts'
+import { foldReply } from './fold-reply.ts'
+import { messagesCodec } from './messages/codec.ts'
+import type { Reply } from './reply.ts'
+
+const reply: Reply = {
+  id: 'msg_1',
+  model: 'm',
+  parts: [
+    { kind: 'thinking', text: 'hm' },
+    { kind: 'tool-call', id: 'a', name: 'answer', input: '{"2":1,"1":2}' },
+    { kind: 'tool-call', id: 'b', name: 'other', input: '{}' },
+  ],
+  stop: { reason: 'tool-calls' },
+  usage: undefined,
+}
+
+test('the input of the tool is text, to the byte, and the answer has ended', () => {
+  expect(withAnswerAsText(reply, 'answer')).toEqual({
+    ...reply,
+    parts: [reply.parts[0], { kind: 'text', text: '{"2":1,"1":2}' }, reply.parts[2]],
+    stop: { reason: 'end' },
+  })
+})
+
+test('an answer that ended in another way still did', () => {
+  for (const reason of ['length', 'refusal', 'stop-sequence', 'pause'] as const)
+    expect(withAnswerAsText({ ...reply, stop: { reason } }, 'answer').stop).toEqual({ reason })
+})
+
+test('a stream says the same as the whole answer', () => {
+  fc.assert(
+    fc.property(answers(), (answer) => {
+      const segments = answer.segments.map((segment, i) =>
+        segment.kind === 'tool' ? { ...segment, name: i % 2 ? 'answer' : 'other' } : segment,
+      )
+      const said = { ...answer, segments }
+      const decoder = new AnswerToolDecoder(messagesCodec.streamDecoder(), 'answer')
+      const stream = Buffer.from(messagesFrames(said).join(''))
+      const folded = foldReply([...decoder.push(stream), ...decoder.end()])
+      const whole = messagesCodec.decodeReply(Buffer.from(messagesReply(said)))
+      expect(gist(folded)).toEqual(gist(withAnswerAsText(whole, 'answer')))
+    }),
+  )
+})

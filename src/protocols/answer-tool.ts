@@ -1,0 +1,79 @@
+import type { Usage } from '../domain/usage.ts'
+import type { StreamDecoder } from './codec.ts'
+import { inputOrEmpty } from './tool-input.ts'
+import type { Reply, ReplyEvent, ReplyPart, Stop } from './reply.ts'
+
+/**
+ * A reply in which the input of one tool is the answer's text: the tool was forced on a model that takes no schema for its
+ * text, and the caller knows nothing of it.
+ */
+export function withAnswerAsText(reply: Reply, tool: string): Reply {
+  const parts = reply.parts.map(
+    (part): ReplyPart =>
+      part.kind === 'tool-call' && part.name === tool
+        ? { kind: 'text', text: inputOrEmpty(part.input) }
+        : part,
+  )
+  return { ...reply, parts, stop: answered(reply.stop) }
+}
+
+/** The same for a stream. */
+export class AnswerToolDecoder implements StreamDecoder {
+  readonly #decoder: StreamDecoder
+  readonly #tool: string
+  /** The parts that are calls of the tool, and whether any of their input came. */
+  readonly #answers = new Map<number, boolean>()
+
+  constructor(decoder: StreamDecoder, tool: string) {
+    this.#decoder = decoder
+    this.#tool = tool
+  }
+
+  get usage(): Usage | undefined {
+    return this.#decoder.usage
+  }
+
+  release(): void {
+    this.#decoder.release()
+  }
+
+  push(chunk: Buffer): ReplyEvent[] {
+    return this.#decoder.push(chunk).flatMap((event) => this.#read(event))
+  }
+
+  end(): ReplyEvent[] {
+    return this.#decoder.end().flatMap((event) => this.#read(event))
+  }
+
+  #read(event: ReplyEvent): ReplyEvent | ReplyEvent[] {
+    switch (event.kind) {
+      case 'part-start':
+        if (event.part.kind !== 'tool-call' || event.part.name !== this.#tool) return event
+        this.#answers.set(event.index, false)
+        return { kind: 'part-start', index: event.index, part: { kind: 'text' } }
+      case 'tool-input':
+        if (!this.#answers.has(event.index)) return event
+        this.#answers.set(event.index, true)
+        return { kind: 'text', index: event.index, text: event.text }
+      case 'part-end': {
+        const { index } = event
+        if (this.#answers.get(index) !== false) return event
+        return [{ kind: 'text', index, text: inputOrEmpty('') }, event]
+      }
+      case 'end':
+        return { ...event, stop: answered(event.stop) }
+      case 'start':
+      case 'text':
+      case 'thinking':
+      case 'proof':
+      case 'ping':
+      case 'failure':
+        return event
+    }
+  }
+}
+
+/** The tool is not the caller's to answer. */
+function answered(stop: Stop): Stop {
+  return stop.reason === 'tool-calls' ? { reason: 'end' } : stop
+}

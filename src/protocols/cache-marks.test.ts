@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest'
+import { conversationOf } from '../../test/conversation.ts'
+import { withoutCacheMarks } from './cache-marks.ts'
+import type { Conversation } from './conversation.ts'
+
+const cache = { ttl: '1h' } as const
+
+/** A conversation with this on everything that may carry a mark. */
+function marked(mark: object): Conversation {
+  const text = { kind: 'text', text: 'hi', ...mark } as const
+  const media = {
+    kind: 'media',
+    source: { kind: 'inline', mediaType: 'image/png', data: 'AAAA' },
+    ...mark,
+  } as const
+  return conversationOf({
+    system: [text],
+    tools: [{ name: 'f', description: undefined, schema: undefined, strict: undefined, ...mark }],
+    turns: [
+      { role: 'assistant', parts: [{ kind: 'tool-call', id: 'a', name: 'f', input: '{}', ...mark }] },
+      {
+        role: 'user',
+        parts: [
+          { kind: 'tool-result', callId: 'a', parts: [text, media], isError: false, ...mark },
+          { kind: 'opaque', protocol: 'messages', value: { cache_control: { type: 'ephemeral' } } },
+          media,
+        ],
+      },
+    ],
+  })
+}
+
+test('every cache mark goes, and nothing else', () => {
+  const dropped = new Set<string>()
+  expect(withoutCacheMarks(marked({ cache }), dropped)).toEqual(marked({}))
+  expect([...dropped]).toEqual(['cache_control'])
+})
+
+test('a mark inside a tool result alone is found', () => {
+  const conversation = conversationOf({
+    turns: [
+      {
+        role: 'user',
+        parts: [
+          { kind: 'tool-result', callId: 'a', parts: [{ kind: 'text', text: 'x', cache }], isError: false },
+        ],
+      },
+    ],
+  })
+  const dropped = new Set<string>()
+  expect(JSON.stringify(withoutCacheMarks(conversation, dropped))).not.toContain('ttl')
+  expect([...dropped]).toEqual(['cache_control'])
+})
+
+test('a conversation without marks stays the same one', () => {
+  const dropped = new Set<string>()
+  const conversation = marked({})
+  expect(withoutCacheMarks(conversation, dropped)).toBe(conversation)
+  expect(dropped.size).toBe(0)
+})

@@ -1,0 +1,136 @@
+import { describe, expect, test } from 'vitest'
+import type { TapEnd } from '../stream-tap.ts'
+import { ChatTap } from './tap.ts'
+
+/** Bytes that wait for an event's end at most. */
+const MAX_HELD = 65_536
+const DONE = 'data: [DONE]\n\n'
+const USAGE = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }
+
+const chunk = (delta: object, parts: object = {}, finish: string | null = null): string =>
+  `data: ${JSON.stringify({ id: 'c', choices: [{ index: 0, delta, finish_reason: finish }], ...parts })}\n\n`
+/** An event of so many bytes and some: a picture, as image models send it. */
+const picture = (bytes: number, parts: object = {}, finish: string | null = null): string =>
+  chunk(
+    { content: 'Look.', images: [{ image_url: { url: `data:image/png;base64,${'A'.repeat(bytes)}` } }] },
+    parts,
+    finish,
+  )
+
+interface Watched {
+  readonly tap: ChatTap
+  readonly forwarded: Buffer
+  readonly end: TapEnd
+  /** The most that was pushed and had not gone on. */
+  readonly mostHeld: number
+}
+
+function watch(stream: string, size: number, swallowUsage = false): Watched {
+  const tap = new ChatTap({ swallowUsage })
+  const bytes = Buffer.from(stream)
+  const forwarded: Buffer[] = []
+  let held = 0
+  let mostHeld = 0
+  for (let at = 0; at < bytes.length; at += size) {
+    const lent = Buffer.from(bytes.subarray(at, at + size))
+    const { forward, terminal } = tap.push(lent)
+    held += lent.length - (forward?.length ?? 0)
+    if (!terminal) mostHeld = Math.max(mostHeld, held)
+    if (forward) forwarded.push(Buffer.from(forward))
+    lent.fill(0x58)
+  }
+  return { tap, forwarded: Buffer.concat(forwarded), end: tap.end(), mostHeld }
+}
+
+describe('an event of any size goes on as it comes', () => {
+  test.each([
+    [6_000_000, 1_000],
+    [6_000_000, 16_384],
+    [6_000_000, 65_536],
+    [6_000_000, 65_537],
+    [40_000_000, 65_536],
+    [40_000_000, 1_000_000],
+  ])('%i bytes, cut by %i: byte for byte, with no more than 64 KiB of it held', (bytes, size) => {
+    const events =
+      chunk({ role: 'assistant' }) +
+      picture(bytes, { usage: USAGE }, 'stop') +
+      chunk({ content: 'later' }) +
+      picture(bytes / 4)
+    const { tap, forwarded, end, mostHeld } = watch(events + DONE, size)
+    expect(forwarded.equals(Buffer.from(events))).toBe(true)
+    expect(end).toMatchObject({ ending: Buffer.from(DONE), cutBytes: 0, complete: true })
+    expect(mostHeld).toBeLessThanOrEqual(MAX_HELD + size)
+    expect(tap).toMatchObject({
+      usage: { input: 100, output: 20 },
+      sawFinish: true,
+      done: true,
+      text: 'Look.laterLook.',
+    })
+  })
+
+  test('byte by byte it is the same', () => {
+    const events = picture(200_000, { usage: USAGE }, 'stop')
+    const { tap, forwarded, end } = watch(events + DONE, 1)
+    expect(forwarded.equals(Buffer.from(events))).toBe(true)
+    expect(end.complete).toBe(true)
+    expect(tap).toMatchObject({ usage: { input: 100, output: 20 }, text: 'Look.' })
+  })
+
+  test('with line ends of any kind', () => {
+    for (const lineEnd of ['\r\n', '\r']) {
+      const events = (picture(300_000, { usage: USAGE }, 'stop') + chunk({ content: 'b' })).replaceAll(
+        '\n',
+        lineEnd,
+      )
+      for (const size of [999, 65_536, 299_000]) {
+        const { tap, forwarded, end } = watch(events + DONE, size)
+        expect(forwarded.equals(Buffer.from(events))).toBe(true)
+        expect(tap).toMatchObject({ usage: { input: 100, output: 20 }, text: 'Look.b' })
+        expect(end).toMatchObject({ complete: true })
+      }
+    }
+  })
+
+  test('the frames after it are told apart as ever: the usage that was asked for does not go on', () => {
+    const usage = `data: ${JSON.stringify({ choices: [], usage: USAGE })}\n\n`
+    const { forwarded, tap } = watch(picture(300_000, {}, 'stop') + usage + DONE, 50_000, true)
+    expect(forwarded.toString()).toBe(picture(300_000, {}, 'stop'))
+    expect(tap.usage).toMatchObject({ input: 100, output: 20 })
+  })
+
+  test('one that is cut is not complete, and its end is known to be missing', () => {
+    const { end, tap } = watch(chunk({}, {}, 'stop') + picture(300_000).slice(0, -2), 65_536)
+    expect(tap.isMidEvent).toBe(true)
+    expect(end.complete).toBe(false)
+    expect(watch(picture(300_000), 65_536).tap.isMidEvent).toBe(false)
+  })
+
+  test('one that delivered a picture delivered something, though no text', () => {
+    const images = [{ url: 'A'.repeat(300_000) }]
+    expect(watch(chunk({ images }).slice(0, 200_000), 65_536).tap.contentFrames).toBe(1)
+  })
+
+  test('a text of 200 KB in one event counts as what it is', () => {
+    const text = 'word "and" word\n'.repeat(12_500)
+    const { tap } = watch(chunk({ content: text }, {}, 'stop') + DONE, 65_536)
+    expect(tap.text).toBe(text)
+    expect(tap.emittedBytes).toBe(text.length)
+  })
+})
+
+describe('an error in a large event', () => {
+  test('is held back whole where it begins as one', () => {
+    const error = `data: ${JSON.stringify({ error: { message: 'no', log: 'key '.repeat(100_000) } })}\n\n`
+    const { tap, forwarded } = watch(chunk({ content: 'a' }) + error + DONE, 65_536)
+    expect(forwarded.toString()).toBe(chunk({ content: 'a' }))
+    expect(tap.errorFrame?.toString()).toBe(error)
+  })
+
+  test('ends the stream where it follows a picture', () => {
+    const event = picture(300_000, { error: { message: 'no' } })
+    const { tap, forwarded, end } = watch(event + chunk({ content: 'late' }) + DONE, 65_536)
+    expect(tap.error).toMatchObject({ afterContent: true })
+    expect(end.complete).toBe(false)
+    expect(forwarded.toString() + String(tap.errorFrame)).toBe(event)
+  })
+})

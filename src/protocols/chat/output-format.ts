@@ -1,0 +1,66 @@
+import type { OutputFormat } from '../conversation.ts'
+import { membersOf, objectOf } from '../json-text.ts'
+import { schemaText } from '../schema-text.ts'
+import type { ScannedObject } from '../scanned-object.ts'
+import { type Fields, fieldsAt, flagAt, present, textAt, wordAt } from './field.ts'
+
+/** Chat demands a name; other wires have none. */
+const UNNAMED = 'response'
+
+type Kind = OutputFormat['kind'] | 'text'
+
+const KINDS: ReadonlyMap<string, Kind> = new Map<string, Kind>([
+  ['text', 'text'],
+  ['json_object', 'json-object'],
+  ['json_schema', 'json-schema'],
+])
+
+/**
+ * `response_format`; `docs/api.md: Chat completions`. Some servers take a schema beside `json_object`, and a format whose
+ * schema is missing can only mean some object. Throws `invalid_request` naming the path of what cannot be read.
+ */
+export function decodeOutputFormat(scan: ScannedObject): OutputFormat | undefined {
+  const member = scan.span('response_format')
+  const format = present(scan.value('response_format'))
+  if (!member || format === undefined) return undefined
+  const fields = fieldsAt(format, 'response_format')
+  switch (wordAt(KINDS, fields['type'], 'response_format.type')) {
+    case 'text':
+      return undefined
+    case 'json-object':
+      return formatOf(schemaText(scan, member.node, 'schema', 'response_format'), {})
+    case 'json-schema': {
+      const path = 'response_format.json_schema'
+      const holder = scan.memberOf(member.node, 'json_schema')
+      const described = fieldsAt(fields['json_schema'], path)
+      return formatOf(schemaText(scan, holder, 'schema', path), described)
+    }
+  }
+}
+
+function formatOf(schema: string | undefined, { name, description, strict }: Fields): OutputFormat {
+  if (schema === undefined) return { kind: 'json-object' }
+  const path = 'response_format.json_schema'
+  return {
+    kind: 'json-schema',
+    schema,
+    name: present(name) === undefined ? undefined : textAt(name, `${path}.name`),
+    description: present(description) === undefined ? undefined : textAt(description, `${path}.description`),
+    strict: present(strict) === undefined ? undefined : flagAt(strict, `${path}.strict`),
+  }
+}
+
+/** The format in chat's words, as JSON text. */
+export function encodeOutputFormat(format: OutputFormat): string {
+  if (format.kind === 'json-object') return JSON.stringify({ type: 'json_object' })
+  const { name = UNNAMED, description, schema, strict } = format
+  const described = objectOf([
+    ...membersOf({ name, description }),
+    ['schema', schema],
+    ...membersOf({ strict }),
+  ])
+  return objectOf([
+    ['type', '"json_schema"'],
+    ['json_schema', described],
+  ])
+}

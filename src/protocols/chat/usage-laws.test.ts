@@ -1,0 +1,117 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { promptTokens } from '../../domain/usage.ts'
+import { readChatUsage } from './usage.ts'
+
+/** Most of it small, so that counts often equal and exceed each other. */
+const count = fc.oneof(fc.nat(6), fc.nat(6), fc.constantFrom(1000, 1_000_000_000))
+const rubbish = fc.constantFrom<unknown>(null, -1, 0.5, '7', true, {}, [3], 1_000_000_001, Number.NaN)
+const detail = fc.oneof({ weight: 4, arbitrary: count }, { weight: 1, arbitrary: rubbish })
+
+const PROMPT_DETAILS = [
+  'cached_tokens',
+  'audio_tokens',
+  'cached_creation_tokens',
+  'cache_write_tokens',
+] as const
+const TOP = [
+  'prompt_cache_hit_tokens',
+  'cache_read_input_tokens',
+  'num_cached_tokens',
+  'cache_creation_input_tokens',
+  'claude_cache_creation_5m_tokens',
+  'claude_cache_creation_1h_tokens',
+] as const
+
+const some = (names: readonly string[]) =>
+  fc.record(Object.fromEntries(names.map((name) => [name, detail])), { requiredKeys: [] })
+/** Usage whose prompt and completion are counts, with any details. */
+const reported = fc
+  .record({
+    counts: fc.record({ prompt_tokens: count, completion_tokens: count, total_tokens: detail }),
+    top: some(TOP),
+    prompt: fc.oneof(some(PROMPT_DETAILS), rubbish),
+    output: fc.oneof(some(['reasoning_tokens']), rubbish),
+    tools: fc.oneof(some(['web_search_requests']), rubbish),
+  })
+  .map(({ counts, top, prompt, output, tools }) => ({
+    ...top,
+    ...counts,
+    prompt_tokens_details: prompt,
+    completion_tokens_details: output,
+    server_tool_use: tools,
+  }))
+
+describe('whatever the details say', () => {
+  test('usage is there, its kinds are disjoint counts, and reasoning is a part of the output', () => {
+    fc.assert(
+      fc.property(reported, (said) => {
+        const usage = readChatUsage(said)
+        if (!usage) throw new Error('it was discarded')
+        for (const tokens of Object.values(usage)) {
+          expect(Number.isSafeInteger(tokens)).toBe(true)
+          expect(tokens).toBeGreaterThanOrEqual(0)
+        }
+        expect(usage.reasoning).toBeLessThanOrEqual(usage.output)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('prompt and output add up to what was said of them, or to the total where that is more', () => {
+    fc.assert(
+      fc.property(reported, (said) => {
+        const usage = readChatUsage(said)
+        if (!usage) throw new Error('it was discarded')
+        const charged = promptTokens(usage) + usage.output
+        const stated = said.prompt_tokens + said.completion_tokens
+        expect(charged === stated || charged === said['total_tokens']).toBe(true)
+        expect(promptTokens(usage)).toBeGreaterThanOrEqual(said.prompt_tokens)
+        expect(usage.output).toBeGreaterThanOrEqual(said.completion_tokens)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('details that fit leave what was said as it is', () => {
+    fc.assert(
+      fc.property(fc.nat(100), fc.nat(100), fc.nat(100), fc.nat(100), fc.nat(100), (a, b, c, d, e) => {
+        expect(
+          readChatUsage({
+            prompt_tokens: a + b + c,
+            completion_tokens: d + e,
+            total_tokens: a + b + c + d + e,
+            prompt_tokens_details: { cached_tokens: b, cached_creation_tokens: c },
+            completion_tokens_details: { reasoning_tokens: e },
+          }),
+        ).toMatchObject({ input: a, cacheRead: b, cacheWrite5m: c, output: d + e, reasoning: e })
+      }),
+    )
+  })
+
+  test.each(['cached', 'written', 'audio', 'reasoning'] as const)(
+    'a detail larger than its total (%s) is added where the total includes it, else clamped',
+    (kind) => {
+      fc.assert(
+        fc.property(fc.nat(100), fc.nat(100), fc.integer({ min: 1, max: 50 }), (prompt, output, more) => {
+          const tokens = (kind === 'reasoning' ? output : prompt) + more
+          const NAMES = {
+            cached: { prompt_tokens_details: { cached_tokens: tokens } },
+            written: { prompt_tokens_details: { cached_creation_tokens: tokens } },
+            audio: { prompt_tokens_details: { audio_tokens: tokens } },
+            reasoning: { completion_tokens_details: { reasoning_tokens: tokens } },
+          }
+          const said = { prompt_tokens: prompt, completion_tokens: output, ...NAMES[kind] }
+          const sums = (total: object): number[] => {
+            const usage = readChatUsage({ ...said, ...total })
+            return usage ? [promptTokens(usage), usage.output] : []
+          }
+          const added = kind === 'reasoning' ? [prompt, output + tokens] : [prompt + tokens, output]
+          expect(sums({ total_tokens: prompt + output + tokens })).toEqual(added)
+          expect(sums({ total_tokens: prompt + output })).toEqual([prompt, output])
+          expect(sums({})).toEqual([prompt, output])
+        }),
+      )
+    },
+  )
+})

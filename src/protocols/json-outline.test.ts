@@ -1,0 +1,93 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { JsonOutline } from './json-outline.ts'
+
+function outlineOf(text: string, size = 1_000): JsonOutline {
+  const outline = new JsonOutline()
+  const bytes = Buffer.from(text)
+  for (let at = 0; at < bytes.length; at += size) outline.push(bytes.subarray(at, at + size))
+  return outline
+}
+
+const parsed = (text: string, size?: number): unknown => JSON.parse(outlineOf(text, size).text ?? '')
+
+/** Text of words, so that no run of letters is long. */
+const words = (bytes: number): string => 'some "words" \\ of é text '.repeat(Math.ceil(bytes / 26))
+
+describe('the outline of a JSON text', () => {
+  test('is that text where nothing in it is long, however it comes', () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 8 }), fc.integer({ min: 1, max: 9 }), (text, size) => {
+        expect(outlineOf(text, size).text).toBe(text)
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  test('has what is short, before and after a picture of any size, and the text around it', () => {
+    for (const size of [6_000_000, 40_000_000]) {
+      const url = `data:image/png;base64,${'iVBORw0K'.repeat(size / 8)}==`
+      const delta = {
+        content: `Look: ![it](${url}) is it.`,
+        images: [{ type: 'image_url', image_url: { url } }],
+      }
+      const choices = [{ index: 0, delta, finish_reason: 'stop' }]
+      const outline = outlineOf(JSON.stringify({ id: 'a', choices, usage: { prompt_tokens: 9 } }), 65_536)
+      expect(outline.length).toBeLessThan(5_000)
+      const result = JSON.parse(outline.text ?? '')
+      expect(result).toMatchObject({
+        id: 'a',
+        choices: [{ finish_reason: 'stop' }],
+        usage: { prompt_tokens: 9 },
+      })
+      expect(result.choices[0].delta.content).toMatch(
+        /^Look: !\[it\]\(data:image\/png;base64,[\w]+\) is it\.$/,
+      )
+    }
+  })
+
+  test('has no more of a picture whose slashes are escaped', () => {
+    const outline = outlineOf(`{"url":"${'iVBORw0K\\/Z'.repeat(60_000)}","b":"\\/"}`)
+    expect(outline.length).toBeLessThan(2_000)
+    expect(JSON.parse(outline.text ?? '')).toMatchObject({ b: '/' })
+  })
+
+  test('has the beginning of a very long text, and nothing of an escape that it cannot have whole', () => {
+    // The escapes fall on every place of the limit, as the first character moves.
+    for (const escape of ['\\"', '\\u00e9', '\\\\', 'é']) {
+      for (let shift = 0; shift < 7; shift++) {
+        const content = 'x '.repeat(3) + 'y'.repeat(shift) + escape.repeat(200_000)
+        const { a, b } = parsed(`{"a":"${content}","b":1}`) as { a: string; b: number }
+        expect(b).toBe(1)
+        expect(Buffer.byteLength(a)).toBeGreaterThan(80_000)
+        expect(JSON.parse(`"${content}"`).startsWith(a.slice(0, -1))).toBe(true)
+      }
+    }
+  })
+
+  test('leaves out the rest of what is nested deep, where there is too much of it', () => {
+    const top = Array.from({ length: 20 }, (_, i) => ({ token: `t${i}`, logprob: -1.5, bytes: [1, 2, 3] }))
+    const content = Array.from({ length: 5_000 }, () => ({ token: 'a', logprob: -0.1, top_logprobs: top }))
+    const choice = { index: 0, delta: { content: 'Hi.' }, logprobs: { content }, finish_reason: 'length' }
+    const text = JSON.stringify({ choices: [choice], usage: { completion_tokens: 4_000 } })
+    expect(text.length).toBeGreaterThan(4_000_000)
+    const outline = outlineOf(text, 65_536)
+    expect(outline.length).toBeLessThan(700_000)
+    expect(JSON.parse(outline.text ?? '')).toMatchObject({
+      choices: [{ delta: { content: 'Hi.' }, finish_reason: 'length' }],
+      usage: { completion_tokens: 4_000 },
+    })
+  })
+
+  test('keeps keys and short values when it is full', () => {
+    const texts = Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`text${i}`, words(300_000)]))
+    const result = parsed(JSON.stringify({ ...texts, usage: { prompt_tokens: 7 }, why: 'stop' }))
+    expect(result).toMatchObject({ usage: { prompt_tokens: 7 }, why: 'stop' })
+  })
+
+  test('is given up, and its memory with it, where all is short and shallow and too much', () => {
+    const outline = outlineOf(JSON.stringify(Array.from({ length: 400_000 }, (_, i) => i)))
+    expect(outline.text).toBeUndefined()
+    expect(outline.length).toBe(0)
+  })
+})

@@ -1,0 +1,35 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { LargeEvent } from './large-event.ts'
+import { dataOf, eventOf } from './sse.ts'
+
+const field = fc.tuple(
+  fc.constantFrom('data: ', 'data:', 'event: ', 'event:', 'id: ', ': ', 'other', 'datax: '),
+  fc.constantFrom('{"a":1}', '[1,', '2]', 'ping', 'error', '', ' '),
+)
+
+test('an event says the same piece by piece as in one piece, and ends where it ends', () => {
+  fc.assert(
+    fc.property(
+      fc.array(field, { minLength: 1, maxLength: 5 }),
+      fc.constantFrom('\n', '\r\n', '\r'),
+      fc.integer({ min: 1, max: 40 }),
+      (fields, lineEnd, size) => {
+        const frame = [...fields.map((parts) => parts.join('')), ''].map((line) => line + lineEnd).join('')
+        const bytes = Buffer.from(`${frame}data: next\n\n`)
+        const event = new LargeEvent()
+        let end = -1
+        let at = 0
+        for (; end < 0; at += size) end = event.push(bytes.subarray(at, at + size))
+        // The LF of a last CR LF may come later: it is an empty frame then.
+        expect(bytes.toString('utf8', at - size + end)).toBeOneOf(['data: next\n\n', '\ndata: next\n\n'])
+        // Only JSON is outlined, and lines are white space to it.
+        expect((event.data ?? '').trim().replaceAll(/\s+/g, ' ')).toBe(
+          (dataOf(frame) ?? '').trim().replaceAll(/\s+/g, ' '),
+        )
+        expect(eventOf(event.frame) ?? '').toBe(eventOf(frame) ?? '')
+      },
+    ),
+    { numRuns: 3000 },
+  )
+})

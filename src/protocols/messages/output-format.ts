@@ -1,0 +1,114 @@
+import type { Conversation, OutputFormat, OutputSchema, TextPart, Tool } from '../conversation.ts'
+import type { Dropped } from '../codec.ts'
+import { kindName, refuse } from '../field-check.ts'
+import { objectOf } from '../json-text.ts'
+import type { Capabilities } from '../model-capabilities.ts'
+import { parseRecord } from '../record.ts'
+import { schemaText } from '../schema-text.ts'
+import type { Node, ScannedObject } from '../scanned-object.ts'
+import { drop } from './dropped.ts'
+
+/** Names of tools that upstreams take. */
+const TOOL_NAME = /^[\w-]{1,64}$/
+const UNNAMED_TOOL = 'response'
+
+const JSON_ONLY = 'with nothing else: no text before or after it, and no code fence.'
+
+/**
+ * `output_config.format`, or `output_format` as clients of the beta write it; `docs/api.md: Messages`. Throws
+ * `invalid_request` naming the path of what cannot be read.
+ */
+export function decodeOutputFormat(scan: ScannedObject): OutputFormat | undefined {
+  const config = objectAt(scan, scan.span('output_config')?.node, 'output_config')
+  const format = config === undefined ? undefined : scan.memberOf(config, 'format')
+  return (
+    readFormat(scan, scan.span('output_format')?.node, 'output_format') ??
+    readFormat(scan, format, 'output_config.format')
+  )
+}
+
+function readFormat(scan: ScannedObject, node: Node | undefined, path: string): OutputFormat | undefined {
+  const format = objectAt(scan, node, path)
+  if (format === undefined) return undefined
+  const type = scan.memberOf(format, 'type')
+  if (type === undefined || scan.parse(type) !== 'json_schema')
+    refuse(`${path}.type`, `'json_schema'`, 'something else')
+  const schema = schemaText(scan, format, 'schema', path)
+  if (schema === undefined) refuse(`${path}.schema`, 'an object', 'nothing')
+  // The provider of this wire always enforces a schema.
+  return { kind: 'json-schema', schema, name: undefined, description: undefined, strict: true }
+}
+
+function objectAt(scan: ScannedObject, node: Node | undefined, path: string): Node | undefined {
+  if (node === undefined || scan.kindOf(node) === 'null') return undefined
+  return scan.kindOf(node) === 'object' ? node : refuse(path, 'an object', kindName(scan, node))
+}
+
+/** The format in this wire's words, as JSON text. */
+export function encodeOutputFormat({ schema }: OutputSchema): string {
+  return objectOf([
+    ['type', '"json_schema"'],
+    ['schema', schema],
+  ])
+}
+
+/** A conversation whose output format, if there still is one, is a schema that the model can be told as such. */
+type Fitted = Conversation & { readonly outputFormat: OutputSchema | undefined }
+
+/**
+ * The conversation as the model can be told of its output format; `docs/api.md: Chat completions`. A model that cannot be
+ * given a schema is forced to call one tool with it; where that is not possible either, it is asked in the system prompt.
+ */
+export function withFittingOutput(
+  conversation: Conversation,
+  capabilities: Capabilities,
+  dropped: Dropped,
+): Fitted {
+  const { outputFormat: format } = conversation
+  if (!format) return { ...conversation, outputFormat: undefined }
+  if (format.kind === 'json-object')
+    return instructed(conversation, `Answer with a JSON object and ${JSON_ONLY}`)
+  if (canFollowSchema(conversation, capabilities)) return { ...conversation, outputFormat: format }
+  const name = answerTool(conversation, capabilities)
+  if (name === undefined) {
+    drop(dropped, 'response_format')
+    const asked = `Answer with JSON that matches the following JSON schema, and ${JSON_ONLY}`
+    return instructed(conversation, `${asked}\n\n${format.schema}`)
+  }
+  const { description, schema } = format
+  const tool: Tool = { name, description, schema, strict: undefined }
+  return {
+    ...conversation,
+    outputFormat: undefined,
+    tools: [tool],
+    toolChoice: { kind: 'tool', name },
+    parallelTools: false,
+  }
+}
+
+/**
+ * The tool whose input is the answer: it is forced on a model that takes no schema for its text. Undefined where there is
+ * none: no other tool may be there to choose, no answer begun, and the input of a tool is always an object.
+ */
+export function answerTool(conversation: Conversation, capabilities: Capabilities): string | undefined {
+  const { outputFormat: format, tools, webSearch } = conversation
+  if (format?.kind !== 'json-schema' || canFollowSchema(conversation, capabilities)) return undefined
+  if (tools.length > 0 || webSearch || isBegun(conversation)) return undefined
+  const type = parseRecord(format.schema)?.['type']
+  if (type !== undefined && type !== 'object') return undefined
+  return format.name !== undefined && TOOL_NAME.test(format.name) ? format.name : UNNAMED_TOOL
+}
+
+/** No model takes a schema where the answer is begun. */
+function canFollowSchema(conversation: Conversation, { takesSchema }: Capabilities): boolean {
+  return takesSchema && !isBegun(conversation)
+}
+
+function isBegun({ turns }: Conversation): boolean {
+  return turns.at(-1)?.role === 'assistant'
+}
+
+function instructed(conversation: Conversation, text: string): Fitted {
+  const instruction: TextPart = { kind: 'text', text }
+  return { ...conversation, outputFormat: undefined, system: [...conversation.system, instruction] }
+}

@@ -1,0 +1,102 @@
+import { describe, expect, test } from 'vitest'
+import { type Capabilities, capabilitiesOf } from './model-capabilities.ts'
+
+const by = (name: string): Capabilities => capabilitiesOf(name, name)
+
+const ADAPTIVE = { sampling: 'none', thinking: 'adaptive' } as const
+const REASONS = { sampling: 'none', maximumField: 'max_completion_tokens' } as const
+
+describe('what a model takes goes by the version in its name:', () => {
+  test.each<[string, Partial<Capabilities>]>([
+    ['claude-2.1', { thinking: 'none', sampling: 'all' }],
+    ['claude-3-5-sonnet-20241022', { thinking: 'none', sampling: 'all' }],
+    ['claude-3-7-sonnet-latest', { thinking: 'budget', sampling: 'all' }],
+    ['claude-sonnet-4-20250514', { thinking: 'budget', sampling: 'all' }],
+    ['claude-opus-4-1-20250805', { thinking: 'budget', sampling: 'no-top-p-beside-temperature' }],
+    ['claude-sonnet-4-5', { thinking: 'budget', sampling: 'no-top-p-beside-temperature' }],
+    ['claude-opus-4-6', { thinking: 'budget', sampling: 'no-top-p-beside-temperature' }],
+    ['claude-opus-4-7', { ...ADAPTIVE, alwaysThinks: false }],
+    ['us.anthropic.claude-opus-4-8-v1:0', { ...ADAPTIVE, alwaysThinks: false }],
+    ['claude-opus-5', { ...ADAPTIVE, alwaysThinks: false }],
+    ['claude-haiku-5-5', { ...ADAPTIVE, alwaysThinks: false }],
+    ['claude-opus-5-5', { ...ADAPTIVE, alwaysThinks: true }],
+    ['claude-sonnet-6', { ...ADAPTIVE, alwaysThinks: true }],
+    ['claude-fable-5', { ...ADAPTIVE, alwaysThinks: true }],
+    ['claude-mythos-preview', { ...ADAPTIVE, alwaysThinks: true }],
+    ['gpt-3.5-turbo', { thinking: 'none', sampling: 'all', maximumField: 'max_tokens' }],
+    ['gpt-35-turbo', { thinking: 'none', sampling: 'all', maximumField: 'max_tokens' }],
+    ['openai/gpt-4o-mini', { thinking: 'none', sampling: 'all', maximumField: 'max_tokens' }],
+    ['gpt-4.1', { thinking: 'none', sampling: 'all', maximumField: 'max_tokens' }],
+    ['chatgpt-4o-latest', { thinking: 'none', sampling: 'all', maximumField: 'max_tokens' }],
+    ['gpt-5-chat-latest', { thinking: 'none', sampling: 'all', maximumField: 'max_tokens' }],
+    ['o1-mini', { ...REASONS, thinking: 'none' }],
+    ['o3', REASONS],
+    ['openai/o4-mini', REASONS],
+    ['gpt-5', REASONS],
+    ['gpt-5.3-codex', REASONS],
+    ['gpt-6-sol', REASONS],
+    ['gpt-17', REASONS],
+  ])('%s', (name, expected) => {
+    expect(by(name)).toMatchObject(expected)
+  })
+
+  test.each(['m', 'claude', 'gpt-oss-120b', 'llama-4', 'deepseek-v4', 'command-o1x', 'my-deployment'])(
+    'nobody knows %s, which gets everything',
+    (name) => {
+      expect(by(name)).toEqual({
+        sampling: 'all',
+        thinking: 'budget',
+        alwaysThinks: false,
+        efforts: undefined,
+        toolsNeedNoEffort: false,
+        takesSchema: true,
+        maximumField: 'max_tokens',
+      })
+    },
+  )
+})
+
+test.each([
+  ['claude-3-5-haiku-20241022', false],
+  ['claude-opus-4-1-20250805', false],
+  ['claude-sonnet-4-5', true],
+  ['claude-opus-5', true],
+  ['claude', true],
+])('that %s takes a schema for its text is %s', (name, takes) => {
+  expect(by(name).takesSchema).toBe(takes)
+})
+
+describe('the name that counts', () => {
+  test('is that of the upstream where it states a version', () => {
+    expect(capabilitiesOf('claude-opus-4-8', 'gpt-4o')).toEqual(by('claude-opus-4-8'))
+    expect(capabilitiesOf('gpt-4o', 'claude-opus-4-8')).toEqual(by('gpt-4o'))
+  })
+
+  test('is otherwise that which the client asks for', () => {
+    expect(capabilitiesOf('my-deployment', 'gpt-6-sol')).toEqual(by('gpt-6-sol'))
+  })
+})
+
+describe('what the operator states counts for more than a name:', () => {
+  test('sampling', () => {
+    expect(capabilitiesOf('claude-opus-5', 'm', { sampling: true }).sampling).toBe('all')
+    expect(capabilitiesOf('claude-opus-4-5', 'm', { sampling: true }).sampling).toBe('all')
+    expect(capabilitiesOf('m', 'm', { sampling: false }).sampling).toBe('none')
+    expect(capabilitiesOf('gpt-6-sol', 'm', { sampling: true }).maximumField).toBe('max_completion_tokens')
+  })
+
+  test.each(['adaptive', 'budget', 'none'] as const)('thinking: %s', (thinking) => {
+    for (const name of ['m', 'claude-opus-4-8', 'gpt-4o', 'gpt-6-sol'])
+      expect(capabilitiesOf(name, 'm', { thinking }).thinking).toBe(thinking)
+  })
+
+  test('a model that thinks within budgets can do without', () => {
+    expect(capabilitiesOf('claude-opus-5-5', 'm', { thinking: 'budget' }).alwaysThinks).toBe(false)
+    expect(capabilitiesOf('claude-opus-5-5', 'm', { thinking: 'adaptive' }).alwaysThinks).toBe(true)
+  })
+
+  test('a model that is said to think does so beside tools', () => {
+    expect(by('gpt-6-sol').toolsNeedNoEffort).toBe(true)
+    expect(capabilitiesOf('gpt-6-sol', 'm', { thinking: 'adaptive' }).toolsNeedNoEffort).toBe(false)
+  })
+})

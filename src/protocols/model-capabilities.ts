@@ -1,0 +1,126 @@
+import type { StatedCapabilities, ThinkingForm } from '../domain/settings.ts'
+import type { EffortWord } from './effort.ts'
+import { claudeVersion, geminiVersion, gptVersion, isFrom, type ModelVersion } from './model-version.ts'
+
+/** What a model takes of the settings that models refuse; `docs/api.md: What models take`. */
+export interface Capabilities {
+  /** Of `temperature`, `top_p` and `top_k`: all, none, or not `top_p` beside `temperature`. */
+  readonly sampling: 'all' | 'no-top-p-beside-temperature' | 'none'
+  readonly thinking: ThinkingForm
+  /** Thinking cannot be switched off. */
+  readonly alwaysThinks: boolean
+  /** The efforts that it takes in chat, least first; undefined where that is not known. */
+  readonly efforts: readonly EffortWord[] | undefined
+  /** In chat it takes tools with the effort `none` alone, which has to be said. */
+  readonly toolsNeedNoEffort: boolean
+  /** Its text keeps to a JSON schema that the request states. */
+  readonly takesSchema: boolean
+  /** The field in chat for the maximum of output tokens. */
+  readonly maximumField: 'max_tokens' | 'max_completion_tokens'
+}
+
+/** A name with the versions that it states. */
+interface Name {
+  readonly text: string
+  readonly claude: ModelVersion | undefined
+  readonly gpt: ModelVersion | undefined
+  readonly gemini: ModelVersion | undefined
+}
+
+type Row = readonly [covers: (name: Name) => boolean, says: Partial<Capabilities>]
+
+/** Holds for models that nobody here knows: they get everything. */
+const UNKNOWN: Capabilities = {
+  sampling: 'all',
+  thinking: 'budget',
+  alwaysThinks: false,
+  efforts: undefined,
+  toolsNeedNoEffort: false,
+  takesSchema: true,
+  maximumField: 'max_tokens',
+}
+
+const REASONING = { sampling: 'none', maximumField: 'max_completion_tokens' } as const
+const TO_HIGH = ['low', 'medium', 'high'] as const
+const TO_XHIGH = [...TO_HIGH, 'xhigh'] as const
+const TO_MAX = [...TO_XHIGH, 'max'] as const
+
+/** The first row that covers a name counts. Rows go by version, so that the next model falls under the last one's. */
+const TABLE: readonly Row[] = [
+  [
+    ({ text, claude }) =>
+      /claude-(?:fable|mythos)/i.test(text) || (from(claude, 5, 5) && !/haiku/i.test(text)),
+    { sampling: 'none', thinking: 'adaptive', alwaysThinks: true },
+  ],
+  [({ claude }) => from(claude, 4, 7), { sampling: 'none', thinking: 'adaptive' }],
+  [({ claude }) => from(claude, 4, 5), { sampling: 'no-top-p-beside-temperature' }],
+  [({ claude }) => from(claude, 4, 1), { sampling: 'no-top-p-beside-temperature', takesSchema: false }],
+  [({ claude }) => from(claude, 3, 7), { takesSchema: false }],
+  [({ claude }) => from(claude, 0), { thinking: 'none', takesSchema: false }],
+
+  [
+    ({ text, gpt }) => /chatgpt-/i.test(text) || (gpt !== undefined && (/chat/i.test(text) || !from(gpt, 5))),
+    { thinking: 'none' },
+  ],
+  [({ text }) => /(?:^|\/)o1-(?:mini|preview)/i.test(text), { ...REASONING, thinking: 'none' }],
+  [({ text }) => /(?:^|\/)o\d{1,2}(?![\w.])/i.test(text), { ...REASONING, efforts: TO_HIGH }],
+  [({ text, gpt }) => from(gpt, 5, 1) && /-codex-max/i.test(text), { ...REASONING, efforts: TO_XHIGH }],
+  [({ text, gpt }) => from(gpt, 5, 2) && /-codex/i.test(text), { ...REASONING, efforts: TO_XHIGH }],
+  [({ text, gpt }) => from(gpt, 5) && /-codex/i.test(text), { ...REASONING, efforts: TO_HIGH }],
+  [
+    ({ text, gpt }) => from(gpt, 5, 2) && /-pro\b/i.test(text),
+    { ...REASONING, efforts: ['medium', 'high', 'xhigh'] },
+  ],
+  [({ text, gpt }) => from(gpt, 5) && /-pro\b/i.test(text), { ...REASONING, efforts: ['high'] }],
+  // A vendor before the name is that of a router, which has its own ways to the model.
+  [
+    ({ text, gpt }) => from(gpt, 5, 6) && !text.includes('/'),
+    { ...REASONING, efforts: ['none', ...TO_MAX], toolsNeedNoEffort: true },
+  ],
+  [({ gpt }) => from(gpt, 5, 6), { ...REASONING, efforts: ['none', ...TO_MAX] }],
+  [({ gpt }) => from(gpt, 5, 2), { ...REASONING, efforts: ['none', ...TO_XHIGH] }],
+  [({ gpt }) => from(gpt, 5, 1), { ...REASONING, efforts: ['none', ...TO_HIGH] }],
+  [({ gpt }) => from(gpt, 5), { ...REASONING, efforts: ['minimal', ...TO_HIGH] }],
+
+  [
+    ({ text, gemini }) => from(gemini, 3) || (from(gemini, 2, 5) && /-pro\b/i.test(text)),
+    { efforts: TO_HIGH },
+  ],
+  [({ gemini }) => from(gemini, 2, 5), { efforts: ['none', ...TO_HIGH] }],
+]
+
+/**
+ * What a model takes: by the name that its upstream knows, otherwise by the name that the client asks for; what the
+ * operator states counts for more than either.
+ */
+export function capabilitiesOf(
+  upstreamName: string,
+  askedName: string,
+  stated: StatedCapabilities = {},
+): Capabilities {
+  const named = rowOf(upstreamName) ?? (askedName === upstreamName ? undefined : rowOf(askedName))
+  const known = { ...UNKNOWN, ...named }
+  const sampling = stated.sampling === undefined ? known.sampling : stated.sampling ? 'all' : 'none'
+  if (stated.thinking === undefined) return { ...known, sampling }
+  return {
+    ...known,
+    sampling,
+    thinking: stated.thinking,
+    alwaysThinks: known.alwaysThinks && stated.thinking === 'adaptive',
+    toolsNeedNoEffort: known.toolsNeedNoEffort && stated.thinking === 'none',
+  }
+}
+
+function rowOf(text: string): Partial<Capabilities> | undefined {
+  const name = {
+    text,
+    claude: claudeVersion(text),
+    gpt: gptVersion(text),
+    gemini: geminiVersion(text),
+  }
+  return TABLE.find(([covers]) => covers(name))?.[1]
+}
+
+function from(version: ModelVersion | undefined, major: number, minor?: number): boolean {
+  return version !== undefined && isFrom(version, major, minor)
+}

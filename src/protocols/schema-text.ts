@@ -1,0 +1,18 @@
+import { kindName, refuse } from './field-check.ts'
+import type { Node, ScannedObject } from './scanned-object.ts'
+
+/**
+ * The very text of the JSON schema that a member of an object is; undefined where there is none, or null. Throws
+ * `invalid_request` naming the path of one that is no object.
+ */
+export function schemaText(
+  scan: ScannedObject,
+  holder: Node | undefined,
+  key: string,
+  path: string,
+): string | undefined {
+  const node = holder === undefined ? undefined : scan.memberOf(holder, key)
+  if (node === undefined || scan.kindOf(node) === 'null') return undefined
+  if (scan.kindOf(node) !== 'object') refuse(`${path}.${key}`, 'an object', kindName(scan, node))
+  return scan.textOf(node)
+}

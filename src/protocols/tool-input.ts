@@ -1,0 +1,55 @@
+/** What some servers make of no input at all; an empty JSON string is one of them. */
+const NOTHING: ReadonlySet<string> = new Set(['', 'null', '""'])
+/** What may still turn out to be nothing, and is not too long for looking at it again with each piece. */
+const MAY_BE_NOTHING = /^\s{0,16}(?:n(?:u(?:l(?:l\s{0,16})?)?)?|"(?:"\s{0,16})?)?$/
+
+/** The JSON text of a tool's input as it came; `{}` where it is nothing. */
+export function inputOrEmpty(input: string): string {
+  // Nearly all are objects; they can be long, and need no look at the rest.
+  return !input.startsWith('{') && NOTHING.has(input.trim()) ? '{}' : input
+}
+
+/** The text of a tool's input that is a JSON object, without the white space around it; undefined for anything else. */
+export function inputObject(input: string): string | undefined {
+  const text = inputOrEmpty(input).trim()
+  if (!text.startsWith('{')) return undefined
+  try {
+    JSON.parse(text)
+    return text
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The inputs of tools in one stream. They are told as they come, but for one that may be `null` in the end, or what else
+ * means nothing: it is held back until that is known.
+ */
+export class StreamedInputs {
+  /** By part; a part whose input is known to be something else is not here. */
+  readonly #held = new Map<number, string>()
+
+  begin(part: number): void {
+    this.#held.set(part, '')
+  }
+
+  /** What of the input can be told after this piece of it. */
+  add(part: number, piece: string): string {
+    const held = this.#held.get(part)
+    if (held === undefined) return piece
+    const text = held + piece
+    if (MAY_BE_NOTHING.test(text)) {
+      this.#held.set(part, text)
+      return ''
+    }
+    this.#held.delete(part)
+    return text
+  }
+
+  /** What is left to tell of an input that is over. */
+  end(part: number): string {
+    const held = this.#held.get(part) ?? ''
+    this.#held.delete(part)
+    return inputOrEmpty(held) === held ? held : ''
+  }
+}

@@ -1,0 +1,125 @@
+import type { Logger } from 'pino'
+import type { Channel } from '../domain/channel.ts'
+import type { UpstreamKey } from '../upstreams/key-ring.ts'
+import type { Failure } from './failure.ts'
+import { loggedMessage } from './logged-message.ts'
+
+/** Lines for one channel and cause within a window, and how long that is. */
+const LINES = 5
+const WINDOW_MS = 60_000
+
+/** What the gateway did about a failure. */
+export type Reaction = 'next key' | 'next channel' | 'returned to the client' | 'ended the stream' | 'gave up'
+
+/** What a warning says of the call; `body` are the caller's own bytes, which no line may have. */
+interface FailedCall {
+  readonly id: string
+  readonly model: string
+  readonly body: Buffer
+}
+
+/** A failure of an upstream: whom it befell, and where. */
+export interface UpstreamFailure extends Pick<Failure, 'cause' | 'status' | 'said'> {
+  readonly call: FailedCall
+  readonly channel: Channel
+  readonly key: UpstreamKey
+}
+
+interface Window {
+  readonly channel: string
+  readonly cause: string
+  readonly endsMs: number
+  told: number
+  untold: number
+}
+
+/**
+ * The warnings about upstreams that failed: five lines a minute for each channel and cause, and at the end of the minute how
+ * many more there were. `docs/operations.md: Logs`.
+ */
+export class FailureLog {
+  readonly #log: Pick<Logger, 'warn' | 'isLevelEnabled'>
+  // By channel and cause, of the last minute alone.
+  readonly #windows = new Map<string, Window>()
+
+  constructor(log: Pick<Logger, 'warn' | 'isLevelEnabled'>) {
+    this.#log = log
+  }
+
+  /** Logs a failure, or counts it where there were enough lines of its kind. */
+  tell(
+    { call, channel, key, cause, status, said }: UpstreamFailure,
+    reaction: Reaction,
+    nowMs: number,
+  ): void {
+    if (!this.#log.isLevelEnabled('warn')) return
+    const window = this.#window(channel.name, cause, nowMs)
+    if (window.told === LINES) {
+      window.untold += 1
+      return
+    }
+    window.told += 1
+    const place = channel.keys.indexOf(key.value)
+    this.#log.warn(
+      {
+        id: call.id,
+        model: call.model,
+        channel: channel.name,
+        key: place === -1 ? undefined : place + 1,
+        status,
+        cause: inWords(cause),
+        said: loggedMessage(said, call.body),
+        reaction,
+      },
+      'upstream failed',
+    )
+  }
+
+  /** Ends the windows whose time is over; to be called about once a second. */
+  tick(nowMs: number): void {
+    for (const [name, { channel, cause, endsMs, untold }] of this.#windows) {
+      if (endsMs > nowMs) continue
+      this.#windows.delete(name)
+      if (untold > 0)
+        this.#log.warn({ channel, cause: inWords(cause), suppressed: untold }, 'upstream failed')
+    }
+  }
+
+  /** Ends all windows. */
+  close(): void {
+    this.tick(Number.POSITIVE_INFINITY)
+  }
+
+  #window(channel: string, cause: string, nowMs: number): Window {
+    const name = `${channel}\0${cause}`
+    let window = this.#windows.get(name)
+    if (!window) {
+      window = { channel, cause, endsMs: nowMs + WINDOW_MS, told: 0, untold: 0 }
+      this.#windows.set(name, window)
+    }
+    return window
+  }
+}
+
+/** What the system's codes mean, for whoever does not know them by heart. */
+const WORDS = new Map([
+  ['ECONNREFUSED', 'connection refused'],
+  ['ECONNRESET', 'connection reset'],
+  ['EPIPE', 'connection closed while the request was sent'],
+  ['ETIMEDOUT', 'connection timed out'],
+  ['EHOSTUNREACH', 'host unreachable'],
+  ['ENETUNREACH', 'network unreachable'],
+  ['ENOTFOUND', 'host name not found'],
+  ['EAI_AGAIN', 'host name not resolved'],
+  ['CERT_HAS_EXPIRED', 'certificate expired'],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', 'certificate not trusted'],
+  ['SELF_SIGNED_CERT_IN_CHAIN', 'certificate not trusted'],
+  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'certificate not trusted'],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'certificate not trusted'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'certificate of another host'],
+])
+
+function inWords(cause: string): string {
+  const words = WORDS.get(cause)
+  return words === undefined ? cause : `${words} (${cause})`
+}

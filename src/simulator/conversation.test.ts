@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import { type Step, standing } from './conversation.ts'
+
+function user(text: string, hasMedia = false): Step {
+  return { kind: 'user', text, hasMedia }
+}
+
+test('what agents add to a message is not what the user says', () => {
+  const reminder = '<system-reminder>\nWrite tests.\n</system-reminder>'
+  const { lastUser, userTexts } = standing([user(`${reminder}\nHello ${reminder}there`), user(reminder)])
+  expect(lastUser).toBe('Hello there')
+  expect(userTexts).toEqual(['Hello there'])
+})
+
+test('results and calls are those since the last message of the user', () => {
+  const round: Step[] = [
+    { kind: 'model', calls: 1 },
+    { kind: 'result', text: 'one' },
+  ]
+  expect(standing([user('a'), ...round, ...round])).toMatchObject({ results: ['one', 'one'], callsMade: 2 })
+  expect(standing([user('a'), ...round, user('b')])).toMatchObject({
+    results: [],
+    callsMade: 0,
+    lastUser: 'b',
+  })
+})
+
+test('a picture that comes with the results of tools is not a new message', () => {
+  const steps: Step[] = [
+    user('a'),
+    { kind: 'model', calls: 1 },
+    { kind: 'result', text: 'one' },
+    user('', true),
+  ]
+  expect(standing(steps)).toMatchObject({ lastUser: 'a', results: ['one'] })
+  expect(standing([user('a'), { kind: 'model', calls: 0 }, user('', true)]).lastUser).toBe('')
+})
+
+test.each([
+  ['Current working directory: /home/ada/project', '/home/ada/project'],
+  [' - Primary working directory: /home/ada/my project\n - Platform: linux', '/home/ada/my project'],
+  ["I'm currently working in the directory: /home/ada/project/\nHere", '/home/ada/project'],
+  ['<environment_context>\n<cwd>/home/ada</cwd></environment_context>', '/home/ada'],
+  ['{"cwd": "/home/ada"}', '/home/ada'],
+  ['Your current working directory is /home/ada/project. Use absolute paths.', '/home/ada/project'],
+  ['Working directory: C:\\Users\\Ada\\project', 'C:\\Users\\Ada\\project'],
+  ['Working directory: /', '/'],
+  ['Use the working directory of the user.', undefined],
+])('the folder in %s', (text, folder) => {
+  expect(standing([{ kind: 'system', text }, user('Hello')]).workingDirectory).toBe(folder)
+  expect(standing([user(text), user('Hello')]).workingDirectory).toBe(folder)
+})
+
+test('a folder that only a tool speaks of is not the one', () => {
+  const steps: Step[] = [user('a'), { kind: 'model', calls: 1 }, { kind: 'result', text: 'cwd: /elsewhere' }]
+  expect(standing(steps).workingDirectory).toBeUndefined()
+})

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { jsonAskedFor } from './json-request.ts'
+
+test.each([
+  ['What is JSON?'],
+  ['Read data.json and tell me what it says'],
+  ['Return the book to the library'],
+])('no JSON is asked for by: %s', (text) => {
+  expect(jsonAskedFor(text)).toBeUndefined()
+})
+
+test('members are named with their types', () => {
+  expect(
+    jsonAskedFor("Format your response as a JSON object with 'isNewTopic' (boolean) and 'title' (string)."),
+  ).toEqual({
+    type: 'object',
+    properties: { isNewTopic: { type: 'boolean' }, title: { type: 'string' } },
+    required: ['isNewTopic', 'title'],
+  })
+})
+
+test('a single member is named', () => {
+  expect(jsonAskedFor('Return JSON with a single "title" field.')).toMatchObject({ required: ['title'] })
+})
+
+test('an example shows the members and their types', () => {
+  expect(jsonAskedFor('Reply in JSON format: { "tags": ["a", "b"], "count": 2 }')).toEqual({
+    type: 'object',
+    properties: { tags: { type: 'array', items: { type: 'string' } }, count: { type: 'number' } },
+    required: ['tags', 'count'],
+  })
+})
+
+test('an example that is no JSON shows the names', () => {
+  expect(jsonAskedFor('Answer in JSON: {"allowed": true|false, "reason": <text>}')).toMatchObject({
+    properties: { allowed: { type: 'boolean' }, reason: {} },
+    required: ['allowed', 'reason'],
+  })
+})
+
+test('a schema is taken as it is', () => {
+  const schema = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] }
+  expect(jsonAskedFor(`Respond with JSON that satisfies ${JSON.stringify(schema)}`)).toEqual(schema)
+})
+
+test('where nothing is said of its members, it has an answer', () => {
+  expect(jsonAskedFor('Answer in JSON.')).toMatchObject({ required: ['answer'] })
+})

@@ -1,0 +1,75 @@
+import { asksFor } from './asked.ts'
+import { type Fields, fields } from './fields.ts'
+
+// The words for it stand at the beginning or at the end of a prompt.
+const LONGEST = 6000
+const JSON_NAMED = /\bJSON\b/gi
+const VERBS = /\b(?:respond|reply|answer|return|output|format|produce|generate)\b/i
+/** A member by its name and type, as in `"isNewTopic" (boolean)`. */
+const TYPED = /["'`](\w{1,60})["'`] ?[:(] ?(boolean|string|number|integer|array|object)\b/g
+/** A member by its name, as in `a single "title" field`. */
+const NAMED = /["'`](\w{1,60})["'`] (?:field|key|property|member)\b/g
+const KEY = /["'`](\w{1,60})["'`] ?: ?([[{\dtf]?)/g
+
+/** The schema of the JSON that a text asks for in plain words; undefined where it asks for none. */
+export function jsonAskedFor(text: string): Fields | undefined {
+  const part = text.length > 2 * LONGEST ? `${text.slice(0, LONGEST)}\n${text.slice(-LONGEST)}` : text
+  if (!asksFor(part, JSON_NAMED, VERBS)) return undefined
+  const example = exampleIn(part)
+  if (example?.type === 'object' && example.properties !== undefined) return example
+  if (example !== undefined) return schemaOf(example)
+  const typed = [...part.matchAll(TYPED)].map(([, name = '', type = '']): [string, Fields] => [
+    name,
+    { type },
+  ])
+  const named = [...part.matchAll(NAMED)].map(([, name = '']): [string, Fields] => [name, {}])
+  const keys = [...part.matchAll(KEY)].map(([, name = '', first = '']): [string, Fields] => [
+    name,
+    BY_FIRST.get(first) ?? {},
+  ])
+  const members = [typed, named, keys].find(({ length }) => length > 0) ?? [['answer', {}]]
+  return { type: 'object', properties: Object.fromEntries(members), required: members.map(([name]) => name) }
+}
+
+const BY_FIRST = new Map<string, Fields>([
+  ['[', { type: 'array', items: {} }],
+  ['{', { type: 'object' }],
+  ['t', { type: 'boolean' }],
+  ['f', { type: 'boolean' }],
+])
+
+/** The first JSON object in a text, if it can be read. */
+function exampleIn(text: string): Fields | undefined {
+  let from = text.indexOf('{')
+  for (let tries = 0; from >= 0 && tries < 8; tries++) {
+    const value = objectAt(text, from)
+    if (value !== undefined && Object.keys(value).length > 0) return value
+    from = text.indexOf('{', from + 1)
+  }
+  return undefined
+}
+
+function objectAt(text: string, from: number): Fields | undefined {
+  let depth = 0
+  for (let at = from; at < text.length; at++) {
+    if (text[at] === '{') depth++
+    else if (text[at] === '}' && --depth === 0) {
+      try {
+        return fields(JSON.parse(text.slice(from, at + 1)))
+      } catch {
+        return undefined
+      }
+    }
+  }
+  return undefined
+}
+
+/** A schema for values that look like the example. */
+function schemaOf(example: unknown): Fields {
+  if (Array.isArray(example)) return { type: 'array', items: example.length > 0 ? schemaOf(example[0]) : {} }
+  if (typeof example === 'object' && example !== null) {
+    const members = Object.entries(example).map(([name, value]) => [name, schemaOf(value)])
+    return { type: 'object', properties: Object.fromEntries(members), required: Object.keys(example) }
+  }
+  return example === null ? {} : { type: typeof example }
+}

@@ -1,0 +1,123 @@
+import { COMMON } from './topic.ts'
+
+/** Something that a message names, and where. */
+export interface Mention {
+  readonly text: string
+  /** In characters from the beginning of the message. */
+  readonly at: number
+}
+
+/** Things that a message names, for a tool to be given. */
+export interface Mentions {
+  /** Its words as they are written. */
+  readonly words: readonly Mention[]
+  /** Texts in quotes that are no paths. */
+  readonly quoted: readonly Mention[]
+  readonly paths: readonly Mention[]
+  readonly urls: readonly Mention[]
+  /** Patterns of file names, as `*.md`. */
+  readonly globs: readonly Mention[]
+  /** Words with a digit in them, as `A-1234`. */
+  readonly identifiers: readonly Mention[]
+  /** A command line for a shell. */
+  readonly command: string | undefined
+}
+
+// More is not looked at.
+const LONGEST = 8000
+const QUOTED =
+  /"([^"\n]{1,2000})"|“([^“”\n]{1,2000})”|`([^`\n]{1,2000})`|(?<![\p{L}\p{N}])'([^'\n]{1,2000})'/gu
+const URL_TEXT = /\bhttps?:\/\/[^\s"'`<>]{1,2000}/g
+const TOKEN = /\S+/g
+/** As files are named: with an extension, or by custom without one. */
+const FILE = /^[\w@+~-][\w.@+~-]*\.[A-Za-z]\w{0,9}$|^\.\w[\w.-]*$|^(?:README|LICENSE|Makefile|Dockerfile)$/
+const ABBREVIATION = /^(?:[a-z]\.[a-z]|etc)$/i
+/** Programs whose names begin a command line that is not in quotes. */
+const PROGRAMS =
+  /\b(?:run|execute) ((?:ls|pwd|cat|echo|date|whoami|uname|git|npm|npx|node|python3?|make|grep|head|tail|wc)(?![\w.])[^\n]{0,200})/i
+/** A task that a shell can do where no tool is made for it. */
+const LIST = /\blist (?:all |the |my |of ){0,3}files\b/i
+const RUN_QUOTED = /\b(?:run|execute)(?: the)?(?: command| script)?:? ["“`]([^"”`\n]{1,2000})["”`]/i
+
+/** Finds what a message names. Quotes around the whole message do not count. */
+export function mentionsIn(message: string): Mentions {
+  const text = unwrapped(message.slice(0, LONGEST))
+  const urls = [...text.matchAll(URL_TEXT)].map(({ 0: url, index }) => ({
+    text: url.replace(/[.,;:!?)\]]$/, ''),
+    at: index,
+  }))
+  const inQuotes = [...text.matchAll(QUOTED)].map(({ 1: a, 2: b, 3: c, 4: d, index }) => ({
+    text: a ?? b ?? c ?? d ?? '',
+    at: index,
+  }))
+  const inPlain = text.replaceAll(QUOTED, blank).replaceAll(URL_TEXT, blank)
+  const tokens = [...inPlain.matchAll(TOKEN)].map(({ 0: token, index }) => ({ text: bare(token), at: index }))
+  const plainPaths = tokens.filter((one) => isPath(one.text))
+  // Blanks belong to a name in quotes where nothing else is a path.
+  const isQuotedPath = ({ text: quoted }: Mention): boolean =>
+    isPath(plainPaths.length === 0 ? quoted.replaceAll(' ', '_') : quoted)
+  return {
+    words: [...text.matchAll(/[\p{L}\p{N}_]+/gu)].map(({ 0: word, index }) => ({ text: word, at: index })),
+    quoted: inQuotes.filter((one) => !isQuotedPath(one)),
+    paths: [...inQuotes.filter(isQuotedPath), ...plainPaths].toSorted((a, b) => a.at - b.at),
+    urls,
+    globs: tokens.filter((one) => /^[\w./*?-]{0,200}\*[\w./*?{},-]{1,200}$/.test(one.text)),
+    identifiers: tokens
+      .map(({ text: token, at }) => ({ text: token.replace(/^#/, ''), at }))
+      .filter((one) => /^[\w-]{1,80}$/.test(one.text) && /\d/.test(one.text)),
+    command: commandIn(text),
+  }
+}
+
+/** A message as agents pass it on: all of it in one pair of quotes. */
+function unwrapped(message: string): string {
+  const text = message.trim()
+  const [first, last] = [text.at(0), text.at(-1)]
+  const inner = text.slice(1, -1)
+  return text.length > 1 && first === '"' && last === '"' && !inner.includes('"') ? inner : text
+}
+
+function blank(found: string): string {
+  return ' '.repeat(found.length)
+}
+
+/** A token without the punctuation around it; `@` before a path is how some agents mark a file. */
+function bare(token: string): string {
+  return token
+    .replace(/^[([{<@]/, '')
+    .replace(/[\])}>.,;:!?]{1,3}$/, '')
+    .replace(/['’]s$/, '')
+}
+
+function isPath(text: string): boolean {
+  if (text.length > 400 || text.includes('://') || ABBREVIATION.test(text)) return false
+  if (/^(?:\/|\.{1,2}\/|~\/|[A-Za-z]:\\)[^\s*]/.test(text)) return true
+  const [name = '', ...folders] = text.split('/').toReversed()
+  if (FILE.test(folders.length > 0 ? name : text)) return !/[*?]/.test(text)
+  // A folder, as `src/`.
+  return name === '' && folders.length > 0 && folders.every((folder) => /^[\w.@-]+$/.test(folder))
+}
+
+function commandIn(text: string): string | undefined {
+  const quoted = RUN_QUOTED.exec(text)?.[1]
+  if (quoted !== undefined) return quoted
+  if (LIST.test(text)) return 'ls'
+  const [command] = (PROGRAMS.exec(text)?.[1] ?? '').split(/[,;?!] |[.?!]$| (?:and|then|to see|in the) /)
+  return command?.trim() || undefined
+}
+
+/** The words of a message in lower case, without their endings. */
+export function stemsOf({ words }: Mentions): Mention[] {
+  return words.map(({ text, at }) => ({ text: stem(text.toLowerCase()), at }))
+}
+
+/** The stems of the words that carry meaning. */
+export function tellingStems({ words, ...rest }: Mentions): Mention[] {
+  return stemsOf({ words: words.filter(({ text }) => !COMMON.has(text.toLowerCase())), ...rest })
+}
+
+/** Enough to let `cities` meet `city`, and `reads` meet `read`. */
+export function stem(word: string): string {
+  const short = word.replace(/(?:ies|y|es|s|ing|ed|e)$/, '')
+  return short.length < 2 ? word : short
+}

@@ -1,0 +1,24 @@
+import { asksFor } from './asked.ts'
+import type { Fields } from './fields.ts'
+import { jsonAskedFor } from './json-request.ts'
+import type { Prompt } from './prompt.ts'
+import { asksForTitle, subjectOf, titleOf } from './title.ts'
+
+const CONVERSATION = /\b(?:conversation|chat|thread|session|history)\b/gi
+
+/**
+ * The schema of a JSON answer: the one that the request states, or what its words ask for where no tool is
+ * offered.
+ */
+export function answerSchema({ jsonSchema, tools, instructions, lastUser }: Prompt): Fields | undefined {
+  return jsonSchema ?? jsonAskedFor(lastUser) ?? (tools.length === 0 ? jsonAskedFor(instructions) : undefined)
+}
+
+/** The title that a client asks for beside a conversation; undefined where it does not. */
+export function titleFor({ tools, instructions, lastUser, userTexts }: Prompt): string | undefined {
+  if (tools.length > 0) return undefined
+  const bySystem = asksForTitle(instructions.slice(0, 2000))
+  if (!bySystem && !(asksForTitle(lastUser) && asksFor(lastUser, CONVERSATION, /\btitle\b/i)))
+    return undefined
+  return titleOf(subjectOf(lastUser) || (userTexts.map(subjectOf).find((text) => text !== '') ?? ''))
+}

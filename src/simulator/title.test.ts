@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import { chatPrompt } from './chat-request.ts'
+import { titleFor } from './side-request.ts'
+import { titleOf } from './title.ts'
+
+/** The title that a conversation gets as a side request; undefined where it asks for none. */
+function titleGiven(system: string, ...user: string[]): string | undefined {
+  const messages = user.map((content) => ({ role: 'user', content }))
+  return titleFor(chatPrompt({ messages: [{ role: 'system', content: system }, ...messages] }, 'demo-chat'))
+}
+
+test.each([
+  ['Read notes.txt and tell me what it says', 'Read notes.txt'],
+  ['"why is the sky blue?"', 'Why is the sky blue'],
+  [
+    'Generate a title for:\n<chat_history>\nUSER: Plan my trip to Oslo\n</chat_history>',
+    'Plan my trip to Oslo',
+  ],
+  ['', 'New conversation'],
+])('the title of %s', (message, title) => {
+  expect(titleOf(message)).toBe(title)
+})
+
+test('a title is given where the system prompt asks for one', () => {
+  expect(titleGiven('You are a title generator.', 'Plan my trip to Oslo')).toBe('Plan my trip to Oslo')
+  expect(titleGiven('Generate a concise, sentence-case title (3-7 words).', 'Plan my trip')).toBe(
+    'Plan my trip',
+  )
+})
+
+test('a title is given where the last message asks for one, of the message before it', () => {
+  expect(titleGiven('Be kind.', 'Plan my trip to Oslo', 'Write a title for this conversation')).toBe(
+    'Plan my trip to Oslo',
+  )
+})
+
+test('no title is given where none is asked for', () => {
+  expect(titleGiven('You write articles with a title each.', 'Lighthouses, please')).toBeUndefined()
+  expect(titleGiven('Be kind.', 'What is a fitting title for a king?')).toBeUndefined()
+})

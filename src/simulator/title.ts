@@ -1,0 +1,48 @@
+import { asksFor } from './asked.ts'
+import { COMMON } from './topic.ts'
+
+const LOOKED_AT = 20_000
+const MOST_WORDS = 6
+const LONGEST = 50
+const TITLE_NAMED = /\btitle\b/gi
+/** A verb with the title as its object; what comes `with` a title is something else. */
+const VERBS = /\b(?:generate|create|write|suggest|come up with)\b(?!.{0,80}\b(?:with|and|that|has)\b)/i
+/** Tags in which clients put the conversation that a title is for. */
+const CONVERSATION = /<(?:chat_history|conversation|session)>/i
+
+/** Whether a line of a message or a system prompt asks for a title. */
+export function asksForTitle(text: string): boolean {
+  return /\btitle generator\b/i.test(text) || asksFor(text, TITLE_NAMED, VERBS)
+}
+
+/**
+ * The subject of a message: its text without the lines that ask for a title; empty if it has nothing else.
+ */
+export function subjectOf(message: string): string {
+  const text = message.slice(0, LOOKED_AT)
+  const tag = CONVERSATION.exec(text)
+  const [inside = ''] = tag ? text.slice(tag.index + tag[0].length).split('</') : [text]
+  const lines = inside.split('\n')
+  return lines
+    .filter((line) => /\p{L}/u.test(line) && !asksForTitle(line))
+    .join('\n')
+    .trim()
+}
+
+/** A title for what a message is about: its first words, without quotes and what follows an "and". */
+export function titleOf(message: string): string {
+  const [line = ''] = (subjectOf(message) || message).split('\n')
+  const [clause = ''] = line
+    .slice(0, 400)
+    .replaceAll(/["“”`<>]/g, '')
+    .trim()
+    .replace(/^(?:user|human): ?/i, '')
+    .split(/[,;:!?] | and |\. /)
+  const words = clause.split(/\s+/).slice(0, MOST_WORDS)
+  while (words.length > 2 && COMMON.has(words.at(-1)?.toLowerCase() ?? '')) words.pop()
+  const title = words
+    .join(' ')
+    .slice(0, LONGEST)
+    .replace(/[.,;:!?]{1,3}$/, '')
+  return title === '' ? 'New conversation' : title.charAt(0).toUpperCase() + title.slice(1)
+}

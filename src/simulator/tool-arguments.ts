@@ -1,0 +1,106 @@
+import { posix, win32 } from 'node:path'
+import { type Fields, list, string } from './fields.ts'
+import { type Mentions, mentionsIn, stem } from './mentions.ts'
+import type { Prompt } from './prompt.ts'
+import { prose } from './prose.ts'
+import type { Random } from './random.ts'
+import { valueFor } from './schema-value.ts'
+import { titleOf } from './title.ts'
+import { needOf, wordsOfName } from './tool-needs.ts'
+import type { PlannedCall } from './tool-plan.ts'
+
+/**
+ * The arguments of a call, taken from the user's message: required members, and optional ones that the
+ * message speaks of. They satisfy the tool's schema.
+ */
+export function argumentsOf({ tool, path }: PlannedCall, prompt: Prompt, random: Random): unknown {
+  const { lastUser, workingDirectory } = prompt
+  const said = mentionsIn(lastUser)
+  const quoted = said.quoted.map(({ text }) => text)
+  const source = { said, unused: [...quoted], path, workingDirectory, message: lastUser, random }
+  const spoken = new Set(said.words.map(({ text }) => stem(text.toLowerCase())))
+  const isSpoken = (word: string): boolean => word.length > 2 && !VAGUE.has(word) && spoken.has(stem(word))
+  return valueFor({ type: 'object', ...tool.schema }, lastUser, random, {
+    text: (name, schema) => {
+      const need = needOf(name, schema)
+      const given = need === 'path' || need === 'directory' ? undefined : told(name, lastUser)
+      return given ?? textFor(need, schema, source)
+    },
+    speaksOf: (name, schema) =>
+      (needOf(name, schema) === 'path' && quoted.length > 0 && path !== undefined) ||
+      wordsOfName(name).some(isSpoken) ||
+      list(schema.enum).some((value) => spoken.has(stem(String(value).toLowerCase()))),
+  })
+}
+
+/** Words of names that do not show that a message speaks of the member. */
+const VAGUE = new Set(['file', 'name', 'text', 'type', 'path', 'code', 'tool', 'run', 'content', 'message'])
+
+interface Source {
+  readonly said: Mentions
+  /** Quoted texts that no member has got yet. */
+  readonly unused: string[]
+  readonly path: string | undefined
+  readonly workingDirectory: string | undefined
+  readonly message: string
+  readonly random: Random
+}
+
+function textFor(need: ReturnType<typeof needOf>, schema: Fields, source: Source): string | undefined {
+  const { said, unused, path, workingDirectory, message } = source
+  const [first, second] = said.quoted.map(({ text }) => text)
+  switch (need) {
+    case 'path':
+      return path === undefined ? (workingDirectory ?? '.') : placed(path, schema, workingDirectory)
+    case 'directory':
+      return path?.endsWith('/') ? placed(path, schema, workingDirectory) : (workingDirectory ?? '.')
+    case 'url':
+      return said.urls[0]?.text ?? 'https://example.com/'
+    case 'command':
+      return said.command ?? 'pwd'
+    case 'old':
+      return first
+    case 'new':
+      return second
+    case 'content':
+      return first ?? contentIn(message) ?? prose(message, source.random)
+    case 'pattern':
+      return first ?? said.globs[0]?.text ?? path
+    case 'task':
+      return message.slice(0, 2000)
+    case 'title':
+      return titleOf(message)
+    case 'identifier':
+      return first ?? said.identifiers[0]?.text
+    case 'structure':
+    case 'other':
+      return unused.shift() ?? first
+  }
+}
+
+/**
+ * A path as the tool wants it: absolute, unless it asks for one that is relative or the folder is not
+ * known.
+ */
+function placed(path: string, schema: Fields, folder: string | undefined): string {
+  const description = string(schema.description)
+  if (folder === undefined || path.startsWith('~')) return path
+  if (/relative/i.test(description) && !/absolute/i.test(description)) return path
+  const system = /^[A-Za-z]:/.test(folder) ? win32 : posix
+  return system.isAbsolute(path) ? path : system.join(folder, path)
+}
+
+/** The text that a message wants written, where it says so without quotes. */
+function contentIn(message: string): string | undefined {
+  return /\b(?:containing|saying|with the (?:text|contents?|words?|line))[: ] ?([^\n]{1,2000})/i
+    .exec(message)?.[1]
+    ?.trim()
+}
+
+/** The value that a message gives for a name, as in `city: Oslo`. */
+function told(name: string, message: string): string | undefined {
+  const place = message.toLowerCase().indexOf(`${name.toLowerCase()}:`)
+  if (name === '' || place < 0 || /\w/.test(message.charAt(place - 1))) return undefined
+  const value = /^ ?["'`]?([^\n,;"'`]{1,200})/.exec(message.slice(place + name.length + 1))?.[1]
+  return value?.trim().replace(/[.!?]$/, '')
+}

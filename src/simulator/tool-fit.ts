@@ -1,0 +1,164 @@
+import { fields } from './fields.ts'
+import { type Mention, type Mentions, stem, stemsOf, tellingStems } from './mentions.ts'
+import type { Tool } from './prompt.ts'
+import { hasNeeds, needOf, wordsOfName } from './tool-needs.ts'
+import { keywords } from './topic.ts'
+
+/**
+ * How well a tool suits a message: the kind of evidence, how much of it, and where in the message it
+ * stands.
+ */
+export interface Fit {
+  readonly tool: Tool
+  readonly by: 'its name' | 'words of its name' | 'its description'
+  readonly share: number
+  readonly at: number
+}
+
+interface Verb {
+  /** Stems with which a message asks for it. */
+  readonly asked: ReadonlySet<string>
+  /** Stems by which tools are named for it. */
+  readonly named: ReadonlySet<string>
+  /** Where a tool of the kind changes something or runs code. */
+  readonly changes: boolean
+}
+
+function verb(asked: string, named: string, changes = false): Verb {
+  const stems = (text: string): Set<string> => new Set(text.split(' ').map(stem))
+  return { asked: stems(asked), named: stems(named), changes }
+}
+
+export const READING = verb(
+  'read open view show print display cat summarize summarise say says contain contains',
+  'read view open cat',
+)
+const RUNNING = verb('run execute list', 'bash shell run exec execute terminal', true)
+const VERBS: readonly Verb[] = [
+  READING,
+  verb('list ls', 'list ls dir'),
+  verb('search grep', 'search grep'),
+  verb('find locate glob', 'find glob'),
+  verb('fetch download browse visit open', 'fetch webfetch browse'),
+  verb('write create save', 'write create save', true),
+  verb('edit replace change', 'edit replace', true),
+  RUNNING,
+]
+
+/** Words of a name that a message need not say where it says the verb. */
+const NEUTRAL = new Set(
+  (
+    'file files text content contents code web http url page shell command bash terminal string str local ' +
+    'directory dir folder path paths many search grep glob'
+  )
+    .split(' ')
+    .map(stem),
+)
+/** Words that name things of the conversation rather than of the world. */
+const EVERYDAY = new Set(
+  'file name text code task agent skill tool message plan goal todo set'.split(' ').map(stem),
+)
+/** So many tools are few enough to go by one word of their descriptions. */
+const FEW = 4
+
+/**
+ * How a tool suits the message; undefined where it does not, or where the message lacks what the tool
+ * needs.
+ */
+export function fitOf(tool: Tool, said: Mentions, fewTools: boolean): Fit | undefined {
+  const named = namedAt(tool.name, said)
+  if (named !== undefined) return { tool, by: 'its name', share: 1, at: named }
+  const words: Words = { all: stemsOf(said), telling: tellingStems(said) }
+  return byWords(tool, said, words, fewTools) ?? byDescription(tool, said, words, fewTools)
+}
+
+/** The stems of a message. */
+interface Words {
+  readonly all: readonly Mention[]
+  readonly telling: readonly Mention[]
+}
+
+/** Whether so many tools are few. */
+export function areFew(tools: readonly Tool[]): boolean {
+  return tools.length <= FEW
+}
+
+/**
+ * Where the message names the tool. A name with a mark or a capital in it is unmistakable; of a plain word,
+ * as `task`, the message must say that it is a tool.
+ */
+function namedAt(name: string, { words, quoted }: Mentions): number | undefined {
+  if (name === '') return undefined
+  const inQuotes = quoted.find(({ text }) => text === name)
+  if (inQuotes) return inQuotes.at
+  const place = words.findIndex(({ text }) => text === name)
+  if (place >= 0 && /_|\p{Ll}\p{Lu}/u.test(name)) return words[place]?.at
+  const lower = words.map(({ text }) => text.toLowerCase())
+  const found = lower.findIndex((word, at) => {
+    if (word !== name.toLowerCase()) return false
+    const before = lower[at - 1] === 'the' ? lower[at - 2] : lower[at - 1]
+    return lower[at + 1] === 'tool' || /^(?:use|using|call|invoke)$/.test(before ?? '')
+  })
+  return words[found]?.at
+}
+
+function byWords(tool: Tool, said: Mentions, words: Words, fewTools: boolean): Fit | undefined {
+  const parts = wordsOfName(tool.name).map(stem)
+  const verbs = VERBS.filter(({ named }) => parts.some((part) => named.has(part)))
+  const others = parts.filter((part) => !verbs.some(({ named }) => named.has(part)))
+  const things = new Set(others.filter((part) => !EVERYDAY.has(part) && part.length > 2))
+  const met = words.telling.filter(({ text }) => things.has(text))
+  const unsaid = others.filter((part) => !NEUTRAL.has(part) && met.every(({ text }) => text !== part))
+  const asked = verbs.length > 0 ? askedFor(verbs, said, words, isDelicate(tool)) : met[0]
+  const isClear = fewTools || met.length > 0
+  if (!asked || (verbs.length > 0 && unsaid.length > 0 && !fewTools)) return undefined
+  if (!hasNeeds(tool, said, isClear)) return undefined
+  // A shell can do most things, so that a tool made for one of them is preferred.
+  const purpose = verbs.includes(RUNNING) ? 0.5 : 1
+  return { tool, by: 'words of its name', share: purpose / (1 + unsaid.length), at: asked.at }
+}
+
+/**
+ * Where the message asks for one of the verbs; changing files or running code has to be asked for outright.
+ */
+function askedFor(
+  verbs: readonly Verb[],
+  said: Mentions,
+  { all }: Words,
+  delicate: boolean,
+): Mention | undefined {
+  return verbs
+    .map(({ asked, changes }) => {
+      const at = all.find(({ text }) => asked.has(text))
+      return at && delicate && changes && said.quoted.length === 0 && !begins(said, at.at) ? undefined : at
+    })
+    .find((at) => at !== undefined)
+}
+
+/** Whether a tool works on files or runs commands. */
+function isDelicate({ schema }: Tool): boolean {
+  return Object.entries(fields(schema.properties)).some(([name, member]) =>
+    ['path', 'command'].includes(needOf(name, fields(member))),
+  )
+}
+
+function byDescription(tool: Tool, said: Mentions, words: Words, fewTools: boolean): Fit | undefined {
+  const [sentence = ''] = tool.description.slice(0, 400).split(/[.\n]/)
+  const described = keywords(sentence).map(stem)
+  const verbs = VERBS.filter(({ named }) => named.has(described[0] ?? ''))
+  if (isDelicate(tool) && !verbs.some(({ changes }) => !changes)) return undefined
+  const doing = askedFor(verbs, said, words, true)
+  const met = words.telling.filter(({ text }) => text.length > 2 && described.includes(text))
+  const enough = fewTools ? met.length > 0 : met.length > 1 && doing !== undefined
+  const at = (doing ?? met[0])?.at
+  if (!enough || at === undefined || !hasNeeds(tool, said, fewTools)) return undefined
+  return { tool, by: 'its description', share: met.length / 100 + (doing ? 1 : 0), at }
+}
+
+/** True where the message begins with what stands there, but for a courtesy. */
+function begins({ words }: Mentions, at: number): boolean {
+  const before = words.filter((word) => word.at < at).map(({ text }) => text.toLowerCase())
+  return before.every((word) =>
+    /^(?:please|can|could|would|you|now|then|and|go|i|want|to|us|me|let|s)$/.test(word),
+  )
+}

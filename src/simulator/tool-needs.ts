@@ -1,0 +1,93 @@
+import { type Fields, fields, list, string } from './fields.ts'
+import type { Mentions } from './mentions.ts'
+import type { Tool } from './prompt.ts'
+
+/** The kind of an argument, by its name: decides what of the message it is taken from. */
+export type Need =
+  | 'path'
+  | 'directory'
+  | 'url'
+  | 'command'
+  | 'old'
+  | 'new'
+  | 'content'
+  | 'pattern'
+  | 'task'
+  | 'title'
+  /** A name that somebody gave to something, which nobody can guess. */
+  | 'identifier'
+  /** An array or an object. */
+  | 'structure'
+  | 'other'
+
+const BY_WORD: readonly (readonly [Need, RegExp])[] = [
+  ['old', /^(?:old|search_?string|find)$/],
+  ['new', /^(?:new|replacement)$/],
+  ['url', /^(?:url|uri|link|href)$/],
+  ['command', /^(?:command|cmd|script|cmdline)$/],
+  ['directory', /^(?:dir|directory|folder|cwd|workdir|workspace)$/],
+  ['path', /^(?:path|file|filename|filepath|pathname|notebook)$/],
+  ['content', /^(?:content|contents|body)$/],
+  ['pattern', /^(?:pattern|query|regex|regexp|keyword|keywords|glob)$/],
+  ['task', /^(?:prompt|task|question|instruction|instructions|message|input|request)$/],
+  ['title', /^(?:title|description|subject|summary|reason|label)$/],
+  ['identifier', /^(?:id|ids|type|skill|uuid|token)$/],
+]
+
+/** The kind of an argument by its name and schema. */
+export function needOf(name: string, schema: Fields): Need {
+  if (['array', 'object'].includes(string(schema.type))) return 'structure'
+  if (!takesText(schema)) return 'other'
+  const parts = wordsOfName(name)
+  const last = parts.at(-1) ?? ''
+  if (last === 'id' || last === 'type') return 'identifier'
+  return BY_WORD.find(([, word]) => parts.some((part) => word.test(part)))?.[0] ?? 'other'
+}
+
+function takesText({ type, enum: values, const: constant }: Fields): boolean {
+  if (values !== undefined || constant !== undefined) return false
+  return type === undefined || type === 'string' || list(type).includes('string')
+}
+
+/** The words of a name in lower case, without the server that `mcp__server__name` begins with. */
+export function wordsOfName(name: string): string[] {
+  return name
+    .replace(/^mcp__\w{1,100}?__/, '')
+    .replaceAll(/([a-z\d])([A-Z])/g, '$1 $2')
+    .split(/[^\p{L}\p{N}]+/u)
+    .map((word) => word.toLowerCase())
+    .filter((word) => word !== '' && word !== 'get')
+}
+
+/**
+ * Whether the message names all that the tool requires and nobody can guess. Where it is clear that the
+ * tool is meant, a guess will do for what does no harm.
+ */
+export function hasNeeds({ schema }: Tool, said: Mentions, isClear: boolean): boolean {
+  const members = fields(schema.properties)
+  return list(schema.required).every((name) => {
+    switch (needOf(string(name), fields(members[string(name)]))) {
+      case 'path':
+        return said.paths.length > 0
+      case 'url':
+        return said.urls.length > 0
+      case 'command':
+        return said.command !== undefined
+      case 'old':
+        return said.quoted.length > 1
+      case 'pattern':
+        return isClear || [said.quoted, said.globs, said.paths].some(({ length }) => length > 0)
+      case 'identifier':
+        return isClear || said.quoted.length > 0 || said.identifiers.length > 0
+      case 'structure':
+        return isClear
+      case 'directory':
+      case 'new':
+      case 'content':
+      case 'task':
+      case 'title':
+      case 'other':
+        return true
+    }
+  })
+}

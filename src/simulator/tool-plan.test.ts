@@ -1,0 +1,115 @@
+import { expect, test } from 'vitest'
+import type { Tool } from './prompt.ts'
+import { planOf } from './tool-plan.ts'
+
+/** A tool with required members of type string. */
+function tool(name: string, required: readonly string[], description = ''): Tool {
+  const properties = Object.fromEntries(required.map((member) => [member, { type: 'string' }]))
+  return { name, description, schema: { type: 'object', properties, required } }
+}
+
+/** As a coding agent offers them. */
+const AGENT_TOOLS = [
+  tool(
+    'Agent',
+    ['description', 'prompt'],
+    'Launch a new agent to handle complex tasks. Reads, writes and searches.',
+  ),
+  tool('Bash', ['command'], 'Executes a bash command and returns its output.'),
+  tool('Edit', ['file_path', 'old_string', 'new_string'], 'Performs exact string replacement in a file.'),
+  tool('Glob', ['pattern'], 'Fast file pattern matching'),
+  tool('ListAgents', [], 'Lists agents that messages can be sent to'),
+  tool('Read', ['file_path'], 'Reads a file from the local filesystem.'),
+  tool('Skill', ['skill'], 'Invoke a skill.'),
+  tool('ToolSearch', ['query'], 'Fetches full schema definitions for deferred tools'),
+  tool('WebFetch', ['url'], 'Fetches content from a URL'),
+  tool('Write', ['file_path', 'content'], 'Writes a file to the local filesystem.'),
+]
+
+/** The planned calls, as `Tool path`. */
+function plan(message: string, tools: readonly Tool[] = AGENT_TOOLS): string[] {
+  return planOf(message, tools).map(({ tool: { name }, path }) =>
+    path === undefined ? name : `${name} ${path}`,
+  )
+}
+
+test.each([
+  ['Read notes.txt and tell me what it says', ['Read notes.txt']],
+  ['"Read notes.txt and tell me what it says"', ['Read notes.txt']],
+  ['What does docs/plan.md say?', ['Read docs/plan.md']],
+  ['Please summarize ./src/main.ts.', ['Read ./src/main.ts']],
+  ['Explain src/main.ts to me', ['Read src/main.ts']],
+  ['Read @a.txt and b.txt, please', ['Read a.txt', 'Read b.txt']],
+  ['Read a.txt, b.txt and c.txt', ['Read a.txt', 'Read b.txt']],
+  ['Read "my notes.txt"', ['Read my notes.txt']],
+  ['Find notes.txt and read it', ['Glob notes.txt', 'Read notes.txt']],
+  ['Write "hello" to greeting.txt', ['Write greeting.txt']],
+  ['Replace "one" with "two" in a.txt', ['Edit a.txt']],
+  ['Run `ls -la`', ['Bash']],
+  ['List the files here', ['Bash']],
+  ['Find *.md files', ['Glob']],
+  ['Run git status and tell me what changed', ['Bash']],
+  ['Fetch https://example.com/a.html', ['WebFetch']],
+  ['Use the Read tool on notes.txt', ['Read notes.txt']],
+])('%s', (message, expected) => {
+  expect(plan(message)).toEqual(expected)
+})
+
+test.each([
+  ['a question about something else', 'Tell me about lighthouses'],
+  ['a tool whose name is an everyday word', 'Finish the task with the skill of an agent'],
+  ['a file that is not named', 'Read it to me'],
+  ['a command that is not given', 'Run the tests'],
+  ['texts to replace that are not given', 'Edit the greeting'],
+  ['agents where others are to be listed', 'List the planets'],
+])('no tool is called for %s', (_, message) => {
+  expect(plan(message)).toEqual([])
+})
+
+test('a file is not overwritten because a message speaks of writing', () => {
+  expect(plan('Read notes.txt and write me a summary')).toEqual(['Read notes.txt'])
+  expect(plan('Show me how to write to notes.txt')).toEqual(['Read notes.txt'])
+})
+
+test('tools that the message names are called in its order, two at most', () => {
+  const tools = ['get_time', 'get_weather', 'get_news'].map((name) => tool(name, ['city']))
+  expect(plan('For Lisbon use get_weather, get_time and get_news', tools)).toEqual([
+    'get_weather',
+    'get_time',
+  ])
+})
+
+test('a tool is found by the words of its name, whatever their form', () => {
+  const tools = [
+    tool('mcp__maps__find_route', ['from', 'to']),
+    tool('getWeatherForecast', ['city']),
+    tool('send_email', ['to']),
+  ]
+  expect(plan('What will the weather be in Lisbon?', tools)).toEqual(['getWeatherForecast'])
+  expect(plan('Send an email to Ada', tools)).toEqual(['send_email'])
+})
+
+test('the tools of an application need not be named word for word', () => {
+  const tools = [
+    tool('search_products', ['query'], 'Search the catalogue'),
+    tool('create_order', ['product_id', 'items'], 'Places an order'),
+  ]
+  expect(plan('I need you to search for running shoes', tools)).toEqual(['search_products'])
+  expect(plan('I would like to create an order of the red ones', tools)).toEqual(['create_order'])
+})
+
+test('a tool is found by its description where there are few', () => {
+  expect(
+    plan('How warm is it in Lisbon?', [tool('lookup', ['city'], 'How warm a place is right now')]),
+  ).toEqual(['lookup'])
+  expect(plan('Read notes.txt', [tool('lookup', ['path'], 'Reads a document')])).toEqual(['lookup notes.txt'])
+})
+
+test('a tool that takes no path is called once, whatever looks like one', () => {
+  expect(plan('Compare the weather in Node.js and Vue.js', [tool('get_weather', ['city'])])).toHaveLength(1)
+})
+
+test('a tool that is made for it is preferred to the shell', () => {
+  const tools = [tool('bash', ['command']), tool('list_directory', ['path'])]
+  expect(plan('List the files in src/', tools)).toEqual(['list_directory src/'])
+})

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { BELIEVABLE } from './pace.ts'
+import { pieces } from './tokens.ts'
+import { readOut } from './tool-result.ts'
+
+test.each([
+  [
+    'JSON is read out',
+    '{"wind_speed":3,"sky":["clear","blue"]}',
+    'According to the tool, wind speed is 3, sky is clear; blue.',
+  ],
+  ['a line is quoted', 'No such file.', 'According to the tool, No such file.'],
+  ['several lines are quoted', 'one\n\ttwo\n', 'The tool returned:\n\none\n\ttwo'],
+  ['numbers of lines are left out', '     1\tone\n     2\ttwo\n     3\t', 'The tool returned:\n\none\ntwo'],
+  [
+    'so are notes',
+    '<path>/a</path>\n<content>\n1: one\n2: two\n\n(End of file)\n</content>',
+    'The tool returned:\n\none\ntwo',
+  ],
+  [
+    'so are reminders',
+    'one\ntwo\n<system-reminder>\nBeware.\n</system-reminder>',
+    'The tool returned:\n\none\ntwo',
+  ],
+  ['nothing is said so', '', 'According to the tool, there is nothing to report.'],
+])('%s', (_, result, said) => {
+  expect(readOut([result])).toBe(said)
+})
+
+test('the results of two calls are both quoted', () => {
+  expect(readOut(['one', 'two'])).toBe('According to the tool, one.\n\nAccording to the tool, two.')
+})
+
+test('of a long file so much is quoted as a stream tells in ten seconds', () => {
+  for (const results of [['word '.repeat(50_000)], ['a '.repeat(9000), 'b\n'.repeat(9000)]]) {
+    const said = readOut(results)
+    expect(said.length).toBeGreaterThan(500)
+    // A token takes half as long again at most.
+    expect(pieces(said).length * BELIEVABLE.tokenMs * 1.5).toBeLessThan(10_000)
+  }
+})

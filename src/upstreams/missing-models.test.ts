@@ -1,0 +1,43 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { channelOf } from '../../test/channel.ts'
+import { MissingModels } from './missing-models.ts'
+
+const channel = channelOf({ name: 'a' })
+
+let missing: MissingModels
+beforeEach(() => {
+  missing = new MissingModels()
+})
+
+describe('a model that a channel answered 404 for', () => {
+  test('is missing there for a minute, and nowhere else', () => {
+    missing.note(channel, 'm', 1_000)
+    expect(missing.isMissing(channel, 'm', 60_999)).toBe(true)
+    expect(missing.isMissing(channel, 'n', 1_000)).toBe(false)
+    expect(missing.isMissing(channelOf({ name: 'b' }), 'm', 1_000)).toBe(false)
+    expect(missing.isMissing(channel, 'm', 61_000)).toBe(false)
+  })
+
+  test('is missing for a minute from the last 404 on', () => {
+    missing.note(channel, 'm', 0)
+    missing.note(channel, 'm', 50_000)
+    expect(missing.isMissing(channel, 'm', 109_999)).toBe(true)
+  })
+
+  test('is there again once the channel answered for it, or was configured anew', () => {
+    missing.note(channel, 'm', 0)
+    missing.found(channel, 'm')
+    expect(missing.isMissing(channel, 'm', 1)).toBe(false)
+    missing.note(channel, 'm', 0)
+    expect(missing.isMissing(channelOf({ name: 'a' }), 'm', 1)).toBe(false)
+  })
+
+  test('is forgotten where a thousand others came after it', () => {
+    missing.note(channel, 'first', 0)
+    for (let i = 0; i < 999; i++) missing.note(channel, `m${i}`, 0)
+    expect(missing.isMissing(channel, 'first', 1)).toBe(true)
+    missing.note(channel, 'm999', 0)
+    expect(missing.isMissing(channel, 'first', 1)).toBe(false)
+    expect(missing.isMissing(channel, 'm0', 1)).toBe(true)
+  })
+})

@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { usageText } from '../equipment/behaviour.ts'
+import { wholeChat } from '../equipment/chat-behaviour.ts'
+import type { Answer } from '../equipment/client.ts'
+import { AMPLE, channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
+import { wholeMessage } from '../equipment/messages-behaviour.ts'
+import { type Stage, setStage } from '../equipment/stage.ts'
+import { MODEL, ROADS } from './stage.ts'
+
+const BOTH = 'speaks-both'
+const PATHS = { chat: '/v1/chat/completions', messages: '/v1/messages' } as const
+const OTHER = { chat: 'messages', messages: 'chat' } as const
+
+let stage: Stage
+let database: GatewayDatabase
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    options: { retries: 0 },
+    models: priced([MODEL.chat, MODEL.messages, BOTH]),
+    channels: [
+      channel(MODEL.chat, upstream.baseUrl(MODEL.chat), { models: [MODEL.chat, BOTH] }),
+      channel(MODEL.messages, upstream.baseUrl(MODEL.messages), {
+        protocol: 'messages',
+        models: [MODEL.messages, BOTH],
+      }),
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann'), token('poor', { remain_quota: 1 })], { quota: AMPLE })],
+  }))
+  database = databaseOf(stage.gateway.dataDir)
+})
+afterAll(() => stage?.close())
+
+const messages = [{ role: 'user', content: 'Hi' }]
+const ask = (key: string, caller: 'chat' | 'messages', fields: object): Promise<Answer> =>
+  stage.chat(key, { max_tokens: 5, messages, ...fields }, { path: PATHS[caller] })
+
+/** The units that a call would have held, told by the refusal of it. */
+async function held(caller: 'chat' | 'messages', fields: object): Promise<number> {
+  const answer = await ask('poor', caller, fields)
+  expect(answer.status, answer.text).toBe(403)
+  return Number(/(\d+) are needed/.exec(answer.text)?.[1])
+}
+
+/** 8 prompt tokens, of one unit each, and 5 output tokens of four. */
+function answerHi(): number {
+  stage.upstream.script(MODEL.chat, wholeChat({ text: 'Hello! How can I', usage: usageText(8, 5) }))
+  stage.upstream.script(
+    MODEL.messages,
+    wholeMessage([{ text: 'Hello! How can I' }], { counts: { input_tokens: 8, output_tokens: 5 } }),
+  )
+  return 8 * 1 + 5 * 4
+}
+
+describe.each(ROADS)('%s', (road) => {
+  test.each(['chat', 'messages'] as const)(
+    'the hold of a %s caller for "Hi" is at most 20 times its cost',
+    async (caller) => {
+      const model = MODEL[road === 'native' ? caller : OTHER[caller]]
+      const cost = answerHi()
+      const answer = await ask('ann', caller, { model })
+      expect(database.usageOf(String(answer.headers['x-request-id']))?.quota).toBe(cost)
+      const amount = await held(caller, { model })
+      expect(amount).toBeGreaterThanOrEqual(cost)
+      expect(amount).toBeLessThanOrEqual(20 * cost)
+    },
+  )
+})
+
+describe('a hold counts an n', () => {
+  const outputOf = async (model: string, n: number): Promise<number> =>
+    (await held('chat', { model, n, max_tokens: 1000 })) -
+    (await held('chat', { model, n: 1, max_tokens: 1000 }))
+
+  test('that is sent: so many times the output', async () => {
+    expect(await outputOf(MODEL.chat, 5)).toBe(4 * 4 * 1000)
+  })
+  test('that may be sent, by one of several channels', async () => {
+    expect(await outputOf(BOTH, 5)).toBe(4 * 4 * 1000)
+  })
+  test('not where a conversion leaves it out', async () => {
+    expect(await outputOf(MODEL.messages, 5)).toBe(0)
+    answerHi()
+    const answer = await ask('ann', 'chat', { model: MODEL.messages, n: 5 })
+    expect(answer.headers['x-gateway-dropped']).toBe('n')
+  })
+})
+
+describe('max_tokens: 0', () => {
+  test('is forwarded on a native messages call, held for its input and charged for it', async () => {
+    const counts = { input_tokens: 3, cache_creation_input_tokens: 1000, output_tokens: 0 }
+    stage.upstream.script(MODEL.messages, wholeMessage([], { counts }))
+    const body = `{"model":"${MODEL.messages}", "max_tokens": 0,"messages":[{"role":"user","content":"Hi"}]}`
+    const answer = await stage.chat('ann', body, { path: PATHS.messages })
+    expect(answer.status, answer.text).toBe(200)
+    expect(stage.upstream.only(MODEL.messages).text).toBe(body)
+    // 3 tokens of input, and 1,000 written to a cache at 1¼ units each.
+    expect(database.usageOf(String(answer.headers['x-request-id']))).toMatchObject({
+      quota: 1253,
+      reason: 'complete',
+    })
+    const nothing = await held('messages', { model: MODEL.messages, max_tokens: 0 })
+    const some = await held('messages', { model: MODEL.messages, max_tokens: 9 })
+    expect(some - nothing).toBe(9 * 4)
+    expect(nothing).toBeGreaterThan(8)
+  })
+
+  test('is a stream without output as well', async () => {
+    stage.upstream.script(MODEL.messages, {
+      kind: 'stream',
+      ending: 'no done',
+      frames: [
+        'event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"x","content":[],"usage":{"input_tokens":7,"output_tokens":0}}}\n\n',
+        'event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"output_tokens":0}}\n\n',
+        'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+      ],
+    })
+    const answer = await ask('ann', 'messages', { model: MODEL.messages, max_tokens: 0, stream: true })
+    expect(answer.text).toContain('message_stop')
+    expect(database.usageOf(String(answer.headers['x-request-id']))).toMatchObject({
+      quota: 7,
+      reason: 'complete',
+    })
+  })
+
+  test.each([
+    ['a converted messages call', 'messages', MODEL.chat],
+    ['a chat call', 'chat', MODEL.chat],
+    ['a converted chat call', 'chat', MODEL.messages],
+  ] as const)('is a 400 on %s', async (_, caller, model) => {
+    stage.upstream.forget(model)
+    const answer = await ask('ann', caller, { model, max_tokens: 0 })
+    expect(answer.status).toBe(400)
+    expect(answer.json().error.message).toContain("'max_tokens'")
+    expect(stage.upstream.received(model)).toEqual([])
+  })
+})

@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  contentFrame,
+  DONE_FRAME,
+  finishFrame,
+  roleFrame,
+  type Streamed,
+  usageText,
+} from '../equipment/behaviour.ts'
+import { chunkFrame } from '../equipment/chat-behaviour.ts'
+import { type Answer, events, open } from '../equipment/client.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { eventFrame, messageFrames } from '../equipment/messages-behaviour.ts'
+import type { Stage } from '../equipment/stage.ts'
+import { checkChatStream, checkMessagesStream } from './grammar.ts'
+import { type Caller, callersOf, MODEL, stageOfBoth } from './stage.ts'
+
+const MIB = 1024 * 1024
+
+let stage: Stage
+let chat: Caller
+let message: Caller
+beforeAll(async () => {
+  stage = await stageOfBoth()
+  ;({ chat, message } = callersOf(stage))
+})
+afterAll(() => stage?.close())
+
+const stream = (frames: readonly string[]): Streamed => ({ kind: 'stream', frames, ending: 'no done' })
+const base64 = (bytes: number): string => 'iVBORw0K'.repeat(bytes / 8)
+
+/** A chat stream with a picture of so many bytes, whose usage and reason come in the same event. */
+function chatPicture(bytes: number): string[] {
+  const delta = {
+    content: 'Look.',
+    images: [{ image_url: { url: `data:image/png;base64,${base64(bytes)}` } }],
+  }
+  const last = chunkFrame(delta, 'stop').replace(/\}\n\n$/, `,"usage":${usageText(10, 1300)}}\n\n`)
+  return [roleFrame(), last, DONE_FRAME]
+}
+
+/** The same of a messages upstream. */
+function messagesPicture(bytes: number): string[] {
+  const [start = '', ...rest] = messageFrames([{ text: 'Look.' }])
+  const block = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: base64(bytes) } }
+  const events = [
+    eventFrame('content_block_start', { index: 9, content_block: block }),
+    eventFrame('content_block_stop', { index: 9 }),
+  ]
+  return [start, ...events, ...rest]
+}
+
+const quotaOf = ({ headers }: Answer): number | undefined =>
+  databaseOf(stage.gateway.dataDir).usageOf(String(headers['x-request-id']))?.quota
+
+describe('natively an event of any size goes on byte for byte, and is charged as reported', () => {
+  test.each([6_000_000, 40_000_000])(
+    '%i bytes',
+    async (bytes) => {
+      stage.upstream.script(MODEL.chat, stream(chatPicture(bytes)))
+      const ofChat = await chat({ model: MODEL.chat, stream: true, stream_options: { include_usage: true } })
+      expect(ofChat.text === chatPicture(bytes).join('')).toBe(true)
+      expect(quotaOf(ofChat)).toBe(10 + 1300 * 4)
+      stage.upstream.script(MODEL.messages, stream(messagesPicture(bytes)))
+      const ofMessages = await message({ model: MODEL.messages, stream: true })
+      expect(ofMessages.text === messagesPicture(bytes).join('')).toBe(true)
+      expect(quotaOf(ofMessages)).toBe(10 + 5 * 4)
+    },
+    60_000,
+  )
+
+  test('it goes on before it is whole, and one that is cut is followed by an error of its own', async () => {
+    const [role = '', last = ''] = chatPicture(6_000_000)
+    const half = last.slice(0, 3_000_000)
+    stage.upstream.script(MODEL.chat, stream([role, half]))
+    const { text, headers } = await chat({ model: MODEL.chat, stream: true })
+    expect(text.startsWith(role + half)).toBe(true)
+    expect(JSON.parse(events(text).at(-1) ?? '')).toMatchObject({ error: { code: 'upstream_error' } })
+    // A part of a picture is content.
+    expect(databaseOf(stage.gateway.dataDir).usageOf(String(headers['x-request-id']))).toMatchObject({
+      reason: 'cut',
+    })
+  })
+})
+
+describe('on its way to the other protocol an event may have 32 MiB', () => {
+  test('6 MB pass', async () => {
+    stage.upstream.script(MODEL.chat, stream(chatPicture(6_000_000)))
+    const toMessages = await message({ stream: true })
+    checkMessagesStream(toMessages.text, true)
+    expect(toMessages.text).toContain('"text":"Look."')
+    expect(quotaOf(toMessages)).toBe(10 + 1300 * 4)
+    stage.upstream.script(MODEL.messages, stream(messagesPicture(6_000_000)))
+    const toChat = await chat({ stream: true })
+    checkChatStream(toChat.text, true)
+    expect(quotaOf(toChat)).toBe(10 + 5 * 4)
+  })
+
+  test('33 MiB end the stream with an error of the caller’s protocol', async () => {
+    const chatBegun = [roleFrame(), contentFrame('a')]
+    stage.upstream.script(MODEL.chat, stream([...chatBegun, ...chatPicture(33 * MIB).slice(1)]))
+    checkMessagesStream((await message({ stream: true })).text, false)
+    const messagesBegun = messageFrames([{ text: 'a' }]).slice(0, 5)
+    stage.upstream.script(MODEL.messages, stream([...messagesBegun, ...messagesPicture(33 * MIB).slice(1)]))
+    checkChatStream((await chat({ stream: true })).text, false)
+  }, 60_000)
+
+  test('all that are not whole yet may have 256 MiB, which is given back', async () => {
+    const unfinished = chatPicture(31 * MIB)[1]?.slice(0, -2) ?? ''
+    stage.upstream.script(MODEL.chat, {
+      kind: 'stream',
+      frames: [roleFrame(), contentFrame('a'), unfinished],
+      ending: 'stall',
+    })
+    const body = {
+      model: MODEL.chat,
+      max_tokens: 100,
+      stream: true,
+      messages: [{ role: 'user', content: 'hi' }],
+    }
+    const answers = await Promise.all(
+      Array.from({ length: 9 }, () => open(stage.gateway.url, body, { key: 'ann', path: '/v1/messages' })),
+    )
+    // Nine of 31 MiB are more than 256 MiB: one of them is refused, and no other.
+    const refused = await Promise.race(answers.map((answer) => answer.end()))
+    checkMessagesStream(refused.text, false)
+    expect(refused.text).toContain('too many large events')
+    expect(answers.filter((answer) => answer.text().includes('event: error'))).toHaveLength(1)
+    for (const answer of answers) answer.abort()
+    // Nor is it held against the channel.
+    stage.upstream.script(MODEL.chat, stream([...chatPicture(24 * MIB).slice(0, 2), finishFrame()]))
+    await expect
+      .poll(async () => (await message({ stream: true })).text, { timeout: 20_000 })
+      .toContain('message_stop')
+  }, 60_000)
+})

@@ -1,0 +1,305 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Channel } from '../../src/domain/channel.ts'
+import type { Media } from '../../src/relay/media.ts'
+import { wholeChat } from '../equipment/chat-behaviour.ts'
+import type { Answer } from '../equipment/client.ts'
+import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { wholeMessage } from '../equipment/messages-behaviour.ts'
+import { type Stage, setStage } from '../equipment/stage.ts'
+import { anyMedia, convertRequest } from './road.ts'
+import { sentTo } from './stage.ts'
+
+const CLAUDE = [
+  'claude-3-5-haiku',
+  'claude-sonnet-4-5',
+  'claude-opus-4-8',
+  'claude-opus-5-5',
+  'stated-budget',
+  'stated-silent',
+  'mapped',
+]
+const GPT = ['gpt-4o-mini', 'gpt-6-sol', 'gpt-5.4', 'stated-sampling', 'plain', 'deployed-gpt-5']
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    models: {
+      ...priced([...CLAUDE, ...GPT, 'marked']),
+      'stated-budget': { vendor: 'acme', price: PLAIN_PRICE, thinking: 'budget' },
+      'stated-silent': { vendor: 'acme', price: PLAIN_PRICE, thinking: 'none', sampling: false },
+      'stated-sampling': { vendor: 'acme', price: PLAIN_PRICE, sampling: true },
+    },
+    channels: [
+      channel('claude', upstream.baseUrl('claude'), {
+        protocol: 'messages',
+        models: CLAUDE,
+        model_mapping: { mapped: 'claude-opus-5', 'stated-budget': 'claude-opus-5' },
+      }),
+      channel('gpt', upstream.baseUrl('gpt'), {
+        models: GPT,
+        model_mapping: { 'stated-sampling': 'gpt-5', 'deployed-gpt-5': 'deployment' },
+      }),
+      channel('marked', upstream.baseUrl('marked'), { allow: ['cache_control'] }),
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann'), token('poor', { remain_quota: 20_000 })])],
+  }))
+})
+afterAll(() => stage?.close())
+
+interface Sent {
+  readonly body: Record<string, unknown>
+  /** Names in `x-gateway-dropped`, sorted. */
+  readonly dropped: readonly string[]
+}
+
+/** What a messages channel is sent for a chat request. */
+async function asMessages(fields: Record<string, unknown>): Promise<Sent> {
+  stage.upstream.forget('claude')
+  stage.upstream.script('claude', wholeMessage([{ text: 'Hello.' }]))
+  const answer = await stage.chat('ann', { messages: [{ role: 'user', content: 'hi' }], ...fields })
+  return sent('claude', answer)
+}
+
+/** What a chat channel is sent for a messages request. */
+async function asChat(fields: Record<string, unknown>, lane = 'gpt'): Promise<Sent> {
+  stage.upstream.forget(lane)
+  stage.upstream.script(lane, wholeChat({ text: 'Hello.' }))
+  const body = { max_tokens: 100, messages: [{ role: 'user', content: 'hi' }], ...fields }
+  return sent(lane, await stage.chat('ann', body, { path: '/v1/messages' }))
+}
+
+function sent(lane: string, answer: Answer): Sent {
+  expect(answer.status).toBe(200)
+  const { messages: _, tools: __, model: ___, ...body } = sentTo(stage, lane)
+  const dropped = String(answer.headers['x-gateway-dropped'] ?? '')
+  return { body, dropped: dropped === '' ? [] : dropped.split(', ').toSorted() }
+}
+
+const SAMPLING = { temperature: 0.5, top_p: 0.9, top_k: 5 }
+const tool = { type: 'function', function: { name: 'f', parameters: { type: 'object', properties: {} } } }
+
+describe('a chat request for a messages channel', () => {
+  test.each([
+    ['low', 1280, 8192],
+    ['high', 4096, 8192],
+    ['xhigh', 8192, 16_384],
+    ['max', 16_384, 24_576],
+  ])('turns the effort %s into a budget of %i where there are budgets', async (effort, tokens, maximum) => {
+    const { body, dropped } = await asMessages({ model: 'claude-sonnet-4-5', reasoning_effort: effort })
+    expect(body).toEqual({
+      max_tokens: maximum,
+      thinking: { type: 'enabled', budget_tokens: tokens },
+      temperature: 1,
+    })
+    expect(dropped).toEqual([])
+  })
+
+  test.each(['none', 'minimal'])('turns thinking off for the effort %s', async (effort) => {
+    const { body } = await asMessages({ model: 'claude-sonnet-4-5', reasoning_effort: effort })
+    expect(body['thinking']).toEqual({ type: 'disabled' })
+    const always = await asMessages({ model: 'claude-opus-5-5', reasoning_effort: effort })
+    expect(always.body).toEqual({
+      max_tokens: 8192,
+      thinking: { type: 'adaptive' },
+      output_config: { effort: 'low' },
+    })
+  })
+
+  test.each(['claude-opus-4-8', 'mapped'])(
+    'tells %s its effort: budgets are refused there',
+    async (model) => {
+      for (const effort of ['low', 'high', 'xhigh', 'max'])
+        expect(await asMessages({ model, reasoning_effort: effort, ...SAMPLING })).toEqual({
+          body: { max_tokens: 8192, thinking: { type: 'adaptive' }, output_config: { effort } },
+          dropped: ['temperature', 'top_k', 'top_p'],
+        })
+      expect((await asMessages({ model, reasoning: { max_tokens: 3000 } })).body).toEqual({
+        max_tokens: 8192,
+        thinking: { type: 'adaptive' },
+        output_config: { effort: 'medium' },
+      })
+    },
+  )
+
+  test('obeys reasoning.max_tokens before the effort and before the suffix', async () => {
+    const reasoning = { max_tokens: 3000, effort: 'high' }
+    for (const model of ['claude-sonnet-4-5', 'claude-sonnet-4-5-thinking'])
+      expect((await asMessages({ model, reasoning, reasoning_effort: 'low' })).body).toMatchObject({
+        max_tokens: 8192,
+        thinking: { type: 'enabled', budget_tokens: 3000 },
+      })
+  })
+
+  test('carries no sampling that its model refuses', async () => {
+    expect(await asMessages({ model: 'claude-opus-4-8', ...SAMPLING })).toEqual({
+      body: { max_tokens: 8192 },
+      dropped: ['temperature', 'top_k', 'top_p'],
+    })
+    expect(await asMessages({ model: 'claude-sonnet-4-5', ...SAMPLING })).toEqual({
+      body: { max_tokens: 8192, temperature: 0.5, top_k: 5 },
+      dropped: ['top_p'],
+    })
+    expect(await asMessages({ model: 'claude-sonnet-4-5', top_p: 0.9 })).toEqual({
+      body: { max_tokens: 8192, top_p: 0.9 },
+      dropped: [],
+    })
+    expect(await asMessages({ model: 'claude-3-5-haiku', ...SAMPLING })).toEqual({
+      body: { max_tokens: 8192, ...SAMPLING },
+      dropped: [],
+    })
+  })
+
+  test('carries no thinking to a model that has none', async () => {
+    for (const model of ['claude-3-5-haiku', 'stated-silent'])
+      expect(await asMessages({ model, reasoning_effort: 'high' })).toEqual({
+        body: { max_tokens: 8192 },
+        dropped: ['thinking'],
+      })
+  })
+
+  test('holds what the budget may cost on top of the maximum, where there is one', async () => {
+    // At 4 quota units an output token, 100 tokens are affordable, and 16,384 more are not.
+    const status = async (model: string): Promise<number> => {
+      stage.upstream.script('claude', wholeMessage([{ text: 'Hello.' }]))
+      const asked = { messages: [{ role: 'user', content: 'hi' }], max_tokens: 100, reasoning_effort: 'max' }
+      return (await stage.chat('poor', { model, ...asked })).status
+    }
+    expect(await status('claude-sonnet-4-5')).toBe(403)
+    expect(await status('claude-opus-4-8')).toBe(200)
+  })
+
+  test('goes by what the operator states of the model', async () => {
+    expect((await asMessages({ model: 'stated-budget', reasoning_effort: 'low' })).body).toEqual({
+      max_tokens: 8192,
+      thinking: { type: 'enabled', budget_tokens: 1280 },
+    })
+    expect(await asMessages({ model: 'stated-silent', ...SAMPLING })).toEqual({
+      body: { max_tokens: 8192 },
+      dropped: ['temperature', 'top_k', 'top_p'],
+    })
+  })
+
+  test('keeps strict tools strict, and of several tools those that are allowed', async () => {
+    const named = (name: string, strict?: boolean): object => ({
+      ...tool,
+      function: { ...tool.function, name, strict },
+    })
+    stage.upstream.forget('claude')
+    stage.upstream.script('claude', wholeMessage([{ text: 'Hello.' }]))
+    const answer = await stage.chat('ann', {
+      model: 'claude-sonnet-4-5',
+      messages: [{ role: 'user', content: 'hi' }],
+      tools: [named('a', true), named('b'), named('c', false)],
+      tool_choice: {
+        type: 'allowed_tools',
+        allowed_tools: { mode: 'required', tools: [named('a'), named('c')] },
+      },
+    })
+    expect(answer.headers['x-gateway-dropped']).toBeUndefined()
+    const input_schema = { type: 'object', properties: {} }
+    expect(sentTo(stage, 'claude')).toMatchObject({
+      tools: [
+        { name: 'a', strict: true, input_schema },
+        { name: 'c', strict: false, input_schema },
+      ],
+      tool_choice: { type: 'any' },
+    })
+  })
+})
+
+describe('a messages request for a chat channel', () => {
+  const thinking = { type: 'enabled', budget_tokens: 4096 }
+
+  test('carries no effort to a model that does not reason', async () => {
+    expect(await asChat({ model: 'gpt-4o-mini', max_tokens: 5000, thinking, temperature: 0.5 })).toEqual({
+      body: { max_tokens: 5000, temperature: 0.5 },
+      dropped: ['thinking'],
+    })
+  })
+
+  test('names the maximum as reasoning models do, and carries no sampling to them', async () => {
+    for (const model of ['gpt-6-sol', 'deployed-gpt-5'])
+      expect(await asChat({ model, temperature: 0.5, top_p: 0.9 })).toEqual({
+        body: { max_completion_tokens: 100 },
+        dropped: ['temperature', 'top_p'],
+      })
+    expect(await asChat({ model: 'stated-sampling', temperature: 0.5 })).toEqual({
+      body: { max_completion_tokens: 100, temperature: 0.5 },
+      dropped: [],
+    })
+  })
+
+  test.each([
+    ['gpt-6-sol', 'max', 'max'],
+    ['gpt-5.4', 'max', 'xhigh'],
+    ['plain', 'xhigh', 'high'],
+    ['plain', 'low', 'low'],
+  ])('tells %s the effort %s as %s', async (model, effort, told) => {
+    const { body } = await asChat({ model, output_config: { effort } })
+    expect(body['reasoning_effort']).toBe(told)
+  })
+
+  test('turns thinking off where that can be said', async () => {
+    const off = { type: 'disabled' }
+    expect((await asChat({ model: 'gpt-6-sol', thinking: off })).body['reasoning_effort']).toBe('none')
+    expect((await asChat({ model: 'plain', thinking: off })).body).not.toHaveProperty('reasoning_effort')
+  })
+
+  test('keeps strict tools strict', async () => {
+    await asChat({ model: 'plain', tools: [{ name: 'f', input_schema: { type: 'object' }, strict: true }] })
+    expect(sentTo(stage, 'gpt')['tools']).toEqual([
+      { type: 'function', function: { name: 'f', parameters: { type: 'object' }, strict: true } },
+    ])
+  })
+
+  const cache_control = { type: 'ephemeral', ttl: '1h' }
+  const marked = {
+    system: [{ type: 'text', text: 'Rules.', cache_control }],
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'hi', cache_control }] }],
+    tools: [{ name: 'f', input_schema: { type: 'object' }, cache_control }],
+  }
+
+  test('loses its cache marks, which strict vendors refuse', async () => {
+    expect((await asChat({ model: 'plain', ...marked })).dropped).toEqual(['cache_control'])
+    expect(sentTo(stage, 'gpt')).toMatchObject({
+      messages: [
+        { role: 'system', content: 'Rules.' },
+        { role: 'user', content: 'hi' },
+      ],
+    })
+    expect(stage.upstream.only('gpt').text).not.toContain('cache_control')
+  })
+
+  test('keeps them where the channel allows them', async () => {
+    expect((await asChat({ model: 'marked', ...marked }, 'marked')).dropped).toEqual([])
+    expect(sentTo(stage, 'marked')).toMatchObject({
+      messages: [
+        { role: 'system', content: [{ type: 'text', text: 'Rules.', cache_control }] },
+        { role: 'user', content: [{ type: 'text', text: 'hi', cache_control }] },
+      ],
+      tools: [{ type: 'function', cache_control }],
+    })
+  })
+
+  describe('and the host of its channel', () => {
+    let media: Media
+    beforeAll(() => {
+      media = anyMedia()
+    })
+    afterAll(() => media?.close())
+
+    test.each([
+      ['https://openrouter.ai/api/v1', true],
+      ['https://eu.openrouter.ai/api/v1', true],
+      ['https://notopenrouter.ai/api/v1', false],
+      ['https://openrouter.ai.example/api/v1', false],
+    ])('%s takes cache marks: %s', async (baseUrl, takes) => {
+      const body = Buffer.from(JSON.stringify({ model: 'm', max_tokens: 5, ...marked }))
+      const channel: Partial<Channel> = { baseUrl }
+      const converted = await convertRequest('messages', body, media, channel)
+      if ('refused' in converted) throw new Error(converted.refused)
+      expect(converted.body.toString().includes('cache_control')).toBe(takes)
+      expect(converted.dropped).toEqual(takes ? [] : ['cache_control'])
+    })
+  })
+})

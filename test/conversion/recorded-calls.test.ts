@@ -1,0 +1,198 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import process from 'node:process'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Behaviour } from '../equipment/behaviour.ts'
+import type { Answer } from '../equipment/client.ts'
+import { AMPLE, channel, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { askRerank, rerankChannel } from '../equipment/rerank-stage.ts'
+import { patiently, type Stage, setStage } from '../equipment/stage.ts'
+import { MODEL } from './stage.ts'
+
+/** What providers really sent, where somebody keeps some of it. */
+const FOLDER = process.env['RECORDINGS']
+
+type Counts = Record<string, any> // oxlint-disable-line typescript/no-explicit-any -- whatever a provider sent
+
+type Protocol = 'chat' | 'messages'
+
+/** Recorded answers that are not charged what they report, and why. */
+const EXCEPTIONS: Record<string, { readonly settled: 'cut' | 'estimated'; readonly because: string }> = {
+  'groq--tool-use-failed-error-streaming.sse': {
+    settled: 'cut',
+    because: 'the provider reports an error in the middle of its stream',
+  },
+  'anthropic--programmatic-tool-calling-1-part2.sse': {
+    settled: 'estimated',
+    because: 'it calls a tool and reports 0 tokens of output: such usage counts as missing',
+  },
+}
+
+/** Every token costs one unit, of whatever kind: a charge is a number of tokens. */
+const ONE_UNIT = {
+  input: 2,
+  output: 2,
+  cache_read: 2,
+  cache_write_5m: 2,
+  cache_write_1h: 2,
+  web_search: 0,
+}
+const RERANK = 'ranks'
+const PATHS = { chat: '/v1/chat/completions', messages: '/v1/messages' } as const
+
+if (FOLDER === undefined) replayNothing()
+else replay(FOLDER)
+
+function replayNothing(): void {
+  test('no recordings: RECORDINGS names no folder, so that nothing is replayed', () => {
+    expect(FOLDER).toBeUndefined()
+  })
+}
+
+function replay(folder: string): void {
+  let stage: Stage
+  beforeAll(async () => {
+    stage = await setStage((upstream) => ({
+      options: { retries: 0 },
+      models: Object.fromEntries(
+        [MODEL.chat, MODEL.messages, RERANK].map((name) => [name, { vendor: 'acme', price: ONE_UNIT }]),
+      ),
+      channels: [
+        channel(MODEL.chat, upstream.baseUrl(MODEL.chat)),
+        channel(MODEL.messages, upstream.baseUrl(MODEL.messages), { protocol: 'messages' }),
+        rerankChannel(RERANK, upstream.baseUrl(RERANK)),
+      ],
+      users: [ROOT, user(2, 'ann', [token('ann')], { quota: AMPLE })],
+    }))
+  })
+  afterAll(() => stage?.close())
+
+  const answers = (['chat', 'messages'] as const).flatMap((from) =>
+    readdirSync(join(folder, from))
+      .filter((name) => !name.startsWith('error-'))
+      .map((name) => ({ name, from, bytes: readFileSync(join(folder, from, name)) })),
+  )
+  const roads = answers.flatMap((answer) =>
+    (['chat', 'messages'] as const).map((caller) => ({ ...answer, caller })),
+  )
+
+  const usageOf = (answer: Answer) =>
+    databaseOf(stage.gateway.dataDir).usageOf(String(answer.headers['x-request-id']))
+  /** What a call came to: its row in the usage log. */
+  const rowOf = (answer: Answer) => {
+    const row = usageOf(answer)
+    if (!row) throw new Error(`there is no row for ${answer.status} ${answer.text.slice(0, 300)}`)
+    return row
+  }
+  const ask = (caller: Protocol, from: Protocol, fields: object = {}): Promise<Answer> =>
+    patiently(() =>
+      stage.chat(
+        'ann',
+        { model: MODEL[from], max_tokens: 50, messages: [{ role: 'user', content: 'hi' }], ...fields },
+        { path: PATHS[caller] },
+      ),
+    )
+
+  describe('a recorded answer', () => {
+    test.each(roads)('$from: $name is charged what it reports ($caller caller)', async (road) => {
+      const { name, from, bytes, caller } = road
+      const stream = name.endsWith('.sse')
+      const reported = USAGE[from](bytes.toString(), stream)
+      stage.upstream.script(MODEL[from], stream ? streaming(bytes) : { kind: 'whole', body: bytes })
+      // Whoever did not ask for usage is not sent it: nothing is to be missing from the bytes.
+      const wanted =
+        stream && caller === 'chat' && reported ? { stream_options: { include_usage: true } } : {}
+      const answer = await ask(caller, from, { stream, ...wanted })
+      expect(answer.status, answer.text).toBe(200)
+      const row = rowOf(answer)
+      const exception = EXCEPTIONS[name]
+      if (exception) {
+        expect(row.reason, exception.because).toBe(exception.settled)
+        return
+      }
+      if (caller === from) expect(answer.bytes.toString('latin1')).toBe(bytes.toString('latin1'))
+      expect(row.reason).toBe(reported === undefined ? 'estimated' : 'complete')
+      if (reported === undefined) return
+      expect(row.quota).toBe(reported)
+      expect(USAGE[caller](answer.text, stream)).toBe(reported)
+    })
+  })
+
+  describe('a recorded rerank answer', () => {
+    const names = readdirSync(join(folder, 'rerank')).filter((name) => name.endsWith('.response.json'))
+    test.each(names)('%s is charged what it reports', async (name) => {
+      const body = readFileSync(join(folder, 'rerank', name))
+      const { results, data, usage } = JSON.parse(body.toString()) as Counts
+      const documents = Array.from({ length: (results ?? data).length + 100 }, () => 'a document')
+      stage.upstream.script(RERANK, { kind: 'whole', body })
+      const answer = await stage.chat('ann', askRerank(RERANK, { documents }), { path: '/v1/rerank' })
+      expect(answer.status, answer.text).toBe(200)
+      const row = rowOf(answer)
+      expect(row.reason).toBe(usage ? 'complete' : 'estimated')
+      if (usage) expect(row.quota).toBe(usage.total_tokens)
+      expect((JSON.parse(answer.text) as Counts)['usage'].total_tokens).toBe(row.quota)
+    })
+  })
+
+  describe('a recorded error', () => {
+    const errors = (['chat', 'messages'] as const).flatMap((from) =>
+      readdirSync(join(folder, from))
+        .filter((name) => name.startsWith('error-'))
+        .flatMap((name) => (['chat', 'messages'] as const).map((caller) => ({ name, from, caller }))),
+    )
+    test.each(errors)(
+      '$from: $name reaches a $caller caller in its words',
+      async ({ name, from, caller }) => {
+        const body = readFileSync(join(folder, from, name), 'utf8')
+        const status = Number(/^error-(\d+)/.exec(name)?.[1])
+        stage.upstream.script(MODEL[from], { kind: 'status', status, body })
+        const answer = await ask(caller, from)
+        const { message } = answer.json().error
+        // A refused key is the operator's affair: nothing of it is passed on.
+        const isPassedOn = status !== 401
+        expect(answer.status).toBe(isPassedOn ? status : 500)
+        const said = JSON.parse(body) as Counts
+        const words = String(said['error']?.message ?? said['message']).slice(0, 40)
+        expect(message.includes(words)).toBe(isPassedOn)
+        await expect.poll(() => usageOf(answer)?.quota).toBe(0)
+      },
+    )
+  })
+}
+
+const streaming = (bytes: Buffer): Behaviour => ({
+  kind: 'stream',
+  frames: [bytes.toString()],
+  ending: 'no done',
+})
+
+/** The JSON that a reply is, or that the events of a stream are. */
+function documentsIn(text: string, stream: boolean): Counts[] {
+  if (!stream) return [JSON.parse(text) as Counts]
+  return text
+    .split(/\r?\n/)
+    .map((line) => /^data: ?(\{.*)$/.exec(line)?.[1])
+    .filter((data) => data !== undefined)
+    .map((data) => JSON.parse(data) as Counts)
+}
+
+/** The tokens that an answer reports: the provider's own total where it tells one; undefined if it tells nothing. */
+const USAGE = {
+  chat(text: string, stream: boolean): number | undefined {
+    const said = documentsIn(text, stream)
+      .map((chunk) => chunk['usage'] ?? chunk['x_groq']?.usage)
+      .findLast((usage) => usage !== undefined && usage !== null)
+    return said?.total_tokens
+  },
+  messages(text: string, stream: boolean): number | undefined {
+    const said: Counts = {}
+    for (const event of documentsIn(text, stream))
+      Object.assign(said, event['message']?.usage, event['usage'])
+    const { input_tokens: input, output_tokens: output } = said
+    if (input === undefined) return undefined
+    return (
+      input + (said['cache_read_input_tokens'] ?? 0) + (said['cache_creation_input_tokens'] ?? 0) + output
+    )
+  },
+} as const

@@ -1,0 +1,253 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  contentFrame,
+  DONE_FRAME,
+  finishFrame,
+  roleFrame,
+  type Streamed,
+  usageFrame,
+  usageText,
+} from '../equipment/behaviour.ts'
+import type { Answer } from '../equipment/client.ts'
+import { databaseOf, type UsageRow } from '../equipment/database.ts'
+import { eventFrame, messageFrames, STOP_FRAME } from '../equipment/messages-behaviour.ts'
+import type { Stage } from '../equipment/stage.ts'
+import { checkChatStream, checkMessagesStream } from './grammar.ts'
+import { callersOf, MODEL, ROADS, type Road, stageOfBoth } from './stage.ts'
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await stageOfBoth()
+})
+afterAll(() => stage?.close())
+
+type Protocol = 'chat' | 'messages'
+const CALLERS = [
+  ['chat', 'native'],
+  ['chat', 'converted'],
+  ['messages', 'native'],
+  ['messages', 'converted'],
+] as const satisfies readonly (readonly [Protocol, Road])[]
+
+const stream = (frames: readonly string[]): Streamed => ({ kind: 'stream', frames, ending: 'no done' })
+
+/** What a caller of an upstream's gets for these frames: of its own protocol, or of the other. */
+async function told(upstream: Protocol, road: Road, frames: readonly string[]): Promise<Answer> {
+  stage.upstream.script(MODEL[upstream], stream(frames))
+  const { chat, message } = callersOf(stage)
+  const isChat = (upstream === 'chat') === (road === 'native')
+  return (isChat ? chat : message)({ model: MODEL[upstream], stream: true })
+}
+
+function charged({ headers }: Answer): UsageRow | undefined {
+  return databaseOf(stage.gateway.dataDir).usageOf(String(headers['x-request-id']))
+}
+
+const MESSAGE = messageFrames([{ text: 'Hello.' }])
+const UNFINISHED = MESSAGE.slice(0, -2)
+const REASON = MESSAGE.at(-2) ?? ''
+/** The ways for a stream to end: its frames up to there, and what comes at the end. */
+const ENDS: Record<
+  Protocol,
+  { readonly begun: readonly string[]; readonly reason: string; readonly last: string }
+> = {
+  chat: { begun: [roleFrame(), contentFrame('Hello.')], reason: finishFrame(), last: DONE_FRAME },
+  messages: { begun: UNFINISHED, reason: REASON, last: STOP_FRAME },
+}
+
+const isEnded = (text: string): boolean => /^data: (?:\[DONE\]|\{"type":"message_stop"\})$/m.test(text)
+
+describe.each(CALLERS)('a stream of a %s upstream, %s,', (upstream, road) => {
+  const { begun, reason, last } = ENDS[upstream]
+
+  test('that says why it ended and then closes is complete, with or without its last word', async () => {
+    for (const frames of [
+      [...begun, reason, last],
+      [...begun, reason],
+    ]) {
+      const answer = await told(upstream, road, frames)
+      expect(answer.text).not.toContain('"error"')
+      // Natively nothing is added.
+      if (road === 'native') expect(answer.text).toBe(frames.join(''))
+      else expect(isEnded(answer.text)).toBe(true)
+      expect(charged(answer)?.reason).toBeOneOf(['complete', 'estimated'])
+    }
+  })
+
+  test('that says its last word and no reason is complete', async () => {
+    const answer = await told(upstream, road, [...begun, last])
+    expect(answer.text).not.toContain('"error"')
+    expect(isEnded(answer.text)).toBe(true)
+  })
+
+  test('that says neither is cut', async () => {
+    const answer = await told(upstream, road, begun)
+    expect(answer.text).toContain('"error"')
+    expect(isEnded(answer.text)).toBe(false)
+    expect(charged(answer)?.reason).toBe('cut')
+  })
+})
+
+describe.each(ROADS)('%s, a message that is begun twice', (road) => {
+  test('is one message, charged once', async () => {
+    const [start = '', ...rest] = MESSAGE
+    const answer = await told('messages', road, [start, start, ...rest])
+    expect(answer.status).toBe(200)
+    if (road === 'native') expect(answer.text).toBe([start, start, ...rest].join(''))
+    else checkChatStream(answer.text, true)
+    expect(charged(answer)).toMatchObject({ quota: 10 + 5 * 4, reason: 'complete' })
+  })
+})
+
+describe('an error of the upstream', () => {
+  const OVERLOADED = eventFrame('error', {
+    error: { type: 'overloaded_error', message: 'Overloaded', details: { x: 1 } },
+    request_id: 'req_1',
+  })
+  const both = (frames: readonly string[]): string[] => [frames.join('')]
+
+  test.each(ROADS)('that comes with message_start is told with its status and words: %s', async (road) => {
+    const answer = await told('messages', road, both([MESSAGE[0] ?? '', OVERLOADED]))
+    expect(answer.status).toBe(529)
+    expect(answer.json().error.message).toBe('Overloaded')
+    if (road === 'native')
+      expect(answer.json()).toEqual({
+        type: 'error',
+        error: { type: 'overloaded_error', message: 'Overloaded', details: { x: 1 } },
+        request_id: 'req_1',
+      })
+  })
+
+  test('that comes with the first chunk is told so to a messages caller, too', async () => {
+    const error = `data: ${JSON.stringify({ error: { message: 'too many', code: 429 } })}\n\n`
+    const answer = await told('chat', 'converted', both([roleFrame(), error]))
+    expect(answer.status).toBe(429)
+    expect(answer.json()).toMatchObject({ type: 'error', error: { message: 'too many' } })
+  })
+
+  test('within a native messages stream goes on byte for byte, as the last thing', async () => {
+    const frames = [...UNFINISHED, OVERLOADED]
+    const { text } = await told('messages', 'native', [...frames, STOP_FRAME])
+    expect(text).toBe(frames.join(''))
+  })
+})
+
+// One unit a prompt token, four an output token.
+describe('usage that comes before an error, or with it, is charged', () => {
+  const usage = usageText(300, 50)
+  const begun = [roleFrame(), contentFrame('Hello.')]
+  const chatError = (beside: string): string => `data: {"error":{"message":"no"},"choices":[]${beside}}\n\n`
+  const counts = { input_tokens: 300, output_tokens: 50 }
+  const messagesBegun = messageFrames([{ text: 'Hello.' }], {
+    counts: { input_tokens: 300, output_tokens: 1 },
+  }).slice(0, -2)
+  const messagesError = (fields: object = {}): string =>
+    eventFrame('error', { error: { type: 'api_error', message: 'no' }, ...fields })
+
+  const CASES: [string, Protocol, readonly string[]][] = [
+    ['a chunk before', 'chat', [...begun, usageFrame(usage), chatError('')]],
+    ['beside the error', 'chat', [...begun, chatError(`,"usage":${usage}`)]],
+    ['in the error', 'chat', [...begun, `data: {"error":{"message":"no","usage":${usage}}}\n\n`]],
+    ['a chunk before a cut', 'chat', [...begun, usageFrame(usage)]],
+    [
+      'a message_delta before',
+      'messages',
+      [...messagesBegun, eventFrame('message_delta', { delta: {}, usage: counts }), messagesError()],
+    ],
+    ['beside the error', 'messages', [...messagesBegun, messagesError({ usage: counts })]],
+  ]
+  test.each(CASES.flatMap((one) => ROADS.map((road) => [...one, road] as const)))(
+    '%s, of a %s upstream',
+    async (_, upstream, frames, road) => {
+      const answer = await told(upstream, road, frames)
+      expect(answer.text).toContain('"error"')
+      expect(charged(answer)).toMatchObject({
+        input_tokens: 300,
+        output_tokens: 50,
+        quota: 300 + 50 * 4,
+        reason: 'cut',
+      })
+    },
+  )
+
+  test.each(ROADS)(
+    'its prompt alone, where no more was told, with the output that was counted: %s',
+    async (road) => {
+      const row = charged(await told('messages', road, [...messagesBegun, messagesError()]))
+      expect(row).toMatchObject({ input_tokens: 300, reason: 'cut' })
+      expect(row?.output_tokens).toBeLessThan(10)
+    },
+  )
+})
+
+describe('where the upstream tells no usage, a converted answer tells what was charged', () => {
+  const withoutUsage = (frames: readonly string[]): string[] =>
+    frames.map((frame) => frame.replace(/,"usage":\{[^}]*\}/, ''))
+
+  test('a messages stream, which begins with the tokens of its prompt', async () => {
+    const { message } = callersOf(stage)
+    const words = 'apple banana cherry '.repeat(50)
+    stage.upstream.script(
+      MODEL.chat,
+      stream([roleFrame(), contentFrame('Hello there.'), finishFrame(), DONE_FRAME]),
+    )
+    const answer = await message({ stream: true, messages: [{ role: 'user', content: words }] })
+    checkMessagesStream(answer.text, true)
+    const row = charged(answer)
+    expect(row?.reason).toBe('estimated')
+    const [start, ...others] = [...answer.text.matchAll(/"usage":(\{.*?\})/g)]
+    expect(start?.[1]).toMatch(/"input_tokens":[1-9]/)
+    expect(others).toHaveLength(1)
+    expect(answer.text).toContain(`"usage":{"input_tokens":${row?.input_tokens},`)
+    expect(answer.text).toContain(`"output_tokens":${row?.output_tokens}}`)
+  })
+
+  test('a chat stream, if it was asked for', async () => {
+    const { chat } = callersOf(stage)
+    stage.upstream.script(MODEL.messages, stream(withoutUsage(MESSAGE)))
+    const answer = await chat({ stream: true, stream_options: { include_usage: true } })
+    checkChatStream(answer.text, true)
+    const row = charged(answer)
+    expect(row?.reason).toBe('estimated')
+    expect(answer.text).toContain(
+      `"choices":[],"usage":{"prompt_tokens":${row?.input_tokens},"completion_tokens":${row?.output_tokens},`,
+    )
+  })
+
+  test('a whole answer of either protocol', async () => {
+    const { chat, message } = callersOf(stage)
+    stage.upstream.script(MODEL.chat, { kind: 'whole', content: 'Hello there.', usage: null })
+    const toMessages = await message()
+    expect(toMessages.json()).toMatchObject({
+      usage: {
+        input_tokens: charged(toMessages)?.input_tokens,
+        output_tokens: charged(toMessages)?.output_tokens,
+      },
+    })
+    stage.upstream.script(MODEL.messages, {
+      kind: 'whole',
+      body: '{"id":"msg_1","type":"message","role":"assistant","model":"x","content":[{"type":"text","text":"Hello there."}],"stop_reason":"end_turn"}',
+    })
+    const toChat = await chat()
+    expect(toChat.json()).toMatchObject({
+      usage: {
+        prompt_tokens: charged(toChat)?.input_tokens,
+        completion_tokens: charged(toChat)?.output_tokens,
+      },
+    })
+    for (const answer of [toMessages, toChat]) {
+      expect(charged(answer)?.input_tokens).toBeGreaterThan(0)
+      expect(charged(answer)?.output_tokens).toBeGreaterThan(0)
+    }
+  })
+})
+
+describe('an upstream whose stream is an error and nothing else is known by its words and its status', () => {
+  const busy = JSON.stringify({ error: { message: 'odd words', type: 'overloaded_error' } })
+
+  test.each(ROADS)('%s', async (road) => {
+    const answer = await told('chat', road, [`data: ${busy}\n\n`])
+    expect(answer.status).toBe(529)
+    expect(answer.json().error.message).toContain('odd words')
+  })
+})

@@ -1,0 +1,274 @@
+import OpenAI from 'openai'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { streamedContent } from '../equipment/client.ts'
+import { wholeChat } from '../equipment/chat-behaviour.ts'
+import { AMPLE, channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { type Block, streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
+import type { ScriptedUpstream } from '../equipment/scripted-upstream.ts'
+import { ask, setStage, type Stage } from '../equipment/stage.ts'
+
+const OLD = ['claude-3-5-haiku', 'claude-sonnet-4-20250514', 'claude-opus-4-1', 'claude-old-by-mapping']
+const NEW = ['claude-sonnet-4-5', 'claude-opus-5', 'nameless', 'claude-3-new-by-mapping']
+
+function configure(upstream: ScriptedUpstream): Configuration {
+  return {
+    options: { retries: 0 },
+    models: priced([...OLD, ...NEW, 'gpt']),
+    channels: [
+      channel('claude', upstream.baseUrl('claude'), {
+        protocol: 'messages',
+        models: [...OLD, ...NEW],
+        model_mapping: {
+          'claude-old-by-mapping': 'eu.anthropic.claude-3-7-sonnet-20250219-v1:0',
+          'claude-3-new-by-mapping': 'claude-haiku-4-5-20251001',
+        },
+      }),
+      channel('gpt', upstream.baseUrl('gpt')),
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann')], { quota: AMPLE })],
+  }
+}
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage(configure)
+})
+afterAll(() => stage?.close())
+
+const SCHEMA = {
+  type: 'object',
+  properties: { city: { type: 'string' } },
+  required: ['city'],
+  additionalProperties: false,
+}
+const FORMAT = { type: 'json_schema', json_schema: { name: 'place', schema: SCHEMA, strict: true } }
+const CITY = '{"city": "Bern"}'
+const WEATHER = { type: 'function', function: { name: 'weather', parameters: { type: 'object' } } }
+
+function sent(lane = 'claude'): Record<string, unknown> & { system?: { text: string }[] } {
+  return JSON.parse(stage.upstream.only(lane).text)
+}
+
+function answering(...blocks: Block[]): void {
+  stage.upstream.script('claude', wholeMessage(blocks))
+}
+
+describe('a chat caller who asks for JSON by a schema', () => {
+  test.each(NEW)('of %s, which takes one, has it asked for in the words of messages', async (model) => {
+    answering({ text: CITY })
+    const answer = await stage.chat('ann', ask(model, { response_format: FORMAT }))
+    expect(sent()).toMatchObject({ output_config: { format: { type: 'json_schema', schema: SCHEMA } } })
+    expect(sent()).not.toHaveProperty('tools')
+    expect(answer.json().choices[0]?.message.content).toBe(CITY)
+    expect(answer.headers['x-gateway-dropped']).toBeUndefined()
+  })
+
+  test('keeps the effort that is asked for beside it', async () => {
+    answering({ text: CITY })
+    const model = 'claude-sonnet-4-5'
+    await stage.chat(
+      'ann',
+      ask(model, { response_format: FORMAT, reasoning_effort: 'low', tools: [WEATHER] }),
+    )
+    expect(sent()).toMatchObject({
+      output_config: { format: { type: 'json_schema', schema: SCHEMA } },
+      tools: [{ name: 'weather' }],
+    })
+    expect(sent()['thinking']).toBeDefined()
+  })
+
+  test.each(OLD)('of %s, which takes none, gets the input of one forced tool as text', async (model) => {
+    answering({ id: 'toolu_1', name: 'place', input: CITY })
+    const answer = await stage.chat('ann', ask(model, { response_format: FORMAT }))
+    expect(sent()).toMatchObject({
+      tools: [{ name: 'place', input_schema: SCHEMA }],
+      tool_choice: { type: 'tool', name: 'place', disable_parallel_tool_use: true },
+    })
+    expect(sent()).not.toHaveProperty('output_config')
+    const [choice] = answer.json().choices
+    expect(choice?.message).toEqual({ role: 'assistant', content: CITY })
+    expect(choice?.finish_reason).toBe('stop')
+    expect(answer.headers['x-gateway-dropped']).toBeUndefined()
+  })
+
+  test.each(['what is asked', 'x'.repeat(65), undefined])(
+    'has the tool called `response` where its own name is none for a tool: %s',
+    async (name) => {
+      answering({ id: 'toolu_1', name: 'response', input: CITY })
+      const format = { type: 'json_schema', json_schema: { name, schema: SCHEMA } }
+      const answer = await stage.chat('ann', ask('claude-3-5-haiku', { response_format: format }))
+      expect(sent()['tool_choice']).toMatchObject({ type: 'tool', name: 'response' })
+      expect(answer.json().choices[0]?.message.content).toBe(CITY)
+    },
+  )
+
+  test('gets it as text in a stream too, as it comes', async () => {
+    stage.upstream.script('claude', streamedMessage([{ id: 'toolu_1', name: 'place', input: CITY }]))
+    const answer = await stage.chat('ann', ask('claude-3-5-haiku', { response_format: FORMAT, stream: true }))
+    expect(streamedContent(answer.text)).toBe(CITY)
+    expect(answer.text).not.toContain('tool_calls')
+    expect(answer.text).toContain('"content":"{\\"city\\":"')
+    expect(answer.text).toContain('"finish_reason":"stop"')
+    expect(answer.text.endsWith('data: [DONE]\n\n')).toBe(true)
+  })
+
+  test.each([false, true])(
+    'gets {} where the tool was called with nothing (streamed: %s)',
+    async (stream) => {
+      const block = { id: 'toolu_1', name: 'place', input: stream ? 'null' : '{}' }
+      stage.upstream.script('claude', stream ? streamedMessage([block]) : wholeMessage([block]))
+      const answer = await stage.chat('ann', ask('claude-3-5-haiku', { response_format: FORMAT, stream }))
+      const said = stream ? streamedContent(answer.text) : answer.json().choices[0]?.message.content
+      expect(said).toBe('{}')
+    },
+  )
+
+  test('is told where the answer was cut off', async () => {
+    stage.upstream.script(
+      'claude',
+      wholeMessage([{ id: 'toolu_1', name: 'place', input: '{}' }], { stop: 'max_tokens' }),
+    )
+    const answer = await stage.chat('ann', ask('claude-3-5-haiku', { response_format: FORMAT }))
+    expect(answer.json().choices[0]?.finish_reason).toBe('length')
+  })
+
+  test('has thinking left out where a tool is forced, which cannot go together', async () => {
+    answering({ id: 'toolu_1', name: 'place', input: CITY })
+    const asked = ask('claude-opus-4-1', { response_format: FORMAT, reasoning_effort: 'high' })
+    const answer = await stage.chat('ann', asked)
+    expect(sent()).not.toHaveProperty('thinking')
+    expect(answer.headers['x-gateway-dropped']).toBe('thinking')
+  })
+
+  test.each([
+    ['tools of its own', { tools: [WEATHER] }],
+    ['web search', { web_search_options: {} }],
+    [
+      'a begun answer',
+      {
+        messages: [
+          { role: 'user', content: 'hi' },
+          { role: 'assistant', content: '{' },
+        ],
+      },
+    ],
+    [
+      'a schema of something else than an object',
+      { response_format: { type: 'json_schema', json_schema: { name: 'x', schema: { type: 'array' } } } },
+    ],
+  ])('with %s has an older model asked in the system prompt, and is told', async (_, fields) => {
+    answering({ text: CITY })
+    const asked = { response_format: FORMAT, ...fields }
+    const answer = await stage.chat('ann', ask('claude-3-5-haiku', asked))
+    const schema = JSON.stringify(asked.response_format.json_schema.schema)
+    expect(sent().system?.map(({ text }) => text)).toEqual([expect.stringContaining(schema)])
+    expect(sent()).not.toHaveProperty('tool_choice')
+    expect(String(answer.headers['x-gateway-dropped']).split(', ')).toContain('response_format')
+  })
+
+  test('with a begun answer has a new model asked in the system prompt too: the two cannot go together', async () => {
+    answering({ text: CITY })
+    const messages = [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: '{' },
+    ]
+    const answer = await stage.chat('ann', { model: 'claude-sonnet-4-5', messages, response_format: FORMAT })
+    expect(sent()).not.toHaveProperty('output_config')
+    expect(sent().system?.[0]?.text).toContain(JSON.stringify(SCHEMA))
+    expect(answer.headers['x-gateway-dropped']).toBe('response_format')
+  })
+
+  test('still gets the calls of its own tools, of an older model', async () => {
+    answering({ id: 'toolu_1', name: 'weather', input: CITY })
+    const asked = ask('claude-3-5-haiku', { response_format: FORMAT, tools: [WEATHER] })
+    const answer = await stage.chat('ann', asked)
+    expect(answer.json().choices[0]?.finish_reason).toBe('tool_calls')
+  })
+
+  test.each([
+    ['claude-3-5-haiku', { type: 'json_object' }],
+    ['claude-sonnet-4-5', { type: 'json_object' }],
+    ['claude-sonnet-4-5', { type: 'json_schema', json_schema: { name: 'anything' } }],
+  ])(
+    'or for JSON without a schema has %s asked in the system prompt, behind its own: %j',
+    async (model, format) => {
+      answering({ text: CITY })
+      const messages = [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'hi' },
+      ]
+      const answer = await stage.chat('ann', {
+        ...ask(model),
+        messages,
+        response_format: format,
+      })
+      expect(sent().system?.map(({ text }) => text)).toEqual([
+        'Be brief.',
+        expect.stringContaining('JSON object'),
+      ])
+      expect(sent()).not.toHaveProperty('output_config')
+      expect(sent()).not.toHaveProperty('tools')
+      expect(answer.headers['x-gateway-dropped']).toBeUndefined()
+    },
+  )
+
+  test('with `type: text` asks for nothing', async () => {
+    answering({ text: 'Hello.' })
+    await stage.chat('ann', ask('claude-sonnet-4-5', { response_format: { type: 'text' } }))
+    expect(sent()).not.toHaveProperty('output_config')
+    expect(sent()).not.toHaveProperty('system')
+  })
+
+  test.each([
+    ['response_format.type', { type: 'yaml' }],
+    ['response_format.json_schema', { type: 'json_schema' }],
+    ['response_format.json_schema.schema', { type: 'json_schema', json_schema: { name: 'x', schema: [] } }],
+  ])('that cannot be read gets a 400 that names %s', async (path, format) => {
+    const answer = await stage.chat('ann', ask('claude-sonnet-4-5', { response_format: format }))
+    expect(answer.status).toBe(400)
+    expect(answer.json().error.message).toContain(`'${path}'`)
+  })
+
+  test('with the official client has the answer parsed', async () => {
+    const client = new OpenAI({ apiKey: 'sk-ann', baseURL: `${stage.gateway.url}/v1`, maxRetries: 0 })
+    answering({ id: 'toolu_1', name: 'place', input: CITY })
+    const answer = await client.chat.completions.parse({
+      model: 'claude-3-5-haiku',
+      messages: [{ role: 'user', content: 'hi' }],
+      response_format: FORMAT as OpenAI.ResponseFormatJSONSchema,
+    })
+    expect(JSON.parse(answer.choices[0]?.message.content ?? '')).toEqual({ city: 'Bern' })
+  })
+})
+
+describe('a messages caller who asks for JSON by a schema', () => {
+  const format = { type: 'json_schema', schema: SCHEMA }
+  const asked = (fields: object): object => ({ ...ask('gpt'), max_tokens: 100, ...fields })
+  const options = { path: '/v1/messages' }
+
+  test.each([
+    ['output_config.format', { output_config: { format } }],
+    ['output_format, as clients of the beta do', { output_format: format }],
+  ])('in %s has it asked for in the words of chat', async (_, fields) => {
+    stage.upstream.script('gpt', wholeChat({ text: CITY }))
+    const answer = await stage.chat('ann', asked(fields), options)
+    expect(answer.status).toBe(200)
+    expect(sent('gpt')['response_format']).toEqual({
+      type: 'json_schema',
+      json_schema: { name: 'response', schema: SCHEMA, strict: true },
+    })
+    expect(answer.headers['x-gateway-dropped']).toBeUndefined()
+    expect(JSON.parse(answer.text).content).toEqual([{ type: 'text', text: CITY }])
+  })
+
+  test.each([
+    ['output_config.format.type', { output_config: { format: { type: 'yaml' } } }],
+    ['output_config.format.schema', { output_config: { format: { type: 'json_schema' } } }],
+    ['output_format', { output_format: 'json' }],
+    ['output_config', { output_config: [] }],
+  ])('that cannot be read gets a 400 that names %s', async (path, fields) => {
+    const answer = await stage.chat('ann', asked(fields), options)
+    expect(answer.status).toBe(400)
+    expect(answer.json().error.message).toContain(`'${path}'`)
+  })
+})

@@ -1,0 +1,159 @@
+import Anthropic from '@anthropic-ai/sdk'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
+import { streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
+import type { Stage } from '../equipment/stage.ts'
+import { type Caller, callersOf, MODEL, sentTo, stageOfBoth } from './stage.ts'
+
+let stage: Stage
+let chat: Caller
+let message: Caller
+let client: Anthropic
+beforeAll(async () => {
+  stage = await stageOfBoth()
+  ;({ chat, message } = callersOf(stage))
+  client = new Anthropic({ apiKey: 'sk-ann', baseURL: stage.gateway.url, maxRetries: 0 })
+})
+afterAll(() => stage?.close())
+
+const HI = { role: 'user', content: 'hi' }
+const called = (input: string): { id: string; name: string; input: string } => ({
+  id: 'c1',
+  name: 'f',
+  input,
+})
+
+/** A history in which a chat caller's model called a tool with these arguments. */
+const chatHistory = (args: unknown): object => ({
+  messages: [
+    HI,
+    {
+      role: 'assistant',
+      tool_calls: [{ id: 'c1', type: 'function', function: { name: 'f', arguments: args } }],
+    },
+    { role: 'tool', tool_call_id: 'c1', content: 'done' },
+  ],
+})
+
+/** The same of a messages caller's. */
+const messagesHistory = (input: unknown): object => ({
+  messages: [
+    HI,
+    { role: 'assistant', content: [{ type: 'tool_use', id: 'c1', name: 'f', input }] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c1', content: 'done' }] },
+  ],
+})
+
+describe('arguments that are nothing are an empty object', () => {
+  test.each(['', 'null', ' null ', '""', null])('in the history of a chat caller: %j', async (args) => {
+    stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
+    expect((await chat(chatHistory(args))).status).toBe(200)
+    expect(sentTo(stage, MODEL.messages).messages[1]?.['content']).toEqual([
+      { type: 'tool_use', id: 'c1', name: 'f', input: {} },
+    ])
+  })
+
+  test.each([null, ''])('in the history of a messages caller: %j', async (input) => {
+    stage.upstream.script(MODEL.chat, wholeChat({ text: 'Hello.' }))
+    expect((await message(messagesHistory(input))).status).toBe(200)
+    expect(sentTo(stage, MODEL.chat).messages[1]?.['tool_calls']).toEqual([
+      { id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } },
+    ])
+  })
+
+  test.each(['', 'null', '""'])('in a whole answer for a messages caller: %j', async (input) => {
+    stage.upstream.script(MODEL.chat, wholeChat({ calls: [called(input)] }))
+    const answer = JSON.parse((await message()).text)
+    expect(answer.content).toEqual([{ type: 'tool_use', id: 'c1', name: 'f', input: {} }])
+    expect(answer.stop_reason).toBe('tool_use')
+  })
+
+  test.each(['null', '""'])('in a whole answer for a chat caller: %s', async (input) => {
+    stage.upstream.script(MODEL.messages, wholeMessage([called(input)]))
+    expect((await chat()).json().choices[0]?.message).toMatchObject({
+      tool_calls: [{ id: 'c1', function: { name: 'f', arguments: '{}' } }],
+    })
+  })
+
+  // The first piece is four characters long.
+  test.each(['', 'null', '  null', 'null  ', '   ', '""', '  ""'])(
+    'in a stream for a messages caller, in pieces: %j',
+    async (input) => {
+      stage.upstream.script(MODEL.chat, streamedChat({ calls: [called(input)] }))
+      const { text } = await message({ stream: true })
+      expect(text).not.toContain('input_json_delta')
+      const answer = await client.messages
+        .stream({ model: MODEL.chat, max_tokens: 100, messages: [{ role: 'user', content: 'hi' }] })
+        .finalMessage()
+      expect(answer.content).toEqual([{ type: 'tool_use', id: 'c1', name: 'f', input: {} }])
+    },
+  )
+
+  test.each(['null', '""'])('in a stream for a chat caller, in pieces: %s', async (input) => {
+    stage.upstream.script(MODEL.messages, streamedMessage([called(input)]))
+    const { text } = await chat({ stream: true })
+    expect(argumentsIn(text)).toEqual(['{}'])
+  })
+})
+
+describe('arguments that are text of something else than an object', () => {
+  test.each(['nul', 'not json', '[]', '7', '{"a":'])('are a 400 in a history: %s', async (args) => {
+    stage.upstream.forget(MODEL.messages)
+    const answer = await chat(chatHistory(args))
+    expect(answer.status).toBe(400)
+    expect(answer.json().error.message).toContain('expected the text of a JSON object')
+    expect(stage.upstream.received(MODEL.messages)).toEqual([])
+  })
+
+  test.each([[], 7, 'x', '{}', true])('are a 400 in a history of blocks: %j', async (input) => {
+    const answer = await message(messagesHistory(input))
+    expect(answer.status).toBe(400)
+    expect(answer.json().error.message).toContain('input')
+  })
+
+  test.each(['nul', 'not json', '[]', '{"a":'])(
+    'are a text in a whole answer for a messages caller, who has nothing to call then: %s',
+    async (input) => {
+      stage.upstream.script(MODEL.chat, wholeChat({ text: 'So:', calls: [called(input)] }))
+      const answer = JSON.parse((await message()).text)
+      expect(answer.content).toEqual([
+        { type: 'text', text: 'So:' },
+        { type: 'text', text: input },
+      ])
+      expect(answer.stop_reason).toBe('end_turn')
+    },
+  )
+
+  test.each(['nul', 'nulls', 'not json', 'n', ' "x"', '[]'])(
+    'are told in a stream for a messages caller: %j',
+    async (input) => {
+      stage.upstream.script(MODEL.chat, streamedChat({ calls: [called(input)] }))
+      const { text } = await message({ stream: true })
+      const pieces = [...text.matchAll(/"partial_json":("(?:[^"\\]|\\.)*")/g)].map(([, piece]) => piece ?? '')
+      expect(pieces.map((piece) => JSON.parse(piece)).join('')).toBe(input)
+      expect(text).toContain('message_stop')
+    },
+  )
+})
+
+/** The arguments of calls in a chat stream, added up. */
+function argumentsIn(stream: string): string[] {
+  const calls: string[] = []
+  for (const line of stream.split('\n').filter((one) => one.startsWith('data: {'))) {
+    const { choices } = JSON.parse(line.slice('data: '.length)) as Chunk
+    for (const { index, function: piece } of choices[0]?.delta.tool_calls ?? [])
+      calls[index] = (calls[index] ?? '') + piece.arguments
+  }
+  return calls
+}
+
+interface Chunk {
+  readonly choices: readonly {
+    readonly delta: {
+      readonly tool_calls?: readonly {
+        readonly index: number
+        readonly function: { readonly arguments: string }
+      }[]
+    }
+  }[]
+}

@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { errorBody } from '../equipment/behaviour.ts'
+import { call } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { type Patch, patchedCopy } from '../equipment/patched-copy.ts'
+import { ask, type Stage, setStage } from '../equipment/stage.ts'
+
+/** A gateway that stumbles over an answer: a mistake that nobody has found yet. */
+const STUMBLES: Patch = {
+  file: 'src/relay/whole-answer.ts',
+  text: 'const bytes = this.#bytes.take()',
+  by: "const bytes = this.#bytes.take(); if (bytes.includes('stumbling block')) throw new Error('unforeseen')",
+}
+
+const copy = patchedCopy([STUMBLES])
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage(
+    (upstream) => ({
+      models: priced(['m']),
+      channels: [
+        channel('first', upstream.baseUrl('first'), { models: ['m'], priority: 5 }),
+        channel('spare', upstream.baseUrl('spare'), { models: ['m'] }),
+      ],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    }),
+    { root: copy.root },
+  )
+})
+afterAll(async () => {
+  await stage?.close()
+  copy.discard()
+})
+
+async function resting(): Promise<number> {
+  const { text } = await call(stage.gateway.url, undefined, { method: 'GET', path: '/metrics' })
+  return Number(/^sluice_resting_channels (\d+)$/m.exec(text)?.[1])
+}
+
+test('an exception over an answer ends its call alone, and the channel that the call probed is back', async () => {
+  const { upstream } = stage
+  upstream.script('spare', { kind: 'whole' })
+  upstream.script('first', { kind: 'status', status: 500, body: errorBody('out of order') })
+  for (let i = 0; i < 5; i++) expect((await stage.chat('ann', ask('m'))).status).toBe(200)
+  expect(await resting()).toBe(1)
+  await expect.poll(resting, { interval: 100 }).toBe(0)
+
+  upstream.script('first', { kind: 'whole', content: 'stumbling block' })
+  const answer = await stage.chat('ann', ask('m'))
+  expect(answer.status).toBe(500)
+  expect(answer.json().error).toMatchObject({ type: 'api_error', code: 'internal_error' })
+
+  upstream.script('first', { kind: 'whole', content: 'back' })
+  expect((await stage.chat('ann', ask('m'))).json().choices[0]?.message.content).toBe('back')
+  expect(await resting()).toBe(0)
+})

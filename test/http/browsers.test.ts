@@ -1,0 +1,198 @@
+import { renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { stringify } from 'yaml'
+import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
+import { type Answer, call } from '../equipment/client.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { rawConnection } from '../equipment/raw-socket.ts'
+import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+
+const PAGE = 'https://app.example.com'
+const OTHER = 'https://evil.example'
+/** The file is read again within seconds. */
+const SOON = { timeout: 15_000 }
+const READABLE = [
+  'x-request-id',
+  'request-id',
+  'retry-after',
+  'x-gateway-dropped',
+  'x-gateway-model',
+  'x-should-retry',
+]
+
+let stage: Stage
+let base: Configuration
+const withOrigins = (origins: readonly string[]): Configuration => ({
+  ...base,
+  options: { cors: { origins } },
+})
+beforeAll(async () => {
+  stage = await setStage((upstream) => {
+    base = {
+      models: priced(['m', 'claude']),
+      channels: [
+        channel('m', upstream.baseUrl('m')),
+        channel('claude', upstream.baseUrl('claude'), { protocol: 'messages' }),
+      ],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    }
+    return withOrigins(['https://first.example', PAGE])
+  })
+})
+afterAll(() => stage?.close())
+
+/** Gives the configuration file another text while the gateway runs. */
+function change(config: Configuration): void {
+  const file = join(stage.gateway.dataDir, 'gateway.yaml')
+  writeFileSync(`${file}.new`, stringify(config))
+  renameSync(`${file}.new`, file)
+}
+
+const preflight = (path: string, origin: string, headers: Record<string, string> = {}): Promise<Answer> =>
+  call(stage.gateway.url, undefined, {
+    method: 'OPTIONS',
+    path,
+    headers: { origin, 'access-control-request-method': 'POST', ...headers },
+  })
+const corsOf = ({ headers }: Answer): string[] =>
+  Object.keys(headers).filter((name) => name.startsWith('access-control-'))
+
+function expectReadable(answer: Answer, origin = PAGE): void {
+  expect(answer.headers['access-control-allow-origin']).toBe(origin)
+  expect(answer.headers.vary).toBe('origin')
+  const exposed = String(answer.headers['access-control-expose-headers']).split(', ')
+  expect(exposed).toEqual(expect.arrayContaining(READABLE))
+}
+
+describe('a preflight of a page that is let in', () => {
+  test.each([
+    '/v1/chat/completions',
+    '/v1/messages',
+    '/v1/models',
+    '/v1/models/org/name',
+    '/v1beta/models',
+    '/v2/rerank',
+    '/v1/not/there',
+  ])('is answered without a key at %s', async (path) => {
+    const wanted = 'authorization,content-type,x-api-key,anthropic-version,x-stainless-lang'
+    const answer = await preflight(path, PAGE, { 'access-control-request-headers': wanted })
+    expect(answer.status).toBe(204)
+    expect(answer.text).toBe('')
+    expectReadable(answer)
+    expect(answer.headers['access-control-allow-methods']).toBe('GET, POST, DELETE')
+    expect(answer.headers['access-control-allow-headers']).toBe(wanted)
+    expect(Number(answer.headers['access-control-max-age'])).toBeGreaterThan(0)
+    expect(answer.headers).not.toHaveProperty('access-control-allow-credentials')
+  })
+  test.each(['a{b', 'a\u00e4', 'x'.repeat(5000), '"', ' '])(
+    'allows no headers where those asked for are no names: %j',
+    async (wanted) => {
+      const answer = await preflight('/v1/models', PAGE, { 'access-control-request-headers': wanted })
+      expect(answer.status).toBe(204)
+      expect(answer.headers).not.toHaveProperty('access-control-allow-headers')
+    },
+  )
+  test('comes as often as it likes on one connection', async () => {
+    const one = `OPTIONS /v1/models HTTP/1.1\r\nhost: a\r\norigin: ${PAGE}\r\naccess-control-request-method: GET\r\n`
+    const connection = rawConnection(stage.gateway.port, `${one}\r\n${one}connection: close\r\n\r\n`)
+    const answers = (await connection.closed()).split('HTTP/1.1 204 ')
+    expect(answers).toHaveLength(3)
+    expect(answers[2]).toContain('access-control-max-age')
+  })
+})
+
+describe('a page that is let in can read', () => {
+  const headers = { origin: PAGE }
+  test('an answer', async () => {
+    stage.upstream.script('m', wholeChat({ text: 'Hello.' }))
+    const answer = await stage.chat('ann', ask('m'), { headers })
+    expect(answer.status).toBe(200)
+    expectReadable(answer)
+  })
+  test('a stream', async () => {
+    stage.upstream.script('m', streamedChat({ text: 'Hello.' }))
+    const answer = await stage.chat('ann', askStream('m'), { headers })
+    expect(answer.text).toContain('[DONE]')
+    expectReadable(answer)
+  })
+  test.each<[number, string, string, string]>([
+    [401, 'POST', '/v1/chat/completions', 'nobody'],
+    [404, 'POST', '/v1/chat/completion', 'ann'],
+    [405, 'PUT', '/v1/messages', 'ann'],
+    [503, 'POST', '/v1/chat/completions', 'ann'],
+    [200, 'GET', '/v1/models', 'ann'],
+    [200, 'GET', '/v1beta/models', 'ann'],
+    [405, 'OPTIONS', '/v1/messages', 'ann'],
+  ])('a %i of %s %s', async (status, method, path, key) => {
+    const body = method === 'POST' ? ask('unheard-of') : undefined
+    const answer = await call(stage.gateway.url, body, { method, path, key, headers })
+    expect(answer.status, answer.text).toBe(status)
+    expectReadable(answer)
+  })
+  test('that its request cannot be read', async () => {
+    const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\norigin: ${PAGE}\r\nauthorization: Bearer sk-ann\r\n`
+    const connection = rawConnection(
+      stage.gateway.port,
+      `${head}content-type: application/json\r\nexpect: 100-continue\r\ntransfer-encoding: chunked\r\n\r\n`,
+    )
+    await connection.until('100 Continue')
+    connection.socket.write('zz\r\n')
+    expect(await connection.closed()).toContain(`access-control-allow-origin: ${PAGE}\r\n`)
+  })
+})
+
+describe('there are no such headers', () => {
+  test.each([
+    ['of another origin', OTHER],
+    ['of one that only begins alike', `${PAGE}.evil.example`],
+    ['of another scheme', 'http://app.example.com'],
+    ['of another port', `${PAGE}:8443`],
+    ['without an origin', 'null'],
+  ])('for a page %s', async (_, origin) => {
+    const asked = await preflight('/v1/models', origin)
+    expect(asked.status).toBe(405)
+    expect(corsOf(asked)).toEqual([])
+    const answer = await call(stage.gateway.url, undefined, {
+      method: 'GET',
+      path: '/v1/models',
+      key: 'ann',
+      headers: { origin },
+    })
+    expect(answer.status).toBe(200)
+    expect(corsOf(answer)).toEqual([])
+  })
+  test.each([
+    '/api/user/self',
+    '/api/user/login',
+    '/api/usage/token/',
+    '/healthz',
+    '/metrics',
+    '/openapi.json',
+    '/',
+    '/v10/x',
+  ])('at %s', async (path) => {
+    expect(corsOf(await preflight(path, PAGE))).toEqual([])
+    const headers = { origin: PAGE }
+    expect(corsOf(await call(stage.gateway.url, undefined, { method: 'GET', path, headers }))).toEqual([])
+  })
+  test('for whoever sends no origin', async () => {
+    const answer = await call(stage.gateway.url, undefined, { method: 'GET', path: '/v1/models', key: 'ann' })
+    expect(corsOf(answer)).toEqual([])
+    expect(answer.headers).not.toHaveProperty('vary')
+  })
+})
+
+describe('who is let in changes while the gateway runs', () => {
+  test('to every page, which is told so without its name; to another; to none, as it is unless somebody says so', async () => {
+    change(withOrigins(['*']))
+    await expect.poll(async () => (await preflight('/v1/models', OTHER)).status, SOON).toBe(204)
+    expectReadable(await preflight('/v1/models', OTHER), '*')
+    change(withOrigins([OTHER]))
+    await expect.poll(async () => (await preflight('/v1/models', PAGE)).status, SOON).toBe(405)
+    expectReadable(await preflight('/v1/models', OTHER), OTHER)
+    change(base)
+    await expect.poll(async () => (await preflight('/v1/models', OTHER)).status, SOON).toBe(405)
+    expect(corsOf(await preflight('/v1/models', OTHER))).toEqual([])
+  })
+})

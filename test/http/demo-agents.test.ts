@@ -1,0 +1,126 @@
+import { Ajv } from 'ajv'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { demoYaml } from '../../src/simulator/demo-config.ts'
+import { DEMO_MODELS } from '../../src/simulator/demo-models.ts'
+import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts'
+import { call } from '../equipment/client.ts'
+import { DEMO_AGENTS, type DemoAgent, FOLDER } from '../equipment/demo-agents.ts'
+import { DEMO_USERS, type DemoCall, type DemoRun, runTask } from '../equipment/demo-session.ts'
+import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+
+let simulator: Simulator
+let gateway: RunningGateway
+
+beforeAll(async () => {
+  simulator = await startSimulator({ firstTokenMs: 0, tokenMs: 0, longestWholeMs: 0 })
+  gateway = await startGateway({ config: `${demoYaml(simulator)}\n${DEMO_USERS}\n` })
+})
+afterAll(async () => {
+  await gateway?.discard()
+  await simulator?.close()
+})
+
+const MODELS = [...DEMO_MODELS.chat, ...DEMO_MODELS.messages]
+const PAIRS = DEMO_AGENTS.flatMap((agent) => MODELS.map((model) => ({ agent, model, name: agent.name })))
+const FILES: Readonly<Record<string, string>> = {
+  'notes.txt': 'The meeting moved to Thursday at 14:30.\nBring the blue folder.\n',
+  'plan.txt': 'First the foundation, then the roof.\n',
+}
+
+/** Reads the files of the agent's folder; everything else that is called is a mistake. */
+function acting(agent: DemoAgent) {
+  const ajv = new Ajv({ strict: false })
+  return ({ name, input }: DemoCall): string => {
+    const schema = agent.tools.find((tool) => tool.name === name)?.schema
+    if (!schema) return `There is no tool ${name}`
+    if (!ajv.validate(schema, input)) return `Invalid arguments: ${ajv.errorsText()}`
+    const path = Object.values(input as Record<string, unknown>).find((value) =>
+      String(value).startsWith('/'),
+    )
+    const content = FILES[String(path).replace(`${FOLDER}/`, '')]
+    return /^read/i.test(name) && content !== undefined ? agent.shown(String(path), content) : 'No such file'
+  }
+}
+
+function run(agent: DemoAgent, model: string, prompt: string): Promise<DemoRun> {
+  return runTask(agent, gateway.url, model, prompt, acting(agent))
+}
+
+describe('as agents ask', () => {
+  test.each(PAIRS)(
+    '$name on $model reads the file that it is told to, and quotes it',
+    async ({ agent, model }) => {
+      const { calls, answer } = await run(agent, model, 'Read notes.txt and tell me what it says')
+      expect(calls.map(({ input }) => Object.values(input as object))).toEqual([[`${FOLDER}/notes.txt`]])
+      expect(answer).toContain('The meeting moved to Thursday at 14:30.\nBring the blue folder.')
+      expect(answer).not.toContain('2\t')
+    },
+  )
+
+  test.each(PAIRS)('$name on $model makes two calls at most', async ({ agent, model }) => {
+    const { calls, answer } = await run(agent, model, 'Read notes.txt, plan.txt and missing.txt')
+    expect(calls).toHaveLength(2)
+    expect(answer).toContain('Bring the blue folder.')
+    expect(answer).toContain('First the foundation, then the roof.')
+  })
+
+  test.each(PAIRS)('$name on $model answers without tools where none fits', async ({ agent, model }) => {
+    const { calls, answer } = await run(agent, model, 'Why is the sky blue?')
+    expect(calls).toEqual([])
+    expect(answer).toContain('sky')
+  })
+
+  test.each(PAIRS)(
+    '$name on $model is told that a file is missing, and does not try again',
+    async ({ agent, model }) => {
+      const { calls, answer } = await run(agent, model, 'Read missing.txt')
+      expect(calls).toHaveLength(1)
+      expect(answer).toContain('No such file')
+    },
+  )
+})
+
+describe('beside a conversation', () => {
+  const chat = async (body: object) =>
+    (await call(gateway.url, body, { key: 'ann' })).json().choices[0]?.message.content ?? ''
+  const messages = async (body: object) => {
+    const answer = await call(gateway.url, body, { key: 'ann', path: '/v1/messages' })
+    const { content } = JSON.parse(answer.text) as { content: { type: string; text?: string }[] }
+    return content.map(({ text }) => text ?? '').join('')
+  }
+
+  test.each(MODELS)('%s gives a conversation a short title', async (model) => {
+    const title = await chat({
+      model,
+      messages: [
+        {
+          role: 'system',
+          content: 'You are a title generator. You output ONLY a thread title. Nothing else.',
+        },
+        { role: 'user', content: 'Generate a title for this conversation:\n' },
+        { role: 'user', content: '"Read notes.txt and tell me what it says"' },
+      ],
+    })
+    expect(title).toBe('Read notes.txt')
+  })
+
+  test.each(MODELS)('%s finds the topic of a message in the JSON that the words ask for', async (model) => {
+    const said = await messages({
+      model,
+      max_tokens: 512,
+      system:
+        "Analyze if this message indicates a new conversation topic. Format your response as a JSON object with two fields: 'isNewTopic' (boolean) and 'title' (string, or null). No other text.",
+      messages: [{ role: 'user', content: 'Why is the sky blue?' }],
+    })
+    expect(JSON.parse(said)).toEqual({ isNewTopic: expect.any(Boolean), title: 'Why is the sky blue' })
+  })
+
+  test.each(MODELS)('%s answers a check of the quota with one token', async (model) => {
+    const answer = await call(
+      gateway.url,
+      { model, max_tokens: 1, messages: [{ role: 'user', content: 'quota' }] },
+      { key: 'ann', path: '/v1/messages' },
+    )
+    expect(JSON.parse(answer.text)).toMatchObject({ stop_reason: 'max_tokens', usage: { output_tokens: 1 } })
+  })
+})

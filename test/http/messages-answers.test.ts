@@ -1,0 +1,172 @@
+import Anthropic from '@anthropic-ai/sdk'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { wholeChat } from '../equipment/chat-behaviour.ts'
+import { type Answer, type CallOptions, call } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { messagesErrorText, streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
+import { rawConnection } from '../equipment/raw-socket.ts'
+import { type Stage, setStage } from '../equipment/stage.ts'
+
+const SAID = [{ text: 'Hello.' }]
+const USER = [{ role: 'user' as const, content: 'hi' }]
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    options: { retries: 0, body_limit: '4KiB' },
+    models: {
+      ...priced(['claude', 'gpt']),
+      rare: { ...(priced(['m'])['m'] as object), rate_limit: { requests: 1, window: '1h' } },
+    },
+    channels: [
+      channel('claude', upstream.baseUrl('claude'), { protocol: 'messages', models: ['claude', 'rare'] }),
+      channel('gpt', upstream.baseUrl('gpt')),
+      channel('priceless', upstream.baseUrl('priceless')),
+    ],
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann'), token('off', { status: 2 }), token('poor', { remain_quota: 1 })]),
+    ],
+  }))
+})
+afterAll(() => stage?.close())
+
+const say = (fields: object = {}, options: CallOptions = {}): Promise<Answer> =>
+  call(
+    stage.gateway.url,
+    { model: 'claude', max_tokens: 5, messages: USER, ...fields },
+    { path: '/v1/messages', key: 'ann', ...options },
+  )
+
+function expectId({ headers }: Answer): string {
+  expect(headers['x-request-id']).toMatch(/^[\w-]{36}$/)
+  expect(headers['request-id']).toBe(headers['x-request-id'])
+  return String(headers['request-id'])
+}
+
+describe('the header request-id, beside x-request-id, is on', () => {
+  test('whole answers, native and converted', async () => {
+    stage.upstream.script('claude', wholeMessage(SAID))
+    const native = await say()
+    expect(native.status).toBe(200)
+    expectId(native)
+    stage.upstream.script('gpt', wholeChat({ text: 'Hello.' }))
+    const converted = await say({ model: 'gpt' })
+    expect(converted.status).toBe(200)
+    expectId(converted)
+  })
+  test('streams', async () => {
+    stage.upstream.script('claude', streamedMessage(SAID))
+    const answer = await say({ stream: true })
+    expect(answer.text).toContain('event: message_stop')
+    expectId(answer)
+  })
+  test('counts of tokens, asked upstream and counted here', async () => {
+    stage.upstream.script('claude', { kind: 'whole', body: '{"input_tokens":3}' })
+    const path = '/v1/messages/count_tokens'
+    const asked = await say({ max_tokens: undefined }, { path })
+    expect(asked.json()).toEqual({ input_tokens: 3 })
+    expectId(asked)
+    const counted = await say({ model: 'gpt', max_tokens: undefined }, { path })
+    expect(counted.status).toBe(200)
+    expectId(counted)
+  })
+  test.each(['/v1/models', '/v1/models/claude', '/v1/models/no-such-model'])(
+    '%s in the messages shape',
+    async (path) => {
+      const headers = { 'anthropic-version': '2023-06-01' }
+      expectId(await call(stage.gateway.url, undefined, { method: 'GET', path, key: 'ann', headers }))
+    },
+  )
+  test('no answer of other paths', async () => {
+    stage.upstream.script('gpt', wholeChat({ text: 'Hello.' }))
+    const chat = await stage.chat('ann', { model: 'gpt', messages: USER })
+    expect(chat.status).toBe(200)
+    expect(chat.headers).not.toHaveProperty('request-id')
+    const list = await call(stage.gateway.url, undefined, { method: 'GET', path: '/v1/models', key: 'ann' })
+    expect(list.headers).not.toHaveProperty('request-id')
+  })
+})
+
+describe("an error of the gateway's own has the outer type and the request's id:", () => {
+  const large = { messages: [{ role: 'user', content: 'x'.repeat(5000) }] }
+  test.each<[string, number, () => Promise<Answer>, string?]>([
+    ['a field that is wrong', 400, () => say({ temperature: 'hot' })],
+    ['no JSON', 400, () => call(stage.gateway.url, '{', { path: '/v1/messages', key: 'ann' })],
+    ['no price', 400, () => say({ model: 'priceless' }), 'model_price_error'],
+    ['an unknown key', 401, () => say({}, { key: 'nobody' })],
+    ['a disabled key', 401, () => say({}, { key: 'off' })],
+    ['too little quota', 403, () => say({}, { key: 'poor' }), 'insufficient_quota'],
+    ['a path that is not there', 404, () => say({}, { path: '/v1/messages/batches' })],
+    ['a method that is not taken', 405, () => say({}, { method: 'PUT' })],
+    [
+      'a method that counting does not take',
+      405,
+      () => say({}, { method: 'PUT', path: '/v1/messages/count_tokens' }),
+    ],
+    ['a body over the limit', 413, () => say(large), 'read_request_body_failed'],
+    ['a body that is no JSON', 415, () => say({}, { headers: { 'content-type': 'text/plain' } })],
+    ['a model that nobody serves', 503, () => say({ model: 'unheard-of' }), 'model_not_found'],
+  ])('%s', async (_, status, asking, code) => {
+    const answer = await asking()
+    const id = expectId(answer)
+    expect(answer.status, answer.text).toBe(status)
+    expect(answer.json()).toEqual({
+      type: 'error',
+      error: {
+        type: 'gateway_error',
+        message: expect.stringMatching(new RegExp(`.\\(request id: ${id}\\)$`)),
+        ...(code !== undefined && { code }),
+      },
+      request_id: id,
+    })
+  })
+
+  test('too many requests', async () => {
+    stage.upstream.script('claude', wholeMessage(SAID))
+    expect((await say({ model: 'rare' })).status).toBe(200)
+    const answer = await say({ model: 'rare' })
+    expect(answer.status).toBe(429)
+    const id = expectId(answer)
+    expect(answer.json()).toMatchObject({ type: 'error', error: { type: 'gateway_error' }, request_id: id })
+  })
+
+  test('a body that cannot be read as one', async () => {
+    const head = 'POST /v1/messages HTTP/1.1\r\nhost: a\r\nauthorization: Bearer sk-ann\r\n'
+    const text = await rawConnection(
+      stage.gateway.port,
+      `${head}content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n`,
+    ).closed()
+    expect(text).toMatch(/^HTTP\/1\.1 400 /)
+    const [, id] = /\r\nrequest-id: (\S+)\r\n/.exec(text) ?? []
+    expect(text).toContain(`\r\nx-request-id: ${id}\r\n`)
+    expect(JSON.parse(text.slice(text.indexOf('{')))).toMatchObject({
+      type: 'error',
+      error: { type: 'gateway_error' },
+      request_id: id,
+    })
+  })
+
+  test("and an upstream's own envelope stays as it came, under our header", async () => {
+    const body = messagesErrorText('overloaded_error', 'busy')
+    stage.upstream.script('claude', { kind: 'status', status: 529, body })
+    const answer = await say()
+    expect(answer.status).toBe(529)
+    expect(answer.text).toBe(body)
+    expectId(answer)
+  })
+})
+
+test.each(['apiKey', 'authToken'] as const)(
+  'the official Anthropic client knows the id of a failed request, and of one that succeeds, by its %s',
+  async (credential) => {
+    const client = new Anthropic({ [credential]: 'sk-ann', baseURL: stage.gateway.url, maxRetries: 0 })
+    const create = (model: string) => client.messages.create({ model, max_tokens: 5, messages: USER })
+    const error = await create('unheard-of').catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(Anthropic.InternalServerError)
+    const { requestID, message } = error as InstanceType<typeof Anthropic.InternalServerError>
+    expect(message).toContain(`(request id: ${requestID})`)
+    stage.upstream.script('claude', wholeMessage(SAID))
+    expect(await create('claude')).toHaveProperty('_request_id', expect.stringMatching(/^[\w-]{36}$/))
+  },
+)

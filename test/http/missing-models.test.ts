@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Behaviour, errorBody } from '../equipment/behaviour.ts'
+import { type Answer, call } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { messagesErrorText, wholeMessage } from '../equipment/messages-behaviour.ts'
+import { ask, type Stage, setStage } from '../equipment/stage.ts'
+
+/** More models than failures in a row that send a channel to rest. */
+const RETIRED = ['old1', 'old2', 'old3', 'old4', 'old5', 'old6', 'old7']
+const BY_BOTH = [...RETIRED, 'gone', 'kept', 'all', 'mixed', 'back']
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    options: { retries: 2 },
+    models: priced([...BY_BOTH, 'only', 'claude']),
+    channels: [
+      channel('first', upstream.baseUrl('first'), { models: [...BY_BOTH, 'only'], priority: 5 }),
+      channel('spare', upstream.baseUrl('spare'), { models: BY_BOTH }),
+      ...[5, 4].map((priority) =>
+        channel(`claude-${priority}`, upstream.baseUrl(`claude-${priority}`), {
+          protocol: 'messages',
+          models: ['claude'],
+          priority,
+        }),
+      ),
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+})
+afterAll(() => stage?.close())
+
+const notFound = (message: string): Behaviour => ({
+  kind: 'status',
+  status: 404,
+  body: errorBody(message, 'not_found_error', 'model_not_found'),
+})
+const count = (lane: string): number => stage.upstream.received(lane).length
+const chat = (model: string): Promise<Answer> => stage.chat('ann', ask(model))
+
+describe('a channel that answers 404 for a model', () => {
+  test('is passed over for this model while another one serves it, and not for other models', async () => {
+    stage.upstream.script('first', notFound('retired'))
+    stage.upstream.script('spare', { kind: 'whole' })
+    for (let i = 0; i < 4; i++) expect((await chat('gone')).status).toBe(200)
+    expect([count('first'), count('spare')]).toEqual([1, 4])
+    stage.upstream.script('first', { kind: 'whole' })
+    await chat('kept')
+    expect(count('first')).toBe(1)
+  })
+
+  test('is asked all the same where it is the only one, and its answer is the caller’s', async () => {
+    stage.upstream.script('first', notFound('retired'))
+    for (let i = 0; i < 2; i++) {
+      const answer = await chat('only')
+      expect(answer.status).toBe(404)
+      expect(answer.json().error).toEqual({
+        message: 'retired',
+        type: 'not_found_error',
+        code: 'model_not_found',
+      })
+    }
+    expect(count('first')).toBe(2)
+    stage.upstream.script('first', { kind: 'whole' })
+    expect((await chat('only')).status).toBe(200)
+  })
+
+  test('is the last to speak where every channel answered so: the last 404 is returned', async () => {
+    stage.upstream.script('first', notFound('not here'))
+    stage.upstream.script('spare', notFound('nor here'))
+    for (let i = 0; i < 2; i++) {
+      const answer = await chat('all')
+      expect(answer.status).toBe(404)
+      expect(answer.json().error.message).toBe('nor here')
+    }
+    expect([count('first'), count('spare')]).toEqual([2, 2])
+  })
+
+  test('does not hide that another one failed, which may have the model', async () => {
+    stage.upstream.script('first', { kind: 'status', status: 503, body: errorBody('maintenance') })
+    stage.upstream.script('spare', notFound('not here'))
+    const answer = await chat('mixed')
+    expect(answer.status).toBe(503)
+    expect(answer.json().error.message).toBe('maintenance')
+  })
+
+  test('is back as soon as it answered for the model', async () => {
+    stage.upstream.script('first', notFound('not here'))
+    stage.upstream.script('spare', notFound('not yet'))
+    expect((await chat('back')).status).toBe(404)
+    stage.upstream.script('spare', { kind: 'whole' })
+    expect((await chat('back')).status).toBe(200)
+    stage.upstream.forget('first')
+    stage.upstream.forget('spare')
+    expect((await chat('back')).status).toBe(200)
+    expect([count('first'), count('spare')]).toEqual([0, 1])
+  })
+
+  test('is not out of order: however many models it does not have, it does not rest', async () => {
+    stage.upstream.script('first', notFound('retired'))
+    stage.upstream.script('spare', { kind: 'whole' })
+    for (const model of RETIRED) expect((await chat(model)).status).toBe(200)
+    expect(count('first')).toBe(RETIRED.length)
+    const { text } = await call(stage.gateway.url, undefined, { method: 'GET', path: '/metrics' })
+    expect(text).toMatch(/^sluice_resting_channels 0$/m)
+  })
+})
+
+test('a 404 for counting tokens says nothing of the model: they are counted here, and calls go on as before', async () => {
+  const body = { model: 'claude', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] }
+  const post = (path: string): Promise<Answer> => stage.chat('ann', body, { path })
+  stage.upstream.script('claude-5', {
+    kind: 'status',
+    status: 404,
+    body: messagesErrorText('not_found_error', 'no such path'),
+  })
+  stage.upstream.script('claude-4', { kind: 'whole', body: '{"input_tokens": 4711}' })
+  const counted = await post('/v1/messages/count_tokens')
+  expect(counted.status).toBe(200)
+  expect((JSON.parse(counted.text) as { input_tokens: number }).input_tokens).toBeLessThan(60)
+  expect([count('claude-5'), count('claude-4')]).toEqual([1, 0])
+
+  stage.upstream.script('claude-5', wholeMessage([{ text: 'from the first' }]))
+  expect((await post('/v1/messages')).text).toContain('from the first')
+  expect(count('claude-4')).toBe(0)
+  expect(stage.gateway.logs()).not.toMatch(/"channel":"claude-5"[^\n]*"msg":"upstream failed"/)
+})
+
+test('tokens are also counted here where one upstream failed and another does not count', async () => {
+  stage.upstream.script('claude-5', { kind: 'status', status: 500, body: '{}' })
+  stage.upstream.script('claude-4', { kind: 'status', status: 404, body: '{}' })
+  const body = { model: 'claude', messages: [{ role: 'user', content: 'hi' }] }
+  const counted = await stage.chat('ann', body, { path: '/v1/messages/count_tokens' })
+  expect(counted.status).toBe(200)
+})

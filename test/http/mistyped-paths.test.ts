@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Answer, call } from '../equipment/client.ts'
+import { plainConfiguration } from '../equipment/configuration.ts'
+import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+
+const LIVE = 'A1b2C3d4E5f6G7h8A1b2C3d4E5f6G7h8A1b2C3d4E5f6G7h8'
+
+let gateway: RunningGateway
+beforeAll(async () => {
+  gateway = await startGateway({ config: plainConfiguration('http://127.0.0.1:9/v1') })
+})
+afterAll(() => gateway?.discard())
+
+const at = (path: string, method = 'POST'): Promise<Answer> =>
+  call(gateway.url, undefined, { method, path, key: 'ann' })
+
+describe('a mistyped path is a 404 that suggests the right one:', () => {
+  test.each([
+    ['/chat/completions', '/v1/chat/completions'],
+    ['/v1/chat/completion', '/v1/chat/completions'],
+    ['/v1/v1/messages', '/v1/messages'],
+    ['/messages', '/v1/messages'],
+    ['/models', '/v1/models'],
+    ['/v1/v1/messages?beta=true', '/v1/messages'],
+  ])('%s, %s', async (path, meant) => {
+    const answer = await at(path)
+    expect(answer.status).toBe(404)
+    expect(answer.json().error.message).toContain(`did you mean ${meant}?`)
+  })
+  test('in the envelope of the path that was meant', async () => {
+    expect((await at('/v1/v1/messages')).json()).toMatchObject({
+      type: 'error',
+      error: { type: 'gateway_error' },
+    })
+    expect((await at('/chat/completions')).json()).toMatchObject({ error: { code: 'not_found' } })
+    expect((await at('/api/v1/messages')).json()).toMatchObject({ success: false, code: 'not_found' })
+  })
+  test.each(['/nothing', '/v1/embeddings', '/v1/responses'])('%s is like none', async (path) => {
+    const answer = await at(path)
+    expect(answer.status).toBe(404)
+    expect(answer.text).not.toContain('did you mean')
+    expect(answer.json().error.message).toContain(path)
+  })
+})
+
+describe('what was asked for is told', () => {
+  test.each(["/<script>alert('x')</script>", '/"}{"', '/a&b;c', '/\u0001'.replace('\u0001', '%01')])(
+    'without markup: %s',
+    async (path) => {
+      const { status, text } = await at(path)
+      expect(status).toBe(404)
+      expect(text).not.toMatch(/<|'|&|\\"/)
+    },
+  )
+  test('in no more than 200 characters', async () => {
+    expect((await at(`/${'x/'.repeat(5000)}`)).text.length).toBeLessThan(500)
+  })
+  test.each([`/sk-${LIVE}/v1/messages`, `/v1/messages/${LIVE}`, `/v1/chat/completions/sk-${LIVE}-3`])(
+    'without the key in it: %s',
+    async (path) => {
+      for (const method of ['POST', 'GET']) {
+        const { status, text } = await at(path, method)
+        expect(status).toBe(404)
+        expect(text).not.toContain(LIVE.slice(0, 8))
+      }
+      const one = await call(gateway.url, undefined, { method: 'PUT', path: `/v1/models/sk-${LIVE}` })
+      expect(one.status).toBe(405)
+      expect(one.text).not.toContain(LIVE.slice(0, 8))
+      await expect.poll(() => gateway.logs()).toContain('"status":405')
+      expect(gateway.logs()).not.toContain(LIVE.slice(0, 8))
+    },
+  )
+})

@@ -1,0 +1,117 @@
+import Anthropic from '@anthropic-ai/sdk'
+import OpenAI from 'openai'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { errorBody } from '../equipment/behaviour.ts'
+import { type Answer, call } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask, type Stage, setStage } from '../equipment/stage.ts'
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    options: { retries: 0 },
+    models: {
+      ...priced(['m']),
+      rare: { ...(priced(['m'])['m'] as object), rate_limit: { requests: 1, window: '1h' } },
+    },
+    channels: [channel('m', upstream.baseUrl('m'), { models: ['m', 'rare'] })],
+    users: [ROOT, user(2, 'ann', [token('ann'), token('poor', { remain_quota: 1 })])],
+  }))
+})
+afterAll(() => stage?.close())
+
+/** Counts what a client really sends. */
+function counting(): { readonly fetch: typeof fetch; sent: number } {
+  const counter = {
+    sent: 0,
+    fetch: (...given: Parameters<typeof fetch>) => {
+      counter.sent += 1
+      return fetch(...given)
+    },
+  }
+  return counter
+}
+
+describe('a model that nobody serves is asked for once', () => {
+  test('by the official OpenAI client', async () => {
+    const counter = counting()
+    const client = new OpenAI({ apiKey: 'sk-ann', baseURL: `${stage.gateway.url}/v1`, fetch: counter.fetch })
+    const asking = client.chat.completions.create({
+      model: 'unheard-of',
+      messages: [{ role: 'user', content: 'hi' }],
+    })
+    await expect(asking).rejects.toMatchObject({ status: 503, code: 'model_not_found' })
+    expect(counter.sent).toBe(1)
+  })
+  test('by the official Anthropic client', async () => {
+    const counter = counting()
+    const client = new Anthropic({ apiKey: 'sk-ann', baseURL: stage.gateway.url, fetch: counter.fetch })
+    const asking = client.messages.create({
+      model: 'unheard-of',
+      max_tokens: 5,
+      messages: [{ role: 'user', content: 'hi' }],
+    })
+    await expect(asking).rejects.toMatchObject({ status: 503 })
+    expect(counter.sent).toBe(1)
+  })
+})
+
+describe('x-should-retry is false', () => {
+  const get = (path: string, key: string, method = 'GET'): Promise<Answer> =>
+    call(stage.gateway.url, undefined, { method, path, key })
+  test.each<[string, number, () => Promise<Answer>]>([
+    ['for a wrong field', 400, () => stage.chat('ann', ask('m', { n: 0 }))],
+    ['for no JSON', 400, () => stage.chat('ann', '{')],
+    ['for an unknown key', 401, () => stage.chat('nobody', ask('m'))],
+    ['for too little quota', 403, () => stage.chat('poor', ask('m'))],
+    ['for nothing at a path', 404, () => get('/v1/nothing', 'ann')],
+    ['for no such model', 404, () => get('/v1/models/unheard-of', 'ann')],
+    ['for another method', 405, () => get('/v1/chat/completions', 'ann')],
+    [
+      'for another kind of body',
+      415,
+      () => stage.chat('ann', 'x', { headers: { 'content-type': 'text/x' } }),
+    ],
+    ['for what is not implemented', 501, () => get('/v1/models/m', 'ann', 'DELETE')],
+    ['for a model that nobody serves', 503, () => stage.chat('ann', ask('unheard-of'))],
+    ['for no account', 401, () => get('/api/user/self', 'ann')],
+  ])('%s: %i', async (_, status, asking) => {
+    const answer = await asking()
+    expect(answer.status, answer.text).toBe(status)
+    expect(answer.headers['x-should-retry']).toBe('false')
+  })
+})
+
+describe('clients decide for themselves', () => {
+  test.each<[string, number, () => Promise<Answer>]>([
+    [
+      'after a limit',
+      429,
+      async () => {
+        stage.upstream.script('m', { kind: 'whole' })
+        await stage.chat('ann', ask('rare'))
+        return stage.chat('ann', ask('rare'))
+      },
+    ],
+    [
+      'where no upstream could answer',
+      500,
+      () => {
+        stage.upstream.script('m', { kind: 'drop' })
+        return stage.chat('ann', ask('m'))
+      },
+    ],
+    [
+      "after an upstream's own error",
+      503,
+      () => {
+        stage.upstream.script('m', { kind: 'status', status: 503, body: errorBody('busy') })
+        return stage.chat('ann', ask('m'))
+      },
+    ],
+  ])('%s: %i', async (_, status, asking) => {
+    const answer = await asking()
+    expect(answer.status, answer.text).toBe(status)
+    expect(answer.headers).not.toHaveProperty('x-should-retry')
+  })
+})

@@ -1,0 +1,235 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Endpoint } from '../../src/api/endpoint.ts'
+import { openApiDocument } from '../../src/api/openapi.ts'
+import { errorBody } from '../equipment/behaviour.ts'
+import { wholeChat } from '../equipment/chat-behaviour.ts'
+import { type Body, call, patiently } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { messagesErrorText, wholeMessage } from '../equipment/messages-behaviour.ts'
+import { cohereAnswer, scored } from '../equipment/rerank-behaviour.ts'
+import { ROUTES } from '../equipment/routes.ts'
+import { type Stage, setStage } from '../equipment/stage.ts'
+
+type Told = Record<string, { readonly content?: Record<string, unknown> }>
+type Headers = Readonly<Record<string, string>>
+
+const { paths } = openApiDocument(ROUTES) as {
+  readonly paths: Record<string, Record<string, { readonly responses: Told }>>
+}
+const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`
+const toldOf = ({ method, path }: Endpoint): Told =>
+  paths[path.replaceAll(/:(\w+)\*?/g, '{$1}')]?.[method.toLowerCase()]?.responses ?? {}
+
+const accountOf = (id: number, accessToken: string): Headers => ({
+  authorization: accessToken,
+  'gateway-user': String(id),
+})
+const AS_ROOT = accountOf(1, ROOT.access_token)
+const AS_ANN = accountOf(2, 'access-token-of-ann')
+const AS_BANNED = accountOf(5, 'access-token-of-bob')
+const KEY_OF_ANN = { authorization: 'Bearer sk-ann', 'x-goog-api-key': 'sk-ann' }
+const KEY_OF_BANNED = { authorization: 'Bearer sk-bob', 'x-goog-api-key': 'sk-bob' }
+
+/** Statuses that need a moment which no test can make at will: slow senders, mistakes of ours, too much at once. */
+const UNPROVOKED = new Set([408, 429, 500, 503])
+const PASSED_ON = [400, 404, 409, 413, 422, 429, 529]
+
+let stage: Stage
+/** By endpoint, the statuses that were seen. */
+const seen = new Map<string, Set<number>>()
+/** What came though it is not described. */
+const surprises = new Set<string>()
+
+beforeAll(async () => {
+  const off = { requests: 0, window: '1s' }
+  stage = await setStage((upstream) => ({
+    options: { retries: 0, body_limit: '64KiB', metrics_token: 'token-of-metrics' },
+    rate_limits: { global: off, search: off, critical: off, relay: off },
+    models: priced(['m', 'claude', 'sorter']),
+    channels: [
+      channel('m', upstream.baseUrl('m')),
+      channel('claude', upstream.baseUrl('claude'), { protocol: 'messages' }),
+      channel('sorter', upstream.baseUrl('sorter'), { protocol: 'rerank' }),
+    ],
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann'), token('other')], { access_token: 'access-token-of-ann' }),
+      user(3, 'cas', []),
+      user(4, 'dan', []),
+      user(5, 'bob', [token('bob')], { access_token: 'access-token-of-bob', status: 2 }),
+    ],
+  }))
+  for (const route of ROUTES) await provoke(route)
+  await provokeByName()
+  await provokeUpstreams()
+}, 300_000)
+afterAll(() => stage?.close())
+
+const essence = (type = ''): string => type.split(';')[0] ?? ''
+
+/** Asks, and notes the status. */
+async function see(route: Endpoint, path: string, headers: Headers, body?: Body): Promise<string> {
+  const {
+    status,
+    text,
+    headers: said,
+  } = await patiently(() => call(stage.gateway.url, body, { method: route.method, path, headers }))
+  const types = Object.keys(toldOf(route)[status]?.content ?? {}).map(essence)
+  // What leads elsewhere has no body.
+  if (!(status in toldOf(route)) || (text !== '' && !types.includes(essence(said['content-type']))))
+    surprises.add(`${nameOf(route)}: ${status} ${said['content-type']}`)
+  seen.set(nameOf(route), (seen.get(nameOf(route)) ?? new Set()).add(status))
+  return text
+}
+
+/** What goes wrong in the same way everywhere: callers, parameters, queries, bodies. */
+async function provoke(route: Endpoint): Promise<void> {
+  const isKey = route.access.endsWith('key')
+  const [good, banned] = isKey ? [KEY_OF_ANN, KEY_OF_BANNED] : [AS_ROOT, AS_BANNED]
+  const path = route.path.replace(/:\w+\*?/, '999999')
+  await see(route, path, {})
+  await see(route, path, banned)
+  if (!isKey) await see(route, path, AS_ANN)
+  await see(route, path, { 'sec-fetch-site': 'cross-site' })
+  // It would take the token away that the others are asked with.
+  if (route.path === '/api/user/token') return
+  for (const id of ['abc', '%zz', '999999'])
+    if (path !== route.path) await see(route, route.path.replace(/:\w+\*?/, id), good)
+  for (const name of route.door === 'json' ? queryNames(route.query) : [])
+    for (const value of ['%00', '-1', 'abc', '%25%25', 'x'.repeat(3000)])
+      await see(route, `${path}?${name}=${value}`, good)
+  const takes = route.door === 'json' ? route.body : route.access === 'api-key'
+  if (!takes) return void (await see(route, path, good))
+  for (const body of ['{', '[]', {}, { id: 999_999, ids: [1], action: 'disable', key: 'x', value: 'y' }])
+    await see(route, path, good, body)
+  await see(route, path, { ...good, 'content-type': 'text/plain' }, 'x')
+  await see(route, path, good, Buffer.alloc(2 ** 20 + 1, 0x20))
+}
+
+function queryNames(query: unknown): string[] {
+  const shape = query && typeof query === 'object' && 'shape' in query ? query.shape : {}
+  return Object.keys(shape as object)
+}
+
+/** What has to be there before it can be done, or be refused. */
+async function provokeByName(): Promise<void> {
+  const at = async (name: string, headers: Headers, body?: Body, id: number | string = '', query = '') => {
+    const route = ROUTES.find((one) => nameOf(one) === name)
+    if (!route) throw new Error(`there is no ${name}`)
+    const text = await see(route, route.path.replace(/:\w+\*?/, String(id)) + query, headers, body)
+    return text.startsWith('{') ? JSON.parse(text) : undefined
+  }
+  const made = {
+    name: 'made',
+    type: 1,
+    key: 'sk-x',
+    base_url: stage.upstream.baseUrl('x'),
+    models: 'm',
+    group: 'default',
+  }
+  const { data } = await at('POST /api/channel/', AS_ROOT, made)
+  const id = data.ids[0]
+  await at('POST /api/channel/', AS_ROOT, { ...made, name: 'm' })
+  const { data: list } = await at('GET /api/channel/', AS_ROOT)
+  const declared = list.items.find((one: { name: string }) => one.name === 'm').id
+  await at('GET /api/channel/:id', AS_ROOT, undefined, id)
+  await at('GET /api/channel/test/:id', AS_ROOT, undefined, declared)
+  for (const one of [id, declared]) await at('POST /api/channel/:id/key', AS_ROOT, undefined, one)
+  for (const one of [id, declared]) await at('PUT /api/channel/', AS_ROOT, { ...made, id: one })
+  for (const one of [id, declared]) await at('DELETE /api/channel/:id', AS_ROOT, undefined, one)
+  for (const one of [id, declared]) await at('POST /api/channel/batch', AS_ROOT, { ids: [one] })
+  await at('PUT /api/option/', AS_ROOT, { key: 'general_setting.quota_display_type', value: 'CNY' })
+  await at('PUT /api/option/', AS_ROOT, { key: 'RetryTimes', value: '3' })
+  const added = { name: 'a', expired_time: -1, remain_quota: 0, unlimited_quota: true }
+  await at('POST /api/token/', AS_ROOT, added)
+  const { data: tokens } = await at('GET /api/token/', AS_ROOT)
+  const own = tokens.items[0].id
+  await at('GET /api/token/:id', AS_ROOT, undefined, own)
+  await at('POST /api/token/:id/key', AS_ROOT, undefined, own)
+  await at('POST /api/token/batch/keys', AS_ROOT, { ids: [own] })
+  await at('PUT /api/token/', AS_ROOT, { id: own, name: 'b' })
+  await at('DELETE /api/token/:id', AS_ROOT, undefined, own)
+  await at('POST /api/token/batch', AS_ROOT, { ids: [own] })
+  await at('POST /api/user/', AS_ROOT, { username: 'eve', password: 'password of eve' })
+  await at('PUT /api/user/', AS_ROOT, { id: 3, password: 'password of cas' })
+  await at('PUT /api/user/self', AS_ROOT, { display_name: 'Root' })
+  await at('POST /api/user/login', {}, { username: 'cas', password: 'another password' })
+  const credentials = { username: 'cas', password: 'password of cas' }
+  await at('POST /api/user/login', {}, credentials)
+  await at('POST /api/user/login', { 'sec-fetch-site': 'cross-site' }, credentials)
+  await at('GET /api/user/:id', AS_ROOT, undefined, 3)
+  for (const user of [3, 999_999]) await at('POST /api/user/manage', AS_ROOT, { id: user, action: 'disable' })
+  await at('DELETE /api/user/:id', AS_ROOT, undefined, 4)
+  await at('GET /v1/models/:id*', KEY_OF_ANN, undefined, 'm')
+  await at('GET /api/user/token', AS_ANN)
+  await at('GET /metrics', { authorization: 'Bearer token-of-metrics' })
+}
+
+/** Calls that succeed, and every error of an upstream's that is passed on. */
+async function provokeUpstreams(): Promise<void> {
+  const messages = [{ role: 'user', content: 'hi' }]
+  for (const route of ROUTES) {
+    if (route.access !== 'api-key') continue
+    const lane = route.area === 'messages' ? 'claude' : route.area === 'rerank' ? 'sorter' : 'm'
+    const behaviour = {
+      claude: route.path.endsWith('count_tokens')
+        ? ({ kind: 'whole', body: '{"input_tokens":3}' } as const)
+        : wholeMessage([{ text: 'Hello.' }]),
+      sorter: cohereAnswer(scored(1)),
+      m: wholeChat({ text: 'Hello.' }),
+    }[lane]
+    const body = { model: lane, max_tokens: 5, messages, query: 'q', documents: ['a'] }
+    stage.upstream.script(lane, behaviour)
+    await see(route, route.path, KEY_OF_ANN, body)
+    for (const status of PASSED_ON) {
+      const text = lane === 'claude' ? messagesErrorText('some_error', 'no') : errorBody('no')
+      stage.upstream.script(lane, { kind: 'status', status, body: text })
+      await see(route, route.path, KEY_OF_ANN, body)
+    }
+  }
+}
+
+describe('what an operation is described to answer', () => {
+  test('is all that it answers', () => {
+    expect([...surprises]).toEqual([])
+  })
+
+  test.each(ROUTES.map((route) => [nameOf(route), route] as const))('%s: comes', (name, route) => {
+    const described = Object.keys(toldOf(route)).map(Number)
+    const missing = described.filter((status) => !seen.get(name)?.has(status) && !UNPROVOKED.has(status))
+    expect(missing).toEqual([])
+  })
+
+  test('is a success everywhere but where nothing can be done', () => {
+    const without = ROUTES.filter(
+      (route) => !Object.keys(toldOf(route)).some((status) => Number(status) < 400),
+    )
+    expect(without.map(nameOf)).toEqual(['DELETE /v1/models/:id*'])
+  })
+})
+
+describe('too many requests', () => {
+  let limited: Stage
+  beforeAll(async () => {
+    const once = { requests: 1, window: '1h' }
+    limited = await setStage((upstream) => ({
+      rate_limits: { global: once, relay: once },
+      options: { trusted_proxies: ['127.0.0.1'] },
+      models: priced(['m']),
+      channels: [channel('m', upstream.baseUrl('m'))],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    }))
+  })
+  afterAll(() => limited?.close())
+
+  test.each(ROUTES.map((route, index) => [nameOf(route), route, index] as const))(
+    '%s: are a 429 if it is described, and only then',
+    async (_, route, index) => {
+      const path = route.path.replace(/:\w+\*?/, '999999')
+      const options = { method: route.method, path, headers: { 'x-forwarded-for': `198.51.100.${index}` } }
+      await call(limited.gateway.url, undefined, options)
+      const { status } = await call(limited.gateway.url, undefined, options)
+      expect(status === 429).toBe(429 in toldOf(route))
+    },
+  )
+})

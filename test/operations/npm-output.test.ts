@@ -1,0 +1,24 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+
+const cwd = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Settings of this repository alone: npm passes those of the run that started the tests on. */
+const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name)))
+
+test('npx sluice prints what the command prints and no warnings of npm, on any Node that runs npm', () => {
+  const { status, stderr } = spawnSync('npx', ['--no-install', 'sluice', '--version'], {
+    cwd,
+    env,
+    encoding: 'utf8',
+  })
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+})
+
+test('npm warns of no engine here: the Node that runs the commands is a dependency', () => {
+  expect(execFileSync('npm', ['config', 'get', 'loglevel'], { cwd, env, encoding: 'utf8' }).trim()).toBe(
+    'error',
+  )
+})

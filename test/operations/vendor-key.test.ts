@@ -1,0 +1,19 @@
+import { afterEach, expect, test } from 'vitest'
+import { discard, type Program, runProgram } from './program.ts'
+
+let program: Program | undefined
+afterEach(() => discard(program))
+
+test('with nothing but a key of OpenAI, the printed example names a model that the list has, and no retired one', async () => {
+  program = await runProgram({ config: '', env: { OPENAI_API_KEY: 'sk-of-openai' } })
+  await program.ready()
+  const key = /sk-[0-9A-Za-z]+/.exec(program.out())?.[0] ?? ''
+  const example = /"model": "([^"]+)"/.exec(program.out())?.[1]
+  const response = await fetch(`${program.url}/v1/models`, { headers: { authorization: `Bearer ${key}` } })
+  const { data } = (await response.json()) as { data: { id: string }[] }
+  const names = data.map(({ id }) => id)
+  expect(names).toContain(example)
+  expect(example).toMatch(/^gpt-(?:[6-9]|\d\d)/)
+  for (const name of ['ada', 'davinci', 'text-davinci-003', 'gpt-4-32k', 'gpt-realtime', 'gpt-image-1'])
+    expect(names).not.toContain(name)
+})
