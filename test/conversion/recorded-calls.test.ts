@@ -155,7 +155,7 @@ function replay(folder: string): void {
         const said = JSON.parse(body) as Counts
         const words = String(said['error']?.message ?? said['message']).slice(0, 40)
         expect(message.includes(words)).toBe(isPassedOn)
-        await expect.poll(() => usageOf(answer)?.quota, { timeout: 5000 }).toBe(0)
+        await expect.poll(() => usageOf(answer)?.quota).toBe(0)
       },
     )
   })

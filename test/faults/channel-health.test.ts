@@ -76,7 +76,7 @@ describe('a channel that fails several times in a row', () => {
     const { upstream, gateway } = stage
     upstream.script('unpaid', BROKEN)
     for (let i = 0; i < FAILURES; i++) await stage.chat('ann', ask('unpaid'))
-    await expect.poll(resting, { timeout: 10_000, interval: 100 }).toBe(0)
+    await expect.poll(resting, { interval: 100 }).toBe(0)
     upstream.script('unpaid', { kind: 'whole' })
     const unlock = lockDatabase(gateway.dataDir)
     try {
@@ -86,9 +86,7 @@ describe('a channel that fails several times in a row', () => {
       unlock()
     }
     expect(count('unpaid')).toBe(1)
-    await expect
-      .poll(async () => (await stage.chat('ann', ask('unpaid'))).status, { timeout: 10_000 })
-      .toBe(200)
+    await expect.poll(async () => (await stage.chat('ann', ask('unpaid'))).status).toBe(200)
     expect(count('unpaid')).toBe(2)
     expect(await resting()).toBe(0)
   })
@@ -97,7 +95,7 @@ describe('a channel that fails several times in a row', () => {
     const { upstream } = stage
     upstream.script('left', BROKEN)
     for (let i = 0; i < FAILURES; i++) await stage.chat('ann', ask('left'))
-    await expect.poll(resting, { timeout: 10_000, interval: 100 }).toBe(0)
+    await expect.poll(resting, { interval: 100 }).toBe(0)
     upstream.script('left', { kind: 'silence' })
     const agent = new Agent()
     const asked = stage.chat('ann', ask('left'), { agent }).catch(() => undefined)
@@ -105,7 +103,7 @@ describe('a channel that fails several times in a row', () => {
     expect(await resting()).toBe(1)
     agent.destroy()
     await asked
-    await expect.poll(resting, { timeout: 10_000, interval: 50 }).toBe(0)
+    await expect.poll(resting, { interval: 50 }).toBe(0)
     upstream.script('left', { kind: 'whole' })
     expect((await stage.chat('ann', ask('left'))).status).toBe(200)
     expect(count('left')).toBe(1)

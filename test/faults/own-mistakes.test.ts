@@ -43,7 +43,7 @@ test('an exception over an answer ends its call alone, and the channel that the 
   upstream.script('first', { kind: 'status', status: 500, body: errorBody('out of order') })
   for (let i = 0; i < 5; i++) expect((await stage.chat('ann', ask('m'))).status).toBe(200)
   expect(await resting()).toBe(1)
-  await expect.poll(resting, { timeout: 10_000, interval: 100 }).toBe(0)
+  await expect.poll(resting, { interval: 100 }).toBe(0)
 
   upstream.script('first', { kind: 'whole', content: 'stumbling block' })
   const answer = await stage.chat('ann', ask('m'))
