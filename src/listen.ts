@@ -13,6 +13,8 @@ const MAX_CONNECTIONS = 10_000
 
 /** Calls that come while the listening is to end: it waits for a pause of so long between two, and this long at the most. */
 const PAUSE_MS = 80
+/** How long one look for calls takes. */
+const LOOK_MS = 10
 const LISTENING_MS = 2_000
 /** How long somebody who is connected, and about to say something, may take. */
 const LINGER_MS = 1_000
@@ -68,14 +70,12 @@ export async function listen(address: Address, app: () => App | undefined): Prom
 }
 
 async function pauseBetweenCalls(server: HttpServer, endMs: number): Promise<void> {
-  let lastMs = performance.now()
-  for (let { requests } = server; ; ) {
-    const nowMs = performance.now()
-    if (nowMs - lastMs >= PAUSE_MS || nowMs >= endMs) return
-    await delay(10)
-    if (server.requests === requests) continue
+  // Looks are counted, not time: a late event loop has not seen yet who came meanwhile.
+  let quiet = 0
+  for (let { requests } = server; quiet < PAUSE_MS / LOOK_MS && performance.now() < endMs; ) {
+    await delay(LOOK_MS)
+    quiet = server.requests === requests ? quiet + 1 : 0
     requests = server.requests
-    lastMs = performance.now()
   }
 }
 

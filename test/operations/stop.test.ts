@@ -146,14 +146,23 @@ test('a call whose body comes after drain_timeout is refused: nothing begins any
 })
 
 test('for as long as calls come it listens, for two seconds at the most, and loses none of them; it says at once that it is not ready', async () => {
-  const program = await readyProgram({ config: config() })
   upstream.script('m', { kind: 'whole' })
+  // Where this process itself is late, the pause that the gateway waits for is there: then once more.
+  for (let attempt = 1; attempt < 10; attempt += 1) if ((await callsWhileItStops()) < 40) return
+  expect.fail('no attempt kept to its own pace')
+})
+
+/** Calls on connections of their own, one every 20 ms, while a program stops; tells their longest distance in milliseconds. */
+async function callsWhileItStops(): Promise<number> {
+  const program = await readyProgram({ config: config() })
   program.kill('SIGTERM')
   const asked = performance.now()
   let isReady = 200
-  // Each call on a connection of its own, one every 20 ms.
+  let [last, longest] = [asked, 0]
   const calls: Promise<number>[] = []
   while (performance.now() - asked < 1000) {
+    longest = Math.max(longest, performance.now() - last)
+    last = performance.now()
     const answer = call(program.url, ask('m'), { key })
     calls.push(
       answer.then(
@@ -164,12 +173,19 @@ test('for as long as calls come it listens, for two seconds at the most, and los
     if (calls.length === 5) isReady = await statusOn(program.port, '/readyz')
     await sleep(20)
   }
-  expect(new Set(await Promise.all(calls))).toEqual(new Set([200]))
+  const statuses = new Set(await Promise.all(calls))
+  if (longest >= 40) {
+    program.kill('SIGKILL')
+    await program.exit
+    return longest
+  }
+  expect(statuses).toEqual(new Set([200]))
   expect(isReady).toBe(503)
   expect(await closing(program.port)).toBeLessThan(10_000)
   expect((await program.exit).code).toBe(0)
   expect(rows(program)).toHaveLength(calls.length)
-})
+  return longest
+}
 
 test('new calls on connections that are open already are told to go elsewhere while it drains', async () => {
   const program = await readyProgram({ config: config() })
