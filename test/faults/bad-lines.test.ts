@@ -26,9 +26,13 @@ beforeAll(async () => {
   const behind = stage.upstream.baseUrl('m').replace(String(stage.upstream.port), String(proxy.port))
   await stage.gateway.restart({
     options: { retries: 0 },
-    models: priced(['m']),
+    models: priced(['m', 'patient']),
     channels: [
       channel('m', behind, { timeouts: { connect: '1s', first_byte: '600ms', idle: '600ms', total: '5s' } }),
+      // Waits for as long as a slow machine may take.
+      channel('patient', behind, {
+        timeouts: { connect: '60s', first_byte: '60s', idle: '60s', total: '60s' },
+      }),
     ],
     users: [ROOT, user(2, 'ann', [token('ann')])],
   })
@@ -40,13 +44,13 @@ afterAll(async () => {
 })
 
 /** A call over a line; the answer, and what was charged for it. */
-async function over(fault: Fault, stream: boolean) {
+async function over(fault: Fault, stream: boolean, model: 'm' | 'patient' = 'm') {
   proxy.line(fault)
   stage.upstream.script(
     'm',
     stream ? { kind: 'stream', events: 30, usage: USAGE, paceMs: 5 } : { kind: 'whole', usage: USAGE },
   )
-  const answer = await stage.live('ann', stream ? askStream('m') : ask('m'))
+  const answer = await stage.live('ann', stream ? askStream(model) : ask(model))
   const end = await answer.end()
   const row = () => database.usageOf(String(end.headers['x-request-id']))
   await expect.poll(row).toBeDefined()
@@ -59,13 +63,13 @@ describe('behind a line', () => {
     ['that is late, but not too late', { kind: 'delay', delayMs: 300 }],
   ] as const)('%s a call is answered and charged as ever', async (_, fault) => {
     for (const stream of [false, true]) {
-      const { status, charged, broken } = await over(fault, stream)
+      const { status, charged, broken } = await over(fault, stream, 'patient')
       expect([status, charged, broken]).toEqual([200, COST, false])
     }
   })
 
   test('that gives byte after byte a whole answer is the same', async () => {
-    const { status, charged } = await over({ kind: 'slow' }, false)
+    const { status, charged } = await over({ kind: 'slow' }, false, 'patient')
     expect([status, charged]).toEqual([200, COST])
   })
 
@@ -103,7 +107,7 @@ describe('behind a line', () => {
   })
 
   test('that is good again it works again', async () => {
-    const { status, charged } = await over({ kind: 'pass' }, true)
+    const { status, charged } = await over({ kind: 'pass' }, true, 'patient')
     expect([status, charged]).toEqual([200, COST])
   })
 })
