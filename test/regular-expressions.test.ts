@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createContext, Script } from 'node:vm'
 import { describe, expect, test } from 'vitest'
+import { cpuMs } from './equipment/pace.ts'
 import { type Literal, literalsIn } from './regular-expressions.ts'
 
 const SRC = join(import.meta.dirname, '..', 'src')
@@ -26,14 +27,16 @@ const replacing = new Script("text.replace(expression, '')")
 function timeOf({ source, flags }: Literal, text: string): number {
   Object.assign(context, { text, expression: new RegExp(source, flags.replace('y', '')) })
   let best = HOPELESS_MS
-  for (let i = 0; i < 3 && best > LIMIT_MS; i++) {
-    const began = performance.now()
+  for (let looks = 0, starved = 0; looks < 3 && best > LIMIT_MS; looks++) {
+    const began = cpuMs()
     try {
       ;(flags.includes('g') ? replacing : matching).runInContext(context, { timeout: HOPELESS_MS })
+      best = Math.min(best, cpuMs() - began)
     } catch {
-      return HOPELESS_MS
+      // The limit counts time in which others had the processor.
+      if (cpuMs() - began > HOPELESS_MS / 2 || ++starved > 20) return HOPELESS_MS
+      looks--
     }
-    best = Math.min(best, performance.now() - began)
   }
   return best
 }

@@ -1,3 +1,5 @@
+import process from 'node:process'
+
 const BYTES = Buffer.alloc(16 << 20, 'a b ')
 
 /**
@@ -11,4 +13,10 @@ export function paceMs(): number {
   for (let at = 0; at < BYTES.length; at++) sum += BYTES[at] ?? 0
   if (sum === 0) throw new Error('nothing was looked at')
   return performance.now() - began
+}
+
+/** Milliseconds of processor time that this process has used: others that want the processor too do not count. */
+export function cpuMs(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
 }
