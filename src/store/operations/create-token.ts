@@ -28,13 +28,7 @@ export interface NewToken {
 /** Makes a token; its key is stored sealed, and found by its HMAC. A key that another token has, or had, is refused. */
 export async function createToken(db: Db, token: NewToken, secrets: Secrets): Promise<Token> {
   const keyHash = hashKey(secrets, token.key)
-  const holder = await db.selectFrom('tokens').select('id').where('key_hash', '=', keyHash).executeTakeFirst()
-  if (holder) {
-    throw new GatewayError(
-      'invalid_request',
-      `the key of the token "${token.name}" belongs to another token already`,
-    )
-  }
+  await refuseTakenKey(db, token.name, keyHash)
   const row = await db
     .insertInto('tokens')
     .values({
@@ -66,4 +60,20 @@ export async function createToken(db: Db, token: NewToken, secrets: Secrets): Pr
     .where('id', '=', row.id)
     .execute()
   return tokenFromRow(row)
+}
+
+async function refuseTakenKey(db: Db, name: string, keyHash: string): Promise<void> {
+  const holder = await db
+    .selectFrom('tokens')
+    .innerJoin('users', 'users.id', 'tokens.user_id')
+    .select(['tokens.id', 'tokens.deleted_time', 'users.username'])
+    .where('key_hash', '=', keyHash)
+    .executeTakeFirst()
+  if (!holder) return
+  const whose = `${holder.id} of the user "${holder.username}"`
+  const which = holder.deleted_time === null ? `the token ${whose}` : `the deleted token ${whose}`
+  throw new GatewayError(
+    'invalid_request',
+    `the key of the token "${name}" belongs to ${which} already: give it another key`,
+  )
 }

@@ -43,7 +43,7 @@ describe.each(ENGINES)('an account that is imported, on $name', (engine) => {
     const second = userOf(6, { username: 'ben' })
     const tokens = [tokenOf(4, 6), tokenOf(7, 6, { key: 'key3' })]
     await expect(store.write('importAccount', { ...NOTHING_ELSE, user: second, tokens })).rejects.toThrow(
-      'belongs to another token already',
+      /belongs to the token 3 of the user "\w+" already: give it another key/,
     )
     expect(await database.sql('SELECT id FROM users')).toEqual([{ id: 5 }])
     expect(await database.sql('SELECT id FROM tokens WHERE deleted_time IS NULL')).toEqual([{ id: 3 }])

@@ -37,7 +37,41 @@ function userSeed(of: Partial<UserSeed> = {}): UserSeed {
   }
 }
 
+/** The same, each with a key of its own. */
+function withKeys(seeds: readonly UserSeed[]): UserSeed[] {
+  return seeds.map((seed, index) => ({ ...seed, tokens: [tokenSeed({ key: `Key${index}` })] }))
+}
+
 describe.each(ENGINES)('seeds, on $name:', (engine) => {
+  test('a deleted user counts as present, also where another has its name now', async () => {
+    const { store } = await openedRows(engine)
+    const seeds = [
+      userSeed(),
+      userSeed({ id: 2, username: 'ann', role: 1, accessToken: undefined, status: 2 }),
+    ]
+    const seed = (): Promise<unknown> => store.write('seedUsers', { seeds: withKeys(seeds), nowSeconds: NOW })
+    await seed()
+    await store.write('deleteUser', { userId: 2, deletedTime: NOW })
+    const again = await store.write('createUser', newUser({ username: 'ann' }))
+    expect(await seed()).toEqual({ users: [], tokens: [] })
+    expect(await store.read('userById', again.id)).toMatchObject({ username: 'ann', status: 1 })
+  })
+
+  test('the key of a deleted token is refused, and whose it was is said', async () => {
+    const { store } = await openedRows(engine)
+    const [root, ann] = withKeys([
+      userSeed(),
+      userSeed({ id: 2, username: 'ann', role: 1, accessToken: undefined }),
+    ])
+    if (!root || !ann) throw new Error('there are two')
+    await store.write('seedUsers', { seeds: [root, ann], nowSeconds: NOW })
+    await store.write('deleteUser', { userId: 2, deletedTime: NOW })
+    const renamed = { ...ann, id: 3, username: 'eve' }
+    await expect(store.write('seedUsers', { seeds: [root, renamed], nowSeconds: NOW })).rejects.toThrow(
+      'belongs to the deleted token 2 of the user "ann (deleted 2)" already: give it another key',
+    )
+  })
+
   test('a declared user under another name is still the declared one, whatever it is called by now', async () => {
     const { store } = await openedRows(engine)
     const { users } = await store.write('seedUsers', { seeds: [userSeed()], nowSeconds: NOW })

@@ -14,8 +14,9 @@ export interface Seeded {
 }
 
 /**
- * Makes the declared users that are absent, by the name that they have or had at first, and of each the declared tokens that are absent, by name and by key; a
- * deleted user or token counts as present. What is there is left alone, but for a declared status. All or nothing.
+ * Makes the declared users that are absent, by the name that they had at first, and of each the declared tokens that are
+ * absent, by name and by key. A deleted user or token counts as present, also where its name has been given to another
+ * user since. What is there is left alone, but for a declared status. All or nothing.
  */
 export async function seedUsers(
   db: Db,
@@ -49,9 +50,9 @@ async function applyToPresentUser(
   const user = await db
     .selectFrom('users')
     .select(['id', 'status', 'deleted_time'])
-    // Somebody may have given it another name since.
+    // A renamed or deleted user keeps its first name: a later user of that name is not the declared one.
     .where((eb) => eb.or([eb('username', '=', seed.username), eb('first_username', '=', seed.username)]))
-    .orderBy((eb) => eb.case().when('username', '=', seed.username).then(0).else(1).end())
+    .orderBy((eb) => eb.case().when('first_username', '=', seed.username).then(0).else(1).end())
     .orderBy('id')
     .executeTakeFirst()
   if (user && seed.status !== undefined && seed.status !== user.status) {
