@@ -3,7 +3,9 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Agent, type Dispatcher } from 'undici'
+import { channelOf } from '../../../test/channel.ts'
 import { Connections } from './connections.ts'
+import { destinationOf } from './destination.ts'
 
 /** What came of one request. Where it failed, what was heard before does not count: it depends on how the network cuts. */
 type Outcome = { readonly status: number; readonly contentType: string; readonly body: string } | 'failed'
@@ -46,14 +48,15 @@ afterAll(async () => {
 
 /** Each over a connection of its own: what is left of one answer is not to meet the next. */
 function ours(): Promise<Outcome> {
-  const connections = new Connections()
+  const connections = new Connections({ channels: () => [], onUnasked: () => {} })
   const head = `POST / HTTP/1.1\r\nhost: ${url.host}\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\n`
-  const request = { head, body: Buffer.from('{}'), firstByteMs: 2_000, idleMs: 2_000 }
+  const body = Buffer.from('{}')
+  const request = { head, body, connectMs: 2_000, firstByteMs: 2_000, idleMs: 2_000 }
   const { promise, resolve } = Promise.withResolvers<Outcome>()
   let status = 0
   let contentType = ''
   const chunks: Buffer[] = []
-  connections.to(url).send(2_000, request, {
+  connections.to(destinationOf(channelOf({ baseUrl: url.origin }), '')).send(request, {
     started: (answer) => ({ status, contentType } = answer),
     received: (chunk) => chunks.push(chunk),
     ended: () => resolve({ status, contentType, body: Buffer.concat(chunks).toString('latin1') }),

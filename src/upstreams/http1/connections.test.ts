@@ -2,8 +2,11 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { channelOf } from '../../../test/channel.ts'
+import type { Channel } from '../../domain/channel.ts'
 import type { Exchange, TransportError } from '../exchange.ts'
 import { Connections } from './connections.ts'
+import { destinationOf } from './destination.ts'
 
 const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 
@@ -33,24 +36,43 @@ interface Heard {
   readonly end: Promise<'ended' | TransportError>
 }
 
-function opened(): Connections {
-  const connections = new Connections()
-  onTestFinished(() => connections.close())
-  return connections
+/** Connections, the channels that they are for, and what was told of these. */
+interface Opened {
+  readonly connections: Connections
+  channels: readonly Channel[]
+  readonly unasked: { readonly channel: string; readonly isNews: boolean }[]
 }
 
-function send(
-  connections: Connections,
-  url: URL,
-  limits: { firstByteMs?: number; idleMs?: number; body?: Buffer } = {},
-): Heard {
-  const { firstByteMs = 5_000, idleMs = 5_000, body = Buffer.from('{}') } = limits
+function opened(): Opened {
+  const unasked: { channel: string; isNews: boolean }[] = []
+  const connections = new Connections({
+    channels: () => it.channels,
+    onUnasked: (channel, isNews) => void unasked.push({ channel, isNews }),
+  })
+  const it: Opened = { connections, channels: [], unasked }
+  onTestFinished(() => connections.close())
+  return it
+}
+
+interface Sent {
+  readonly firstByteMs?: number
+  readonly idleMs?: number
+  readonly body?: Buffer
+  readonly channel?: string
+  readonly key?: string
+}
+
+/** Sends a call of a channel, which is added to those that there are unless one of its name is there. */
+function send(to: Opened, url: URL, options: Sent = {}): Heard {
+  const { firstByteMs = 5_000, idleMs = 5_000, body = Buffer.from('{}'), channel = 'a', key = 'k' } = options
   const head = `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n`
   const { promise, resolve } = Promise.withResolvers<'ended' | TransportError>()
   let text = ''
-  const exchange = connections.to(url).send(
-    5_000,
-    { head, body, firstByteMs, idleMs },
+  const used = channelOf({ name: channel, baseUrl: url.origin, keys: ['k', 'l'] })
+  if (!to.channels.some(({ name }) => name === channel)) to.channels = [...to.channels, used]
+  const pool = to.connections.to(destinationOf(used, key))
+  const exchange = pool.send(
+    { head, body, connectMs: 5_000, firstByteMs, idleMs },
     {
       started: () => {},
       received: (chunk) => void (text += chunk.toString('latin1')),
