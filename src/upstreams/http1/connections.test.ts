@@ -162,6 +162,124 @@ describe('a connection', () => {
   })
 })
 
+describe('connections of a channel with a key', () => {
+  test('carry no calls of another channel, nor of another key', async () => {
+    const { url, sockets } = await upstream((socket) => socket.write(ANSWER))
+    const to = opened()
+    for (let round = 0; round < 2; round++)
+      for (const options of [{}, { key: 'l' }, { channel: 'b' }])
+        expect(await send(to, url, options).end).toBe('ended')
+    expect(sockets).toHaveLength(3)
+  })
+
+  test.each([
+    ['an answer', 'HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil'],
+    ['an interim answer', 'HTTP/1.1 100 Continue\r\n\r\n'],
+    ['rubbish', 'x'],
+    ['an empty line', '\r\n'],
+  ])('are not used again once %s came behind an answer', async (_, more) => {
+    const { url, sockets } = await upstream((socket) => socket.write(ANSWER + more))
+    const to = opened()
+    const first = send(to, url)
+    expect(await first.end).toBe('ended')
+    expect(first.body()).toBe('ok')
+    expect(to.unasked).toEqual([{ channel: 'a', isNews: true }])
+    expect(await send(to, url, { channel: 'b' }).end).toBe('ended')
+    expect(to.unasked.slice(1)).toEqual([{ channel: 'b', isNews: true }])
+    expect(await send(to, url, { key: 'l' }).end).toBe('ended')
+    expect(to.unasked.slice(2)).toEqual([{ channel: 'a', isNews: false }])
+    await expect.poll(() => sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, true])
+  })
+
+  test('are closed, and carry one call each, once something came on one that nobody asked for', async () => {
+    const { url, sockets } = await upstream((socket) => socket.write(ANSWER))
+    const to = opened()
+    for (const options of [{}, { key: 'l' }, { channel: 'b' }])
+      expect(await send(to, url, options).end).toBe('ended')
+    expect(to.unasked).toEqual([])
+    sockets[0]?.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil')
+    // Those of the other key too, and not those of the other channel.
+    await expect.poll(() => sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, false])
+    expect(to.unasked).toEqual([{ channel: 'a', isNews: true }])
+    for (let i = 0; i < 3; i++) expect(await send(to, url).end).toBe('ended')
+    expect(sockets).toHaveLength(6)
+    expect(await send(to, url, { channel: 'b' }).end).toBe('ended')
+    expect(sockets).toHaveLength(6)
+  })
+
+  test('are read once more before they are used again', async () => {
+    const { url, sockets } = await upstream((socket) => {
+      socket.write(ANSWER)
+      // It arrives while the answer is taken in.
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil')
+    })
+    const to = opened()
+    for (let i = 0; i < 20; i++) {
+      const call = send(to, url)
+      expect(await call.end).toBe('ended')
+      expect(call.body()).toBe('ok')
+    }
+    expect(sockets).toHaveLength(20)
+  })
+
+  test('that have ended are not used again, and the next call is not told', async () => {
+    const { url, sockets } = await upstream((socket) => socket.write(ANSWER))
+    const to = opened()
+    expect(await send(to, url).end).toBe('ended')
+    sockets[0]?.end()
+    await expect.poll(() => sockets[0]?.destroyed).toBe(true)
+    expect(await send(to, url).end).toBe('ended')
+    expect(to.unasked).toEqual([])
+  })
+
+  test('are closed when no channel goes there any more; a call under way is not', async () => {
+    const { url, sockets } = await upstream((socket, count) => {
+      if (socket === sockets[1]) setTimeout(() => socket.write(ANSWER), 300)
+      else if (count === 1)
+        socket.write(`HTTP/1.1 200 OK\r\nkeep-alive: timeout=60\r\ncontent-length: 2\r\n\r\nok`)
+    })
+    const to = opened()
+    await send(to, url).end
+    const slow = send(to, url, { key: 'l' })
+    await send(to, url, { channel: 'b' }).end
+    to.channels = to.channels.filter(({ name }) => name === 'b')
+    await expect.poll(() => sockets.map(({ destroyed }) => destroyed)).toEqual([true, false, false])
+    expect(await slow.end).toBe('ended')
+    await expect.poll(() => sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, false])
+  })
+
+  test('are forgotten with the last of them', async () => {
+    const { url } = await upstream((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nok'))
+    const to = opened()
+    const used = channelOf({ name: 'a', baseUrl: url.origin, keys: ['k', 'l'] })
+    const sent = send(to, url)
+    const pool = to.connections.to(destinationOf(used, 'k'))
+    expect(to.connections.to(destinationOf(used, 'k'))).toBe(pool)
+    expect(await sent.end).toBe('ended')
+    await expect.poll(() => to.connections.to(destinationOf(used, 'k')) === pool).toBe(false)
+  })
+
+  test('are kept up to 1,024 of all channels; the channel with most gives way', async () => {
+    const waiting: Socket[] = []
+    const answerAll = (): void => {
+      for (const socket of waiting.splice(0)) socket.write(ANSWER)
+    }
+    const { url, sockets } = await upstream((socket) => waiting.push(socket))
+    const to = opened()
+    const round = async (count: number, channel: string): Promise<void> => {
+      const calls = Array.from({ length: count }, () => send(to, url, { channel }))
+      await expect.poll(() => waiting.length, { timeout: 10_000 }).toBe(count)
+      answerAll()
+      for (const { end } of calls) expect(await end).toBe('ended')
+    }
+    await round(5, 'b')
+    await round(1_040, 'a')
+    const open = (): number => sockets.filter(({ destroyed }) => !destroyed).length
+    await expect.poll(open).toBe(1_024)
+    expect(sockets.slice(0, 5).some(({ destroyed }) => destroyed)).toBe(false)
+  }, 30_000)
+})
+
 describe('a time-out', () => {
   test('ends a call whose answer does not begin', async () => {
     const { url } = await upstream(() => {})
