@@ -193,7 +193,7 @@ export class Connection implements Carrier, Resting {
       this.#call = undefined
       call.isOver = true
       this.#wasUsed = true
-      if (surplus || !this.#keep()) this.#close('connection closed')
+      if (!this.#keep()) this.#close('connection closed')
       answer.ended()
     } else if (cause) this.#close(cause)
   }

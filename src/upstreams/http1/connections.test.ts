@@ -18,6 +18,7 @@ async function upstream(
   const server: Server = createServer((socket) => {
     sockets.push(socket)
     socket.on('error', () => {})
+    socket.setNoDelay(true)
     let count = 0
     socket.on('data', () => say(socket, (count += 1)))
   }).listen(0, '127.0.0.1')
@@ -208,18 +209,19 @@ describe('connections of a channel with a key', () => {
   })
 
   test('are read once more before they are used again', async () => {
-    const { url, sockets } = await upstream((socket) => {
-      socket.write(ANSWER)
-      // It arrives while the answer is taken in.
-      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil')
-    })
+    const { url, sockets } = await upstream((socket) => socket.write(ANSWER))
     const to = opened()
     for (let i = 0; i < 20; i++) {
-      const call = send(to, url)
-      expect(await call.end).toBe('ended')
-      expect(call.body()).toBe('ok')
+      const before = send(to, url, { channel: `a${i}` })
+      expect(await before.end).toBe('ended')
+      // In the same turn of the event loop: nothing has been read since the answer.
+      sockets.at(-1)?.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil')
+      const after = send(to, url, { channel: `a${i}` })
+      expect(await after.end).toBe('ended')
+      expect(after.body()).toBe('ok')
     }
-    expect(sockets).toHaveLength(20)
+    expect(to.unasked).toHaveLength(20)
+    expect(sockets).toHaveLength(40)
   })
 
   test('that have ended are not used again, and the next call is not told', async () => {
