@@ -5,7 +5,15 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { call, patiently } from '../equipment/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { completionText, usageText } from '../equipment/behaviour.ts'
+import {
+  completionText,
+  contentFrame,
+  DONE_FRAME,
+  finishFrame,
+  roleFrame,
+  usageFrame,
+  usageText,
+} from '../equipment/behaviour.ts'
 import { ask } from '../equipment/stage.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
 import { discard, eventually, type Program, runProgram } from '../operations/program.ts'
@@ -72,6 +80,12 @@ function answerText(content: string): string {
   return `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nkeep-alive: timeout=600\r\ncontent-length: ${length}\r\n\r\n${body}`
 }
 
+function streamText(content: string): string {
+  const frames = [roleFrame(), contentFrame(content), finishFrame(), usageFrame(usageText(10, 5)), DONE_FRAME]
+  const chunks = frames.map((frame) => `${Buffer.byteLength(frame).toString(16)}\r\n${frame}\r\n`)
+  return `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n${chunks.join('')}0\r\n\r\n`
+}
+
 /** Answers each request with its own mark; calls of the hostile model are followed by one more answer. */
 function serve(socket: Socket): void {
   const users: string[] = []
@@ -84,23 +98,25 @@ function serve(socket: Socket): void {
     const mark = /mark-\w+/.exec(text)?.[0]
     if (!text.endsWith('}') || mark === undefined) return
     users.push(/bearer (\S+)/i.exec(text)?.[1] ?? '')
+    const told = text.includes('"stream":true') ? streamText : answerText
     text = ''
-    if (mark.startsWith('mark-hostile')) manner(socket, answerText(mark), answerText(`stolen from ${mark}`))
-    else socket.write(answerText(mark))
+    if (mark.startsWith('mark-hostile')) manner(socket, told(mark), told(`stolen from ${mark}`))
+    else socket.write(told(mark))
   })
 }
 
-/** Makes calls, several at once; tells how many were answered with another's answer. */
+/** Makes calls, several at once, every third a stream; tells how many were answered with another's answer. */
 async function mixedOf(model: string, key: string, calls = CALLS): Promise<number> {
   let next = 0
   let mixed = 0
   const caller = async (): Promise<void> => {
     while (next < calls) {
       const mark = `mark-${model}${(next += 1)}x`
-      const body = ask(model, { messages: [{ role: 'user', content: mark }] })
+      const messages = [{ role: 'user', content: mark }]
+      const body = ask(model, { messages, ...(next % 3 === 0 && { stream: true }) })
       const { status, text } = await patiently(() => call(program.url, body, { key }))
       expect(status, text).toBe(200)
-      if (JSON.parse(text).choices[0].message.content !== mark) mixed += 1
+      if (!text.includes(`"content":"${mark}"`) || text.includes('stolen')) mixed += 1
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, caller))

@@ -60,7 +60,9 @@ afterAll(async () => {
 function answer(socket: Socket, isStream: boolean): void {
   const body = completionText('fine', usageText(10, 5))
   if (flood === undefined) {
-    socket.write(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+    socket.write(
+      `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    )
     return
   }
   const type = isStream ? 'text/event-stream' : 'application/json'

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Channel } from '../../domain/channel.ts'
+import { type Origin, originOf } from './origin.ts'
 
 /** Whose calls may share connections: those of one channel with one key. */
 export interface Destination {
@@ -10,6 +11,8 @@ export interface Destination {
   /** The channel and its address: what trust in its answers is kept by. */
   readonly upstream: string
   readonly url: URL
+  /** Outlives a pool, and with it the TLS session that the next connection begins with. */
+  readonly origin: Origin
   readonly keyHash: string
 }
 
@@ -18,7 +21,8 @@ export function destinationOf(channel: Channel, key: string): Destination {
   const url = new URL(channel.baseUrl)
   const upstream = `${channel.name}\0${url.origin}`
   const keyHash = hashOf(key)
-  return { id: `${upstream}\0${keyHash}`, channel: channel.name, upstream, url, keyHash }
+  const id = `${upstream}\0${keyHash}`
+  return { id, channel: channel.name, upstream, url, origin: originOf(url), keyHash }
 }
 
 /** Whether one of the channels still goes there, with that key. */

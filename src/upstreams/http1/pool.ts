@@ -2,7 +2,6 @@ import { type Answer, type Exchange, TransportError } from '../exchange.ts'
 import { CallUnderWay, type WireRequest } from './call-under-way.ts'
 import { Connection, type ConnectionOwner } from './connection.ts'
 import type { Destination } from './destination.ts'
-import { type Origin, originOf } from './origin.ts'
 import { departSoon } from './turn-end.ts'
 
 /** What a pool tells of itself, and asks. */
@@ -23,7 +22,6 @@ export class Pool implements ConnectionOwner {
   /** No channel goes there any more. */
   isRetired = false
   readonly #owner: PoolOwner
-  readonly #origin: Origin
   readonly #all = new Set<Connection>()
   readonly #free: Connection[] = []
   /** Calls that have not departed yet, and connections that are about to be free. */
@@ -34,7 +32,6 @@ export class Pool implements ConnectionOwner {
   constructor(destination: Destination, owner: PoolOwner) {
     this.destination = destination
     this.#owner = owner
-    this.#origin = originOf(destination.url)
   }
 
   /** Nothing is under way or kept. */
@@ -109,7 +106,7 @@ export class Pool implements ConnectionOwner {
 
   /** Closes the connections that carry no call. */
   closeFree(): void {
-    for (const connection of [...this.#free]) connection.close()
+    for (const connection of this.#free.toReversed()) connection.close()
   }
 
   /** Closes every connection, and opens no more. */
@@ -125,7 +122,7 @@ export class Pool implements ConnectionOwner {
   }
 
   #open(connectMs: number): Connection {
-    const connection = new Connection(this.#origin, connectMs, performance.now(), this)
+    const connection = new Connection(this.destination.origin, connectMs, performance.now(), this)
     this.#all.add(connection)
     this.#owner.opened()
     return connection
