@@ -53,6 +53,8 @@ export class Connections implements PoolOwner {
   spokeUnasked({ channel, upstream }: Destination): void {
     const isNews = this.#distrust.note(upstream, performance.now())
     this.#parts.onUnasked(channel, isNews)
+    // Later on none of them is free.
+    if (!isNews) return
     for (const pool of this.#pools.values()) if (pool.destination.upstream === upstream) pool.closeFree()
   }
 
