@@ -78,7 +78,7 @@ export class AnswerReader implements Findings {
     const progress = this.#parser.parse(bytes, 0, length)
     this.#isPaused = progress === 'paused'
     const end = this.#isPaused ? this.#parser.parsed : length
-    const isFine = progress !== 'malformed' && this.#isFramedWithin(end)
+    const isFine = (progress === 'all' || this.#complete) && this.#isFramedWithin(end)
     return this.#step(isFine, isFine && end < length)
   }
 
