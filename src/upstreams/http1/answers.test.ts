@@ -53,7 +53,7 @@ function ours(): Promise<Outcome> {
   const connections = new Connections({ channels: () => [], onUnasked: () => {} })
   const head = `POST / HTTP/1.1\r\nhost: ${url.host}\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\n`
   const body = Buffer.from('{}')
-  const request = { head, body, connectMs: 2_000, firstByteMs: 2_000, idleMs: 2_000 }
+  const request = { head, body, connectMs: 20_000, firstByteMs: 20_000, idleMs: 20_000 }
   const { promise, resolve } = Promise.withResolvers<Outcome>()
   let status = 0
   let contentType = ''
@@ -225,7 +225,7 @@ describe('an answer', () => {
       }),
       { numRuns: 1_000 },
     )
-  })
+  }, 120_000)
 })
 
 /** What is no part of a body, with how much of it an answer may have, and which error more of it is. */

@@ -189,7 +189,9 @@ describe('connections of a channel with a key', () => {
     expect(to.unasked.slice(1)).toEqual([{ channel: 'b', isNews: true }])
     expect(await send(to, url, { key: 'l' }).end).toBe('ended')
     expect(to.unasked.slice(2)).toEqual([{ channel: 'a', isNews: false }])
-    await expect.poll(() => sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, true])
+    await expect
+      .poll(() => sockets.map(({ destroyed }) => destroyed), { timeout: 5_000 })
+      .toEqual([true, true, true])
   })
 
   test('are closed, and carry one call each, once something came on one that nobody asked for', async () => {
@@ -200,7 +202,9 @@ describe('connections of a channel with a key', () => {
     expect(to.unasked).toEqual([])
     sockets[0]?.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil')
     // Those of the other key too, and not those of the other channel.
-    await expect.poll(() => sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, false])
+    await expect
+      .poll(() => sockets.map(({ destroyed }) => destroyed), { timeout: 5_000 })
+      .toEqual([true, true, false])
     expect(to.unasked).toEqual([{ channel: 'a', isNews: true }])
     for (let i = 0; i < 3; i++) expect(await send(to, url).end).toBe('ended')
     expect(sockets).toHaveLength(6)
@@ -235,19 +239,19 @@ describe('connections of a channel with a key', () => {
   })
 
   test('are closed when no channel goes there any more; a call under way is not', async () => {
-    const { url, sockets } = await upstream((socket, count) => {
-      if (socket === sockets[1]) setTimeout(() => socket.write(ANSWER), 300)
-      else if (count === 1)
-        socket.write(`HTTP/1.1 200 OK\r\nkeep-alive: timeout=60\r\ncontent-length: 2\r\n\r\nok`)
-    })
+    const kept = 'HTTP/1.1 200 OK\r\nkeep-alive: timeout=60\r\ncontent-length: 2\r\n\r\nok'
+    const { url, sockets } = await upstream((socket) => socket === sockets[1] || socket.write(kept))
     const to = opened()
     await send(to, url).end
     const slow = send(to, url, { key: 'l' })
+    await expect.poll(() => sockets.length).toBe(2)
     await send(to, url, { channel: 'b' }).end
     to.channels = to.channels.filter(({ name }) => name === 'b')
-    await expect.poll(() => sockets.map(({ destroyed }) => destroyed)).toEqual([true, false, false])
+    const closed = (): boolean[] => sockets.map(({ destroyed }) => destroyed)
+    await expect.poll(closed, { timeout: 5_000 }).toEqual([true, false, false])
+    sockets[1]?.write(kept)
     expect(await slow.end).toBe('ended')
-    await expect.poll(() => sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, false])
+    await expect.poll(closed, { timeout: 5_000 }).toEqual([true, true, false])
   })
 
   test('are forgotten with the last of them', async () => {
