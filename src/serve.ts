@@ -44,6 +44,9 @@ const SETTLING_MS = 5_000
 /** How long the database may take to show that it can be written. */
 const PROBE_MS = 1_000
 
+const UNASKED =
+  'the upstream sent bytes that nobody asked for; for ten minutes each call of this channel has a connection of its own'
+
 /** What is there before anybody is served. */
 interface Ground {
   readonly config: Config
@@ -114,7 +117,16 @@ export async function serve({ config, log, secrets, accounts }: Ground): Promise
   })
   const bodies = new Bodies()
   const limits = new Limits(nodes.counts)
-  const upstreams = opened.adopt(new Upstreams(ownMark(secrets)), (upstreams) => upstreams.close())
+  const upstreams = opened.adopt(
+    new Upstreams(ownMark(secrets), {
+      channels: () => inForce.settings.channels,
+      onUnasked(channel, isNews) {
+        metrics.unaskedBytes.add(1, channel)
+        if (isNews) log.warn({ channel }, UNASKED)
+      },
+    }),
+    (upstreams) => upstreams.close(),
+  )
   const relay: Relay = opened.adopt(
     new Relay({
       settings: () => inForce.settings,

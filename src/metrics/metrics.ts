@@ -50,6 +50,11 @@ export class Metrics {
     'Attempts that failed, before or in the middle of an answer.',
     ['channel', 'cause'],
   )
+  readonly unaskedBytes = new Counter(
+    'sluice_upstream_unasked_total',
+    'Connections on which an upstream sent bytes that nobody asked for.',
+    ['channel'],
+  )
   readonly reloads = new Counter('sluice_config_reloads_total', 'Readings of the configuration.', ['result'])
   readonly limitsAlone = new Counter(
     'sluice_limits_alone_total',
@@ -102,6 +107,7 @@ export class Metrics {
     yield this.quota
     yield this.settlements
     yield this.upstreamErrors
+    yield this.unaskedBytes
     yield this.reloads
     yield this.limitsAlone
     yield* this.#gauges

@@ -1,4 +1,5 @@
 import type { Answer, AnswerHead, Exchange, TransportError } from '../upstreams/exchange.ts'
+import { isMediaType } from '../upstreams/media-type.ts'
 import type { Call, Target } from './call.ts'
 import { type Failure, STOPPING, unanswered } from './failure.ts'
 import { RefusedAnswer } from './refused-answer.ts'
@@ -97,7 +98,7 @@ export class Attempt implements Answer, Source {
       !/^text\/html\b/i.test(contentType)
     ) {
       this.#succeeded = true
-      this.#wanted.begin(contentType)
+      this.#wanted.begin(isMediaType(contentType) ? contentType : this.#ownContentType)
     } else {
       this.cancel()
       this.#guarded(() => this.#wanted.failed(unanswered('unexpected content type')))
@@ -142,6 +143,10 @@ export class Attempt implements Answer, Source {
 
   conclude(work: Promise<unknown>): void {
     work.then(() => this.#resolve('settled'), this.#reject).finally(() => this.#finish())
+  }
+
+  get #ownContentType(): string {
+    return this.isStream ? 'text/event-stream' : 'application/json'
   }
 
   // For what happens once or seldom in an attempt: `received` does the same without a closure.

@@ -3,7 +3,7 @@ import { GatewayError } from '../errors.ts'
 import { passedOnError } from '../protocols/messages/index.ts'
 import { readUpstreamError, statusOfError, type UpstreamErrorText } from '../protocols/upstream-error.ts'
 import { redact } from '../upstreams/redact.ts'
-import { retryAfterMs } from '../upstreams/retry-after.ts'
+import { forwardedRetryAfter, retryAfterMs } from '../upstreams/retry-after.ts'
 
 /** Where a call may go after an attempt that delivered nothing; `same-again` where a kept connection turned out dead. */
 export type Onward = 'same-again' | 'next-key' | 'next-channel' | 'nowhere'
@@ -138,7 +138,7 @@ function refusalOf(
     ownType !== undefined,
     redact(told.code ?? code, channel),
     message.slice(0, LONGEST_MESSAGE),
-    retryAfter,
+    forwardedRetryAfter(retryAfter),
     channel.protocol === 'messages' ? passedOnError(body, (text) => redact(text, channel)) : undefined,
   )
 }

@@ -85,7 +85,7 @@ export class WholeAnswer implements WantedAnswer {
     const { response } = this.#call
     if (response.isLost) return
     const body = reply.body(charged)
-    const headers = this.#call.headers(this.#contentType || 'application/json', this.#target)
+    const headers = this.#call.headers(this.#contentType, this.#target)
     response.writeHead(200, { ...headers, 'content-length': String(body.length) }).end(body)
   }
 

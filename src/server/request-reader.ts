@@ -1,12 +1,9 @@
+import { Framing, MOST_FRAMING, MOST_HEAD, MOST_HEAD_WITH_BLANKS } from '../http1/framing.ts'
 import { type Findings, GO_ON, Llhttp, MOST_AT_ONCE, NO_BODY, PAUSE, STOP } from '../http1/llhttp.ts'
 import { type HeaderName, type Headers, headerNameAt, joined } from './header-names.ts'
 
-/** Bytes of address, header names and values, trailers included, that one request may have; and headers. */
-const MOST_HEAD = 16_384
+/** Headers, trailers included, that one request may have. */
 const MOST_HEADERS = 100
-/** Bytes that may come between two pieces of a chunked body: extensions of a chunk are for nobody here. And all of a head, blanks too. */
-const MOST_FRAMING = 16_384
-const MOST_HEAD_WITH_BLANKS = 32_768
 /** Bytes that are parsed at a time while a head is awaited: of a body that follows little is copied for nothing. */
 const HEAD_AT_ONCE = 4_096
 
@@ -37,9 +34,8 @@ export class RequestReader implements Findings {
   #hosts = 0
   #count = 0
   #headBytes = 0
-  /** Of a chunked body: bytes since its last piece, and where in the bytes at hand that ended. Of a head: all its bytes. */
-  #framingBytes = 0
-  #framedTo = 0
+  /** Counts a head's bytes, then those since the last piece of a chunked body. */
+  readonly #framing = new Framing()
   #tooLarge = false
   // The header at hand. A name or a value that is cut by the end of a read comes in several pieces.
   #name: HeaderName | undefined
@@ -104,7 +100,7 @@ export class RequestReader implements Findings {
     const to = Math.min(bytes.length, at + (this.#inChunks ? MOST_AT_ONCE : HEAD_AT_ONCE))
     this.#bytes = bytes
     this.#from = at
-    this.#framedTo = 0
+    this.#framing.nextBytes()
     const progress = this.#parser.parse(bytes, at, to)
     if (this.#at === 'name') this.#keepName()
     if (progress === 'malformed') {
@@ -124,7 +120,7 @@ export class RequestReader implements Findings {
     this.#hosts = 0
     this.#count = 0
     this.#headBytes = 0
-    this.#framingBytes = 0
+    this.#framing.restartAt(0)
     this.#inChunks = false
     return GO_ON
   }
@@ -178,15 +174,13 @@ export class RequestReader implements Findings {
     // The parser has looked at both already: only one of them is there, and it is as it should be.
     this.#left = length === undefined ? 0 : Number(length)
     this.#inChunks = length === undefined
-    this.#framingBytes = 0
+    this.#framing.restartAt(0)
     return length === undefined ? GO_ON : NO_BODY
   }
 
   onBody(start: number, end: number): number {
-    this.#framingBytes += start - this.#framedTo
-    if (this.#framingBytes > MOST_FRAMING) return STOP
-    this.#framingBytes = 0
-    this.#framedTo = end
+    if (this.#framing.countTo(start) > MOST_FRAMING) return STOP
+    this.#framing.restartAt(end)
     this.body.push(Buffer.from(this.#bytes.subarray(this.#from + start, this.#from + end)))
     return GO_ON
   }
@@ -232,10 +226,10 @@ export class RequestReader implements Findings {
   }
 
   #weighFraming(bytes: number): void {
-    this.#framingBytes += bytes - this.#framedTo
+    const framing = this.#framing.countTo(bytes)
     if (!this.#hasHead) {
-      if (this.#framingBytes > MOST_HEAD_WITH_BLANKS) this.unreadable = 'headers too large'
-    } else if (this.#inChunks && this.#framingBytes > MOST_FRAMING) this.unreadable = 'malformed'
+      if (framing > MOST_HEAD_WITH_BLANKS) this.unreadable = 'headers too large'
+    } else if (this.#inChunks && framing > MOST_FRAMING) this.unreadable = 'malformed'
   }
 }
 

@@ -2,15 +2,15 @@ import type { Channel } from '../domain/channel.ts'
 import type { Hold } from '../domain/hold.ts'
 import { credentials } from './credentials.ts'
 import type { Answer, Exchange } from './exchange.ts'
-import { Connections } from './http1/connections.ts'
-import type { OriginPool } from './http1/origin-pool.ts'
+import { Connections, type ConnectionsParts } from './http1/connections.ts'
+import { type Destination, destinationOf } from './http1/destination.ts'
 import { headerLines, requestLine } from './http1/request-head.ts'
 import type { UpstreamKey } from './key-ring.ts'
 import { MARK_HEADER } from './own-request.ts'
 
 /** Where calls of a channel with one of its keys go. */
 interface Address {
-  readonly pool: OriginPool
+  readonly destination: Destination
   readonly basePath: string
   /** The headers that all of them carry. */
   readonly headers: string
@@ -20,14 +20,15 @@ interface Address {
 
 /** The one HTTP client for model upstreams. A call needs a hold: nothing goes upstream that nobody pays for. */
 export class Upstreams {
-  readonly #connections = new Connections()
-  // What is the same for each call of a channel with a key.
+  readonly #connections: Connections
+  // What is the same for each call of a channel with a key. It is forgotten with the channel, which holds its keys as well.
   readonly #addresses = new WeakMap<Channel, Map<string, Address>>()
   readonly #mark: string
 
   /** `mark` goes out with every request, so that one that comes back to us is known. */
-  constructor(mark: string) {
+  constructor(mark: string, parts: ConnectionsParts) {
     this.#mark = mark
+    this.#connections = new Connections(parts)
   }
 
   /** Posts `body` to `path` below the channel's base URL; `headers` are names and values in turn. */
@@ -44,7 +45,8 @@ export class Upstreams {
     const address = this.#address(channel, key)
     const { connectMs, firstByteMs, idleMs } = channel.timeouts
     const head = `${headFor(address, path)}${headerLines(headers)}content-length: ${body.length}\r\n\r\n`
-    return address.pool.send(connectMs, { head, body, firstByteMs, idleMs }, answer)
+    const pool = this.#connections.to(address.destination)
+    return pool.send({ head, body, connectMs, firstByteMs, idleMs }, answer)
   }
 
   #address(channel: Channel, key: UpstreamKey): Address {
@@ -56,14 +58,14 @@ export class Upstreams {
   }
 
   #addressOf(channel: Channel, key: UpstreamKey): Address {
-    const url = new URL(channel.baseUrl)
-    const pool = this.#connections.to(url)
-    const headers = ['host', pool.host, 'connection', 'keep-alive', 'content-type', 'application/json']
+    const destination = destinationOf(channel, key.value)
+    const { url } = destination
+    const headers = ['host', url.host, 'connection', 'keep-alive', 'content-type', 'application/json']
     headers.push('accept-encoding', 'identity', MARK_HEADER, this.#mark)
     headers.push(...credentials(channel.protocol, key.value))
     for (const [name, value] of channel.headers) headers.push(name, value)
     const basePath = url.pathname === '/' ? '' : url.pathname
-    return { pool, basePath, headers: headerLines(headers), heads: new Map() }
+    return { destination, basePath, headers: headerLines(headers), heads: new Map() }
   }
 
   /** Closes every connection. */

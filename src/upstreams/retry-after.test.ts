@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { retryAfterMs } from './retry-after.ts'
+import { forwardedRetryAfter, retryAfterMs } from './retry-after.ts'
 
 const NOW = Date.parse('Fri, 20 Nov 2026 10:00:00 GMT')
 
@@ -15,3 +15,24 @@ test.each([
   ['', undefined],
   [undefined, undefined],
 ])('%j asks for %j ms', (header, ms) => expect(retryAfterMs(header, NOW)).toBe(ms))
+
+test.each([
+  ['7', '7'],
+  ['0', '0'],
+  [' 17 ', '17'],
+  ['Fri, 20 Nov 2026 10:00:30 GMT', 'Fri, 20 Nov 2026 10:00:30 GMT'],
+  ['Fri, 20 Nov 1998 10:00:30 GMT', 'Fri, 20 Nov 1998 10:00:30 GMT'],
+  ['1.5', undefined],
+  ['-3', undefined],
+  ['+3', undefined],
+  ['1e3', undefined],
+  ['12345678901', undefined],
+  ['7, 8', undefined],
+  ['soon', undefined],
+  ['Fri, 99 Nov 2026 10:00:30 GMT', undefined],
+  ['Fri, 20 Xyz 2026 10:00:30 GMT', undefined],
+  ['Fri, 20 Nov 2026 10:00:30 GMT; x', undefined],
+  ['Fri, 20 Nov 2026 10:00:30 UTC', undefined],
+  ['', undefined],
+  [undefined, undefined],
+])('of %j a caller is told %j', (header, told) => expect(forwardedRetryAfter(header)).toBe(told))

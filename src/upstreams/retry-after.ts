@@ -9,6 +9,13 @@ export function retryAfterMs(header: string | undefined, nowMs: number): number 
   return ms > 0 ? ms : undefined
 }
 
+/** A `retry-after` that a caller may be told: whole seconds or an HTTP date (RFC 9110, 10.2.3); undefined for anything else. */
+export function forwardedRetryAfter(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined
+  const text = header.trim()
+  return /^\d{1,9}$/.test(text) || !Number.isNaN(dateOf(text)) ? text : undefined
+}
+
 // RFC 9110 dates alone: Date.parse would find one in almost anything.
 function dateOf(text: string): number {
   return /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(text)

@@ -95,6 +95,26 @@ describe('an error of the upstream', () => {
     }
   })
 
+  test.each([
+    ['Fri, 20 Nov 2026 10:00:30 GMT', 'Fri, 20 Nov 2026 10:00:30 GMT'],
+    ['soon', undefined],
+    ['-1', undefined],
+    ['1.5', undefined],
+    ['7, 8', undefined],
+    ['<script>alert(1)</script>', undefined],
+    ['Fri, 99 Nov 2026 10:00:30 GMT', undefined],
+  ])('that asks to retry after %j: the caller is told %j', async (given, told) => {
+    stage.upstream.script('e409', {
+      kind: 'status',
+      status: 409,
+      body: errorBody('no'),
+      headers: { 'retry-after': given },
+    })
+    const answer = await stage.chat('ann', ask('e409'))
+    expect(answer.status).toBe(409)
+    expect(answer.headers['retry-after']).toBe(told)
+  })
+
   test('is an ordinary answer, not a stream, where a stream was asked for', async () => {
     stage.upstream.script('e429', { kind: 'status', status: 429, body: errorBody('busy') })
     const answer = await stage.chat('ann', askStream('e429'))

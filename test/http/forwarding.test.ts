@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { completionText, usageText } from '../equipment/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
 
 const GATED = '"service_tier":"flex","safety_identifier":"s-1","inference_geo":"eu","speed":"fast"'
 const MODELS = ['bytes', 'gated', 'open', 'through', 'nostore', 'nostorethrough', 'asked']
@@ -127,4 +127,28 @@ test('the answer comes back as it is, byte for byte', async () => {
   const answer = await stage.chat('ann', ask('bytes'))
   expect(answer.text).toBe(text)
   expect(Number(answer.headers['content-length'] ?? answer.bytes.length)).toBe(Buffer.byteLength(text))
+})
+
+describe('a content type', () => {
+  test.each([
+    ['application/json; charset=utf-8', 'application/json; charset=utf-8'],
+    ['application/vnd.acme+json', 'application/vnd.acme+json'],
+    ['application/json; charset', 'application/json'],
+    ['application/json, text/plain', 'application/json'],
+    ['json', 'application/json'],
+    ['<b>json</b>', 'application/json'],
+    ['', 'application/json'],
+  ])('of the upstream’s, %j, is %j for the caller', async (given, told) => {
+    stage.upstream.script('bytes', { kind: 'whole', headers: { 'content-type': given } })
+    expect((await stage.chat('ann', ask('bytes'))).headers['content-type']).toBe(told)
+  })
+
+  test.each([
+    ['text/event-stream; charset=utf-8', 'text/event-stream; charset=utf-8'],
+    ['text/event-stream; charset', 'text/event-stream'],
+    ['text/event-stream, text/html', 'text/event-stream'],
+  ])('of a stream of the upstream’s, %j, is %j for the caller', async (given, told) => {
+    stage.upstream.script('bytes', { kind: 'stream', headers: { 'content-type': given } })
+    expect((await stage.chat('ann', askStream('bytes'))).headers['content-type']).toBe(told)
+  })
 })

@@ -1,8 +1,6 @@
+import { Framing, MOST_FRAMING, MOST_HEAD, MOST_HEAD_WITH_BLANKS } from '../../http1/framing.ts'
+import { type Findings, GO_ON, Llhttp, PAUSE, STOP } from '../../http1/llhttp.ts'
 import type { AnswerHead } from '../exchange.ts'
-import { type Findings, GO_ON, Llhttp, STOP } from '../../http1/llhttp.ts'
-
-/** Bytes of status line, header names and values, trailers included, that one answer may have. */
-const MOST_HEAD = 16_384
 
 /** What a read brought. */
 export interface Step {
@@ -11,17 +9,27 @@ export interface Step {
   /** What came of the body, in one piece; its own copy. */
   readonly body: Buffer | undefined
   readonly complete: boolean
+  /** Whether more came than the answer that is complete: nobody asked for it. */
+  readonly surplus: boolean
   /** Why the connection cannot be read any further, if it cannot. */
   readonly broken: 'malformed answer' | 'headers too large' | undefined
 }
 
-/** Reads the answers of one connection, one at a time. Interim answers (1xx) are passed over. */
+/**
+ * Reads the answers of one connection, one at a time. Interim answers (1xx) are passed over, and count towards the head of the
+ * answer that follows them.
+ */
 export class AnswerReader implements Findings {
   readonly #parser = new Llhttp('answers', this)
   #bytes: Buffer = Buffer.alloc(0)
   #length = 0
   #awaiting = false
+  #isPaused = false
   #headBytes = 0
+  /** Counts all bytes to the end of the head, then those since the last piece of the body. */
+  readonly #framing = new Framing()
+  /** Where in the bytes at hand the last text of a head ended: where the head ends is not told. */
+  #textEnd = 0
   #tooLarge = false
   // A name or a value that is cut by the end of a read comes in several pieces.
   #name = ''
@@ -41,8 +49,11 @@ export class AnswerReader implements Findings {
 
   /** Prepares for the next answer. */
   expect(): void {
+    if (this.#isPaused) this.#parser.resume()
+    this.#isPaused = false
     this.#awaiting = true
     this.#headBytes = 0
+    this.#framing.restartAt(0)
     this.#status = 0
     this.#complete = false
     this.#forgetHeaders()
@@ -62,12 +73,18 @@ export class AnswerReader implements Findings {
   read(bytes: Buffer, length: number): Step {
     this.#bytes = bytes
     this.#length = length
-    return this.#step(this.#parser.parse(bytes, 0, length) === 'all')
+    this.#textEnd = 0
+    this.#framing.nextBytes()
+    const progress = this.#parser.parse(bytes, 0, length)
+    this.#isPaused = progress === 'paused'
+    const end = this.#isPaused ? this.#parser.parsed : length
+    const isFine = (progress === 'all' || this.#complete) && this.#isFramedWithin(end)
+    return this.#step(isFine, isFine && end < length)
   }
 
   /** The connection was closed by the upstream: an answer without a length ends so. */
   end(): Step {
-    return this.#step(this.#parser.finish())
+    return this.#step(this.#parser.finish() || this.#complete, false)
   }
 
   /** Gives the parser back. */
@@ -75,11 +92,19 @@ export class AnswerReader implements Findings {
     this.#parser.free()
   }
 
-  #step(isFine: boolean): Step {
+  #isFramedWithin(end: number): boolean {
+    const framing = this.#framing.countTo(end)
+    if (this.#status > 0) return framing <= MOST_FRAMING
+    this.#tooLarge ||= framing > MOST_HEAD_WITH_BLANKS
+    return !this.#tooLarge
+  }
+
+  #step(isFine: boolean, surplus: boolean): Step {
     const step: Step = {
       head: this.#head,
       body: this.#takeBody(),
-      complete: this.#complete,
+      complete: this.#complete && isFine,
+      surplus,
       broken: isFine ? undefined : this.#tooLarge ? 'headers too large' : 'malformed answer',
     }
     this.#head = undefined
@@ -97,25 +122,27 @@ export class AnswerReader implements Findings {
   }
 
   onStatus(start: number, end: number): number {
-    return this.#weigh(end - start)
+    return this.#weigh(start, end)
   }
 
   onHeaderName(start: number, end: number): number {
     if (this.#inValue) this.#headerDone()
     this.#name += this.#bytes.toString('latin1', start, end)
-    return this.#weigh(end - start)
+    return this.#weigh(start, end)
   }
 
   onHeaderValue(start: number, end: number): number {
     this.#inValue = true
     this.#value += this.#bytes.toString('latin1', start, end)
-    return this.#weigh(end - start)
+    return this.#weigh(start, end)
   }
 
   onHeadersComplete(status: number, upgrade: boolean, keepAlive: boolean): number {
     if (upgrade || status === 101) return STOP
     this.#headerDone()
     if (status < 200) return GO_ON
+    if (!this.#isFramedWithin(this.#textEnd)) return STOP
+    this.#framing.restartAt(this.#textEnd)
     this.#status = status
     this.#keepsAlive = keepAlive
     this.#head = { status, contentType: this.#contentType, retryAfter: this.#retryAfter }
@@ -123,6 +150,8 @@ export class AnswerReader implements Findings {
   }
 
   onBody(start: number, end: number): number {
+    if (this.#framing.countTo(start) > MOST_FRAMING) return STOP
+    this.#framing.restartAt(end)
     // Chunks that lie in one read become one piece: whoever is told of it writes once.
     if (this.#bodyEnd === 0) {
       this.#bodyStart = start
@@ -141,7 +170,7 @@ export class AnswerReader implements Findings {
     if (this.#status === 0) return GO_ON
     this.#complete = true
     this.#awaiting = false
-    return GO_ON
+    return PAUSE
   }
 
   #append(start: number, end: number): void {
@@ -184,8 +213,9 @@ export class AnswerReader implements Findings {
     this.#keepAliveSeconds = undefined
   }
 
-  #weigh(bytes: number): number {
-    this.#headBytes += bytes
+  #weigh(start: number, end: number): number {
+    this.#textEnd = end
+    this.#headBytes += end - start
     this.#tooLarge = this.#headBytes > MOST_HEAD
     return this.#tooLarge ? STOP : GO_ON
   }

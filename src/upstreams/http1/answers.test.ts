@@ -3,7 +3,9 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Agent, type Dispatcher } from 'undici'
+import { channelOf } from '../../../test/channel.ts'
 import { Connections } from './connections.ts'
+import { destinationOf } from './destination.ts'
 
 /** What came of one request. Where it failed, what was heard before does not count: it depends on how the network cuts. */
 type Outcome = { readonly status: number; readonly contentType: string; readonly body: string } | 'failed'
@@ -18,6 +20,8 @@ interface Script {
 let script: Script
 let server: Server
 let url: URL
+/** Why the last of our own failed. */
+let failure = ''
 const agent = new Agent({ allowH2: false, maxHeaderSize: 16_384, headersTimeout: 2_000, bodyTimeout: 2_000 })
 
 beforeAll(async () => {
@@ -46,18 +50,22 @@ afterAll(async () => {
 
 /** Each over a connection of its own: what is left of one answer is not to meet the next. */
 function ours(): Promise<Outcome> {
-  const connections = new Connections()
+  const connections = new Connections({ channels: () => [], onUnasked: () => {} })
   const head = `POST / HTTP/1.1\r\nhost: ${url.host}\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\n`
-  const request = { head, body: Buffer.from('{}'), firstByteMs: 2_000, idleMs: 2_000 }
+  const body = Buffer.from('{}')
+  const request = { head, body, connectMs: 20_000, firstByteMs: 20_000, idleMs: 20_000 }
   const { promise, resolve } = Promise.withResolvers<Outcome>()
   let status = 0
   let contentType = ''
   const chunks: Buffer[] = []
-  connections.to(url).send(2_000, request, {
+  connections.to(destinationOf(channelOf({ baseUrl: url.origin }), '')).send(request, {
     started: (answer) => ({ status, contentType } = answer),
     received: (chunk) => chunks.push(chunk),
     ended: () => resolve({ status, contentType, body: Buffer.concat(chunks).toString('latin1') }),
-    failed: () => resolve('failed'),
+    failed({ message }) {
+      failure = message
+      resolve('failed')
+    },
   })
   return promise.finally(() => connections.close())
 }
@@ -217,5 +225,88 @@ describe('an answer', () => {
       }),
       { numRuns: 1_000 },
     )
+  }, 120_000)
+})
+
+/** What is no part of a body, with how much of it an answer may have, and which error more of it is. */
+const FRAMING: readonly (readonly [string, (times: number) => string, number, number, string])[] = [
+  [
+    'interim answers',
+    (times) => 'HTTP/1.1 102 Processing\r\n\r\n'.repeat(times) + LENGTH_5,
+    1_100,
+    1_300,
+    'headers too large',
+  ],
+  [
+    'interim answers without a word',
+    (times) => 'HTTP/1.1 100\r\n\r\n'.repeat(times) + LENGTH_5,
+    2_000,
+    2_100,
+    'headers too large',
+  ],
+  [
+    'empty lines before an answer',
+    (times) => '\r\n'.repeat(times) + LENGTH_5,
+    16_000,
+    16_400,
+    'headers too large',
+  ],
+  [
+    'blanks before a value',
+    (times) => LENGTH_5.replace('length: ', `length:${' '.repeat(times)}`),
+    32_000,
+    33_000,
+    'headers too large',
+  ],
+  [
+    'an extension of a chunk',
+    (times) => CHUNKED.replace('"value"', 'v'.repeat(times)),
+    16_000,
+    16_500,
+    'malformed answer',
+  ],
+  [
+    'zeros before a chunk’s size',
+    (times) => CHUNKED.replace('7;', `${'0'.repeat(times)}7;`),
+    16_000,
+    16_500,
+    'malformed answer',
+  ],
+  [
+    'zeros before the last chunk’s size',
+    (times) => CHUNKED.replace('\r\n0\r\n', `\r\n${'0'.repeat(times)}\r\n`),
+    16_000,
+    16_500,
+    'malformed answer',
+  ],
+  [
+    'blanks in a trailer',
+    (times) => CHUNKED.replace('x-trailer: ', `x-trailer:${' '.repeat(times)}`),
+    16_000,
+    16_500,
+    'malformed answer',
+  ],
+]
+
+describe.each([
+  ['in one read', []],
+  ['in many', Array.from({ length: 12 }, (_, i) => (i + 1) * 3_000)],
+])('what is no part of a body has a bound, %s:', (_, cuts) => {
+  test.each(FRAMING)('%s', async (_, text, fine, tooMany, error) => {
+    script = { bytes: Buffer.from(text(fine), 'latin1'), cuts: [...cuts], closes: false }
+    expect(await ours()).toMatchObject({ status: 200, body: expect.stringContaining('hello') })
+    script = { bytes: Buffer.from(text(tooMany), 'latin1'), cuts: [...cuts], closes: false }
+    expect(await ours()).toBe('failed')
+    expect(failure).toBe(error)
   })
+})
+
+test('chunks as long as the answer are many bytes that are no part of it, and no fault', async () => {
+  const chunks = '1\r\nx\r\n'.repeat(40_000)
+  script = {
+    bytes: Buffer.from(`${OK}transfer-encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`),
+    cuts: [],
+    closes: false,
+  }
+  expect(await ours()).toEqual({ status: 200, contentType: '', body: 'x'.repeat(40_000) })
 })

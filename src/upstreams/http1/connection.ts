@@ -1,10 +1,11 @@
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { connect as connectSecure } from 'node:tls'
 import { MOST_AT_ONCE } from '../../http1/llhttp.ts'
-import { type Answer, type Exchange, TransportError } from '../exchange.ts'
+import { TransportError } from '../exchange.ts'
 import { AnswerReader, type Step } from './answer-reader.ts'
-import { departSoon } from './departures.ts'
+import type { CallUnderWay, Carrier } from './call-under-way.ts'
 import type { Origin } from './origin.ts'
+import { type Resting, restForATurn } from './turn-end.ts'
 
 /** Bytes up to which a request leaves as one piece: copying them costs less than a second write. */
 const ONE_PIECE = 16_384
@@ -18,25 +19,20 @@ const BEFORE_THE_UPSTREAM_MS = 1_000
 /** Every connection reads into the same bytes: what is kept of them is copied. */
 const READ_INTO = Buffer.allocUnsafeSlow(MOST_AT_ONCE)
 
-/** A request as it goes out. */
-export interface WireRequest {
-  /** Request line and headers, to the empty line; one byte a character. */
-  readonly head: string
-  readonly body: Buffer
-  readonly firstByteMs: number
-  readonly idleMs: number
-}
-
 /** What a connection tells of itself. */
 export interface ConnectionOwner {
-  /** It can carry another call. */
-  becameFree(connection: Connection): void
+  /** It has carried a call. Whether to keep it for another: then `rested` follows, whatever becomes of it. */
+  mayKeep(): boolean
+  /** A turn later: it may carry another call, if it still is usable. */
+  rested(connection: Connection): void
+  /** Its upstream sent bytes that nobody asked for. */
+  spokeUnasked(): void
   /** It is gone. */
   closed(connection: Connection): void
 }
 
 /** One connection to an upstream, and the call that it carries, one at a time. */
-export class Connection {
+export class Connection implements Carrier, Resting {
   readonly #owner: ConnectionOwner
   readonly #socket: Socket
   readonly #reader = new AnswerReader()
@@ -86,17 +82,23 @@ export class Connection {
     this.#socket.on('close', () => this.#close('connection closed'))
   }
 
-  /** Carries a call; the connection is free, or new. */
-  carry(request: WireRequest, answer: Answer): Exchange {
-    const call = new CallUnderWay(this, request, answer)
-    this.#call = call
-    if (this.#isOpen) departSoon(this)
-    return call
+  /** It is open, and all that was given to it has been sent. */
+  get isUsable(): boolean {
+    // An answer to a request that was not read to its end: nobody knows what becomes of the rest.
+    return !this.#isClosed && this.#socket.writableLength === 0
   }
 
-  /** Sends the request that it is to carry. Called by `departSoon`. */
-  depart(): void {
-    if (this.#call && !this.#call.begun) this.#write(this.#call)
+  /** Carries a call; the connection is free, or new. */
+  carry(call: CallUnderWay): void {
+    this.#call = call
+    call.carrier = this
+    this.#paused = call.isPaused
+    if (this.#isOpen) this.#write(call)
+  }
+
+  /** Called by `restForATurn` alone. */
+  rested(): void {
+    this.#owner.rested(this)
   }
 
   /** Gives it up if it is time. */
@@ -161,8 +163,11 @@ export class Connection {
 
   #received(length: number): void {
     if (this.#isClosed) return
-    // Nobody asked: what comes now would be taken for the answer to the next call.
-    if (!this.#call) return this.#close('connection closed')
+    // What comes now would be taken for the answer to the next call.
+    if (!this.#call?.begun) {
+      this.#owner.spokeUnasked()
+      return this.#close('connection closed')
+    }
     this.#heardAnything = true
     this.#heed(this.#reader.read(READ_INTO, length))
   }
@@ -172,9 +177,10 @@ export class Connection {
     this.#close('connection closed')
   }
 
-  #heed({ head, body, complete, broken }: Step, cause: string | undefined = broken): void {
+  #heed({ head, body, complete, surplus, broken }: Step, cause: string | undefined = broken): void {
     const call = this.#call as CallUnderWay
     const { answer, request } = call
+    if (surplus) this.#owner.spokeUnasked()
     if (head || body) {
       this.#deadlineMs = performance.now() + request.idleMs
       this.#deadlineIs = 'idle time-out'
@@ -187,26 +193,23 @@ export class Connection {
       this.#call = undefined
       call.isOver = true
       this.#wasUsed = true
-      if (broken || !this.#reader.mayBeKept) this.#close('connection closed')
-      // Node hears a turn later that TLS has sent what it was given.
-      else if (this.#socket.writableLength > 0) setImmediate(() => this.#keep())
-      else this.#keep()
+      if (!this.#keep()) this.#close('connection closed')
       answer.ended()
     } else if (cause) this.#close(cause)
   }
 
-  #keep(): void {
-    // An answer to a request that was not read to its end: nobody knows what becomes of the rest.
-    if (this.#isClosed || this.#socket.writableLength > 0) return this.#close('connection closed')
+  /** Keeps it for another call, unless it must not carry one. It is free a turn later: until then it is read. */
+  #keep(): boolean {
     const said = this.#reader.keepAliveSeconds
     const keptMs =
       said === undefined ? KEPT_MS : Math.min(said * 1000 - BEFORE_THE_UPSTREAM_MS, LONGEST_KEPT_MS)
-    if (keptMs <= 0) return this.#close('connection closed')
+    if (!this.#reader.mayBeKept || keptMs <= 0 || !this.#owner.mayKeep()) return false
     if (this.#paused) this.#socket.resume()
     this.#paused = false
     this.#deadlineMs = performance.now() + keptMs
     this.#deadlineIs = 'kept long enough'
-    this.#owner.becameFree(this)
+    restForATurn(this)
+    return true
   }
 
   #close(cause: string): void {
@@ -221,34 +224,5 @@ export class Connection {
     call.isOver = true
     const wasKept = this.#wasUsed && !this.#heardAnything && !cause.endsWith('time-out')
     call.answer.failed(new TransportError(cause, wasKept))
-  }
-}
-
-/** A call on its connection, until it is over. */
-class CallUnderWay implements Exchange {
-  readonly request: WireRequest
-  readonly answer: Answer
-  begun = false
-  isOver = false
-  readonly #connection: Connection
-
-  constructor(connection: Connection, request: WireRequest, answer: Answer) {
-    this.#connection = connection
-    this.request = request
-    this.answer = answer
-  }
-
-  pause(): void {
-    if (!this.isOver) this.#connection.pause()
-  }
-
-  resume(): void {
-    if (!this.isOver) this.#connection.resume()
-  }
-
-  cancel(): void {
-    if (this.isOver) return
-    this.isOver = true
-    this.#connection.abandon()
   }
 }

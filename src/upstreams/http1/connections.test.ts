@@ -2,8 +2,11 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { channelOf } from '../../../test/channel.ts'
+import type { Channel } from '../../domain/channel.ts'
 import type { Exchange, TransportError } from '../exchange.ts'
 import { Connections } from './connections.ts'
+import { destinationOf } from './destination.ts'
 
 const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 
@@ -15,6 +18,7 @@ async function upstream(
   const server: Server = createServer((socket) => {
     sockets.push(socket)
     socket.on('error', () => {})
+    socket.setNoDelay(true)
     let count = 0
     socket.on('data', () => say(socket, (count += 1)))
   }).listen(0, '127.0.0.1')
@@ -33,24 +37,43 @@ interface Heard {
   readonly end: Promise<'ended' | TransportError>
 }
 
-function opened(): Connections {
-  const connections = new Connections()
-  onTestFinished(() => connections.close())
-  return connections
+/** Connections, the channels that they are for, and what was told of these. */
+interface Opened {
+  readonly connections: Connections
+  channels: readonly Channel[]
+  readonly unasked: { readonly channel: string; readonly isNews: boolean }[]
 }
 
-function send(
-  connections: Connections,
-  url: URL,
-  limits: { firstByteMs?: number; idleMs?: number; body?: Buffer } = {},
-): Heard {
-  const { firstByteMs = 5_000, idleMs = 5_000, body = Buffer.from('{}') } = limits
+function opened(): Opened {
+  const unasked: { channel: string; isNews: boolean }[] = []
+  const connections = new Connections({
+    channels: () => it.channels,
+    onUnasked: (channel, isNews) => void unasked.push({ channel, isNews }),
+  })
+  const it: Opened = { connections, channels: [], unasked }
+  onTestFinished(() => connections.close())
+  return it
+}
+
+interface Sent {
+  readonly firstByteMs?: number
+  readonly idleMs?: number
+  readonly body?: Buffer
+  readonly channel?: string
+  readonly key?: string
+}
+
+/** Sends a call of a channel, which is added to those that there are unless one of its name is there. */
+function send(to: Opened, url: URL, options: Sent = {}): Heard {
+  const { firstByteMs = 5_000, idleMs = 5_000, body = Buffer.from('{}'), channel = 'a', key = 'k' } = options
   const head = `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n`
   const { promise, resolve } = Promise.withResolvers<'ended' | TransportError>()
   let text = ''
-  const exchange = connections.to(url).send(
-    5_000,
-    { head, body, firstByteMs, idleMs },
+  const used = channelOf({ name: channel, baseUrl: url.origin, keys: ['k', 'l'] })
+  if (!to.channels.some(({ name }) => name === channel)) to.channels = [...to.channels, used]
+  const pool = to.connections.to(destinationOf(used, key))
+  const exchange = pool.send(
+    { head, body, connectMs: 5_000, firstByteMs, idleMs },
     {
       started: () => {},
       received: (chunk) => void (text += chunk.toString('latin1')),
@@ -138,6 +161,129 @@ describe('a connection', () => {
     expect(await send(connections, url).end).toBe('ended')
     expect(await send(connections, url).end).toMatchObject({ wasKept: false })
   })
+})
+
+describe('connections of a channel with a key', () => {
+  test('carry no calls of another channel, nor of another key', async () => {
+    const { url, sockets } = await upstream((socket) => socket.write(ANSWER))
+    const to = opened()
+    for (let round = 0; round < 2; round++)
+      for (const options of [{}, { key: 'l' }, { channel: 'b' }])
+        expect(await send(to, url, options).end).toBe('ended')
+    expect(sockets).toHaveLength(3)
+  })
+
+  test.each([
+    ['an answer', 'HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil'],
+    ['an interim answer', 'HTTP/1.1 100 Continue\r\n\r\n'],
+    ['rubbish', 'x'],
+    ['an empty line', '\r\n'],
+  ])('are not used again once %s came behind an answer', async (_, more) => {
+    const { url, sockets } = await upstream((socket) => socket.write(ANSWER + more))
+    const to = opened()
+    const first = send(to, url)
+    expect(await first.end).toBe('ended')
+    expect(first.body()).toBe('ok')
+    expect(to.unasked).toEqual([{ channel: 'a', isNews: true }])
+    expect(await send(to, url, { channel: 'b' }).end).toBe('ended')
+    expect(to.unasked.slice(1)).toEqual([{ channel: 'b', isNews: true }])
+    expect(await send(to, url, { key: 'l' }).end).toBe('ended')
+    expect(to.unasked.slice(2)).toEqual([{ channel: 'a', isNews: false }])
+    await expect
+      .poll(() => sockets.map(({ destroyed }) => destroyed), { timeout: 5_000 })
+      .toEqual([true, true, true])
+  })
+
+  test('are closed, and carry one call each, once something came on one that nobody asked for', async () => {
+    const { url, sockets } = await upstream((socket) => socket.write(ANSWER))
+    const to = opened()
+    for (const options of [{}, { key: 'l' }, { channel: 'b' }])
+      expect(await send(to, url, options).end).toBe('ended')
+    expect(to.unasked).toEqual([])
+    sockets[0]?.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil')
+    // Those of the other key too, and not those of the other channel.
+    await expect
+      .poll(() => sockets.map(({ destroyed }) => destroyed), { timeout: 5_000 })
+      .toEqual([true, true, false])
+    expect(to.unasked).toEqual([{ channel: 'a', isNews: true }])
+    for (let i = 0; i < 3; i++) expect(await send(to, url).end).toBe('ended')
+    expect(sockets).toHaveLength(6)
+    expect(await send(to, url, { channel: 'b' }).end).toBe('ended')
+    expect(sockets).toHaveLength(6)
+  })
+
+  test('are read once more before they are used again', async () => {
+    const { url, sockets } = await upstream((socket) => socket.write(ANSWER))
+    const to = opened()
+    for (let i = 0; i < 20; i++) {
+      const before = send(to, url, { channel: `a${i}` })
+      expect(await before.end).toBe('ended')
+      // In the same turn of the event loop: nothing has been read since the answer.
+      sockets.at(-1)?.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil')
+      const after = send(to, url, { channel: `a${i}` })
+      expect(await after.end).toBe('ended')
+      expect(after.body()).toBe('ok')
+    }
+    expect(to.unasked).toHaveLength(20)
+    expect(sockets).toHaveLength(40)
+  })
+
+  test('that have ended are not used again, and the next call is not told', async () => {
+    const { url, sockets } = await upstream((socket) => socket.write(ANSWER))
+    const to = opened()
+    expect(await send(to, url).end).toBe('ended')
+    sockets[0]?.end()
+    await expect.poll(() => sockets[0]?.destroyed).toBe(true)
+    expect(await send(to, url).end).toBe('ended')
+    expect(to.unasked).toEqual([])
+  })
+
+  test('are closed when no channel goes there any more; a call under way is not', async () => {
+    const kept = 'HTTP/1.1 200 OK\r\nkeep-alive: timeout=60\r\ncontent-length: 2\r\n\r\nok'
+    const { url, sockets } = await upstream((socket) => socket === sockets[1] || socket.write(kept))
+    const to = opened()
+    await send(to, url).end
+    const slow = send(to, url, { key: 'l' })
+    await expect.poll(() => sockets.length).toBe(2)
+    await send(to, url, { channel: 'b' }).end
+    to.channels = to.channels.filter(({ name }) => name === 'b')
+    const closed = (): boolean[] => sockets.map(({ destroyed }) => destroyed)
+    await expect.poll(closed, { timeout: 5_000 }).toEqual([true, false, false])
+    sockets[1]?.write(kept)
+    expect(await slow.end).toBe('ended')
+    await expect.poll(closed, { timeout: 5_000 }).toEqual([true, true, false])
+  })
+
+  test('are forgotten with the last of them', async () => {
+    const { url } = await upstream((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nok'))
+    const to = opened()
+    const used = channelOf({ name: 'a', baseUrl: url.origin, keys: ['k', 'l'] })
+    const sent = send(to, url)
+    const pool = to.connections.to(destinationOf(used, 'k'))
+    expect(to.connections.to(destinationOf(used, 'k'))).toBe(pool)
+    expect(await sent.end).toBe('ended')
+    await expect.poll(() => to.connections.to(destinationOf(used, 'k')) === pool).toBe(false)
+  })
+
+  test('are kept up to 1,024 of all channels; the channel with most gives way', async () => {
+    const waiting: Socket[] = []
+    const answerAll = (): void => {
+      for (const socket of waiting.splice(0)) socket.write(ANSWER)
+    }
+    const { url, sockets } = await upstream((socket) => waiting.push(socket))
+    const to = opened()
+    const round = async (count: number, channel: string): Promise<void> => {
+      const calls = Array.from({ length: count }, () => send(to, url, { channel }))
+      await expect.poll(() => waiting.length, { timeout: 10_000 }).toBe(count)
+      answerAll()
+      for (const { end } of calls) expect(await end).toBe('ended')
+    }
+    await round(5, 'b')
+    await round(1_040, 'a')
+    const open = (): number => sockets.filter(({ destroyed }) => !destroyed).length
+    await expect.poll(open).toBe(1_024)
+    expect(sockets.slice(0, 5).some(({ destroyed }) => destroyed)).toBe(false)
+  }, 30_000)
 })
 
 describe('a time-out', () => {

@@ -1,4 +1,4 @@
-/** Where connections of one pool go. */
+/** Where the connections of one destination go. */
 export interface Origin {
   readonly host: string
   readonly port: number

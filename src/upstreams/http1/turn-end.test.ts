@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { departSoon } from './departures.ts'
+import { departSoon, restForATurn } from './turn-end.ts'
 
 const nextTurn = (): Promise<void> => new Promise(setImmediate)
 
@@ -29,4 +29,29 @@ test('what is asked to depart by a departure leaves in the turn after', async ()
   expect(left).toEqual(['first'])
   await nextTurn()
   expect(left).toEqual(['first', 'second'])
+})
+
+test('what rests is told after the sockets were read once more, and before anything departs', async () => {
+  const told: string[] = []
+  restForATurn({ rested: () => void told.push('rested') })
+  departSoon({
+    depart() {
+      told.push('departed')
+      departSoon({ depart: () => void told.push('departed a turn later') })
+    },
+  })
+  await nextTurn()
+  expect(told).toEqual(['departed'])
+  await nextTurn()
+  expect(told).toEqual(['departed', 'rested', 'departed a turn later'])
+})
+
+test('what begins to rest after the end of a turn is told no earlier than after the turn that follows', async () => {
+  const told: string[] = []
+  departSoon({ depart: () => restForATurn({ rested: () => void told.push('rested') }) })
+  await nextTurn()
+  await nextTurn()
+  expect(told).toEqual([])
+  await nextTurn()
+  expect(told).toEqual(['rested'])
 })

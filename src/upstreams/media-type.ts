@@ -1,0 +1,8 @@
+/** `type/subtype`, then parameters, whose values are tokens or quoted (RFC 9110, 8.3.1). */
+const MEDIA_TYPE =
+  /^[!#$%&'*+.^`|~\w-]+\/[!#$%&'*+.^`|~\w-]+(?:[ \t]*;[ \t]*[!#$%&'*+.^`|~\w-]+=(?:[!#$%&'*+.^`|~\w-]+|"(?:[\t !#-[\]-~]|\\[\t -~])*"))*[ \t]*;?$/
+
+/** Whether a text is a media type in ASCII, with its parameters, if any. */
+export function isMediaType(text: string): boolean {
+  return MEDIA_TYPE.test(text)
+}

@@ -1,0 +1,176 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { writeFileSync } from 'node:fs'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { stringify } from 'yaml'
+import { call, patiently } from '../equipment/client.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import {
+  completionText,
+  contentFrame,
+  DONE_FRAME,
+  finishFrame,
+  roleFrame,
+  usageFrame,
+  usageText,
+} from '../equipment/behaviour.ts'
+import { ask } from '../equipment/stage.ts'
+import { metricsOf } from '../operations/metrics-text.ts'
+import { discard, eventually, type Program, runProgram } from '../operations/program.ts'
+
+/** A connection as the upstream sees it. */
+interface Seen {
+  readonly socket: Socket
+  /** The channels and keys of its requests, in order. */
+  readonly users: string[]
+}
+
+/** How an upstream sends an answer that nobody asked for after the one that somebody did. */
+type Manner = (socket: Socket, answer: string, unasked: string) => void
+
+const MANNERS = {
+  'with the answer’s last bytes': (socket, answer, unasked) => socket.write(answer + unasked),
+  'right behind the answer': (socket, answer, unasked) => {
+    socket.write(answer)
+    setImmediate(() => socket.write(unasked))
+  },
+  'one to five milliseconds later': (socket, answer, unasked) => {
+    socket.write(answer)
+    setTimeout(() => socket.destroyed || socket.write(unasked), 1 + Math.floor(Math.random() * 5))
+  },
+} satisfies Record<string, Manner>
+
+const CALLS = 300
+const AT_ONCE = 8
+const MODELS = ['honest', 'hostile']
+
+let manner: Manner
+let seen: Seen[]
+let server: Server
+let program: Program
+beforeEach(async () => {
+  seen = []
+  server = createServer(serve).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  program = await runProgram({ config: configuration(MODELS) })
+  await program.ready()
+})
+afterEach(async () => {
+  await discard(program)
+  for (const { socket } of seen) socket.destroy()
+  server.close()
+})
+
+// Both channels have one address and one origin.
+function configuration(models: readonly string[]): Configuration {
+  const { port } = server.address() as AddressInfo
+  return {
+    options: { retries: 0 },
+    models: priced(MODELS),
+    channels: models.map((name) =>
+      channel(name, `http://127.0.0.1:${port}/v1`, { keys: [`${name}-one`, `${name}-two`] }),
+    ),
+    users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
+  }
+}
+
+function answerText(content: string): string {
+  const body = completionText(content, usageText(10, 5))
+  const length = Buffer.byteLength(body)
+  return `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nkeep-alive: timeout=600\r\ncontent-length: ${length}\r\n\r\n${body}`
+}
+
+function streamText(content: string): string {
+  const frames = [roleFrame(), contentFrame(content), finishFrame(), usageFrame(usageText(10, 5)), DONE_FRAME]
+  const chunks = frames.map((frame) => `${Buffer.byteLength(frame).toString(16)}\r\n${frame}\r\n`)
+  return `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n${chunks.join('')}0\r\n\r\n`
+}
+
+/** Answers each request with its own mark; calls of the hostile model are followed by one more answer. */
+function serve(socket: Socket): void {
+  const users: string[] = []
+  seen.push({ socket, users })
+  socket.setNoDelay(true)
+  socket.on('error', () => {})
+  let text = ''
+  socket.on('data', (bytes: Buffer) => {
+    text += bytes.toString('latin1')
+    const mark = /mark-\w+/.exec(text)?.[0]
+    if (!text.endsWith('}') || mark === undefined) return
+    users.push(/bearer (\S+)/i.exec(text)?.[1] ?? '')
+    const told = text.includes('"stream":true') ? streamText : answerText
+    text = ''
+    if (mark.startsWith('mark-hostile')) manner(socket, told(mark), told(`stolen from ${mark}`))
+    else socket.write(told(mark))
+  })
+}
+
+/** Makes calls, several at once, every third a stream; tells how many were answered with another's answer. */
+async function mixedOf(model: string, key: string, calls = CALLS): Promise<number> {
+  let next = 0
+  let mixed = 0
+  const caller = async (): Promise<void> => {
+    while (next < calls) {
+      const mark = `mark-${model}${(next += 1)}x`
+      const messages = [{ role: 'user', content: mark }]
+      const body = ask(model, { messages, ...(next % 3 === 0 && { stream: true }) })
+      const { status, text } = await patiently(() => call(program.url, body, { key }))
+      expect(status, text).toBe(200)
+      if (!text.includes(`"content":"${mark}"`) || text.includes('stolen')) mixed += 1
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, caller))
+  return mixed
+}
+
+const unasked = async (name: string): Promise<number> =>
+  (await metricsOf(program.url)).sum('sluice_upstream_unasked_total', { channel: name })
+
+const warnings = (): Record<string, unknown>[] =>
+  program.log().filter(({ msg }) => String(msg).includes('nobody asked for'))
+
+describe.each(Object.keys(MANNERS) as (keyof typeof MANNERS)[])(
+  'an answer that nobody asked for, %s,',
+  (name) => {
+    beforeEach(() => {
+      manner = MANNERS[name]
+    })
+
+    test('never reaches a call of another channel at the same address', async () => {
+      const [, mixed] = await Promise.all([mixedOf('hostile', 'ann'), mixedOf('honest', 'bob')])
+      expect(mixed).toBe(0)
+      expect(await unasked('honest')).toBe(0)
+      for (const { users } of seen) expect(new Set(users).size, users.join(' ')).toBeLessThan(2)
+      // The other channel's connections are used again and again.
+      const honest = seen.filter(({ users }) => users[0]?.startsWith('honest'))
+      expect(honest.length).toBeLessThan(CALLS / 2)
+    })
+
+    test('reaches no call of its channel once one was noticed, and the channel goes on serving', async () => {
+      await eventually(async () => {
+        await mixedOf('hostile', 'ann', AT_ONCE)
+        return (await unasked('hostile')) > 0
+      }, 'it is noticed')
+      expect(await mixedOf('hostile', 'bob')).toBe(0)
+      expect(await mixedOf('honest', 'bob')).toBe(0)
+      // From then on each call has a connection of its own: all of these carried one.
+      for (const { users } of seen.slice(-CALLS))
+        if (users[0]?.startsWith('hostile')) expect(users).toHaveLength(1)
+      expect(warnings()).toMatchObject([{ level: 40, channel: 'hostile' }])
+    })
+  },
+)
+
+test('connections of a channel that is gone after a reload are closed', async () => {
+  manner = (socket, answer) => socket.write(answer)
+  expect(await mixedOf('hostile', 'ann', AT_ONCE)).toBe(0)
+  expect(await mixedOf('honest', 'ann', AT_ONCE)).toBe(0)
+  const open = (name: string): number =>
+    seen.filter(({ socket, users }) => users[0]?.startsWith(name) && !socket.destroyed).length
+  expect(open('hostile')).toBeGreaterThan(0)
+  const kept = open('honest')
+  expect(kept).toBeGreaterThan(0)
+  writeFileSync(program.folder.configFile, stringify(configuration(['honest'])))
+  await eventually(() => open('hostile') === 0, 'the connections are closed')
+  expect(open('honest')).toBe(kept)
+})
