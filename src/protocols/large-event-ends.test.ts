@@ -66,7 +66,15 @@ function watched({ tap: made, head, large, last }: Case, ...cuts: number[]): obj
   return {
     goesOn: Buffer.concat(forwarded).equals(Buffer.from(head + large)),
     ending: ending.toString(),
-    ...{ cutBytes, complete, usage, done, sawFinish, error, emittedBytes, contentFrames, isMidEvent },
+    cutBytes,
+    complete,
+    usage,
+    done,
+    sawFinish,
+    error,
+    emittedBytes,
+    contentFrames,
+    isMidEvent,
   }
 }
 

@@ -42,7 +42,7 @@ const MAX_ERROR = 1_048_576
 const ERROR_HEAD = 1_024
 /** Bytes of a UTF-16 code unit in UTF-8. */
 const MAX_UTF8_BYTES = 3
-const LOOKS_LIKE_ERROR = /^event: ?error\b|"error"\s*:\s*[^\sn]/
+const LOOKS_LIKE_ERROR = /(?:^|[\r\n])event: ?error\b|"error"\s*:\s*[^\sn]/
 
 /**
  * Watches a native stream go by: tells which bytes go on now, holds back the end, and gathers what a settlement needs.
