@@ -20,7 +20,7 @@ export function laterUsage(
   return later && (!later.outputIsUnknown || !before || before.outputIsUnknown) ? later : before
 }
 
-/** What is charged of usage whose output was told. */
+/** The counts of a report. */
 export function toldUsage(reported: ReportedUsage): Usage {
   const { outputIsUnknown: _, ...usage } = reported
   return usage

@@ -35,10 +35,10 @@ export interface Priced {
 export const NOTHING: Priced = { usage: NO_USAGE, quota: 0, reason: 'failed' }
 
 /**
- * The charge by the table in `docs/ledger.md: Outcomes`: reported usage for a whole answer; a count of prompt and output
- * where it is missing or cannot be true, or of the output alone where the prompt was reported without it; for any other
- * ending the reported input, else the counted prompt, and the larger of reported and counted output. A price of calls alone needs no count where nothing was generated. Answers at
- * once where nothing has to be counted.
+ * The charge by the table in `docs/ledger.md: Outcomes`: reported usage for a whole answer; a count of prompt and
+ * output where it is missing or cannot be true, or of the output alone where the prompt was reported without it; for
+ * any other ending the reported input, else the counted prompt, and the larger of reported and counted output. A price
+ * of calls alone needs no count where nothing was generated. Answers at once where nothing has to be counted.
  */
 export function price(
   rate: Rate,

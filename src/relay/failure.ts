@@ -186,7 +186,7 @@ export function errorWithStatus200(channel: Channel, body: Buffer): Failure {
   return unanswered('error with status 200', saidBy(channel, readUpstreamError(body)))
 }
 
-/** A stream that could not be read on: an event was too large, or there is no room for it, through no fault of the channel's. */
+/** A stream could not be read on: an event was too large, or found no room, which is no fault of the channel's. */
 export function unreadable(error: unknown): Failure {
   const refusal = error instanceof GatewayError && error.code === 'overloaded' ? error : undefined
   if (!refusal) return unanswered('an event was too large')

@@ -114,7 +114,7 @@ export class MessagesStreamDecoder extends FrameReader {
     if (this.#stop !== undefined) this.#finish()
   }
 
-  /** A message that is finished already may come whole in its first event. Only its usage is taken if it is begun again. */
+  /** The first event may bring a whole message. One that is begun again brings its usage alone. */
   #start(message: Fields, data: string): void {
     if (isSameMessage(this.#id, message['id'])) return this.#counts.repeat(message['usage'])
     if (this.#started)

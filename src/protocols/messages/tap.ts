@@ -66,7 +66,7 @@ export class MessagesTap extends StreamTap {
     return parseRecord(data)?.['type'] === 'message_stop'
   }
 
-  /** A message that is finished already may come whole in its first event. Only its usage is taken if it is begun again. */
+  /** The first event may bring a whole message. One that is begun again brings its usage alone. */
   #start(message: Event | undefined): void {
     if (isSameMessage(this.#id, message?.['id'])) {
       this.#counts.repeat(message?.['usage'])

@@ -9,9 +9,10 @@ const NONE: Counts = {}
 const PROMPT = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const
 
 /**
- * Usage as a messages upstream reports it: disjoint already. Undefined if `input_tokens` is no count; the prompt alone if
- * `output_tokens` is none. Any other count that cannot be believed is left out. Tokens written to a cache that are not split by lifetime are of
- * the five-minute kind, and a split that adds up to more than their sum counts. `iterations` repeats parts of the sums.
+ * Usage as a messages upstream reports it: disjoint already. Undefined if `input_tokens` is no count; the prompt alone
+ * if `output_tokens` is none. Any other count that cannot be believed is left out. Tokens written to a cache that are
+ * not split by lifetime are of the five-minute kind, and a split that adds up to more than their sum counts.
+ * `iterations` repeats parts of the sums.
  */
 export function readMessagesUsage(value: unknown): ReportedUsage | undefined {
   const usage = asRecord(value)
@@ -80,7 +81,7 @@ export class StreamedUsage {
     return readMessagesUsage(this.#counts)
   }
 
-  /** The same of the whole message; without its output where its end did not tell: what is told at the start is none yet. */
+  /** The same of the whole message; the prompt alone where its end told no output: the start cannot know it. */
   get whole(): ReportedUsage | undefined {
     return this.#isFinal ? this.soFar : promptOnly(this.soFar)
   }
