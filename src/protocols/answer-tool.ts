@@ -1,7 +1,7 @@
-import type { Usage } from '../domain/usage.ts'
 import type { StreamDecoder } from './codec.ts'
 import { inputOrEmpty } from './tool-input.ts'
 import type { Reply, ReplyEvent, ReplyPart, Stop } from './reply.ts'
+import type { ReportedUsage } from './reported-usage.ts'
 
 /**
  * A reply in which the input of one tool is the answer's text: the tool was forced on a model that takes no schema for its
@@ -29,7 +29,7 @@ export class AnswerToolDecoder implements StreamDecoder {
     this.#tool = tool
   }
 
-  get usage(): Usage | undefined {
+  get usage(): ReportedUsage | undefined {
     return this.#decoder.usage
   }
 

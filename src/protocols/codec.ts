@@ -3,6 +3,7 @@ import type { Conversation, MediaPart } from './conversation.ts'
 import type { EventBudget } from './event-budget.ts'
 import type { Capabilities } from './model-capabilities.ts'
 import type { Reply, ReplyEvent } from './reply.ts'
+import type { ReportedUsage } from './reported-usage.ts'
 import type { ScannedObject } from './scanned-object.ts'
 
 /** Fields that a conversion left out, by names from a closed list of the codec's own; sent as `x-gateway-dropped`. */
@@ -50,10 +51,10 @@ export interface Codec {
 /** Reads a stream. Bytes may be cut anywhere. */
 export interface StreamDecoder {
   /** Usage as the upstream told it up to now, final once the stream has ended. */
-  readonly usage: Usage | undefined
+  readonly usage: ReportedUsage | undefined
   /**
-   * What these bytes complete; throws `upstream_error` where one event is larger than the cap, and `overloaded` where the
-   * budget is used up.
+   * What these bytes complete. Where nothing is, throws `upstream_error` if one event is larger than the cap, and
+   * `overloaded` if the budget is used up; else the next push, or the end, does.
    */
   push(chunk: Buffer): ReplyEvent[]
   /** What is left to say when the upstream ended its connection: nothing, if it had said its last word. */

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { GatewayError } from '../errors.ts'
+import { MAX_EVENT_BYTES } from './event-budget.ts'
 import { MessagesStreamDecoder } from './messages/stream-decoder.ts'
 
 const event = (data: { readonly type: string; readonly [name: string]: unknown }): string =>
@@ -21,4 +23,17 @@ test('what was known of the bytes before is not believed of those that follow', 
   ].flatMap((chunk) => decoder.push(Buffer.from(chunk)))
   const texts = events.filter((one) => one.kind === 'text').map(({ index }) => index)
   expect(texts).toEqual([0, 0, 0, 0, 1])
+})
+
+test('what came before an event that is too large is told first', () => {
+  const begin = event({ type: 'message_start', message: { id: 'm', content: [] } }) + began(0)
+  const large = Buffer.from(`${begin}${said(0)}data: ${'x'.repeat(MAX_EVENT_BYTES)}`)
+  for (const way of ['push', 'end'] as const) {
+    const decoder = new MessagesStreamDecoder()
+    expect(decoder.push(large)).toEqual(new MessagesStreamDecoder().push(Buffer.from(begin + said(0))))
+    expect(() => (way === 'push' ? decoder.push(Buffer.from('x')) : decoder.end())).toThrow(GatewayError)
+  }
+  expect(() => new MessagesStreamDecoder().push(large.subarray(begin.length + said(0).length))).toThrow(
+    GatewayError,
+  )
 })

@@ -1,4 +1,3 @@
-import type { Usage } from '../domain/usage.ts'
 import type { StreamDecoder } from './codec.ts'
 import { EventBudget, MAX_EVENT_BYTES } from './event-budget.ts'
 import { FrameLoop, type Verdict } from './frame-loop.ts'
@@ -6,6 +5,7 @@ import type { FrameTemplate } from './frame-template.ts'
 import type { ReplyEvent } from './reply.ts'
 import { FrameSplitter } from './sse.ts'
 import { StreamedInputs } from './tool-input.ts'
+import type { ReportedUsage } from './reported-usage.ts'
 
 /** The half of a stream decoder that knows frames and no protocol. A protocol says what a frame means. */
 export abstract class FrameReader extends FrameLoop implements StreamDecoder {
@@ -13,13 +13,15 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
   /** Nothing that follows is read. */
   protected isOver = false
   readonly #inputs = new StreamedInputs()
+  /** Why no more can be read; thrown once what came before was told. */
+  #failure: unknown
 
   /** Bytes of an event that is not whole yet are drawn from the budget. */
   constructor(budget = new EventBudget()) {
     super(new FrameSplitter(MAX_EVENT_BYTES, budget))
   }
 
-  abstract get usage(): Usage | undefined
+  abstract get usage(): ReportedUsage | undefined
 
   /** Reads a frame that is not like an earlier one. */
   protected abstract read(data: string, frame: string): void
@@ -60,15 +62,22 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
   }
 
   push(chunk: Buffer): ReplyEvent[] {
-    const bytes = this.isOver ? undefined : this.take(chunk)
-    if (bytes) {
-      const at = this.readFrames(bytes, 0)
-      this.frames.keep(this.isOver ? bytes.length : at)
+    this.#throwFailure()
+    try {
+      const bytes = this.isOver ? undefined : this.take(chunk)
+      if (bytes) {
+        const at = this.readFrames(bytes, 0)
+        this.frames.keep(this.isOver ? bytes.length : at)
+      }
+    } catch (error) {
+      this.#failure = error
+      if (this.#events.length === 0) throw error
     }
     return this.#taken()
   }
 
   end(): ReplyEvent[] {
+    this.#throwFailure()
     if (this.isOver) return []
     this.readRest()
     if (!this.isOver) this.close()
@@ -87,6 +96,10 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
     if (text === undefined) return false
     if (text !== '') this.readPiece(known.index, text)
     return true
+  }
+
+  #throwFailure(): void {
+    if (this.#failure !== undefined) throw this.#failure
   }
 
   #taken(): ReplyEvent[] {

@@ -32,6 +32,9 @@ describe('what a model takes goes by the version in its name:', () => {
     ['o1-mini', { ...REASONS, thinking: 'none' }],
     ['o3', REASONS],
     ['openai/o4-mini', REASONS],
+    ['ft:o4-mini:org::x', { ...REASONS, efforts: ['low', 'medium', 'high'] }],
+    ['azure-o3', { ...REASONS, efforts: ['low', 'medium', 'high'] }],
+    ['azure_o1-mini', { ...REASONS, thinking: 'none' }],
     ['gpt-5', REASONS],
     ['gpt-5.3-codex', REASONS],
     ['gpt-6-sol', REASONS],
@@ -40,20 +43,27 @@ describe('what a model takes goes by the version in its name:', () => {
     expect(by(name)).toMatchObject(expected)
   })
 
-  test.each(['m', 'claude', 'gpt-oss-120b', 'llama-4', 'deepseek-v4', 'command-o1x', 'my-deployment'])(
-    'nobody knows %s, which gets everything',
-    (name) => {
-      expect(by(name)).toEqual({
-        sampling: 'all',
-        thinking: 'budget',
-        alwaysThinks: false,
-        efforts: undefined,
-        toolsNeedNoEffort: false,
-        takesSchema: true,
-        maximumField: 'max_tokens',
-      })
-    },
-  )
+  test.each([
+    'm',
+    'claude',
+    'gpt-oss-120b',
+    'llama-4',
+    'deepseek-v4',
+    'command-o1x',
+    'foo3',
+    'gpt4o3',
+    'my-deployment',
+  ])('nobody knows %s, which gets everything', (name) => {
+    expect(by(name)).toEqual({
+      sampling: 'all',
+      thinking: 'budget',
+      alwaysThinks: false,
+      efforts: undefined,
+      toolsNeedNoEffort: false,
+      takesSchema: true,
+      maximumField: 'max_tokens',
+    })
+  })
 })
 
 test.each([

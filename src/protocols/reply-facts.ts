@@ -1,10 +1,9 @@
-import type { Usage } from '../domain/usage.ts'
-
+import type { ReportedUsage } from './reported-usage.ts'
 /** What a whole reply says about itself. */
 export interface ReplyFacts {
   /** It is an answer of its protocol and no error. */
   readonly valid: boolean
-  readonly usage: Usage | undefined
+  readonly usage: ReportedUsage | undefined
   /** It is an error object, whatever its status says. */
   readonly error: boolean
   /** The generated text, for counting. */

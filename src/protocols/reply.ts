@@ -1,5 +1,5 @@
-import type { Usage } from '../domain/usage.ts'
 import type { ConversionProtocol, Proof } from './conversation.ts'
+import type { ReportedUsage } from './reported-usage.ts'
 
 /** A whole answer in no protocol's words. */
 export interface Reply {
@@ -9,7 +9,7 @@ export interface Reply {
   readonly parts: readonly ReplyPart[]
   readonly stop: Stop
   /** Undefined where the upstream did not say, or not credibly. */
-  readonly usage: Usage | undefined
+  readonly usage: ReportedUsage | undefined
 }
 
 /** A piece of an answer. */
@@ -40,7 +40,12 @@ export type StopReason = 'end' | 'length' | 'stop-sequence' | 'tool-calls' | 're
  * ends. Parts may be interleaved here even where a wire cannot do that: its encoder sees to it.
  */
 export type ReplyEvent =
-  | { readonly kind: 'start'; readonly id: string; readonly model: string; readonly usage: Usage | undefined }
+  | {
+      readonly kind: 'start'
+      readonly id: string
+      readonly model: string
+      readonly usage: ReportedUsage | undefined
+    }
   | { readonly kind: 'part-start'; readonly index: number; readonly part: StartedPart }
   | { readonly kind: 'text'; readonly index: number; readonly text: string }
   | { readonly kind: 'thinking'; readonly index: number; readonly text: string }
@@ -51,7 +56,7 @@ export type ReplyEvent =
   /** Keeps the connection alive and says nothing. */
   | { readonly kind: 'ping' }
   /** The answer is complete; `usage` is final. */
-  | { readonly kind: 'end'; readonly stop: Stop; readonly usage: Usage | undefined }
+  | { readonly kind: 'end'; readonly stop: Stop; readonly usage: ReportedUsage | undefined }
   /** The upstream reports a failure in the middle of its answer; `code` as it wrote it. */
   | { readonly kind: 'failure'; readonly type: string; readonly message: string; readonly code?: unknown }
 

@@ -45,6 +45,12 @@ export class FrameSplitter {
     return this.#held.head(size)
   }
 
+  /** Whether the held bytes end in a blank line: they wait for the next byte alone, which may be the LF of its CR. */
+  get isHeldWhole(): boolean {
+    const end = this.#held.tail(2)
+    return end[end.length - 1] === CR && (end.length === 1 || isLineEnd(end[0]))
+  }
+
   /** The held bytes; they are held no longer. */
   takeHeld(): Buffer {
     this.#budget?.give(this.#held.length)
@@ -53,9 +59,8 @@ export class FrameSplitter {
 
   /** What is left when the stream ends, and whether it is a frame that only the end made whole. */
   end(): { readonly bytes: Buffer; readonly isWhole: boolean } {
-    const bytes = this.takeHeld()
-    const last = bytes[bytes.length - 1]
-    return { bytes, isWhole: last === CR && (bytes.length === 1 || isLineEnd(bytes[bytes.length - 2])) }
+    const isWhole = this.isHeldWhole
+    return { bytes: this.takeHeld(), isWhole }
   }
 
   /** The bytes to read, which begin with a frame; undefined while none can be whole. `keep` says how far they were read. */
@@ -100,7 +105,7 @@ export class FrameSplitter {
 
   #hold(piece: Buffer): void {
     if (this.#held.length + piece.length > this.#maxEventBytes) this.#tooLarge()
-    this.#budget?.take(piece.length)
+    this.#budget?.grow(this.#held.length, this.#held.length + piece.length)
     this.#held.add(Buffer.from(piece))
   }
 
@@ -174,6 +179,11 @@ function fieldOf(frame: string, name: string): string | undefined {
 /** The frame's event name; undefined where it is a plain message. */
 export function eventOf(frame: string): string | undefined {
   return fieldOf(frame, 'event')?.split('\n').pop()
+}
+
+/** Whether the frame's event is named `error`: it is one then, whatever its data say. */
+export function isErrorEvent(frame: string): boolean {
+  return frame.includes('error') && eventOf(frame) === 'error'
 }
 
 const BLANK = '\n\n'

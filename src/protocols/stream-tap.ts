@@ -3,6 +3,7 @@ import { EmittedText } from './emitted-text.ts'
 import { FrameLoop, type Verdict } from './frame-loop.ts'
 import type { FrameTemplate } from './frame-template.ts'
 import { LargeEvent } from './large-event.ts'
+import type { ReportedUsage } from './reported-usage.ts'
 import { FrameSplitter } from './sse.ts'
 
 /** What to do with the bytes that were pushed. */
@@ -39,7 +40,9 @@ const MAX_HELD = 65_536
 /** The same for an error, which must be redacted: its beginning shows that it is one. */
 const MAX_ERROR = 1_048_576
 const ERROR_HEAD = 1_024
-const LOOKS_LIKE_ERROR = /^event: ?error\b|"error"\s*:\s*[^\sn]/
+/** Bytes of a UTF-16 code unit in UTF-8. */
+const MAX_UTF8_BYTES = 3
+const LOOKS_LIKE_ERROR = /(?:^|[\r\n])event: ?error\b|"error"\s*:\s*[^\sn]/
 
 /**
  * Watches a native stream go by: tells which bytes go on now, holds back the end, and gathers what a settlement needs.
@@ -49,7 +52,7 @@ const LOOKS_LIKE_ERROR = /^event: ?error\b|"error"\s*:\s*[^\sn]/
  */
 export abstract class StreamTap extends FrameLoop {
   /** The last valid usage. */
-  usage: Usage | undefined
+  usage: ReportedUsage | undefined
   /** The last word was seen. */
   done = false
   error: StreamError | undefined
@@ -124,7 +127,7 @@ export abstract class StreamTap extends FrameLoop {
   protected readFrame(data: string, frame: string): Verdict {
     const before = this.emittedBytes
     const verdict = this.read(data, frame)
-    if (this.emittedBytes > before) this.contentFrames++
+    if (this.emittedBytes > before || (verdict === 'forward' && isLarge(frame))) this.contentFrames++
     return verdict
   }
 
@@ -151,7 +154,7 @@ export abstract class StreamTap extends FrameLoop {
   #taken(chunk: Buffer): Buffer | undefined {
     const bytes = this.take(chunk)
     const whole = bytes && this.#walk(bytes)
-    if (this.frames.heldBytes <= MAX_HELD || this.#mayBeError) return whole
+    if (this.frames.heldBytes <= MAX_HELD || this.frames.isHeldWhole || this.#mayBeError) return whole
     const begun = this.#begin()
     return whole ? Buffer.concat([whole, begun]) : begun
   }
@@ -201,7 +204,8 @@ export abstract class StreamTap extends FrameLoop {
     const end = large.push(chunk)
     if (end < 0) return { forward: chunk, terminal: false }
     this.#large = undefined
-    const verdict = large.data === undefined ? 'forward' : this.readFrame(large.data, large.frame)
+    // It was counted when it began to go on.
+    const verdict = large.data === undefined ? 'forward' : this.read(large.data, large.frame)
     // Too late to hold back more of an error than its last bytes; nothing else that is so large is held back.
     if (verdict === 'end') {
       this.errorFrame = Buffer.from(chunk.subarray(0, end))
@@ -230,4 +234,9 @@ export abstract class StreamTap extends FrameLoop {
     this.#endingBytes += bytes.length
     this.#ending.push(Buffer.from(bytes.subarray(0, room)))
   }
+}
+
+/** Whether a frame goes on before it is whole, where the network brings it in parts. */
+function isLarge(frame: string): boolean {
+  return frame.length * MAX_UTF8_BYTES > MAX_HELD && Buffer.byteLength(frame) > MAX_HELD
 }

@@ -1,6 +1,7 @@
 import { charge, type Rate } from '../domain/price.ts'
 import type { SettlementReason } from '../domain/settlement.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
+import { type ReportedUsage, toldUsage } from '../protocols/reported-usage.ts'
 import type { LocalCount } from './local-count.ts'
 import type { Dialect } from './roads/road.ts'
 
@@ -16,7 +17,7 @@ export interface Answered {
   /** The upstream ended it as its protocol says, whether or not anybody was still listening. */
   readonly whole: boolean
   /** Usage as the upstream reported it, if it did. */
-  readonly reported: Usage | undefined
+  readonly reported: ReportedUsage | undefined
   /** Any text was generated; asked for only where the reported output is zero, or the price is one of calls alone. */
   hasText(): boolean
   /** The generated text; asked for only where it must be counted. */
@@ -34,10 +35,10 @@ export interface Priced {
 export const NOTHING: Priced = { usage: NO_USAGE, quota: 0, reason: 'failed' }
 
 /**
- * The charge by the table in `docs/ledger.md: Outcomes`: reported usage for a whole answer; a count of prompt and output
- * where it is missing or cannot be true; for any other ending the reported input, else the counted prompt, and the
- * larger of reported and counted output. A price of calls alone needs no count where nothing was generated. Answers at
- * once where nothing has to be counted.
+ * The charge by the table in `docs/ledger.md: Outcomes`: reported usage for a whole answer; a count of prompt and
+ * output where it is missing or cannot be true, or of the output alone where the prompt was reported without it; for
+ * any other ending the reported input, else the counted prompt, and the larger of reported and counted output. A price
+ * of calls alone needs no count where nothing was generated. Answers at once where nothing has to be counted.
  */
 export function price(
   rate: Rate,
@@ -54,15 +55,15 @@ export function price(
 /** Where only the call has a price and nothing was generated, nobody waits for a count that changes nothing. */
 function uncounted(rate: Rate, answered: Answered): Usage | undefined {
   if (rate.perToken || rate.free || answered.hasText()) return undefined
-  return answered.reported ?? NO_USAGE
+  return answered.reported ? toldUsage(answered.reported) : NO_USAGE
 }
 
 async function counted(rate: Rate, prompt: Prompt, answered: Answered, count: LocalCount): Promise<Priced> {
   const { ending, whole, reported } = answered
   const output = await count.count(answered.text())
   const usage: Usage =
-    !whole && reported && promptTokens(reported) > 0
-      ? { ...reported, output: Math.max(reported.output, output) }
+    reported && (!whole || reported.outputIsUnknown) && promptTokens(reported) > 0
+      ? { ...toldUsage(reported), output: Math.max(reported.output, output) }
       : {
           ...NO_USAGE,
           input: await countedPrompt(prompt, count),
@@ -72,8 +73,8 @@ async function counted(rate: Rate, prompt: Prompt, answered: Answered, count: Lo
 }
 
 // Text is not made of no tokens. A prompt may be reported as 0: some upstreams do so when all of it was cached.
-function isCredible(usage: Usage, answered: Answered): boolean {
-  return usage.output > 0 || !answered.hasText()
+function isCredible(usage: ReportedUsage, answered: Answered): boolean {
+  return !usage.outputIsUnknown && (usage.output > 0 || !answered.hasText())
 }
 
 /** The tokens of a prompt, as a tokenizer counts them. */

@@ -186,8 +186,10 @@ export function errorWithStatus200(channel: Channel, body: Buffer): Failure {
   return unanswered('error with status 200', saidBy(channel, readUpstreamError(body)))
 }
 
-/** There is no room for the answer at the moment, through no fault of the channel's. */
-export function noRoom(refusal: GatewayError): Failure {
+/** A stream could not be read on: an event was too large, or found no room, which is no fault of the channel's. */
+export function unreadable(error: unknown): Failure {
+  const refusal = error instanceof GatewayError && error.code === 'overloaded' ? error : undefined
+  if (!refusal) return unanswered('an event was too large')
   return { onward: 'nowhere', blames: 'nobody', restMs: undefined, refusal, cause: 'no room for an event' }
 }
 

@@ -1,10 +1,9 @@
 import { NO_USAGE, type Usage } from '../domain/usage.ts'
-import { GatewayError } from '../errors.ts'
 import type { StreamError, TapStep } from '../protocols/stream-tap.ts'
 import { redactFrame } from '../upstreams/redact-frame.ts'
 import type { Call, Target } from './call.ts'
 import type { Ending } from './charge.ts'
-import { type Failure, failedFirst, noRoom, saidInStream, unanswered } from './failure.ts'
+import { type Failure, failedFirst, saidInStream, unanswered, unreadable } from './failure.ts'
 import { OutputWatch } from './output-watch.ts'
 import { PromptCount } from './prompt-count.ts'
 import type { Tap } from './roads/road.ts'
@@ -93,8 +92,7 @@ export class StreamAnswer implements WantedAnswer {
       step = this.#tap.push(chunk)
     } catch (error) {
       this.#source.cancel()
-      const isOurs = error instanceof GatewayError && error.code === 'overloaded'
-      return this.failed(isOurs ? noRoom(error) : unanswered('an event was too large'))
+      return this.failed(unreadable(error))
     }
     const { error } = this.#tap
     if (error && !error.afterContent && this.#mayGoElsewhere) {
@@ -110,7 +108,12 @@ export class StreamAnswer implements WantedAnswer {
     if (this.#over) return
     this.#hasEnded = true
     if (this.#counting) return
-    const { complete } = this.#tap.end()
+    let complete: boolean
+    try {
+      complete = this.#tap.end().complete
+    } catch (error) {
+      return this.failed(unreadable(error))
+    }
     const { error } = this.#tap
     if (error && !error.afterContent && this.#mayGoElsewhere)
       this.failed(failedFirst(this.#target.channel, error.data))

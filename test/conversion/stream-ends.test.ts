@@ -130,6 +130,37 @@ describe('an error of the upstream', () => {
     const { text } = await told('messages', 'native', [...frames, STOP_FRAME])
     expect(text).toBe(frames.join(''))
   })
+
+  const SECRET = 'sk-secret1234567'
+  const OWN_WORDS: [string, string, string][] = [
+    [
+      'named by its event alone',
+      `event: error\ndata: {"type":"overloaded_error","message":"bad ${SECRET}"}\n\n`,
+      'overloaded_error',
+    ],
+    [
+      'of another type than its event',
+      `event: error\ndata: {"type":"ping","error":{"type":"overloaded_error","message":"bad ${SECRET}"}}\n\n`,
+      'overloaded_error',
+    ],
+    ['without a type and a name', `data: {"error":{"message":"bad ${SECRET}"}}\n\n`, 'api_error'],
+    ['in a text', `data: {"error":"bad ${SECRET}"}\n\n`, 'api_error'],
+  ]
+  test.each(OWN_WORDS.flatMap((one) => ROADS.map((road) => [...one, road] as const)))(
+    'within a messages stream, %s, is the last thing that is told, without keys',
+    async (_, error, type, road) => {
+      const answer = await told('messages', road, [...UNFINISHED, error, STOP_FRAME])
+      if (road === 'native')
+        expect(answer.text).toBe(UNFINISHED.join('') + error.replace(SECRET, '[redacted]'))
+      else {
+        const last = answer.text.trimEnd().split('\n\n').at(-1) ?? ''
+        expect(JSON.parse(last.slice('data: '.length))).toMatchObject({
+          error: { type, message: 'bad [redacted]' },
+        })
+      }
+      expect(charged(answer)?.reason).toBe('cut')
+    },
+  )
 })
 
 // One unit a prompt token, four an output token.
@@ -155,6 +186,11 @@ describe('usage that comes before an error, or with it, is charged', () => {
       [...messagesBegun, eventFrame('message_delta', { delta: {}, usage: counts }), messagesError()],
     ],
     ['beside the error', 'messages', [...messagesBegun, messagesError({ usage: counts })]],
+    [
+      'in an error without a type',
+      'messages',
+      [...messagesBegun, `data: ${JSON.stringify({ error: { message: 'no', usage: counts } })}\n\n`],
+    ],
   ]
   test.each(CASES.flatMap((one) => ROADS.map((road) => [...one, road] as const)))(
     '%s, of a %s upstream',

@@ -243,6 +243,53 @@ describe('usage that a stream reports more than once', () => {
   })
 })
 
+/** Usage that tells a prompt of a thousand tokens, 400 of them cached at a quarter, and no output that can be true. */
+const PROMPTS: Record<'chat' | 'messages', readonly string[]> = {
+  chat: [
+    '{"prompt_tokens":1000,"completion_tokens":null,"prompt_tokens_details":{"cached_tokens":400}}',
+    '{"prompt_tokens":1000,"completion_tokens":2000000000,"prompt_tokens_details":{"cached_tokens":400}}',
+  ],
+  messages: [
+    '{"input_tokens":600,"cache_read_input_tokens":400}',
+    '{"input_tokens":600,"cache_read_input_tokens":400,"output_tokens":-5}',
+  ],
+}
+
+describe('a prompt that is reported without its output', () => {
+  const isKept = (row: UsageRow, reason: string, road: string): void => {
+    expect(row, road).toMatchObject({ reason, cache_read_tokens: 400 })
+    expect(row.output_tokens, road).toBeGreaterThanOrEqual(3)
+    expect(row.output_tokens, road).toBeLessThanOrEqual(8)
+    expect(row.quota, road).toBe(600 + 400 / 4 + 4 * row.output_tokens)
+  }
+
+  test('is charged as it was reported, and the output as it is counted', async () => {
+    for (const road of ROADS)
+      for (const usage of PROMPTS[road.upstream])
+        isKept(
+          await charged(road, answering(road.upstream, road.stream, usage)),
+          'estimated',
+          `${nameOf(road)} ${usage}`,
+        )
+  })
+
+  test('also where a stream tells it at its beginning alone, or is cut', async () => {
+    const [inChat = '', inMessages = ''] = [PROMPTS.chat[0], PROMPTS.messages[0]]
+    const start = `event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"x","content":[],"usage":${inMessages}}}\n\n`
+    const delta =
+      'event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}\n\n'
+    const began = { chat: [usageFrame(inChat), contentFrame(TEXT)], messages: [start, ...TEXT_FRAMES] }
+    const ended = { chat: [finishFrame(), DONE_FRAME], messages: [delta, STOP_FRAME] }
+    for (const road of ROADS.filter(({ stream }) => stream)) {
+      const { upstream } = road
+      const whole = frames([...began[upstream], ...ended[upstream]])
+      isKept(await charged(road, whole), 'estimated', nameOf(road))
+      const cut: Behaviour = { kind: 'stream', frames: began[upstream], ending: 'close' }
+      isKept(await charged(road, cut), 'cut', `${nameOf(road)}, cut`)
+    }
+  })
+})
+
 test('and in the end every account adds up, and no charge is below zero', async () => {
   const granted = { tokens: new Map([['token-ann', QUOTA]]), users: new Map([['ann', QUOTA]]) }
   await expect.poll(() => audit(stage.gateway.dataDir, [], granted)).toEqual([])

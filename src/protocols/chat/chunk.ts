@@ -1,8 +1,8 @@
-import type { Usage } from '../../domain/usage.ts'
 import { generatedText } from './generated-text.ts'
 import { asRecord, parseRecord } from '../record.ts'
 import { isError } from '../reply-facts.ts'
 import { usageOf } from './usage.ts'
+import type { ReportedUsage } from '../reported-usage.ts'
 
 /** What one choice of a chunk brings. */
 export interface ChunkChoice {
@@ -18,7 +18,7 @@ export interface ChunkFacts {
   readonly chunk: Readonly<Record<string, unknown>>
   readonly choices: readonly ChunkChoice[]
   /** Its usage, which an error may bring too, beside it or within. */
-  readonly usage: Usage | undefined
+  readonly usage: ReportedUsage | undefined
   /** It says something of usage, be it true or not. */
   readonly tellsUsage: boolean
   /** `choices` is empty and `usage` is an object: the chunk that `include_usage` asks for. */

@@ -120,10 +120,16 @@ describe('an event of any size goes on as it comes', () => {
 
 describe('an error in a large event', () => {
   test('is held back whole where it begins as one', () => {
-    const error = `data: ${JSON.stringify({ error: { message: 'no', log: 'key '.repeat(100_000) } })}\n\n`
-    const { tap, forwarded } = watch(chunk({ content: 'a' }) + error + DONE, 65_536)
-    expect(forwarded.toString()).toBe(chunk({ content: 'a' }))
-    expect(tap.errorFrame?.toString()).toBe(error)
+    const log = 'key '.repeat(100_000)
+    for (const error of [
+      `data: ${JSON.stringify({ error: { message: 'no', log } })}\n\n`,
+      `event: error\ndata: ${JSON.stringify({ log })}\n\n`,
+      `id: 7\r\nevent:error\r\ndata: ${JSON.stringify({ log })}\r\n\r\n`,
+    ]) {
+      const { tap, forwarded } = watch(chunk({ content: 'a' }) + error + DONE, 65_536)
+      expect(forwarded.toString()).toBe(chunk({ content: 'a' }))
+      expect(tap.errorFrame?.toString()).toBe(error)
+    }
   })
 
   test('ends the stream where it follows a picture', () => {

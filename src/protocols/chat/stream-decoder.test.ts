@@ -395,6 +395,12 @@ describe('the end', () => {
       failure,
     ])
     expect(decode(chunk({}, error, { finish_reason: 'error' }))).toEqual([failure])
+    const beside = {
+      message: 'too much',
+      type: 'rate_limit_error',
+      choices: [{ index: 0, delta: { content: 'x' } }],
+    }
+    expect(decode(`event: error\n${frame(beside)}`)).toEqual([failure])
   })
 
   test('frames that say nothing are passed over: comments, what is no JSON, null for an error', () => {

@@ -1,9 +1,9 @@
-import type { Usage } from '../../domain/usage.ts'
 import type { FramePiece } from '../frame-template.ts'
 import { FrameReader } from '../frame-reader.ts'
 import { asRecord, parseRecord } from '../record.ts'
 import { isError } from '../reply-facts.ts'
-import { eventOf } from '../sse.ts'
+import { laterUsage, type ReportedUsage } from '../reported-usage.ts'
+import { isErrorEvent } from '../sse.ts'
 import { readUpstreamError } from '../upstream-error.ts'
 import { finishReasonOf, firstChoice, textOr } from './decode-reply.ts'
 import type { Fields } from './field.ts'
@@ -28,19 +28,17 @@ export class ChatStreamDecoder extends FrameReader {
   #model = ''
   #isStarted = false
   #finishReason: string | undefined
-  #usage: Usage | undefined
+  #usage: ReportedUsage | undefined
 
-  get usage(): Usage | undefined {
+  get usage(): ReportedUsage | undefined {
     return this.#usage
   }
 
   protected read(data: string, frame: string): void {
     if (this.isLastWord(data)) return this.#finish()
     const chunk = parseAnswer(data)
-    const choices = chunk?.['choices']
-    const saysNothing = !Array.isArray(choices) || choices.length === 0
     const isFailure = chunk && (isError(chunk['error']) || chunk['object'] === 'error')
-    if (isFailure || (saysNothing && eventOf(frame) === 'error')) return this.#fail(data, chunk)
+    if (isFailure || isErrorEvent(frame)) return this.#fail(data, chunk)
     if (chunk) this.#take(chunk)
     return undefined
   }
@@ -71,7 +69,7 @@ export class ChatStreamDecoder extends FrameReader {
   #take(chunk: Fields): void {
     this.#id ||= textOr(chunk['id'])
     this.#model ||= textOr(chunk['model'])
-    this.#usage = usageOf(chunk) ?? this.#usage
+    this.#usage = laterUsage(this.#usage, usageOf(chunk))
     const choices = chunk['choices']
     if (!Array.isArray(choices) || choices.length === 0) return
     this.#start()
@@ -106,7 +104,7 @@ export class ChatStreamDecoder extends FrameReader {
 
   #fail(data: string, chunk: Fields | undefined): void {
     this.isOver = true
-    this.#usage = (chunk && usageOf(chunk)) ?? this.#usage
+    this.#usage = laterUsage(this.#usage, chunk && usageOf(chunk))
     const { type, message } = readUpstreamError(Buffer.from(data))
     this.emit({
       kind: 'failure',

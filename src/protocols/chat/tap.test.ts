@@ -290,6 +290,19 @@ describe('what a stream says', () => {
     })
   })
 
+  test('usage without an output takes the place of none that has one', () => {
+    const prompt = chunk({}, { usage: { prompt_tokens: 7, completion_tokens: null } })
+    expect(watch([Buffer.from(usageChunk + prompt + DONE)]).tap.usage).toMatchObject({
+      input: 100,
+      output: 20,
+    })
+    expect(watch([Buffer.from(prompt + usageChunk + DONE)]).tap.usage).toMatchObject({
+      input: 100,
+      output: 20,
+    })
+    expect(watch([Buffer.from(prompt + DONE)]).tap.usage).toMatchObject({ input: 7, outputIsUnknown: true })
+  })
+
   test('frames that are alike but for a little are not taken for one another', () => {
     const one = { usage: { prompt_tokens: 1, completion_tokens: 1 } }
     const two = { usage: { prompt_tokens: 1, completion_tokens: 2 } }
@@ -410,6 +423,10 @@ describe('an error frame ends the stream', () => {
     ['an error text', 'data: {"error":"x"}\n\n'],
     ['an error beside choices', chunk({ content: '' }, { error: { code: 'server_error' } })],
     ['an event of that name', 'event: error\ndata: {"message":"x"}\n\n'],
+    [
+      'an event of that name beside choices',
+      'event: error\ndata: {"choices":[{"index":0,"delta":{"content":"x"}}]}\n\n',
+    ],
     ['an object of that kind', 'data: {"object":"error","message":"x","code":400}\n\n'],
   ])('%s', (_kind, error) => {
     const first = watch([Buffer.from(`: hi\n\n${error}${DONE}`)])

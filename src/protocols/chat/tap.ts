@@ -1,7 +1,8 @@
 import type { Usage } from '../../domain/usage.ts'
 import type { Verdict } from '../frame-loop.ts'
 import type { FramePiece } from '../frame-template.ts'
-import { eventOf } from '../sse.ts'
+import { laterUsage } from '../reported-usage.ts'
+import { isErrorEvent } from '../sse.ts'
 import { StreamTap } from '../stream-tap.ts'
 import { type ChunkFacts, readChunk } from './chunk.ts'
 import { countsOut } from './usage-out.ts'
@@ -56,8 +57,7 @@ export class ChatTap extends StreamTap {
       return 'end'
     }
     const facts = readChunk(data)
-    const saysNothing = facts === undefined || facts.choices.length === 0
-    if (facts?.isError || (saysNothing && eventOf(frame) === 'error')) {
+    if (facts?.isError || isErrorEvent(frame)) {
       this.error = { data, afterContent: this.contentFrames > 0 }
       // What it brings beside the error counts: it is forwarded, too.
       if (facts) this.#take(facts)
@@ -80,7 +80,7 @@ export class ChatTap extends StreamTap {
   }
 
   #take(facts: ChunkFacts): Verdict {
-    if (facts.usage) this.usage = facts.usage
+    this.usage = laterUsage(this.usage, facts.usage)
     if (this.#lacksUsage) this.#note(facts)
     if (facts.isUsageChunk && this.#swallowUsage) return 'swallow'
     for (const { index, pieces, finished } of facts.choices) {

@@ -58,14 +58,17 @@ describe('whatever the details say', () => {
     )
   })
 
-  test('prompt and output add up to what was said of them, or to the total where that is more', () => {
+  test('prompt and output add up to a total that can be true and is not less than they, else to themselves', () => {
     fc.assert(
       fc.property(reported, (said) => {
         const usage = readChatUsage(said)
         if (!usage) throw new Error('it was discarded')
         const charged = promptTokens(usage) + usage.output
         const stated = said.prompt_tokens + said.completion_tokens
-        expect(charged === stated || charged === said['total_tokens']).toBe(true)
+        const total = said['total_tokens']
+        const isPlausible =
+          typeof total === 'number' && Number.isInteger(total) && total >= stated && total <= 1_000_000_000
+        expect(charged).toBe(isPlausible ? total : stated)
         expect(promptTokens(usage)).toBeGreaterThanOrEqual(said.prompt_tokens)
         expect(usage.output).toBeGreaterThanOrEqual(said.completion_tokens)
       }),

@@ -74,8 +74,7 @@ describe('usage is disjoint', () => {
         completion_tokens_details: { reasoning_tokens: 20 },
       }),
     ).toEqual(usage({ input: 19, output: 21, reasoning: 20 }))
-    expect(readChatUsage({ ...plain, total_tokens: 500 })).toEqual(usage({ input: 100, output: 20 }))
-    // What is left out is neither of the two, nor both.
+    // What is left out is neither of the two, nor both: it was generated, unseen.
     expect(
       readChatUsage({
         ...plain,
@@ -83,7 +82,29 @@ describe('usage is disjoint', () => {
         prompt_tokens_details: { audio_tokens: 10 },
         completion_tokens_details: { reasoning_tokens: 5 },
       }),
-    ).toEqual(usage({ input: 100, output: 20, reasoning: 5 }))
+    ).toEqual(usage({ input: 100, output: 27, reasoning: 12 }))
+  })
+
+  test('what a total holds that no detail explains was thought (Gemini), or is the prompt where none is told', () => {
+    expect(readChatUsage({ prompt_tokens: 20, completion_tokens: 198, total_tokens: 623 })).toEqual(
+      usage({ input: 20, output: 603, reasoning: 405 }),
+    )
+    expect(readChatUsage({ prompt_tokens: 0, completion_tokens: 50, total_tokens: 150 })).toEqual(
+      usage({ input: 100, output: 50 }),
+    )
+    // A detail larger than its total is part of what was left out, even where it is not all of it.
+    expect(
+      readChatUsage({
+        prompt_tokens: 10,
+        completion_tokens: 20,
+        total_tokens: 137,
+        prompt_tokens_details: { cached_tokens: 100 },
+      }),
+    ).toEqual(usage({ input: 10, cacheRead: 100, output: 27, reasoning: 7 }))
+    for (const total of [1_000_000_001, 623.5, '623', -1, null])
+      expect(readChatUsage({ prompt_tokens: 20, completion_tokens: 198, total_tokens: total })).toEqual(
+        usage({ input: 20, output: 198 }),
+      )
   })
 
   test('the names of the other dialect do where the usual ones are missing', () => {
@@ -120,17 +141,26 @@ describe('usage is missing without a count of prompt and output', () => {
     ['x'],
     [[]],
     [{}],
-    [{ prompt_tokens: 1 }],
     [{ completion_tokens: 1 }],
     [{ prompt_tokens: null, completion_tokens: 1 }],
     [{ prompt_tokens: -1, completion_tokens: 1 }],
     [{ prompt_tokens: 1.5, completion_tokens: 1 }],
     [{ prompt_tokens: '100', completion_tokens: 1 }],
-    [{ prompt_tokens: 1, completion_tokens: 1_000_000_001 }],
-    [{ prompt_tokens: 1, completion_tokens: Number.POSITIVE_INFINITY }],
-    [{ prompt_tokens: 121, completion_tokens: null, total_tokens: 120 }],
+    [{ prompt_tokens: 0, completion_tokens: null }],
   ])('%j', (value) => {
     expect(readChatUsage(value)).toBeUndefined()
+  })
+
+  test.each([
+    [{ prompt_tokens: 1000 }],
+    [{ prompt_tokens: 1000, completion_tokens: null }],
+    [{ prompt_tokens: 1000, completion_tokens: -5 }],
+    [{ prompt_tokens: 1000, completion_tokens: 1_000_000_001 }],
+    [{ prompt_tokens: 1000, completion_tokens: Number.POSITIVE_INFINITY }],
+    [{ prompt_tokens: 1000, completion_tokens: null, total_tokens: 120 }],
+  ])('but the prompt that is told stands without the output: %j', (value) => {
+    const cached = { ...value, prompt_tokens_details: { cached_tokens: 400 } }
+    expect(readChatUsage(cached)).toEqual({ ...usage({ input: 600, cacheRead: 400 }), outputIsUnknown: true })
   })
 
   test('unless the total tells the other one', () => {
@@ -240,6 +270,14 @@ test('usage is found beside its usual place, and there first', () => {
   const other = { prompt_tokens: 1, completion_tokens: 1 }
   expect(usageOf({ usage: null, x_groq: { usage: plain } })?.input).toBe(100)
   expect(usageOf({ choices: [{ usage: plain }] })?.input).toBe(100)
+  expect(usageOf({ usage: { prompt_tokens: 7 }, x_groq: { usage: plain } })).toMatchObject({
+    input: 100,
+    output: 20,
+  })
+  expect(usageOf({ usage: { prompt_tokens: 7 }, x_groq: {} })).toMatchObject({
+    input: 7,
+    outputIsUnknown: true,
+  })
   expect(usageOf({ usage: plain, x_groq: { usage: other }, choices: [{ usage: other }] })?.input).toBe(100)
 })
 

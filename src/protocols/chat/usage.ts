@@ -1,5 +1,6 @@
 import type { Usage } from '../../domain/usage.ts'
 import { asRecord } from '../record.ts'
+import { promptOnly, type ReportedUsage } from '../reported-usage.ts'
 import { type Counts, count, most, toCount } from '../token-count.ts'
 
 const NONE: Counts = {}
@@ -23,22 +24,26 @@ interface Detail {
 }
 
 /**
- * Usage as a chat upstream reports it, made disjoint; undefined if there is no prompt or no output count, not even by
- * way of `total_tokens`. A detail that cannot be believed is left out, and the rest counts. Seen in traffic:
+ * Usage as a chat upstream reports it, made disjoint; undefined if there is no prompt count, and the prompt alone if there
+ * is no output count, not even by way of `total_tokens`. A detail that cannot be believed is left out, and the rest counts.
+ * Seen in traffic:
  * - tokens read from a cache have five names, and tokens written to one are of the five-minute kind unless split;
  * - some upstreams leave reasoning, audio or cached tokens out of their counts: `total_tokens` then includes them;
+ * - some leave reasoning out of the details, too (Gemini): what `total_tokens` includes and nothing explains was thought,
+ *   or is the prompt where that is told as 0;
  * - a detail that is larger than its total, which `total_tokens` does not explain, is clamped to it;
  * - tokens reported as both read and written: the larger count stands, the other as far as the prompt has room.
  */
-export function readChatUsage(value: unknown): Usage | undefined {
+export function readChatUsage(value: unknown): ReportedUsage | undefined {
   const usage = asRecord(value)
   if (!usage) return undefined
   const total = toCount(usage['total_tokens'])
   const saidPrompt = toCount(usage['prompt_tokens'] ?? usage['input_tokens'])
   const saidOutput = toCount(usage['completion_tokens'] ?? usage['output_tokens'])
   const prompt = saidPrompt ?? rest(total, saidOutput)
-  const completion = saidOutput ?? rest(total, saidPrompt)
-  if (prompt === undefined || completion === undefined) return undefined
+  const toldOutput = saidOutput ?? rest(total, saidPrompt)
+  if (prompt === undefined) return undefined
+  const completion = toldOutput ?? 0
   const promptDetails =
     asRecord(usage['prompt_tokens_details']) ?? asRecord(usage['input_tokens_details']) ?? NONE
   const outputDetails =
@@ -56,25 +61,28 @@ export function readChatUsage(value: unknown): Usage | undefined {
   const read = part(cached, prompt)
   const write = part(written, prompt)
 
-  const excess = (total ?? 0) - prompt - completion
-  const added = excess > 0 ? addingUp(excess, [audio, reasoning, read, write]) : []
-  const output = completion + sumOf(added.filter((detail) => detail === reasoning))
-  const input = prompt + sumOf(added.filter((detail) => detail !== reasoning))
+  const excess = Math.max((total ?? 0) - prompt - completion, 0)
+  const added = excess > 0 ? explaining(excess, [audio, reasoning, read, write]) : []
+  const unexplained = excess - sumOf(added)
+  const thought = prompt > 0 ? unexplained : 0
+  const output = completion + thought + sumOf(added.filter((detail) => detail === reasoning))
+  const input = prompt + unexplained - thought + sumOf(added.filter((detail) => detail !== reasoning))
   const cacheWrite = Math.min(written, cached > written ? Math.max(input - cached, 0) : input)
   const cacheRead = Math.min(cached, input - cacheWrite)
   const cacheWrite1h = Math.min(written1h, cacheWrite)
-  return {
+  const told: Usage = {
     input: input - cacheRead - cacheWrite,
     cacheRead,
     cacheWrite5m: cacheWrite - cacheWrite1h,
     cacheWrite1h,
     output,
-    reasoning: Math.min(reasoning.tokens, output),
+    reasoning: Math.min(reasoning.tokens + thought, output),
     webSearches: Math.max(
       count(asRecord(usage['server_tool_use_details']) ?? NONE, 'web_search_requests'),
       count(asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'),
     ),
   }
+  return toldOutput === undefined ? promptOnly(told) : told
 }
 
 function rest(total: number | undefined, known: number | undefined): number | undefined {
@@ -89,8 +97,11 @@ function sumOf(details: readonly Detail[]): number {
   return details.reduce((sum, { tokens }) => sum + tokens, 0)
 }
 
-/** Those details that make up exactly `excess`, preferably ones larger than their whole; none if nothing makes it up. */
-function addingUp(excess: number, details: readonly Detail[]): readonly Detail[] {
+/**
+ * Those details that make up exactly `excess`, preferably ones larger than their whole. If nothing makes it up, those which
+ * are larger than their whole, and so no part of it, as far as there is room for all of them.
+ */
+function explaining(excess: number, details: readonly Detail[]): readonly Detail[] {
   const candidates = details
     .filter(({ tokens }) => tokens > 0)
     .sort((a, b) => Number(b.isLarger) - Number(a.isLarger))
@@ -98,19 +109,26 @@ function addingUp(excess: number, details: readonly Detail[]): readonly Detail[]
     const some = candidates.filter((_, place) => (chosen & (1 << place)) !== 0)
     if (sumOf(some) === excess) return some
   }
-  return []
+  const larger = candidates.filter(({ isLarger }) => isLarger)
+  return sumOf(larger) <= excess ? larger : []
 }
 
 /**
  * The usage of a chunk or a whole reply, wherever the provider put it: at the top, under its own name beside it, in
- * a choice, or in an error.
+ * a choice, or in an error. The first that tells the output counts, else the first.
  */
-export function usageOf(reply: Counts): Usage | undefined {
+export function usageOf(reply: Counts): ReportedUsage | undefined {
   const choices = reply['choices']
-  return (
-    readChatUsage(reply['usage']) ??
-    readChatUsage(asRecord(reply['x_groq'])?.['usage']) ??
-    (Array.isArray(choices) ? readChatUsage(asRecord(choices[0])?.['usage']) : undefined) ??
-    readChatUsage(asRecord(reply['error'])?.['usage'])
-  )
+  let found: ReportedUsage | undefined
+  for (const holder of [
+    reply,
+    asRecord(reply['x_groq']),
+    Array.isArray(choices) ? asRecord(choices[0]) : undefined,
+    asRecord(reply['error']),
+  ]) {
+    const usage = readChatUsage(holder?.['usage'])
+    if (usage && !usage.outputIsUnknown) return usage
+    found ??= usage
+  }
+  return found
 }

@@ -3,6 +3,7 @@ import { parseExact } from '../exact-json.ts'
 import { ANSWER_LIMITS, scanObject } from '../json-scan.ts'
 import { asRecord } from '../record.ts'
 import type { Reply, ReplyPart } from '../reply.ts'
+import { isError } from '../reply-facts.ts'
 import type { Node, ScannedObject } from '../scanned-object.ts'
 import { readBlock } from './reply-block.ts'
 import { readStop } from './stop-reasons.ts'
@@ -12,7 +13,7 @@ import { readMessagesUsage } from './usage.ts'
 export function decodeReply(bytes: Buffer): Reply {
   const scan = scanned(bytes)
   const content = scan?.span('content')
-  if (!scan || !content || scan.kindOf(content.node) !== 'array' || scan.has('error'))
+  if (!scan || !content || scan.kindOf(content.node) !== 'array' || isError(scan.value('error')))
     throw new GatewayError('upstream_error', 'The upstream sent no answer that could be understood.')
   const stop = { stop_reason: scan.value('stop_reason'), stop_sequence: scan.value('stop_sequence') }
   return {

@@ -1,11 +1,12 @@
 import { asRecord } from '../record.ts'
-import { eventOf } from '../sse.ts'
+import { eventOf, isErrorEvent } from '../sse.ts'
 
 /** An event's data. */
 export type Event = Readonly<Record<string, unknown>>
 
-/** The type that the data tell, else the name of the event; '' where there is neither. */
+/** `error` where the event is named so, else the type in the data, else the event's name; '' where there is none. */
 export function eventType(event: Event, frame: string): string {
+  if (isErrorEvent(frame)) return 'error'
   const type = event['type']
   return typeof type === 'string' ? type : (eventOf(frame) ?? '')
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE } from '../../domain/usage.ts'
+import { GatewayError } from '../../errors.ts'
 import type { Minted } from '../codec.ts'
 import type { Reply, ReplyEvent, ReplyPart } from '../reply.ts'
 import { messagesCodec } from './codec.ts'
@@ -265,6 +266,11 @@ describe('a whole reply', () => {
     expect(encoded({ stop: { reason } })['stop_reason']).toBe(wire)
   })
 
+  test('that says null for an error is an answer', () => {
+    for (const error of [null, '']) expect(decoded({ content: [], error }).parts).toEqual([])
+    for (const error of [{}, 'busy']) expect(() => decoded({ content: [], error })).toThrow(GatewayError)
+  })
+
   test('a reason that nobody knows is an end', () => {
     expect(decoded({ content: [], stop_reason: 'unheard_of' }).stop).toEqual({ reason: 'end' })
     expect(decoded({ content: [], stop_reason: 'model_context_window_exceeded' }).stop).toEqual({
@@ -429,6 +435,37 @@ describe('reading a stream', () => {
     })
   })
 
+  test.each([
+    [
+      'of a type of its own',
+      'event: error\ndata: {"type":"overloaded_error","message":"busy"}\n\n',
+      'overloaded_error',
+    ],
+    [
+      'of a type that is no error elsewhere',
+      'event: error\ndata: {"type":"content_block_stop","error":{"message":"busy"}}\n\n',
+      'api_error',
+    ],
+    ['of no type', 'event: error\ndata: {"type":"error","message":"busy"}\n\n', 'api_error'],
+    [
+      'without a type or a name',
+      data({ error: { type: 'rate_limit_error', message: 'busy' } }),
+      'rate_limit_error',
+    ],
+    ['that is a text', data({ error: 'busy' }), 'api_error'],
+  ])('an error %s is one', (_kind, error, type) => {
+    expect(failureOf(error)).toEqual({ kind: 'failure', type, message: 'busy' })
+    expect(read(START + text(0, 'a') + error + END).at(-1)).toEqual({
+      kind: 'failure',
+      type,
+      message: 'busy',
+    })
+  })
+
+  test('null is no error', () => {
+    expect(failureOf(START + data({ error: null }) + data({ type: 'odd', error: '' }) + END)).toBeUndefined()
+  })
+
   test('unknown events, odd frames and odd values say nothing', () => {
     const odd = [
       ': hi\n\n',
@@ -448,6 +485,27 @@ describe('reading a stream', () => {
   test('a message that is begun twice is one message, and its usage counts once', () => {
     const again = START.replace('"output_tokens":', '"output_tokens":7')
     expect(read(START + again + text(0, 'a') + END)).toEqual(read(START + text(0, 'a') + END))
+  })
+
+  test('a message that is begun again has the usage that is told then', () => {
+    const none = START.replace('"input_tokens":10', '"input_tokens":0')
+    const told = START.replace('"input_tokens":10', '"input_tokens":1000')
+    for (const stream of [
+      none + told + text(0, 'a') + END,
+      none + END.replace('{"type":"message_stop"}', '{"type":"ping"}') + told,
+    ])
+      expect(folded(read(stream))?.usage).toMatchObject({ input: 1000, output: 5 })
+  })
+
+  test('a message whose end tells no output keeps the prompt that its beginning told', () => {
+    for (const usage of [null, {}, { output_tokens: null }, { output_tokens: -1 }]) {
+      const end = data({ type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage })
+      expect(folded(read(START + text(0, 'a') + end))?.usage).toEqual({
+        ...NO_USAGE,
+        input: 10,
+        outputIsUnknown: true,
+      })
+    }
   })
 
   test('is complete with its reason to stop: a stream that was cut before it has no end', () => {
@@ -473,6 +531,9 @@ describe('reading a stream', () => {
     const usage = { input_tokens: 10, output_tokens: 40 }
     decoder.push(Buffer.from(data({ type: 'error', error: { type: 'api_error', message: 'x' }, usage })))
     expect(decoder.usage).toMatchObject({ input: 10, output: 40 })
+    const other = messagesCodec.streamDecoder()
+    other.push(Buffer.from(START + data({ error: { message: 'x', usage } })))
+    expect(other.usage).toMatchObject({ input: 10, output: 40 })
   })
 })
 

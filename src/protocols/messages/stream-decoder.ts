@@ -1,14 +1,16 @@
-import type { Usage } from '../../domain/usage.ts'
 import type { FramePiece } from '../frame-template.ts'
 import { FrameReader } from '../frame-reader.ts'
 import { scanObject } from '../json-scan.ts'
 import { asRecord, parseRecord } from '../record.ts'
 import type { ReplyPart, StartedPart, Stop } from '../reply.ts'
+import { isError } from '../reply-facts.ts'
+import type { ReportedUsage } from '../reported-usage.ts'
 import type { Node, ScannedObject } from '../scanned-object.ts'
-import { eventOf } from '../sse.ts'
+import { isErrorEvent } from '../sse.ts'
+import { readUpstreamError } from '../upstream-error.ts'
 import { grown, withInput } from './block-growth.ts'
 import { inputText } from './decode-reply.ts'
-import { blockIndex, eventType, isSameMessage, usageInError } from './event.ts'
+import { blockIndex, type Event, eventType, isSameMessage, usageInError } from './event.ts'
 import { readBlock } from './reply-block.ts'
 import { readStop } from './stop-reasons.ts'
 import { StreamedUsage } from './usage.ts'
@@ -49,14 +51,14 @@ export class MessagesStreamDecoder extends FrameReader {
   #stop: Stop | undefined
   #isComplete = false
 
-  get usage(): Usage | undefined {
+  get usage(): ReportedUsage | undefined {
     return this.#isComplete ? this.#counts.whole : this.#counts.soFar
   }
 
   protected read(data: string, frame: string): void {
     const event = parseRecord(data)
     if (!event) {
-      if (eventOf(frame) === 'error') this.#fail('api_error', data)
+      if (isErrorEvent(frame)) this.#report(data, undefined)
       return
     }
     const type = eventType(event, frame)
@@ -80,12 +82,11 @@ export class MessagesStreamDecoder extends FrameReader {
         return this.#finish()
       case 'ping':
         return this.emit({ kind: 'ping' })
-      case 'error': {
-        const error = asRecord(event['error'])
-        this.#counts.say(usageInError(event), false)
-        return this.#fail(textOf(error?.['type']) || 'api_error', textOf(error?.['message']))
-      }
+      case 'error':
+        return this.#report(data, event)
       default:
+        // A proxy in front of the provider may report errors in words of its own.
+        if (isError(event['error'])) this.#report(data, event)
     }
   }
 
@@ -113,9 +114,9 @@ export class MessagesStreamDecoder extends FrameReader {
     if (this.#stop !== undefined) this.#finish()
   }
 
-  /** A message that is finished already may come whole in its first event. One that is begun again has not begun anew. */
+  /** The first event may bring a whole message. One that is begun again brings its usage alone. */
   #start(message: Fields, data: string): void {
-    if (isSameMessage(this.#id, message['id'])) return
+    if (isSameMessage(this.#id, message['id'])) return this.#counts.repeat(message['usage'])
     if (this.#started)
       return this.#fail('api_error', 'The upstream began a second message within its answer.')
     this.#started = true
@@ -211,6 +212,13 @@ export class MessagesStreamDecoder extends FrameReader {
     this.isOver = true
     this.#isComplete = true
     this.emit({ kind: 'end', stop: this.#stop ?? { reason: 'end' }, usage: this.usage })
+  }
+
+  /** The upstream reports an error. */
+  #report(data: string, event: Event | undefined): void {
+    this.#counts.say(usageInError(event), false)
+    const { type = 'error', message = '' } = readUpstreamError(Buffer.from(data))
+    this.#fail(type === 'error' ? 'api_error' : type, message)
   }
 
   #fail(type: string, message: string): void {

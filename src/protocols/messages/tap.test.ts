@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { NO_USAGE } from '../../domain/usage.ts'
 import type { TapEnd } from '../stream-tap.ts'
 import { MessagesTap } from './tap.ts'
 import { readMessagesUsage } from './usage.ts'
@@ -104,6 +105,26 @@ describe('a stream', () => {
     expect(tap.usage).toMatchObject({ input: 3, output: 9 })
   })
 
+  test('that begins the same message again has the usage that is told then, until its end told the last', () => {
+    const none = start({ input_tokens: 0, output_tokens: 0 })
+    const told = start({ input_tokens: 1000, output_tokens: 1 })
+    for (const stream of [
+      none + told + finish({ output_tokens: 5 }),
+      none + finish({ output_tokens: 5 }) + told,
+    ])
+      expect(watch([Buffer.from(stream)]).tap.usage).toMatchObject({ input: 1000, output: 5 })
+  })
+
+  test('that ends without a word of its output keeps what it told of its prompt', () => {
+    const cached = { input_tokens: 100, cache_read_input_tokens: 900, output_tokens: 1 }
+    for (const usage of [null, {}, { output_tokens: null }, { output_tokens: -3 }]) {
+      const { tap } = watch([Buffer.from(start(cached) + text('a') + finish(usage as never) + STOP)])
+      expect(tap.usage).toEqual({ ...NO_USAGE, input: 100, cacheRead: 900, outputIsUnknown: true })
+    }
+    const nothing = start({ input_tokens: 0, output_tokens: 0 })
+    expect(watch([Buffer.from(nothing + finish({}) + STOP)]).tap.usage).toBeUndefined()
+  })
+
   test('counts text, thinking and the input of tools, and neither signatures nor results', () => {
     const stream =
       start() +
@@ -165,6 +186,20 @@ describe('a stream', () => {
     expect(first.end).toMatchObject({ complete: false, ending: Buffer.from(ERROR + STOP) })
     expect(watch([Buffer.from(start() + text('a') + ERROR)]).tap.error).toMatchObject({ afterContent: true })
     expect(watch([Buffer.from('event: error\ndata: busy\n\n')]).tap.error).toMatchObject({ data: 'busy' })
+  })
+
+  test.each([
+    ['of a type of its own', 'event: error\ndata: {"type":"overloaded_error","message":"busy"}\n\n'],
+    ['of a type that is no error elsewhere', 'event: error\ndata: {"type":"ping","message":"busy"}\n\n'],
+    ['named after its data', 'data: {"type":"overloaded_error","message":"busy"}\nevent: error\n\n'],
+    ['without a type or a name', 'data: {"error":{"message":"busy"}}\n\n'],
+    ['that is a text', 'data: {"error":"busy"}\n\n'],
+  ])('an error %s is one', (_kind, error) => {
+    const { tap, forwarded, end } = watch([Buffer.from(start() + text('a') + error + STOP)])
+    expect(forwarded).toBe(start() + text('a'))
+    expect(tap.error).toMatchObject({ afterContent: true })
+    expect(tap.errorFrame?.toString()).toBe(error)
+    expect(end.complete).toBe(false)
   })
 
   test('what nobody knows goes on', () => {

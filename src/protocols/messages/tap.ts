@@ -1,7 +1,8 @@
 import type { Verdict } from '../frame-loop.ts'
 import type { FramePiece } from '../frame-template.ts'
 import { asRecord, parseRecord } from '../record.ts'
-import { eventOf } from '../sse.ts'
+import { isError } from '../reply-facts.ts'
+import { isErrorEvent } from '../sse.ts'
 import { StreamTap } from '../stream-tap.ts'
 import { blockIndex, type Event, eventType, isSameMessage, usageInError } from './event.ts'
 import { deltaText, generatedText } from './generated-text.ts'
@@ -25,7 +26,7 @@ export class MessagesTap extends StreamTap {
 
   protected read(data: string, frame: string): Verdict {
     const event = parseRecord(data)
-    if (!event) return eventOf(frame) === 'error' ? this.#fail(data, undefined) : 'forward'
+    if (!event) return isErrorEvent(frame) ? this.#fail(data, undefined) : 'forward'
     switch (eventType(event, frame)) {
       case 'message_start':
         this.#start(asRecord(event['message']))
@@ -51,7 +52,7 @@ export class MessagesTap extends StreamTap {
         return this.#fail(data, event)
       default:
         // What stands between us and the provider may report its errors in words of its own.
-        return asRecord(event['error']) ? this.#fail(data, event) : 'forward'
+        return isError(event['error']) ? this.#fail(data, event) : 'forward'
     }
   }
 
@@ -65,9 +66,12 @@ export class MessagesTap extends StreamTap {
     return parseRecord(data)?.['type'] === 'message_stop'
   }
 
-  /** A message that is finished already may come whole in its first event. One that is begun again has not begun anew. */
+  /** The first event may bring a whole message. One that is begun again brings its usage alone. */
   #start(message: Event | undefined): void {
-    if (isSameMessage(this.#id, message?.['id'])) return
+    if (isSameMessage(this.#id, message?.['id'])) {
+      this.#counts.repeat(message?.['usage'])
+      return this.#update()
+    }
     this.#id = message?.['id']
     this.#finish(message)
     this.#count(message?.['usage'], this.#sawFinish)
@@ -80,6 +84,10 @@ export class MessagesTap extends StreamTap {
 
   #count(usage: unknown, isLast: boolean): void {
     this.#counts.say(usage, isLast)
+    this.#update()
+  }
+
+  #update(): void {
     this.usage = this.#sawFinish ? this.#counts.whole : (this.#counts.soFar ?? this.usage)
   }
 

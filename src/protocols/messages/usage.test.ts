@@ -45,15 +45,27 @@ describe('usage', () => {
     [null],
     ['x'],
     [{}],
-    [{ input_tokens: 1 }],
     [{ output_tokens: 1 }],
     [{ input_tokens: -1, output_tokens: 1 }],
     [{ input_tokens: 1.5, output_tokens: 1 }],
     [{ input_tokens: '1', output_tokens: 1 }],
-    [{ input_tokens: 1, output_tokens: 1e12 }],
+    [{ input_tokens: 0 }],
+    [{ input_tokens: 0, output_tokens: 1e12 }],
   ])('%j is none', (value) => {
     expect(readMessagesUsage(value)).toBeUndefined()
   })
+
+  test.each([[{}], [{ output_tokens: null }], [{ output_tokens: 1e12 }], [{ output_tokens: -1 }]])(
+    'a prompt that is told stands where the output is %j',
+    (output) => {
+      expect(readMessagesUsage({ input_tokens: 10, cache_read_input_tokens: 90, ...output })).toEqual({
+        ...NO_USAGE,
+        input: 10,
+        cacheRead: 90,
+        outputIsUnknown: true,
+      })
+    },
+  )
 
   test('a detail that cannot be true does not discard the rest', () => {
     const plain = { input_tokens: 7, output_tokens: 2 }

@@ -1,5 +1,6 @@
 import type { Usage } from '../../domain/usage.ts'
 import { asRecord } from '../record.ts'
+import { promptOnly, type ReportedUsage } from '../reported-usage.ts'
 import { type Counts, count, toCount } from '../token-count.ts'
 
 const NONE: Counts = {}
@@ -8,27 +9,32 @@ const NONE: Counts = {}
 const PROMPT = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const
 
 /**
- * Usage as a messages upstream reports it: disjoint already. Undefined if `input_tokens` or `output_tokens` is no count;
- * any other count that cannot be believed is left out. Tokens written to a cache that are not split by lifetime are of
- * the five-minute kind, and a split that adds up to more than their sum counts. `iterations` repeats parts of the sums.
+ * Usage as a messages upstream reports it: disjoint already. Undefined if `input_tokens` is no count; the prompt alone
+ * if `output_tokens` is none. Any other count that cannot be believed is left out. Tokens written to a cache that are
+ * not split by lifetime are of the five-minute kind, and a split that adds up to more than their sum counts.
+ * `iterations` repeats parts of the sums.
  */
-export function readMessagesUsage(value: unknown): Usage | undefined {
+export function readMessagesUsage(value: unknown): ReportedUsage | undefined {
   const usage = asRecord(value)
   const input = toCount(usage?.['input_tokens'])
   const output = toCount(usage?.['output_tokens'])
-  if (!usage || input === undefined || output === undefined) return undefined
+  if (!usage || input === undefined) return undefined
   const split = asRecord(usage['cache_creation']) ?? NONE
   const cacheWrite1h = count(split, 'ephemeral_1h_input_tokens')
   const written = count(usage, 'cache_creation_input_tokens')
-  return {
+  const told: Usage = {
     input,
     cacheRead: count(usage, 'cache_read_input_tokens'),
     cacheWrite5m: Math.max(count(split, 'ephemeral_5m_input_tokens'), written - cacheWrite1h),
     cacheWrite1h,
-    output,
-    reasoning: Math.min(count(asRecord(usage['output_tokens_details']) ?? NONE, 'thinking_tokens'), output),
+    output: output ?? 0,
+    reasoning: Math.min(
+      count(asRecord(usage['output_tokens_details']) ?? NONE, 'thinking_tokens'),
+      output ?? 0,
+    ),
     webSearches: count(asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'),
   }
+  return output === undefined ? promptOnly(told) : told
 }
 
 /**
@@ -63,13 +69,20 @@ export class StreamedUsage {
     if (isLast && output !== undefined && output !== null) this.#isFinal = true
   }
 
+  /** Takes in the usage of a beginning that is repeated: what the end of the message told stands. */
+  repeat(usage: unknown): void {
+    this.#counts = this.#isFinal
+      ? mergedUsage(asRecord(usage), this.#counts)
+      : mergedUsage(this.#counts, usage)
+  }
+
   /** What was told up to now; undefined where it is nothing, or cannot be true. */
-  get soFar(): Usage | undefined {
+  get soFar(): ReportedUsage | undefined {
     return readMessagesUsage(this.#counts)
   }
 
-  /** The same of the whole message; undefined where its end did not tell: what is told at the start is no output yet. */
-  get whole(): Usage | undefined {
-    return this.#isFinal ? this.soFar : undefined
+  /** The same of the whole message; the prompt alone where its end told no output: the start cannot know it. */
+  get whole(): ReportedUsage | undefined {
+    return this.#isFinal ? this.soFar : promptOnly(this.soFar)
   }
 }

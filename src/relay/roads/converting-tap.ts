@@ -2,6 +2,7 @@ import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
 import type { StreamDecoder, StreamEncoder } from '../../protocols/codec.ts'
 import { EmittedText } from '../../protocols/emitted-text.ts'
 import type { ReplyEvent } from '../../protocols/reply.ts'
+import type { ReportedUsage } from '../../protocols/reported-usage.ts'
 import type { StreamError, TapEnd, TapStep } from '../../protocols/stream-tap.ts'
 import { utf8Of } from '../../protocols/utf8-pieces.ts'
 import type { Tap } from './road.ts'
@@ -36,7 +37,7 @@ export class ConvertingTap implements Tap {
     this.#unsaid = unsaid
   }
 
-  get usage(): Usage | undefined {
+  get usage(): ReportedUsage | undefined {
     return this.#decoder.usage
   }
 

@@ -2,6 +2,7 @@ import type { Channel, ProtocolName } from '../../domain/channel.ts'
 import type { Model } from '../../domain/settings.ts'
 import type { Usage } from '../../domain/usage.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
+import type { ReportedUsage } from '../../protocols/reported-usage.ts'
 import type { ScannedObject } from '../../protocols/scanned-object.ts'
 import type { StreamError, TapEnd, TapStep } from '../../protocols/stream-tap.ts'
 import type { Headers } from '../../server/header-names.ts'
@@ -60,7 +61,7 @@ export interface PreparedReply {
 /** What a stream goes through on its way to the caller. */
 export interface Tap {
   /** The last valid usage. */
-  readonly usage: Usage | undefined
+  readonly usage: ReportedUsage | undefined
   readonly error: StreamError | undefined
   /** The error's frame as it came, where the caller's protocol is the upstream's; else it has to be put in words. */
   readonly errorFrame: Buffer | undefined
