@@ -146,6 +146,12 @@ export class Call {
     return (this.#countedPrompt ??= countedPrompt(() => this.dialect.promptText(this.body), this.count))
   }
 
+  /** Begins an attempt: what came of an earlier one is no part of the answer. */
+  beginAttempt(): void {
+    this.#firstByteMs = null
+    this.record.attempts = (this.record.attempts ?? 0) + 1
+  }
+
   /** Notes that the first byte of an answer came. */
   firstByte(): void {
     this.#firstByteMs ??= this.#tookMs

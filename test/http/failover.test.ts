@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Behaviour, contentFrame, errorBody, roleFrame } from '../equipment/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
 import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
 
 const status = (code: number): Behaviour => ({
@@ -110,6 +112,22 @@ describe('before the first byte, the next channel is tried', () => {
     expect(answer.text).toContain('word1')
     expect(answer.text).toContain('data: [DONE]')
     expect(answer.text).not.toContain('canary')
+  })
+
+  test('and the time to the first byte is that of the answer, not of what failed', async () => {
+    const { promise: after, resolve: answerNow } = Promise.withResolvers<void>()
+    const frames = [`data: ${errorBody('no')}\n\n`]
+    stage.upstream.script('r503', { kind: 'stream', frames, ending: 'no done' })
+    stage.upstream.script('spare', { kind: 'stream', events: 2, after })
+    const call = stage.chat('ann', askStream('r503'))
+    await stage.upstream.receivedAtLeast('spare', 1)
+    const askedMs = performance.now()
+    await sleep(300)
+    const waitedMs = performance.now() - askedMs
+    answerNow()
+    const { headers } = await call
+    const row = databaseOf(stage.gateway.dataDir).usageOf(String(headers['x-request-id']))
+    expect(row?.first_byte_ms).toBeGreaterThanOrEqual(Math.floor(waitedMs))
   })
 
   test('with the same bytes', async () => {
