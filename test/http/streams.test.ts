@@ -180,6 +180,21 @@ describe('the bytes of a stream', () => {
     expect(answer.text).toBe(crlf.join(''))
   })
 
+  test.each([
+    ['before the first event', [': hm\n\n', ':\n\n', contentFrame('a'), finishFrame(), DONE_FRAME]],
+    ['before an end without one', [': hm\n\n', DONE_FRAME]],
+  ])('are all there where comments came %s', async (_, commented) => {
+    const answer = await streamed('m', { kind: 'stream', frames: commented, paceMs: 20, ending: 'no done' })
+    expect(answer.text).toBe(commented.join(''))
+  })
+
+  test('begin with comments that came alone, if the first event is long in coming', async () => {
+    stage.upstream.script('m', { kind: 'stream', frames: [': hm\n\n'], ending: 'stall' })
+    const live = await stage.live('ann', askStream('m'))
+    await live.until(': hm')
+    live.abort()
+  })
+
   test('are the same but for the swallowed frame, however they are cut', async () => {
     const answer = await streamed('m', { kind: 'stream', frames, drip: true })
     expect(answer.text).toBe(frames.filter((each) => !each.includes('"choices":[],"usage"')).join(''))
