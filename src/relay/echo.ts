@@ -68,7 +68,8 @@ function unescapedForm({ text, starts, ends }: Form): Form {
 function unescaped(escape: string, ...groups: unknown[]): string {
   const letter = groups[4]
   if (typeof letter === 'string') return CONTROLS[letter] ?? letter
-  const code = Number.parseInt(String(groups.slice(0, 4).find((group) => group !== undefined)), 16)
+  const hex = groups.slice(0, 4).find((group) => typeof group === 'string')
+  const code = Number.parseInt(hex ?? '', 16)
   return code <= 0x10ffff ? String.fromCodePoint(code) : escape
 }
 

@@ -26,7 +26,7 @@ describe('an upstream’s message in the log', () => {
   test('is without what is quoted with escapes, or was asked with them', () => {
     const content = 'line one\n"two" \\ drei: schön'
     const escaped = JSON.stringify(content)
-    const codes = [...'schön ist es'].map((c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    const codes = Array.from('schön ist es').map((c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
     expect(logged(`<${escaped}>`, { messages: [{ content }] })).toBe('<"[…]">')
     expect(logged(`<${JSON.stringify(escaped).slice(1, -1)}>`, { user: content })).toBe('<\\"[…]\\">')
     expect(logged(`<${codes.join('')}>`, { user: 'schön ist es' })).toBe('<[…]>')
@@ -65,7 +65,7 @@ describe('an upstream’s message in the log', () => {
       fc.property(prompt, (text) => {
         const quoted = quotings[name]?.(text) ?? ''
         const said = logged(`It says: <${quoted}>.`, { messages: [{ content: text }] }) ?? ''
-        const characters = [...text]
+        const characters = Array.from(text)
         for (let from = 0; from < characters.length; from++) {
           let run = ''
           for (let at = from; at < characters.length && Buffer.byteLength(run) < 12; at++)

@@ -156,7 +156,7 @@ function mediaOf(scan: ScannedObject, block: Node, type: string): MediaTokens | 
 /** False where a conversion would make it another kind of file, text too. */
 function mayBePicture(scan: ScannedObject, source: Node): boolean {
   const kind = textMember(scan, source, 'type')
-  if (kind === 'base64') return /^image\//.test(textMember(scan, source, 'media_type') ?? '')
+  if (kind === 'base64') return (textMember(scan, source, 'media_type') ?? '').startsWith('image/')
   return kind !== 'url' || /^https?:\/\//i.test(textMember(scan, source, 'url') ?? '')
 }
 
