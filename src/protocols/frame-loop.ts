@@ -20,6 +20,8 @@ export abstract class FrameLoop {
   protected lastFrameAt = 0
   /** No frame was read yet: the next one may begin with a byte order mark. */
   protected isFirst = true
+  /** A frame with data was read: comments, and fields alone, are no event. */
+  sawEvent = false
   readonly #known = new KnownFrames((data) => this.pieceOf(data))
 
   constructor(frames: FrameSplitter) {
@@ -96,6 +98,7 @@ export abstract class FrameLoop {
     const data = dataOf(this.isFirst && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text)
     this.isFirst = false
     if (data === undefined) return 'forward'
+    this.sawEvent = true
     const before = this.progress
     const verdict = this.readFrame(data, text)
     if (this.progress > before && frame.length <= LONGEST_KNOWN) this.#known.learn(frame, data)

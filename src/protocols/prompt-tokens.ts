@@ -28,12 +28,15 @@ export const IMAGE_TOKENS: MediaTokens = {
   typical: () => 1000,
 }
 
+/** Tokens of the largest context that models for documents commonly have. */
+const LARGEST_CONTEXT = 1_048_576
+
 /**
  * A document brings its text and, for PDF, a picture of each page: 20,000 for the pages of a short one, and a token a
- * byte for text (a PDF's is compressed, base64 and tokens of four letters make up for that), within a context of 200,000.
+ * byte for text (a PDF's is compressed, base64 and tokens of four letters make up for that), within the model's context.
  */
 export const DOCUMENT_TOKENS: MediaTokens = {
-  most: (bytes) => Math.min(20_000 + bytes, 200_000),
+  most: (bytes) => Math.min(20_000 + bytes, LARGEST_CONTEXT),
   typical: () => 3000,
 }
 

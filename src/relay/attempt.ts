@@ -109,7 +109,7 @@ export class Attempt implements Answer, Source {
     try {
       this.#sink.received(chunk)
     } catch (error) {
-      this.#unforeseen(error)
+      this.unforeseen(error)
     }
   }
 
@@ -154,15 +154,16 @@ export class Attempt implements Answer, Source {
     try {
       work()
     } catch (error) {
-      this.#unforeseen(error)
+      this.unforeseen(error)
     }
   }
 
-  // A mistake of the gateway's own ends this call, and no other: an attempt that never ended would keep its trial open.
-  #unforeseen(error: unknown): void {
+  // An attempt that never ended would keep its trial open.
+  unforeseen(error: unknown): void {
     this.cancel()
     this.#finish()
     this.#reject(error)
+    this.#wanted.abandon()
   }
 
   #finish(): void {

@@ -147,7 +147,7 @@ export class Attempts {
       if (response.isLost) attempt.left()
     })
     this.#underWay.add(attempt)
-    record.attempts = (record.attempts ?? 0) + 1
+    call.beginAttempt()
     let end: AttemptEnd | undefined
     try {
       this.#send(attempt, call, target, key)

@@ -8,7 +8,7 @@ import type { Metrics } from '../metrics/metrics.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import type { Response } from '../server/response.ts'
 import type { CallLimits } from './call-limits.ts'
-import { type Answered, countedPrompt, NOTHING, type Priced, price } from './charge.ts'
+import { type Answered, NOTHING, type Priced, price } from './charge.ts'
 import type { Drains } from './drains.ts'
 import type { LocalCount } from './local-count.ts'
 import type { Dialect, Prepared, RelayedRequest } from './roads/road.ts'
@@ -77,7 +77,8 @@ export class Call {
   readonly #promptTokens: number
   #firstByteMs: number | null = null
   #brokenOff: BrokenOff | undefined
-  #countedPrompt: Promise<number> | undefined
+  /** The tokens of the prompt, where they were counted. */
+  #countedPrompt: number | undefined
 
   constructor(parts: {
     dialect: Dialect
@@ -140,10 +141,26 @@ export class Call {
     return this.#promptTokens
   }
 
-  /** The tokens of the prompt, counted once; as many as are expected where many others are being counted. */
-  countPrompt(): Promise<number> {
-    if (!this.#countedPrompt && this.count.isBusy) return Promise.resolve(this.#promptTokens)
-    return (this.#countedPrompt ??= countedPrompt(() => this.dialect.promptText(this.body), this.count))
+  /** The tokens of the prompt, to be told; as many as are expected where many others are being counted. */
+  async countPrompt(): Promise<number> {
+    if (this.#countedPrompt !== undefined) return this.#countedPrompt
+    if (this.count.isBusy) return this.#promptTokens
+    const { text, extraTokens } = this.dialect.promptText(this.body)
+    const tokens = (await this.count.countPatiently(text)) + extraTokens
+    return (this.#countedPrompt ??= tokens)
+  }
+
+  // What the caller was told is what it is charged; what is still being counted does not keep a charge waiting.
+  async #chargedPrompt(): Promise<number> {
+    if (this.#countedPrompt !== undefined) return this.#countedPrompt
+    const { text, extraTokens } = this.dialect.promptText(this.body)
+    return (await this.count.count(text)) + extraTokens
+  }
+
+  /** Begins an attempt: what came of an earlier one is no part of the answer. */
+  beginAttempt(): void {
+    this.#firstByteMs = null
+    this.record.attempts = (this.record.attempts ?? 0) + 1
   }
 
   /** Notes that the first byte of an answer came. */
@@ -162,7 +179,7 @@ export class Call {
    * caller got any of it.
    */
   settle(target: Target, answered: Answered, delivered: boolean): Promise<Usage> {
-    const priced = price(this.rate, () => this.dialect.promptText(this.body), answered, this.count)
+    const priced = price(this.rate, () => this.#chargedPrompt(), answered, this.count)
     return priced instanceof Promise
       ? priced.then((later) => this.#charge(target, later, delivered))
       : this.#charge(target, priced, delivered)

@@ -3,10 +3,9 @@ import type { SettlementReason } from '../domain/settlement.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
 import { type ReportedUsage, toldUsage } from '../protocols/reported-usage.ts'
 import type { LocalCount } from './local-count.ts'
-import type { Dialect } from './roads/road.ts'
 
-/** The prompt, as far as a tokenizer counts it. */
-type Prompt = () => ReturnType<Dialect['promptText']>
+/** Counts the tokens of the prompt. */
+type PromptCounting = () => Promise<number>
 
 /** How an answer to which content belongs came to its end. */
 export type Ending = 'complete' | 'cut' | 'client_gone'
@@ -42,7 +41,7 @@ export const NOTHING: Priced = { usage: NO_USAGE, quota: 0, reason: 'failed' }
  */
 export function price(
   rate: Rate,
-  prompt: Prompt,
+  prompt: PromptCounting,
   answered: Answered,
   count: LocalCount,
 ): Priced | Promise<Priced> {
@@ -58,7 +57,12 @@ function uncounted(rate: Rate, answered: Answered): Usage | undefined {
   return answered.reported ? toldUsage(answered.reported) : NO_USAGE
 }
 
-async function counted(rate: Rate, prompt: Prompt, answered: Answered, count: LocalCount): Promise<Priced> {
+async function counted(
+  rate: Rate,
+  prompt: PromptCounting,
+  answered: Answered,
+  count: LocalCount,
+): Promise<Priced> {
   const { ending, whole, reported } = answered
   const output = await count.count(answered.text())
   const usage: Usage =
@@ -66,7 +70,7 @@ async function counted(rate: Rate, prompt: Prompt, answered: Answered, count: Lo
       ? { ...toldUsage(reported), output: Math.max(reported.output, output) }
       : {
           ...NO_USAGE,
-          input: await countedPrompt(prompt, count),
+          input: await prompt(),
           output: whole ? output : Math.max(reported?.output ?? 0, output),
         }
   return { usage, quota: charge(rate, usage), reason: ending === 'complete' ? 'estimated' : ending }
@@ -75,10 +79,4 @@ async function counted(rate: Rate, prompt: Prompt, answered: Answered, count: Lo
 // Text is not made of no tokens. A prompt may be reported as 0: some upstreams do so when all of it was cached.
 function isCredible(usage: ReportedUsage, answered: Answered): boolean {
   return !usage.outputIsUnknown && (usage.output > 0 || !answered.hasText())
-}
-
-/** The tokens of a prompt, as a tokenizer counts them. */
-export async function countedPrompt(prompt: Prompt, count: LocalCount): Promise<number> {
-  const { text, extraTokens } = prompt()
-  return (await count.count(text)) + extraTokens
 }

@@ -7,9 +7,9 @@ const PIECE = 2_000
 const AS_TEXT = { disallowedSpecial: new Set<string>() }
 
 /** `text` is counted; where it is only the beginning of `length` characters, its proportion holds for the rest. */
-parentPort?.on('message', ({ id, text, length }: { id: number; text: string; length: number }) => {
+parentPort?.on('message', ({ text, length }: { text: string; length: number }) => {
   let tokens = 0
   for (let at = 0; at < text.length; at += PIECE) tokens += countTokens(text.slice(at, at + PIECE), AS_TEXT)
   if (length > text.length) tokens = Math.ceil((tokens / text.length) * length)
-  parentPort?.postMessage({ id, tokens })
+  parentPort?.postMessage(tokens)
 })

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { loggedMessage } from './logged-message.ts'
 
@@ -20,6 +21,59 @@ describe('an upstream’s message in the log', () => {
     }
     expect(logged('<one long secret text>', { system: [{ text: 'one long secret text' }] })).toBe('<[…]>')
     expect(logged('abcdefghijkl and abcdefghijkl', { user: 'abcdefghijkl' })).toBe('[…] and […]')
+  })
+
+  test('is without what is quoted with escapes, or was asked with them', () => {
+    const content = 'line one\n"two" \\ drei: schön'
+    const escaped = JSON.stringify(content)
+    const codes = Array.from('schön ist es').map((c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    expect(logged(`<${escaped}>`, { messages: [{ content }] })).toBe('<"[…]">')
+    expect(logged(`<${JSON.stringify(escaped).slice(1, -1)}>`, { user: content })).toBe('<\\"[…]\\">')
+    expect(logged(`<${codes.join('')}>`, { user: 'schön ist es' })).toBe('<[…]>')
+    expect(logged('<schön ist es>', { user: codes.join('') })).toBe('<[…]>')
+  })
+
+  test('is without four CJK characters, six of two bytes, or three emoji that a text has', () => {
+    expect(logged('<我的密码是什么>', { user: '我的密码' })).toBe('<[…]是什么>')
+    expect(logged('<我的密>', { user: '我的密码' })).toBe('<我的密>')
+    expect(logged('<пароль>', { user: 'мой пароль' })).toBe('<[…]>')
+    expect(logged('<😀😁😂>', { user: '😀😁😂' })).toBe('<[…]>')
+    expect(logged('<😀😁>', { user: '😀😁😂' })).toBe('<😀😁>')
+  })
+
+  const inCodes = (text: string): string =>
+    text.replaceAll(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  const quotings: Readonly<Record<string, (text: string) => string>> = {
+    raw: (text) => text,
+    'JSON-escaped': (text) => JSON.stringify(text).slice(1, -1),
+    '\\u-escaped': inCodes,
+    'JSON-escaped in ASCII': (text) =>
+      JSON.stringify(text)
+        .slice(1, -1)
+        .replaceAll(/[^ -~]/g, inCodes),
+  }
+  // What the log has of its own would be found in every prompt that has it.
+  const prompt = fc
+    .oneof(
+      fc.string({ unit: 'binary', minLength: 1, maxLength: 60 }),
+      fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }),
+      fc.string({ unit: fc.constantFrom('a', 'n', '"', '\\', '\n', 'u', '0', '我', '的'), maxLength: 60 }),
+    )
+    .filter((text) => !text.includes('…'))
+  test.each(Object.keys(quotings))('has no twelve bytes of any prompt that is quoted %s', (name) => {
+    fc.assert(
+      fc.property(prompt, (text) => {
+        const quoted = quotings[name]?.(text) ?? ''
+        const said = logged(`It says: <${quoted}>.`, { messages: [{ content: text }] }) ?? ''
+        const characters = Array.from(text)
+        for (let from = 0; from < characters.length; from++) {
+          let run = ''
+          for (let at = from; at < characters.length && Buffer.byteLength(run) < 12; at++)
+            run += characters[at]
+          if (Buffer.byteLength(run) >= 12) expect(said).not.toContain(quotings[name]?.(run))
+        }
+      }),
+    )
   })
 
   test('names the model and the fields that it is about', () => {

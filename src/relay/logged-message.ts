@@ -1,9 +1,7 @@
+import { withoutEcho } from './echo.ts'
+
 /** Characters of an upstream's message that are logged. */
 const LONGEST = 500
-/** As many characters in a row as a message may have in common with the request. */
-const MOST_IN_COMMON = 11
-/** Half of a run that is too long: a whole such piece, at a multiple of its length, lies in each of them. */
-const PIECE = (MOST_IN_COMMON + 1) / 2
 /** Bytes of a request that are looked through: a larger one would hold up other calls. */
 const LARGEST_BODY = 1024 * 1024
 
@@ -11,7 +9,7 @@ const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
 /**
  * An upstream's message, redacted already, as it may be logged: without what it repeats of the texts of `request`, the
- * caller's JSON, with control and formatting characters escaped, 500 characters at most. Undefined where there is none, or
+ * caller's JSON (`withoutEcho`), with control and formatting characters escaped, 500 characters at most. Undefined where there is none, or
  * where the request is too large to be compared with it.
  */
 export function loggedMessage(message: string | undefined, request: Buffer): string | undefined {
@@ -44,38 +42,4 @@ function textsOf(request: Buffer): string[] | undefined {
       for (const part of Object.values(value)) values.push(part)
   }
   return texts
-}
-
-function withoutEcho(message: string, texts: readonly string[]): string {
-  const runs = new Map<string, number[]>()
-  const pieces = new Set<string>()
-  const length = MOST_IN_COMMON + 1
-  for (let at = 0; at + PIECE <= message.length; at++) pieces.add(message.slice(at, at + PIECE))
-  for (let at = 0; at + length <= message.length; at++) {
-    const run = message.slice(at, at + length)
-    const places = runs.get(run)
-    if (places) places.push(at)
-    else runs.set(run, [at])
-  }
-  const isEcho = new Uint8Array(message.length)
-  for (const text of texts) {
-    for (let at = 0; at + PIECE <= text.length; at += PIECE) {
-      if (!pieces.has(text.slice(at, at + PIECE))) continue
-      for (let from = Math.max(0, at - PIECE); from <= at; from++) {
-        const run = text.slice(from, from + length)
-        for (const place of runs.get(run) ?? []) isEcho.fill(1, place, place + length)
-        runs.delete(run)
-      }
-    }
-  }
-  return cutOut(message, isEcho)
-}
-
-function cutOut(message: string, isCut: Uint8Array): string {
-  let kept = ''
-  for (let at = 0; at < message.length; at++) {
-    if (!isCut[at]) kept += message[at]
-    else if (at === 0 || !isCut[at - 1]) kept += '[…]'
-  }
-  return kept
 }

@@ -47,6 +47,8 @@ export class OutputWatch {
   withinHold(mayGrow: boolean): boolean {
     const { budget, hold } = this.#call
     const tokens = this.tokens
+    // A maximum of 0 fills the prompt cache: its stream has events, and needs no more than its hold while they have no text.
+    if (tokens === 0) return true
     while (tokens >= this.#budget * GROW_AT) {
       if (!mayGrow || !hold.grow(budget.sliceQuota)) return tokens <= this.#limit()
       this.#budget += budget.slice

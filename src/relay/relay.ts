@@ -119,7 +119,7 @@ export class Relay {
     } catch (error) {
       if (!countsNothing(error)) throw error
       const { text, extraTokens } = countableText(scanObject(body.bytes))
-      const input = (await this.#parts.count.count(text)) + extraTokens
+      const input = (await this.#parts.count.countPatiently(text)) + extraTokens
       visit.response
         .writeHead(200, { 'content-type': 'application/json', ...idHeaders(visit.id, true) })
         .end(JSON.stringify({ input_tokens: input }))

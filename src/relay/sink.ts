@@ -20,6 +20,8 @@ export interface WantedAnswer extends Sink {
   left(reached: boolean): void
   /** Once a second. */
   tick(nowMs: number): void
+  /** The attempt ended by a mistake of the gateway's own: gives back what is shared with other calls. */
+  abandon(): void
 }
 
 /** What a sink can do to the attempt that it takes in. */
@@ -32,4 +34,6 @@ export interface Source {
   fail(failure: Failure): void
   /** The attempt ends when this work, which settles the call, is done. */
   conclude(work: Promise<unknown>): void
+  /** Takes what was thrown where the attempt did not call: it ends this call, and no other. */
+  unforeseen(error: unknown): void
 }

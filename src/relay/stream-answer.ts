@@ -1,9 +1,10 @@
 import { NO_USAGE, type Usage } from '../domain/usage.ts'
-import type { StreamError, TapStep } from '../protocols/stream-tap.ts'
-import { redactFrame } from '../upstreams/redact-frame.ts'
+import type { TapStep } from '../protocols/stream-tap.ts'
+import { CUT, ourFrame, theirFrame, USED_UP } from './broken-off-frames.ts'
 import type { Call, Target } from './call.ts'
 import type { Ending } from './charge.ts'
 import { type Failure, failedFirst, saidInStream, unanswered, unreadable } from './failure.ts'
+import { Outgoing } from './outgoing.ts'
 import { OutputWatch } from './output-watch.ts'
 import { PromptCount } from './prompt-count.ts'
 import type { Tap } from './roads/road.ts'
@@ -15,11 +16,6 @@ const NEAR_THE_END = 4_096
 const UNREAD_MS = 60_000
 /** How often a running stream notes what it has cost so far. */
 const MARK_MS = 5_000
-
-const CUT = { type: 'api_error', code: 'upstream_error' }
-const USED_UP = { type: 'permission_error', code: 'insufficient_quota' }
-/** Ends an event of which a part was sent, so that the next one is an event of its own. */
-const BLANK_LINE = Buffer.from('\n\n')
 
 /** The frame that a stream ends with; made when it is known what was charged. */
 type LastFrame = (charged: Usage) => Buffer
@@ -36,8 +32,8 @@ export class StreamAnswer implements WantedAnswer {
   readonly #watch: OutputWatch
   readonly #prompt: PromptCount | undefined
   #contentType = ''
-  /** What goes to the caller next, in one write: at the end of a read, and once the hold is durable. */
-  #outgoing: Buffer[] = []
+  /** Sent at the end of a read, and once the hold is durable. */
+  readonly #outgoing = new Outgoing()
   #open = false
   #over = false
   #callerLeft = false
@@ -120,7 +116,7 @@ export class StreamAnswer implements WantedAnswer {
     else if (error) {
       const said = saidInStream(this.#target.channel, error.data)
       this.#call.brokeOff(this.#target.channel.name, 'error in the stream', said.message)
-      this.#breakOff(this.#theirFrame(error))
+      this.#breakOff(theirFrame(this.#call, this.#target, this.#tap, error))
     } else if (complete) {
       const ending = this.#callerLeft ? 'client_gone' : 'complete'
       this.#finish(ending, (charged) => this.#tap.last(charged), true)
@@ -131,11 +127,12 @@ export class StreamAnswer implements WantedAnswer {
     if (this.#over) return
     if (this.#mayGoElsewhere) {
       this.#close()
+      this.#outgoing.drop()
       return this.#source.fail(failure)
     }
     if (failure.blames !== 'nobody') this.#call.brokeOff(this.#target.channel.name, failure.cause)
     const reason = failure.refusal?.message ?? 'the upstream broke off before the answer was complete'
-    this.#breakOff(this.#ourFrame(CUT, reason))
+    this.#breakOff(ourFrame(this.#call, this.#tap, CUT, reason))
   }
 
   left(reached: boolean): void {
@@ -156,6 +153,10 @@ export class StreamAnswer implements WantedAnswer {
   tick(nowMs: number): void {
     if (this.#over) return
     if (this.#unreadSinceMs > 0 && nowMs - this.#unreadSinceMs > UNREAD_MS) this.#call.response.destroy()
+    if (!this.#open) {
+      this.#outgoing.tick(nowMs)
+      if (!this.#gateShut) this.#sendOutgoing()
+    }
     if (nowMs - this.#markedMs < MARK_MS) return
     this.#markedMs = nowMs
     if (this.#tap.emittedBytes > 0) this.#call.mark(this.#watch.tokens)
@@ -163,7 +164,7 @@ export class StreamAnswer implements WantedAnswer {
 
   // Nothing is on its way to the caller, and somebody is there to be answered: another channel may try.
   get #mayGoElsewhere(): boolean {
-    return !this.#open && this.#outgoing.length === 0 && !this.#callerLeft
+    return !this.#open && !this.#outgoing.isDue && !this.#callerLeft
   }
 
   #flow(): void {
@@ -174,30 +175,26 @@ export class StreamAnswer implements WantedAnswer {
   // Gate one: nothing is sent before a crash can no longer lose the hold.
   #forward(bytes: Buffer): void {
     if (this.#callerLeft) return
-    this.#outgoing.push(bytes)
+    this.#outgoing.add(bytes, this.#tap.sawEvent || this.#tap.isMidEvent)
     if (this.#gateShut || this.#call.hold.isDurable) return
     this.#gateShut = true
     this.#flow()
-    void this.#call.hold.durable.then((isDurable) => {
+    this.#after(this.#call.hold.durable, (isDurable) => {
       this.#gateShut = false
       if (isDurable) {
         this.#sendOutgoing()
         return this.#flow()
       }
-      this.#outgoing = []
+      this.#outgoing.drop()
       this.#source.cancel()
       this.failed(unanswered('the hold could not be written'))
     })
   }
 
   #sendOutgoing(): void {
-    const outgoing = this.#outgoing
-    const [first] = outgoing
-    if (!first) return
-    this.#outgoing = []
-    if (this.#callerLeft) return
+    const bytes = this.#outgoing.take()
+    if (!bytes || this.#callerLeft) return
     this.#openAnswer()
-    const bytes = outgoing.length === 1 ? first : Buffer.concat(outgoing)
     if (this.#call.response.write(bytes) || this.#unreadSinceMs > 0) return
     this.#unreadSinceMs = performance.now()
     this.#flow()
@@ -221,7 +218,7 @@ export class StreamAnswer implements WantedAnswer {
     if (this.#counting) return
     this.#counting = true
     this.#flow()
-    void prompt.known().then(() => {
+    this.#after(prompt.known(), () => {
       this.#counting = false
       this.#takeUnread()
       this.#flow()
@@ -233,19 +230,30 @@ export class StreamAnswer implements WantedAnswer {
     if (this.#counting || this.#over) return
     this.#counting = true
     this.#flow()
-    void this.#watch.isUsedUp().then((isUsedUp) => {
+    this.#after(this.#watch.isUsedUp(), (isUsedUp) => {
       this.#counting = false
       if (!isUsedUp || this.#over) {
         this.#takeUnread()
         return this.#flow()
       }
       this.#source.cancel()
-      this.#breakOff(this.#ourFrame(USED_UP, 'the quota held for this answer is used up'))
+      this.#breakOff(ourFrame(this.#call, this.#tap, USED_UP, 'the quota held for this answer is used up'))
     })
+  }
+
+  // What is thrown after waiting ends this call alone, as where the attempt itself calls.
+  #after<Told>(waited: Promise<Told>, goOn: (told: Told) => void): void {
+    waited.then(goOn).catch((error: unknown) => this.#source.unforeseen(error))
   }
 
   #breakOff(lastFrame: Buffer): void {
     this.#finish(this.#callerLeft ? 'client_gone' : 'cut', () => lastFrame, false)
+  }
+
+  abandon(): void {
+    if (this.#over) return
+    this.#close()
+    if (this.#draining) this.#call.drains.end()
   }
 
   #close(): void {
@@ -275,24 +283,9 @@ export class StreamAnswer implements WantedAnswer {
       )
     }
     if (!lastFrame || this.#callerLeft) return
+    this.#outgoing.letGo()
     this.#sendOutgoing()
     this.#openAnswer()
     this.#call.response.end(lastFrame(charged))
-  }
-
-  /** The upstream's error: as it came, but for our keys and its address, where the caller speaks its protocol. */
-  #theirFrame(error: StreamError): Buffer {
-    const { channel } = this.#target
-    const { errorFrame } = this.#tap
-    if (errorFrame) return redactFrame(errorFrame, channel)
-    return this.#call.dialect.brokenOff({ ...CUT, ...saidInStream(channel, error.data) })
-  }
-
-  #ourFrame(kind: { type: string; code: string }, message: string): Buffer {
-    const frame = this.#call.dialect.brokenOff({
-      ...kind,
-      message: `${message} (request id: ${this.#call.hold.facts.id})`,
-    })
-    return this.#tap.isMidEvent ? Buffer.concat([BLANK_LINE, frame]) : frame
   }
 }

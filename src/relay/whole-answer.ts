@@ -79,6 +79,12 @@ export class WholeAnswer implements WantedAnswer {
 
   tick(): void {}
 
+  abandon(): void {
+    if (this.#over) return
+    this.#over = true
+    if (this.#draining) this.#call.drains.end()
+  }
+
   // Gate two: the answer is sent once its charge is durable, and so its hold was.
   async #deliver(reply: PreparedReply): Promise<void> {
     const charged = await this.#call.settle(this.#target, answered('complete', reply.facts), true)

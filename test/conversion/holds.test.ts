@@ -4,7 +4,7 @@ import { wholeChat } from '../equipment/chat-behaviour.ts'
 import type { Answer } from '../equipment/client.ts'
 import { AMPLE, channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
-import { wholeMessage } from '../equipment/messages-behaviour.ts'
+import { eventFrame, PING_FRAME, wholeMessage } from '../equipment/messages-behaviour.ts'
 import { type Stage, setStage } from '../equipment/stage.ts'
 import { MODEL, ROADS } from './stage.ts'
 
@@ -25,7 +25,15 @@ beforeAll(async () => {
         models: [MODEL.messages, BOTH],
       }),
     ],
-    users: [ROOT, user(2, 'ann', [token('ann'), token('poor', { remain_quota: 1 })], { quota: AMPLE })],
+    users: [
+      ROOT,
+      user(
+        2,
+        'ann',
+        [token('ann'), token('poor', { remain_quota: 1 }), token('ample', { remain_quota: 100_000 })],
+        { quota: AMPLE },
+      ),
+    ],
   }))
   database = databaseOf(stage.gateway.dataDir)
 })
@@ -121,6 +129,27 @@ describe('max_tokens: 0', () => {
       quota: 7,
       reason: 'complete',
     })
+  })
+
+  test('holds no more while its stream goes on than before', async () => {
+    const fields = { model: MODEL.messages, max_tokens: 0, stream: true }
+    const needed = await held('messages', fields)
+    const left = async (): Promise<number> => {
+      const { text } = await ask('ample', 'messages', { ...fields, max_tokens: 1_000_000 })
+      return Number(/(\d+) remain/.exec(text)?.[1])
+    }
+    const before = await left()
+    const usage = { input_tokens: 7, output_tokens: 0 }
+    const message = { id: 'msg_1', type: 'message', role: 'assistant', content: [], usage }
+    stage.upstream.script(MODEL.messages, {
+      kind: 'stream',
+      frames: [eventFrame('message_start', { message }), PING_FRAME],
+      ending: 'stall',
+    })
+    const answer = await stage.live('ample', { messages, ...fields }, { path: PATHS.messages })
+    await answer.until('"ping"')
+    expect(await left()).toBe(before - needed)
+    answer.abort()
   })
 
   test.each([

@@ -34,6 +34,7 @@ export interface UsageRow {
   readonly quota: number
   readonly reason: string
   readonly stream: number
+  readonly first_byte_ms: number | null
 }
 
 /** Somebody who is logged in. */

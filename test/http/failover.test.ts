@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Behaviour, contentFrame, errorBody, roleFrame } from '../equipment/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
 import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
 
 const status = (code: number): Behaviour => ({
@@ -112,6 +114,37 @@ describe('before the first byte, the next channel is tried', () => {
     expect(answer.text).not.toContain('canary')
   })
 
+  const comments = ': OPENROUTER PROCESSING\n\n'.repeat(3)
+  const error = `data: ${errorBody('canary')}\n\n`
+  test.each([
+    ['and an error', [comments, error]],
+    ['with line ends of another kind, and an error', [': hm\r\n\r\nretry: 10\r\n\r\n', error]],
+    ['and breaks', [comments]],
+  ])('after a stream that brings comments %s', async (_, frames) => {
+    stage.upstream.script('r503', { kind: 'stream', frames, paceMs: 50, ending: 'no done' })
+    stage.upstream.script('spare', { kind: 'stream', events: 2 })
+    const answer = await stage.chat('ann', askStream('r503'))
+    expect(answer.status).toBe(200)
+    expect(answer.text).toContain('data: [DONE]')
+    expect(answer.text).not.toMatch(/canary|OPENROUTER|: hm/)
+  })
+
+  test('and the time to the first byte is that of the answer, not of what failed', async () => {
+    const { promise: after, resolve: answerNow } = Promise.withResolvers<void>()
+    const frames = [`data: ${errorBody('no')}\n\n`]
+    stage.upstream.script('r503', { kind: 'stream', frames, ending: 'no done' })
+    stage.upstream.script('spare', { kind: 'stream', events: 2, after })
+    const call = stage.chat('ann', askStream('r503'))
+    await stage.upstream.receivedAtLeast('spare', 1)
+    const askedMs = performance.now()
+    await sleep(300)
+    const waitedMs = performance.now() - askedMs
+    answerNow()
+    const { headers } = await call
+    const row = databaseOf(stage.gateway.dataDir).usageOf(String(headers['x-request-id']))
+    expect(row?.first_byte_ms).toBeGreaterThanOrEqual(Math.floor(waitedMs))
+  })
+
   test('with the same bytes', async () => {
     stage.upstream.script('r500', status(500))
     stage.upstream.script('spare', { kind: 'whole' })
@@ -139,6 +172,15 @@ describe('no other channel is tried', () => {
     const answer = await stage.chat('ann', ask(`f${code}`))
     expect(answer.status).toBe(code)
     expect(stage.upstream.received(`f${code}`)).toHaveLength(1)
+    expect(stage.upstream.received('spare')).toHaveLength(0)
+  })
+
+  test('once more comments came than wait for the first event', async () => {
+    const frames = [`: ${'x'.repeat(5000)}\n\n`, `data: ${errorBody('canary')}\n\n`]
+    stage.upstream.script('begun', { kind: 'stream', frames, paceMs: 50, ending: 'no done' })
+    stage.upstream.script('spare', { kind: 'stream' })
+    const answer = await (await stage.live('ann', askStream('begun'))).end()
+    expect(answer.text).toBe(frames.join(''))
     expect(stage.upstream.received('spare')).toHaveLength(0)
   })
 

@@ -105,6 +105,35 @@ describe('the usage of a stream', () => {
     expect(answer.text).toBe(frames.join(''))
   })
 
+  const besides = finishFrame(usage)
+    .replace('"usage":', '"x_groq":{"usage":')
+    .replace(/}\n\n$/, '}}\n\n')
+  const inChoice = finishFrame().replace('"finish_reason":"stop"', `$&,"usage":${usage}`)
+  test.each([
+    ['under a name of its own', besides],
+    ['in a choice', inChoice],
+  ])(
+    'where the upstream sends it %s alone, is in a chunk where callers look for it, too',
+    async (_, finish) => {
+      const frames = [roleFrame(), contentFrame('a'), finish]
+      const answer = await streamed(
+        'm',
+        { kind: 'stream', frames: [...frames, DONE_FRAME], ending: 'no done' },
+        WITH_USAGE,
+      )
+      expect(answer.text.startsWith(frames.join(''))).toBe(true)
+      const chunks = events(answer.text)
+        .slice(0, -1)
+        .map((event) => JSON.parse(event))
+      expect(chunks).toHaveLength(4)
+      expect(chunks[3]).toMatchObject({
+        choices: [],
+        usage: { prompt_tokens: 11, completion_tokens: 5, total_tokens: 16 },
+      })
+      expect(charged(answer)).toMatchObject({ input_tokens: 11, output_tokens: 5 })
+    },
+  )
+
   test('is not added for a caller that did not ask', async () => {
     const answer = await streamed('m', { kind: 'stream', usage: null })
     expect(answer.text).not.toContain('"usage"')
@@ -149,6 +178,21 @@ describe('the bytes of a stream', () => {
     const crlf = [contentFrame('a'), finishFrame(), DONE_FRAME].map((each) => each.replaceAll('\n', '\r\n'))
     const answer = await streamed('m', { kind: 'stream', frames: crlf })
     expect(answer.text).toBe(crlf.join(''))
+  })
+
+  test.each([
+    ['before the first event', [': hm\n\n', ':\n\n', contentFrame('a'), finishFrame(), DONE_FRAME]],
+    ['before an end without one', [': hm\n\n', DONE_FRAME]],
+  ])('are all there where comments came %s', async (_, commented) => {
+    const answer = await streamed('m', { kind: 'stream', frames: commented, paceMs: 20, ending: 'no done' })
+    expect(answer.text).toBe(commented.join(''))
+  })
+
+  test('begin with comments that came alone, if the first event is long in coming', async () => {
+    stage.upstream.script('m', { kind: 'stream', frames: [': hm\n\n'], ending: 'stall' })
+    const live = await stage.live('ann', askStream('m'))
+    await live.until(': hm')
+    live.abort()
   })
 
   test('are the same but for the swallowed frame, however they are cut', async () => {

@@ -19,7 +19,7 @@ export interface ChunkFacts {
   readonly choices: readonly ChunkChoice[]
   /** Its usage, which an error may bring too, beside it or within. */
   readonly usage: ReportedUsage | undefined
-  /** It says something of usage, be it true or not. */
+  /** `usage` is an object where clients look for it, be it true or not. */
   readonly tellsUsage: boolean
   /** `choices` is empty and `usage` is an object: the chunk that `include_usage` asks for. */
   readonly isUsageChunk: boolean
@@ -33,13 +33,13 @@ export function readChunk(data: string): ChunkFacts | undefined {
   const chunk = parseRecord(data)
   if (!chunk) return undefined
   const choices = Array.isArray(chunk['choices']) ? chunk['choices'] : undefined
-  const usage = usageOf(chunk)
+  const tellsUsage = asRecord(chunk['usage']) !== undefined
   return {
     chunk,
     choices: (choices ?? []).map(readChoice),
-    usage,
-    tellsUsage: usage !== undefined || asRecord(chunk['usage']) !== undefined,
-    isUsageChunk: choices?.length === 0 && asRecord(chunk['usage']) !== undefined,
+    usage: usageOf(chunk),
+    tellsUsage,
+    isUsageChunk: choices?.length === 0 && tellsUsage,
     isError: isError(chunk['error']) || chunk['object'] === 'error',
   }
 }

@@ -65,14 +65,49 @@ describe('the bound', () => {
   })
 
   test('sound costs by its length, a film and a document a flat sum', () => {
-    const part = (type: string, size: number): number =>
-      bound(user([{ type, [type]: { data: base64(size) } }])) - bound(user([]))
+    const part = (type: string, size: number): number => {
+      const held =
+        type === 'video_url' ? { url: `data:video/mp4;base64,${base64(size)}` } : { data: base64(size) }
+      return bound(user([{ type, [type]: held }])) - bound(user([]))
+    }
     // A minute of 16 kHz WAV is 2.56 million bytes of base64, and at most 32 tokens a second.
     expect(part('input_audio', 2_560_000)).toBeGreaterThan(60 * 32)
     expect(part('input_audio', 2_560_000)).toBeLessThan(200_000)
     expect(part('file', 1000)).toBeGreaterThan(20_000)
-    expect(part('file', 10_000_000)).toBe(200_000)
+    // As many as the largest common context.
+    expect(part('file', 10_000_000)).toBe(1_048_576)
     expect(part('video_url', 10_000_000)).toBe(100_000)
+  })
+
+  const text = base64(500_000)
+  test.each([
+    ['text as a picture', { type: 'image_url', image_url: { url: `data:text/plain;base64,${text}` } }],
+    ['text in the clear', { type: 'image_url', image_url: { url: `DATA:text/plain,${text}` } }],
+    ['a URL without an object', { type: 'image_url', image_url: `data:application/pdf;base64,${text}` }],
+    ['a type that is none', { type: 'image_url', image_url: { url: `data:image/€;base64,${text}` } }],
+    ['no type', { type: 'image_url', image_url: { url: `data:;base64,${text}` } }],
+    ['text as a film', { type: 'video_url', video_url: { url: `data:text/plain;base64,${text}` } }],
+    ['text as sound', { type: 'input_audio', input_audio: { data: `data:text/plain;base64,${text}` } }],
+    ['a PDF as sound', { type: 'input_audio', input_audio: { data: `JVBERi0x${text}`, format: 'x' } }],
+    [
+      'a PDF as sound, escaped',
+      { type: 'input_audio', input_audio: { data: `J\nVBERi0x${text}`, format: 'x' } },
+    ],
+    ['no URL', { type: 'image_url', image_url: { other: text } }],
+  ])('what is not what its type says counts as the document that it becomes: %s', (_, part) => {
+    const grown = bound(user([part])) - bound(user([]))
+    expect(grown).toBeGreaterThan(500_000)
+    expect(grown).toBeLessThan(500_000 + 21_000)
+  })
+
+  test('a picture is told by its type, however its URL is written', () => {
+    for (const url of ['data:Image/PNG;charset=x;BASE64,', 'data:image/png,', 'HTTPS://example.com/'])
+      for (const image_url of [url + base64(100_000), { url: url + base64(100_000) }])
+        expect(bound(user([{ type: 'image_url', image_url }]))).toBeLessThan(11_000)
+    const slashes = JSON.stringify(
+      user([{ type: 'image_url', image_url: `data:image/png,${base64(100_000)}` }]),
+    )
+    expect(promptBound(scanObject(Buffer.from(slashes.replaceAll('/', '\\/'))))).toBeLessThan(11_000)
   })
 
   test('media in any message count, several of them each', () => {

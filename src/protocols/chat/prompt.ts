@@ -14,19 +14,40 @@ import {
 import type { Node, ScannedObject } from '../scanned-object.ts'
 import { generatedText } from './generated-text.ts'
 
+/** How a type of part counts, where what it holds is what its type says. */
+interface MediaKind extends MediaTokens {
+  /** Where its link or its data is, below the member that is named as the type. */
+  readonly at: string
+  /** What the beginning of these looks like; anything else may be converted to a document, text too. */
+  readonly looks: RegExp
+}
+
+/** Only a type that a conversion reads as one: another is found out by looking at the bytes. */
+const PICTURE = /^(?:https?:\/\/|data:\s*image\/[\w.+-]+\s*[;,])/i
+const FILM = /^(?:https?:\/\/|data:\s*(?:image|video)\/[\w.+-]+\s*[;,])/i
+/** Base64 of anything but a PDF, or a data URL of sound. */
+const SOUND = /^(?:data:\s*audio\/[\w.+-]+\s*[;,]|(?!JVBER)[\w+/-]{5})/i
+/** Bytes of a link or of data that are looked at. */
+const LOOKED_AT = 256
+
 /**
  * - Sound is 10 to 32 tokens a second, in blocks of up to 30 seconds. Speech is hardly ever coded below 6 kbit/s, that is
  *   1,000 bytes of base64 a second: one token in 31 bytes; 16 leaves room.
  * - A film is about 300 tokens a second: 100,000 is five minutes and a half.
  */
-const MEDIA: ReadonlyMap<string, MediaTokens> = new Map<string, MediaTokens>([
-  ['image_url', IMAGE_TOKENS],
+const MEDIA: ReadonlyMap<string, MediaKind | MediaTokens> = new Map<string, MediaKind | MediaTokens>([
+  ['image_url', { ...IMAGE_TOKENS, at: 'url', looks: PICTURE }],
   [
     'input_audio',
-    { most: (bytes) => 1000 + Math.ceil(bytes / 16), typical: (bytes) => 100 + Math.ceil(bytes / 400) },
+    {
+      most: (bytes) => 1000 + Math.ceil(bytes / 16),
+      typical: (bytes) => 100 + Math.ceil(bytes / 400),
+      at: 'data',
+      looks: SOUND,
+    },
   ],
   ['file', DOCUMENT_TOKENS],
-  ['video_url', { most: () => 100_000, typical: () => 10_000 }],
+  ['video_url', { most: () => 100_000, typical: () => 10_000, at: 'url', looks: FILM }],
 ])
 
 /** Fields for which servers, or a conversion, put instructions of their own before the prompt. */
@@ -141,8 +162,23 @@ function mediaParts(scan: ScannedObject, message: Node): MediaPart[] {
   for (const part of scan.elements(content)) {
     const type = scan.kindOf(part) === 'object' ? scan.memberOf(part, 'type') : undefined
     if (type === undefined || scan.kindOf(type) !== 'string') continue
-    const tokens = MEDIA.get(scan.parse(type) as string)
+    const tokens = mediaTokens(scan, part, scan.parse(type) as string)
     if (tokens) parts.push({ node: part, tokens, bytes: scan.endOf(part) - scan.startOf(part) })
   }
   return parts
+}
+
+/** How a part counts: as a document where it does not hold what its type says. */
+function mediaTokens(scan: ScannedObject, part: Node, type: string): MediaTokens | undefined {
+  const kind = MEDIA.get(type)
+  if (!kind || !('looks' in kind)) return kind
+  const holder = scan.memberOf(part, type)
+  const isObject = holder !== undefined && scan.kindOf(holder) === 'object'
+  const value = isObject ? scan.memberOf(holder, kind.at) : holder
+  if (value === undefined || scan.kindOf(value) !== 'string') return DOCUMENT_TOKENS
+  const start = scan.startOf(value) + 1
+  const end = Math.min(scan.endOf(value) - 1, start + LOOKED_AT)
+  // Some clients escape slashes; whoever escapes more has it counted as a document.
+  const beginning = scan.bytes.toString('latin1', start, end).replaceAll('\\/', '/')
+  return kind.looks.test(beginning) ? kind : DOCUMENT_TOKENS
 }

@@ -47,6 +47,32 @@ describe('the bound', () => {
     expect(bound(says(pdf))).toBeGreaterThan(20_000)
   })
 
+  const data = 'A'.repeat(500_000)
+  test.each([
+    ['an image of text', { type: 'image', source: { type: 'base64', media_type: 'text/plain', data } }],
+    ['an image of no type', { type: 'image', source: { type: 'base64', data } }],
+    ['an image by a data URL', { type: 'image', source: { type: 'url', url: `data:text/plain,${data}` } }],
+    [
+      'a document of text as base64',
+      { type: 'document', source: { type: 'base64', media_type: 'text/plain', data } },
+    ],
+  ])('what may become text counts its bytes: %s', (_, block) => {
+    expect(bound(says(block))).toBeGreaterThan(500_000)
+    expect(bound(says(block))).toBeLessThan(521_000)
+  })
+
+  test('a document has no more tokens than the largest common context', () => {
+    const source = { type: 'base64', media_type: 'application/pdf', data: 'A'.repeat(3_000_000) }
+    expect(bound(says({ type: 'document', source })) - bound(says())).toBe(1_048_576)
+  })
+
+  test('a picture counts within the content of a document, too', () => {
+    const image = { type: 'image', source: { type: 'url', url: 'https://a/b.png' } }
+    const within = { type: 'document', source: { type: 'content', content: [image, image] } }
+    expect(bound(says(within))).toBeGreaterThan(20_000)
+    expect(bound(says(within))).toBeLessThan(21_000)
+  })
+
   test("grows with tools, and more with the provider's own", () => {
     const own = { type: 'web_search_20250305', name: 'web_search' }
     const callers = { name: 'f', input_schema: {} }

@@ -54,11 +54,14 @@ export function promptBound(scan: ScannedObject): number {
   if (tools.length > 0) tokens += TOOLS_TOKENS
   tokens += OWN_TOOL_TOKENS * tools.filter((tool) => isOwnTool(scan, tool)).length
   for (const message of elementsOf(scan, scan.span('messages')?.node)) {
-    eachBlock(scan, contentOf(scan, message), (block, type) => {
+    const addMedia = (block: Node, type: string): void => {
       const media = mediaOf(scan, block, type)
       const bytes = scan.endOf(block) - scan.startOf(block)
       if (media) tokens += media.most(bytes, model) - bytes
-    })
+      // Pictures may stand within the content of a document.
+      else if (type === 'document') eachBlock(scan, sourceContent(scan, block), addMedia)
+    }
+    eachBlock(scan, contentOf(scan, message), addMedia)
   }
   return tokens
 }
@@ -144,9 +147,27 @@ function eachBlock(
 
 function mediaOf(scan: ScannedObject, block: Node, type: string): MediaTokens | undefined {
   const media = MEDIA.get(type)
-  const source = media && scan.memberOf(block, 'source')
-  if (source === undefined || scan.kindOf(source) !== 'object') return media
-  return TEXT_SOURCES.has(textMember(scan, source, 'type') ?? '') ? undefined : media
+  const source = media && sourceOf(scan, block)
+  if (source === undefined) return media
+  if (TEXT_SOURCES.has(textMember(scan, source, 'type') ?? '')) return undefined
+  return type === 'image' && !mayBePicture(scan, source) ? DOCUMENT_TOKENS : media
+}
+
+/** False where a conversion would make it another kind of file, text too. */
+function mayBePicture(scan: ScannedObject, source: Node): boolean {
+  const kind = textMember(scan, source, 'type')
+  if (kind === 'base64') return (textMember(scan, source, 'media_type') ?? '').startsWith('image/')
+  return kind !== 'url' || /^https?:\/\//i.test(textMember(scan, source, 'url') ?? '')
+}
+
+function sourceOf(scan: ScannedObject, block: Node): Node | undefined {
+  const source = scan.memberOf(block, 'source')
+  return source !== undefined && scan.kindOf(source) === 'object' ? source : undefined
+}
+
+function sourceContent(scan: ScannedObject, block: Node): Node | undefined {
+  const source = sourceOf(scan, block)
+  return source === undefined ? undefined : scan.memberOf(source, 'content')
 }
 
 function isOwnTool(scan: ScannedObject, tool: Node): boolean {

@@ -23,6 +23,8 @@ export class ConvertingTap implements Tap {
   /** An error is put into the words of the caller's protocol, and events go on whole. */
   readonly errorFrame = undefined
   readonly isMidEvent = false
+  /** Nothing but events is written. */
+  readonly sawEvent = true
   readonly #decoder: StreamDecoder
   readonly #encoder: StreamEncoder
   readonly #unsaid: Unsaid

@@ -65,6 +65,8 @@ export interface Tap {
   readonly error: StreamError | undefined
   /** The error's frame as it came, where the caller's protocol is the upstream's; else it has to be put in words. */
   readonly errorFrame: Buffer | undefined
+  /** An event came, be it one that is not forwarded; comments are none. */
+  readonly sawEvent: boolean
   /** A part of an event went on, and its end is to come. */
   readonly isMidEvent: boolean
   /** UTF-8 bytes of generated text, and the frames that had any. */

@@ -1,0 +1,33 @@
+import { afterAll, expect, test } from 'vitest'
+import { LocalCount } from './local-count.ts'
+
+const count = new LocalCount()
+afterAll(() => count.close())
+
+test('what is charged is counted before what is only told', async () => {
+  const order: string[] = []
+  const noting = (name: string) => (): void => void order.push(name)
+  await Promise.all([
+    ...['told 1', 'told 2', 'told 3'].map((name) => count.countPatiently('apple').then(noting(name))),
+    ...['charged 1', 'charged 2'].map((name) => count.count('apple').then(noting(name))),
+  ])
+  // The first was under way already.
+  expect(order).toEqual(['told 1', 'charged 1', 'charged 2', 'told 2', 'told 3'])
+})
+
+test('it is busy while 32 texts are being counted or wait, of either kind', async () => {
+  const counts = Array.from({ length: 31 }, (_, i) => (i % 2 ? count.count('a') : count.countPatiently('a')))
+  expect(count.isBusy).toBe(false)
+  counts.push(count.count('a'))
+  expect(count.isBusy).toBe(true)
+  expect(await Promise.all(counts)).toEqual(Array.from({ length: 32 }, () => 1))
+  expect(count.isBusy).toBe(false)
+})
+
+test('no text is no tokens, and what is counted when the thread is ended is estimated by its length', async () => {
+  expect(await count.count('')).toBe(0)
+  const counts = [count.count('x'.repeat(400_000)), count.countPatiently('é'.repeat(10))]
+  await count.close()
+  expect(await Promise.all(counts)).toEqual([100_000, 5])
+  expect(await count.count('apple apple')).toBe(2)
+})

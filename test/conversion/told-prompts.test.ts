@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { streamedChat } from '../equipment/chat-behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { patchedCopy } from '../equipment/patched-copy.ts'
+import { askStream, type Stage, setStage } from '../equipment/stage.ts'
+
+/** A gateway that counts differently each time, and waits for its count. */
+const copy = patchedCopy([
+  {
+    file: 'src/relay/local-count-worker.ts',
+    text: 'parentPort?.postMessage(tokens)',
+    by: 'parentPort?.postMessage(tokens + 1000 * (globalThis.times = (globalThis.times ?? 0) + 1))',
+  },
+  { file: 'src/relay/prompt-count.ts', text: 'PATIENCE_MS = 250', by: 'PATIENCE_MS = 60_000' },
+])
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage(
+    (upstream) => ({
+      models: priced(['m']),
+      channels: [channel('m', upstream.baseUrl('m'))],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    }),
+    { root: copy.root },
+  )
+})
+afterAll(async () => {
+  await stage?.close()
+  copy.discard()
+})
+
+test('the prompt that message_start told is the one that is charged, where the upstream reports none', async () => {
+  const { frames = [] } = streamedChat({ text: 'hello' })
+  const silent = frames.filter((frame) => !frame.includes('"usage"'))
+  stage.upstream.script('m', { kind: 'stream', frames: silent, ending: 'no done' })
+  const request = askStream('m', { max_tokens: 10 })
+  const answer = await stage.chat('ann', request, { path: '/v1/messages' })
+  const told = Number(/"input_tokens":(\d+)/.exec(answer.text)?.[1])
+  expect(told).toBeGreaterThan(1000)
+  const row = databaseOf(stage.gateway.dataDir).usageOf(String(answer.headers['x-request-id']))
+  expect(row?.input_tokens).toBe(told)
+})

@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { chunkFrame, streamedChat } from '../equipment/chat-behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { type Patch, patchedCopy } from '../equipment/patched-copy.ts'
+import { askStream, type Stage, setStage } from '../equipment/stage.ts'
+
+const STREAMS = 'src/relay/stream-answer.ts'
+const THROW = `throw new Error('unforeseen')`
+/** A gateway that stumbles over streams of three models, each time after it waited for something. */
+const STUMBLES: Patch[] = [
+  {
+    file: STREAMS,
+    text: 'this.#counting = false\n      this.#takeUnread()',
+    by: `if (this.#call.model === 'prompt') ${THROW}; $&`,
+  },
+  { file: STREAMS, text: 'if (!isUsedUp ||', by: `if (this.#call.model === 'count') ${THROW}; $&` },
+  { file: STREAMS, text: 'if (isDurable) {', by: `if (this.#call.model === 'hold') ${THROW}; $&` },
+  // What is waited for must be waited for.
+  {
+    file: STREAMS,
+    text: 'else if (!this.#watch',
+    by: `else if (this.#call.model === 'count') this.#checkHold(); $&`,
+  },
+  { file: STREAMS, text: 'this.#call.hold.isDurable) return', by: `this.#call.model !== 'hold') return` },
+  { file: 'src/relay/prompt-count.ts', text: 'return this.#isDue', by: 'return true' },
+  { file: 'src/protocols/event-budget.ts', text: '= 268_435_456', by: '= 1_500' },
+].map(({ by, text, ...rest }) => ({ ...rest, text, by: by.replace('$&', () => text) }))
+
+const MODELS = ['prompt', 'count', 'hold']
+const copy = patchedCopy(STUMBLES)
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage(
+    (upstream) => ({
+      models: priced([...MODELS, 'good']),
+      channels: [...MODELS, 'good'].map((model) => channel(model, upstream.baseUrl(model))),
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    }),
+    { root: copy.root },
+  )
+})
+afterAll(async () => {
+  await stage?.close()
+  copy.discard()
+})
+
+/** An event, and as much of the next one as fits into the budget for unfinished events once. */
+const PIECES = [`${chunkFrame({ content: 'a' })}data: ${'x'.repeat(1_000)}`]
+
+test.each(MODELS)(
+  'an exception after waiting (%s) ends its call alone, and what the call had taken is given back',
+  async (model) => {
+    const path = '/v1/messages'
+    const fields = { max_tokens: 10 }
+    for (let calls = 0; calls < 3; calls++) {
+      stage.upstream.script(model, { kind: 'stream', frames: PIECES, ending: 'stall' })
+      const answer = await (await stage.live('ann', askStream(model, fields), { path })).end()
+      expect(answer.status === 500 || answer.broken, answer.text).toBe(true)
+      await stage.upstream.only(model).ended
+    }
+    const { frames = [] } = streamedChat({ text: 'whole' })
+    // Most of the budget is taken before the first event is whole.
+    const pieces = [`: ${'x'.repeat(900)}`, `\n\n${frames.join('')}`]
+    stage.upstream.script('good', { kind: 'stream', frames: pieces, paceMs: 20, ending: 'no done' })
+    const good = await stage.chat('ann', askStream('good', fields), { path })
+    expect(good.status, good.text).toBe(200)
+    expect(good.text).toContain('message_stop')
+  },
+)
