@@ -24,6 +24,7 @@ import { joinNodes } from './nodes/join.ts'
 import type { OpenedLedger } from './opening/opened-ledger.ts'
 import { pruneRegularly } from './prune.ts'
 import { Bodies } from './relay/body.ts'
+import { BodyRoom } from './relay/body-room.ts'
 import { CallLimits } from './relay/call-limits.ts'
 import { Drains } from './relay/drains.ts'
 import { FailureLog } from './relay/failure-log.ts'
@@ -112,7 +113,8 @@ export async function serve({ config, log, secrets, accounts }: Ground): Promise
     unwrittenOperations: () => store.queued,
     isRedisThere: nodes.isRedisThere,
   })
-  const bodies = new Bodies()
+  const nowMs = (): number => performance.now()
+  const bodies = new Bodies(new BodyRoom(() => inForce.settings.options.bodyLimit, nowMs))
   const limits = new Limits(nodes.counts)
   const upstreams = opened.adopt(new Upstreams(ownMark(secrets)), (upstreams) => upstreams.close())
   const relay: Relay = opened.adopt(

@@ -27,15 +27,18 @@ describe('a pool that clients share', () => {
     expect(takeAll(slots, 'ann')).toBe(8)
   })
 
-  test.each([10, 9, 2])('gives no more than half of %i to one while another asked within a minute', (most) => {
-    const { pool: slots, clock } = pool(most)
-    slots.take('bob', 1)
-    slots.give('bob', 1)
-    clock.ms += MINUTE_MS
-    expect(takeAll(slots, 'ann')).toBe(Math.floor(most / 2))
-    clock.ms += 1
-    expect(takeAll(slots, 'ann')).toBe(Math.ceil(most / 2))
-  })
+  test.each([10, 9, 2])(
+    'gives no more than half of %i to one while another asked within a minute',
+    (most) => {
+      const { pool: slots, clock } = pool(most)
+      slots.take('bob', 1)
+      slots.give('bob', 1)
+      clock.ms += MINUTE_MS
+      expect(takeAll(slots, 'ann')).toBe(Math.floor(most / 2))
+      clock.ms += 1
+      expect(takeAll(slots, 'ann')).toBe(Math.ceil(most / 2))
+    },
+  )
 
   test('leaves to the next as much as the one before took', () => {
     const { pool: slots } = pool(16)
