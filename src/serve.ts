@@ -15,6 +15,7 @@ import type { Settings } from './domain/settings.ts'
 import { seedAccounts } from './first-start.ts'
 import { followChanges } from './follow-changes.ts'
 import { giveBackWhenIdle } from './idle-memory.ts'
+import { CallSlots } from './limits/call-slots.ts'
 import { Limits } from './limits/limits.ts'
 import { LOOP_CLOCKS } from './limits/loop-clocks.ts'
 import { Overload } from './limits/overload.ts'
@@ -201,7 +202,7 @@ export async function serve({ config, log, secrets, accounts }: Ground): Promise
     metricsToken: () => inForce.settings.options.metricsToken,
     limits,
     overload: opened.adopt(new Overload(LOOP_CLOCKS).watch(), (overload) => overload.stop()),
-    maxCalls: () => inForce.settings.options.maxCalls,
+    slots: new CallSlots(() => inForce.settings.options.maxCalls, nowMs),
     relayLimit: () => inForce.settings.rateLimits.relay,
     relay,
     json,
