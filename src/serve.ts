@@ -131,7 +131,7 @@ export async function serve({ config, log, secrets, accounts }: Ground): Promise
       metrics,
       limits: new CallLimits(limits),
       failureLog: new FailureLog(log),
-      media: opened.adopt(new Media(() => inForce.settings.options.media), (media) => media.close()),
+      media: opened.adopt(new Media(() => inForce.settings.options.media, nowMs), (media) => media.close()),
     }),
     (open) => open.close(),
   )
