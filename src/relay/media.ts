@@ -91,7 +91,8 @@ export class Media {
     const entry = haul.enter(this.#slots)
     try {
       if (entry.decided) await entry.decided
-      if (!entry.isIn) throw haul.isGivenUp ? new MediaUnavailable('nobody waits for it') : tooMany()
+      if (!entry.isIn)
+        throw haul.isInVain ? new MediaUnavailable('what else is named took too long') : tooMany()
       // With the client that it needs it is large: loaded where somebody names a URL.
       const { fetchMedia } = await import('../upstreams/fetch-media.ts')
       const { maxBytes, timeoutMs } = this.#options()
@@ -162,6 +163,11 @@ class Haul {
 
   get isGivenUp(): boolean {
     return this.#givenUp.signal.aborted
+  }
+
+  /** Whether a fetch that waits does so for others of the same request, or for nobody. */
+  get isInVain(): boolean {
+    return this.isGivenUp || this.#signal !== undefined
   }
 
   /**
