@@ -137,8 +137,8 @@ describe('bodies that never end', () => {
   test('are refused with 408 when others need what they hold', { timeout: 60_000 }, async () => {
     const connections = largeOnes('ann', 8)
     let told = ''
-    for (const { until } of connections)
-      void until('stalled while others').then(
+    for (const connection of connections)
+      void connection.until('stalled while others').then(
         (answer) => (told = answer),
         () => {},
       )
