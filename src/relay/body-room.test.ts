@@ -47,6 +47,21 @@ describe('the memory for bodies', () => {
     expect(takeIn(bodies, 2, 32 * MIB)).toBe(true)
   })
 
+  test('that a small body had of what is for small ones is free again when it grows large', () => {
+    const bodies = room()
+    const large = Array.from({ length: 6 }, () => new Holding(1))
+    const others = new Holding(2)
+    for (const one of large) while (one.bytes < 32 * MIB && bodies.take(one, 65_536));
+    while (bodies.take(others, MIB));
+    const growing = new Holding(2)
+    expect(bodies.take(growing, 1_000)).toBe(true)
+    expect(growing.reserved).toBe(1_000)
+    for (const one of large) bodies.give(one, one.bytes)
+    expect(bodies.take(growing, MIB)).toBe(true)
+    expect([growing.common, growing.reserved]).toEqual([MIB + 1_000, 0])
+    expect(bodies.held).toBe(others.bytes + MIB + 1_000)
+  })
+
   test('grows with the largest body that the operator allows', () => {
     expect(takeIn(room(1024 * MIB), 1, 1024 * MIB, MIB)).toBe(true)
   })

@@ -44,28 +44,35 @@ describe('when memory for bodies is short', () => {
     expect(room.held).toBe(0)
   }
 
-  test('the body that made the least progress for what it holds is refused, and no other', () => {
-    const slow = new SlowBodies()
-    const [fast, stalled, dripping] = [1, 1, 1].map(() => begun(slow, 1, 8 * MIB)) as [
-      Reading,
-      Reading,
-      Reading,
-    ]
-    for (let second = 0; second < 3; second++) {
-      vi.advanceTimersByTime(1_000)
-      comes(fast, 4 * MIB)
-      comes(dripping, 1_024)
-    }
-    const asking = begun(slow, 2, 1_000)
-    expect(slow.refuseStalled(asking, room)).toBe(true)
-    expect([...refused.keys()]).toEqual([stalled])
-    expect(refused.get(stalled)?.code).toBe('request_timeout')
-    expect(slow.refuseStalled(asking, room)).toBe(true)
-    expect([...refused.keys()]).toEqual([stalled, dripping])
-    // What comes fast is not refused for anybody.
-    expect(slow.refuseStalled(asking, room)).toBe(false)
-    endAll(fast, asking)
-  })
+  test.each([
+    ['first', [1, 0, 2]],
+    ['last', [1, 2, 0]],
+  ])(
+    'the body that made the least progress for what it holds is refused, and no other: the %s',
+    (_, order) => {
+      const slow = new SlowBodies()
+      const bodies = [1, 1, 1].map(() => begun(slow, 1, 8 * MIB))
+      const [stalled, fast, dripping] = [0, 1, 2].map((one) => bodies[order.indexOf(one)]) as [
+        Reading,
+        Reading,
+        Reading,
+      ]
+      for (let second = 0; second < 3; second++) {
+        vi.advanceTimersByTime(1_000)
+        comes(fast, 4 * MIB)
+        comes(dripping, 1_024)
+      }
+      const asking = begun(slow, 2, 1_000)
+      expect(slow.refuseStalled(asking, room)).toBe(true)
+      expect([...refused.keys()]).toEqual([stalled])
+      expect(refused.get(stalled)?.code).toBe('request_timeout')
+      expect(slow.refuseStalled(asking, room)).toBe(true)
+      expect([...refused.keys()]).toEqual([stalled, dripping])
+      // What comes fast is not refused for anybody.
+      expect(slow.refuseStalled(asking, room)).toBe(false)
+      endAll(fast, asking)
+    },
+  )
 
   test('one that has just begun is not taken for one that has stalled', () => {
     const slow = new SlowBodies()
