@@ -217,15 +217,15 @@ export class App {
 
   /** Has it enter a slot until it is answered or lost; false where its caller left meanwhile. Rejects where none was free in time. */
   #enter(visit: Going, slots: SharedSlots, client: Client): boolean | Promise<boolean> {
-    const { response } = visit
     const entry = slots.enter(client)
     visit.entry = entry
-    const isIn = (): boolean | Promise<never> => {
-      // Lost before there was anything to give back.
-      if (response.isLost) entry.leave()
-      return response.isLost || entry.isIn ? entry.isIn : this.#turnAway(NO_SLOT)
-    }
-    return entry.decided ? entry.decided.then(isIn) : isIn()
+    return entry.decided ? entry.decided.then(() => this.#isIn(visit, entry)) : this.#isIn(visit, entry)
+  }
+
+  #isIn({ response }: Visit, entry: Entry): boolean | Promise<never> {
+    // Lost before there was anything to give back.
+    if (response.isLost) entry.leave()
+    return response.isLost || entry.isIn ? entry.isIn : this.#turnAway(NO_SLOT)
   }
 
   async #turnAway(refusal: GatewayError): Promise<never> {
