@@ -215,7 +215,7 @@ export class App {
     return this.#parts.overload.refusal(this.#visits, this.#parts.slots.bound)
   }
 
-  /** Has it enter a slot until it is answered or lost; false where its caller left meanwhile. Rejects where none was free in time. */
+  /** Takes a slot until it is answered or lost; false where its caller left. Rejects where none was free in time. */
   #enter(visit: Going, slots: SharedSlots, client: Client): boolean | Promise<boolean> {
     const entry = slots.enter(client)
     visit.entry = entry

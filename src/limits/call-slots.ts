@@ -7,17 +7,17 @@ const WAIT_MS = 2_000
 const PART = 1 / 8
 const LEAST_WAITING = 8
 const LEAST_ACCOUNTS = 16
-/** What one key may have while no other has called lately. The rest is for whoever calls next. */
+/** The part that one key may have while no other has called lately. The rest is for whoever calls next. */
 const ALONE = 31 / 32
 
-/** What a request is told that had no slot in time. Made once: thrown thousands of times a second, its stack would cost most of that. */
+/** The refusal where no slot was free in time. Made once: it is thrown often, and stacks are costly. */
 export const NO_SLOT = new GatewayError(
   'overloaded',
   'as many calls are under way as there may be, or as one caller may have; try again',
   { retryAfter: 1 },
 )
 
-/** The slots that requests are answered in: those of relay calls, shared by keys, and those of accounts, shared by blocks of addresses. */
+/** The slots for requests: for relay calls, shared by keys, and for accounts, shared by address blocks. */
 export class CallSlots {
   readonly calls: SharedSlots
   readonly accounts: SharedSlots

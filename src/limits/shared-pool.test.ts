@@ -70,7 +70,7 @@ describe('a pool that clients share', () => {
   })
 })
 
-/** What one of four clients may do: ask for some after a while, or give back what it took the longest ago. */
+/** A step of one of four clients: it asks for some after a while, or gives back what it took first. */
 const step = fc.record({
   client: fc.nat(3),
   act: fc.constantFrom('take', 'take', 'give'),

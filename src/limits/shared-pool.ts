@@ -1,4 +1,4 @@
-/** Who holds a part of a pool: the id of an API key's token, or a block of addresses. */
+/** Holder of a part of a pool: the id of an API key's token, or a block of addresses. */
 export type Client = number | string
 
 /** How a pool is divided. */
@@ -15,9 +15,9 @@ export interface PoolSize {
 const LATELY_MS = 60_000
 
 /**
- * A bounded amount of something (bytes, places) that clients share without knowing how many they are. While several ask for it, none
- * may hold more than what is left free: one has half of it at most, two a third each, and there is always some for the next.
- * A client that holds nothing gets its first as long as there is any.
+ * A bounded amount (of bytes, of places) that clients share. While several ask for it, none may hold more than
+ * is left free: one client has half of it at most, two have a third each. A client that holds nothing gets its
+ * first as long as any is left.
  */
 export class SharedPool {
   readonly #size: PoolSize
@@ -32,7 +32,7 @@ export class SharedPool {
     this.#size = size
   }
 
-  /** What all clients hold together. */
+  /** The sum that all clients hold. */
   get held(): number {
     return this.#held
   }
@@ -47,12 +47,12 @@ export class SharedPool {
     return this.#held >= this.#size.most()
   }
 
-  /** What one of them holds. */
+  /** The amount that one of them holds. */
   heldBy(client: Client): number {
     return this.#shares.get(client) ?? 0
   }
 
-  /** Takes so much, above 0, for a client; false, and nothing is taken, where that is more than it may have now. */
+  /** Takes an amount above 0; false, with nothing taken, where that is more than the client may have now. */
   take(client: Client, amount: number): boolean {
     const isAlone = this.#noteAsking(client)
     const most = this.#size.most()

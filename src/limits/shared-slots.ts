@@ -8,10 +8,10 @@ export interface SlotsSize extends PoolSize {
   readonly waitMs: () => number
 }
 
-/** The part of the places to wait in that one client may hold: who waits with nobody yet may have company at any time. */
+/** The part of the places to wait in that one client may hold while it waits alone. */
 const WAITING_ALONE = 0.5
 
-/** Slots that clients share. Where a client finds none it waits, and freed slots go to waiting clients in turn. */
+/** Slots that clients share. A client that finds none waits; freed slots go to waiting clients in turn. */
 export class SharedSlots {
   readonly #size: SlotsSize
   readonly #slots: SharedPool

@@ -12,7 +12,7 @@ const room = (bodyLimit = 32 * MIB): BodyRoom =>
     () => 0,
   )
 
-/** Takes in a body of a client in pieces; false where it is refused on the way, and has given back what it had. */
+/** Takes in a body in pieces; false where it is refused on the way, and gave back what it had. */
 function takeIn(into: BodyRoom, client: number, bytes: number, piece = 65_536): boolean {
   const holding = new Holding(client)
   while (holding.bytes < bytes) {
@@ -85,7 +85,7 @@ describe('the memory for bodies', () => {
           } else bodies.give(holding, act === 'give' ? Math.min(bytes, before) : before)
           expect(bodies.held).toBe(holdings.reduce((sum, one) => sum + one.bytes, 0))
           expect(bodies.held).toBeLessThanOrEqual(ALL)
-          // What is for small bodies is held by small bodies.
+          // The reserve is held by small bodies alone.
           for (const one of holdings) if (one.bytes > SMALL) expect(one.reserved).toBe(0)
         }
         for (const holding of holdings) bodies.give(holding, holding.bytes)

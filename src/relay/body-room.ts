@@ -1,17 +1,17 @@
 import { type Client, SharedPool } from '../limits/shared-pool.ts'
 
 const MIB = 1024 * 1024
-/** Bytes for bodies of any size; and as many times the largest body, where the operator allows larger ones. */
+/** Bytes for bodies of any size; or so many times the largest body that is allowed, if that is more. */
 const COMMON_BYTES = 192 * MIB
 const COMMON_BODIES = 4
-/** What a client leaves of that to others while no other has come lately. */
+/** The part of that which one client may have while no other has come lately. */
 const COMMON_ALONE = 7 / 8
 /** Bytes beside these that are for small bodies alone, up to this size each. */
 const RESERVE_BYTES = 64 * MIB
 const RESERVE_ALONE = 1 / 2
 const SMALL_BYTES = 256 * 1024
 
-/** What one body takes of the room, in bytes. */
+/** Bytes of the room that one body holds. */
 export class Holding {
   readonly client: Client
   /** Changed by the room alone. */
@@ -27,7 +27,7 @@ export class Holding {
   }
 }
 
-/** The memory that request bodies may take, shared among clients by what they hold; small bodies have some of their own. */
+/** The memory that request bodies may take, shared among clients; small bodies have a reserve. */
 export class BodyRoom {
   readonly #common: SharedPool
   readonly #reserve: SharedPool
@@ -49,7 +49,7 @@ export class BodyRoom {
     return this.#common.heldBy(client) + this.#reserve.heldBy(client)
   }
 
-  /** Takes so many bytes more, above 0; false, and nothing changes, where its client may not have them now. */
+  /** Takes more bytes, above 0; false, with nothing changed, where its client may not have them now. */
   take(holding: Holding, bytes: number): boolean {
     const { client, reserved } = holding
     if (holding.bytes + bytes > SMALL_BYTES) {

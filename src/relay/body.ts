@@ -31,9 +31,9 @@ export interface Asking {
   readonly response: Response
 }
 
-/** What is read for whom. */
+/** Terms on which a body is read. */
 export interface BodyTerms {
-  /** Whose share of the memory for bodies it takes: the id of a token, or a block of addresses. */
+  /** The client whose share of the memory for bodies it takes: a token's id, or a block of addresses. */
   readonly client: Client
   /** Decoded bytes that it may have. */
   readonly limit: number
@@ -41,7 +41,7 @@ export interface BodyTerms {
   readonly isPlain?: boolean
 }
 
-/** Reads JSON request bodies, each up to a limit, and those of each client up to its share of the memory for all of them. */
+/** Reads JSON request bodies, each up to a limit, and all of a client's up to its share of the memory. */
 export class Bodies {
   readonly #slow = new SlowBodies()
   readonly #room: BodyRoom
@@ -51,9 +51,10 @@ export class Bodies {
   }
 
   /**
-   * The decoded body. Over its limit: `request_too_large`; another content type or encoding than is read: `unsupported_media_type`; one
-   * that hardly comes, or stalls while others need its memory: `request_timeout`; more than its client's share of the memory, or
-   * than is left of it: `overloaded`. A caller that waits for leave to send its body gets it.
+   * Resolves to the decoded body; a caller that waits for leave to send it gets that. Errors:
+   * `request_too_large` over its limit; `unsupported_media_type` for another content type or encoding than is
+   * read; `request_timeout` where it hardly comes, or stalls while others need its memory; `overloaded` where it
+   * is more than its client may hold, or than is left.
    */
   async read({ request, response }: Asking, terms: BodyTerms): Promise<Body> {
     requireJson(request.headers['content-type'])
@@ -98,7 +99,7 @@ export class Bodies {
         over = true
         unwatch()
         this.#room.give(holding, holding.bytes - gathered.length)
-        // What follows the end of what was encoded is nobody's.
+        // Bytes after the end of the encoded body are ignored.
         request.throwAway()
         resolve(gathered.take())
       }

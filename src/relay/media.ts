@@ -16,7 +16,7 @@ const MOST_IN_ALL = 32 * 1024 * 1024
 /** Types that say nothing of the bytes. */
 const UNTOLD: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'binary/octet-stream'])
 
-/** Whose request it is, and whether somebody still waits for its answer. */
+/** The caller on whose behalf files are fetched. */
 export interface Asker {
   /** The id of the token. */
   readonly client: Client
@@ -44,8 +44,8 @@ export class Media {
   }
 
   /**
-   * The conversation with everything inline that `mustFetch`; an `invalid_request` says what could not be had, and why, an
-   * `overloaded` that no fetch could begin in time. Nothing goes on, or waits, for a caller that is gone.
+   * The conversation with everything inline that `mustFetch`. Errors: `invalid_request` where something could
+   * not be had, saying why; `overloaded` where no fetch could begin in time. It ends when the caller is gone.
    */
   async inline(
     conversation: Conversation,

@@ -68,7 +68,7 @@ describe('when memory for bodies is short', () => {
       expect(refused.get(stalled)?.code).toBe('request_timeout')
       expect(slow.refuseStalled(asking, room)).toBe(true)
       expect([...refused.keys()]).toEqual([stalled, dripping])
-      // What comes fast is not refused for anybody.
+      // The fast one is not refused for anybody.
       expect(slow.refuseStalled(asking, room)).toBe(false)
       endAll(fast, asking)
     },

@@ -8,14 +8,14 @@ const LOOK_MS = 1_000
 /** Looks before a body may be late, and the bytes that put that off by one more. */
 const GRACE_LOOKS = 10
 const BYTES_A_LOOK = 1_024
-/** A body has stalled where it came to a so many times lower part of what it holds since the look before the last. */
+/** A body has stalled where it holds more than so many times what came since the look before the last. */
 const STALLED = 8
 
 /** A body that is being read. */
 export class Reading {
   readonly holding: Holding
   readonly refuse: (error: GatewayError) => void
-  /** Of the roster alone. */
+  /** Changed by the roster alone. */
   place = -1
   readonly #request: Request
   /** Bytes that had come over its connection when it began. */
@@ -54,9 +54,9 @@ export class Reading {
 }
 
 /**
- * Refuses bodies that come more slowly than 1 KiB a second, ten seconds after they began: a sender of a byte now and then would hold
- * a connection, and a place among the calls, for nothing. All of them are looked at together, once a second. Where others need the
- * memory that a body holds, one that has stalled is refused at once.
+ * Refuses bodies that come more slowly than 1 KiB a second, ten seconds after they began: they would hold a
+ * connection and a slot for nothing. All of them are looked at together, once a second. One that has stalled is
+ * refused at once where others need the memory that it holds.
  */
 export class SlowBodies {
   readonly #readings = new Roster<Reading>()
@@ -70,8 +70,9 @@ export class SlowBodies {
   }
 
   /**
-   * Refuses the body that made the least progress for what it holds, if any has stalled, to make room for another: of the same client,
-   * or of one that holds as much as that one or more. False where there is none, or the other has stalled itself.
+   * Refuses the stalled body that made the least progress for what it holds, to make room for another: one of
+   * the same client, or of a client that holds at least as much. False where there is none, or where the asking
+   * body has stalled more.
    */
   refuseStalled(asking: Reading, room: BodyRoom): boolean {
     const { client } = asking.holding

@@ -3,11 +3,11 @@ import type { Answer } from '../equipment/client.ts'
 
 /** So many requests are made alone, and as many beside whoever takes what is shared. */
 const REQUESTS = 15
-/** What a machine that does other things as well may add. */
+/** Time that a machine with other things to do may add. */
 const SLACK_MS = 250
 
 /**
- * Makes the same requests one after the other, alone and then beside the attack that begins in between: all of them succeed, and the
+ * Makes the same requests one after the other, alone and then beside the attack: all of them succeed, and the
  * median takes at most twice as long beside it.
  */
 export async function fairBeside(attack: () => Promise<unknown>, ask: () => Promise<Answer>): Promise<void> {

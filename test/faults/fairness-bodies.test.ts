@@ -47,7 +47,7 @@ function hold(head: string, length: number, part: Buffer): RawConnection {
   return connection
 }
 
-/** When all that was written is with the gateway, or will not be taken, and the gateway has nothing more to do with it. */
+/** Settles when the gateway has, or has refused, all that was written, and has nothing more to do. */
 async function settled(connections: readonly RawConnection[]): Promise<void> {
   const isDone = ({ socket }: RawConnection): boolean => socket.destroyed || socket.writableLength === 0
   await expect.poll(() => connections.every(isDone), { timeout: 20_000 }).toBe(true)

@@ -61,7 +61,7 @@ describe('calls that never end', () => {
   })
 
   test('of one key that calls alone take all of them; the next to call waits for one', async () => {
-    // Whoever called before is forgotten by a gateway that has just begun.
+    // A gateway that has just begun knows of no other key.
     await stage.gateway.restart()
     const [first, ...others] = await hold('ann', MOST)
     expect(others).toHaveLength(MOST - 1)
