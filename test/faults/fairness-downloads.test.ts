@@ -11,6 +11,7 @@ import { fairBeside } from './beside-attacker.ts'
 
 /** Fetches that one key may have under way, while others may have as many. */
 const SHARE = 8
+const PATIENTLY = { timeout: 15_000 }
 
 let stage: Stage
 let pictures: Server
@@ -69,28 +70,30 @@ afterEach(async () => {
 let asked = 0
 const bob = (): Promise<Answer> => stage.chat('bob', naming(`/fast/${asked++}`, `/fast/${asked++}`))
 
-describe('downloads that do not end', () => {
-  test('of one key, however many, hold up no other key', { timeout: 60_000 }, async () => {
+describe('downloads that do not end', { timeout: 60_000 }, () => {
+  test('of one key, however many, hold up no other key', async () => {
     await fairBeside(async () => {
       for (let i = 0; i < 4; i++) attack('ann', slowOnes(`ann-${i}`, 10))
-      await expect.poll(() => underWay()).toBe(SHARE)
+      await expect.poll(() => underWay(), PATIENTLY).toBe(SHARE)
     }, bob)
     expect(underWay()).toBe(SHARE)
   })
 
   test('end at once when their caller hangs up, and those that wait begin', async () => {
     const gone = attack('ann', slowOnes('first', 2 * SHARE))
-    await expect.poll(() => underWay('first')).toBe(SHARE)
+    await expect.poll(() => underWay('first'), PATIENTLY).toBe(SHARE)
     attack('ann', slowOnes('second', SHARE))
     const waits = attack('ann', slowOnes('third', 1))
     await bob()
     expect([underWay('second'), underWay('third')]).toEqual([0, 0])
     waits.destroy()
     gone.destroy()
-    await expect.poll(() => underWay('second')).toBe(SHARE)
+    await expect.poll(() => underWay('second'), PATIENTLY).toBe(SHARE)
     expect([underWay('first'), underWay('third')]).toEqual([0, 0])
     // Nor was anything sent on for somebody who is gone.
-    await expect.poll(() => stage.gateway.logs().match(/"status":499/g)?.length ?? 0).toBeGreaterThan(1)
+    await expect
+      .poll(() => stage.gateway.logs().match(/"status":499/g)?.length ?? 0, PATIENTLY)
+      .toBeGreaterThan(1)
   })
 
   test('of the same request end when one of its files cannot be had', async () => {
@@ -98,6 +101,6 @@ describe('downloads that do not end', () => {
     const paths = [...slowOnes('ann', 3), `/nowhere`]
     const body = JSON.stringify(naming(...paths)).replace(`:${port}/nowhere`, ':1/nowhere')
     expect((await stage.chat('ann', body)).status).toBe(400)
-    await expect.poll(() => underWay()).toBe(0)
+    await expect.poll(() => underWay(), PATIENTLY).toBe(0)
   })
 })
