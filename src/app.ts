@@ -12,13 +12,17 @@ import type { GlobalLimit } from './api/global-limit.ts'
 import type { JsonDoor } from './api/json-door.ts'
 import { pathArea, pathOf } from './api/path-area.ts'
 import { RAW_ROUTES } from './api/raw-routes.ts'
+import { nothingAt, otherMethod, stopping } from './api/refusals.ts'
 import { type FoundEndpoint, type OtherMethods, RouteTable } from './api/route-table.ts'
 import { shownPath } from './api/shown-path.ts'
 import type { RateLimit } from './domain/channel.ts'
 import { GatewayError } from './errors.ts'
+import { type CallSlots, NO_SLOT } from './limits/call-slots.ts'
 import { LIMIT_NAMES, type Limits, requireAllowed } from './limits/limits.ts'
 import type { Overload } from './limits/overload.ts'
 import { RefusalsInTurn } from './limits/refusals-in-turn.ts'
+import type { Client } from './limits/shared-pool.ts'
+import type { Entry, SharedSlots } from './limits/shared-slots.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { UpstreamRefusal } from './relay/failure.ts'
 import type { Relay } from './relay/relay.ts'
@@ -38,8 +42,7 @@ export interface AppParts {
   readonly cors: () => Cors
   readonly limits: Limits
   readonly overload: Overload
-  /** Requests that may be under way at one time. */
-  readonly maxCalls: () => number
+  readonly slots: CallSlots
   /** Of relay calls, for each address. */
   readonly relayLimit: () => RateLimit
   readonly relay: Relay
@@ -64,6 +67,11 @@ interface Route {
   area: Area
 }
 
+/** A request under way, and the slot that it has or waits for. */
+interface Going extends Visit {
+  entry: Entry | undefined
+}
+
 /** The application: finds the route, lets the caller in, and turns whatever is thrown into an answer. */
 export class App {
   readonly #parts: AppParts
@@ -81,13 +89,14 @@ export class App {
   }
 
   readonly listener: RequestListener = (request, response) => {
-    const visit: Visit = {
+    const visit: Going = {
       id: randomUUIDv7(),
       startedMs: Date.now(),
       begunMs: performance.now(),
       request,
       response,
       record: {},
+      entry: undefined,
     }
     const path = pathOf(request.url)
     const route: Route = { endpoint: undefined, area: pathArea(path) }
@@ -102,6 +111,7 @@ export class App {
     }
     response.onClosed(() => {
       this.#visits -= 1
+      visit.entry?.leave()
       over()
     })
     if (request.headers.origin !== undefined && this.#answerPage(visit, path, route.area)) {
@@ -140,7 +150,7 @@ export class App {
   }
 
   async #answer(
-    visit: Visit,
+    visit: Going,
     path: string,
     route: Route,
     raw: FoundEndpoint<RawEndpoint> | OtherMethods | undefined,
@@ -153,12 +163,11 @@ export class App {
       const { endpoint, params } = found
       route.endpoint = endpoint
       route.area = endpoint.areaOf?.(request) ?? endpoint.area
-      if (!this.#parts.isOpen()) refuseStopping()
+      if (!this.#parts.isOpen()) throw stopping()
       const refusal = this.#crowded()
-      if (refusal) {
-        await new Promise<void>((resolve) => this.#refusals.say(resolve))
-        throw refusal
-      }
+      if (refusal) return this.#turnAway(refusal)
+      const address = addressBlock(this.#parts.clientAddress()(request))
+      if (!(await this.#enter(visit, this.#parts.slots.accounts, address))) return
       return json.answer(visit, endpoint, route.area, params)
     }
     if (found) route.area = found.area
@@ -169,7 +178,7 @@ export class App {
     throw nothingAt(path, meant)
   }
 
-  async #answerRaw(visit: Visit, endpoint: RawEndpoint): Promise<void> {
+  async #answerRaw(visit: Going, endpoint: RawEndpoint): Promise<void> {
     const { apiKeys, clientAddress, isReady, limits, mark, metrics, metricsToken } = this.#parts
     const { relay, relayLimit } = this.#parts
     switch (endpoint.access) {
@@ -180,7 +189,7 @@ export class App {
         requireOperator(visit.request, metricsToken())
         return endpoint.handle(visit, metrics)
       case 'api-key': {
-        if (!this.#parts.isOpen()) refuseStopping()
+        if (!this.#parts.isOpen()) throw stopping()
         refuseOwnRequest(visit.request, mark)
         const key = sentKey(visit.request, endpoint.keyIn)
         const address = clientAddress()(visit.request)
@@ -194,6 +203,8 @@ export class App {
         const caller = entering instanceof Promise ? await entering : entering
         visit.record.userId = caller.user.id
         visit.record.tokenId = caller.token.id
+        const going = this.#enter(visit, this.#parts.slots.calls, caller.token.id)
+        if (!(going instanceof Promise ? await going : going)) return
         return endpoint.handle(visit, caller, relay)
       }
     }
@@ -201,7 +212,25 @@ export class App {
 
   /** Why no more calls can be let in, if they cannot. */
   #crowded(): GatewayError | undefined {
-    return this.#parts.overload.refusal(this.#visits, this.#parts.maxCalls())
+    return this.#parts.overload.refusal(this.#visits, this.#parts.slots.bound)
+  }
+
+  /** Takes a slot until it is answered or lost; false where its caller left. Rejects where none was free in time. */
+  #enter(visit: Going, slots: SharedSlots, client: Client): boolean | Promise<boolean> {
+    const entry = slots.enter(client)
+    visit.entry = entry
+    return entry.decided ? entry.decided.then(() => this.#isIn(visit, entry)) : this.#isIn(visit, entry)
+  }
+
+  #isIn({ response }: Visit, entry: Entry): boolean | Promise<never> {
+    // Lost before there was anything to give back.
+    if (response.isLost) entry.leave()
+    return response.isLost || entry.isIn ? entry.isIn : this.#turnAway(NO_SLOT)
+  }
+
+  async #turnAway(refusal: GatewayError): Promise<never> {
+    await new Promise<void>((resolve) => this.#refusals.say(resolve))
+    throw refusal
   }
 
   #refuse({ id, response, record }: Visit, area: Area, error: unknown): void {
@@ -249,10 +278,6 @@ export class App {
   }
 }
 
-function refuseStopping(): never {
-  throw new GatewayError('overloaded', 'the gateway is stopping; try again', { retryAfter: 5 })
-}
-
 /** What a request that was no call leaves open in its trace. */
 const NOTHING_TOLD = {
   model: undefined,
@@ -264,16 +289,6 @@ const NOTHING_TOLD = {
   quota: undefined,
   reason: undefined,
   failure: undefined,
-}
-
-function nothingAt(path: string, meant: string | undefined): GatewayError {
-  const suggestion = meant === undefined ? '' : `; did you mean ${meant}?`
-  return new GatewayError('not_found', `there is nothing at ${shownPath(path)}${suggestion}`)
-}
-
-function otherMethod(method: string, path: string, { methods }: OtherMethods): GatewayError {
-  const allow = methods.join(', ')
-  return new GatewayError('method_not_allowed', `${shownPath(path)} takes ${allow}, not ${method}`, { allow })
 }
 
 // 499, as other proxies write it, for a caller that did not wait.

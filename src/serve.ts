@@ -15,6 +15,7 @@ import type { Settings } from './domain/settings.ts'
 import { seedAccounts } from './first-start.ts'
 import { followChanges } from './follow-changes.ts'
 import { giveBackWhenIdle } from './idle-memory.ts'
+import { CallSlots } from './limits/call-slots.ts'
 import { Limits } from './limits/limits.ts'
 import { LOOP_CLOCKS } from './limits/loop-clocks.ts'
 import { Overload } from './limits/overload.ts'
@@ -24,6 +25,7 @@ import { joinNodes } from './nodes/join.ts'
 import type { OpenedLedger } from './opening/opened-ledger.ts'
 import { pruneRegularly } from './prune.ts'
 import { Bodies } from './relay/body.ts'
+import { BodyRoom } from './relay/body-room.ts'
 import { CallLimits } from './relay/call-limits.ts'
 import { Drains } from './relay/drains.ts'
 import { FailureLog } from './relay/failure-log.ts'
@@ -115,7 +117,8 @@ export async function serve({ config, log, secrets, accounts }: Ground): Promise
     unwrittenOperations: () => store.queued,
     isRedisThere: nodes.isRedisThere,
   })
-  const bodies = new Bodies()
+  const nowMs = (): number => performance.now()
+  const bodies = new Bodies(new BodyRoom(() => inForce.settings.options.bodyLimit, nowMs))
   const limits = new Limits(nodes.counts)
   const upstreams = opened.adopt(
     new Upstreams(ownMark(secrets), {
@@ -140,7 +143,7 @@ export async function serve({ config, log, secrets, accounts }: Ground): Promise
       metrics,
       limits: new CallLimits(limits),
       failureLog: new FailureLog(log),
-      media: opened.adopt(new Media(() => inForce.settings.options.media), (media) => media.close()),
+      media: opened.adopt(new Media(() => inForce.settings.options.media, nowMs), (media) => media.close()),
     }),
     (open) => open.close(),
   )
@@ -211,7 +214,7 @@ export async function serve({ config, log, secrets, accounts }: Ground): Promise
     metricsToken: () => inForce.settings.options.metricsToken,
     limits,
     overload: opened.adopt(new Overload(LOOP_CLOCKS).watch(), (overload) => overload.stop()),
-    maxCalls: () => inForce.settings.options.maxCalls,
+    slots: new CallSlots(() => inForce.settings.options.maxCalls, nowMs),
     relayLimit: () => inForce.settings.rateLimits.relay,
     relay,
     json,

@@ -134,6 +134,8 @@ export interface JsonEndpoint extends Declared, Schemas {
   readonly keyIn?: KeyPlaces
   /** Its area, where that depends on what was asked. */
   readonly areaOf?: (request: Request) => Area
+  /** Bytes that its body may have; 1 MiB by default. Visitors' bodies come without a content encoding. */
+  readonly bodyLimit?: number
   /** A limit per user (of visitors, per address), beside the one that holds for all of its area. */
   readonly limit?: 'search' | 'critical'
   /** Whom the body names: the limit holds for them too, from whatever addresses they are named. */

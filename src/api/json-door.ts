@@ -24,7 +24,7 @@ import { type FoundEndpoint, type OtherMethods, RouteTable } from './route-table
 import { sendText } from './send-text.ts'
 import { takeAndTell } from './take-and-tell.ts'
 
-/** Bytes of a request body; what is managed is small. */
+/** Bytes of a request body, unless its endpoint says otherwise; what is managed is small. */
 const BODY_LIMIT = 1024 * 1024
 
 const NEVER_CACHED = {
@@ -84,7 +84,7 @@ export class JsonDoor {
     const asked = {
       params: endpoint.params && readInput(endpoint.params, params),
       query: endpoint.query && readInput(endpoint.query, queryOf(request.url)),
-      body: endpoint.body && (await this.#body(visit, endpoint.body)),
+      body: endpoint.body && (await this.#body(visit, endpoint, endpoint.body)),
     }
     if (endpoint.limitOn) await takeFor(`named ${endpoint.limitOn(asked.body as never)}`, 'this name')
     const data = await (endpoint.handle as Handle)({
@@ -126,8 +126,14 @@ export class JsonDoor {
     return caller
   }
 
-  async #body(visit: Visit, schema: z.ZodType): Promise<unknown> {
-    const body = await this.#parts.bodies.read(visit, BODY_LIMIT)
+  async #body(visit: Visit, endpoint: JsonEndpoint, schema: z.ZodType): Promise<unknown> {
+    const address = this.#parts.clientAddress()(visit.request)
+    const body = await this.#parts.bodies.read(visit, {
+      client: addressBlock(address),
+      limit: endpoint.bodyLimit ?? BODY_LIMIT,
+      // Nothing is decoded for somebody who is not known yet.
+      isPlain: endpoint.access === 'visitor',
+    })
     try {
       return readInput(schema, parsed(body.bytes))
     } finally {

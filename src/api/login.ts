@@ -16,6 +16,7 @@ export const login = defineEndpoint({
   limitOn: ({ username }) => username,
   cache: 'never',
   body: loginInput,
+  bodyLimit: 4096,
   answer: z.object({
     id: z.int(),
     username: z.string(),

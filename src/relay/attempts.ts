@@ -85,8 +85,12 @@ export class Attempts {
     for (const { channel, keys } of this.#inTurn(channels, call.request.model, settings)) {
       let prepared: Prepared
       try {
-        prepared = await call.request.prepare(channel, model, settings.options.passThrough)
+        prepared = await call.request.prepare(channel, model, settings.options.passThrough, call)
       } catch (error) {
+        if (call.response.isLost) {
+          failed.add(CALLER_GONE)
+          throw failed.lastWord()
+        }
         unaskable ??= error
         continue
       }

@@ -1,13 +1,15 @@
 import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { GatewayError } from '../errors.ts'
+import type { Client } from '../limits/shared-pool.ts'
 import { Gathered } from '../protocols/gathered.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
-import { SlowBodies } from './slow-bodies.ts'
+import { type BodyRoom, Holding } from './body-room.ts'
+import { Reading, SlowBodies } from './slow-bodies.ts'
 
-/** Bytes of request bodies that may be in memory at one time, all calls together. */
-const ALL_BODIES_LIMIT = 256 * 1024 * 1024
+/** Memory of a decoder, which it has whether much comes of it or not. */
+const DECODER_BYTES = 64 * 1024
 
 const DECODERS = new Map<string, () => Transform>([
   ['gzip', createGunzip],
@@ -17,7 +19,7 @@ const DECODERS = new Map<string, () => Transform>([
   ['zstd', createZstdDecompress],
 ])
 
-/** A request's body, decoded. It counts against what all bodies may take until it is released. */
+/** A request's body, decoded. It holds room for bodies until it is released. */
 export interface Body {
   readonly bytes: Buffer
   release(): void
@@ -29,41 +31,102 @@ export interface Asking {
   readonly response: Response
 }
 
-/** Reads JSON request bodies, each up to a limit, all of them together up to another. */
+/** Terms on which a body is read. */
+export interface BodyTerms {
+  /** The client whose share of the memory for bodies it takes: a token's id, or a block of addresses. */
+  readonly client: Client
+  /** Decoded bytes that it may have. */
+  readonly limit: number
+  /** It is read as it comes: with a content encoding it is refused. */
+  readonly isPlain?: boolean
+}
+
+/** Reads JSON request bodies, each up to a limit, and all of a client's up to its share of the memory. */
 export class Bodies {
   readonly #slow = new SlowBodies()
-  #held = 0
+  readonly #room: BodyRoom
+
+  constructor(room: BodyRoom) {
+    this.#room = room
+  }
 
   /**
-   * The decoded body. `limit` counts decoded bytes. Over it: `request_too_large`; another content type or encoding than
-   * we read: `unsupported_media_type`; one that hardly comes: `request_timeout`; too many bytes of all calls at once: `overloaded`, before the body is read where
-   * its length is told. A caller that waits for leave to send its body gets it when nothing of that can be told any more.
+   * Resolves to the decoded body; a caller that waits for leave to send it gets that. Errors:
+   * `request_too_large` over its limit; `unsupported_media_type` for another content type or encoding than is
+   * read; `request_timeout` where it hardly comes, or stalls while others need its memory; `overloaded` where it
+   * is more than its client may hold, or than is left.
    */
-  async read({ request, response }: Asking, limit: number): Promise<Body> {
+  async read({ request, response }: Asking, terms: BodyTerms): Promise<Body> {
     requireJson(request.headers['content-type'])
-    const decoder = decoderFor(request.headers['content-encoding'])
-    const length = Number(request.headers['content-length'] ?? 0)
-    if (length > limit) throw tooLarge(limit)
-    if (this.#held + length > ALL_BODIES_LIMIT) throw busy()
+    const decoder = decoderFor(request.headers['content-encoding'], terms.isPlain ?? false)
+    if (Number(request.headers['content-length'] ?? 0) > terms.limit) throw tooLarge(terms.limit)
     // A caller of HTTP/1.0 would take it for its answer.
     if (request.headers.expect !== undefined && request.version === '1.1') response.writeContinue()
-    let taken = 0
-    // Bytes count as they come: what is only announced takes no room from others.
-    const release = (): void => {
-      this.#held -= taken
-      taken = 0
-    }
-    const take = (bytes: number): void => {
-      if (this.#held + bytes > ALL_BODIES_LIMIT) throw busy()
-      this.#held += bytes
-      taken += bytes
-    }
-    try {
-      return { bytes: await received(request, decoder, limit, take, this.#slow), release }
-    } catch (error) {
-      release()
-      throw error
-    }
+    const holding = new Holding(terms.client)
+    const bytes = await this.#received(request, decoder, terms.limit, holding)
+    return { bytes, release: () => this.#room.give(holding, holding.bytes) }
+  }
+
+  #received(
+    request: Request,
+    newDecoder: (() => Transform) | undefined,
+    limit: number,
+    holding: Holding,
+  ): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      const gathered = new Gathered()
+      let over = false
+      let decoder: Transform | undefined
+      const refuse = (error: GatewayError): void => {
+        if (over) return
+        over = true
+        unwatch()
+        this.#room.give(holding, holding.bytes)
+        decoder?.destroy()
+        request.throwAway()
+        reject(error)
+      }
+      const reading = new Reading(request, holding, refuse)
+      const unwatch = this.#slow.watch(reading)
+      const piece = (bytes: Buffer): void => {
+        if (over) return
+        if (gathered.length + bytes.length > limit) refuse(tooLarge(limit))
+        else if (!this.#take(reading, bytes.length)) refuse(busy())
+        else gathered.add(bytes)
+      }
+      const whole = (): void => {
+        if (over) return
+        over = true
+        unwatch()
+        this.#room.give(holding, holding.bytes - gathered.length)
+        // Bytes after the end of the encoded body are ignored.
+        request.throwAway()
+        resolve(gathered.take())
+      }
+      const cut = (): void => refuse(cutShort())
+      if (!newDecoder) return request.read({ piece, whole, cut })
+      if (!this.#take(reading, DECODER_BYTES)) return refuse(busy())
+      const decoding = newDecoder()
+      decoder = decoding
+      decoding.on('data', piece)
+      decoding.on('end', whole)
+      decoding.on('error', () => refuse(undecodable()))
+      decoding.on('drain', () => request.resume())
+      request.read({
+        piece(bytes) {
+          if (!over && !decoding.write(bytes)) request.pause()
+        },
+        whole: () => decoding.end(),
+        cut,
+      })
+    })
+  }
+
+  /** Takes room for so many bytes more, if need be that of bodies that have stalled. */
+  #take(reading: Reading, bytes: number): boolean {
+    while (!this.#room.take(reading.holding, bytes))
+      if (!this.#slow.refuseStalled(reading, this.#room)) return false
+    return true
   }
 }
 
@@ -75,68 +138,20 @@ function requireJson(contentType: string | undefined): void {
   )
 }
 
-function decoderFor(contentEncoding: string | undefined): Transform | undefined {
+function decoderFor(contentEncoding: string | undefined, isPlain: boolean): (() => Transform) | undefined {
   const encoding = (contentEncoding ?? 'identity').trim().toLowerCase()
   if (encoding === 'identity' || encoding === '') return undefined
+  if (isPlain)
+    throw new GatewayError(
+      'unsupported_media_type',
+      'the request body is read here without a content-encoding',
+    )
   const decoder = DECODERS.get(encoding)
-  if (decoder) return decoder()
+  if (decoder) return decoder
   throw new GatewayError(
     'unsupported_media_type',
     'this content-encoding is not read here; gzip, br, deflate, zstd and identity are',
   )
-}
-
-function received(
-  request: Request,
-  decoder: Transform | undefined,
-  limit: number,
-  take: (bytes: number) => void,
-  slow: SlowBodies,
-): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const gathered = new Gathered()
-    let over = false
-    const refuse = (error: GatewayError): void => {
-      if (over) return
-      over = true
-      unwatch()
-      decoder?.destroy()
-      request.throwAway()
-      reject(error)
-    }
-    const piece = (bytes: Buffer): void => {
-      if (over) return
-      if (gathered.length + bytes.length > limit) return refuse(tooLarge(limit))
-      try {
-        take(bytes.length)
-        gathered.add(bytes)
-      } catch (error) {
-        refuse(error as GatewayError)
-      }
-    }
-    const whole = (): void => {
-      if (over) return
-      over = true
-      unwatch()
-      // What follows the end of what was encoded is nobody's.
-      request.throwAway()
-      resolve(gathered.take())
-    }
-    const cut = (): void => refuse(cutShort())
-    const unwatch = slow.watch(request, refuse)
-    if (!decoder) return request.read({ piece, whole, cut })
-    decoder.on('data', piece)
-    decoder.on('end', whole)
-    decoder.on('error', () => refuse(undecodable()))
-    decoder.on('drain', () => request.resume())
-    request.read({
-      piece(bytes) {
-        if (!over && !decoder.write(bytes)) request.pause()
-      },
-      whole: () => decoder.end(),
-      cut,
-    })
-  })
 }
 
 function tooLarge(limit: number): GatewayError {

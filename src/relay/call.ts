@@ -11,6 +11,7 @@ import type { CallLimits } from './call-limits.ts'
 import { type Answered, NOTHING, type Priced, price } from './charge.ts'
 import type { Drains } from './drains.ts'
 import type { LocalCount } from './local-count.ts'
+import type { Asker } from './media.ts'
 import type { Dialect, Prepared, RelayedRequest } from './roads/road.ts'
 
 /** What the log says of a call, beside its route and status. Scalars only: never a word of a prompt or a key. */
@@ -56,7 +57,7 @@ interface BrokenOff {
 }
 
 /** One admitted call: what was asked, what it may cost, and where the answer goes. */
-export class Call {
+export class Call implements Asker {
   /** The caller's protocol. */
   readonly dialect: Dialect
   readonly request: RelayedRequest
@@ -125,6 +126,19 @@ export class Call {
   /** The model as the caller asks for it. */
   get model(): string {
     return this.request.model
+  }
+
+  /** The token that it is made with. */
+  get client(): number {
+    return this.hold.account.token.id
+  }
+
+  onGone(listener: () => void): () => void {
+    const { response } = this
+    if (response.isLost) listener()
+    return response.onClosed(() => {
+      if (response.isLost) listener()
+    })
   }
 
   /** Headers of the answer. */
@@ -226,7 +240,7 @@ export class Call {
     record.reason = priced.reason
     this.#limits.spend(
       this.#settings,
-      this.hold.account.token.id,
+      this.client,
       this.#model,
       target?.channel,
       record.inputTokens + record.outputTokens,

@@ -1,47 +1,79 @@
 import type { Agent } from 'undici'
 import type { Options } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
+import type { Client } from '../limits/shared-pool.ts'
+import { type Entry, SharedSlots } from '../limits/shared-slots.ts'
 import type { Conversation, MediaPart, Part, Turn } from '../protocols/conversation.ts'
 import { MediaUnavailable } from '../upstreams/media-unavailable.ts'
 
-/** Fetches under way at one time, all calls together. */
-const AT_ONCE = 8
+/** Fetches under way at one time, all calls together; no key has more than half of them. */
+const AT_ONCE = 16
+const ALONE = 1 / 2
+/** Fetches that may wait for their turn. */
+const MOST_WAITING = 10_000
 /** Bytes that the URLs of one request may bring in all: as many as a request itself may have. */
 const MOST_IN_ALL = 32 * 1024 * 1024
 /** Types that say nothing of the bytes. */
 const UNTOLD: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'binary/octet-stream'])
 
+/** The caller on whose behalf files are fetched. */
+export interface Asker {
+  /** The id of the token. */
+  readonly client: Client
+  /** Tells once when the caller is gone, at once if it is; what comes back takes that back. */
+  onGone(listener: () => void): () => void
+}
+
 /** Brings media that a caller names by URL into the request itself, where the upstream's protocol needs them there. */
 export class Media {
   readonly #options: () => Options['media']
+  readonly #slots: SharedSlots
   #agent: Agent | undefined
   #agentFor: Options['media'] | undefined
-  #running = 0
-  readonly #waiting: (() => void)[] = []
 
-  constructor(options: () => Options['media']) {
+  /** `nowMs`: a clock that never goes back. */
+  constructor(options: () => Options['media'], nowMs: () => number) {
     this.#options = options
+    this.#slots = new SharedSlots({
+      most: () => AT_ONCE,
+      alone: ALONE,
+      waiting: () => MOST_WAITING,
+      waitMs: () => options().timeoutMs,
+      nowMs,
+    })
   }
 
-  /** The conversation with everything inline that `mustFetch`; an `invalid_request` says what could not be had, and why. */
-  async inline(conversation: Conversation, mustFetch: (part: MediaPart) => boolean): Promise<Conversation> {
-    const haul = new Haul()
+  /**
+   * The conversation with everything inline that `mustFetch`. Errors: `invalid_request` where something could
+   * not be had, saying why; `overloaded` where no fetch could begin in time. It ends when the caller is gone.
+   */
+  async inline(
+    conversation: Conversation,
+    mustFetch: (part: MediaPart) => boolean,
+    asker: Asker,
+  ): Promise<Conversation> {
+    if (!conversation.turns.some(({ parts }) => parts.some(hasMedia))) return conversation
+    const haul = new Haul(asker.client)
     const inlined = async (part: Part): Promise<Part> => {
       if (part.kind === 'media') return mustFetch(part) ? this.#fetched(part, haul) : this.#typed(part)
       if (part.kind !== 'tool-result') return part
       const parts = await Promise.all(part.parts.map(inlined))
       return { ...part, parts: parts as typeof part.parts }
     }
-    if (!conversation.turns.some(({ parts }) => parts.some(hasMedia))) return conversation
-    const turns = await Promise.all(
-      conversation.turns.map(
-        async (turn): Promise<Turn> => ({
-          ...turn,
-          parts: await Promise.all(turn.parts.map(inlined)),
-        }),
-      ),
-    )
-    return { ...conversation, turns }
+    const unheed = asker.onGone(() => haul.giveUp())
+    try {
+      const turns = await Promise.all(
+        conversation.turns.map(
+          async (turn): Promise<Turn> => ({
+            ...turn,
+            parts: await Promise.all(turn.parts.map(inlined)),
+          }),
+        ),
+      )
+      return { ...conversation, turns }
+    } finally {
+      unheed()
+    }
   }
 
   async close(): Promise<void> {
@@ -56,8 +88,11 @@ export class Media {
   }
 
   async #fetch(url: string, mediaType: string, haul: Haul): Promise<Inline> {
-    await this.#turn()
+    const entry = haul.enter(this.#slots)
     try {
+      if (entry.decided) await entry.decided
+      if (!entry.isIn)
+        throw haul.isInVain ? new MediaUnavailable('what else is named took too long') : tooMany()
       // With the client that it needs it is large: loaded where somebody names a URL.
       const { fetchMedia } = await import('../upstreams/fetch-media.ts')
       const { maxBytes, timeoutMs } = this.#options()
@@ -74,8 +109,7 @@ export class Media {
         cause: error,
       })
     } finally {
-      this.#running -= 1
-      this.#waiting.shift()?.()
+      haul.leave(entry)
     }
   }
 
@@ -83,11 +117,6 @@ export class Media {
     if (part.source.kind !== 'inline' || isTold(part.source.mediaType)) return part
     const { data } = part.source
     return { ...part, source: { ...part.source, mediaType: await known('', Buffer.from(data, 'base64')) } }
-  }
-
-  async #turn(): Promise<void> {
-    if (this.#running >= AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    this.#running += 1
   }
 
   // Made anew when the operator changes what it depends on.
@@ -107,10 +136,39 @@ type Inline = Extract<MediaPart['source'], { kind: 'inline' }>
 
 /** What one request brings in. */
 class Haul {
+  readonly #client: Client
   readonly #fetches = new Map<string, Promise<Inline>>()
+  readonly #entries = new Set<Entry>()
   readonly #givenUp = new AbortController()
   #signal: AbortSignal | undefined
   #bytes = 0
+
+  constructor(client: Client) {
+    this.#client = client
+  }
+
+  /** Takes a slot for a fetch, or has it wait for one; a haul that was given up has none. */
+  enter(slots: SharedSlots): Entry {
+    const entry = slots.enter(this.#client)
+    if (this.isGivenUp) entry.leave()
+    else this.#entries.add(entry)
+    return entry
+  }
+
+  /** Gives the slot of a fetch back. */
+  leave(entry: Entry): void {
+    this.#entries.delete(entry)
+    entry.leave()
+  }
+
+  get isGivenUp(): boolean {
+    return this.#givenUp.signal.aborted
+  }
+
+  /** Whether a fetch that waits does so for others of the same request, or for nobody. */
+  get isInVain(): boolean {
+    return this.isGivenUp || this.#signal !== undefined
+  }
 
   /**
    * What each fetch is to heed. From the first one on all of them together have as long as one may take, so that a request
@@ -120,9 +178,11 @@ class Haul {
     return (this.#signal ??= AbortSignal.any([this.#givenUp.signal, AbortSignal.timeout(timeoutMs)]))
   }
 
-  /** One of them failed, and so will the request: the others are of no use. */
+  /** One of them failed, and so will the request, or its caller is gone: the others are of no use. */
   giveUp(): void {
     this.#givenUp.abort()
+    // The fetches that were begun end by that.
+    for (const entry of this.#entries) if (!entry.isIn) entry.leave()
   }
 
   /** Bytes that may still come. */
@@ -142,6 +202,12 @@ class Haul {
     if (!fetching) this.#fetches.set(url, (fetching = fetch()))
     return fetching
   }
+}
+
+function tooMany(): GatewayError {
+  return new GatewayError('overloaded', 'too many files are being fetched at the moment; try again', {
+    retryAfter: 1,
+  })
 }
 
 function hasMedia(part: Part): boolean {

@@ -19,7 +19,7 @@ import type { ChannelHealth } from '../upstreams/channel-health.ts'
 import type { Upstreams } from '../upstreams/http.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
 import { Attempts, unwritable } from './attempts.ts'
-import type { Bodies } from './body.ts'
+import type { Bodies, BodyTerms } from './body.ts'
 import type { CallLimits } from './call-limits.ts'
 import { Call, type CallRecord } from './call.ts'
 import type { Drains } from './drains.ts'
@@ -113,7 +113,7 @@ export class Relay {
   /** Tells how many tokens a messages request would have. */
   async countTokens(visit: Visit, caller: Caller): Promise<void> {
     const settings = this.#parts.settings()
-    const body = await this.#parts.bodies.read(visit, settings.options.bodyLimit)
+    const body = await this.#parts.bodies.read(visit, termsFor(caller, settings))
     try {
       await this.#relay(countTokensDialect, visit, caller, settings, body.bytes)
     } catch (error) {
@@ -132,7 +132,7 @@ export class Relay {
   async call(protocol: ProtocolName, relayed: Visit, caller: Caller): Promise<void> {
     const dialect = this.#dialects[protocol]
     const settings = this.#parts.settings()
-    const body = await this.#parts.bodies.read(relayed, settings.options.bodyLimit)
+    const body = await this.#parts.bodies.read(relayed, termsFor(caller, settings))
     try {
       await this.#relay(dialect, relayed, caller, settings, body.bytes)
     } catch (error) {
@@ -224,6 +224,11 @@ export class Relay {
       promptTokens,
     })
   }
+}
+
+/** Each key has its share of the memory for bodies. */
+function termsFor({ token }: Caller, { options }: Settings): BodyTerms {
+  return { client: token.id, limit: options.bodyLimit }
 }
 
 /** The same refusal with its amounts in the display that the operator chose. */

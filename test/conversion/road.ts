@@ -8,7 +8,7 @@ import { scanObject } from '../../src/protocols/json-scan.ts'
 import { messagesCodec } from '../../src/protocols/messages/codec.ts'
 import { messagesErrorFrame, readMessagesRequest } from '../../src/protocols/messages/index.ts'
 import { readUpstreamError } from '../../src/protocols/upstream-error.ts'
-import { Media } from '../../src/relay/media.ts'
+import { type Asker, Media } from '../../src/relay/media.ts'
 import { Conversions } from '../../src/relay/roads/conversions.ts'
 import { ConvertingTap } from '../../src/relay/roads/converting-tap.ts'
 import type { Channel } from '../../src/domain/channel.ts'
@@ -37,7 +37,13 @@ export type ConvertedRequest =
 
 /** Fetches from anywhere, this machine too. */
 export const anyMedia = (): Media =>
-  new Media(() => ({ allowPrivateNetworks: true, maxBytes: 1_000_000, timeoutMs: 5_000 }))
+  new Media(
+    () => ({ allowPrivateNetworks: true, maxBytes: 1_000_000, timeoutMs: 5_000 }),
+    () => performance.now(),
+  )
+
+/** A caller that stays. */
+const ASKER: Asker = { client: 1, onGone: () => () => {} }
 
 /** Converts a `from` caller's request by the gateway's own road to a channel of the other protocol, its check included. */
 export async function convertRequest(
@@ -61,6 +67,7 @@ export async function convertRequest(
     const { body, dropped } = await conversion.prepare(
       channelOf({ protocol: OTHER[from], ...channel }),
       model,
+      ASKER,
     )
     return { body, dropped }
   } catch (error) {

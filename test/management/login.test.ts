@@ -83,7 +83,6 @@ describe('POST /api/user/login', () => {
     [{ username: 5, password: PASSWORD }, 'username: expected the name of a user'],
     [{ username: 'ann' }, 'password: expected a password'],
     [{ username: 'ann', password: ['x'] }, 'password: expected a password'],
-    [{ username: 'ann', password: 'x'.repeat(5000) }, 'password: expected a password'],
     [{ username: 'a\0', password: PASSWORD }, 'text may not contain the character NUL (U+0000)'],
     ['[]', 'expected an object with username and password'],
     ['{', 'the request body is not JSON'],

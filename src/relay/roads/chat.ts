@@ -23,8 +23,8 @@ export function chatDialect(conversions: Conversions): Dialect {
         outputMaximum: (channel, model) =>
           channel.protocol === 'chat' ? request.maxTokens : conversion.outputMaximum(channel, model),
         answers: (channel) => (channel.protocol === 'chat' ? request.n : 1),
-        prepare(channel, model, passThrough) {
-          if (channel.protocol !== 'chat') return conversion.prepare(channel, model)
+        prepare(channel, model, passThrough, asker) {
+          if (channel.protocol !== 'chat') return conversion.prepare(channel, model, asker)
           const { body, upstreamModel, askedForUsage } = gateChatRequest(scan, request, channel, passThrough)
           return {
             path: '/chat/completions',

@@ -18,7 +18,7 @@ import { capabilitiesOf } from '../../protocols/model-capabilities.ts'
 import type { Reply } from '../../protocols/reply.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import type { ScannedObject } from '../../protocols/scanned-object.ts'
-import type { Media } from '../media.ts'
+import type { Asker, Media } from '../media.ts'
 import { takesCacheMarks } from './cache-mark-channels.ts'
 import { ConvertingTap } from './converting-tap.ts'
 import type { Prepared, PreparedReply } from './road.ts'
@@ -36,7 +36,7 @@ interface Convertible {
 /** A request on its way to channels of the other protocol. */
 export interface Conversion {
   /** For a channel that does not speak the caller's protocol. */
-  prepare(channel: Channel, model: Model): Promise<Prepared>
+  prepare(channel: Channel, model: Model, asker: Asker): Promise<Prepared>
   /** The output tokens that such a channel will be told as the most; undefined where it is told none. */
   outputMaximum(channel: Channel, model: Model): number | undefined
 }
@@ -76,13 +76,18 @@ export class Conversions {
           return request.maxTokens
         }
       },
-      prepare: async (channel, model) => this.#prepare(from, fitted(from, reading(), channel, model)),
+      prepare: async (channel, model, asker) =>
+        this.#prepare(from, fitted(from, reading(), channel, model), asker),
     }
   }
 
-  async #prepare(from: ConversionProtocol, { conversation, upstream, dropped }: Fitted): Promise<Prepared> {
+  async #prepare(
+    from: ConversionProtocol,
+    { conversation, upstream, dropped }: Fitted,
+    asker: Asker,
+  ): Promise<Prepared> {
     const to = OTHER[from]
-    const inline = await this.#media.inline(conversation, (part) => CODECS[to].mustFetch(part))
+    const inline = await this.#media.inline(conversation, (part) => CODECS[to].mustFetch(part), asker)
     const body = CODECS[to].encodeRequest(inline, upstream, dropped)
     const answerTool = CODECS[to].answerTool(inline, upstream.capabilities)
     return {

@@ -24,8 +24,8 @@ export function messagesDialect(conversions: Conversions): Dialect {
         ...request,
         outputMaximum: () => request.maxTokens,
         answers: () => 1,
-        prepare(channel, model, passThrough) {
-          if (channel.protocol !== 'messages') return conversion.prepare(channel, model)
+        prepare(channel, model, passThrough, asker) {
+          if (channel.protocol !== 'messages') return conversion.prepare(channel, model, asker)
           const { body, upstreamModel } = gateMessagesRequest(scan, request, channel, passThrough)
           return {
             path: '/messages',

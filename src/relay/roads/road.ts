@@ -6,6 +6,7 @@ import type { ReportedUsage } from '../../protocols/reported-usage.ts'
 import type { ScannedObject } from '../../protocols/scanned-object.ts'
 import type { StreamError, TapEnd, TapStep } from '../../protocols/stream-tap.ts'
 import type { Headers } from '../../server/header-names.ts'
+import type { Asker } from '../media.ts'
 
 /** What relaying needs to know of a request, whatever protocol it came in. */
 export interface RelayedRequest {
@@ -23,9 +24,9 @@ export interface RelayedRequest {
   readonly mayBeUnserved?: boolean
   /**
    * What it becomes on the way to a channel, as a request for this model; throws what the caller is to be told where it
-   * cannot go there.
+   * cannot go there. `asker`: on whose behalf files are fetched, if any must be.
    */
-  prepare(channel: Channel, model: Model, passThrough: boolean): Prepared | Promise<Prepared>
+  prepare(channel: Channel, model: Model, passThrough: boolean, asker: Asker): Prepared | Promise<Prepared>
   /** The output tokens that the channel will be told as the most; undefined where it is told none. */
   outputMaximum(channel: Channel, model: Model): number | undefined
   /** How many answers the channel will be asked for, each of up to that maximum. */

@@ -1,0 +1,37 @@
+import { GatewayError } from '../errors.ts'
+import { SharedSlots } from './shared-slots.ts'
+
+/** How long a request waits for a slot. */
+const WAIT_MS = 2_000
+/** Places to wait in, and slots for accounts, as parts of the slots for calls; and no fewer than these. */
+const PART = 1 / 8
+const LEAST_WAITING = 8
+const LEAST_ACCOUNTS = 16
+/** The part that one key may have while no other has called lately. The rest is for whoever calls next. */
+const ALONE = 31 / 32
+
+/** The refusal where no slot was free in time. Made once: it is thrown often, and stacks are costly. */
+export const NO_SLOT = new GatewayError(
+  'overloaded',
+  'as many calls are under way as there may be, or as one caller may have; try again',
+  { retryAfter: 1 },
+)
+
+/** The slots for requests: for relay calls, shared by keys, and for accounts, shared by address blocks. */
+export class CallSlots {
+  readonly calls: SharedSlots
+  readonly accounts: SharedSlots
+
+  /** `maxCalls`: `options.max_calls`, which may change. `nowMs`: a clock that never goes back. */
+  constructor(maxCalls: () => number, nowMs: () => number) {
+    const part = (least: number) => () => Math.max(least, Math.ceil(maxCalls() * PART))
+    const rules = { alone: ALONE, waitMs: () => WAIT_MS, waiting: part(LEAST_WAITING), nowMs }
+    this.calls = new SharedSlots({ ...rules, most: maxCalls })
+    this.accounts = new SharedSlots({ ...rules, most: part(LEAST_ACCOUNTS) })
+  }
+
+  /** How many requests may have a slot or wait for one. */
+  get bound(): number {
+    return this.calls.bound + this.accounts.bound
+  }
+}

@@ -1,0 +1,143 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { SharedPool } from './shared-pool.ts'
+
+const MINUTE_MS = 60_000
+
+function pool(most: number, alone = 1): { pool: SharedPool; clock: { ms: number } } {
+  const clock = { ms: 0 }
+  return { pool: new SharedPool({ most: () => most, alone, nowMs: () => clock.ms }), clock }
+}
+
+/** Takes one after the other for as long as it may; how many that were. */
+function takeAll(from: SharedPool, client: string): number {
+  let taken = 0
+  while (from.take(client, 1)) taken += 1
+  return taken
+}
+
+describe('a pool that clients share', () => {
+  test('belongs to one client while no other asked within a minute', () => {
+    const { pool: slots } = pool(10)
+    expect(takeAll(slots, 'ann')).toBe(10)
+  })
+
+  test('leaves as much to others as it is told to, even then', () => {
+    const { pool: slots } = pool(16, 0.5)
+    expect(takeAll(slots, 'ann')).toBe(8)
+  })
+
+  test.each([10, 9, 2])(
+    'gives no more than half of %i to one while another asked within a minute',
+    (most) => {
+      const { pool: slots, clock } = pool(most)
+      slots.take('bob', 1)
+      slots.give('bob', 1)
+      clock.ms += MINUTE_MS
+      expect(takeAll(slots, 'ann')).toBe(Math.floor(most / 2))
+      clock.ms += 1
+      expect(takeAll(slots, 'ann')).toBe(Math.ceil(most / 2))
+    },
+  )
+
+  test('leaves to the next as much as the one before took', () => {
+    const { pool: slots } = pool(16)
+    slots.take('bob', 1)
+    slots.give('bob', 1)
+    expect(['a', 'b', 'c', 'd'].map((greedy) => takeAll(slots, greedy))).toEqual([8, 4, 2, 1])
+    expect(slots.take('late', 1)).toBe(true)
+  })
+
+  test('comes to equal shares for clients that take in turn, with one more left free', () => {
+    const { pool: slots } = pool(40)
+    for (let round = 0; round < 40; round++) for (const client of ['a', 'b', 'c']) slots.take(client, 1)
+    expect(['a', 'b', 'c'].map((client) => slots.heldBy(client))).toEqual([10, 10, 10])
+  })
+
+  test('gives nobody less than one of what is left', () => {
+    const { pool: slots } = pool(1)
+    slots.take('bob', 1)
+    slots.give('bob', 1)
+    expect(slots.take('ann', 1)).toBe(true)
+    expect(slots.take('bob', 1)).toBe(false)
+  })
+
+  test('takes nothing where it refuses', () => {
+    const { pool: bytes } = pool(100)
+    expect(bytes.take('ann', 101)).toBe(false)
+    expect(bytes.held).toBe(0)
+    expect(bytes.take('ann', 100)).toBe(true)
+  })
+})
+
+/** A step of one of four clients: it asks for some after a while, or gives back what it took first. */
+const step = fc.record({
+  client: fc.nat(3),
+  act: fc.constantFrom('take', 'take', 'give'),
+  amount: fc.integer({ min: 1, max: 40 }),
+  passMs: fc.constantFrom(0, 10, 30_000, 61_000),
+})
+
+describe('whatever clients do with a pool', () => {
+  const play = (
+    steps: readonly (typeof step extends fc.Arbitrary<infer One> ? One : never)[],
+    look: (shared: SharedPool, taken: boolean, client: number, amount: number, aloneForMs: number) => void,
+    most = 100,
+  ): void => {
+    const { pool: shared, clock } = pool(most, 0.75)
+    const held: number[][] = [[], [], [], []]
+    const askedMs = held.map(() => Number.NEGATIVE_INFINITY)
+    for (const { client, act, amount, passMs } of steps) {
+      clock.ms += passMs
+      const own = held[client] as number[]
+      if (act === 'give') {
+        const back = own.shift()
+        if (back !== undefined) shared.give(client, back)
+      } else {
+        askedMs[client] = clock.ms
+        const others = askedMs.filter((_, other) => other !== client)
+        const isTaken = shared.take(client, amount)
+        if (isTaken) own.push(amount)
+        look(shared, isTaken, client, amount, clock.ms - Math.max(...others))
+      }
+      const sums = held.map((amounts) => amounts.reduce((sum, one) => sum + one, 0))
+      expect(sums.map((_, one) => shared.heldBy(one))).toEqual(sums)
+      expect(shared.held).toBe(sums.reduce((sum, one) => sum + one, 0))
+    }
+    for (const [client, amounts] of held.entries()) for (const one of amounts) shared.give(client, one)
+    expect([shared.held, shared.clients]).toEqual([0, 0])
+  }
+
+  test('they never hold more than there is, each what it took, and all of it comes back', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200 }), (steps) =>
+        play(steps, (shared) => expect(shared.held).toBeLessThanOrEqual(100)),
+      ),
+    )
+  })
+
+  test('none gets more than its share while another wants some, but for its first', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200 }), (steps) =>
+        play(steps, (shared, isTaken, client, amount, aloneForMs) => {
+          const own = shared.heldBy(client)
+          if (!isTaken || own === amount) return
+          expect(own).toBeLessThanOrEqual(aloneForMs <= MINUTE_MS ? 100 - shared.held : 75)
+        }),
+      ),
+    )
+  })
+
+  test('who holds nothing gets what there is', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+        let before = 0
+        play(steps, (shared, isTaken, client, amount) => {
+          before = isTaken ? shared.held - amount : shared.held
+          const hadNothing = shared.heldBy(client) === (isTaken ? amount : 0)
+          if (hadNothing) expect(isTaken).toBe(before + amount <= 100)
+        })
+      }),
+    )
+  })
+})

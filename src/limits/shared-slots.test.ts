@@ -1,0 +1,128 @@
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { type Entry, SharedSlots } from './shared-slots.ts'
+
+const WAIT_MS = 2_000
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+function slotsOf(most: number, waiting = 100): SharedSlots {
+  return new SharedSlots({
+    most: () => most,
+    alone: 1,
+    waiting: () => waiting,
+    waitMs: () => WAIT_MS,
+    nowMs: () => performance.now(),
+  })
+}
+
+const enterAll = (slots: SharedSlots, clients: string): Entry[] =>
+  clients.split('').map((client) => slots.enter(client))
+const statesOf = (entries: readonly Entry[]): string => entries.map(({ state }) => state).join(' ')
+
+describe('slots that clients share', () => {
+  test('are taken at once where they are free: nothing is waited for', () => {
+    const entry = slotsOf(4).enter('ann')
+    expect(entry.isIn).toBe(true)
+    expect(entry.decided).toBeUndefined()
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('are waited for, and had when one is given back', async () => {
+    const slots = slotsOf(1)
+    const [first, second] = enterAll(slots, 'ab') as [Entry, Entry]
+    expect(second.state).toBe('waiting')
+    first.leave()
+    await second.decided
+    expect(second.isIn).toBe(true)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('are waited for no longer than is said', async () => {
+    const slots = slotsOf(1)
+    const [first, second] = enterAll(slots, 'ab') as [Entry, Entry]
+    await vi.advanceTimersByTimeAsync(WAIT_MS - 1)
+    expect(second.state).toBe('waiting')
+    await vi.advanceTimersByTimeAsync(1)
+    await second.decided
+    expect(second.state).toBe('out')
+    first.leave()
+    expect([slots.taken, slots.waiting]).toEqual([0, 0])
+  })
+
+  test('are given in turn to the clients that wait, not to the one with the most that wait', () => {
+    const slots = slotsOf(1)
+    const [holder, ...waiting] = enterAll(slots, 'zaaaabbc') as [Entry, ...Entry[]]
+    const order: string[] = []
+    for (let next: Entry | undefined = holder; next; ) {
+      next.leave()
+      next = waiting.find(({ isIn }) => isIn)
+      if (next) order.push(String(next.client))
+    }
+    expect(order.join('')).toBe('abcabaa')
+  })
+
+  test('go to the oldest of those that a client has waiting', () => {
+    const slots = slotsOf(1)
+    const [holder, ...waiting] = enterAll(slots, 'aaa') as [Entry, ...Entry[]]
+    holder.leave()
+    expect(statesOf(waiting)).toBe('in waiting')
+  })
+
+  test('of others are there for whoever comes, however many of one client wait', () => {
+    const slots = slotsOf(8)
+    slots.enter('bob').leave()
+    const greedy = enterAll(slots, 'a'.repeat(20))
+    expect(greedy.filter(({ isIn }) => isIn)).toHaveLength(4)
+    expect(slots.enter('bob').isIn).toBe(true)
+  })
+
+  test('have as many places to wait as is said, and these are shared too', () => {
+    const slots = slotsOf(2, 10)
+    slots.enter('bob').leave()
+    const greedy = enterAll(slots, 'a'.repeat(20))
+    expect(statesOf(greedy.slice(0, 2))).toBe('in waiting')
+    expect(slots.enter('cid').isIn).toBe(true)
+    expect(slots.waiting).toBe(5)
+    expect(slots.enter('bob').state).toBe('waiting')
+    expect(slots.waiting).toBe(6)
+  })
+
+  test('whoever leaves while it waits gives its place back, and waits no more', async () => {
+    const slots = slotsOf(1)
+    const [first, second, third] = enterAll(slots, 'abc') as [Entry, Entry, Entry]
+    second.leave()
+    await second.decided
+    expect([second.state, slots.waiting]).toEqual(['out', 1])
+    first.leave()
+    expect(third.isIn).toBe(true)
+  })
+})
+
+test('whatever happens, no more are in than there may be, nobody waits for what it could have, and all comes back', () => {
+  const step = fc.record({ client: fc.nat(3), leaves: fc.boolean(), which: fc.nat(30), passMs: fc.nat(900) })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 120 }), fc.integer({ min: 1, max: 12 }), (steps, most) => {
+      const slots = slotsOf(most, 6)
+      const entries: Entry[] = []
+      const count = (state: string): number => entries.filter((entry) => entry.state === state).length
+      for (const { client, leaves, which, passMs } of steps) {
+        vi.advanceTimersByTime(passMs)
+        if (leaves) entries[which]?.leave()
+        else entries.push(slots.enter(client))
+        expect(slots.taken).toBe(count('in'))
+        expect(slots.waiting).toBe(count('waiting'))
+        expect(slots.taken).toBeLessThanOrEqual(most)
+        expect(slots.waiting).toBeLessThanOrEqual(6)
+        const isHere = (one: Entry): boolean => one.isIn
+        for (const waiting of entries.filter(({ state }) => state === 'waiting'))
+          if (!entries.some((one) => isHere(one) && one.client === waiting.client))
+            expect(slots.taken).toBe(most)
+      }
+      for (const entry of entries) entry.leave()
+      expect([slots.taken, slots.waiting]).toEqual([0, 0])
+    }),
+  )
+  expect(vi.getTimerCount()).toBe(0)
+})

@@ -1,0 +1,96 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { BodyRoom, Holding } from './body-room.ts'
+
+const MIB = 1024 * 1024
+const SMALL = 256 * 1024
+const ALL = 256 * MIB
+
+const room = (bodyLimit = 32 * MIB): BodyRoom =>
+  new BodyRoom(
+    () => bodyLimit,
+    () => 0,
+  )
+
+/** Takes in a body in pieces; false where it is refused on the way, and gave back what it had. */
+function takeIn(into: BodyRoom, client: number, bytes: number, piece = 65_536): boolean {
+  const holding = new Holding(client)
+  while (holding.bytes < bytes) {
+    if (into.take(holding, piece)) continue
+    into.give(holding, holding.bytes)
+    return false
+  }
+  return true
+}
+
+/** Has forty keys send as many large bodies as they may. */
+function crowd(into: BodyRoom): void {
+  for (let key = 1; key <= 40; key++) for (let i = 0; i < 8; i++) takeIn(into, key, 32 * MIB)
+}
+
+describe('the memory for bodies', () => {
+  test('is there for small bodies when large ones of others fill what is for all, and not for more large ones', () => {
+    const bodies = room()
+    crowd(bodies)
+    expect(takeIn(bodies, 99, 32 * MIB)).toBe(false)
+    const small = Array.from({ length: 100 }, () => takeIn(bodies, 99, SMALL))
+    expect(new Set(small)).toEqual(new Set([true]))
+  })
+
+  test('is for no key alone: three large bodies of one leave room for one of another', () => {
+    const bodies = room()
+    const seen = new Holding(2)
+    bodies.take(seen, 1)
+    bodies.give(seen, 1)
+    const own = Array.from({ length: 8 }, () => takeIn(bodies, 1, 32 * MIB))
+    expect(own.filter(Boolean)).toHaveLength(3)
+    expect(takeIn(bodies, 2, 32 * MIB)).toBe(true)
+  })
+
+  test('that a small body had of what is for small ones is free again when it grows large', () => {
+    const bodies = room()
+    const large = Array.from({ length: 6 }, () => new Holding(1))
+    const others = new Holding(2)
+    for (const one of large) while (one.bytes < 32 * MIB && bodies.take(one, 65_536));
+    while (bodies.take(others, MIB));
+    const growing = new Holding(2)
+    expect(bodies.take(growing, 1_000)).toBe(true)
+    expect(growing.reserved).toBe(1_000)
+    for (const one of large) bodies.give(one, one.bytes)
+    expect(bodies.take(growing, MIB)).toBe(true)
+    expect([growing.common, growing.reserved]).toEqual([MIB + 1_000, 0])
+    expect(bodies.held).toBe(others.bytes + MIB + 1_000)
+  })
+
+  test('grows with the largest body that the operator allows', () => {
+    expect(takeIn(room(1024 * MIB), 1, 1024 * MIB, MIB)).toBe(true)
+  })
+
+  test('is accounted to the byte, never passed, and comes back whole whatever becomes of the bodies', () => {
+    const step = fc.record({
+      body: fc.nat(11),
+      act: fc.constantFrom('take', 'take', 'take', 'give', 'release'),
+      bytes: fc.integer({ min: 1, max: 20 * MIB }),
+    })
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 150 }), (steps) => {
+        const bodies = room()
+        const holdings = Array.from({ length: 12 }, (_, i) => new Holding(i % 4))
+        for (const { body, act, bytes } of steps) {
+          const holding = holdings[body] as Holding
+          const before = holding.bytes
+          if (act === 'take') {
+            const isTaken = bodies.take(holding, bytes)
+            expect(holding.bytes).toBe(before + (isTaken ? bytes : 0))
+          } else bodies.give(holding, act === 'give' ? Math.min(bytes, before) : before)
+          expect(bodies.held).toBe(holdings.reduce((sum, one) => sum + one.bytes, 0))
+          expect(bodies.held).toBeLessThanOrEqual(ALL)
+          // The reserve is held by small bodies alone.
+          for (const one of holdings) if (one.bytes > SMALL) expect(one.reserved).toBe(0)
+        }
+        for (const holding of holdings) bodies.give(holding, holding.bytes)
+        expect([bodies.held, bodies.heldBy(0)]).toEqual([0, 0])
+      }),
+    )
+  })
+})

@@ -1,0 +1,168 @@
+import { readFileSync } from 'node:fs'
+import { gzipSync } from 'node:zlib'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type Answer, call } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { type RawConnection, rawConnection } from '../equipment/raw-socket.ts'
+import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { fairBeside } from './beside-attacker.ts'
+
+const MIB = 1024 * 1024
+/** A kilobyte that becomes a mebibyte; it is announced as one byte more. */
+const UNFINISHED = gzipSync(Buffer.alloc(MIB, 32))
+const MANY = 266
+/** Processor time in a fifth of a second that is next to none, in hundredths of a second. */
+const TICKS = 5
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    options: { trusted_proxies: ['127.0.0.1/32'] },
+    rate_limits: {},
+    models: priced(['m']),
+    channels: [channel('m', upstream.baseUrl('m'))],
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann')], { access_token: 'access-token-of-ann' }),
+      user(3, 'bob', [token('bob')], { access_token: 'access-token-of-bob' }),
+    ],
+  }))
+  stage.upstream.script('m', { kind: 'whole' })
+})
+afterAll(() => stage?.close())
+
+const held: RawConnection[] = []
+afterEach(() => {
+  for (const { socket } of held.splice(0)) socket.destroy()
+})
+
+/** Sends a head and a part of what it announces, and then nothing more. */
+function hold(head: string, length: number, part: Buffer): RawConnection {
+  const connection = rawConnection(
+    stage.gateway.port,
+    `POST ${head}host: x\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`,
+  )
+  connection.socket.write(part)
+  held.push(connection)
+  return connection
+}
+
+/** Settles when the gateway has, or has refused, all that was written, and has nothing more to do. */
+async function settled(connections: readonly RawConnection[]): Promise<void> {
+  const isDone = ({ socket }: RawConnection): boolean => socket.destroyed || socket.writableLength === 0
+  await expect.poll(() => connections.every(isDone), { timeout: 20_000 }).toBe(true)
+  let before = -TICKS
+  const worked = (): number => {
+    const ticks = ticksOf(stage.gateway.pid)
+    const passed = ticks - before
+    before = ticks
+    return passed
+  }
+  await expect.poll(worked, { interval: 200, timeout: 20_000 }).toBeLessThan(TICKS)
+}
+
+/** Processor time that a process has had, in hundredths of a second. */
+function ticksOf(pid: number): number {
+  const [user, system] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ').slice(11) ?? []
+  return Number(user) + Number(system)
+}
+
+const unfinished = (head: string): RawConnection =>
+  hold(`${head}content-encoding: gzip\r\n`, UNFINISHED.length + 1, UNFINISHED)
+
+/** Bodies of a key that come to all but one byte of 32 MiB. */
+const largeOnes = (key: string, count: number): RawConnection[] =>
+  Array.from({ length: count }, () =>
+    hold(
+      `/v1/chat/completions HTTP/1.1\r\nauthorization: Bearer sk-${key}\r\n`,
+      32 * MIB,
+      Buffer.alloc(32 * MIB - 1, 32),
+    ),
+  )
+
+const bob = (bytes = 100): Promise<Answer> => stage.chat('bob', ask('m', { user: 'x'.repeat(bytes) }))
+
+describe('bodies that never end', () => {
+  test('of visitors, from a few addresses, refuse nobody', { timeout: 60_000 }, async () => {
+    await fairBeside(
+      () =>
+        settled(
+          Array.from({ length: MANY }, (_, i) =>
+            unfinished(`/api/user/login HTTP/1.1\r\nx-forwarded-for: 192.0.2.${i % 16}\r\n`),
+          ),
+        ),
+      () => bob(),
+    )
+  })
+
+  test('of one account refuse neither calls nor accounts at other addresses', {
+    timeout: 60_000,
+  }, async () => {
+    const self = (): Promise<Answer> =>
+      call(
+        stage.gateway.url,
+        { display_name: 'b'.repeat(60), padding: 'x'.repeat(500_000) },
+        {
+          method: 'PUT',
+          path: '/api/user/self',
+          headers: {
+            authorization: 'access-token-of-bob',
+            'gateway-user': '3',
+            'x-forwarded-for': '198.51.100.7',
+          },
+        },
+      )
+    const attack = (): Promise<void> =>
+      settled(
+        Array.from({ length: MANY }, () =>
+          unfinished(
+            '/api/token/batch HTTP/1.1\r\nauthorization: access-token-of-ann\r\ngateway-user: 2\r\nx-forwarded-for: 203.0.113.9\r\n',
+          ),
+        ),
+      )
+    await fairBeside(attack, self)
+    expect((await bob()).status).toBe(200)
+  })
+
+  test.each([
+    ['small ones', 100],
+    ['ones of four mebibytes', 4 * MIB],
+  ])('of one key, eight of 32 MiB, refuse no other key: %s', { timeout: 60_000 }, async (_, bytes) => {
+    await fairBeside(
+      () => settled(largeOnes('ann', 8)),
+      () => bob(bytes),
+    )
+  })
+
+  test('are refused with 408 when others need what they hold', { timeout: 60_000 }, async () => {
+    const connections = largeOnes('ann', 8)
+    let told = ''
+    for (const connection of connections)
+      void connection.until('stalled while others').then(
+        (answer) => (told = answer),
+        () => {},
+      )
+    await settled(connections)
+    // Whether a body goes on is seen after a moment.
+    const largeOne = async (): Promise<number[]> =>
+      (await Promise.all([bob(30 * MIB), bob(30 * MIB)])).map(({ status }) => status)
+    await expect.poll(largeOne, { timeout: 30_000 }).toEqual([200, 200])
+    await expect.poll(() => told, { timeout: 5_000 }).toMatch(/^HTTP\/1\.1 408 .*"code":"request_timeout"/s)
+  })
+})
+
+describe('the body of a login', () => {
+  const login = (body: Buffer, headers: Record<string, string> = {}): Promise<Answer> =>
+    call(stage.gateway.url, body, { path: '/api/user/login', headers })
+  const given = (bytes: number): Buffer =>
+    Buffer.from(JSON.stringify({ username: 'ann', password: 'x' }).padEnd(bytes))
+
+  test('has at most 4 KiB', async () => {
+    expect((await login(given(4_096))).status).toBe(401)
+    expect((await login(given(4_097))).status).toBe(413)
+  })
+  test('comes without a content encoding', async () => {
+    expect((await login(gzipSync(given(10)), { 'content-encoding': 'gzip' })).status).toBe(415)
+    expect((await login(given(10), { 'content-encoding': 'identity' })).status).toBe(401)
+  })
+})

@@ -1,0 +1,106 @@
+import { once } from 'node:events'
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type Answer, send } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { wholeMessage } from '../equipment/messages-behaviour.ts'
+import { type Stage, setStage } from '../equipment/stage.ts'
+import { fairBeside } from './beside-attacker.ts'
+
+/** Fetches that one key may have under way, while others may have as many. */
+const SHARE = 8
+const PATIENTLY = { timeout: 15_000 }
+
+let stage: Stage
+let pictures: Server
+/** Pictures that are asked for and never come. */
+const slow = new Map<ServerResponse, string>()
+beforeAll(async () => {
+  pictures = createServer((request, reply) => {
+    if (!request.url?.startsWith('/slow/'))
+      return void reply.writeHead(200, { 'content-type': 'image/png' }).end('picture')
+    slow.set(reply, request.url)
+    reply.on('close', () => slow.delete(reply))
+    reply.writeHead(200, { 'content-type': 'image/png', 'content-length': '1000' }).write('p')
+  })
+  await once(pictures.listen(0, '127.0.0.1'), 'listening')
+  stage = await setStage((upstream) => ({
+    options: { media: { allow_private_networks: true, timeout: '60s' } },
+    rate_limits: {},
+    models: priced(['m']),
+    channels: [channel('m', upstream.baseUrl('m'), { protocol: 'messages' })],
+    users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
+  }))
+  stage.upstream.script('m', wholeMessage([{ text: 'A picture.' }]))
+})
+afterAll(async () => {
+  await stage?.close()
+  pictures?.closeAllConnections()
+  pictures?.close()
+})
+
+/** A request that names pictures by URL. */
+function naming(...paths: string[]): object {
+  const { port } = pictures.address() as AddressInfo
+  const content = paths.map((path) => ({
+    type: 'image_url',
+    image_url: { url: `http://127.0.0.1:${port}${path}` },
+  }))
+  return { model: 'm', messages: [{ role: 'user', content }] }
+}
+
+const slowOnes = (name: string, count: number): string[] =>
+  Array.from({ length: count }, (_, i) => `/slow/${name}/${i}`)
+const underWay = (name = ''): number =>
+  [...slow.values()].filter((path) => path.startsWith(`/slow/${name}`)).length
+
+const attackers: ReturnType<typeof send>[] = []
+function attack(name: string, paths: readonly string[]): ReturnType<typeof send> {
+  const sent = send(stage.gateway.url, naming(...paths), { key: name })
+  attackers.push(sent)
+  return sent
+}
+afterEach(async () => {
+  for (const sent of attackers.splice(0)) sent.destroy()
+  while (underWay() > 0) await sleep(10)
+})
+
+let asked = 0
+const bob = (): Promise<Answer> => stage.chat('bob', naming(`/fast/${asked++}`, `/fast/${asked++}`))
+
+describe('downloads that do not end', { timeout: 60_000 }, () => {
+  test('of one key, however many, hold up no other key', async () => {
+    await fairBeside(async () => {
+      for (let i = 0; i < 4; i++) attack('ann', slowOnes(`ann-${i}`, 10))
+      await expect.poll(() => underWay(), PATIENTLY).toBe(SHARE)
+    }, bob)
+    expect(underWay()).toBe(SHARE)
+  })
+
+  test('end at once when their caller hangs up, and those that wait begin', async () => {
+    const gone = attack('ann', slowOnes('first', 2 * SHARE))
+    await expect.poll(() => underWay('first'), PATIENTLY).toBe(SHARE)
+    attack('ann', slowOnes('second', SHARE))
+    const waits = attack('ann', slowOnes('third', 1))
+    await bob()
+    expect([underWay('second'), underWay('third')]).toEqual([0, 0])
+    waits.destroy()
+    gone.destroy()
+    await expect.poll(() => underWay('second'), PATIENTLY).toBe(SHARE)
+    expect([underWay('first'), underWay('third')]).toEqual([0, 0])
+    // Nor was anything sent on for somebody who is gone.
+    await expect
+      .poll(() => stage.gateway.logs().match(/"status":499/g)?.length ?? 0, PATIENTLY)
+      .toBeGreaterThan(1)
+  })
+
+  test('of the same request end when one of its files cannot be had', async () => {
+    const { port } = pictures.address() as AddressInfo
+    const paths = [...slowOnes('ann', 3), `/nowhere`]
+    const body = JSON.stringify(naming(...paths)).replace(`:${port}/nowhere`, ':1/nowhere')
+    expect((await stage.chat('ann', body)).status).toBe(400)
+    await expect.poll(() => underWay(), PATIENTLY).toBe(0)
+  })
+})

@@ -1,0 +1,110 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Answer, call, type LiveAnswer, send } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { fairBeside } from './beside-attacker.ts'
+
+const MOST = 8
+const PATIENTLY = { timeout: 15_000 }
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    options: { max_calls: MOST },
+    rate_limits: {},
+    models: priced(['m', 'endless']),
+    channels: ['m', 'endless'].map((name) => channel(name, upstream.baseUrl(name))),
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann')]),
+      user(3, 'bob', [token('bob')], { access_token: 'access-token-of-bob' }),
+      user(4, 'cid', [token('cid')]),
+    ],
+  }))
+  stage.upstream.script('m', { kind: 'whole' })
+  stage.upstream.script('endless', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 50 })
+})
+beforeEach(() => stage.upstream.forget('endless'))
+afterAll(() => stage?.close())
+
+const streams = new Set<LiveAnswer>()
+/** Begins streams that do not end; those that were let in. */
+async function hold(key: string, count: number): Promise<LiveAnswer[]> {
+  const begun = await Promise.all(Array.from({ length: count }, () => stage.live(key, askStream('endless'))))
+  for (const stream of begun) streams.add(stream)
+  return begun.filter(({ status }) => status === 200)
+}
+const hangUp = (stream: LiveAnswer): void => {
+  streams.delete(stream)
+  stream.abort()
+}
+/** How many calls have a slot, or wait for one. */
+async function open(): Promise<number> {
+  const { text } = await call(stage.gateway.url, undefined, { method: 'GET', path: '/metrics' })
+  // The request for them is one of them.
+  return Number(/^sluice_open_calls (\d+)$/m.exec(text)?.[1]) - 1
+}
+afterEach(async () => {
+  for (const stream of streams) hangUp(stream)
+  while ((await open()) > 0) await sleep(10)
+})
+
+const bob = (): Promise<Answer> => stage.chat('bob', ask('m'))
+
+describe('calls that never end', { timeout: 60_000 }, () => {
+  test('of one key take half of the slots once another key has called, and refuse it nothing', async () => {
+    let held: LiveAnswer[] = []
+    await fairBeside(async () => {
+      held = await hold('ann', 4 * MOST)
+    }, bob)
+    expect(held).toHaveLength(MOST / 2)
+  })
+
+  test('of one key that calls alone take all of them; the next to call waits for one', async () => {
+    // A gateway that has just begun knows of no other key.
+    await stage.gateway.restart()
+    const [first, ...others] = await hold('ann', MOST)
+    expect(others).toHaveLength(MOST - 1)
+    const waiting = bob()
+    if (first) hangUp(first)
+    expect((await waiting).status).toBe(200)
+  })
+
+  test('of several keys leave the accounts what is theirs', async () => {
+    for (const key of ['ann', 'bob', 'cid']) await hold(key, 2 * MOST)
+    const self = (): Promise<Answer> =>
+      call(stage.gateway.url, undefined, {
+        method: 'GET',
+        path: '/api/user/self',
+        headers: { authorization: 'access-token-of-bob', 'gateway-user': '3' },
+      })
+    const answers = await Promise.all(Array.from({ length: 10 }, self))
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+  })
+
+  test('are waited for two seconds; then a caller is told to come again', async () => {
+    await stage.gateway.restart()
+    await hold('ann', MOST)
+    const began = performance.now()
+    const refused = await bob()
+    expect(performance.now() - began).toBeGreaterThan(1_900)
+    expect(refused.status).toBe(503)
+    expect(refused.headers['retry-after']).toBe('1')
+    expect(refused.json().error).toMatchObject({ type: 'gateway_error', code: 'overloaded' })
+  })
+
+  test('leave the next free slot to those who still wait for it, not to those who hung up', async () => {
+    await stage.gateway.restart()
+    const [first] = await hold('ann', MOST)
+    const { url } = stage.gateway
+    const impatient = Array.from({ length: 3 }, () => send(url, askStream('endless'), { key: 'bob' }))
+    // They wait by then, or were refused on a machine that is slow.
+    await open()
+    for (const one of impatient) one.destroy()
+    await expect.poll(open, PATIENTLY).toBe(MOST)
+    if (first) hangUp(first)
+    await expect.poll(async () => (await stage.chat('cid', ask('m'))).status, PATIENTLY).toBe(200)
+    expect(stage.upstream.received('endless').length).toBe(MOST)
+  })
+})
