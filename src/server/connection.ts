@@ -4,6 +4,7 @@ import type { Seat } from './address-blocks.ts'
 import { Awaiting } from './awaiting.ts'
 import type { ConnectionOwner } from './connection-owner.ts'
 import type { Peer } from './connection-shares.ts'
+import { Patience } from './patience.ts'
 import { cannotBeRead, headTrouble, tooSlow } from './refusals.ts'
 import { type RequestHead, RequestReader } from './request-reader.ts'
 import { Request, type RequestSource } from './request.ts'
@@ -13,8 +14,6 @@ import { inOriginForm } from './target.ts'
 
 /** How long a caller may leave what was sent to it unread. */
 const UNREAD_MS = 60_000
-/** How long a caller that has closed its side waits for an answer that an upstream has to give, before it is taken to be gone. */
-const HALF_CLOSED_MS = 100
 /** Bytes that may come ahead of their turn; beyond them the connection is not read. */
 const MOST_AHEAD = 65_536
 const NOTHING = Buffer.alloc(0)
@@ -46,9 +45,7 @@ export class Connection implements RequestSource, ResponseSink {
   #isPaused = false
   /** The other side says nothing more. */
   #isHalfClosed = false
-  /** Has waited on a half-closed connection for as long as it may, where an upstream has to be asked. */
-  #isPatienceOver = false
-  #needsUpstream = false
+  readonly #patience = new Patience(() => this.#giveUp())
   /** The end of an answer is on its way, and not all of it with the system yet. */
   #isSending = false
   readonly #awaiting = new Awaiting()
@@ -143,8 +140,7 @@ export class Connection implements RequestSource, ResponseSink {
     const response = new Response(this, head)
     this.#request = request
     this.#response = response
-    this.#isPatienceOver = false
-    this.#needsUpstream = false
+    this.#patience.reset()
     this.#seat.work()
     this.#awaiting.begin('body')
     this.#bodyCame()
@@ -158,6 +154,7 @@ export class Connection implements RequestSource, ResponseSink {
     if (reader.body.length > 0) request.received(reader.body)
     // Whoever took that may have answered, and the next request may have begun.
     if (!isComplete || this.#request !== request) return
+    this.#patience.requestIsWhole()
     if (this.#awaiting.what === 'body') this.#awaiting.begin('answer')
     request.ended('whole')
     this.flow()
@@ -254,8 +251,8 @@ export class Connection implements RequestSource, ResponseSink {
   #ended(): void {
     this.#isHalfClosed = true
     if (this.#state !== 'open') return
-    // Who stops listening in the middle of an answer cannot be told from who has said all there was to say: it is gone.
-    if (this.#response?.hasBegun && this.#reader.isComplete && !this.#isSending) this.#end()
+    const isInTheMiddle = this.#response?.hasBegun && this.#reader.isComplete && !this.#isSending
+    if (isInTheMiddle && !this.#patience.isFresh) this.#end()
     else this.#heardAll()
   }
 
@@ -264,14 +261,8 @@ export class Connection implements RequestSource, ResponseSink {
     // Goes on once that is sent.
     if (this.#isSending) return
     const response = this.#response
-    if (response && this.#reader.isComplete) {
-      const waited = (): void => {
-        if (this.#response !== response) return
-        this.#isPatienceOver = true
-        this.#leaveIfLate()
-      }
-      setTimeout(waited, HALF_CLOSED_MS).unref()
-    } else if (this.#ahead.length > 0) return
+    if (response && this.#reader.isComplete) this.#patience.begin()
+    else if (this.#ahead.length > 0) return
     else if (this.#reader.hasBegun && !this.#reader.isComplete && !response?.isFinished)
       this.#refuse(cannotBeRead('malformed'))
     else this.#end()
@@ -279,20 +270,19 @@ export class Connection implements RequestSource, ResponseSink {
 
   /** Called by its response alone: an upstream is about to be asked. */
   needsUpstream(): void {
-    this.#needsUpstream = true
-    this.#leaveIfLate()
+    this.#patience.needsUpstream()
   }
 
-  #leaveIfLate(): void {
-    const response = this.#response
-    if (!this.#isPatienceOver || !this.#needsUpstream || !response || response.hasBegun) return
-    response.closed('lost')
+  #giveUp(): void {
+    if (!this.#response || this.#response.hasBegun) return
+    this.#response.closed('lost')
     this.#end()
   }
 
   #closed(): void {
     this.#state = 'closed'
     this.#reader.free()
+    this.#patience.reset()
     this.#seat.leave()
     this.#owner.closed(this)
     this.#request?.ended('cut')
