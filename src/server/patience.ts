@@ -4,7 +4,7 @@
  */
 const HALF_CLOSED_MS = 100
 
-/** How long an answer is still worth making for a caller that has closed its side of the connection. `docs/api.md: Connections`. */
+/** How long an answer is still worth making for a caller that has closed its side of the connection. `docs/api.md: Errors`. */
 export class Patience {
   readonly #giveUp: () => void
   #timer: NodeJS.Timeout | undefined
