@@ -131,8 +131,11 @@ describe('while one address opens more connections than there may be,', () => {
     const beforeMs = await medianOfCalls(freshAddress())
     const neighbour = connected(freshAddress(), 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
     await neighbour.until('ok\n')
-    const attack = await flood(TOTAL + SHARE, freshAddress(), bytes)
+    const attacker = freshAddress()
+    const attack = await flood(TOTAL + SHARE, attacker, bytes)
     await expect.poll(() => openOf(attack)).toBe(SHARE)
+    // Whoever shares the address with it is served, in the place of its oldest.
+    expect(await health(attacker)).toMatch(/^HTTP\/1\.1 200 /)
     await expectOthersServed(beforeMs)
     expect(isOpen(neighbour)).toBe(true)
   })
