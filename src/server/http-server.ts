@@ -66,6 +66,7 @@ export class HttpServer implements ConnectionOwner {
     return this.#connections.size
   }
 
+  /** Its connections in numbers, as they stand whenever they are read. */
   get figures(): ConnectionFigures {
     return this.#shares
   }
