@@ -39,6 +39,8 @@ export interface AppParts {
   readonly apiKeys: ApiKeys
   readonly clientAddress: () => ClientAddress
   readonly metricsToken: () => string
+  /** The host that the gateway listens on, as it is configured. */
+  readonly host: string
   readonly cors: () => Cors
   readonly limits: Limits
   readonly overload: Overload
@@ -81,6 +83,11 @@ export class App {
 
   constructor(parts: AppParts) {
     this.#parts = parts
+  }
+
+  /** Where requests come from, as it is configured at the moment. */
+  get clientAddress(): ClientAddress {
+    return this.#parts.clientAddress()
   }
 
   /** Requests that are not answered to the last byte. */
@@ -186,7 +193,7 @@ export class App {
         await this.#parts.globalLimit.take(visit.request, visit.response, endpoint.path)
         return endpoint.handle(visit, isReady)
       case 'operator':
-        requireOperator(visit.request, metricsToken())
+        requireOperator(visit.request, metricsToken(), this.#parts.host)
         return endpoint.handle(visit, metrics)
       case 'api-key': {
         if (!this.#parts.isOpen()) throw stopping()

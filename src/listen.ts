@@ -1,15 +1,28 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import { addressBlock } from './access/address-block.ts'
+import { peerAddress, plainAddress } from './access/trusted-peer.ts'
 import { renderError } from './api/envelopes.ts'
 import { pathArea, pathOf } from './api/path-area.ts'
 import type { App } from './app.ts'
+import { isLoopback } from './domain/ip-allow-list.ts'
 import { GatewayError } from './errors.ts'
 import { type Address, listenThroughMany } from './listeners.ts'
-import type { Refusal } from './server/connection.ts'
-import { HttpServer, type RequestListener } from './server/http-server.ts'
+import type { Refusal } from './server/connection-owner.ts'
+import type { ConnectionLimits } from './server/connection-shares.ts'
+import {
+  type Callers,
+  type ConnectionFigures,
+  HttpServer,
+  type RequestListener,
+} from './server/http-server.ts'
+import { openFilesLimit } from './server/open-files.ts'
 
-/** Connections that there may be at one time. */
+/** Connections that there may be at one time, where the system allows twice as many open files: a call may need one to its upstream too. */
 const MAX_CONNECTIONS = 10_000
+/** The part of them that one address block may have, and the part that is kept free of idle ones. */
+const BLOCK_SHARE = 1 / 2
+const RESERVE_SHARE = 1 / 20
 
 /** Calls that come while the listening is to end: it waits for a pause of so long between two, and this long at the most. */
 const PAUSE_MS = 80
@@ -22,6 +35,9 @@ const LINGER_MS = 1_000
 /** Where connections come in. */
 export interface Entrance {
   readonly url: string
+  readonly connections: ConnectionFigures
+  /** A sentence for the operator where the system allows fewer connections than there might be. */
+  readonly fewConnections: string | undefined
   /**
    * Ends the listening so that no call is lost: what the system has let in would be cut off with it. It ends in a pause between
    * two calls; a balancer that asks whether this gateway is ready makes one by then. Connections that are open stay so for a second
@@ -38,10 +54,12 @@ export interface Entrance {
  * there is an application. Rejects with a sentence for the operator.
  */
 export async function listen(address: Address, app: () => App | undefined): Promise<Entrance> {
+  const limits = connectionLimits(openFilesLimit())
   const server = new HttpServer({
     listener: (request, response) => (app()?.listener ?? notYet)(request, response),
     refusal: inOurWords,
-    maxConnections: MAX_CONNECTIONS,
+    limits,
+    callers: callersOf(app),
   })
   const { host } = address
   const listeners = await listenThroughMany(address, (socket) => server.accept(socket)).catch(
@@ -53,6 +71,11 @@ export async function listen(address: Address, app: () => App | undefined): Prom
   let ending: NodeJS.Timeout | undefined
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${listeners.port}`,
+    connections: server.figures,
+    fewConnections:
+      limits.total < MAX_CONNECTIONS
+        ? `${limits.total} connections can be open at one time; for ${MAX_CONNECTIONS}, allow ${2 * MAX_CONNECTIONS} open files (ulimit -n)`
+        : undefined,
     async shut(atMostMs) {
       const startMs = performance.now()
       await pauseBetweenCalls(server, startMs + Math.min(LISTENING_MS, atMostMs))
@@ -65,6 +88,30 @@ export async function listen(address: Address, app: () => App | undefined): Prom
       listeners.shut()
       clearInterval(ending)
       server.close()
+    },
+  }
+}
+
+/** How many connections there may be where the system allows so many open files. */
+export function connectionLimits(openFiles = Number.POSITIVE_INFINITY): ConnectionLimits {
+  const total = Math.min(MAX_CONNECTIONS, Math.floor(openFiles / 2))
+  return {
+    total,
+    perBlock: Math.ceil(total * BLOCK_SHARE),
+    reserve: Math.ceil(total * RESERVE_SHARE),
+  }
+}
+
+function callersOf(app: () => App | undefined): Callers {
+  return {
+    at(address) {
+      const plain = plainAddress(address)
+      const isProxy = app()?.clientAddress.trusts(plain) ?? false
+      return { block: addressBlock(plain), isProxy, isLoopback: isLoopback(plain) }
+    },
+    behind(request) {
+      const client = app()?.clientAddress(request)
+      return client === undefined || client === peerAddress(request) ? undefined : addressBlock(client)
     },
   }
 }

@@ -39,6 +39,7 @@ export async function startGateway(config: Config, thread?: IdleThread): Promise
   opened.adopt(await lockDataFolderInTurn(environment.dataDir, 'gateway'), (lock) => lock.release())
   let app: App | undefined
   const entrance = opened.adopt(await listen(environment, () => app), (open) => open.close())
+  if (entrance.fewConnections) log.warn(entrance.fewConnections)
 
   const secrets = secretsOf(environment)
   const opening = openLedger({
@@ -50,7 +51,9 @@ export async function startGateway(config: Config, thread?: IdleThread): Promise
   // A database opens in a thread of its own: what serves calls is loaded meanwhile.
   const [{ serve }, accounts] = await Promise.all([import('./serve.ts'), opening])
   opened.adopt(accounts, (open) => open.close())
-  const serving = opened.use(await serve({ config, log, secrets, accounts }))
+  const serving = opened.use(
+    await serve({ config, log, secrets, accounts, connections: entrance.connections }),
+  )
   app = serving.app
   const everything = opened.move()
   return {

@@ -34,6 +34,7 @@ import { Media } from './relay/media.ts'
 import { ModelLists } from './relay/model-lists.ts'
 import { Relay } from './relay/relay.ts'
 import { reloadOnChange } from './reload.ts'
+import type { ConnectionFigures } from './server/http-server.ts'
 import { hashAccessToken, hashKey, hashSession, namespaceOf, ownMark, type Secrets } from './store/secrets.ts'
 import { openTracing } from './tracing/tracing.ts'
 import { ChannelHealth } from './upstreams/channel-health.ts'
@@ -55,6 +56,7 @@ interface Ground {
   readonly log: Logger
   readonly secrets: Secrets
   readonly accounts: OpenedLedger
+  readonly connections: ConnectionFigures
 }
 
 /** The gateway at work, without the address that it listens on. */
@@ -70,7 +72,7 @@ export interface Serving extends AsyncDisposable {
 }
 
 /** Puts together what answers calls, and all that goes on beside them. */
-export async function serve({ config, log, secrets, accounts }: Ground): Promise<Serving> {
+export async function serve({ config, log, secrets, accounts, connections }: Ground): Promise<Serving> {
   await using opened = new AsyncDisposableStack()
   const { environment } = config
   const { store, ledger } = accounts
@@ -110,6 +112,7 @@ export async function serve({ config, log, secrets, accounts }: Ground): Promise
 
   const health = new ChannelHealth()
   const metrics = new Metrics({
+    connections,
     openStreams: () => relay.openStreams,
     openCalls: () => app.visits,
     openHolds: () => ledger.open.size,
@@ -212,6 +215,7 @@ export async function serve({ config, log, secrets, accounts }: Ground): Promise
     clientAddress: () => addressOf,
     cors: () => inForce.settings.options.cors,
     metricsToken: () => inForce.settings.options.metricsToken,
+    host: environment.host,
     limits,
     overload: opened.adopt(new Overload(LOOP_CLOCKS).watch(), (overload) => overload.stop()),
     slots: new CallSlots(() => inForce.settings.options.maxCalls, nowMs),

@@ -4,7 +4,11 @@ import type { Request } from '../server/request.ts'
 import { peerAddress, plainAddress, trustedAddresses } from './trusted-peer.ts'
 
 /** Finds out where a request comes from. */
-export type ClientAddress = (request: Request) => string
+export interface ClientAddress {
+  (request: Request): string
+  /** Whether the peer at this address is a trusted proxy, whose word counts. */
+  readonly trusts: (peer: string) => boolean
+}
 
 /**
  * The caller's address: the socket's, unless the peer is a trusted proxy; then the last address in X-Forwarded-For that
@@ -13,7 +17,7 @@ export type ClientAddress = (request: Request) => string
 export function clientAddress(trustedProxies: readonly string[], onUntrusted: () => void): ClientAddress {
   const trusted = trustedAddresses(trustedProxies)
   let warned = false
-  return (request) => {
+  const addressOf = (request: Request): string => {
     const peer = peerAddress(request)
     const forwarded = request.headers['x-forwarded-for']
     if (forwarded === undefined) return peer
@@ -24,6 +28,7 @@ export function clientAddress(trustedProxies: readonly string[], onUntrusted: ()
     }
     return lastUntrusted(forwarded, peer, trusted)
   }
+  return Object.assign(addressOf, { trusts: trusted })
 }
 
 function lastUntrusted(forwarded: string, peer: string, trusted: AddressSet): string {

@@ -3,17 +3,22 @@ import { isLoopback } from '../domain/ip-allow-list.ts'
 import { GatewayError } from '../errors.ts'
 import type { Request } from '../server/request.ts'
 import { bearerKey } from './bearer.ts'
+import { isForwarded } from './forwarded.ts'
 
 /**
- * Lets in whoever may see the gateway's inside: where `token` is set its bearers, else peers on this machine, by the
- * socket's address and never by a forwarded one.
+ * Lets in the operator, who may see the gateway's inside: where `token` is set its bearers, else peers on this machine, by the
+ * socket's address, whose requests no proxy passed on. `ownHost` is what the gateway listens on.
  */
-export function requireOperator(request: Request, token: string): void {
-  const allowed =
-    token === ''
-      ? isLoopback(request.remoteAddress)
-      : sameText(bearerKey(request.headers.authorization) ?? '', token)
-  if (!allowed) throw new GatewayError('not_operator', 'this is for the operator of the gateway')
+export function requireOperator(request: Request, token: string, ownHost: string): void {
+  if (token !== '') {
+    if (!sameText(bearerKey(request.headers.authorization) ?? '', token)) throw notOperator('')
+  } else if (!isLoopback(request.remoteAddress)) throw notOperator('')
+  else if (isForwarded(request, ownHost))
+    throw notOperator('; through a proxy it takes options.metrics_token')
+}
+
+function notOperator(more: string): GatewayError {
+  return new GatewayError('not_operator', `this is for the operator of the gateway${more}`)
 }
 
 // Hashed first, so that neither length nor content show in the time it takes.

@@ -24,6 +24,8 @@ interface Declared {
   readonly summary: string
   /** Machines ask again and again: its requests are logged at debug. */
   readonly isQuiet?: boolean
+  /** Of a GET: it changes or spends something, so that HEAD, which is safe by its meaning, is not served. */
+  readonly hasEffect?: true
   /** Statuses of errors of its own, beside those that follow from who may call it and what it takes; or that there are none. */
   readonly fails?: readonly number[] | 'never'
 }

@@ -5,6 +5,7 @@ import { defineEndpoint, type JsonEndpoint } from './endpoint.ts'
 function endsSession(method: 'GET' | 'POST'): JsonEndpoint {
   return defineEndpoint({
     method,
+    hasEffect: true,
     path: '/api/user/logout',
     area: 'management',
     // Whoever has no session is logged out already.

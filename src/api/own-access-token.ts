@@ -5,6 +5,7 @@ import { defineEndpoint } from './endpoint.ts'
 /** `docs/api.md: Authentication`. */
 export const ownAccessToken = defineEndpoint({
   method: 'GET',
+  hasEffect: true,
   path: '/api/user/token',
   area: 'management',
   access: 'account',

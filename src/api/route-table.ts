@@ -34,14 +34,16 @@ export class RouteTable<Kind extends Endpoint> {
     }
   }
 
-  /** Undefined where nothing is at the path. */
+  /** Undefined where nothing is at the path. HEAD is answered where GET is (RFC 9110, 9.3.2). */
   find(method: string, path: string): FoundEndpoint<Kind> | OtherMethods | undefined {
     const pattern = this.#byPath.has(path) ? undefined : this.#patterned(path)
     const found = this.#byPath.get(pattern?.path ?? path)
     if (!found) return undefined
-    const same = found.find(({ endpoint }) => endpoint.method === method)
+    const same = found.find(({ endpoint }) => takes(endpoint, method))
     if (same) return pattern ? { ...same, params: pattern.params } : same
-    const methods = found.map(({ endpoint }) => endpoint.method)
+    const methods = found.flatMap(({ endpoint }) =>
+      takes(endpoint, 'HEAD') ? [endpoint.method, 'HEAD'] : endpoint.method,
+    )
     return { methods, area: found[0]?.endpoint.area ?? 'relay' }
   }
 
@@ -52,4 +54,8 @@ export class RouteTable<Kind extends Endpoint> {
     }
     return undefined
   }
+}
+
+function takes({ method, hasEffect }: Endpoint, asked: string): boolean {
+  return asked === method || (asked === 'HEAD' && method === 'GET' && !hasEffect)
 }

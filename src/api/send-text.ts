@@ -17,8 +17,10 @@ export async function sendText(
   const saved = filename === undefined ? {} : { 'content-disposition': `attachment; filename="${filename}"` }
   response.writeHead(200, { 'content-type': type, ...saved, ...headers })
   try {
-    for (let piece = first; !piece.done && !response.isLost; piece = await pieces.next())
+    for (let piece = first; !piece.done && !response.isLost; piece = await pieces.next()) {
       if (!response.write(Buffer.from(piece.value))) await drained(response)
+      if (response.isHeadOnly) break
+    }
     response.end()
   } finally {
     await pieces.return?.()

@@ -9,7 +9,15 @@ test.each([
   ['/sk-secret/v1/messages', '/sk-…/v1/messages'],
   ['/v1/SK-secret-and-more', '/v1/sk-…'],
   [`/v1/messages/${KEY}`, '/v1/messages/…'],
-  [`/v1/messages/sk%2D${KEY}`, '/v1/messages/sk%…'],
+  [`/v1/messages/sk%2D${KEY}`, '/v1/messages/sk-…'],
+  ['/v1/%73k-secret', '/v1/sk-…'],
+  ['/v1/%53%4B%2dsecret%2Fand%2Fmore', '/v1/sk-…'],
+  ['/v1/%2573%256B%252Dsecret', '/v1/sk-…'],
+  ['/v1/%2525252525252525252573k-secret', '/v1/sk-…'],
+  ['/v1/%%37%33k-secret', '/v1/sk-…'],
+  [`/v1/models/%41${KEY.slice(1)}`, '/v1/models/…'],
+  [`/v1/models/${KEY.slice(0, 20)}%${KEY.charCodeAt(20).toString(16)}${KEY.slice(21)}`, '/v1/models/…'],
+  ['/v1/models/a%2Fb%3Ac%20d', '/v1/models/a%2Fb%3Ac%20d'],
   ['/<script>"\'&\u0000\u00e4', '/?script??????'],
 ])('%j is shown as %j', (path, shown) => {
   expect(shownPath(path)).toBe(shown)
@@ -18,4 +26,12 @@ test.each([
 test('a long path is shown in part, and no part of a key that would be cut', () => {
   expect(shownPath(`/${'x-'.repeat(5000)}`)).toHaveLength(200)
   expect(shownPath(`/${'x-'.repeat(90)}${KEY}`)).not.toContain('A1b2')
+})
+
+test('a path of escapes within escapes is read in a moment, and nothing of a key is shown', () => {
+  const letter = (depth: number): string =>
+    depth === 0 ? 's' : letter(depth - 1).replaceAll(/./g, (each) => `%${each.charCodeAt(0).toString(16)}`)
+  for (let depth = 1; depth < 9; depth++)
+    expect(shownPath(`/${letter(depth)}k-secret`)).not.toContain('secret')
+  expect(shownPath(`/%${'25'.repeat(8_000)}73k-secret`)).toBe('/sk-…')
 })

@@ -5,6 +5,7 @@ import { defineEndpoint } from './endpoint.ts'
 /** `docs/administration.md: Test a channel`. */
 export const testChannelEndpoint = defineEndpoint({
   method: 'GET',
+  hasEffect: true,
   path: '/api/channel/test/:id',
   area: 'management',
   access: 'admin',

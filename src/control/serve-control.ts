@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import { GatewayError } from '../errors.ts'
 import type { ManagementParts } from '../management/parts.ts'
 import { quotaDisplay } from '../management/quota-display.ts'
-import type { Refusal } from '../server/connection.ts'
+import type { Refusal } from '../server/connection-owner.ts'
 import { HttpServer } from '../server/http-server.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
@@ -42,7 +42,7 @@ export async function serveControl(parts: ControlParts): Promise<{ close(): Prom
       running.add(answered)
     },
     refusal: (error) => failure(error),
-    maxConnections: MOST_CONNECTIONS,
+    limits: { total: MOST_CONNECTIONS, perBlock: MOST_CONNECTIONS, reserve: 0 },
   })
   const listener = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (connected) =>
     server.accept(connected),

@@ -11,6 +11,7 @@ const KINDS = ['input', 'cacheRead', 'cacheWrite5m', 'cacheWrite1h', 'output', '
 
 /** What is looked up when somebody asks, and by whom it is known. */
 export interface Gauges {
+  readonly connections: { readonly open: number; readonly refused: number; readonly displaced: number }
   readonly openStreams: () => number
   readonly openCalls: () => number
   readonly openHolds: () => number
@@ -69,7 +70,21 @@ export class Metrics {
     this.#loopDelay.enable()
     const delay = (percentile: number) => (): number =>
       Math.max(0, this.#loopDelay.percentile(percentile) / 1e9 - LOOK_MS / 1000)
+    const { connections } = gauges
     this.#gauges = [
+      new Gauge('sluice_open_connections', 'Connections of callers.', () => connections.open),
+      new Gauge(
+        'sluice_connections_refused_total',
+        'Connections that were turned away, and requests of one client behind proxies.',
+        () => connections.refused,
+        'counter',
+      ),
+      new Gauge(
+        'sluice_connections_displaced_total',
+        'Idle connections that were closed to make room.',
+        () => connections.displaced,
+        'counter',
+      ),
       new Gauge('sluice_open_streams', 'Streams under way.', gauges.openStreams),
       new Gauge('sluice_open_calls', 'Requests that are not answered to the last byte.', gauges.openCalls),
       new Gauge('sluice_open_holds', 'Holds that are not settled.', gauges.openHolds),

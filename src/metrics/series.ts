@@ -76,17 +76,18 @@ export class Counter extends Series<{ sum: number }> implements Metric {
   }
 }
 
-/** A figure that is looked up when somebody asks. */
+/** A figure that is looked up when somebody asks; a `counter` where it only grows. */
 export class Gauge implements Metric {
-  readonly type = 'gauge'
+  readonly type: 'gauge' | 'counter'
   readonly name: string
   readonly help: string
   readonly #read: () => number
 
-  constructor(name: string, help: string, read: () => number) {
+  constructor(name: string, help: string, read: () => number, type: 'gauge' | 'counter' = 'gauge') {
     this.name = name
     this.help = help
     this.#read = read
+    this.type = type
   }
 
   samples(): Sample[] {

@@ -142,6 +142,7 @@ export class Attempts {
   /** One attempt; undefined if the call is settled by it. Whatever becomes of it, its trial is ended here. */
   async #once(call: Call, target: Target, key: UpstreamKey): Promise<Failure | undefined> {
     const { response, request, record } = call
+    response.needsUpstream()
     if (response.isLost) return CALLER_GONE
     if (this.#stopped) return STOPPING
     const { channel } = target

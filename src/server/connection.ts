@@ -1,43 +1,22 @@
 import type { Socket } from 'node:net'
 import type { GatewayError } from '../errors.ts'
+import type { Seat } from './address-blocks.ts'
+import { Awaiting } from './awaiting.ts'
+import type { ConnectionOwner } from './connection-owner.ts'
+import type { Peer } from './connection-shares.ts'
+import { Patience } from './patience.ts'
 import { cannotBeRead, headTrouble, tooSlow } from './refusals.ts'
 import { type RequestHead, RequestReader } from './request-reader.ts'
 import { Request, type RequestSource } from './request.ts'
 import { readingShared } from './shared-bytes.ts'
-import { KEPT_SECONDS, Response, type ResponseSink } from './response.ts'
+import { Response, type ResponseSink } from './response.ts'
+import { inOriginForm } from './target.ts'
 
-/** Looks of the server's clock, one a second, that things may take: a head, from its first byte or the connection's on; a request. */
-const HEAD_LOOKS = 10
-const REQUEST_LOOKS = 60
-/** How long somebody may go on sending a body that was answered already. */
-const UNREAD_LOOKS = 20
-/** How long somebody who was refused may take to hang up. */
-const HANG_UP_LOOKS = 2
 /** How long a caller may leave what was sent to it unread. */
 const UNREAD_MS = 60_000
 /** Bytes that may come ahead of their turn; beyond them the connection is not read. */
 const MOST_AHEAD = 65_536
 const NOTHING = Buffer.alloc(0)
-
-type Awaited = 'first request' | 'head' | 'body' | 'answer' | 'end of body' | 'next request' | 'hang-up'
-
-/** Of what is awaited, that for which a caller is told that it took too long. */
-const TOLD: ReadonlySet<Awaited> = new Set(['first request', 'head', 'body'])
-
-/** An answer that the server gives itself. */
-export interface Refusal {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Buffer
-}
-
-/** What a connection tells of itself, and asks. */
-export interface ConnectionOwner {
-  asked(request: Request, response: Response): void
-  /** `url` is what was asked for, where the head could be read. */
-  refusal(error: GatewayError, url: string | undefined): Refusal
-  closed(connection: Connection): void
-}
 
 /**
  * A caller's connection: its requests one after the other, and the answer to each. What is no request is answered once, in the words
@@ -48,9 +27,11 @@ export class Connection implements RequestSource, ResponseSink {
   place = -1
   /** The address at the other end. */
   readonly remoteAddress: string
+  readonly peer: Peer
   /** Bytes that have come on it. */
   bytesRead = 0
   readonly #owner: ConnectionOwner
+  readonly #seat: Seat
   readonly #socket: Socket
   readonly #reader = new RequestReader()
   #request: Request | undefined
@@ -64,17 +45,18 @@ export class Connection implements RequestSource, ResponseSink {
   #isPaused = false
   /** The other side says nothing more. */
   #isHalfClosed = false
+  readonly #patience = new Patience(() => this.#giveUp())
   /** The end of an answer is on its way, and not all of it with the system yet. */
   #isSending = false
-  #awaits: Awaited = 'first request'
-  /** Looks that are left for it. */
-  #looks = HEAD_LOOKS
+  readonly #awaiting = new Awaiting()
 
-  constructor(accepted: Socket, owner: ConnectionOwner) {
+  constructor(accepted: Socket, owner: ConnectionOwner, peer: Peer, seat: Seat) {
     this.#owner = owner
+    this.peer = peer
+    this.#seat = seat
+    this.remoteAddress = accepted.remoteAddress ?? ''
     const socket = readingShared(accepted, (bytes) => this.#received(bytes))
     this.#socket = socket
-    this.remoteAddress = socket.remoteAddress ?? ''
     socket.on('end', () => this.#ended())
     socket.on('timeout', () => this.destroy())
     socket.on('drain', () => {
@@ -88,7 +70,7 @@ export class Connection implements RequestSource, ResponseSink {
 
   /** Whether nothing is under way on it. */
   get isIdle(): boolean {
-    return this.#awaitsRequest && this.#ahead.length === 0
+    return this.#awaiting.isRequest && this.#ahead.length === 0
   }
 
   /** Whether anything can still be said on it. */
@@ -121,20 +103,9 @@ export class Connection implements RequestSource, ResponseSink {
 
   /** Looks whether something takes too long. Called once a second. */
   look(): void {
-    if (this.#awaits === 'answer') return
-    this.#looks -= 1
-    if (this.#looks >= 0) return
-    if (this.#state === 'open' && TOLD.has(this.#awaits)) this.#refuse(tooSlow())
+    if (!this.#awaiting.look()) return
+    if (this.#state === 'open' && this.#awaiting.isTold) this.#refuse(tooSlow())
     else this.destroy()
-  }
-
-  get #awaitsRequest(): boolean {
-    return this.#awaits === 'first request' || this.#awaits === 'next request'
-  }
-
-  #await(what: Awaited, looks: number): void {
-    this.#awaits = what
-    this.#looks = looks
   }
 
   #received(bytes: Buffer): void {
@@ -154,13 +125,14 @@ export class Connection implements RequestSource, ResponseSink {
       this.#ahead.unshift(Buffer.from(bytes.subarray(end)))
       this.#aheadBytes += bytes.length - end
     }
-    if (reader.hasBegun && this.#awaitsRequest) this.#await('head', HEAD_LOOKS)
+    if (reader.hasBegun && this.#awaiting.isRequest) this.#awaiting.begin('head')
     if (reader.unreadable) return this.#refuse(cannotBeRead(reader.unreadable))
     if (this.#request) return this.#bodyCame()
     if (!reader.head) return
     const trouble = headTrouble(reader.head)
-    if (trouble) this.#refuse(trouble)
-    else this.#begin(reader.head)
+    const head = trouble ? undefined : inOriginForm(reader.head)
+    if (head) this.#begin(head)
+    else this.#refuse(trouble ?? cannotBeRead('malformed'))
   }
 
   #begin(head: RequestHead): void {
@@ -168,9 +140,11 @@ export class Connection implements RequestSource, ResponseSink {
     const response = new Response(this, head)
     this.#request = request
     this.#response = response
-    this.#await('body', REQUEST_LOOKS)
+    this.#patience.reset()
+    this.#seat.work()
+    this.#awaiting.begin('body')
     this.#bodyCame()
-    this.#owner.asked(request, response)
+    this.#owner.asked(request, response, this.peer)
   }
 
   #bodyCame(): void {
@@ -180,10 +154,11 @@ export class Connection implements RequestSource, ResponseSink {
     if (reader.body.length > 0) request.received(reader.body)
     // Whoever took that may have answered, and the next request may have begun.
     if (!isComplete || this.#request !== request) return
-    if (this.#awaits === 'body') this.#awaits = 'answer'
+    this.#patience.requestIsWhole()
+    if (this.#awaiting.what === 'body') this.#awaiting.begin('answer')
     request.ended('whole')
     this.flow()
-    if (this.#awaits === 'end of body') this.#conclude()
+    if (this.#awaiting.what === 'end of body') this.#conclude()
   }
 
   /** Called by its response alone: that was its end. */
@@ -207,12 +182,13 @@ export class Connection implements RequestSource, ResponseSink {
     if (this.#state === 'ending' || this.#state === 'closed') return
     const response = this.#response as Response
     response.closed('finished')
+    this.#seat.rest()
     if (this.#state === 'refused' || response.hangsUp) return this.#end()
     if (this.#reader.isComplete) return this.#conclude()
     if (this.#isHalfClosed) return this.#end()
     // Who is still sending would lose the answer if the connection ended now.
     this.#request?.throwAway()
-    this.#await('end of body', UNREAD_LOOKS)
+    this.#awaiting.begin('end of body')
   }
 
   /** Request and answer are both complete. */
@@ -220,9 +196,9 @@ export class Connection implements RequestSource, ResponseSink {
     const { isLast } = this.#response as Response
     this.#request = undefined
     this.#response = undefined
-    if (isLast || this.#isHalfClosed) return this.#end()
+    if (isLast || (this.#isHalfClosed && this.#ahead.length === 0)) return this.#end()
     this.#reader.next()
-    this.#await('next request', KEPT_SECONDS)
+    this.#awaiting.begin('next request')
     this.#readSoon()
   }
 
@@ -237,6 +213,7 @@ export class Connection implements RequestSource, ResponseSink {
       this.#aheadBytes -= bytes.length
       this.#read(bytes)
       if (!this.#reader.isComplete) this.#readSoon()
+      if (this.#isHalfClosed && this.isOpen) this.#heardAll()
       this.flow()
     })
   }
@@ -245,7 +222,7 @@ export class Connection implements RequestSource, ResponseSink {
   #end(): void {
     if (this.#state === 'ending' || this.#state === 'closed') return
     this.#state = 'ending'
-    this.#await('hang-up', HANG_UP_LOOKS)
+    this.#awaiting.begin('hang-up')
     this.#ahead.length = 0
     this.#aheadBytes = 0
     this.#socket.end()
@@ -260,11 +237,12 @@ export class Connection implements RequestSource, ResponseSink {
     if (response?.headersSent) return this.destroy()
     const { status, headers, body } = this.#owner.refusal(error, this.#reader.head?.url)
     this.#request = undefined
-    this.#await('answer', 0)
+    this.#awaiting.begin('answer')
     // Nobody else says anything from here on.
     response?.closed('lost')
     request?.ended('cut')
-    this.#response = new Response(this, { method: 'GET', version: '1.1', keepAlive: false, headers: {} })
+    const method = this.#reader.head?.method ?? 'GET'
+    this.#response = new Response(this, { method, version: '1.1', keepAlive: false, headers: {} })
     this.#response.hangsUp = true
     this.#response.writeHead(status, { ...response?.early, ...headers }).end(body)
     if (this.isOpen) this.#state = 'refused'
@@ -273,17 +251,39 @@ export class Connection implements RequestSource, ResponseSink {
   #ended(): void {
     this.#isHalfClosed = true
     if (this.#state !== 'open') return
-    const response = this.#response
-    // What was said is still sent. Who only listens on, while an answer is made, cannot be told from who is gone.
+    const isInTheMiddle = this.#response?.hasBegun && this.#reader.isComplete && !this.#isSending
+    if (isInTheMiddle && !this.#patience.isFresh) this.#end()
+    else this.#heardAll()
+  }
+
+  /** Nothing more comes: what was asked is answered, and what is incomplete will never be whole. */
+  #heardAll(): void {
+    // Goes on once that is sent.
     if (this.#isSending) return
-    if (this.#reader.hasBegun && !this.#reader.isComplete && !response?.isFinished)
+    const response = this.#response
+    if (response && this.#reader.isComplete) this.#patience.begin()
+    else if (this.#ahead.length > 0) return
+    else if (this.#reader.hasBegun && !this.#reader.isComplete && !response?.isFinished)
       this.#refuse(cannotBeRead('malformed'))
     else this.#end()
+  }
+
+  /** Called by its response alone: an upstream is about to be asked. */
+  needsUpstream(): void {
+    this.#patience.needsUpstream()
+  }
+
+  #giveUp(): void {
+    if (!this.#response || this.#response.hasBegun) return
+    this.#response.closed('lost')
+    this.#end()
   }
 
   #closed(): void {
     this.#state = 'closed'
     this.#reader.free()
+    this.#patience.reset()
+    this.#seat.leave()
     this.#owner.closed(this)
     this.#request?.ended('cut')
     this.#response?.closed('lost')

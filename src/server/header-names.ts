@@ -1,5 +1,5 @@
 /**
- * The headers of a request that anything here reads. Others are weighed, counted and passed over: what nobody asks for is never made
+ * The headers of a request that anything here reads; `x-forwarded-*` is any of these that is not named besides. Others are weighed, counted and passed over: what nobody asks for is never made
  * into a text.
  */
 const HEADER_NAMES = [
@@ -13,6 +13,7 @@ const HEADER_NAMES = [
   'content-type',
   'cookie',
   'expect',
+  'forwarded',
   'gateway-user',
   'host',
   'origin',
@@ -20,13 +21,16 @@ const HEADER_NAMES = [
   'traceparent',
   'transfer-encoding',
   'vendor-version',
+  'via',
   'x-alt-api-key',
   'x-api-key',
+  'x-forwarded-*',
   'x-forwarded-for',
   'x-forwarded-host',
   'x-forwarded-proto',
   'x-gateway-via',
   'x-goog-api-key',
+  'x-real-ip',
 ] as const
 
 /** A header that is read. */
@@ -43,12 +47,14 @@ const BY_LENGTH: (readonly { readonly name: HeaderName; readonly bytes: Buffer }
 for (const name of HEADER_NAMES)
   BY_LENGTH[name.length] = [...(BY_LENGTH[name.length] ?? []), { name, bytes: Buffer.from(name) }]
 
+const FORWARDED = Buffer.from('x-forwarded-')
+
 /** The name that stands there, in letters of any size; undefined where nobody reads it. */
 export function headerNameAt(bytes: Uint8Array, start: number, end: number): HeaderName | undefined {
   const candidates = BY_LENGTH[end - start]
   if (candidates)
     for (const { name, bytes: letters } of candidates) if (standsAt(bytes, start, letters)) return name
-  return undefined
+  return end - start > FORWARDED.length && standsAt(bytes, start, FORWARDED) ? 'x-forwarded-*' : undefined
 }
 
 /** What a header says whose value was `before`, and that comes once more. */

@@ -1,7 +1,10 @@
 import type { Socket } from 'node:net'
 import { Roster } from '../domain/roster.ts'
 import type { GatewayError } from '../errors.ts'
-import { Connection, type ConnectionOwner, type Refusal } from './connection.ts'
+import type { ConnectionOwner, Refusal } from './connection-owner.ts'
+import { type ConnectionLimits, ConnectionShares, type Peer } from './connection-shares.ts'
+import { Connection } from './connection.ts'
+import { tooManyOfOne } from './refusals.ts'
 import type { Request } from './request.ts'
 import type { Response } from './response.ts'
 
@@ -13,10 +16,31 @@ export type RequestListener = (request: Request, response: Response) => void
 /** What a server does. */
 export interface ServerParts {
   readonly listener: RequestListener
-  /** What is said to who sends what is no request, or takes too long to. */
+  /** The answer to a caller whose request cannot be read, takes too long, or is one too many. */
   readonly refusal: (error: GatewayError, url: string | undefined) => Refusal
-  readonly maxConnections: number
+  readonly limits: ConnectionLimits
+  /** Tells callers apart; without it, all are one. */
+  readonly callers?: Callers
 }
+
+/** Tells the callers of a server apart. */
+export interface Callers {
+  /** The peer at a socket's address. */
+  at(address: string): Peer
+  /** The address block of the client that a trusted proxy passes a request on for; undefined where it does not say. */
+  behind(request: Request): string | undefined
+}
+
+/** The connections of a server, in numbers. */
+export interface ConnectionFigures {
+  readonly open: number
+  /** Connections that were turned away so far, and requests behind proxies. */
+  readonly refused: number
+  /** Idle connections that were closed so far to make room for others. */
+  readonly displaced: number
+}
+
+const ANYBODY: Peer = { block: '', isProxy: false, isLoopback: true }
 
 /**
  * An HTTP/1.1 server, without what it listens on. Callers have ten seconds to begin with a request, ten more for its head, sixty for
@@ -25,6 +49,7 @@ export interface ServerParts {
 export class HttpServer implements ConnectionOwner {
   readonly #parts: ServerParts
   readonly #connections = new Roster<Connection>()
+  readonly #shares: ConnectionShares
   readonly #clock: NodeJS.Timeout
   #isClosed = false
   /** Requests that came so far. */
@@ -32,6 +57,7 @@ export class HttpServer implements ConnectionOwner {
 
   constructor(parts: ServerParts) {
     this.#parts = parts
+    this.#shares = new ConnectionShares(parts.limits)
     this.#clock = setInterval(() => this.#look(), LOOK_MS).unref()
   }
 
@@ -40,10 +66,21 @@ export class HttpServer implements ConnectionOwner {
     return this.#connections.size
   }
 
-  /** Serves whoever connected. The socket is expected to be left open when its other side ends, and to be unread. */
+  /** Its connections in numbers, as they stand whenever they are read. */
+  get figures(): ConnectionFigures {
+    return this.#shares
+  }
+
+  /** Serves a new connection, or closes it. The socket is expected to be left open when its other side ends, and to be unread. */
   accept(socket: Socket): void {
-    if (this.#isClosed || this.#connections.size >= this.#parts.maxConnections) socket.destroy()
-    else this.#connections.add(new Connection(socket, this))
+    const peer = this.#parts.callers?.at(socket.remoteAddress ?? '') ?? ANYBODY
+    const seat = this.#isClosed ? undefined : this.#shares.admit(peer, () => connection.destroy())
+    if (!seat) {
+      socket.destroy()
+      return
+    }
+    const connection = new Connection(socket, this, peer, seat)
+    this.#connections.add(connection)
   }
 
   /** Ends the connections on which nothing is under way. */
@@ -59,8 +96,17 @@ export class HttpServer implements ConnectionOwner {
   }
 
   /** Called by connections alone. */
-  asked(request: Request, response: Response): void {
+  asked(request: Request, response: Response, peer: Peer): void {
     this.requests += 1
+    const client = peer.isProxy ? this.#parts.callers?.behind(request) : undefined
+    if (client !== undefined) {
+      if (!this.#shares.requestBegan(client)) {
+        const { status, headers, body } = this.#parts.refusal(tooManyOfOne(), request.url)
+        response.writeHead(status, headers).end(body)
+        return
+      }
+      response.onClosed(() => this.#shares.requestEnded(client))
+    }
     this.#parts.listener(request, response)
   }
 

@@ -1,6 +1,7 @@
 import { Framing, MOST_FRAMING, MOST_HEAD, MOST_HEAD_WITH_BLANKS } from '../http1/framing.ts'
 import { type Findings, GO_ON, Llhttp, MOST_AT_ONCE, NO_BODY, PAUSE, STOP } from '../http1/llhttp.ts'
 import { type HeaderName, type Headers, headerNameAt, joined } from './header-names.ts'
+import { type TransferTrouble, transferTrouble } from './transfer-coding.ts'
 
 /** Headers, trailers included, that one request may have. */
 const MOST_HEADERS = 100
@@ -22,7 +23,7 @@ export interface RequestHead {
 }
 
 /** Why what came is no request. */
-export type Unreadable = 'malformed' | 'headers too large'
+export type Unreadable = 'headers too large' | TransferTrouble
 
 /** Reads the requests of one connection, one at a time. */
 export class RequestReader implements Findings {
@@ -32,11 +33,13 @@ export class RequestReader implements Findings {
   #url = ''
   #headers: { -readonly [Name in HeaderName]?: string | undefined } = {}
   #hosts = 0
+  #transferEncodings = 0
   #count = 0
   #headBytes = 0
   /** Counts a head's bytes, then those since the last piece of a chunked body. */
   readonly #framing = new Framing()
   #tooLarge = false
+  #transferTrouble: TransferTrouble | undefined
   // The header at hand. A name or a value that is cut by the end of a read comes in several pieces.
   #name: HeaderName | undefined
   #nameStart = 0
@@ -104,7 +107,7 @@ export class RequestReader implements Findings {
     const progress = this.#parser.parse(bytes, at, to)
     if (this.#at === 'name') this.#keepName()
     if (progress === 'malformed') {
-      this.unreadable = this.#tooLarge ? 'headers too large' : 'malformed'
+      this.unreadable = this.#tooLarge ? 'headers too large' : (this.#transferTrouble ?? 'malformed')
       return to
     }
     this.#isPaused = progress === 'paused'
@@ -118,6 +121,7 @@ export class RequestReader implements Findings {
     this.#url = ''
     this.#headers = {}
     this.#hosts = 0
+    this.#transferEncodings = 0
     this.#count = 0
     this.#headBytes = 0
     this.#framing.restartAt(0)
@@ -160,6 +164,7 @@ export class RequestReader implements Findings {
     if (this.#at !== 'nothing') this.#headerDone()
     if (this.#tooLarge) return STOP
     const headers = this.#headers
+    const coding = headers['transfer-encoding']
     this.#hasHead = true
     this.head = {
       method: this.#parser.method,
@@ -167,10 +172,15 @@ export class RequestReader implements Findings {
       version: this.#parser.version,
       headers,
       hosts: this.#hosts,
-      // Who is of HTTP/1.0 and sends chunks is not sure to know them.
-      keepAlive: keepAlive && (headers['transfer-encoding'] === undefined || this.#parser.version === '1.1'),
+      // A caller of HTTP/1.0 that sends chunks is not sure to know them.
+      keepAlive: keepAlive && (coding === undefined || this.#parser.version === '1.1'),
     }
     const length = headers['content-length']
+    if (coding !== undefined) {
+      this.#transferTrouble =
+        length === undefined ? transferTrouble(coding, this.#transferEncodings) : 'malformed'
+      if (this.#transferTrouble) return STOP
+    }
     // The parser has looked at both already: only one of them is there, and it is as it should be.
     this.#left = length === undefined ? 0 : Number(length)
     this.#inChunks = length === undefined
@@ -215,6 +225,7 @@ export class RequestReader implements Findings {
     this.#name = undefined
     const value = trimmed(this.#value)
     if (name === 'host') this.#hosts += 1
+    else if (name === 'transfer-encoding') this.#transferEncodings += 1
     const before = this.#headers[name]
     this.#headers[name] = before === undefined ? value : joined(name, before, value)
   }

@@ -9,6 +9,8 @@ export interface ResponseSink {
   send(bytes: Buffer | string): boolean
   /** Everything of the answer was given to it. */
   answered(): void
+  /** An upstream is about to be asked for it. */
+  needsUpstream(): void
   destroy(): void
 }
 
@@ -62,6 +64,16 @@ export class Response {
   /** Whether it is decided what its head says. */
   get headersSent(): boolean {
     return this.status > 0
+  }
+
+  /** Whether its body is for nobody: it was asked for with HEAD. */
+  get isHeadOnly(): boolean {
+    return this.#asked.method === 'HEAD'
+  }
+
+  /** Whether anything of it was sent. */
+  get hasBegun(): boolean {
+    return this.#isHeadSent
   }
 
   /** Nothing more is to be said. */
@@ -121,6 +133,14 @@ export class Response {
     this.#hasEnded = true
     this.#sendLast(head, this.#framing === 'no body' ? undefined : last)
     this.#sink.answered()
+  }
+
+  /**
+   * To be told before an upstream is asked for the answer: a caller that has closed its side of the connection is not waited for
+   * then. It may be lost afterwards.
+   */
+  needsUpstream(): void {
+    if (!this.#hasEnded && !this.#isLost) this.#sink.needsUpstream()
   }
 
   /** Breaks off. */

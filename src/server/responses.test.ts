@@ -219,9 +219,14 @@ describe('a connection', () => {
 
   test('that ends while its answer is made has no caller any more', async () => {
     const lost = Promise.withResolvers<boolean>()
-    const port = await serve((_, response) => response.onClosed(() => lost.resolve(response.isLost)))
+    const port = await serve((_, response) => {
+      response.onClosed(() => lost.resolve(response.isLost))
+      response.writeHead(200, {}).write(Buffer.from('half'))
+    })
     const connection = rawConnection(port, `GET / HTTP/1.1\r\n${HOST}\r\n`)
-    await sleep(30)
+    await connection.until('half')
+    // Earlier it would have closed its side right behind its request.
+    await sleep(150)
     connection.socket.end()
     expect(await lost.promise).toBe(true)
   })
@@ -286,12 +291,17 @@ describe('a connection', () => {
   })
 
   test('beyond the most that there may be is ended at once', async () => {
-    own = await startOwnServer(ok, 2)
+    const held: Response[] = []
+    own = await startOwnServer((request, response) => {
+      if (request.url === '/held') held.push(response)
+      else ok(request, response)
+    }, 2)
     const { port, server } = own
-    const kept = [rawConnection(port, ''), rawConnection(port, '')]
-    await expect.poll(() => server.connections).toBe(2)
+    const hold = `GET /held HTTP/1.1\r\n${HOST}\r\n`
+    const kept = [rawConnection(port, hold), rawConnection(port, hold)]
+    await expect.poll(() => held.length).toBe(2)
     expect(await rawConnection(port, GET).closed()).toBe('')
-    for (const { socket } of kept) socket.destroy()
+    for (const { socket } of kept) socket.resetAndDestroy()
     await expect.poll(() => server.connections).toBe(0)
     expect(counted(await rawConnection(port, GET).closed())).toBe(1)
   })
@@ -359,6 +369,7 @@ describe('a connection', () => {
     const port = await serve((request, response) => {
       request.read({ piece: () => request.pause(), whole: () => {}, cut: () => {} })
       response.onClosed(() => lost.resolve(response.isLost))
+      response.needsUpstream()
     })
     const connection = rawConnection(port, `POST / HTTP/1.1\r\n${HOST}content-length: 5\r\n\r\n`)
     await sleep(20)

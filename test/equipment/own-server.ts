@@ -11,11 +11,11 @@ export interface OwnServer extends Disposable {
 }
 
 /** Starts one on a free port of this machine. */
-export async function startOwnServer(listener: RequestListener, maxConnections = 100): Promise<OwnServer> {
+export async function startOwnServer(listener: RequestListener, total = 100): Promise<OwnServer> {
   const server = new HttpServer({
     listener,
     refusal: (error) => renderError('relay', error, 'an-id'),
-    maxConnections,
+    limits: { total, perBlock: total, reserve: 0 },
   })
   const listening = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) =>
     server.accept(socket),

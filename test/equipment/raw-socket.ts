@@ -9,9 +9,13 @@ export interface RawConnection {
   until(text: string): Promise<string>
 }
 
-/** Connects and writes the bytes as they are. */
-export function rawConnection(port: number, bytes: string | Buffer): RawConnection {
-  const socket = connect(port, '127.0.0.1')
+/** Connects, from an address of this machine, and writes the bytes as they are. */
+export function rawConnection(
+  port: number,
+  bytes: string | Buffer,
+  localAddress = '127.0.0.1',
+): RawConnection {
+  const socket = connect({ port, host: '127.0.0.1', localAddress })
   socket.write(bytes)
   let received = ''
   socket.on('error', () => {})

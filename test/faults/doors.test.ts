@@ -194,8 +194,9 @@ function mutations(path: string): string[] {
     `${path}%23`,
     `${path}#x`,
     `${path}*`,
-    `http://127.0.0.1:${gateway.port}${path}`,
-    `http://elsewhere.test${path}`,
+    `ftp://127.0.0.1${path}`,
+    `http://user@127.0.0.1${path}`,
+    `http://127.0.0.1/http://127.0.0.1${path}`,
     `//elsewhere.test${path}`,
     path.slice(1),
   ].filter((each) => each !== path && each !== '')
@@ -227,6 +228,19 @@ test('a path that is written otherwise leads nowhere, whoever asks', async () =>
   }
   expect(wrong).toEqual([])
   expect(paths).toBeGreaterThan(ROUTES.length * 50)
+})
+
+test('an absolute address leads where its path does, and past no door', async () => {
+  for (const route of ROUTES) {
+    const { method } = route
+    const body = method === 'GET' ? undefined : {}
+    const { status } = await asked(body, { method, path: pathOf(route) })
+    for (const host of [`127.0.0.1:${gateway.port}`, 'localhost', 'elsewhere.test']) {
+      const answer = await asked(body, { method, path: `http://${host}${pathOf(route)}` })
+      expect(answer.status, `${method} ${route.path} at ${host}: ${answer.text}`).toBe(status)
+      expect(heard(answer)).toBe(verdictOf(route, 'nothing', 'bearer', 'own'))
+    }
+  }
 })
 
 /** What proxies and frameworks elsewhere believe. */

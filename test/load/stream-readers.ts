@@ -30,10 +30,12 @@ async function read(order: ReadersOrder): Promise<ReadersResult> {
   const wrong: string[] = []
   let events = 0
   let complete = 0
-  const one = (): Promise<void> =>
+  const one = (index: number): Promise<void> =>
     new Promise((resolve) => {
       const body = JSON.stringify({ model: 'm', stream: true, messages: [{ role: 'user', content: 'hi' }] })
-      const socket = connect({ port: order.port, host: '127.0.0.1', noDelay: true })
+      // One address may hold half of the gateway's connections.
+      const localAddress = `127.0.0.${1 + (index % 4)}`
+      const socket = connect({ port: order.port, host: '127.0.0.1', localAddress, noDelay: true })
       let head = ''
       let tail = ''
       let lastMs = 0
@@ -65,7 +67,7 @@ async function read(order: ReadersOrder): Promise<ReadersResult> {
     })
   const all: Promise<void>[] = []
   for (let index = 0; index < order.streams; index++) {
-    all.push(one())
+    all.push(one(index))
     await new Promise((resolve) => setTimeout(resolve, order.rampMs / order.streams))
   }
   await Promise.all(all)

@@ -157,7 +157,7 @@ describe('below /api/', () => {
   test('a method that a path does not take is a 405 in the same, naming those that it does', async () => {
     const { status, headers, body } = await management('DELETE', '/api/user/self')
     expect(status).toBe(405)
-    expect(headers['allow']).toBe('GET, PUT')
+    expect(headers['allow']).toBe('GET, HEAD, PUT')
     expect(body).toMatchObject({ success: false, message: expect.stringContaining('GET') })
     expect(body).not.toHaveProperty('error')
   })

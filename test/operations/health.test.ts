@@ -56,10 +56,54 @@ describe('/metrics is for', () => {
     return (await call(url, undefined, host === undefined ? options : { ...options, host })).status
   }
 
-  test('peers on this machine, whatever they forward', async () => {
+  test('peers on this machine', async () => {
     expect(await seen(program.url)).toBe(200)
     expect(await seen(program.url, {}, '::1')).toBe(200)
-    expect(await seen(program.url, { 'x-forwarded-for': '9.9.9.9' })).toBe(200)
+    // The last is what this one listens on.
+    for (const host of [
+      'localhost',
+      'LOCALHOST:80',
+      '127.0.0.1',
+      '127.1.2.3:9090',
+      '[::1]:3000',
+      '[::]:3000',
+    ])
+      expect(await seen(program.url, { host }), host).toBe(200)
+  })
+
+  test('nobody behind a proxy on this machine, by the headers that it adds', async () => {
+    for (const name of [
+      'forwarded',
+      'via',
+      'x-real-ip',
+      'x-forwarded-for',
+      'X-Forwarded-Host',
+      'x-forwarded-proto',
+      'x-forwarded-port',
+      'X-FORWARDED-SERVER',
+      'x-forwarded-anything',
+    ])
+      for (const value of ['127.0.0.1', 'for=127.0.0.1', ''])
+        expect(await seen(program.url, { [name]: value }), name).toBe(403)
+    const answer = await call(program.url, undefined, {
+      method: 'GET',
+      path: '/metrics',
+      headers: { via: '1.1 proxy' },
+    })
+    expect(answer.json().error).toMatchObject({ code: 'not_operator' })
+    expect(answer.text).not.toContain('sluice_')
+  })
+
+  test('nobody who was sent there by another name', async () => {
+    for (const host of ['gateway.example', 'localhost.gateway.example', '127.0.0.1.example', '10.0.0.1:3000'])
+      expect(await seen(program.url, { host }), host).toBe(403)
+    const { port } = program
+    for (const unnamed of ['1.0\r\n', '1.0\r\nhost:\r\n', '1.1\r\nhost:\r\nconnection: close\r\n'])
+      expect(await rawConnection(port, `GET /metrics HTTP/${unnamed}\r\n`).closed()).toMatch(
+        /^HTTP\/1\.1 403 /,
+      )
+    const absolute = `GET http://gateway.example/metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`
+    expect(await rawConnection(port, absolute).closed()).toMatch(/^HTTP\/1\.1 403 /)
   })
 
   test('nobody else, whatever they forward', async () => {
@@ -75,6 +119,11 @@ describe('/metrics is for', () => {
     for (const host of [...OUTSIDE, '127.0.0.1']) {
       expect(await seen(watched.url, { authorization: 'Bearer watcher-of-figures' }, host)).toBe(200)
       expect(await seen(watched.url, { authorization: 'Bearer watcher-of-figure' }, host)).toBe(403)
+      const behindProxy = { 'x-forwarded-for': '9.9.9.9', host: 'gateway.example' }
+      expect(
+        await seen(watched.url, { ...behindProxy, authorization: 'Bearer watcher-of-figures' }, host),
+      ).toBe(200)
+      expect(await seen(watched.url, behindProxy, host)).toBe(403)
       // Behind a proxy on this machine everybody is a peer on this machine.
       expect(await seen(watched.url, {}, host)).toBe(403)
     }

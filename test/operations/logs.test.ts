@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { errorBody } from '../equipment/behaviour.ts'
 import { call, open } from '../equipment/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { rawConnection } from '../equipment/raw-socket.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
 import { ask, askStream } from '../equipment/stage.ts'
 import { eventually, newFolder, type Program, readyProgram, SECRET } from './program.ts'
@@ -96,6 +97,43 @@ describe('the log', () => {
       .split('\n')
       .filter((line) => line !== '' && !line.startsWith('{'))
     expect(others).toHaveLength(2)
+  })
+
+  test('never holds a key that stands in a path, however it is written, and whatever becomes of the request', async () => {
+    const program = await readyProgram({ config: config(), env: { LOG_LEVEL: 'trace' } })
+    const spellings = ['sk-', 'SK-', 'Sk%2d', '%73k-', '%53%4b%2D', '%2573k-', 's%6B%252d'].map(
+      (prefix) => `${prefix}canarykey`,
+    )
+    const paths = spellings.flatMap((key) => [
+      `/${key}/v1/messages`,
+      `/v1/models/${key}`,
+      `/v1/${key}%2Fmore`,
+      `http://localhost/v1/${key}`,
+      `http://${key}@localhost/v1/models`,
+      `http://${key}/v1/models`,
+      `${key}/v1/models`,
+    ])
+    const answers: string[] = []
+    for (const path of paths)
+      for (const [method, ...lines] of [
+        ['GET', 'host: x'],
+        ['HEAD', 'host: x'],
+        ['PUT', 'host: x'],
+        ['CONNECT', 'host: x'],
+        // Refused before anybody looks where it would go.
+        ['GET'],
+        ['GET', 'host: x@y'],
+        ['GET', 'host: x', 'transfer-encoding: gzip'],
+        ['POST', 'host: x', 'content-length: x'],
+        ['POST', 'host: x', 'expect: x'],
+      ]) {
+        const head = [`${method} ${path} HTTP/1.1`, ...lines, 'connection: close'].join('\r\n')
+        answers.push(await rawConnection(program.port, `${head}\r\n\r\n`).closed())
+      }
+    await stopped(program)
+    expect(answers.join('')).not.toContain('canarykey')
+    expect(program.log().length).toBeGreaterThan(spellings.length * 6)
+    expect(program.out() + program.err()).not.toContain('canarykey')
   })
 
   test('never holds prompts, answers, keys, queries or what an upstream echoes of them, at any level', async () => {

@@ -1,0 +1,20 @@
+import type { GatewayError } from '../errors.ts'
+import type { Peer } from './connection-shares.ts'
+import type { Connection } from './connection.ts'
+import type { Request } from './request.ts'
+import type { Response } from './response.ts'
+
+/** An answer that the server gives itself. */
+export interface Refusal {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
+}
+
+/** What a connection tells its server, and asks of it. */
+export interface ConnectionOwner {
+  asked(request: Request, response: Response, peer: Peer): void
+  /** `url` is what was asked for, where the head could be read. */
+  refusal(error: GatewayError, url: string | undefined): Refusal
+  closed(connection: Connection): void
+}

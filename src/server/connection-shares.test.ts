@@ -1,0 +1,159 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Seat } from './address-blocks.ts'
+import { ConnectionShares, type Peer } from './connection-shares.ts'
+
+/** Shares, with the names of the connections that were closed to make room, in their order. */
+function sharesOf(total: number, perBlock: number, reserve: number) {
+  const shares = new ConnectionShares({ total, perBlock, reserve })
+  const closed: string[] = []
+  const open = (name: string, peer: Partial<Peer> = {}): Seat | undefined =>
+    shares.admit({ block: name.slice(0, 1), isProxy: false, isLoopback: false, ...peer }, () =>
+      closed.push(name),
+    )
+  return { shares, closed, open }
+}
+
+describe('a block at its limit', () => {
+  test('has its own oldest idle connection closed for a new one, and nobody else’s', () => {
+    const { open, closed, shares } = sharesOf(100, 2, 0)
+    for (const name of ['b1', 'a1', 'a2', 'a3', 'a4']) expect(open(name)).toBeDefined()
+    expect(closed).toEqual(['a1', 'a2'])
+    expect(shares.open).toBe(3)
+  })
+
+  test('gets no more where all of its connections have requests under way', () => {
+    const { open, closed, shares } = sharesOf(100, 2, 0)
+    open('a1')?.work()
+    const second = open('a2')
+    second?.work()
+    expect(open('a3')).toBeUndefined()
+    expect(open('b1')).toBeDefined()
+    expect([closed, shares.refused]).toEqual([[], 1])
+    second?.leave()
+    expect(open('a3')).toBeDefined()
+  })
+
+  test('counts the requests of its clients behind proxies too, each until it ends', () => {
+    const { open, shares } = sharesOf(100, 2, 0)
+    const proxy = { block: 'p', isProxy: true }
+    for (const name of ['p1', 'p2', 'p3', 'p4']) expect(open(name, proxy)).toBeDefined()
+    expect([shares.requestBegan('a'), shares.requestBegan('a'), shares.requestBegan('a')]).toEqual([
+      true,
+      true,
+      false,
+    ])
+    expect(open('a1')).toBeUndefined()
+    expect(shares.requestBegan('b')).toBe(true)
+    shares.requestEnded('a')
+    expect(shares.requestBegan('a')).toBe(true)
+  })
+})
+
+describe('near the total', () => {
+  test('the oldest idle connection of the block that holds most is closed for a new one', () => {
+    const { open, closed } = sharesOf(6, 5, 0)
+    const first = open('b1')
+    for (const name of ['a1', 'a2', 'a3', 'b2', 'c1']) open(name)
+    open('d1')
+    open('d2')
+    expect(closed).toEqual(['a1', 'b1'])
+    // What became idle last is the last to go, however old its connection is.
+    first?.rest()
+  })
+
+  test('who was idle for longest goes first, whoever connected first', () => {
+    const { open, closed } = sharesOf(3, 3, 0)
+    const seats = ['a1', 'a2', 'a3'].map((name) => open(name))
+    seats[0]?.work()
+    seats[0]?.rest()
+    open('b1')
+    open('b2')
+    expect(closed).toEqual(['a2', 'a3'])
+  })
+
+  test('connections with requests under way stay, and nobody else gets in', () => {
+    const { open, closed, shares } = sharesOf(3, 3, 0)
+    for (const name of ['a1', 'a2', 'b1']) open(name)?.work()
+    expect(open('c1')).toBeUndefined()
+    expect([closed, shares.open]).toEqual([[], 3])
+  })
+
+  test('the reserve is for this machine, but not for a proxy on it', () => {
+    const { open, shares } = sharesOf(4, 4, 2)
+    for (const name of ['a1', 'b1']) open(name)?.work()
+    expect(open('c1')).toBeUndefined()
+    expect(open('p1', { isProxy: true, isLoopback: true })).toBeUndefined()
+    expect(open('l1', { isLoopback: true })).toBeDefined()
+    expect(shares.open).toBe(3)
+  })
+
+  test('idle connections never take the reserve', () => {
+    const { open, shares } = sharesOf(10, 10, 2)
+    for (let i = 0; i < 20; i++) open(`a${i}`)
+    expect(shares.open).toBe(8)
+  })
+
+  test('a proxy’s are closed last', () => {
+    const { open, closed } = sharesOf(5, 5, 0)
+    for (const name of ['p1', 'p2', 'p3', 'p4']) open(name, { isProxy: true })
+    open('a1')
+    open('b1')
+    open('c1')?.work()
+    open('d1')
+    expect(closed).toEqual(['a1', 'b1', 'p1'])
+  })
+})
+
+test('whatever happens, no limit is passed, nobody busy is closed, and in the end nothing is left', () => {
+  const step = fc.record({
+    what: fc.constantFrom('open', 'work', 'rest', 'leave', 'begin', 'end'),
+    block: fc.constantFrom('a', 'b', 'c', 'd'),
+    isProxy: fc.boolean(),
+    isLoopback: fc.boolean(),
+    which: fc.nat(30),
+  })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const shares = new ConnectionShares({ total: 12, perBlock: 4, reserve: 3 })
+      const seats: { seat: Seat; key: string; isBusy: boolean }[] = []
+      const requests: string[] = []
+      for (const { what, which, ...peer } of steps) {
+        const at = which % Math.max(1, seats.length)
+        const chosen = seats[at]
+        if (what === 'open') {
+          const isFull = shares.open >= 12
+          const seat = shares.admit(peer, () => {
+            const closed = seats.findIndex((each) => each.seat === held.seat)
+            expect(seats[closed]?.isBusy).toBe(false)
+            seats.splice(closed, 1)
+          })
+          const held = { seat: seat as Seat, key: `${peer.isProxy}${peer.block}`, isBusy: false }
+          if (seat) seats.push(held)
+          else if (!isFull && seats.some(({ isBusy }) => !isBusy) && peer.isProxy)
+            throw new Error('refused though there was an idle one')
+        } else if (what === 'work' && chosen) {
+          chosen.seat.work()
+          chosen.isBusy = true
+        } else if (what === 'rest' && chosen) {
+          chosen.seat.rest()
+          chosen.isBusy = false
+        } else if (what === 'leave' && chosen) {
+          chosen.seat.leave()
+          chosen.seat.leave()
+          seats.splice(at, 1)
+        } else if (what === 'begin' && shares.requestBegan(peer.block)) requests.push(peer.block)
+        else if (what === 'end' && requests.length > 0) shares.requestEnded(requests.pop() as string)
+        expect(shares.open).toBe(seats.length)
+        expect(shares.open).toBeLessThanOrEqual(12)
+        for (const block of ['a', 'b', 'c', 'd']) {
+          const direct = seats.filter(({ key }) => key === `false${block}`).length
+          expect(direct + requests.filter((each) => each === block).length).toBeLessThanOrEqual(4)
+        }
+      }
+      for (const { seat } of seats) seat.leave()
+      expect(shares.open).toBe(0)
+    }),
+    { numRuns: 500 },
+  )
+})

@@ -1,0 +1,99 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, expect, test } from 'vitest'
+import { bodyOf, type OwnServer, startOwnServer } from '../../test/equipment/own-server.ts'
+import { rawConnection } from '../../test/equipment/raw-socket.ts'
+import type { RequestListener } from './http-server.ts'
+
+let own: OwnServer | undefined
+afterEach(() => {
+  own?.[Symbol.dispose]()
+  own = undefined
+})
+
+const POST = 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nhello'
+/** Longer than anybody waits for an upstream on a half-closed connection. */
+const LATE_MS = 300
+
+/** What is said to bytes with which their sender ends its side of the connection. */
+async function saidTo(bytes: string, listener: RequestListener): Promise<string> {
+  own = await startOwnServer(listener)
+  const connection = rawConnection(own.port, '')
+  connection.socket.allowHalfOpen = true
+  connection.socket.end(bytes)
+  const said = await connection.closed()
+  await expect.poll(() => own?.server.connections).toBe(0)
+  return said
+}
+
+test('a whole request at whose end its caller closes its side is answered', async () => {
+  const said = await saidTo(POST, (request, response) => {
+    void bodyOf(request).then((body) => response.writeHead(200, {}).end(body))
+  })
+  expect(said).toMatch(/^HTTP\/1\.1 200 [^]*\r\n\r\nhello$/)
+})
+
+test('so is one whose answer takes long, where no upstream is asked for it', async () => {
+  const said = await saidTo(POST, (_, response) => {
+    setTimeout(() => response.writeHead(200, {}).end('late'), LATE_MS)
+  })
+  expect(said).toMatch(/late$/)
+})
+
+test('an upstream’s answer that begins at once is sent to its end, however long it goes on', async () => {
+  const said = await saidTo(POST, (_, response) => {
+    response.needsUpstream()
+    setImmediate(() => {
+      response.writeHead(200, {}).write(Buffer.from('first'))
+      setTimeout(() => response.end('last'), LATE_MS)
+    })
+  })
+  expect(said).toMatch(/first[^]*last[^]*0\r\n\r\n$/)
+})
+
+test('where the upstream takes longer to begin, the caller is taken to have left', async () => {
+  const lost = Promise.withResolvers<boolean>()
+  const said = await saidTo(POST, (_, response) => {
+    response.onClosed(() => lost.resolve(response.isLost))
+    response.needsUpstream()
+  })
+  expect(said).toBe('')
+  expect(await lost.promise).toBe(true)
+})
+
+test('where it is asked after that time, too, and the upstream is not asked at all', async () => {
+  let wasLost: boolean | undefined
+  const said = await saidTo(POST, (_, response) => {
+    setTimeout(() => {
+      response.needsUpstream()
+      wasLost = response.isLost
+    }, LATE_MS)
+  })
+  expect([said, wasLost]).toEqual(['', true])
+})
+
+test('all requests that came before are answered, in their order', async () => {
+  const said = await saidTo(`${POST}${POST.replace('hello', 'again')}`, (request, response) => {
+    void bodyOf(request).then(async (body) => {
+      await sleep(20)
+      response.writeHead(200, {}).end(body)
+    })
+  })
+  expect(said.match(/hello|again/g)).toEqual(['hello', 'again'])
+})
+
+test('the last of them is refused where it is not whole', async () => {
+  const said = await saidTo(`${POST}POST / HTTP/1.1\r\nhost`, (request, response) => {
+    void bodyOf(request).then((body) => response.writeHead(200, {}).end(body))
+  })
+  expect(said.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400'])
+})
+
+test('a request whose body is cut is refused', async () => {
+  const said = await saidTo(POST.slice(0, -1), (request, response) => {
+    void bodyOf(request).then(
+      (body) => response.end(body),
+      () => {},
+    )
+  })
+  expect(said).toMatch(/^HTTP\/1\.1 400 /)
+})

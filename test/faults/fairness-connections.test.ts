@@ -1,0 +1,219 @@
+import { networkInterfaces } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { call } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { patchedCopy } from '../equipment/patched-copy.ts'
+import { type RawConnection, rawConnection } from '../equipment/raw-socket.ts'
+import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+
+/** As many connections as this copy of the gateway takes; half of them may be of one address. */
+const TOTAL = 200
+const SHARE = 100
+const RESERVE = 10
+
+const PROXY = '127.0.0.8'
+/** One after the other gets what each test needs of addresses that nobody has used. */
+let next = 10
+const freshAddress = (): string => `127.0.0.${next++}`
+
+const copy = patchedCopy([
+  { file: 'src/listen.ts', text: 'const MAX_CONNECTIONS = 10_000', by: `const MAX_CONNECTIONS = ${TOTAL}` },
+])
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage(
+    (upstream) => ({
+      options: { trusted_proxies: [`${PROXY}/32`] },
+      models: priced(['m']),
+      channels: [channel('m', upstream.baseUrl('m'))],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    }),
+    { root: copy.root, host: '0.0.0.0' },
+  )
+})
+afterAll(async () => {
+  await stage?.close()
+  copy.discard()
+})
+
+const opened: RawConnection[] = []
+afterEach(async () => {
+  for (const { socket } of opened.splice(0)) socket.resetAndDestroy()
+  // What the next test finds is its own.
+  while ((await figure('sluice_open_connections')) > 1) await sleep(20)
+})
+
+/** A connection that is ended when its test is over. */
+function connected(from: string, bytes = ''): RawConnection {
+  const connection = rawConnection(stage.gateway.port, bytes, from)
+  opened.push(connection)
+  return connection
+}
+
+/** Opens connections, and settles once the gateway has seen each. */
+async function flood(count: number, from: string, bytes = ''): Promise<RawConnection[]> {
+  const connections: RawConnection[] = []
+  for (let i = 0; i < count; i++) {
+    const connection = connected(from, bytes)
+    connections.push(connection)
+    await new Promise((resolve) => connection.socket.once('connect', resolve).once('close', resolve))
+  }
+  // All that came before it is accepted by the time at which this is answered; none of it is in two listeners' queues for long.
+  for (let i = 0; i < 3; i++) await figure('sluice_open_connections')
+  return connections
+}
+
+/** Holds so many requests under way; what is refused meanwhile, as it may be on a busy machine, is asked again. */
+async function hold(count: number, from: string, request = UNFINISHED): Promise<RawConnection[]> {
+  let held: RawConnection[] = []
+  while (held.length < count) {
+    held.push(...(await flood(count - held.length, from, request)))
+    for (const { socket } of held) if (socket.bytesRead > 0) socket.resetAndDestroy()
+    held = held.filter(isOpen)
+  }
+  return held
+}
+
+const isOpen = ({ socket }: RawConnection): boolean => !socket.destroyed
+const openOf = (connections: readonly RawConnection[]): number => connections.filter(isOpen).length
+
+/** A figure of the gateway's metrics, asked on a connection of its own. */
+async function figure(name: string): Promise<number> {
+  const request = 'GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n'
+  const text = await rawConnection(stage.gateway.port, request).closed()
+  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1])
+}
+
+function post(body: object, more = ''): string {
+  const text = JSON.stringify(body)
+  return `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\ncontent-type: application/json\r\n${more}content-length: ${text.length}\r\n\r\n${text}`
+}
+const CALL = post(ask('m'), 'connection: close\r\n')
+/** A request that is under way for as long as its connection lasts: its body does not come. */
+const UNFINISHED = post(ask('m')).slice(0, -10)
+
+/** Calls on new connections, one after the other; all of them succeed. The median of their times, in milliseconds. */
+async function medianOfCalls(from: string, count = 31): Promise<number> {
+  stage.upstream.script('m', { kind: 'whole' })
+  const times: number[] = []
+  for (let i = 0; i < count; i++) {
+    const began = performance.now()
+    const answer = await rawConnection(stage.gateway.port, CALL, from).closed()
+    times.push(performance.now() - began)
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /)
+  }
+  return times.toSorted((a, b) => a - b)[count >> 1] as number
+}
+
+const health = (from: string): Promise<string> =>
+  rawConnection(
+    stage.gateway.port,
+    'GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n',
+    from,
+  ).closed()
+
+/** Others find the gateway as they would without the attack; busy machines are given some milliseconds. */
+async function expectOthersServed(beforeMs: number): Promise<void> {
+  const duringMs = await medianOfCalls(freshAddress())
+  expect(duringMs).toBeLessThan(2 * beforeMs + 50)
+  expect(await health('127.0.0.1')).toMatch(/^HTTP\/1\.1 200 /)
+  expect(await health(freshAddress())).toMatch(/^HTTP\/1\.1 200 /)
+}
+
+describe('while one address opens more connections than there may be,', () => {
+  test.each([
+    ['on which nothing is said', ''],
+    ['with a head that does not end', 'GET /v1/models HTTP/1.1\r\nhost: x\r\n'],
+    ['that were used once', 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n'],
+    ['whose body comes after the answer', 'POST /nowhere HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n'],
+  ])('%s, others are served, and it has no more than its share', async (_, bytes) => {
+    const beforeMs = await medianOfCalls(freshAddress())
+    const neighbour = connected(freshAddress(), 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
+    await neighbour.until('ok\n')
+    const attacker = freshAddress()
+    const attack = await flood(TOTAL + SHARE, attacker, bytes)
+    await expect.poll(() => openOf(attack)).toBe(SHARE)
+    // Whoever shares the address with it is served, in the place of its oldest.
+    expect(await health(attacker)).toMatch(/^HTTP\/1\.1 200 /)
+    await expectOthersServed(beforeMs)
+    expect(isOpen(neighbour)).toBe(true)
+  })
+
+  test('its requests that are under way are not cut', async () => {
+    const attacker = freshAddress()
+    stage.upstream.script('m', { kind: 'stream', events: 40, paceMs: 50 })
+    const stream = connected(attacker, post(askStream('m'), 'connection: close\r\n'))
+    await stream.until('word1')
+    await flood(TOTAL, attacker)
+    expect(await stream.closed()).toMatch(/data: \[DONE\]\s+0\s+$/)
+  })
+
+  test('and all of its share is under way, it gets no more, and others are served', async () => {
+    const beforeMs = await medianOfCalls(freshAddress())
+    const attacker = freshAddress()
+    const attack = await hold(SHARE, attacker)
+    expect(await health(attacker)).toBe('')
+    expect(openOf(attack)).toBe(SHARE)
+    expect(await figure('sluice_connections_refused_total')).toBeGreaterThan(0)
+    await expectOthersServed(beforeMs)
+  })
+})
+
+test('while several addresses take all that there is, idle connections of whoever holds most are closed for others', async () => {
+  const beforeMs = await medianOfCalls(freshAddress())
+  const neighbour = connected(freshAddress(), 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
+  await neighbour.until('ok\n')
+  const attack: RawConnection[] = []
+  for (let i = 0; i < 4; i++) attack.push(...(await flood(SHARE, freshAddress())))
+  await expectOthersServed(beforeMs)
+  await expect.poll(() => openOf(attack)).toBeLessThanOrEqual(TOTAL - RESERVE)
+  expect(isOpen(neighbour)).toBe(true)
+  neighbour.socket.write('GET /readyz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
+  expect(await neighbour.closed()).toMatch(/ok\n[^]*HTTP\/1\.1 200 /)
+})
+
+describe('behind a trusted proxy', () => {
+  const forwarded = (client: string, request: string): string =>
+    request.replace('host: x\r\n', `host: x\r\nx-forwarded-for: ${client}\r\n`)
+
+  test('connections are not limited by its address', async () => {
+    const connections = await flood(SHARE + RESERVE, PROXY)
+    expect(openOf(connections)).toBe(SHARE + RESERVE)
+    expect(await health(PROXY)).toMatch(/^HTTP\/1\.1 200 /)
+  })
+
+  test('requests that are under way are, by their client', async () => {
+    const held = await hold(SHARE, PROXY, forwarded('192.0.2.1', UNFINISHED))
+    const asked = (client: string): Promise<string> =>
+      rawConnection(stage.gateway.port, forwarded(client, CALL), PROXY).closed()
+    stage.upstream.script('m', { kind: 'whole' })
+    const refused = await asked('192.0.2.1')
+    expect(refused).toMatch(/^HTTP\/1\.1 429 [^]*\r\nretry-after: 1\r\n[^]*"code":"rate_limited"/)
+    expect(await asked('192.0.2.2')).toMatch(/^HTTP\/1\.1 200 /)
+    for (const { socket } of held.slice(0, 5)) socket.resetAndDestroy()
+    await expect.poll(() => asked('192.0.2.1'), { timeout: 10_000 }).toMatch(/^HTTP\/1\.1 200 /)
+  })
+})
+
+/** An address of this machine that is none of its loopback. */
+const outside = Object.values(networkInterfaces())
+  .flatMap((addresses) => addresses ?? [])
+  .find(({ internal, family }) => !internal && family === 'IPv4')
+
+test.skipIf(outside === undefined)(
+  'where everything is under way, the last places are for this machine alone',
+  async () => {
+    await hold(SHARE, freshAddress())
+    await hold(TOTAL - RESERVE - SHARE, freshAddress())
+    const { address = '' } = outside ?? {}
+    const answered = (): Promise<number | string> =>
+      call(stage.gateway.url, undefined, { method: 'GET', path: '/healthz', host: address }).then(
+        ({ status }) => status,
+        () => 'closed',
+      )
+    // The connection of whoever asked last may still be there, and idle.
+    await expect.poll(answered).toBe('closed')
+    expect(await health('127.0.0.1')).toMatch(/^HTTP\/1\.1 200 /)
+  },
+)

@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { rawConnection } from '../equipment/raw-socket.ts'
+import { ask, type Stage, setStage } from '../equipment/stage.ts'
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage((upstream) => ({
+    models: priced(['m']),
+    channels: [channel('m', upstream.baseUrl('m'))],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+})
+afterAll(() => stage?.close())
+
+/** What is said to a request at whose end its caller closes its side. */
+function saidTo(path: string, body: object, key = 'ann'): Promise<string> {
+  const text = JSON.stringify(body)
+  const connection = rawConnection(stage.gateway.port, '')
+  connection.socket.allowHalfOpen = true
+  connection.socket.end(
+    `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-${key}\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`,
+  )
+  return connection.closed()
+}
+
+const CHAT = '/v1/chat/completions'
+
+test('a call whose caller closes its side behind it is answered where the upstream answers at once', async () => {
+  stage.upstream.script('m', { kind: 'whole', content: 'at once' })
+  // On a busy machine an upstream takes longer than that now and then.
+  await expect.poll(() => saidTo(CHAT, ask('m')), { timeout: 15_000 }).toMatch(/^HTTP\/1\.1 200 [^]*at once/)
+})
+
+test('what takes no upstream is answered, refusals and log-ins alike', async () => {
+  expect(await saidTo(CHAT, ask('m'), 'nobody')).toMatch(/^HTTP\/1\.1 401 /)
+  expect(await saidTo('/v1/messages/count_tokens', {})).toMatch(/^HTTP\/1\.1 4\d\d /)
+  // Checking a password takes longer than an upstream would be waited for, on a machine that has much to do.
+  const login = await saidTo('/api/user/login', { username: 'ann', password: 'no password of hers' })
+  expect(login).toMatch(/^HTTP\/1\.1 (?:401|200) /)
+})
+
+test('where the upstream does not answer, the caller is taken to have left, and the upstream is let go', async () => {
+  stage.upstream.script('m', { kind: 'silence' })
+  expect(await saidTo(CHAT, ask('m'))).toBe('')
+  for (const request of stage.upstream.received('m')) {
+    await request.ended
+    expect(request.completed).toBe(false)
+  }
+})
