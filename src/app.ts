@@ -5,7 +5,7 @@ import type { ApiKeys } from './access/api-key.ts'
 import type { ClientAddress } from './access/client-address.ts'
 import { requireOperator } from './access/operator.ts'
 import { sentKey } from './access/sent-key.ts'
-import { type Cors, corsHeaders, isOpenToPages, isPreflight, preflightHeaders } from './api/cors.ts'
+import { answerPage, type Cors } from './api/cors.ts'
 import type { Endpoint, RawEndpoint, Visit } from './api/endpoint.ts'
 import { type Area, renderError } from './api/envelopes.ts'
 import type { GlobalLimit } from './api/global-limit.ts'
@@ -27,7 +27,6 @@ import type { Metrics } from './metrics/metrics.ts'
 import { UpstreamRefusal } from './relay/failure.ts'
 import type { Relay } from './relay/relay.ts'
 import type { RequestListener } from './server/http-server.ts'
-import { idHeaders } from './server/id-headers.ts'
 import type { Response } from './server/response.ts'
 import type { Tracing } from './tracing/tracing.ts'
 import { refuseOwnRequest } from './upstreams/own-request.ts'
@@ -121,7 +120,8 @@ export class App {
       visit.entry?.leave()
       over()
     })
-    if (request.headers.origin !== undefined && this.#answerPage(visit, path, route.area)) {
+    const isOfPage = request.headers.origin !== undefined
+    if (isOfPage && answerPage(this.#parts.cors(), visit, path, route.area === 'messages')) {
       over()
       return
     }
@@ -142,18 +142,6 @@ export class App {
     this.#answer(visit, path, route, raw)
       .catch((error: unknown) => this.#refuse(visit, route.area, error))
       .finally(over)
-  }
-
-  /** Says in the answer that a page may read it, where the operator lets it; true where that was all that was asked. */
-  #answerPage({ id, request, response }: Visit, path: string, area: Area): boolean {
-    const { origin = '' } = request.headers
-    const cors = this.#parts.cors()
-    const allowed = cors.origins.length > 0 && isOpenToPages(path) ? corsHeaders(cors, origin) : undefined
-    if (!allowed) return false
-    for (const name in allowed) response.setHeader(name, allowed[name] as string)
-    if (!isPreflight(request)) return false
-    response.writeHead(204, { ...preflightHeaders(request), ...idHeaders(id, area === 'messages') }).end()
-    return true
   }
 
   async #answer(

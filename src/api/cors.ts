@@ -1,5 +1,7 @@
 import type { AnswerHeaders } from '../server/answer-head.ts'
+import { idHeaders } from '../server/id-headers.ts'
 import type { Request } from '../server/request.ts'
+import type { Response } from '../server/response.ts'
 
 /** Seconds for which a browser may keep the answer to a preflight. */
 const MAX_AGE = '7200'
@@ -25,13 +27,32 @@ export interface Cors {
   readonly origins: readonly string[]
 }
 
+/**
+ * Says in the answer that a page of this origin may read it, where the operator lets it. True where the request was a
+ * preflight, which is answered by that.
+ */
+export function answerPage(
+  cors: Cors,
+  { request, response, id }: { readonly request: Request; readonly response: Response; readonly id: string },
+  path: string,
+  isMessages: boolean,
+): boolean {
+  const { origin = '' } = request.headers
+  const allowed = cors.origins.length > 0 && isOpenToPages(path) ? corsHeaders(cors, origin) : undefined
+  if (!allowed) return false
+  for (const name in allowed) response.setHeader(name, allowed[name] as string)
+  if (!isPreflight(request)) return false
+  response.writeHead(204, { ...preflightHeaders(request), ...idHeaders(id, isMessages) }).end()
+  return true
+}
+
 /** Whether a path is one that pages may be let in at: those of the API, never those of accounts. */
-export function isOpenToPages(path: string): boolean {
+function isOpenToPages(path: string): boolean {
   return path.startsWith('/v1/') || path.startsWith('/v1beta/') || path === '/v2/rerank'
 }
 
 /** The headers of any answer to a page of this origin; undefined where it is not let in. */
-export function corsHeaders({ origins }: Cors, origin: string): AnswerHeaders | undefined {
+function corsHeaders({ origins }: Cors, origin: string): AnswerHeaders | undefined {
   const isAny = origins.includes('*')
   if (!isAny && !origins.includes(origin)) return undefined
   return {
@@ -42,12 +63,12 @@ export function corsHeaders({ origins }: Cors, origin: string): AnswerHeaders | 
 }
 
 /** Whether a browser only asks if it may send a request. */
-export function isPreflight({ method, headers }: Request): boolean {
+function isPreflight({ method, headers }: Request): boolean {
   return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
 }
 
 /** What the answer to a preflight says beside `corsHeaders`: whatever header is asked for may be sent. */
-export function preflightHeaders({ headers }: Request): AnswerHeaders {
+function preflightHeaders({ headers }: Request): AnswerHeaders {
   const asked = headers['access-control-request-headers']
   return {
     'access-control-allow-methods': METHODS,
