@@ -6,6 +6,7 @@ import { Connections } from './http1/connections.ts'
 import type { OriginPool } from './http1/origin-pool.ts'
 import { headerLines, requestLine } from './http1/request-head.ts'
 import type { UpstreamKey } from './key-ring.ts'
+import { lookupButMetadata } from './lookup-but-metadata.ts'
 import { MARK_HEADER } from './own-request.ts'
 
 /** Where calls of a channel with one of its keys go. */
@@ -57,7 +58,7 @@ export class Upstreams {
 
   #addressOf(channel: Channel, key: UpstreamKey): Address {
     const url = new URL(channel.baseUrl)
-    const pool = this.#connections.to(url)
+    const pool = this.#connections.to(url, channel.isSetOverHttp && lookupButMetadata)
     const headers = ['host', pool.host, 'connection', 'keep-alive', 'content-type', 'application/json']
     headers.push('accept-encoding', 'identity', MARK_HEADER, this.#mark)
     headers.push(...credentials(channel.protocol, key.value))

@@ -1,3 +1,4 @@
+import type { LookupFunction } from 'node:net'
 import { OriginPool } from './origin-pool.ts'
 
 /** How often time-outs are looked at: none is noticed later than that. */
@@ -8,10 +9,11 @@ export class Connections {
   readonly #pools = new Map<string, OriginPool>()
   #sweep: NodeJS.Timeout | undefined
 
-  /** Those to the origin of a URL. */
-  to(url: URL): OriginPool {
-    let pool = this.#pools.get(url.origin)
-    if (!pool) this.#pools.set(url.origin, (pool = new OriginPool(url, () => this.#watch())))
+  /** Those to the origin of a URL; with `lookup`, which is the same each time, to addresses that it finds. */
+  to(url: URL, lookup?: LookupFunction): OriginPool {
+    const name = lookup ? `${url.origin} looked up` : url.origin
+    let pool = this.#pools.get(name)
+    if (!pool) this.#pools.set(name, (pool = new OriginPool(url, () => this.#watch(), lookup)))
     return pool
   }
 

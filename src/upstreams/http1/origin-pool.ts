@@ -1,3 +1,4 @@
+import type { LookupFunction } from 'node:net'
 import type { Answer, Exchange } from '../exchange.ts'
 import { Connection, type ConnectionOwner, type WireRequest } from './connection.ts'
 import { type Origin, originOf } from './origin.ts'
@@ -11,10 +12,10 @@ export class OriginPool implements ConnectionOwner {
   readonly #all = new Set<Connection>()
   readonly #free: Connection[] = []
 
-  /** `onOpened` hears of every new connection. */
-  constructor(url: URL, onOpened: () => void) {
+  /** `onOpened` hears of every new connection; `lookup` finds the addresses of the host, in place of the system. */
+  constructor(url: URL, onOpened: () => void, lookup?: LookupFunction) {
     this.host = url.host
-    this.#origin = originOf(url)
+    this.#origin = originOf(url, lookup)
     this.#onOpened = onOpened
   }
 
