@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Profile } from '../domain/profile.ts'
 import type { User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
+import { queueOf } from './authority.ts'
 import { noUser } from './find-user.ts'
 import type { ManagementParts } from './parts.ts'
 import { displayNameField, guessField, passwordField } from './user-fields.ts'
@@ -25,7 +26,8 @@ export async function changeOwnProfile(
   input: z.output<typeof ownProfileInput>,
 ): Promise<Profile> {
   const { display_name: displayName, password, original_password: original } = input
-  const change = typeof password === 'string' ? await newPassword(parts, username, password, original) : {}
+  const change =
+    typeof password === 'string' ? await newPassword(parts, { userId, username }, password, original) : {}
   const user = await parts.ledger.changeUser({
     userId,
     fields: { displayName: displayName ?? undefined, passwordHash: change.passwordHash },
@@ -36,7 +38,7 @@ export async function changeOwnProfile(
 
 async function newPassword(
   { store, passwords }: ManagementParts,
-  username: string,
+  { userId, username }: { readonly userId: number; readonly username: string },
   password: string,
   original: string | null | undefined,
 ): Promise<{ readonly passwordHash?: string; readonly passwordWas?: string }> {
@@ -47,8 +49,9 @@ async function newPassword(
       'password: you have none yet; an administrator, or "sluice user password", gives the first one',
     )
   }
-  if (typeof original !== 'string' || !(await passwords.verify(passwordWas, original))) {
+  const queue = queueOf({ id: userId })
+  if (typeof original !== 'string' || !(await passwords.verify(passwordWas, original, queue))) {
     throw new GatewayError('invalid_request', 'original_password: expected the password that you have now')
   }
-  return { passwordHash: await passwords.hash(password), passwordWas }
+  return { passwordHash: await passwords.hash(password, queue), passwordWas }
 }

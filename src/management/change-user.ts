@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { ManagedUser } from '../domain/profile.ts'
 import { GatewayError } from '../errors.ts'
 import { requireGroup } from './allowed-group.ts'
-import { type Actor, reachOf, requireGivable, requireReach } from './authority.ts'
+import { type Actor, queueOf, reachOf, requireGivable, requireReach } from './authority.ts'
 import { noUser } from './find-user.ts'
 import type { ManagementParts } from './parts.ts'
 import { mostQuota, requireQuota } from './quota-bound.ts'
@@ -66,7 +66,7 @@ export async function changeUser(
       displayName: input.display_name ?? undefined,
       email: input.email ?? undefined,
       remark: input.remark ?? undefined,
-      passwordHash: password === undefined ? undefined : await passwords.hash(password),
+      passwordHash: password === undefined ? undefined : await passwords.hash(password, queueOf(by)),
     },
     quota: quota === undefined ? undefined : { mode: 'override', value: quota, most: mostQuota(settings()) },
     roleBelow: isOwn ? undefined : reachOf(by),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { OPERATOR, queueOf } from './authority.ts'
 import { findUser, noUser } from './find-user.ts'
 import type { ManagementParts } from './parts.ts'
 import { ofUser, readInput } from './read-input.ts'
@@ -14,6 +15,6 @@ export async function setPassword(
 ): Promise<UserObject> {
   const { user: who, password } = readInput(INPUT, given)
   const { id: userId } = await findUser(store, who)
-  const passwordHash = await passwords.hash(password)
+  const passwordHash = await passwords.hash(password, queueOf(OPERATOR))
   return userObject((await ledger.changeUser({ userId, fields: { passwordHash } })) ?? noUser(who))
 }
