@@ -5,7 +5,7 @@ import { GatewayError } from '../errors.ts'
 import { queueOf } from './authority.ts'
 import { noUser } from './find-user.ts'
 import type { ManagementParts } from './parts.ts'
-import { displayNameField, guessField, passwordField } from './user-fields.ts'
+import { displayNameField, guessField, keepAccessTokensField, passwordField } from './user-fields.ts'
 
 /** What users may change of themselves; null and absence leave it as it is. */
 export const ownProfileInput = z.object(
@@ -13,12 +13,14 @@ export const ownProfileInput = z.object(
     display_name: displayNameField.nullish(),
     password: passwordField.nullish(),
     original_password: guessField.nullish(),
+    keep_access_tokens: keepAccessTokensField.nullish(),
   },
   { error: 'expected an object with the fields to change' },
 )
 
 /**
- * Writes what is given. A new password needs the one that it replaces, and ends all sessions of the user, this one too.
+ * Writes what is given. A new password needs the one that it replaces, ends all sessions of the user, this one too,
+ * and revokes the access token.
  */
 export async function changeOwnProfile(
   parts: ManagementParts,
@@ -32,6 +34,7 @@ export async function changeOwnProfile(
     userId,
     fields: { displayName: displayName ?? undefined, passwordHash: change.passwordHash },
     passwordWas: change.passwordWas,
+    keepAccessTokens: input.keep_access_tokens ?? false,
   })
   return user ?? noUser(userId)
 }
