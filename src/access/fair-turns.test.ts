@@ -12,7 +12,7 @@ function stage(atOnce: number, mostWaiting: number) {
   return {
     began,
     refused,
-    bring(whose: string, pieces = 1): void {
+    bring: (whose: string, pieces = 1): void => {
       for (let piece = 0; piece < pieces; piece += 1) {
         const work = async (): Promise<void> => {
           began.push(whose)
@@ -21,7 +21,7 @@ function stage(atOnce: number, mostWaiting: number) {
         turns.take(whose, refusal, work).catch(() => refused.push(whose))
       }
     },
-    async end(pieces = 1): Promise<void> {
+    end: async (pieces = 1): Promise<void> => {
       for (let piece = 0; piece < pieces; piece += 1) {
         await settled()
         ends.shift()?.()

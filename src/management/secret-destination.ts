@@ -7,8 +7,8 @@ import { type Actor, reachOf } from './authority.ts'
  * through whose hands, belongs in here.
  */
 function destinationOf({ declared }: ChannelText): string {
-  const address = String(declared['base_url'])
-  return URL.parse(address)?.origin ?? address
+  const address = declared['base_url']
+  return typeof address === 'string' ? (URL.parse(address)?.origin ?? address) : ''
 }
 
 /** The secrets that a request brings itself. */

@@ -34,9 +34,9 @@ const enter = (username: string, password: string, from: string) =>
 /** Keeps guesses under way until it is stopped; counts those whose password was looked at. */
 function storm(from: string): { readonly looked: () => number; stop(): Promise<void> } {
   let looked = 0
-  let isOn = true
+  const stopped = new AbortController()
   const guesser = async (): Promise<void> => {
-    while (isOn) {
+    while (!stopped.signal.aborted) {
       const { status } = await enter('ann', 'a guess', from)
       if (status === 401) looked += 1
     }
@@ -45,7 +45,7 @@ function storm(from: string): { readonly looked: () => number; stop(): Promise<v
   return {
     looked: () => looked,
     async stop() {
-      isOn = false
+      stopped.abort()
       await all
     },
   }

@@ -23,36 +23,36 @@ async function opened(place: string, bounds: Partial<Bounds> = {}): Promise<Sour
 
 describe.each(ENGINES)('a hostile source on $name', (engine) => {
   test('is not read where a table is a view, whatever stands behind it', async () => {
-    const { place, sql } = await familyDatabase('new-api', engine.name)
-    await sql('alter table users rename to people')
-    await sql(`create view users as ${ENDLESS} select id, 'x' as username, 1 as quota from n`)
-    await expect(readFamily(await opened(place))).rejects.toThrow(
+    const family = await familyDatabase('new-api', engine.name)
+    await family.sql('alter table users rename to people')
+    await family.sql(`create view users as ${ENDLESS} select id, 'x' as username, 1 as quota from n`)
+    await expect(readFamily(await opened(family.place))).rejects.toThrow(
       '"users" is a view, and nothing but plain tables',
     )
   })
 
   test('is not read where its options are a view', async () => {
-    const { place, sql } = await familyDatabase('new-api', engine.name)
-    await sql('drop table options')
-    await sql(`create view options as ${ENDLESS} select 'k' || id as key, 'v' as value from n`)
-    await expect(readFamily(await opened(place))).rejects.toThrow('"options" is a view')
+    const family = await familyDatabase('new-api', engine.name)
+    await family.sql('drop table options')
+    await family.sql(`create view options as ${ENDLESS} select 'k' || id as key, 'v' as value from n`)
+    await expect(readFamily(await opened(family.place))).rejects.toThrow('"options" is a view')
   })
 
   test('is read up to as many rows as are allowed, and no further', async () => {
-    const { place, insert } = await familyDatabase('new-api', engine.name)
-    for (let n = 0; n < 60; n += 1) await insert('options', { key: `k${n}`, value: 'v' })
-    expect((await readFamily(await opened(place, { rows: 60 }))).options.size).toBe(60)
-    await expect(readFamily(await opened(place, { rows: 59 }))).rejects.toThrow(
+    const family = await familyDatabase('new-api', engine.name)
+    for (let n = 0; n < 60; n += 1) await family.insert('options', { key: `k${n}`, value: 'v' })
+    expect((await readFamily(await opened(family.place, { rows: 60 }))).options.size).toBe(60)
+    await expect(readFamily(await opened(family.place, { rows: 59 }))).rejects.toThrow(
       'the table "options" has more than 59 rows',
     )
   })
 
   test('is read up to as many bytes as are allowed, of all tables together', async () => {
-    const { place, insert } = await familyDatabase('new-api', engine.name)
-    await insert('options', { key: 'a', value: 'v'.repeat(60_000) })
-    await insert('users', { id: 1, username: 'u'.repeat(60_000), password: '', quota: 0 })
-    expect((await readFamily(await opened(place, { bytes: 150_000 }))).users).toHaveLength(1)
-    await expect(readFamily(await opened(place, { bytes: 100_000 }))).rejects.toThrow(
+    const family = await familyDatabase('new-api', engine.name)
+    await family.insert('options', { key: 'a', value: 'v'.repeat(60_000) })
+    await family.insert('users', { id: 1, username: 'u'.repeat(60_000), password: '', quota: 0 })
+    expect((await readFamily(await opened(family.place, { bytes: 150_000 }))).users).toHaveLength(1)
+    await expect(readFamily(await opened(family.place, { bytes: 100_000 }))).rejects.toThrow(
       /more than 100000 bytes/,
     )
   })
@@ -60,9 +60,9 @@ describe.each(ENGINES)('a hostile source on $name', (engine) => {
 
 describe('a hostile source on SQLite', () => {
   test('is read for as long as is allowed', async () => {
-    const { place, insert } = await familyDatabase('new-api', 'SQLite')
-    await insert('options', { key: 'a', value: 'v' })
-    await expect(readFamily(await opened(place, { ms: -1 }))).rejects.toThrow('"options" took longer')
+    const family = await familyDatabase('new-api', 'SQLite')
+    await family.insert('options', { key: 'a', value: 'v' })
+    await expect(readFamily(await opened(family.place, { ms: -1 }))).rejects.toThrow('"options" took longer')
   })
 
   test('is not read where a table is a virtual one, or has columns that are computed', async () => {
@@ -80,22 +80,24 @@ describe('a hostile source on SQLite', () => {
 
 describe.runIf(ENGINES.some(({ name }) => name === 'PostgreSQL'))('a hostile source on PostgreSQL', () => {
   test('is not read where a policy would run on the way', async () => {
-    const { place, sql } = await familyDatabase('new-api', 'PostgreSQL')
+    const family = await familyDatabase('new-api', 'PostgreSQL')
     // Superusers read past policies anyway.
     const reader = `reader_${process.pid}_${Date.now()}`
-    await sql(`create role ${reader} login password 'reads'`)
+    await family.sql(`create role ${reader} login password 'reads'`)
     onTestFinished(async () => {
-      await sql(`drop owned by ${reader}`)
-      await sql(`drop role ${reader}`)
+      await family.sql(`drop owned by ${reader}`)
+      await family.sql(`drop role ${reader}`)
     })
-    await sql(`grant select on all tables in schema public to ${reader}`)
-    const url = new URL(place)
+    await family.sql(`grant select on all tables in schema public to ${reader}`)
+    const url = new URL(family.place)
     url.username = reader
     url.password = 'reads'
-    await sql("create function ran() returns boolean language plpgsql as $$ begin raise 'it ran'; end $$")
-    await sql("insert into users (id, username, password) values (1, 'x', '')")
-    await sql('create policy p on users using (ran())')
-    await sql('alter table users enable row level security')
+    await family.sql(
+      "create function ran() returns boolean language plpgsql as $$ begin raise 'it ran'; end $$",
+    )
+    await family.sql("insert into users (id, username, password) values (1, 'x', '')")
+    await family.sql('create policy p on users using (ran())')
+    await family.sql('alter table users enable row level security')
     await expect(readFamily(await opened(url.href))).rejects.toThrow(/affected by row-level security/)
   })
 
@@ -103,10 +105,10 @@ describe.runIf(ENGINES.some(({ name }) => name === 'PostgreSQL'))('a hostile sou
     ['partitioned table', 'create table options (key text, value text) partition by list (key)'],
     ['materialized view', "create materialized view options as select 'k' as key, 'v' as value"],
   ])('is not read where a table is a %s', async (kind, statement) => {
-    const { place, sql } = await familyDatabase('new-api', 'PostgreSQL')
-    await sql('drop table options')
-    await sql(statement)
-    await expect(readFamily(await opened(place))).rejects.toThrow(`"options" is a ${kind}`)
+    const family = await familyDatabase('new-api', 'PostgreSQL')
+    await family.sql('drop table options')
+    await family.sql(statement)
+    await expect(readFamily(await opened(family.place))).rejects.toThrow(`"options" is a ${kind}`)
   })
 })
 

@@ -13,12 +13,12 @@ const LOOK_MS = 50
 const WIRE_FACTOR = 4
 
 /** Kinds of what may be read like a table, by `pg_class.relkind`. */
-const KINDS: Readonly<Record<string, string>> = {
-  v: 'view',
-  m: 'materialized view',
-  f: 'foreign table',
-  p: 'partitioned table',
-}
+const KINDS: ReadonlyMap<unknown, string> = new Map([
+  ['v', 'view'],
+  ['m', 'materialized view'],
+  ['f', 'foreign table'],
+  ['p', 'partitioned table'],
+])
 
 /**
  * The database of another gateway on PostgreSQL, which may run meanwhile. Whoever made it may mean harm: nothing but plain tables
@@ -59,8 +59,8 @@ export async function openPostgresSource(url: string, bounds = BOUNDS): Promise<
          order by a.attnum`,
         [table],
       )
-      const kind = String(rows[0]?.['kind'] ?? 'r')
-      if (kind !== 'r') throw notATable(table, KINDS[kind] ?? 'thing of another kind')
+      const kind = rows[0]?.['kind'] ?? 'r'
+      if (kind !== 'r') throw notATable(table, KINDS.get(kind) ?? 'thing of another kind')
       return rows.map((row) => String(row['name']))
     },
     rows: (table, columns) =>
@@ -85,7 +85,8 @@ function rowsOf(
     const query = new Query<Record<string, unknown>>({ text, values: [...values] })
     query.on('row', (row) => {
       try {
-        count(Object.values(row).reduce<number>((sum, value) => sum + String(value ?? '').length, 0))
+        const lengths = Object.values(row).map((value) => (typeof value === 'string' ? value.length : 0))
+        count(lengths.reduce((sum, length) => sum + length, 0))
         rows.push(row)
       } catch (error) {
         reject(error instanceof Error ? error : new Error(String(error)))

@@ -2,7 +2,7 @@ import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { BOUNDS, notATable, ReadBounds } from './read-bounds.ts'
-import type { SourceDatabase, SourceRow } from './source.ts'
+import type { SourceDatabase } from './source.ts'
 
 /** Where a file says that its writes go to a log first, and how. */
 const VERSION_AT = 18
@@ -41,7 +41,7 @@ export function openSqliteSource(path: string, bounds = BOUNDS): SourceDatabase 
       return toldOf(path, () => {
         const count = read.table(table)
         for (const row of sizes.iterate()) count(Number(row['bytes']))
-        return statement.all() as SourceRow[]
+        return statement.all()
       })
     },
     close() {
