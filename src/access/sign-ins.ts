@@ -13,7 +13,11 @@ const BLOCKS = 8
 export class SignIns {
   readonly #key = randomBytes(32)
   /** The latest block last. */
-  readonly #blocks = new LRUCache<string, readonly string[]>({ max: NAMES })
+  readonly #blocks: LRUCache<string, readonly string[]>
+
+  constructor(names = NAMES) {
+    this.#blocks = new LRUCache({ max: names })
+  }
 
   /** Notes that the user of that name gave the right password from an address block. */
   remember(username: string, block: string): void {
