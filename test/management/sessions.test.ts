@@ -123,7 +123,7 @@ describe('a session is worth nothing at once', () => {
       gateway.url,
       ANN,
       'PUT /api/user/self',
-      { password: 'another horse', original_password: PASSWORD },
+      { password: 'another horse', original_password: PASSWORD, keep_access_tokens: true },
       bySession(cookie),
     )
     expect(change.status).toBe(200)
