@@ -5,6 +5,7 @@ import { AccountAccess } from './access/account.ts'
 import { ApiKeys } from './access/api-key.ts'
 import { clientAddress } from './access/client-address.ts'
 import { Passwords } from './access/passwords.ts'
+import { SignIns } from './access/sign-ins.ts'
 import { GlobalLimit } from './api/global-limit.ts'
 import type { JsonDoor } from './api/json-door.ts'
 import { App } from './app.ts'
@@ -160,6 +161,7 @@ export async function serve({ config, log, secrets, accounts, connections }: Gro
     settings: () => inForce.settings,
     inForce,
     upstreams,
+    signIns: new SignIns(),
     nowMs: () => Date.now(),
   }
   const control = await serveControl({ ...management, dataDir: environment.dataDir, log })

@@ -113,9 +113,28 @@ type Asked<
   readonly params: z.output<Params>
   readonly query: z.output<Query>
   readonly body: z.output<Body>
+  /** The caller's address block. */
+  readonly from: string
   readonly visit: Visit
   readonly parts: AdministrationParts
   readonly models: ModelLists
+}
+
+/** What limits that go by the body are told. */
+export interface Named<Body> {
+  readonly body: Body
+  /** The caller's address block. */
+  readonly from: string
+  readonly parts: AdministrationParts
+}
+
+/** The endpoint's limit, as it holds for somebody whom the body names. */
+export interface NamedLimit {
+  readonly whom: string
+  /** Names it to callers: `this name`. */
+  readonly whose: string
+  /** How many times as many requests it allows. */
+  readonly times: number
 }
 
 /** Text that is an answer. */
@@ -140,8 +159,8 @@ export interface JsonEndpoint extends Declared, Schemas {
   readonly bodyLimit?: number
   /** A limit per user (of visitors, per address), beside the one that holds for all of its area. */
   readonly limit?: 'search' | 'critical'
-  /** Whom the body names: the limit holds for them too, from whatever addresses they are named. */
-  readonly limitOn?: (body: never) => string
+  /** Limits by what the body names, in place of the one by address, which holds where the body cannot be read. */
+  readonly limitsOn?: (named: Named<never>) => readonly NamedLimit[]
   /** It always fails: with what `fails` says, where nothing else is wrong. */
   readonly succeeds?: false
   /** Nothing on the way may keep the answer. */
@@ -168,10 +187,10 @@ export function defineEndpoint<
   Query extends z.ZodType,
   Body extends z.ZodType,
 >(
-  written: Omit<JsonEndpoint, 'door' | 'access' | 'handle' | 'limitOn' | keyof Schemas> &
+  written: Omit<JsonEndpoint, 'door' | 'access' | 'handle' | 'limitsOn' | keyof Schemas> &
     Schemas<Params, Query, Body> & {
       readonly access: Access
-      readonly limitOn?: (body: z.output<Body>) => string
+      readonly limitsOn?: (named: Named<z.output<Body>>) => readonly NamedLimit[]
       handle(asked: Asked<Access, Params, Query, Body>): Promise<unknown>
     },
 ): JsonEndpoint {

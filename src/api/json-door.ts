@@ -7,13 +7,13 @@ import type { ClientAddress } from '../access/client-address.ts'
 import { sentKey } from '../access/sent-key.ts'
 import type { Role, User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
-import { LIMIT_NAMES, type Limits } from '../limits/limits.ts'
+import { LIMIT_NAMES, type Limits, requireAllowed } from '../limits/limits.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import { readInput } from '../management/read-input.ts'
 import type { Bodies } from '../relay/body.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
 import { idHeaders } from '../server/id-headers.ts'
-import type { JsonEndpoint, Visit } from './endpoint.ts'
+import type { JsonEndpoint, NamedLimit, Visit } from './endpoint.ts'
 import { type Area, renderAnswer } from './envelopes.ts'
 import type { GlobalLimit } from './global-limit.ts'
 import { JSON_ROUTES } from './json-routes.ts'
@@ -45,6 +45,9 @@ export interface JsonParts {
   readonly models: ModelLists
 }
 
+/** The same of somebody who is known by an id. */
+type Limit = Omit<NamedLimit, 'whom'> & { readonly whom: string | number }
+
 type Handle = (asked: object) => Promise<unknown>
 
 /** Answers JSON endpoints: limits, access, input by schema, and the envelope, the same for all of them. */
@@ -70,23 +73,22 @@ export class JsonDoor {
   /** Rejects with what the caller is to be told. `area`: the endpoint's, for this request. */
   async answer(visit: Visit, endpoint: JsonEndpoint, area: Area, params: PathParams): Promise<void> {
     const { request, response } = visit
-    const { management, clientAddress, globalLimit, limits, models } = this.#parts
-    const { rateLimits } = management.settings()
+    const { management, clientAddress, globalLimit, models } = this.#parts
     await globalLimit.take(request, response, endpoint.path)
     const who = await this.#enter(visit, endpoint)
-    const takeFor = async (whom: string | number, whose: string): Promise<void> => {
-      const { limit } = endpoint
-      if (!limit) return
-      await takeAndTell(limits, response, { name: LIMIT_NAMES[limit], whom, limit: rateLimits[limit] }, whose)
+    const from = addressBlock(clientAddress()(request))
+    if (!endpoint.limitsOn) {
+      const limited = who.user
+        ? { whom: who.user.id, whose: 'this user' }
+        : { whom: from, whose: 'this address' }
+      await this.#take(visit, endpoint, [{ ...limited, times: 1 }])
     }
-    if (who.user) await takeFor(who.user.id, 'this user')
-    else await takeFor(addressBlock(clientAddress()(request)), 'this address')
     const asked = {
       params: endpoint.params && readInput(endpoint.params, params),
       query: endpoint.query && readInput(endpoint.query, queryOf(request.url)),
-      body: endpoint.body && (await this.#body(visit, endpoint, endpoint.body)),
+      body: endpoint.body && (await this.#namingBody(visit, endpoint, endpoint.body, from)),
+      from,
     }
-    if (endpoint.limitOn) await takeFor(`named ${endpoint.limitOn(asked.body as never)}`, 'this name')
     const data = await (endpoint.handle as Handle)({
       ...who,
       ...asked,
@@ -124,6 +126,37 @@ export class JsonDoor {
     record.userId = caller.user.id
     record.tokenId = caller.token.id
     return caller
+  }
+
+  /** Takes a request off each of the endpoint's limits; the caller is told what is left of the first. */
+  async #take({ response }: Visit, { limit }: JsonEndpoint, limited: readonly Limit[]): Promise<void> {
+    if (!limit) return
+    const { limits, management } = this.#parts
+    const { requests, tokens, windowMs } = management.settings().rateLimits[limit]
+    for (const [index, { whom, whose, times }] of limited.entries()) {
+      const asked = {
+        name: LIMIT_NAMES[limit],
+        whom,
+        limit: { requests: requests * times, tokens, windowMs },
+      }
+      if (index === 0) await takeAndTell(limits, response, asked, whose)
+      else requireAllowed(await limits.take(asked), whose)
+    }
+  }
+
+  /** The body, with what it names taken off the endpoint's limits, where it has such; of one that cannot be read, the address. */
+  async #namingBody(visit: Visit, endpoint: JsonEndpoint, schema: z.ZodType, from: string): Promise<unknown> {
+    const { limitsOn } = endpoint
+    if (!limitsOn) return this.#body(visit, endpoint, schema)
+    let body: unknown
+    try {
+      body = await this.#body(visit, endpoint, schema)
+    } catch (error) {
+      await this.#take(visit, endpoint, [{ whom: from, whose: 'this address', times: 1 }])
+      throw error
+    }
+    await this.#take(visit, endpoint, limitsOn({ body: body as never, from, parts: this.#parts.management }))
+    return body
   }
 
   async #body(visit: Visit, endpoint: JsonEndpoint, schema: z.ZodType): Promise<unknown> {

@@ -14,5 +14,5 @@ export const testChannelEndpoint = defineEndpoint({
   query: testQuery,
   answer: testResult,
   envelope: 'own',
-  handle: ({ params, query, parts }) => testChannel(parts, { id: params.id, model: query.model }),
+  handle: ({ user, params, query, parts }) => testChannel(parts, { id: params.id, model: query.model }, user),
 })

@@ -12,5 +12,5 @@ export const updateChannelEndpoint = defineEndpoint({
   fails: [404, 409],
   body: channelChange,
   answer: channelSchema,
-  handle: ({ body, parts }) => updateChannel(parts, body),
+  handle: ({ user, body, parts }) => updateChannel(parts, body, user),
 })

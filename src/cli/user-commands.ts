@@ -39,7 +39,8 @@ Example:
 
 const PASSWORD_HELP = `
 The password, 8 to 128 characters, is what the user logs in to the console with. At a terminal it is asked for and not
-shown; else it is read from standard input, where it is one line. Whoever is logged in as the user has to log in again.
+shown; else it is read from standard input, where it is one line. Whoever is logged in as the user has to log in again; where
+the user had a password before, its access token stops working too.
 Examples:
   sluice user password ann
   openssl rand -base64 18 | tee ann.txt | sluice user password ann`
@@ -108,6 +109,7 @@ export function addUserCommands(program: Command, shell: Shell): void {
   user
     .command('password <name>')
     .description('set the password that a user logs in to the console with')
+    .option('--keep-access-tokens', 'leave the access token be, though the password replaces another')
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', PASSWORD_HELP)
@@ -174,12 +176,20 @@ async function accessToken(shell: Shell, user: string, options: AccountOptions):
   })
 }
 
-async function password(shell: Shell, user: string, options: AccountOptions): Promise<void> {
+async function password(
+  shell: Shell,
+  user: string,
+  { keepAccessTokens, ...options }: AccountOptions & { readonly keepAccessTokens?: boolean },
+): Promise<void> {
   await sayingWhatGoesWrong(shell, async () => {
     // Asked for first: somebody who types slowly keeps no data folder locked.
     const given = await readPassword(shell)
     await withAccounts(shell, options, async (accounts) => {
-      const changed = await accounts.run('setPassword', { user, password: given })
+      const changed = await accounts.run('setPassword', {
+        user,
+        password: given,
+        keep_access_tokens: keepAccessTokens,
+      })
       if (options.json) printJson(shell, changed)
       else say(shell, `${named(changed)} has a new password.`)
     })

@@ -1,4 +1,5 @@
 import type { Channel } from '../domain/channel.ts'
+import { namesMetadataAddress } from '../domain/metadata-address.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { StoredConfiguration, StoredSection } from '../domain/stored-configuration.ts'
 import type { Config } from './config.ts'
@@ -56,12 +57,16 @@ function ofFile({ settings }: Config): Overlaid {
 }
 
 /** What speaks against it before it is read. */
-function overruled({ tree, fromKeys }: Config, { section, name }: Laid): string | undefined {
+function overruled({ tree, fromKeys }: Config, { section, name, tree: laid }: Laid): string | undefined {
   if (section === 'channels') {
     const taken =
       fromKeys.channels.some((one) => one.name === name) ||
       items(child(tree, 'channels')).some((one) => isText(child(one, 'name'), name))
-    return taken ? 'the configuration declares a channel of that name' : undefined
+    if (taken) return 'the configuration declares a channel of that name'
+    const url = child(laid, 'base_url')
+    return url instanceof Written && namesMetadataAddress(String(url.value))
+      ? "base_url: expected another address than that of a cloud's metadata service"
+      : undefined
   }
   return keys(child(tree, PLACES[section])).includes(name)
     ? 'the configuration file says otherwise'
@@ -100,7 +105,7 @@ function inForce(
   const declared = items(child(tree, 'channels')).length
   const disabled = new Set(laid.filter(({ enabled }) => !enabled).map(({ name }) => name))
   const fromFile = [...content.channels.slice(0, declared), ...fromKeys.channels]
-  const stored = content.channels.slice(declared)
+  const stored = content.channels.slice(declared).map((one): Channel => ({ ...one, isSetOverHttp: true }))
   const channels = [...fromFile, ...stored.filter(({ name }) => !disabled.has(name))]
   return freeze({
     settings: settingsOf(content, channels, fromKeys, builtIn),

@@ -22,6 +22,8 @@ export type AllowedField = GatedField | 'cache_control'
 /** One upstream as the operator configured it. `docs/configuration.md: Channels`. */
 export interface Channel {
   readonly name: string
+  /** Set over HTTP rather than declared by the operator: it may not lead to a cloud's metadata service. */
+  readonly isSetOverHttp?: true
   readonly protocol: ProtocolName
   /** Up to and including the version, without a slash at the end: `https://api.example.com/v1`. */
   readonly baseUrl: string

@@ -13,6 +13,11 @@ export const OPERATOR: Actor = { id: 0, role: Number.POSITIVE_INFINITY }
 
 const ROOT = 100
 
+/** Whose turn it is where those who are signed in share something: all that one account asks for is one queue. */
+export function queueOf({ id }: Pick<Actor, 'id'>): string {
+  return `account ${id}`
+}
+
 /** The role that a user must be below for this actor to act on it; undefined = whoever it is, as for root. */
 export function reachOf({ role }: Actor): number | undefined {
   return role >= ROOT ? undefined : role

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { ManagedUser } from '../domain/profile.ts'
 import { GatewayError } from '../errors.ts'
 import { requireGroup } from './allowed-group.ts'
-import { type Actor, reachOf, requireGivable, requireReach } from './authority.ts'
+import { type Actor, queueOf, reachOf, requireGivable, requireReach } from './authority.ts'
 import { noUser } from './find-user.ts'
 import type { ManagementParts } from './parts.ts'
 import { mostQuota, requireQuota } from './quota-bound.ts'
@@ -10,6 +10,7 @@ import { groupField } from './read-input.ts'
 import {
   displayNameField,
   emailField,
+  keepAccessTokensField,
   passwordField,
   quotaField,
   remarkField,
@@ -30,6 +31,7 @@ export const changedUserInput = z.object(
     remark: remarkField.nullish(),
     email: emailField.nullish(),
     role: roleField.nullish(),
+    keep_access_tokens: keepAccessTokensField.nullish(),
   },
   { error: 'expected an object with the id of a user and the fields to change' },
 )
@@ -37,11 +39,18 @@ export const changedUserInput = z.object(
 type Input = z.output<typeof changedUserInput>
 
 /** What administrators may change of themselves; a value that is there already is no change. */
-const OWN_FIELDS: ReadonlySet<string> = new Set(['id', 'display_name', 'email', 'remark'])
+const OWN_FIELDS: ReadonlySet<string> = new Set([
+  'id',
+  'display_name',
+  'email',
+  'remark',
+  'keep_access_tokens',
+])
 
 /**
  * Writes the fields that are given, all or none; a quota takes the place of the one that is there. It counts at the user's
- * next call; running ones settle against it. A new password ends the user's sessions.
+ * next call; running ones settle against it. A new password ends the user's sessions, and one
+ * that replaces another revokes the access token.
  */
 export async function changeUser(
   { store, ledger, apiKeys, passwords, settings }: ManagementParts,
@@ -66,9 +75,10 @@ export async function changeUser(
       displayName: input.display_name ?? undefined,
       email: input.email ?? undefined,
       remark: input.remark ?? undefined,
-      passwordHash: password === undefined ? undefined : await passwords.hash(password),
+      passwordHash: password === undefined ? undefined : await passwords.hash(password, queueOf(by)),
     },
     quota: quota === undefined ? undefined : { mode: 'override', value: quota, most: mostQuota(settings()) },
+    keepAccessTokens: input.keep_access_tokens ?? false,
     roleBelow: isOwn ? undefined : reachOf(by),
   })
   apiKeys.forgetUser(userId)

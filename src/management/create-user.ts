@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { ManagedUser } from '../domain/profile.ts'
 import { requireGroup } from './allowed-group.ts'
-import { type Actor, OPERATOR, requireGivable } from './authority.ts'
+import { type Actor, OPERATOR, queueOf, requireGivable } from './authority.ts'
 import type { ManagementParts } from './parts.ts'
 import { requireQuota } from './quota-bound.ts'
 import { groupField, readInput } from './read-input.ts'
@@ -55,7 +55,7 @@ export async function makeUser(
     group,
     quota,
     accessToken: null,
-    passwordHash: password === undefined ? undefined : await passwords.hash(password),
+    passwordHash: password === undefined ? undefined : await passwords.hash(password, queueOf(by)),
     remark: input.remark,
     createdTime: Math.floor(nowMs() / 1000),
   })

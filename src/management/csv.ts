@@ -1,8 +1,11 @@
 /** A value of a cell. */
 export type Cell = string | number | boolean | null
 
-/** What a spreadsheet would take for the beginning of a formula. */
-const FORMULA = /^[=+\-@\t\r\n]/
+/**
+ * What a spreadsheet would take for the beginning of a formula: also in full width, as some of them read it, and behind spaces,
+ * controls and separators, at which some of them cut a cell once more. A tab or a line break is none, but nothing begins with it.
+ */
+const FORMULA = /^[\t\r\n]|^[\s\p{C}\p{Z},;|"]*[=+\-@＝＋－＠]/u
 
 /**
  * A line as RFC 4180 writes it, with its end. A text that a spreadsheet would run as a formula gets an apostrophe in front:

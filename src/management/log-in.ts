@@ -4,7 +4,7 @@ import { SESSION_SECONDS } from '../access/session-cookie.ts'
 import type { ManagedUser } from '../domain/profile.ts'
 import { USER_STATUS } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
-import type { ManagementParts } from './parts.ts'
+import type { AdministrationParts } from './parts.ts'
 import { guessField } from './user-fields.ts'
 
 const USERNAME = 'expected the name of a user'
@@ -16,16 +16,22 @@ export const loginInput = z.object(
 )
 
 /**
- * Begins a session of 30 days. A name that nobody has, a wrong password and a user without one are refused alike, after the
+ * Begins a session of 30 days, for somebody at the address block `from`. A name that nobody has, a wrong password and a user without one are refused alike, after the
  * same time: 401. Only who knows the password is told that the user is banned: 403.
  */
 export async function logIn(
-  { store, passwords, nowMs }: ManagementParts,
+  {
+    store,
+    passwords,
+    signIns,
+    nowMs,
+  }: Pick<AdministrationParts, 'store' | 'passwords' | 'signIns' | 'nowMs'>,
   { username, password }: z.output<typeof loginInput>,
+  from: string,
 ): Promise<{ readonly user: ManagedUser; readonly session: string }> {
   const found = await store.read('credentials', { username })
   const passwordHash = found?.passwordHash ?? null
-  const isRight = await passwords.verify(passwordHash, password)
+  const isRight = await passwords.verify(passwordHash, password, from)
   if (!found || passwordHash === null || !isRight) throw notLetIn()
   const { user } = found
   if (user.status !== USER_STATUS.enabled) {
@@ -42,6 +48,7 @@ export async function logIn(
     expiresTime,
   })
   if (!isBegun) throw notLetIn()
+  signIns.remember(username, from)
   return { user, session }
 }
 

@@ -1,5 +1,6 @@
 import type { ApiKeys } from '../access/api-key.ts'
 import type { Passwords } from '../access/passwords.ts'
+import type { SignIns } from '../access/sign-ins.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Store } from '../store/store.ts'
@@ -25,8 +26,9 @@ export interface ManagementParts extends BackupParts {
   readonly nowMs: () => number
 }
 
-/** What the administration of channels, options and prices works on beside that. */
+/** What sign-ins, and the administration of channels, options and prices, work on beside that. */
 export interface AdministrationParts extends ManagementParts {
   readonly inForce: SettingsInForce
   readonly upstreams: Upstreams
+  readonly signIns: SignIns
 }

@@ -27,6 +27,11 @@ export const guessField = z
   .string({ error: 'expected a password' })
   .max(LONGEST_GUESS, { error: 'expected a password' })
 
+const KEEP = 'expected true or false'
+
+/** Whether a password that replaces another leaves the access token be. */
+export const keepAccessTokensField = z.boolean({ error: KEEP })
+
 const ROLE = 'expected 1 (common user), 10 (admin) or 100 (root)'
 
 /** A role. */

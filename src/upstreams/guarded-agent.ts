@@ -2,6 +2,7 @@ import { lookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { Agent, buildConnector } from 'undici'
+import { isMetadataAddress } from '../domain/metadata-address.ts'
 
 /** An address that nobody outside may make us call; the message says why, and may be told. */
 export class ForbiddenAddress extends Error {
@@ -18,7 +19,8 @@ const PORTS: ReadonlySet<string> = new Set(['', '80', '443'])
 
 /** Whether an address is somewhere on the public internet: everything else is private until shown otherwise. */
 export function isPublicAddress(address: string): boolean {
-  if (!ipaddr.isValid(address)) return false
+  // Azure's metadata service has an address of the public internet.
+  if (!ipaddr.isValid(address) || isMetadataAddress(address)) return false
   const parsed = ipaddr.process(address)
   if (parsed.range() !== 'unicast') return false
   return !(parsed instanceof ipaddr.IPv6) || parsed.match(GLOBAL_IPV6)

@@ -6,6 +6,7 @@ import { Connections, type ConnectionsParts } from './http1/connections.ts'
 import { type Destination, destinationOf } from './http1/destination.ts'
 import { headerLines, requestLine } from './http1/request-head.ts'
 import type { UpstreamKey } from './key-ring.ts'
+import { lookupButMetadata } from './lookup-but-metadata.ts'
 import { MARK_HEADER } from './own-request.ts'
 
 /** Where calls of a channel with one of its keys go. */
@@ -58,7 +59,11 @@ export class Upstreams {
   }
 
   #addressOf(channel: Channel, key: UpstreamKey): Address {
-    const destination = destinationOf(channel, key.value)
+    const destination = destinationOf(
+      channel,
+      key.value,
+      channel.isSetOverHttp ? lookupButMetadata : undefined,
+    )
     const { url } = destination
     const headers = ['host', url.host, 'connection', 'keep-alive', 'content-type', 'application/json']
     headers.push('accept-encoding', 'identity', MARK_HEADER, this.#mark)

@@ -842,3 +842,37 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('into a datab
     }
   })
 })
+
+test('a table that is an endless view is refused in a sentence, and not read', async () => {
+  const source = await familyDatabase('new-api', 'SQLite')
+  await source.sql('drop table channels')
+  await source.sql(
+    `create view channels as with recursive n(id) as (select 1 union all select id + 1 from n)
+     select id, 1 as type, 'k' as key, 'm' as models from n`,
+  )
+  const { code, out, err } = await importInto(folder(), source.place)
+  expect([code, out]).toEqual([1, ''])
+  expect(err).toContain('"channels" is a view, and nothing but plain tables is read')
+})
+
+test('of users whose names could be taken for each other one carries over', async () => {
+  const source = await familyDatabase('new-api', 'SQLite')
+  for (const [index, username] of ['ben', 'Ben', 'b\u200Ben'].entries()) {
+    await source.insert('users', { ...user, id: 2 + index, username, quota: 1, used_quota: 0 })
+    await source.insert('tokens', {
+      ...token,
+      id: 1 + index,
+      user_id: 2 + index,
+      key: `${KEY}${index}`,
+      name: `t${index}`,
+    })
+  }
+  const done = await report(folder(), source.place, '--apply')
+  const fates = ['ben', 'Ben', 'b\u200Ben'].map((name) => fateOf(done, 'user', name))
+  expect(fates).toEqual([
+    { fate: 'carried', notes: [] },
+    { fate: 'left', notes: ['username: it differs from "ben" in case alone'] },
+    { fate: 'left', notes: ['username: it has characters that are not seen'] },
+  ])
+  expect(fateOf(done, 'token', 't1')).toEqual({ fate: 'left', notes: ['its user does not carry over'] })
+})

@@ -51,7 +51,7 @@ for (const method of ['connect', 'connect6'] as const) {
   const connect = TCP.prototype[method]
   TCP.prototype[method] = function (this: Handle, request, address, port) {
     appendFileSync(TEST_CONNECTIONS, `${address} ${port}\n`)
-    if (address !== TEST_PUBLIC) return connect.call(this, request, address, port)
+    if (!TEST_PUBLIC.split(' ').includes(address)) return connect.call(this, request, address, port)
     return connect.call(this, request, '127.0.0.1', Number(TEST_PUBLIC_PORT))
   }
 }

@@ -23,10 +23,14 @@ export interface Network {
 }
 
 /**
- * A name server of our own, in place of the machine's, for one process; `PUBLIC_ADDRESS` leads to `publicPort` of
+ * A name server of our own, in place of the machine's, for one process; each of `addresses` leads to `publicPort` of
  * 127.0.0.1, at whatever port it is called.
  */
-export async function startNetwork(zone: Zone, publicPort: number): Promise<Network> {
+export async function startNetwork(
+  zone: Zone,
+  publicPort: number,
+  addresses: readonly string[] = [PUBLIC_ADDRESS],
+): Promise<Network> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-network-'))
   const file = join(folder, 'connections')
   const dns = await startDns(zone)
@@ -35,7 +39,7 @@ export async function startNetwork(zone: Zone, publicPort: number): Promise<Netw
     env: {
       NODE_OPTIONS: `--import=${new URL('network-preload.ts', import.meta.url).href}`,
       TEST_DNS: `127.0.0.1:${dns.port}`,
-      TEST_PUBLIC: PUBLIC_ADDRESS,
+      TEST_PUBLIC: addresses.join(' '),
       TEST_PUBLIC_PORT: String(publicPort),
       TEST_CONNECTIONS: file,
     },

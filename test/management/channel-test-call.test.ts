@@ -48,8 +48,12 @@ beforeEach(() => {
 const as = <Data>(request: Parameters<typeof manage>[2], body?: object) =>
   manage<Data>(stage.gateway.url, ADMIN, request, body)
 
-const tested = async (name: string, query = ''): Promise<Result> =>
-  (await as(`GET /api/channel/test/${ids.get(name)}${query}`)).body as unknown as Result
+const tested = async (name: string, query = '', account = ADMIN): Promise<Result> =>
+  (await manage(stage.gateway.url, account, `GET /api/channel/test/${ids.get(name)}${query}`))
+    .body as unknown as Result
+
+const testedByRoot = (name: string): Promise<Result> =>
+  tested(name, '', { id: 1, accessToken: ROOT.access_token })
 
 describe('GET /api/channel/test/:id', () => {
   test('asks a chat upstream for one token, with the key of the channel', async () => {
@@ -102,14 +106,14 @@ describe('GET /api/channel/test/:id', () => {
     expect(Math.abs((data['test_time'] ?? 0) - Date.now() / 1000)).toBeLessThan(300)
   })
 
-  test('tells what the upstream refuses, without its key and its address', async () => {
+  test('tells root what the upstream refuses, without its key and its address', async () => {
     const { port } = stage.upstream
     stage.upstream.script('chat', {
       kind: 'status',
       status: 401,
       body: errorBody(`the key sk-secret-of-chat is wrong at http://127.0.0.1:${port}/`),
     })
-    const { success, message } = await tested('chat')
+    const { success, message } = await testedByRoot('chat')
     expect(success).toBe(false)
     expect(message).toContain('the upstream answered 401: the key [redacted] is wrong')
     expect(message).not.toContain(String(port))
@@ -119,9 +123,9 @@ describe('GET /api/channel/test/:id', () => {
     ['no answer', { kind: 'drop' }, 'no answer: '],
     ['a page', { kind: 'whole', body: '<html>' }, 'the answer is not JSON'],
     ['an answer without an end', { kind: 'whole', body: ' '.repeat(200_000) }, 'the answer is not JSON'],
-  ] as const)('takes %s for a failure', async (_, behaviour, message) => {
+  ] as const)('takes %s for a failure, and tells root why', async (_, behaviour, message) => {
     stage.upstream.script('chat', behaviour)
-    const result = await tested('chat')
+    const result = await testedByRoot('chat')
     expect(result.success).toBe(false)
     expect(result.message).toContain(message)
   })

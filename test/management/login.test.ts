@@ -99,17 +99,23 @@ describe('POST /api/user/login', () => {
 })
 
 describe('how often somebody may try', () => {
+  const NAMES = ['ann', 'ben', 'cat', 'dan', 'fay']
   let limited: RunningGateway
   beforeAll(async () => {
     limited = await startGateway({
       config: {
         options: { trusted_proxies: ['127.0.0.1'] },
         rate_limits: { global: { requests: 0 }, critical: { requests: 3, window: '20m' } },
-        users: [ROOT, user(2, 'ann', [])],
+        users: [ROOT, ...NAMES.map((name, index) => user(2 + index, name, []))],
       },
     })
+    for (const index of NAMES.keys()) {
+      await manage(limited.url, ROOT_ACCOUNT, 'PUT /api/user/', { id: 2 + index, password: PASSWORD })
+    }
   })
   afterAll(() => limited.discard())
+  const enter = (username: string, from: string) =>
+    logIn(limited.url, { username, password: PASSWORD }, { 'x-forwarded-for': from })
   const attempt = (username: string, from: string) =>
     logIn(limited.url, { username, password: 'a guess' }, { 'x-forwarded-for': from })
 
@@ -121,11 +127,41 @@ describe('how often somebody may try', () => {
     expect((await attempt('d', '192.0.2.2')).status).toBe(401)
   })
 
-  test('is limited by name, whatever the address, and whether there is such a name or not', async () => {
-    for (const name of ['ann', 'nobody']) {
-      for (const n of [1, 2, 3]) expect((await attempt(name, `198.51.100.${n}`)).status).toBe(401)
-      expect((await attempt(name, '203.0.113.1')).status).toBe(429)
+  test('is limited by name, whatever the address, to ten times as much, whether there is such a name or not', async () => {
+    for (const [row, name] of ['ben', 'nobody'].entries()) {
+      const tries = Array.from({ length: 30 }, (_, n) => attempt(name, `198.51.${row}.${n}`))
+      expect(new Set((await Promise.all(tries)).map(({ status }) => status))).toEqual(new Set([401]))
+      const { status, message } = await attempt(name, '203.0.113.1')
+      expect([status, message]).toEqual([429, expect.stringContaining('the rate limit of this name')])
     }
+  })
+
+  test('from one address never keeps a name out at others', async () => {
+    for (let n = 0; n < 40; n += 1) await attempt('ann', '192.0.2.66')
+    expect((await enter('ann', '203.0.113.70')).status).toBe(200)
+  })
+
+  test('from everywhere does not keep out who signed in from there before: address or network', async () => {
+    for (const home of ['203.0.113.50', '2001:db8:5:6::1'])
+      expect((await enter('cat', home)).status).toBe(200)
+    await Promise.all(Array.from({ length: 40 }, (_, n) => attempt('cat', `198.18.0.${n}`)))
+    expect((await enter('cat', '203.0.113.51')).status).toBe(429)
+    expect((await enter('cat', '203.0.113.50')).status).toBe(200)
+    expect((await enter('cat', '2001:db8:5:6:ffff::2')).status).toBe(200)
+    expect((await enter('cat', '2001:db8:5:7::1')).status).toBe(429)
+  })
+
+  test('of other names, from the same address, does not keep out who signed in from there before', async () => {
+    expect((await enter('dan', '203.0.113.80')).status).toBe(200)
+    for (let n = 0; n < 5; n += 1) await attempt('eve', '203.0.113.80')
+    expect((await attempt('eve', '203.0.113.80')).status).toBe(429)
+    expect((await enter('dan', '203.0.113.80')).status).toBe(200)
+  })
+
+  test('of that name, from where its owner signed in before, is limited all the same', async () => {
+    expect((await enter('fay', '203.0.113.90')).status).toBe(200)
+    for (const _ of [1, 2, 3]) expect((await attempt('fay', '203.0.113.90')).status).toBe(401)
+    expect((await enter('fay', '203.0.113.90')).status).toBe(429)
   })
 
   test('what is refused before anybody looks at it counts by address too', async () => {

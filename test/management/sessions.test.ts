@@ -27,7 +27,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.discard())
 beforeEach(async () => {
-  await root('PUT /api/user/', { id: 2, password: PASSWORD })
+  await root('PUT /api/user/', { id: 2, password: PASSWORD, keep_access_tokens: true })
   cookie = (await logIn(gateway.url, { username: 'ann', password: PASSWORD })).cookie
 })
 
@@ -114,7 +114,7 @@ describe('a session is worth nothing at once', () => {
   })
 
   test('when an administrator sets a password', async () => {
-    await root('PUT /api/user/', { id: 2, password: PASSWORD })
+    await root('PUT /api/user/', { id: 2, password: PASSWORD, keep_access_tokens: true })
     expect((await self()).status).toBe(401)
   })
 
@@ -123,7 +123,7 @@ describe('a session is worth nothing at once', () => {
       gateway.url,
       ANN,
       'PUT /api/user/self',
-      { password: 'another horse', original_password: PASSWORD },
+      { password: 'another horse', original_password: PASSWORD, keep_access_tokens: true },
       bySession(cookie),
     )
     expect(change.status).toBe(200)

@@ -1,3 +1,4 @@
+import { withoutCase } from '../../domain/username.ts'
 import type { TakenPlaces } from '../../store/operations/taken-places.ts'
 import type { ReadUser } from './plan-users.ts'
 
@@ -22,6 +23,8 @@ type NamedUser = TakenPlaces['users'][number] & {
 export class Places {
   readonly #hashes: Hashes
   readonly #users: Map<string, NamedUser>
+  /** The names of those who are not deleted, by what they are without their case. */
+  readonly #withoutCase: Map<string, string>
   readonly #accessTokens: Set<string>
   readonly #userIds: Set<number>
   readonly #tokenIds: Set<number>
@@ -36,6 +39,8 @@ export class Places {
   ) {
     this.#hashes = hashes
     this.#users = new Map(taken.users.map((user) => [user.username, user]))
+    const live = taken.users.filter(({ isDeleted }) => !isDeleted)
+    this.#withoutCase = new Map(live.map(({ username }) => [withoutCase(username), username]))
     this.#accessTokens = new Set(taken.users.flatMap((user) => user.accessTokenHash ?? []))
     this.#userIds = new Set(taken.users.map(({ id }) => id))
     this.#tokenIds = new Set(taken.tokens.map(({ id }) => id))
@@ -54,6 +59,11 @@ export class Places {
     return this.#users.get(username)
   }
 
+  /** The name of a user here that differs from that one in case alone, or not at all. */
+  nameAlike(username: string): string | undefined {
+    return this.#withoutCase.get(withoutCase(username))
+  }
+
   /** Takes an id for a user, its own if that is free; an access token that somebody has is not taken twice. */
   takeUser(
     wanted: number,
@@ -65,6 +75,7 @@ export class Places {
     const isOwn = accessTokenHash !== null && !this.#accessTokens.has(accessTokenHash)
     this.#userIds.add(id)
     if (isOwn) this.#accessTokens.add(accessTokenHash)
+    this.#withoutCase.set(withoutCase(username), username)
     this.#users.set(username, { id, username, group, role, isDeleted: false, accessTokenHash, isNew: true })
     return { id, accessToken: isOwn ? accessToken : null }
   }

@@ -1,31 +1,48 @@
-import { Client } from 'pg'
+import { Socket } from 'node:net'
+import { Client, Query } from 'pg'
 import { blamed } from '../../store/postgres/failure.ts'
+import { type Bounds, BOUNDS, notATable, ReadBounds, tooSlow } from './read-bounds.ts'
 import type { SourceDatabase, SourceRow } from './source.ts'
 
 const CONNECT_MS = 10_000
-const STATEMENT_MS = 600_000
+/** How many times as long as a statement may take the answer to it is waited for. */
+const PATIENCE = 1.05
+/** How often an answer is looked at as it comes. */
+const LOOK_MS = 50
+/** Bytes of the wire for each byte of values, at most: a row has lengths and a head beside them. */
+const WIRE_FACTOR = 4
 
-/** The database of another gateway on PostgreSQL, which may run meanwhile. Rejects with a sentence for the operator. */
-export async function openPostgresSource(url: string): Promise<SourceDatabase> {
+/** Kinds of what may be read like a table, by `pg_class.relkind`. */
+const KINDS: ReadonlyMap<unknown, string> = new Map([
+  ['v', 'view'],
+  ['m', 'materialized view'],
+  ['f', 'foreign table'],
+  ['p', 'partitioned table'],
+])
+
+/**
+ * The database of another gateway on PostgreSQL, which may run meanwhile. Whoever made it may mean harm: nothing but plain tables
+ * is read, without policies that would run on the way, and no more than `bounds` says. Rejects with a sentence for the operator.
+ */
+export async function openPostgresSource(url: string, bounds = BOUNDS): Promise<SourceDatabase> {
+  const socket = new Socket()
   const client = new Client({
     connectionString: url,
     connectionTimeoutMillis: CONNECT_MS,
-    statement_timeout: STATEMENT_MS,
+    statement_timeout: bounds.ms,
     application_name: 'sluice import',
+    stream: () => socket,
     // All of it as texts, as it is checked here and nowhere before.
     types: { getTypeParser: () => (text: string) => text },
   })
   client.on('error', () => {})
-  const ask = async (statement: string, values: readonly unknown[] = []): Promise<SourceRow[]> => {
-    try {
-      return (await client.query<Record<string, unknown>>(statement, [...values])).rows
-    } catch (error) {
-      throw blamed(error)
-    }
-  }
+  const read = new ReadBounds(bounds)
+  const ask = (table: string, text: string, values: readonly string[] = []): Promise<readonly SourceRow[]> =>
+    watched(client, socket, bounds, table, rowsOf(client, read.table(table), text, values))
   try {
     await client.connect()
-    await ask('begin isolation level repeatable read read only')
+    await ask('', 'begin isolation level repeatable read read only')
+    await ask('', 'set local row_security = off')
   } catch (error) {
     await client.end().catch(() => {})
     throw blamed(error)
@@ -33,16 +50,76 @@ export async function openPostgresSource(url: string): Promise<SourceDatabase> {
   return {
     async columnsOf(table) {
       const rows = await ask(
-        'select column_name::text as name from information_schema.columns where table_schema = current_schema() and table_name = $1',
+        table,
+        `select c.relkind::pg_catalog.text as kind, a.attname::pg_catalog.text as name
+         from pg_catalog.pg_class c
+         join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+         join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+         where n.nspname = pg_catalog.current_schema() and c.relname = $1
+         order by a.attnum`,
         [table],
       )
+      const kind = rows[0]?.['kind'] ?? 'r'
+      if (kind !== 'r') throw notATable(table, KINDS.get(kind) ?? 'thing of another kind')
       return rows.map((row) => String(row['name']))
     },
     rows: (table, columns) =>
       ask(
-        `select ${columns.map((name) => client.escapeIdentifier(name)).join(', ')} from ${client.escapeIdentifier(table)}` +
+        table,
+        `select ${columns.map((name) => client.escapeIdentifier(name)).join(', ')} from only ${client.escapeIdentifier(table)}` +
           (columns.includes('id') ? ' order by id' : ''),
       ),
     close: () => client.end(),
+  }
+}
+
+/** The rows of a statement, each told to `count` as it comes, which may throw. */
+function rowsOf(
+  client: Client,
+  count: (bytes: number) => void,
+  text: string,
+  values: readonly string[],
+): Promise<readonly SourceRow[]> {
+  return new Promise((resolve, reject) => {
+    const rows: SourceRow[] = []
+    const query = new Query<Record<string, unknown>>({ text, values: [...values] })
+    query.on('row', (row) => {
+      try {
+        const lengths = Object.values(row).map((value) => (typeof value === 'string' ? value.length : 0))
+        count(lengths.reduce((sum, length) => sum + length, 0))
+        rows.push(row)
+      } catch (error) {
+        reject(error instanceof Error ? error : new Error(String(error)))
+        void client.end().catch(() => {})
+      }
+    })
+    query.on('end', () => resolve(rows))
+    query.on('error', (error) => reject(blamed(error) as Error))
+    client.query(query)
+  })
+}
+
+/** Gives an answer up that does not end, though it comes, or brings what never becomes a row. */
+async function watched<Answer>(
+  client: Client,
+  socket: Socket,
+  { bytes, ms }: Bounds,
+  table: string,
+  answer: Promise<Answer>,
+): Promise<Answer> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const untilMs = performance.now() + ms * PATIENCE
+  const look = setInterval(() => {
+    const isTooMuch = socket.bytesRead > bytes * WIRE_FACTOR
+    if (!isTooMuch && performance.now() <= untilMs) return
+    reject(
+      isTooMuch ? new Error(`its server sends more than ${bytes * WIRE_FACTOR} bytes`) : tooSlow(table, ms),
+    )
+    void client.end().catch(() => {})
+  }, LOOK_MS)
+  try {
+    return await Promise.race([answer, promise])
+  } finally {
+    clearInterval(look)
   }
 }

@@ -1,14 +1,18 @@
 import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import type { SourceDatabase, SourceRow } from './source.ts'
+import { BOUNDS, notATable, ReadBounds } from './read-bounds.ts'
+import type { SourceDatabase } from './source.ts'
 
 /** Where a file says that its writes go to a log first, and how. */
 const VERSION_AT = 18
 const WRITE_AHEAD = 2
 
-/** A SQLite file of another gateway, which may run meanwhile. Throws with a sentence for the operator. */
-export function openSqliteSource(path: string): SourceDatabase {
+/**
+ * A SQLite file of another gateway, which may run meanwhile. Whoever made it may mean harm: nothing but plain tables is read, and
+ * no more than `bounds` says. Throws with a sentence for the operator.
+ */
+export function openSqliteSource(path: string, bounds = BOUNDS): SourceDatabase {
   const db = toldOf(path, () => {
     const opened = new DatabaseSync(locationOf(path), { readOnly: true, timeout: 5000 })
     opened.exec('PRAGMA trusted_schema = OFF')
@@ -17,17 +21,28 @@ export function openSqliteSource(path: string): SourceDatabase {
     opened.prepare('SELECT count(*) FROM sqlite_schema').get()
     return opened
   })
+  const read = new ReadBounds(bounds)
   return {
-    columnsOf(table) {
+    async columnsOf(table) {
+      const [found] = db.prepare("SELECT type FROM pragma_table_list(?) WHERE schema = 'main'").all(table)
+      if (found && found['type'] !== 'table') throw notATable(table, kindOf(String(found['type'])))
       const rows = db.prepare('SELECT name FROM pragma_table_info(?)').all(table)
-      return Promise.resolve(rows.map((row) => String(row['name'])))
+      return rows.map((row) => String(row['name']))
     },
-    rows(table, columns) {
+    async rows(table, columns) {
+      const names = columns.map(quoted)
+      // The lengths stand before the values, so that what is too large is refused before it is in memory.
+      const bytes = names.map((name) => `coalesce(octet_length(${name}), 0)`).join(' + ')
+      const sizes = db.prepare(`SELECT ${bytes} AS bytes FROM ${quoted(table)}`)
       const statement = db.prepare(
-        `SELECT ${columns.map(quoted).join(', ')} FROM ${quoted(table)}${columns.includes('id') ? ' ORDER BY id' : ''}`,
+        `SELECT ${names.join(', ')} FROM ${quoted(table)}${columns.includes('id') ? ' ORDER BY id' : ''}`,
       )
       statement.setReadBigInts(true)
-      return Promise.resolve(toldOf(path, () => statement.all() as SourceRow[]))
+      return toldOf(path, () => {
+        const count = read.table(table)
+        for (const row of sizes.iterate()) count(Number(row['bytes']))
+        return statement.all()
+      })
     },
     close() {
       db.close()
@@ -62,6 +77,10 @@ function toldOf<Result>(path: string, work: () => Result): Result {
       { cause: error },
     )
   }
+}
+
+function kindOf(type: string): string {
+  return type === 'view' ? type : `${type} table`
 }
 
 function quoted(name: string): string {

@@ -198,3 +198,80 @@ describe.each(ENGINES)('pages of users, on $name', (engine) => {
     expect(await found('ada', 'vip')).toEqual([[], 0])
   })
 })
+
+describe.each(ENGINES)('a name, on $name', (engine) => {
+  const named = (username: string) => ({ ...newUser(), username, accessToken: null })
+
+  test.each([
+    ['Ann', 'ann'],
+    ['ann', 'ANN'],
+    ['ÖZGE', 'özge'],
+    ['Аня', 'аНЯ'],
+    ['Mike_100%!', 'mike_100%!'],
+    ['kiss', 'KISS'],
+  ])('%j is not given where another user is %j', async (name, theirs) => {
+    const { store, userId } = await rowsWithAccount(engine)
+    const twin = await store.write('createUser', named(theirs))
+    const sentence = `there is a user "${theirs}" already, and "${name}" differs from it in case alone`
+    await expect(store.write('createUser', named(name))).rejects.toThrow(sentence)
+    await expect(store.write('changeUser', { userId, fields: { username: name } })).rejects.toThrow(sentence)
+    const renamed = await store.write('changeUser', { userId: twin.id, fields: { username: name } })
+    expect(renamed?.user.username).toBe(name)
+  })
+
+  test.each([
+    ['mikex100', 'mike_100'],
+    ['ann', 'ann2'],
+    ['ann%', 'anna'],
+  ])('%j is given where another user is %j', async (name, theirs) => {
+    const { store } = await rowsWithAccount(engine)
+    await store.write('createUser', named(theirs))
+    expect((await store.write('createUser', named(name))).username).toBe(name)
+  })
+
+  test('of a deleted user is free in every case', async () => {
+    const { store } = await rowsWithAccount(engine)
+    const { id } = await store.write('createUser', named('Gone'))
+    await store.write('deleteUser', { userId: id, deletedTime: 1 })
+    expect((await store.write('createUser', named('gone'))).username).toBe('gone')
+  })
+})
+
+describe.each(ENGINES)('an access token, on $name', (engine) => {
+  const user = async (passwordHash: string | undefined) => {
+    const { store } = await rowsWithAccount(engine)
+    const { id } = await store.write('createUser', {
+      ...newUser(),
+      username: 'eve',
+      accessToken: null,
+      passwordHash,
+    })
+    await store.write('setAccessToken', { userId: id, accessToken: 'of eve' })
+    return {
+      id,
+      hash: async () => (await store.read('takenPlaces')).users.find((one) => one.id === id)?.accessTokenHash,
+      store,
+    }
+  }
+
+  test('goes with the password that is replaced', async () => {
+    const { id, hash, store } = await user('one')
+    await store.write('changeUser', { userId: id, fields: { displayName: 'Eve' } })
+    expect(await hash()).not.toBeNull()
+    await store.write('changeUser', { userId: id, fields: { passwordHash: 'two' } })
+    expect(await hash()).toBeNull()
+  })
+
+  test('stays where it is to be kept, and where the password is the first', async () => {
+    const kept = await user('one')
+    await kept.store.write('changeUser', {
+      userId: kept.id,
+      fields: { passwordHash: 'two' },
+      keepAccessTokens: true,
+    })
+    expect(await kept.hash()).not.toBeNull()
+    const first = await user(undefined)
+    await first.store.write('changeUser', { userId: first.id, fields: { passwordHash: 'two' } })
+    expect(await first.hash()).not.toBeNull()
+  })
+})

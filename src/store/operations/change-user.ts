@@ -4,9 +4,9 @@ import { type Role, USER_STATUS, type User } from '../../domain/user.ts'
 import { managedUserFromRow, userFromRow } from '../user-rows.ts'
 import { hashAccessToken, type Secrets } from '../secrets.ts'
 import type { UserRow } from '../schema.ts'
-import { refuseTakenName } from './create-user.ts'
 import type { Db } from './operation.ts'
 import { liveUser } from './profile.ts'
+import { refuseName } from './refuse-name.ts'
 import { refuseLastRoot, refuseRole } from './refuse-user.ts'
 import { endSessionsOf } from './sessions.ts'
 
@@ -40,6 +40,8 @@ export interface UserChange {
   readonly roleBelow?: number | undefined
   /** Refused with `invalid_request` unless the password is still this one; undefined = whatever it is. */
   readonly passwordWas?: string | undefined
+  /** A password that replaces another leaves the access token be. */
+  readonly keepAccessTokens?: boolean | undefined
 }
 
 /** What a change came to. */
@@ -51,12 +53,12 @@ export interface ChangedUser {
 
 /**
  * Writes the fields that are there, all or none. A new password ends the user's sessions, and so does enabling a user who
- * was disabled. Null if there is no such user. Called through `Ledger.changeUser` alone, for the balance in memory must move
+ * was disabled; one that replaces another revokes the access token, which whoever knew the other may have had made. Null if there is no such user. Called through `Ledger.changeUser` alone, for the balance in memory must move
  * with the row.
  */
 export async function changeUser(
   db: Db,
-  { userId, fields = {}, quota, roleBelow, passwordWas }: UserChange,
+  { userId, fields = {}, quota, roleBelow, passwordWas, keepAccessTokens = false }: UserChange,
 ): Promise<ChangedUser | null> {
   const before = await liveUser(db, userId)
   if (!before) return null
@@ -68,12 +70,21 @@ export async function changeUser(
   const status = fields.status ?? before.status
   if (role < before.role || status > before.status) await refuseLastRoot(db, before)
   const isRenamed = fields.username !== undefined && fields.username !== before.username
-  if (isRenamed) await refuseTakenName(db, fields.username ?? '')
+  if (isRenamed) await refuseName(db, fields.username ?? '', userId)
   const firstName = isRenamed ? { first_username: before.first_username ?? before.username } : {}
   const quotaAfter = quota ? changedQuota(before.quota, quota) : before.quota
+  const isReplaced = fields.passwordHash !== undefined && before.password_hash !== null
+  const revoked = isReplaced && !keepAccessTokens ? { access_token_hash: null } : {}
   const row = await db
     .updateTable('users')
-    .set({ ...columnsOf(fields), ...firstName, ...(quota ? { quota: quotaAfter } : {}), role, status })
+    .set({
+      ...columnsOf(fields),
+      ...firstName,
+      ...revoked,
+      ...(quota ? { quota: quotaAfter } : {}),
+      role,
+      status,
+    })
     .where('id', '=', userId)
     .returningAll()
     .executeTakeFirstOrThrow()

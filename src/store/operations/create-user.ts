@@ -5,6 +5,7 @@ import type { Role, User } from '../../domain/user.ts'
 import { hashAccessToken, type Secrets } from '../secrets.ts'
 import { managedUserFromRow } from '../user-rows.ts'
 import type { Db } from './operation.ts'
+import { refuseName, takenName } from './refuse-name.ts'
 
 /** A user to be made. */
 export interface NewUser {
@@ -27,8 +28,17 @@ export interface NewUser {
   readonly createdTime: number
 }
 
-/** Makes a user. The name of another user is refused, an id or an access token also if its user is deleted. */
+/**
+ * Makes a user. The name of another user is refused, in whatever case, and one that does not show all of itself; an id or an
+ * access token also if its user is deleted.
+ */
 export async function createUser(db: Db, user: NewUser, secrets: Secrets): Promise<ManagedUser> {
+  await refuseName(db, user.username)
+  return insertUser(db, user, secrets)
+}
+
+/** The same for a name that was looked at among all others, which is too much to do for each of thousands. */
+export async function insertUser(db: Db, user: NewUser, secrets: Secrets): Promise<ManagedUser> {
   const accessTokenHash = user.accessToken === null ? null : hashAccessToken(secrets, user.accessToken)
   await refuseTaken(db, user, accessTokenHash)
   const row = await db
@@ -84,7 +94,7 @@ async function refuseTaken(db: Db, user: NewUser, accessTokenHash: string | null
     )
     .executeTakeFirst()
   if (!taken) return
-  if (taken.username === user.username) throw takenName(user.username)
+  if (taken.username === user.username) throw takenName(user.username, taken.username)
   if (taken.id === user.id) {
     throw new GatewayError(
       'invalid_request',
@@ -95,14 +105,4 @@ async function refuseTaken(db: Db, user: NewUser, accessTokenHash: string | null
     'invalid_request',
     `the access token of the user "${user.username}" belongs to another user already`,
   )
-}
-
-/** Refuses the name of another user. */
-export async function refuseTakenName(db: Db, username: string): Promise<void> {
-  const taken = await db.selectFrom('users').select('id').where('username', '=', username).executeTakeFirst()
-  if (taken) throw takenName(username)
-}
-
-function takenName(username: string): GatewayError {
-  return new GatewayError('invalid_request', `there is a user "${username}" already`)
 }

@@ -2,7 +2,7 @@ import { generateKey } from '../generate-key.ts'
 import type { UserRow } from '../schema.ts'
 import type { Secrets } from '../secrets.ts'
 import { createToken, type NewToken } from './create-token.ts'
-import { createUser, type NewUser } from './create-user.ts'
+import { insertUser, type NewUser } from './create-user.ts'
 import type { Db } from './operation.ts'
 
 /** What days say that was used before: the accounts that it went through are not known here. */
@@ -56,7 +56,7 @@ export interface ImportedAccount {
 
 /**
  * Makes a user with its tokens, or none of it. What was used before stands in the daily sums as it stands on the user and its
- * tokens, on the day of the import: every account goes on adding up. Refused as `createUser` and `createToken` refuse.
+ * tokens, on the day of the import: every account goes on adding up. Refused as `insertUser` and `createToken` refuse.
  */
 export async function importAccount(
   db: Db,
@@ -73,7 +73,7 @@ export async function importAccount(
 }
 
 async function makeUser(db: Db, user: ImportedUser, secrets: Secrets): Promise<void> {
-  await createUser(db, user, secrets)
+  await insertUser(db, user, secrets)
   await db
     .updateTable('users')
     .set({ ...user.columns, used_quota: user.usedQuota, request_count: user.requestCount })

@@ -52,10 +52,11 @@ export class Connection implements Carrier, Resting {
     this.#owner = owner
     this.#deadlineMs = nowMs + connectMs
     this.#deadlineIs = 'connect time-out'
-    const { host, port } = origin
+    const { host, port, lookup } = origin
     const options = {
       host,
       port,
+      ...(lookup && { lookup }),
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: 60_000,

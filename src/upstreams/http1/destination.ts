@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { LookupFunction } from 'node:net'
 import type { Channel } from '../../domain/channel.ts'
 import { type Origin, originOf } from './origin.ts'
 
@@ -16,13 +17,16 @@ export interface Destination {
   readonly keyHash: string
 }
 
-/** Where calls of a channel with one of its keys go; the key is empty for a channel that has none. */
-export function destinationOf(channel: Channel, key: string): Destination {
+/**
+ * Where calls of a channel with one of its keys go; the key is empty for a channel that has none. `lookup` finds the
+ * addresses of its host in place of the system.
+ */
+export function destinationOf(channel: Channel, key: string, lookup?: LookupFunction): Destination {
   const url = new URL(channel.baseUrl)
   const upstream = `${channel.name}\0${url.origin}`
   const keyHash = hashOf(key)
-  const id = `${upstream}\0${keyHash}`
-  return { id, channel: channel.name, upstream, url, origin: originOf(url), keyHash }
+  const id = `${upstream}\0${keyHash}\0${lookup ? 'looked up' : ''}`
+  return { id, channel: channel.name, upstream, url, origin: originOf(url, lookup), keyHash }
 }
 
 /** Whether one of the channels still goes there, with that key. */

@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest'
+import { isMetadataAddress, namesMetadataAddress } from './metadata-address.ts'
+
+describe('the address of a metadata service', () => {
+  test.each([
+    '169.254.169.254',
+    '169.254.0.0',
+    '169.254.170.2',
+    '169.254.255.255',
+    '168.63.129.16',
+    '100.100.100.200',
+    '192.0.0.192',
+    'fd00:ec2::254',
+    'fd00:ec2::23',
+    'fd00:0ec2:0:0:0:0:0:254',
+    '::ffff:169.254.169.254',
+    '::ffff:a9fe:a9fe',
+    '::ffff:6464:64c8',
+    '::a9fe:a9fe',
+    '64:ff9b::a9fe:a9fe',
+    '64:ff9b::168.63.129.16',
+    '2002:a9fe:a9fe::1',
+    'fe80::a9fe:a9fe%eth0',
+  ])('is %s', (address) => {
+    expect(isMetadataAddress(address)).toBe(true)
+  })
+
+  test.each([
+    '127.0.0.1',
+    '10.0.0.1',
+    '192.168.1.10',
+    '169.253.255.255',
+    '169.255.0.0',
+    '168.63.129.17',
+    '100.100.100.201',
+    '192.0.0.193',
+    '::1',
+    '::ffff:10.0.0.1',
+    'fd00::1',
+    'fd00:ec3::254',
+    'fe80::1%eth0',
+    '64:ff9b::10.0.0.1',
+    '2002:a9ff::',
+    'localhost',
+    '',
+  ])('is not %j', (address) => {
+    expect(isMetadataAddress(address)).toBe(false)
+  })
+})
+
+describe('a URL that names one', () => {
+  test.each([
+    'http://169.254.169.254/v1',
+    'https://169.254.169.254:8443',
+    'http://169.254.169.254./v1',
+    'http://2852039166/v1',
+    'http://0xa9fea9fe/v1',
+    'http://0251.0376.0251.0376/v1',
+    'http://0xa9.254.0251.254/v1',
+    'http://169.254.43518/v1',
+    'http://169.16689662/v1',
+    'http://１６９.２５４.１６９.２５４/v1',
+    'http://168.63.129.16',
+    'http://[fd00:ec2::254]/v1',
+    'http://[::ffff:169.254.169.254]/v1',
+    'http://[0:0:0:0:0:ffff:a9fe:a9fe]:80/v1',
+  ])('is %s', (url) => {
+    expect(namesMetadataAddress(url)).toBe(true)
+  })
+
+  test.each([
+    'http://127.0.0.1:8000/v1',
+    'http://metadata.google.internal/v1',
+    'https://169.254.169.254.example/v1',
+    'x',
+  ])('is not %s', (url) => {
+    expect(namesMetadataAddress(url)).toBe(false)
+  })
+})

@@ -1,0 +1,22 @@
+import { lookup } from 'node:dns'
+import type { LookupFunction } from 'node:net'
+import { isMetadataAddress } from '../domain/metadata-address.ts'
+
+/**
+ * Resolves a host name for a connection, and fails with `EMETADATA` if any of its addresses is a cloud's metadata service. The
+ * connection goes to what was checked, so that a name that changes its mind gains nothing.
+ */
+export const lookupButMetadata: LookupFunction = (hostname, options, callback) => {
+  lookup(hostname, { ...options, all: true }, (error, addresses) => {
+    const forbidden = !error && addresses.some(({ address }) => isMetadataAddress(address))
+    const [first] = addresses ?? []
+    if (error || forbidden || !first) callback(error ?? refusal(hostname), '', 0)
+    else if (options.all) callback(null, addresses)
+    else callback(null, first.address, first.family)
+  })
+}
+
+function refusal(hostname: string): NodeJS.ErrnoException {
+  const error = new Error(`${hostname} is the name of a metadata service`)
+  return Object.assign(error, { code: 'EMETADATA' })
+}

@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { ROOT, user } from '../equipment/configuration.ts'
+import { logIn } from '../equipment/console.ts'
+import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+
+const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
+const PASSWORD = 'correct horse'
+const ATTACKER = '192.0.2.1'
+const OWNER = '203.0.113.7'
+/** Guesses under way at any time: more than may wait. */
+const GUESSES = 120
+/** Passwords that are hashed at one time. */
+const AT_ONCE = 2
+
+let gateway: RunningGateway
+beforeAll(async () => {
+  gateway = await startGateway({
+    config: {
+      options: { trusted_proxies: ['127.0.0.1'] },
+      rate_limits: { global: { requests: 0 }, critical: { requests: 0 } },
+      users: [ROOT, user(2, 'ann', []), user(3, 'ben', [])],
+    },
+  })
+  for (const id of [2, 3]) {
+    await manage(gateway.url, ROOT_ACCOUNT, 'PUT /api/user/', { id, password: PASSWORD })
+  }
+})
+afterAll(() => gateway?.discard())
+
+const enter = (username: string, password: string, from: string) =>
+  logIn(gateway.url, { username, password }, { 'x-forwarded-for': from })
+
+/** Keeps guesses under way until it is stopped; counts those whose password was looked at. */
+function storm(from: string): { readonly looked: () => number; stop(): Promise<void> } {
+  let looked = 0
+  const stopped = new AbortController()
+  const guesser = async (): Promise<void> => {
+    while (!stopped.signal.aborted) {
+      const { status } = await enter('ann', 'a guess', from)
+      if (status === 401) looked += 1
+    }
+  }
+  const all = Promise.all(Array.from({ length: GUESSES }, guesser))
+  return {
+    looked: () => looked,
+    async stop() {
+      stopped.abort()
+      await all
+    },
+  }
+}
+
+async function until(isTrue: () => boolean): Promise<void> {
+  while (!isTrue()) await new Promise((resolve) => setImmediate(resolve))
+}
+
+describe('while somebody guesses passwords as fast as they are looked at', () => {
+  test('sign-ins from another address wait for no more guesses than run at one time', async () => {
+    const guesses = storm(ATTACKER)
+    const waits: number[] = []
+    try {
+      await until(() => guesses.looked() >= 5)
+      for (let n = 0; n < 15; n += 1) {
+        const before = guesses.looked()
+        expect((await enter('ben', PASSWORD, OWNER)).status).toBe(200)
+        waits.push(guesses.looked() - before)
+      }
+    } finally {
+      await guesses.stop()
+    }
+    // Those that run when it comes and when it runs itself, and as many again whose answers were on their way. A hundred
+    // wait before it where turns go by time of arrival.
+    const median = waits.toSorted((a, b) => a - b)[7]
+    expect(median).toBeLessThanOrEqual(4 * AT_ONCE)
+  }, 60_000)
+
+  test('the one who guesses is told that there is too much of it, and nobody else', async () => {
+    const guesses = storm(ATTACKER)
+    try {
+      await until(() => guesses.looked() >= 5)
+      const others = Array.from({ length: 10 }, (_, n) => enter('ben', PASSWORD, `198.51.100.${n}`))
+      expect((await Promise.all(others)).map(({ status }) => status)).toEqual(Array(10).fill(200))
+    } finally {
+      await guesses.stop()
+    }
+  }, 60_000)
+
+  test('a new password of somebody who is signed in has its turn as well', async () => {
+    const guesses = storm(ATTACKER)
+    try {
+      await until(() => guesses.looked() >= 5)
+      const change = { id: 3, password: PASSWORD }
+      const changed = await manage(gateway.url, ROOT_ACCOUNT, 'PUT /api/user/', change)
+      expect(changed.status).toBe(200)
+    } finally {
+      await guesses.stop()
+    }
+  }, 60_000)
+})

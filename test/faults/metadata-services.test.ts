@@ -1,0 +1,114 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { channel, ROOT, token, user } from '../equipment/configuration.ts'
+import { type Network, startNetwork } from '../equipment/network.ts'
+import { ask, setStage, type Stage } from '../equipment/stage.ts'
+
+const ACCOUNTS = {
+  root: { id: 1, accessToken: ROOT.access_token },
+  admin: { id: 4, accessToken: 'the-access-token-of-an-admin' },
+} as const
+
+/** Names of the cloud's services; the second has a harmless address beside it. */
+const NAMES: Readonly<Record<string, readonly string[]>> = {
+  'metadata.test': ['169.254.169.254'],
+  'mixed.test': ['127.0.0.1', '100.100.100.200'],
+  'azure.test': ['168.63.129.16'],
+  'six.test': ['fd00:ec2::254'],
+  'mapped.test': ['::ffff:169.254.169.254'],
+  'inside.test': ['127.0.0.1'],
+  'declared.test': ['169.254.169.254'],
+}
+
+let internet: Server
+let network: Network
+let stage: Stage
+beforeAll(async () => {
+  internet = createServer((_, reply) => void reply.end('{}')).listen(0, '127.0.0.1')
+  await once(internet, 'listening')
+  // No address of the cloud's is called by this machine, whatever the gateway does.
+  const outside = Object.values(NAMES)
+    .flat()
+    .filter((address) => address !== '127.0.0.1')
+  network = await startNetwork((name) => NAMES[name] ?? [], port(), outside)
+  stage = await setStage(
+    () => ({
+      rate_limits: {},
+      options: { unpriced_models: 'free', retries: 0 },
+      channels: [channel('declared', 'http://declared.test:9/v1')],
+      users: [ROOT, user(4, 'ada', [token('ada')], { access_token: ACCOUNTS.admin.accessToken, role: 10 })],
+    }),
+    { env: network.env },
+  )
+})
+afterAll(async () => {
+  await stage?.close()
+  await network?.stop()
+  internet?.close()
+})
+
+const make = (who: keyof typeof ACCOUNTS, name: string, baseUrl: string) =>
+  manage<{ ids: number[] }>(stage.gateway.url, ACCOUNTS[who], 'POST /api/channel/', {
+    name,
+    type: 8,
+    key: 'sk-any',
+    base_url: baseUrl,
+    models: name,
+  })
+
+const port = (): number => (internet.address() as AddressInfo).port
+
+const reached = (): string[] => network.connections().map(({ address }) => address)
+
+describe("a cloud's metadata service", () => {
+  test.each([
+    'http://169.254.169.254',
+    'http://169.254.170.2/v1',
+    'http://2852039166',
+    'http://0xa9.0376.169.254',
+    'http://168.63.129.16',
+    'http://100.100.100.200',
+    'http://192.0.0.192',
+    'http://[fd00:ec2::254]',
+    'http://[::ffff:169.254.169.254]',
+  ])('is not made the address of a channel over HTTP: %s', async (address) => {
+    for (const who of ['admin', 'root'] as const) {
+      const { status, message } = await make(who, 'refused', address)
+      expect([status, message]).toEqual([
+        400,
+        "base_url: expected another address than that of a cloud's metadata service",
+      ])
+    }
+  })
+
+  test('is not what a channel is changed to either', async () => {
+    const { data } = await make('root', 'changed', 'http://127.0.0.1:9')
+    const change = { id: data.ids[0], base_url: 'http://169.254.169.254', key: 'sk-any' }
+    expect((await manage(stage.gateway.url, ACCOUNTS.root, 'PUT /api/channel/', change)).status).toBe(400)
+  })
+
+  test.each(['metadata.test', 'mixed.test', 'azure.test', 'six.test', 'mapped.test'])(
+    'is not connected to where a name leads there: %s',
+    async (name) => {
+      const { data } = await make('admin', name, `http://${name}:9`)
+      const tested = await manage(stage.gateway.url, ACCOUNTS.root, `GET /api/channel/test/${data.ids[0]}`)
+      expect(tested.body).toMatchObject({ success: false, message: 'no answer: EMETADATA' })
+      expect((await stage.chat('sk-ada', ask(name))).status).toBe(500)
+      expect(reached().filter((address) => (NAMES[name] ?? []).includes(address))).toEqual([])
+    },
+  )
+
+  test('is no reason to refuse the other addresses of a private network', async () => {
+    const { data } = await make('admin', 'inside', `http://inside.test:${port()}`)
+    const tested = await manage(stage.gateway.url, ACCOUNTS.root, `GET /api/channel/test/${data.ids[0]}`)
+    expect(tested.body).toMatchObject({ success: true })
+  })
+
+  test('is connected to where gateway.yaml says so: that is the word of the operator', async () => {
+    await stage.chat('sk-ada', ask('declared'))
+    expect(reached()).toContain('169.254.169.254')
+  })
+})

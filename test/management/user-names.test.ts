@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { ROOT, user } from '../equipment/configuration.ts'
+import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+
+const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
+const UNSEEN =
+  'username: expected a name without controls of direction and characters that are not seen, found '
+
+let gateway: RunningGateway
+beforeAll(async () => {
+  gateway = await startGateway({
+    config: { rate_limits: {}, users: [ROOT, user(2, 'ann', []), user(3, 'Özge', [])] },
+  })
+})
+afterAll(() => gateway?.discard())
+
+const as = (request: Parameters<typeof manage>[2], body: object) =>
+  manage<Record<string, unknown>>(gateway.url, ROOT_ACCOUNT, request, body)
+
+const make = (username: string) => as('POST /api/user/', { username, password: 'correct horse' })
+
+describe('a name that could be taken for another', () => {
+  test.each([
+    ['ann\u202E', `${UNSEEN}"ann\\u202e"`],
+    ['a\u200Bnn', `${UNSEEN}"a\\u200bnn"`],
+    ['a\u200Dnn', `${UNSEEN}"a\\u200dnn"`],
+    ['\u2066ann\u2069', `${UNSEEN}"\\u2066ann\\u2069"`],
+    ['Ann', 'there is a user "ann" already, and "Ann" differs from it in case alone'],
+    ['öZGE', 'there is a user "Özge" already, and "öZGE" differs from it in case alone'],
+    ['ROOT', 'there is a user "root" already, and "ROOT" differs from it in case alone'],
+  ])('is not given to a new user, nor to one who is there: %j', async (name, sentence) => {
+    expect(await make(name)).toMatchObject({ status: 400, message: sentence })
+    const { data } = await make(`for a moment ${Math.random()}`)
+    const renamed = await as('PUT /api/user/', { id: data['id'], username: name })
+    expect(renamed).toMatchObject({ status: 400, message: sentence })
+  })
+
+  test('is nothing that scripts need which join their letters, or a name in other case of its own', async () => {
+    expect((await make('می\u200Cخواهم')).status).toBe(200)
+    expect(await as('PUT /api/user/', { id: 2, username: 'Ann' })).toMatchObject({ status: 200 })
+    expect(await as('PUT /api/user/', { id: 2, username: 'ann' })).toMatchObject({ status: 200 })
+  })
+
+  test.each(['ann\u202E', 'ROOT'])('is not seeded: %j', async (name) => {
+    const starting = startGateway({ config: { users: [ROOT, user(2, name, [])] } }).then((started) =>
+      started.discard(),
+    )
+    await expect(starting).rejects.toThrow(/characters that are not seen|in case alone/)
+  })
+})
