@@ -157,7 +157,7 @@ test('for as long as calls come it listens, and loses none of them; it says at o
     { file: 'src/listen.ts', text: 'const PAUSE_MS = 80', by: 'const PAUSE_MS = 3_000' },
     { file: 'src/listen.ts', text: 'const LISTENING_MS = 2_000', by: 'const LISTENING_MS = 60_000' },
   ])
-  onTestFinished(copy.discard)
+  onTestFinished(() => copy.discard())
   const command = [process.execPath, join(copy.root, 'bin/sluice.mjs'), 'start']
   const program = await readyProgram({ config: config(), command })
   upstream.script('m', { kind: 'whole' })
