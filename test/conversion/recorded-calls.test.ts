@@ -100,9 +100,11 @@ function replay(folder: string): void {
       const stream = name.endsWith('.sse')
       const reported = USAGE[from](bytes.toString(), stream)
       stage.upstream.script(MODEL[from], stream ? streaming(bytes) : { kind: 'whole', body: bytes })
-      // Whoever did not ask for usage is not sent it: nothing is to be missing from the bytes.
+      // Whoever did not ask for usage is not sent it, and who asked is sent it where clients look: the bytes are to stay.
       const wanted =
-        stream && caller === 'chat' && reported ? { stream_options: { include_usage: true } } : {}
+        stream && caller === 'chat' && (from !== 'chat' || tellsUsage(bytes))
+          ? { stream_options: { include_usage: true } }
+          : {}
       const answer = await ask(caller, from, { stream, ...wanted })
       expect(answer.status, answer.text).toBe(200)
       const row = rowOf(answer)
@@ -196,3 +198,11 @@ const USAGE = {
     )
   },
 } as const
+
+/** Whether some chunk of a chat stream has its usage where clients look for it. */
+function tellsUsage(bytes: Buffer): boolean {
+  return bytes
+    .toString()
+    .split('\n')
+    .some((line) => line.startsWith('data: {') && typeof JSON.parse(line.slice(6)).usage === 'object')
+}
