@@ -72,7 +72,7 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
     expect(await store.write('setTokenStatus', change)).toBe(false)
     // Its key is not free for another.
     await expect(store.write('createToken', newToken(userId, { name: 'again' }))).rejects.toThrow(
-      /another token/,
+      /belongs to the deleted token \d+ of the user "ada" already/,
     )
   })
 
