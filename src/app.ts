@@ -5,6 +5,7 @@ import type { ApiKeys } from './access/api-key.ts'
 import type { ClientAddress } from './access/client-address.ts'
 import { requireOperator } from './access/operator.ts'
 import { sentKey } from './access/sent-key.ts'
+import type { Admission } from './api/admission.ts'
 import { type Cors, corsHeaders, isOpenToPages, isPreflight, preflightHeaders } from './api/cors.ts'
 import type { Endpoint, RawEndpoint, Visit } from './api/endpoint.ts'
 import { type Area, renderError } from './api/envelopes.ts'
@@ -17,8 +18,6 @@ import { shownPath } from './api/shown-path.ts'
 import type { RateLimit } from './domain/channel.ts'
 import { GatewayError } from './errors.ts'
 import { LIMIT_NAMES, type Limits, requireAllowed } from './limits/limits.ts'
-import type { Overload } from './limits/overload.ts'
-import { RefusalsInTurn } from './limits/refusals-in-turn.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { UpstreamRefusal } from './relay/failure.ts'
 import type { Relay } from './relay/relay.ts'
@@ -37,9 +36,7 @@ export interface AppParts {
   readonly metricsToken: () => string
   readonly cors: () => Cors
   readonly limits: Limits
-  readonly overload: Overload
-  /** Requests that may be under way at one time. */
-  readonly maxCalls: () => number
+  readonly admission: Admission
   /** Of relay calls, for each address. */
   readonly relayLimit: () => RateLimit
   readonly relay: Relay
@@ -64,12 +61,14 @@ interface Route {
   area: Area
 }
 
+/** What the table of raw routes has for a request. */
+type Raw = FoundEndpoint<RawEndpoint> | OtherMethods | undefined
+
 /** The application: finds the route, lets the caller in, and turns whatever is thrown into an answer. */
 export class App {
   readonly #parts: AppParts
   readonly #raw = new RouteTable(RAW_ROUTES)
   #visits = 0
-  readonly #refusals = new RefusalsInTurn()
 
   constructor(parts: AppParts) {
     this.#parts = parts
@@ -113,15 +112,20 @@ export class App {
       const { endpoint } = raw
       route.endpoint = endpoint
       route.area = endpoint.area
-      const refusal = endpoint.access === 'api-key' ? this.#crowded() : undefined
-      if (refusal) {
-        this.#refusals.say(() => {
+      if (endpoint.access === 'api-key') {
+        const begin = (): void => this.#begin(visit, path, route, raw, over)
+        const refuse = (refusal: GatewayError): void => {
           this.#refuse(visit, endpoint.area, refusal)
           over()
-        })
+        }
+        this.#parts.admission.enter(visit, this.#visits, begin, refuse)
         return
       }
     }
+    this.#begin(visit, path, route, raw, over)
+  }
+
+  #begin(visit: Visit, path: string, route: Route, raw: Raw, over: () => void): void {
     this.#answer(visit, path, route, raw)
       .catch((error: unknown) => this.#refuse(visit, route.area, error))
       .finally(over)
@@ -139,12 +143,7 @@ export class App {
     return true
   }
 
-  async #answer(
-    visit: Visit,
-    path: string,
-    route: Route,
-    raw: FoundEndpoint<RawEndpoint> | OtherMethods | undefined,
-  ): Promise<void> {
+  async #answer(visit: Visit, path: string, route: Route, raw: Raw): Promise<void> {
     const { request, response } = visit
     if (raw && 'endpoint' in raw) return this.#answerRaw(visit, raw.endpoint)
     const json = await this.#parts.json()
@@ -154,11 +153,9 @@ export class App {
       route.endpoint = endpoint
       route.area = endpoint.areaOf?.(request) ?? endpoint.area
       if (!this.#parts.isOpen()) refuseStopping()
-      const refusal = this.#crowded()
-      if (refusal) {
-        await new Promise<void>((resolve) => this.#refusals.say(resolve))
-        throw refusal
-      }
+      await new Promise<void>((begin, refuse) =>
+        this.#parts.admission.enter(visit, this.#visits, begin, refuse),
+      )
       return json.answer(visit, endpoint, route.area, params)
     }
     if (found) route.area = found.area
@@ -197,11 +194,6 @@ export class App {
         return endpoint.handle(visit, caller, relay)
       }
     }
-  }
-
-  /** Why no more calls can be let in, if they cannot. */
-  #crowded(): GatewayError | undefined {
-    return this.#parts.overload.refusal(this.#visits, this.#parts.maxCalls())
   }
 
   #refuse({ id, response, record }: Visit, area: Area, error: unknown): void {

@@ -5,6 +5,7 @@ import { AccountAccess } from './access/account.ts'
 import { ApiKeys } from './access/api-key.ts'
 import { clientAddress } from './access/client-address.ts'
 import { Passwords } from './access/passwords.ts'
+import { Admission } from './api/admission.ts'
 import { GlobalLimit } from './api/global-limit.ts'
 import type { JsonDoor } from './api/json-door.ts'
 import { App } from './app.ts'
@@ -14,9 +15,10 @@ import { serveControl } from './control/serve-control.ts'
 import type { Settings } from './domain/settings.ts'
 import { seedAccounts } from './first-start.ts'
 import { followChanges } from './follow-changes.ts'
-import { giveBackWhenIdle } from './idle-memory.ts'
+import { collectAll, giveBackWhenIdle } from './idle-memory.ts'
+import { NODE_LOOP } from './limits/event-loop.ts'
 import { Limits } from './limits/limits.ts'
-import { LOOP_CLOCKS } from './limits/loop-clocks.ts'
+import { MemoryPressure, memoryTaken } from './limits/memory-pressure.ts'
 import { Overload } from './limits/overload.ts'
 import type { AdministrationParts } from './management/parts.ts'
 import { Metrics } from './metrics/metrics.ts'
@@ -198,8 +200,10 @@ export async function serve({ config, log, secrets, accounts }: Ground): Promise
     cors: () => inForce.settings.options.cors,
     metricsToken: () => inForce.settings.options.metricsToken,
     limits,
-    overload: opened.adopt(new Overload(LOOP_CLOCKS).watch(), (overload) => overload.stop()),
-    maxCalls: () => inForce.settings.options.maxCalls,
+    admission: new Admission(
+      new Overload(NODE_LOOP, new MemoryPressure(memoryTaken, collectAll)),
+      () => inForce.settings.options.maxCalls,
+    ),
     relayLimit: () => inForce.settings.rateLimits.relay,
     relay,
     json,
