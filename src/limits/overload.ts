@@ -5,8 +5,9 @@ import { WaitForecast } from './wait-forecast.ts'
 
 /** The longest wait that a call is let in for, in milliseconds. */
 const MOST_WAIT_MS = 2_000
-/** Calls that may wait in a queue that was empty so lately that nobody can have waited for longer. */
+/** Calls that may wait whatever the forecast, where the queue was empty so lately, in milliseconds: they are a burst, and no overload. */
 const BURST = 2_048
+const BURST_MS = 5_000
 /** Time in a turn of the event loop that may go into beginning calls, in milliseconds; what is under way has the rest. */
 const SLICE_MS = 1
 /** Work in a turn that makes it late, in milliseconds. */
@@ -42,8 +43,8 @@ export interface Memory {
  * Lets calls in, has them wait, or refuses them before anything is read of them. Calls begin in the order in which they came, for a
  * millisecond in each turn of the event loop, so that turns stay short and a refusal is said at once; how many may begin is
  * a matter of {@link BeginCredit}. One that comes is refused if it would wait for more than two seconds, by the {@link WaitForecast}. A queue
- * that was empty within the last two seconds is a burst, and not overload, whatever the forecast (the controlled delay of "Fail at
- * Scale", Maurer 2015, after CoDel, Nichols and Jacobson 2012).
+ * that was empty within the last five seconds is a burst, whatever the forecast; one that stands is overload (the controlled delay of
+ * "Fail at Scale", Maurer 2015, after CoDel, Nichols and Jacobson 2012).
  */
 export class Overload {
   readonly #loop: EventLoop
@@ -81,7 +82,7 @@ export class Overload {
     if (open > most) return FULL
     if (open > FEW && this.#memory.isHigh(nowMs)) return NO_MEMORY
     const { waiting } = this
-    if (waiting < BURST && nowMs - this.#emptyMs < MOST_WAIT_MS) return undefined
+    if (waiting < BURST && nowMs - this.#emptyMs < BURST_MS) return undefined
     return this.#forecast.waitMs(waiting) > MOST_WAIT_MS ? TOO_MANY : undefined
   }
 
