@@ -19,9 +19,9 @@ export class Admission {
     this.#mostCalls = mostCalls
   }
 
-  /** Calls `begin` or `refuse`, now or later. `open` visits are under way, this one included. The body of one that waits is not read. */
+  /** Calls `begin` or `refuse`, now or later. `open` visits are under way, this one included. */
   enter(visit: Visit, open: number, begin: () => void, refuse: (error: GatewayError) => void): void {
-    const { begunMs, request, response } = visit
+    const { begunMs, response } = visit
     const overload = this.#overload
     const refusal = overload.refusal(begunMs, open, this.#mostCalls())
     if (refusal) return this.#refusals.say(() => refuse(refusal))
@@ -29,7 +29,6 @@ export class Admission {
       response.onClosed(this.#ended)
       return begin()
     }
-    request.pause()
     overload.wait({
       sinceMs: begunMs,
       begin: () => {

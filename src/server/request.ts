@@ -64,7 +64,6 @@ export class Request {
     else if (this.#state === 'cut') taker.cut()
     else if (this.#state === 'coming') {
       this.#taker = taker
-      this.#wantsPause = false
       this.#source.flow()
     }
   }
@@ -72,7 +71,7 @@ export class Request {
   /** Whether no more of the body should be read for the moment. */
   get isPaused(): boolean {
     if (this.#state !== 'coming') return false
-    return this.#wantsPause || (!this.#taker && this.#unaskedBytes > UNASKED)
+    return this.#taker ? this.#wantsPause : this.#unaskedBytes > UNASKED
   }
 
   /** Has no more of the body read for the moment. */
