@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest'
-import { BeginCredit, type Turn } from './begin-credit.ts'
-
-const QUIET: Turn = { isLate: false, idleMs: 0, ended: 0, open: 0 }
+import { BeginCredit } from './begin-credit.ts'
 
 /** So many begin before the credit is used up. */
 function spendAll(credit: BeginCredit): number {
@@ -13,53 +11,34 @@ function spendAll(credit: BeginCredit): number {
 test('one begins for each that ended, and one for each idle millisecond', () => {
   const credit = new BeginCredit()
   expect(spendAll(credit)).toBe(64)
-  credit.turned({ ...QUIET, ended: 3, open: 61 })
+  credit.gain(3, 0)
   expect(spendAll(credit)).toBe(3)
-  credit.turned({ ...QUIET, idleMs: 5, open: 64 })
+  credit.gain(0, 5)
   expect(spendAll(credit)).toBe(5)
-  credit.turned({ ...QUIET, open: 69 })
+  credit.gain(0, 0.5)
   expect(spendAll(credit)).toBe(0)
+  credit.gain(0, 0.5)
+  expect(spendAll(credit)).toBe(1)
 })
 
 test('no more than 64 are saved up', () => {
   const credit = new BeginCredit()
-  credit.turned({ ...QUIET, idleMs: 10_000 })
+  credit.gain(1_000, 10_000)
   expect(spendAll(credit)).toBe(64)
 })
 
-test('after a late turn half of those under way end before others begin, however many turns are late meanwhile', () => {
+test('those that begin beyond it are made good for first', () => {
   const credit = new BeginCredit()
-  credit.turned({ ...QUIET, isLate: true, open: 100 })
-  for (let i = 0; i < 49; i++) {
-    credit.turned({ ...QUIET, isLate: true, ended: 1, open: 99 - i })
-    expect(credit.isLeft).toBe(false)
-  }
-  credit.turned({ ...QUIET, ended: 2, open: 49 })
-  expect(spendAll(credit)).toBe(1)
-})
-
-test('the next late turn counts once as many ended as were under way at the last', () => {
-  const credit = new BeginCredit()
-  credit.turned({ ...QUIET, isLate: true, open: 100 })
-  credit.turned({ ...QUIET, isLate: true, ended: 99, open: 51 })
-  expect(spendAll(credit)).toBe(49)
-  credit.turned({ ...QUIET, isLate: true, ended: 1, open: 99 })
-  credit.turned({ ...QUIET, ended: 50, open: 49 })
+  for (let i = 0; i < 74; i++) credit.spend()
+  credit.gain(10, 0)
   expect(credit.isLeft).toBe(false)
-  credit.turned({ ...QUIET, ended: 1, open: 48 })
+  credit.gain(1, 0)
   expect(spendAll(credit)).toBe(1)
 })
 
-test('idle time makes good for calls that do not end', () => {
+test('nobody waits: all of it is there again', () => {
   const credit = new BeginCredit()
-  credit.turned({ ...QUIET, isLate: true, open: 1_000 })
-  credit.turned({ ...QUIET, idleMs: 501, open: 1_000 })
-  expect(spendAll(credit)).toBe(1)
-})
-
-test('nobody waits: what was before counts no more', () => {
-  const credit = new BeginCredit()
-  credit.turned({ ...QUIET, isLate: true, open: 1_000 })
+  spendAll(credit)
   credit.reset()
   expect(spendAll(credit)).toBe(64)
 })

@@ -4,8 +4,6 @@ import process from 'node:process'
 export interface EventLoop {
   /** Milliseconds; never goes back. */
   readonly nowMs: () => number
-  /** Milliseconds that the thread was at work: what the machine gave to others is not in it. */
-  readonly workedMs: () => number
   /** Milliseconds that the loop had nothing to do. */
   readonly idleMs: () => number
   /** Calls back once all connections that had something to say in this turn were heard. */
@@ -18,10 +16,6 @@ export interface EventLoop {
 /** The one that this program runs on. */
 export const NODE_LOOP: EventLoop = {
   nowMs: () => performance.now(),
-  workedMs() {
-    const { user, system } = process.threadCpuUsage()
-    return (user + system) / 1_000
-  },
   idleMs: () => performance.eventLoopUtilization().idle,
   afterInput: (callback) => void setImmediate(callback),
   // A tick that a microtask asks for runs when no microtask is left; one that is asked for directly would run before them.

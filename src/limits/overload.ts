@@ -8,10 +8,10 @@ const MOST_WAIT_MS = 2_000
 /** Calls that may wait whatever the forecast, where the queue was empty so lately, in milliseconds: they are a burst, and no overload. */
 const BURST = 2_048
 const BURST_MS = 5_000
+/** The wait after which a call begins in any case, in milliseconds: what is under way may never leave time for more. */
+const OVERDUE_MS = 10_000
 /** Time in a turn of the event loop that may go into beginning calls, in milliseconds; what is under way has the rest. */
 const SLICE_MS = 1
-/** Work in a turn that makes it late, in milliseconds. */
-const LATE_MS = 15
 /** Milliseconds until it is looked again whether calls may begin, where they may not. */
 const PAUSE_MS = 5
 /** Calls under way up to which memory is no reason to refuse one: what is taken then is not theirs. */
@@ -57,15 +57,14 @@ export class Overload {
   #first = 0
   /** When the queue was empty last. */
   #emptyMs = 0
-  /** Calls that have begun and not ended; and those that ended since the last look. */
-  #open = 0
+  /** Calls that ended since the last look. */
   #ended = 0
   /** Somebody will call back, now or at the end of this turn. */
   #isExpected = false
   /** When the beginning of calls in this turn began. */
   #sliceMs = 0
   /** What the clocks said at the last look, there being calls that wait. */
-  #looked: { readonly nowMs: number; readonly workedMs: number; readonly idleMs: number } | undefined
+  #looked: { readonly nowMs: number; readonly idleMs: number } | undefined
 
   constructor(loop: EventLoop, memory: Memory) {
     this.#loop = loop
@@ -86,7 +85,7 @@ export class Overload {
     return this.#forecast.waitMs(waiting) > MOST_WAIT_MS ? TOO_MANY : undefined
   }
 
-  /** Whether a call may begin now. If so it counts as begun, and `ended` is to be called; if not, it may `wait`. */
+  /** Whether a call may begin now. If not, it may `wait`. `ended` is to be called when one that has begun is over. */
   begins(nowMs: number): boolean {
     if (!this.#isExpected) {
       this.#isExpected = true
@@ -94,11 +93,10 @@ export class Overload {
       this.#loop.afterInput(this.#look)
     }
     if (this.waiting > 0 || nowMs - this.#sliceMs >= SLICE_MS) return false
-    this.#open += 1
     return true
   }
 
-  /** Has a call wait that may not begin now. Once it has begun, `ended` is to be called. */
+  /** Has a call wait that may not begin now. */
   wait(call: WaitingCall): void {
     if (this.waiting === 0) this.#emptyMs = call.sinceMs
     this.#waiting.push(call)
@@ -106,7 +104,6 @@ export class Overload {
 
   /** Notes that a call that had begun is over. */
   ended(): void {
-    this.#open -= 1
     this.#ended += 1
   }
 
@@ -118,18 +115,13 @@ export class Overload {
       this.#credit.reset()
       return
     }
-    const [nowMs, workedMs, idleMs] = [this.#loop.nowMs(), this.#loop.workedMs(), this.#loop.idleMs()]
+    const [nowMs, idleMs] = [this.#loop.nowMs(), this.#loop.idleMs()]
     const last = this.#looked
     if (last) {
       this.#forecast.passed(nowMs - last.nowMs)
-      this.#credit.turned({
-        isLate: workedMs - last.workedMs > LATE_MS,
-        idleMs: idleMs - last.idleMs,
-        ended: this.#ended,
-        open: this.#open,
-      })
+      this.#credit.gain(this.#ended, idleMs - last.idleMs)
     }
-    this.#looked = { nowMs, workedMs, idleMs }
+    this.#looked = { nowMs, idleMs }
     this.#ended = 0
     this.#sliceMs = nowMs
     this.#beginNext()
@@ -140,12 +132,10 @@ export class Overload {
     const nowMs = this.#loop.nowMs()
     const call = this.#waiting[this.#first]
     if (!call || nowMs - this.#sliceMs >= SLICE_MS) return this.#loop.afterInput(this.#look)
-    // The wait of those that were let in has an end, though what is under way may leave no time for more.
-    const isOverdue = nowMs - call.sinceMs > 2 * MOST_WAIT_MS
+    const isOverdue = nowMs - call.sinceMs > OVERDUE_MS
     if (!this.#credit.isLeft && !isOverdue) return this.#loop.afterMs(PAUSE_MS, this.#look)
     this.#takeFirst()
     if (call.begin()) {
-      this.#open += 1
       this.#credit.spend()
       this.#forecast.began()
     }

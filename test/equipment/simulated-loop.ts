@@ -11,7 +11,7 @@ export interface Traffic {
   readonly headMs: number
   readonly refusalMs: number
   readonly beginMs: number
-  readonly partMs: number
+  readonly partMs: number | ((atMs: number) => number)
   /** From a call's beginning to the first part of its answer, and from one part to the next. */
   readonly upstreamMs: number
   readonly parts?: number
@@ -50,7 +50,6 @@ const PATIENCE_MS = 120_000
 export class SimulatedLoop implements EventLoop {
   readonly #stretch: number
   #nowMs = 0
-  #workedMs = 0
   #idleMs = 0
   #afterInput: (() => void)[] = []
   readonly #afterStep: (() => void)[] = []
@@ -61,7 +60,6 @@ export class SimulatedLoop implements EventLoop {
   }
 
   readonly nowMs = (): number => this.#nowMs
-  readonly workedMs = (): number => this.#workedMs
   readonly idleMs = (): number => this.#idleMs
   readonly afterInput = (callback: () => void): void => void this.#afterInput.push(callback)
   readonly afterStep = (callback: () => void): void => void this.#afterStep.push(callback)
@@ -71,7 +69,6 @@ export class SimulatedLoop implements EventLoop {
   /** Time that the thread works. */
   work(ms: number): void {
     this.#nowMs += ms * this.#stretch
-    this.#workedMs += ms
   }
 
   /** Time that the machine gives to others. */
@@ -82,6 +79,7 @@ export class SimulatedLoop implements EventLoop {
   /** Has calls come to `overload`, until all that were let in are answered. */
   run(overload: Overload, traffic: Traffic): Outcome {
     const startMs = this.#nowMs
+    const { partMs } = traffic
     const sent = arrivals(traffic, startMs)
     const began: Wait[] = []
     const refused: Wait[] = []
@@ -104,7 +102,7 @@ export class SimulatedLoop implements EventLoop {
       else overload.wait({ sinceMs: nowMs, begin: () => begin(sentMs) })
     }
     const answer = ({ sentMs, partsLeft }: Due): void => {
-      this.work(traffic.partMs)
+      this.work(typeof partMs === 'number' ? partMs : partMs(this.#nowMs - startMs))
       if (partsLeft > 1)
         return answers.add({ sentMs, dueMs: this.#nowMs + (traffic.paceMs ?? 0), partsLeft: partsLeft - 1 })
       served += 1
