@@ -30,7 +30,7 @@ interface Rim {
  */
 export function giveBackWhenIdle(
   visits: () => number,
-  { giveBack, residentBytes }: Rim = { giveBack: collectAll, residentBytes: process.memoryUsage.rss },
+  { giveBack, residentBytes }: Rim = { giveBack: collectAll, residentBytes: () => process.memoryUsage.rss() },
 ): { stop(): void } {
   let looks = 0
   let quiet = 0

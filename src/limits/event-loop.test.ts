@@ -32,7 +32,7 @@ test('a step is over when no promise that it settled has anything left to do', a
   NODE_LOOP.afterStep(() => said.push('after'))
   void (async () => {
     for (let i = 0; i < 3; i++) {
-      await undefined
+      await Promise.resolve()
       said.push(`step ${i}`)
     }
   })()
