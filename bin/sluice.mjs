@@ -18,8 +18,9 @@ const FLAGS = [
   '--v8-pool-size=1',
 ]
 
-// That of the first line, for the C library (glibc), which reads it as a process begins: buffers of 32 KiB and more come from the system one
-// by one and go back to it. Otherwise what a storm has needed stays, full of holes: only the end of the C library's memory is ever given back.
+// That of the first line, for the C library (glibc), which reads it as a process begins: buffers of 32 KiB
+// and more come from the system one by one and go back to it. Otherwise what a storm has needed stays, full
+// of holes: only the end of the C library's memory is ever given back.
 const VARIABLE = ['MALLOC_MMAP_THRESHOLD_', '32768']
 
 // Older ones cut text at NUL in node:sqlite, or cannot run TypeScript.
@@ -51,14 +52,14 @@ function runWith(node) {
   })
 }
 
-// V8 makes a full collection whenever bodies amount to 64 MB, unless it is told to count them with the rest. Not on the first line:
-// old Nodes do not know the flag, nor do those after V8 14.7.
+// V8 makes a full collection whenever bodies amount to 64 MB, unless it is told to count them with the rest.
+// Not on the first line: old Nodes do not know the flag, nor do those after V8 14.7.
 function hasToBeToldOfBodies([major, minor]) {
   return major < 14 || (major === 14 && minor < 8)
 }
 
-// A gateway that was started without the variable begins anew with it, as the same process; whoever talks to it over a channel of Node's
-// would lose that.
+// A gateway that was started without the variable begins anew with it, as the same process; whoever talks to
+// it over a channel of Node's would lose that.
 function beginAnew() {
   const [name, value] = VARIABLE
   if (process.platform !== 'linux' || process.argv[2] !== 'start' || process.env[name] !== undefined) return
@@ -71,7 +72,8 @@ if (newEnough(process.versions.node.split('.').map(Number))) {
   beginAnew()
   if (hasToBeToldOfBodies(process.versions.v8.split('.').map(Number)))
     setFlagsFromString('--external-memory-accounted-in-global-limit')
-  // What was compiled once, types stripped and all, is not compiled again: a start is faster and smaller for it.
+  // What was compiled once, types stripped and all, is not compiled again: a start is faster and smaller for
+  // it.
   const { directory } = nodeModule.enableCompileCache()
   // Its threads know of it by this.
   if (directory) process.env.NODE_COMPILE_CACHE ??= dirname(directory)

@@ -23,10 +23,11 @@ interface Rim {
 }
 
 /**
- * Gives the memory back that the start has left behind, when nothing has been under way for three seconds of its first minute; and later
- * what work has left, when nothing has been for a minute, every ten minutes at most, unless that was much. V8 would keep it (the nursery
- * alone is tens of megabytes) until the next work, which may be far away. Not more often: V8 forgets with it how its code was used, and the
- * next twenty thousand calls cost a third more. Takes some 30 ms.
+ * Gives the memory back that the start has left behind, when nothing has been under way for three seconds of
+ * its first minute; and later what work has left, when nothing has been for a minute, every ten minutes at
+ * most, unless that was much. V8 would keep it (the nursery alone is tens of megabytes) until the next work,
+ * which may be far away. Not more often: V8 forgets with it how its code was used, and the next twenty
+ * thousand calls cost a third more. Takes some 30 ms.
  */
 export function giveBackWhenIdle(
   visits: () => number,
@@ -57,9 +58,13 @@ export function giveBackWhenIdle(
   return { stop: () => clearInterval(timer) }
 }
 
-/** Collects all that V8 can, and has it shrink what it keeps for more. Takes some 30 ms, and more with a large heap. */
+/**
+ * Collects all that V8 can, and has it shrink what it keeps for more. Takes some 30 ms, and more with a large
+ * heap.
+ */
 export function collectAll(): void {
-  // The flag decides whether a new context has the function; taken back, it leaves the compile cache's key as it was.
+  // The flag decides whether a new context has the function; taken back, it leaves the compile cache's key as
+  // it was.
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as Collect
   setFlagsFromString('--no-expose-gc')

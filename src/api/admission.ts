@@ -6,7 +6,10 @@ import type { Visit } from './endpoint.ts'
 // Nobody hears it: it is what the log says.
 const LEFT = new GatewayError('overloaded', 'the caller left while its call waited')
 
-/** Where calls come in: each begins at once or when its turn comes, or is refused before anything is read of it. */
+/**
+ * Where calls come in: each begins at once or when its turn comes, or is refused before anything is read of
+ * it.
+ */
 export class Admission {
   readonly #overload: Overload
   readonly #mostCalls: () => number

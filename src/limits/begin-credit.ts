@@ -2,9 +2,9 @@
 const MOST = 64
 
 /**
- * How many of the calls that wait may begin. Calls to a slow upstream cost little now and much when all their answers come at once. So,
- * as in the congestion control of networks, one begins for each that ends ("conservation of packets", Jacobson 1988), and one more for each
- * millisecond that the event loop was idle.
+ * How many of the calls that wait may begin. Calls to a slow upstream cost little now and much when all their
+ * answers come at once. So, as in the congestion control of networks, one begins for each that ends
+ * ("conservation of packets", Jacobson 1988), and one more for each millisecond that the event loop was idle.
  */
 export class BeginCredit {
   #credit = MOST

@@ -18,7 +18,8 @@ export const NODE_LOOP: EventLoop = {
   nowMs: () => performance.now(),
   idleMs: () => performance.eventLoopUtilization().idle,
   afterInput: (callback) => void setImmediate(callback),
-  // A tick that a microtask asks for runs when no microtask is left; one that is asked for directly would run before them.
+  // A tick that a microtask asks for runs when no microtask is left; one that is asked for directly would run
+  // before them.
   afterStep: (callback) => queueMicrotask(() => process.nextTick(callback)),
   afterMs: (ms, callback) => void setTimeout(callback, ms).unref(),
 }

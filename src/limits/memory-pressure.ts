@@ -27,8 +27,8 @@ export function memoryTaken(): MemoryTaken {
 }
 
 /**
- * Tells whether three quarters of the heap's limit, or of the container's, are taken. Part of that may be garbage: before it is said
- * for the first time, and every ten seconds while it is said, `collect` is called.
+ * Tells whether three quarters of the heap's limit, or of the container's, are taken. Part of that may be
+ * garbage: before it is said for the first time, and every ten seconds while it is said, `collect` is called.
  */
 export class MemoryPressure {
   readonly #taken: () => MemoryTaken

@@ -5,19 +5,29 @@ import { WaitForecast } from './wait-forecast.ts'
 
 /** The longest wait that a call is let in for, in milliseconds. */
 const MOST_WAIT_MS = 2_000
-/** Calls that may wait whatever the forecast, where the queue was empty so lately, in milliseconds: they are a burst, and no overload. */
+/**
+ * Calls that may wait whatever the forecast, where the queue was empty so lately, in milliseconds: they are a
+ * burst, and no overload.
+ */
 const BURST = 2_048
 const BURST_MS = 5_000
-/** The wait after which a call begins in any case, in milliseconds: what is under way may never leave time for more. */
+/**
+ * The wait after which a call begins in any case, in milliseconds: what is under way may never leave time for
+ * more.
+ */
 const OVERDUE_MS = 10_000
-/** Time in a turn of the event loop that may go into beginning calls, in milliseconds; what is under way has the rest. */
+/**
+ * Time in a turn of the event loop that may go into beginning calls, in milliseconds; what is under way has
+ * the rest.
+ */
 const SLICE_MS = 1
 /** Milliseconds until it is looked again whether calls may begin, where they may not. */
 const PAUSE_MS = 5
 /** Calls under way up to which memory is no reason to refuse one: what is taken then is not theirs. */
 const FEW = 64
 
-// Made once: thrown thousands of times a second, their stacks would cost as much as all the rest of a refusal.
+// Made once: thrown thousands of times a second, their stacks would cost as much as all the rest of a
+// refusal.
 const TOO_MANY = overloaded('more calls come than can be served; try again')
 const NO_MEMORY = overloaded('the calls under way take all the memory that they may; try again')
 const FULL = overloaded('as many calls are under way as there may be; try again')
@@ -40,11 +50,12 @@ export interface Memory {
 }
 
 /**
- * Lets calls in, has them wait, or refuses them before anything is read of them. Calls begin in the order in which they came, for a
- * millisecond in each turn of the event loop, so that turns stay short and a refusal is said at once; how many may begin is
- * a matter of {@link BeginCredit}. One that comes is refused if it would wait for more than two seconds, by the {@link WaitForecast}. A queue
- * that was empty within the last five seconds is a burst, whatever the forecast; one that stands is overload (the controlled delay of
- * "Fail at Scale", Maurer 2015, after CoDel, Nichols and Jacobson 2012).
+ * Lets calls in, has them wait, or refuses them before anything is read of them. Calls begin in the order in
+ * which they came, for a millisecond in each turn of the event loop, so that turns stay short and a refusal
+ * is said at once; how many may begin is a matter of {@link BeginCredit}. One that comes is refused if it
+ * would wait for more than two seconds, by the {@link WaitForecast}. A queue that was empty within the last
+ * five seconds is a burst, whatever the forecast; one that stands is overload (the controlled delay of "Fail
+ * at Scale", Maurer 2015, after CoDel, Nichols and Jacobson 2012).
  */
 export class Overload {
   readonly #loop: EventLoop
@@ -76,7 +87,10 @@ export class Overload {
     return this.#waiting.length - this.#first
   }
 
-  /** Tells why a call cannot be let in, if it cannot. `open` calls are there, this one and those that wait included, of `most` that there may be. */
+  /**
+   * Tells why a call cannot be let in, if it cannot. `open` calls are there, this one and those that wait
+   * included, of `most` that there may be.
+   */
   refusal(nowMs: number, open: number, most: number): GatewayError | undefined {
     if (open > most) return FULL
     if (open > FEW && this.#memory.isHigh(nowMs)) return NO_MEMORY
@@ -85,7 +99,10 @@ export class Overload {
     return this.#forecast.waitMs(waiting) > MOST_WAIT_MS ? TOO_MANY : undefined
   }
 
-  /** Whether a call may begin now. If not, it may `wait`. `ended` is to be called when one that has begun is over. */
+  /**
+   * Whether a call may begin now. If not, it may `wait`. `ended` is to be called when one that has begun is
+   * over.
+   */
   begins(nowMs: number): boolean {
     if (!this.#isExpected) {
       this.#isExpected = true
@@ -127,7 +144,10 @@ export class Overload {
     this.#beginNext()
   }
 
-  /** Begins one after the other until the slice is over: each with all that it sets going at once, or its time could not be told. */
+  /**
+   * Begins one after the other until the slice is over: each with all that it sets going at once, or its time
+   * could not be told.
+   */
   readonly #beginNext = (): void => {
     const nowMs = this.#loop.nowMs()
     const call = this.#waiting[this.#first]

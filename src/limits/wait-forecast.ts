@@ -2,8 +2,9 @@
 const MEMORY_MS = 1_000
 
 /**
- * Forecasts the wait of a call by Little's law: calls that wait before it, times the time that passed lately for each one that began.
- * That time is measured while calls wait, so that whatever else the loop does meanwhile is part of it. Both counts decay exponentially.
+ * Forecasts the wait of a call by Little's law: calls that wait before it, times the time that passed lately
+ * for each one that began. That time is measured while calls wait, so that whatever else the loop does
+ * meanwhile is part of it. Both counts decay exponentially.
  */
 export class WaitForecast {
   #passedMs = 0

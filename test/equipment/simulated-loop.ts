@@ -18,7 +18,10 @@ export interface Traffic {
   readonly paceMs?: number
 }
 
-/** What became of it: the waits of each kind in milliseconds from when a call was sent, by the time it was sent at. */
+/**
+ * What became of it: the waits of each kind in milliseconds from when a call was sent, by the time it was
+ * sent at.
+ */
 export interface Outcome {
   readonly began: readonly Wait[]
   readonly refused: readonly Wait[]
@@ -44,8 +47,9 @@ const STEP_MS = 0.5
 const PATIENCE_MS = 120_000
 
 /**
- * An event loop of a virtual clock, with turns as libuv makes them: timers, what has come on connections by the beginning of the turn, and
- * what waits for the end of that. Other programs take their share of the core: work takes `stretch` times as long as it is.
+ * An event loop of a virtual clock, with turns as libuv makes them: timers, what has come on connections by
+ * the beginning of the turn, and what waits for the end of that. Other programs take their share of the core:
+ * work takes `stretch` times as long as it is.
  */
 export class SimulatedLoop implements EventLoop {
   readonly #stretch: number
