@@ -1,7 +1,7 @@
 /** Work that waits for its turn. */
 interface Waiting {
   readonly whose: string
-  /** Of virtual time: the least is next. */
+  /** Virtual time: the least is next. */
   readonly tag: number
   readonly start: () => void
   readonly refuse: () => void

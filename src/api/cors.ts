@@ -67,7 +67,7 @@ function isPreflight({ method, headers }: Request): boolean {
   return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
 }
 
-/** What the answer to a preflight says beside `corsHeaders`: whatever header is asked for may be sent. */
+/** The headers of a preflight answer beside `corsHeaders`: any header that is asked for may be sent. */
 function preflightHeaders({ headers }: Request): AnswerHeaders {
   const asked = headers['access-control-request-headers']
   return {

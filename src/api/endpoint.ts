@@ -24,7 +24,7 @@ interface Declared {
   readonly summary: string
   /** Machines ask again and again: its requests are logged at debug. */
   readonly isQuiet?: boolean
-  /** Of a GET: it changes or spends something, so that HEAD, which is safe by its meaning, is not served. */
+  /** A GET that changes or spends something: HEAD, which is safe by definition, is not served. */
   readonly hasEffect?: true
   /** Statuses of errors of its own, beside those that follow from who may call it and what it takes; or that there are none. */
   readonly fails?: readonly number[] | 'never'
@@ -120,7 +120,7 @@ type Asked<
   readonly models: ModelLists
 }
 
-/** What limits that go by the body are told. */
+/** The facts that limits going by the body are given. */
 export interface Named<Body> {
   readonly body: Body
   /** The caller's address block. */

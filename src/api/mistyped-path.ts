@@ -5,7 +5,7 @@ import type { Endpoint } from './endpoint.ts'
 const LONGEST = 200
 const LONGEST_MISSPELT = 48
 const VERSION = /^v\d+(?:beta)?$/
-/** What base addresses have before the version, here or at the vendors. */
+/** Prefixes that base addresses have before the version, here or at the vendors. */
 const PREFIXES = new Set(['api', 'openai', 'anthropic'])
 const MODEL = '/v1/models/{model_id}'
 
@@ -13,7 +13,7 @@ const MODEL = '/v1/models/{model_id}'
 interface Candidate {
   readonly path: string
   readonly version: string
-  /** What follows the version: `chat/completions`. */
+  /** The part behind the version: `chat/completions`. */
   readonly rest: string
 }
 
@@ -51,7 +51,7 @@ export class MistypedPaths {
     return undefined
   }
 
-  /** Of several versions the one that was written last, else the first in the table. */
+  /** The version that was written last, else the first in the table. */
   #at(rest: string, before: readonly string[]): string | undefined {
     const same = this.#candidates.filter((candidate) => candidate.rest === rest)
     const written = before.findLast((word) => VERSION.test(word))

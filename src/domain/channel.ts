@@ -16,7 +16,7 @@ export type GatedField =
   | 'inference_geo'
   | 'speed'
 
-/** What a channel may allow: gated fields, and cache marks in requests that are converted for a chat upstream. */
+/** Names that a channel may allow: gated fields, and cache marks in requests converted for a chat upstream. */
 export type AllowedField = GatedField | 'cache_control'
 
 /** One upstream as the operator configured it. `docs/configuration.md: Channels`. */

@@ -102,7 +102,7 @@ const QWEN_CODE: DemoAgent = {
   tools: [
     tool('agent', 'Launch a new agent to handle complex tasks autonomously. It reads, searches and writes.', {
       prompt: text('The task'),
-      subagent_type: text('The named agent type'),
+      agent_type: text('The named agent type'),
     }),
     tool('edit', 'Replaces text within a file.', { file_path: ABSOLUTE, ...EXCHANGE }),
     tool('get_goal', 'Reads the goal of the session.', {}),
@@ -136,7 +136,7 @@ const OPENCODE: DemoAgent = {
     tool('task', 'Launch a new agent to handle complex, multistep tasks.', {
       description: text('A short description'),
       prompt: text('The task'),
-      subagent_type: text('The type of specialized agent'),
+      agent_type: text('The type of specialized agent'),
     }),
     tool('todowrite', 'Create and maintain a structured task list.', {
       todos: {
