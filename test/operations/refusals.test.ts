@@ -54,7 +54,9 @@ describe.concurrent('a gateway that cannot start says what to do, ends with 1, a
     expect((await call(`http://127.0.0.1:${port}`, undefined, { method: 'GET', path: '/' })).text).toBe(
       'mine',
     )
-    other.close()
+    const closed = new Promise((resolve) => other.close(resolve))
+    other.closeAllConnections()
+    await closed
 
     const next = await run({ folder: program.folder, port })
     await next.ready()
