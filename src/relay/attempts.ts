@@ -80,6 +80,8 @@ export class Attempts {
     const { failureLog, keyRings, limits } = this.#parts
     using failed = new FailedAttempts(failureLog)
     this.#retries.called(performance.now())
+    // Preparing may fetch files, for as long as an upstream takes.
+    call.response.needsUpstream()
     // What a channel cannot be asked, another may: one that speaks the caller's protocol can be asked anything.
     let unaskable: unknown
     for (const { channel, keys } of this.#inTurn(channels, call.request.model, settings)) {
@@ -142,7 +144,6 @@ export class Attempts {
   /** One attempt; undefined if the call is settled by it. Whatever becomes of it, its trial is ended here. */
   async #once(call: Call, target: Target, key: UpstreamKey): Promise<Failure | undefined> {
     const { response, request, record } = call
-    response.needsUpstream()
     if (response.isLost) return CALLER_GONE
     if (this.#stopped) return STOPPING
     const { channel } = target

@@ -19,9 +19,10 @@ const NO_GATE_TWO_STREAMED: Patch = {
   by: `await (async (...all) => {
     if (lastFrame && !this.#callerLeft) {
       await this.#call.hold.durable
+      this.#outgoing.letGo()
       this.#sendOutgoing()
       this.#openAnswer()
-      this.#call.response.end(lastFrame)
+      this.#call.response.end(lastFrame(tap.usage ?? NO_USAGE))
       lastFrame = undefined
     }
     return this.#call.settle(...all)

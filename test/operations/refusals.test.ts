@@ -60,8 +60,8 @@ describe.concurrent('a gateway that cannot start says what to do, ends with 1, a
 
     const next = await run({ folder: program.folder, port })
     await next.ready()
+    await expect.poll(() => keyIn(next.out())).not.toBe('')
     const key = keyIn(next.out())
-    expect(key).not.toBe('')
     expect((await call(next.url, { model: 'm', messages: [] }, { key })).status).not.toBe(401)
   })
 
