@@ -103,10 +103,13 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     await haveMet(nodes)
     // What was let through meanwhile is told.
     await sleep(300)
-    expect(await burst(one, other, 90)).toBe(60)
+    const earlier = alone
+    const rest = await burst(one, other, 90)
+    // A busy machine may be too late to ask: then it is a share again, of what was left when the others were heard.
+    if (alone === earlier) expect(rest).toBe(60)
+    else expect(rest).toBeLessThanOrEqual(60)
     const before = alone
     const more = await bursts(counted, 30)
-    // A busy machine may be too late to ask: then it is a share again, of what was left when the others were heard.
     expect(more).toBeLessThanOrEqual(alone === before ? 0 : 20)
   })
 
