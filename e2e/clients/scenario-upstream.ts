@@ -18,7 +18,7 @@ import {
 import { cohereAnswer, scored } from '../../test/equipment/rerank-behaviour.ts'
 import type { Received, ScriptedUpstream } from '../../test/equipment/scripted-upstream.ts'
 
-/** What the answer says where nothing else is asked for. */
+/** The answer where nothing else is asked for. */
 const GREETING = 'Hello there.'
 const AFTER_TOOL = 'It is sunny in Bern.'
 const STRUCTURED = '{"city":"Bern","degrees":21}'

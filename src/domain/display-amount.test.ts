@@ -38,7 +38,7 @@ test.each([
   [100, 'CNY', 'down', '¥0.0014'],
   [100, 'CNY', 'up', '¥0.0015'],
   [0, 'USD', 'down', '$0.00'],
-  // What is less than nothing is rounded down away from zero.
+  // Amounts below zero are rounded down, away from zero.
   [-20_543, 'USD', 'down', '-$0.042'],
   [-20_543, 'USD', 'up', '-$0.041'],
   [7, 'TOKENS', 'up', undefined],

@@ -2,7 +2,7 @@
 export type Cell = string | number | boolean | null
 
 /**
- * What a spreadsheet would take for the beginning of a formula: also in full width, as some of them read it, and behind spaces,
+ * Beginnings that a spreadsheet would take for a formula: also in full width, as some of them read it, and behind spaces,
  * controls and separators, at which some of them cut a cell once more. A tab or a line break is none, but nothing begins with it.
  */
 const FORMULA = /^[\t\r\n]|^[\s\p{C}\p{Z},;|"]*[=+\-@＝＋－＠]/u

@@ -26,7 +26,7 @@ export interface ManagementParts extends BackupParts {
   readonly nowMs: () => number
 }
 
-/** What sign-ins, and the administration of channels, options and prices, work on beside that. */
+/** Parts that sign-ins, and the administration of channels, options and prices, need beside those. */
 export interface AdministrationParts extends ManagementParts {
   readonly inForce: SettingsInForce
   readonly upstreams: Upstreams

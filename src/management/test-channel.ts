@@ -21,7 +21,7 @@ const NOBODY = 'no model server answered'
 const MOST_BYTES = 65_536
 const LONGEST_MESSAGE = 1000
 
-/** What is wrong with an upstream. */
+/** A fault of an upstream. */
 interface Failure {
   /** Neither its key nor its address, but what it said itself. */
   readonly words: string
@@ -75,7 +75,7 @@ function told(failure: Failure | undefined): string | undefined {
   return failure?.status === undefined ? failure && NOBODY : `the upstream answered ${failure.status}`
 }
 
-/** What is wrong with the upstream; undefined if it answers. */
+/** The fault of the upstream; undefined if it answers. */
 function failureOf(
   upstreams: Upstreams,
   channel: Channel,

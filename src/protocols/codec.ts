@@ -53,7 +53,7 @@ export interface StreamDecoder {
   /** Usage as the upstream told it up to now, final once the stream has ended. */
   readonly usage: ReportedUsage | undefined
   /**
-   * What these bytes complete. Where nothing is, throws `upstream_error` if one event is larger than the cap, and
+   * The events that these bytes complete. Where there are none, throws `upstream_error` if one event is larger than the cap, and
    * `overloaded` if the budget is used up; else the next push, or the end, does.
    */
   push(chunk: Buffer): ReplyEvent[]

@@ -38,7 +38,7 @@ export interface OutputSchema {
   readonly kind: 'json-schema'
   /** The very text of an object, as it came. */
   readonly schema: string
-  /** What the caller calls it, where the wire has a name for it. */
+  /** The caller's name for it, where the wire has one. */
   readonly name: string | undefined
   readonly description: string | undefined
   /** Whether the provider is to enforce the schema; undefined = the wire's own default. */

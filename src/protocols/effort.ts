@@ -1,6 +1,6 @@
 import type { Effort, Thinking } from './conversation.ts'
 
-/** What a wire may call an effort: `none` switches thinking off, `minimal` is the least above it. */
+/** Words that a wire may have for an effort: `none` switches thinking off, `minimal` is the least above it. */
 export type EffortWord = 'none' | 'minimal' | Effort
 
 /** From the least to the most, with the budgets in tokens; `docs/api.md: What models take`. */

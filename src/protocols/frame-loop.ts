@@ -2,7 +2,7 @@ import type { FramePiece, FrameTemplate } from './frame-template.ts'
 import { KnownFrames } from './known-frames.ts'
 import { dataOf, type FrameSplitter, SHORTEST_DATA } from './sse.ts'
 
-/** What happens to a frame. */
+/** The fate of a frame. */
 export type Verdict = 'forward' | 'swallow' | 'end'
 
 const BYTE_ORDER_MARK = '\ufeff'

@@ -2,9 +2,9 @@ import type { StatedCapabilities, ThinkingForm } from '../domain/settings.ts'
 import type { EffortWord } from './effort.ts'
 import { claudeVersion, geminiVersion, gptVersion, isFrom, type ModelVersion } from './model-version.ts'
 
-/** What a model takes of the settings that models refuse; `docs/api.md: What models take`. */
+/** Settings that models may refuse, as far as one accepts them; `docs/api.md: What models take`. */
 export interface Capabilities {
-  /** Of `temperature`, `top_p` and `top_k`: all, none, or not `top_p` beside `temperature`. */
+  /** Sampling settings it accepts: all, none, or not `top_p` beside `temperature`. */
   readonly sampling: 'all' | 'no-top-p-beside-temperature' | 'none'
   readonly thinking: ThinkingForm
   /** Thinking cannot be switched off. */
@@ -90,7 +90,7 @@ const TABLE: readonly Row[] = [
 ]
 
 /**
- * What a model takes: by the name that its upstream knows, otherwise by the name that the client asks for; what the
+ * Capabilities of a model: by the name that its upstream knows, otherwise by the name that the client asks for; what the
  * operator states counts for more than either.
  */
 export function capabilitiesOf(

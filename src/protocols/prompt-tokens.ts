@@ -43,7 +43,7 @@ export const DOCUMENT_TOKENS: MediaTokens = {
 /** Marks around a message; `<|start|>role<|message|>…<|end|>` and its like are 3 to 5. */
 export const MESSAGE_TOKENS = 8
 /**
- * What chat templates put around a conversation: 3 to 70 tokens (harmony's preamble is the longest). The field names and
+ * Tokens that chat templates put around a conversation: 3 to 70 tokens (harmony's preamble is the longest). The field names and
  * braces of the body, which are counted but never reach the model, are as many again.
  */
 export const REQUEST_TOKENS = 64

@@ -6,7 +6,7 @@ export interface ReportedUsage extends Usage {
   readonly outputIsUnknown?: true
 }
 
-/** What usage tells of the prompt alone; undefined where that is nothing. */
+/** The prompt's part of a usage; undefined where it tells none. */
 export function promptOnly(usage: Usage | undefined): ReportedUsage | undefined {
   if (!usage || promptTokens(usage) === 0) return undefined
   return { ...usage, output: NO_USAGE.output, reasoning: NO_USAGE.reasoning, outputIsUnknown: true }

@@ -1,6 +1,6 @@
-/** What some servers make of no input at all; an empty JSON string is one of them. */
+/** Spellings that servers have for no input at all; an empty JSON string is one. */
 const NOTHING: ReadonlySet<string> = new Set(['', 'null', '""'])
-/** What may still turn out to be nothing, and is not too long for looking at it again with each piece. */
+/** Text that may still turn out to be no input, and is short enough to be read again with each piece. */
 const MAY_BE_NOTHING = /^\s{0,16}(?:n(?:u(?:l(?:l\s{0,16})?)?)?|"(?:"\s{0,16})?)?$/
 
 /** The JSON text of a tool's input as it came; `{}` where it is nothing. */
@@ -33,7 +33,7 @@ export class StreamedInputs {
     this.#held.set(part, '')
   }
 
-  /** What of the input can be told after this piece of it. */
+  /** The input that can be told after this piece. */
   add(part: number, piece: string): string {
     const held = this.#held.get(part)
     if (held === undefined) return piece
@@ -46,7 +46,7 @@ export class StreamedInputs {
     return text
   }
 
-  /** What is left to tell of an input that is over. */
+  /** The rest of an input that has ended. */
   end(part: number): string {
     const held = this.#held.get(part) ?? ''
     this.#held.delete(part)

@@ -53,7 +53,7 @@ export function readUpstreamError(bytes: Buffer): UpstreamErrorText {
   }
 }
 
-/** What errors are called that stand for a status. */
+/** Error types that stand for a status. */
 const STATUSES: ReadonlyMap<unknown, number> = new Map([
   ['invalid_request_error', 400],
   ['context_length_exceeded', 400],

@@ -215,7 +215,7 @@ export class Attempts {
   }
 }
 
-// Of an upstream that need not offer what was asked for: it says nothing of the channel or the model, and ends the call.
+// An upstream need not offer this request: its 404 says nothing of the channel or the model, and ends the call.
 function unserved(failure: Failure): Failure {
   return { ...failure, onward: 'nowhere', blames: 'nobody', isExpected: true }
 }

@@ -118,7 +118,7 @@ export class Call implements Asker {
     this.#promptTokens = parts.promptTokens
   }
 
-  /** What its caller got as `x-request-id`. */
+  /** The id that the client got as `x-request-id`. */
   get id(): string {
     return this.hold.facts.id
   }
@@ -164,7 +164,7 @@ export class Call implements Asker {
     return (this.#countedPrompt ??= tokens)
   }
 
-  // What the caller was told is what it is charged; what is still being counted does not keep a charge waiting.
+  // The count that the client was told is charged; one still under way does not delay a charge.
   async #chargedPrompt(): Promise<number> {
     if (this.#countedPrompt !== undefined) return this.#countedPrompt
     const { text, extraTokens } = this.dialect.promptText(this.body)

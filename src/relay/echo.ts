@@ -20,7 +20,7 @@ interface Form {
 
 /**
  * `message` without what it has in common with any of `texts`: each run of 12 bytes of UTF-8, as it is or where either of
- * the two is escaped (`\n`, `\"`, `\uXXXX`), is `[…]`. Takes time in proportion to both.
+ * the two is escaped (`\n`, `\"`, `\u4e00`), is `[…]`. Takes time in proportion to both.
  */
 export function withoutEcho(message: string, texts: readonly string[]): string {
   const places = new Map<string, number[]>()

@@ -37,7 +37,7 @@ export class FailedAttempts implements Disposable {
     if (this.#untold) this.#tell(this.#untold.channel === channel ? 'next key' : 'next channel')
   }
 
-  /** What the caller is told in the end. */
+  /** The error that the client gets in the end. */
   lastWord(): Error {
     const word = lastWord(this.#failures)
     this.#tell(word === this.#untold?.failure.refusal ? 'returned to the client' : 'gave up')

@@ -8,10 +8,10 @@ import { loggedMessage } from './logged-message.ts'
 const LINES = 5
 const WINDOW_MS = 60_000
 
-/** What the gateway did about a failure. */
+/** The gateway's reaction to a failure. */
 export type Reaction = 'next key' | 'next channel' | 'returned to the client' | 'ended the stream' | 'gave up'
 
-/** What a warning says of the call; `body` are the caller's own bytes, which no line may have. */
+/** Facts of the call for a warning; `body` are the caller's own bytes, which no line may have. */
 interface FailedCall {
   readonly id: string
   readonly model: string
@@ -101,7 +101,7 @@ export class FailureLog {
   }
 }
 
-/** What the system's codes mean, for whoever does not know them by heart. */
+/** Meanings of the system's error codes. */
 const WORDS = new Map([
   ['ECONNREFUSED', 'connection refused'],
   ['ECONNRESET', 'connection reset'],

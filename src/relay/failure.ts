@@ -15,7 +15,7 @@ const LONGEST_MESSAGE = 4096
 export interface Failure {
   readonly onward: Onward
   /**
-   * What is to be left alone for a while: the key was refused or is at its limit, the channel does not have the model, or
+   * The part to leave alone for a while: the key was refused or is at its limit, the channel does not have the model, or
    * is out of order.
    */
   readonly blames: 'key' | 'model' | 'channel' | 'nobody'
@@ -23,7 +23,7 @@ export interface Failure {
   readonly restMs: number | undefined
   /** What the caller is to be told, if this is the last word: an upstream's refusal, or a reason of our own. */
   readonly refusal: UpstreamRefusal | GatewayError | undefined
-  /** What happened, in a few words without anybody's text: a label of the metrics. */
+  /** The cause in a few words, without anybody's text: a label of the metrics. */
   readonly cause: string
   /** The status of the upstream's answer, if one came. */
   readonly status?: number
@@ -212,7 +212,7 @@ export const CALLER_GONE: Failure = {
 }
 
 /**
- * What the caller is told when every channel failed: what was said last, or that no answer could be had. A 404 is told only
+ * The error for the client when every channel failed: what was said last, or that no answer could be had. A 404 is told only
  * where all of them said so: a channel that failed in another way may have the model.
  */
 export function lastWord(failures: readonly Failure[]): Error {

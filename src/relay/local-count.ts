@@ -21,13 +21,13 @@ interface Waiting {
 export class LocalCount {
   #worker: Worker | undefined
   #idle: NodeJS.Timeout | undefined
-  /** What the worker is counting. */
+  /** The text that the worker counts. */
   #current: Waiting | undefined
   /** For charges, and for checks of holds: while one of these waits, no other is begun. */
   readonly #urgent: Waiting[] = []
   readonly #patient: Waiting[] = []
 
-  /** So many texts wait to be counted that another would wait long. */
+  /** The queue is so long that another text would wait long. */
   get isBusy(): boolean {
     return this.#urgent.length + this.#patient.length + (this.#current ? 1 : 0) >= BUSY
   }

@@ -52,7 +52,7 @@ describe('an upstream’s message in the log', () => {
         .slice(1, -1)
         .replaceAll(/[^ -~]/g, inCodes),
   }
-  // What the log has of its own would be found in every prompt that has it.
+  // Words of the log's own would be found in every prompt that has them.
   const prompt = fc
     .oneof(
       fc.string({ unit: 'binary', minLength: 1, maxLength: 60 }),

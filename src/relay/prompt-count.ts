@@ -3,7 +3,7 @@ import type { Call } from './call.ts'
 /** How long a stream that has begun to come waits for the count: it is made while the upstream thinks. */
 const PATIENCE_MS = 250
 
-/** What a prompt is counted by. */
+/** Parts that a prompt is counted with. */
 type Counting = Pick<Call, 'expectedPrompt' | 'countPrompt'>
 
 /** The tokens of a call's prompt, counted from the moment that the call is sent. */

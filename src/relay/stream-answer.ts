@@ -241,7 +241,7 @@ export class StreamAnswer implements WantedAnswer {
     })
   }
 
-  // What is thrown after waiting ends this call alone, as where the attempt itself calls.
+  // Exceptions after waiting end this call alone, as in the attempt's own callbacks.
   #after<Told>(waited: Promise<Told>, goOn: (told: Told) => void): void {
     waited.then(goOn).catch((error: unknown) => this.#source.unforeseen(error))
   }

@@ -1,6 +1,6 @@
 import { KEPT_SECONDS } from './response.ts'
 
-/** What is awaited on a connection. */
+/** The step that a connection waits for. */
 export type Awaited =
   | 'first request'
   | 'head'
@@ -24,12 +24,12 @@ const LOOKS: Readonly<Record<Awaited, number>> = {
   'hang-up': 2,
 }
 
-/** What is awaited of a caller, and for how long it still is. */
+/** The step that a client owes, and how long it may still take. */
 export class Awaiting {
   #what: Awaited = 'first request'
   #looks = LOOKS['first request']
 
-  /** What is awaited. */
+  /** The step that is awaited. */
   get what(): Awaited {
     return this.#what
   }

@@ -11,7 +11,7 @@ export interface Refusal {
   readonly body: Buffer
 }
 
-/** What a connection tells its server, and asks of it. */
+/** The server's side of a connection: notifications and questions. */
 export interface ConnectionOwner {
   asked(request: Request, response: Response, peer: Peer): void
   /** `url` is what was asked for, where the head could be read. */

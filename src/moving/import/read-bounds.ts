@@ -8,7 +8,7 @@ export interface Bounds {
   readonly ms: number
 }
 
-/** What `sluice import` reads at most. `docs/moving.md`. */
+/** Bounds of what `sluice import` reads. `docs/moving.md`. */
 export const BOUNDS: Bounds = { rows: 2_000_000, bytes: 512 * 2 ** 20, ms: 600_000 }
 
 /** Keeps count of what is read of one database, which may be made to be endless. */

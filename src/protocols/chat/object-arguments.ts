@@ -45,7 +45,7 @@ function withTexts(answer: Fields, text: string): Fields {
   const scan = scanned(text)
   for (const { definition, path } of functionsIn(answer['choices'] as readonly unknown[])) {
     const node = scan && nodeAt(scan, path)
-    // What is larger than what is scanned loses the order of integer-like keys, and digits.
+    // Answers beyond the scan's limits lose the order of integer-like keys, and digits.
     definition['arguments'] =
       node === undefined ? JSON.stringify(definition['arguments']) : scan?.textOf(node)
   }

@@ -18,7 +18,7 @@ import { generatedText } from './generated-text.ts'
 interface MediaKind extends MediaTokens {
   /** Where its link or its data is, below the member that is named as the type. */
   readonly at: string
-  /** What the beginning of these looks like; anything else may be converted to a document, text too. */
+  /** The beginning of such an address; anything else may be converted to a document, text too. */
   readonly looks: RegExp
 }
 

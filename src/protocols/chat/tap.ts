@@ -20,7 +20,7 @@ export class ChatTap extends StreamTap {
   readonly #swallowUsage: boolean
   /** No usage was forwarded to a caller that asked for it. */
   #lacksUsage: boolean
-  /** What chunks of the stream have in common. */
+  /** Fields that all chunks of the stream share. */
   #common: { readonly id: unknown; readonly created: unknown; readonly model: unknown } | undefined
   /** By choice. */
   readonly #finished = new Map<number, boolean>()
@@ -59,7 +59,7 @@ export class ChatTap extends StreamTap {
     const facts = readChunk(data)
     if (facts?.isError || isErrorEvent(frame)) {
       this.error = { data, afterContent: this.contentFrames > 0 }
-      // What it brings beside the error counts: it is forwarded, too.
+      // Text beside the error counts: it is forwarded, too.
       if (facts) this.#take(facts)
       return 'end'
     }

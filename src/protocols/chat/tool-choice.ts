@@ -20,7 +20,7 @@ const MODES: ReadonlyMap<string, 'auto' | 'any'> = new Map([
   ['required', 'any'],
 ])
 
-/** What may be called, and what must be. */
+/** The tools that may be called, and those that must be. */
 type Offer = Pick<Conversation, 'tools' | 'toolChoice'>
 
 /**

@@ -74,7 +74,7 @@ describe('usage is disjoint', () => {
         completion_tokens_details: { reasoning_tokens: 20 },
       }),
     ).toEqual(usage({ input: 19, output: 21, reasoning: 20 }))
-    // What is left out is neither of the two, nor both: it was generated, unseen.
+    // An excess that is neither of the two, nor both, was generated unseen.
     expect(
       readChatUsage({
         ...plain,

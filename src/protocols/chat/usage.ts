@@ -98,7 +98,7 @@ function sumOf(details: readonly Detail[]): number {
 }
 
 /**
- * Those details that make up exactly `excess`, preferably ones larger than their whole. If nothing makes it up, those which
+ * Details that make up exactly `excess`, preferably ones larger than their whole. If nothing makes it up, those which
  * are larger than their whole, and so no part of it, as far as there is room for all of them.
  */
 function explaining(excess: number, details: readonly Detail[]): readonly Detail[] {

@@ -7,7 +7,7 @@ export interface FieldRule {
   readonly kinds: readonly JsonKind[]
   /** May be absent or null. */
   readonly optional?: boolean
-  /** Of strings, only the empty one will do. */
+  /** A string must be the empty one. */
   readonly emptyText?: boolean
 }
 

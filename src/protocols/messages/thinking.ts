@@ -85,7 +85,7 @@ export function maxTokensOf(conversation: Conversation, capabilities: Capabiliti
   return encodeSampling(conversation, capabilities, turns, new Set()).max_tokens
 }
 
-/** What is asked for, in the form that the model knows; undefined where it knows none. */
+/** The thinking asked for, in the form that the model knows; undefined where it knows none. */
 function knownThinking(
   asked: Thinking | undefined,
   { thinking, alwaysThinks }: Capabilities,

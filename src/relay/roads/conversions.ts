@@ -113,7 +113,7 @@ function readRequest(from: ConversionProtocol, scan: ScannedObject): Read {
   return { conversation: CODECS[from].decodeRequest(scan, dropped), dropped }
 }
 
-/** What was read, as far as the channel and the model there take it. */
+/** The decoded request, as far as the channel and its model accept it. */
 function fitted(from: ConversionProtocol, read: Read, channel: Channel, model: Model): Fitted {
   const dropped = new Set(read.dropped)
   const asked = read.conversation.model

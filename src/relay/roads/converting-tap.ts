@@ -7,7 +7,7 @@ import type { StreamError, TapEnd, TapStep } from '../../protocols/stream-tap.ts
 import { utf8Of } from '../../protocols/utf8-pieces.ts'
 import type { Tap } from './road.ts'
 
-/** What stands in a converted stream for what its upstream does not say. */
+/** Values for what the upstream of a converted stream does not say. */
 export interface Unsaid {
   /** The name of the model. */
   readonly model: string
@@ -29,7 +29,7 @@ export class ConvertingTap implements Tap {
   readonly #encoder: StreamEncoder
   readonly #unsaid: Unsaid
   readonly #text = new EmittedText()
-  /** What the upstream left to be said at its end. */
+  /** The rest that the upstream left for its end. */
   #rest = ''
   #isComplete = false
 

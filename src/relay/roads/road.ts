@@ -23,7 +23,7 @@ export interface RelayedRequest {
   /** Upstreams need not offer what it asks for: a 404 then says nothing of the model. */
   readonly mayBeUnserved?: boolean
   /**
-   * What it becomes on the way to a channel, as a request for this model; throws what the caller is to be told where it
+   * The request as this channel gets it, for this model; throws what the caller is to be told where it
    * cannot go there. `asker`: on whose behalf files are fetched, if any must be.
    */
   prepare(channel: Channel, model: Model, passThrough: boolean, asker: Asker): Prepared | Promise<Prepared>
@@ -46,7 +46,7 @@ export interface Prepared {
   readonly dropped: readonly string[]
   /** The stream's first event tells the tokens of the prompt, which its upstream may not have told by then. */
   readonly beginsWithPrompt?: boolean
-  /** What watches, or converts, the answer's stream. `promptTokens` is asked where the first event needs them. */
+  /** The tap that watches, or converts, the answer's stream. `promptTokens` is asked where the first event needs them. */
   tap(promptTokens: () => number): Tap
   /** What a whole answer says, and the bytes that the caller gets for it. */
   reply(bytes: Buffer): PreparedReply
