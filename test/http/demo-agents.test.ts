@@ -1,24 +1,20 @@
 import { Ajv } from 'ajv'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { demoYaml } from '../../src/simulator/demo-config.ts'
 import { DEMO_MODELS } from '../../src/simulator/demo-models.ts'
-import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts'
 import { call } from '../equipment/client.ts'
 import { DEMO_AGENTS, type DemoAgent, FOLDER } from '../equipment/demo-agents.ts'
-import { DEMO_USERS, type DemoCall, type DemoRun, runTask } from '../equipment/demo-session.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { type DemoCall, type DemoRun, runTask } from '../equipment/demo-session.ts'
+import { type DemoStage, setDemoStage } from '../equipment/demo-stage.ts'
+import type { RunningGateway } from '../equipment/gateway.ts'
 
-let simulator: Simulator
+let stage: DemoStage
 let gateway: RunningGateway
 
 beforeAll(async () => {
-  simulator = await startSimulator({ firstTokenMs: 0, tokenMs: 0, longestWholeMs: 0 })
-  gateway = await startGateway({ config: `${demoYaml(simulator)}\n${DEMO_USERS}\n` })
+  stage = await setDemoStage()
+  gateway = stage.gateway
 })
-afterAll(async () => {
-  await gateway?.discard()
-  await simulator?.close()
-})
+afterAll(() => stage?.close())
 
 const MODELS = [...DEMO_MODELS.chat, ...DEMO_MODELS.messages]
 const PAIRS = DEMO_AGENTS.flatMap((agent) => MODELS.map((model) => ({ agent, model, name: agent.name })))

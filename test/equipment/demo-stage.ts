@@ -1,0 +1,27 @@
+import { demoYaml } from '../../src/simulator/demo-config.ts'
+import { startSimulator } from '../../src/simulator/start-simulator.ts'
+import { DEMO_USERS } from './demo-session.ts'
+import { type RunningGateway, startGateway } from './gateway.ts'
+
+/** A gateway in front of the demo's models, which answer without their pace. */
+export interface DemoStage {
+  readonly gateway: RunningGateway
+  close(): Promise<void>
+}
+
+/** Starts both. */
+export async function setDemoStage(): Promise<DemoStage> {
+  const simulator = await startSimulator({ firstTokenMs: 0, tokenMs: 0, longestWholeMs: 0 })
+  const config = `${demoYaml(simulator)}\n${DEMO_USERS}\n`
+  const gateway = await startGateway({ config }).catch(async (error: unknown) => {
+    await simulator.close()
+    throw error
+  })
+  return {
+    gateway,
+    async close() {
+      await gateway.discard()
+      await simulator.close()
+    },
+  }
+}
