@@ -1,18 +1,31 @@
-import { afterAll, expect, test } from 'vitest'
+import { setImmediate } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { afterAll, expect, test, vi } from 'vitest'
 import { LocalCount } from './local-count.ts'
 
 const count = new LocalCount()
 afterAll(() => count.close())
 
-test('what is charged is counted before what is only told', async () => {
+test('what is charged is counted before what is only told, of which little is counted at a time', async () => {
   const order: string[] = []
   const noting = (name: string) => (): void => void order.push(name)
-  await Promise.all([
-    ...['told 1', 'told 2', 'told 3'].map((name) => count.countPatiently('apple').then(noting(name))),
-    ...['charged 1', 'charged 2'].map((name) => count.count('apple').then(noting(name))),
-  ])
+  const long = 'apple '.repeat(2_000)
+  const told = ['told 1', 'told 2', 'told 3'].map((name) => count.countPatiently(long).then(noting(name)))
+  await setImmediate()
+  const charged = ['charged 1', 'charged 2'].map((name) => count.count('apple').then(noting(name)))
+  await Promise.all([...told, ...charged])
   // The first was under way already.
   expect(order).toEqual(['told 1', 'charged 1', 'charged 2', 'told 2', 'told 3'])
+})
+
+test('short texts that come in one turn cross to the thread together', async () => {
+  await count.count('warm')
+  const posted = vi.spyOn(Worker.prototype, 'postMessage')
+  const texts = Array.from({ length: 20 }, (_, i) => 'apple '.repeat(i + 1).trimEnd())
+  const counts = await Promise.all(texts.map((text) => count.countPatiently(text)))
+  expect(counts).toEqual(texts.map((_, i) => i + 1))
+  expect(posted).toHaveBeenCalledOnce()
+  posted.mockRestore()
 })
 
 test('it is busy while 32 texts are being counted or wait, of either kind', async () => {

@@ -4,8 +4,16 @@ import { Worker } from 'node:worker_threads'
 const EXACT = 256_000
 /** Texts that wait at once before it counts as busy. */
 const BUSY = 32
+/** Characters of short texts that are counted together. */
+const BATCH = 16_384
 /** How long the worker, and its 70 MB of tables, outlives the last count. */
 const IDLE_MS = 60_000
+
+/** A text as it crosses to the worker: where it is cut, its beginning and its whole length. */
+export interface Counted {
+  readonly text: string
+  readonly length: number
+}
 
 interface Waiting {
   readonly text: string
@@ -15,21 +23,22 @@ interface Waiting {
 
 /**
  * Counts tokens here, for answers whose upstream does not say what they used. The work is done in a thread of its own,
- * which is started when it is needed: some texts take a tokenizer long. One text is counted at a time, so that those
- * that money depends on need not wait for the others.
+ * which is started when it is needed: some texts take a tokenizer long. Little is counted at a time, so that texts that
+ * money depends on need not wait for the others.
  */
 export class LocalCount {
   #worker: Worker | undefined
   #idle: NodeJS.Timeout | undefined
-  /** The text that the worker counts. */
-  #current: Waiting | undefined
+  /** Texts that the worker counts. */
+  #current: Waiting[] = []
+  #isIdle = true
   /** For charges, and for checks of holds: while one of these waits, no other is begun. */
   readonly #urgent: Waiting[] = []
   readonly #patient: Waiting[] = []
 
   /** The queue is so long that another text would wait long. */
   get isBusy(): boolean {
-    return this.#urgent.length + this.#patient.length + (this.#current ? 1 : 0) >= BUSY
+    return this.#urgent.length + this.#patient.length + this.#current.length >= BUSY
   }
 
   /** The number of tokens in `text`, by the vocabulary that most current models are near to. */
@@ -53,33 +62,57 @@ export class LocalCount {
     clearTimeout(this.#idle)
     return new Promise<number>((resolve, reject) => {
       queue.push({ text, resolve, reject })
-      if (!this.#current) this.#next()
+      if (this.#isIdle) this.#sendLater()
     }).catch(() => Math.ceil(Buffer.byteLength(text) / 4))
   }
 
+  // Crossing to the thread costs more than counting a short text: what comes in one turn crosses together.
+  #sendLater(): void {
+    this.#isIdle = false
+    setImmediate(() => this.#next())
+  }
+
   #next(): void {
-    const next = (this.#current = this.#urgent.shift() ?? this.#patient.shift())
-    if (next) {
-      const { text } = next
-      this.#worker ??= this.#start()
-      this.#worker.postMessage({ text: text.slice(0, EXACT), length: text.length })
-    } else this.#idle = setTimeout(() => void this.#worker?.terminate(), IDLE_MS).unref()
+    const batch = this.#nextBatch()
+    this.#current = batch
+    this.#isIdle = batch.length === 0
+    if (this.#isIdle) {
+      this.#idle = setTimeout(() => void this.#worker?.terminate(), IDLE_MS).unref()
+      return
+    }
+    this.#worker ??= this.#start()
+    this.#worker.postMessage(
+      batch.map(({ text }) => ({ text: text.slice(0, EXACT), length: text.length }) satisfies Counted),
+    )
+  }
+
+  #nextBatch(): Waiting[] {
+    const batch: Waiting[] = []
+    let room = BATCH
+    for (const queue of [this.#urgent, this.#patient]) {
+      for (let next = queue[0]; next && (batch.length === 0 || next.text.length <= room); next = queue[0]) {
+        batch.push(next)
+        room -= next.text.length
+        queue.shift()
+      }
+    }
+    return batch
   }
 
   #start(): Worker {
     const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
     const worker = new Worker(new URL(`./local-count-worker${extension}`, import.meta.url))
     worker.unref()
-    worker.on('message', (tokens: number) => {
-      this.#current?.resolve(tokens)
+    worker.on('message', (tokens: readonly number[]) => {
+      for (const [i, waiting] of this.#current.entries()) waiting.resolve(tokens[i] ?? 0)
       this.#next()
     })
     worker.on('error', () => {})
     worker.on('exit', () => {
       this.#worker = undefined
-      const waiting = [this.#current, ...this.#urgent.splice(0), ...this.#patient.splice(0)]
-      this.#current = undefined
-      for (const each of waiting) each?.reject(new Error('the counting thread ended'))
+      const waiting = [...this.#current.splice(0), ...this.#urgent.splice(0), ...this.#patient.splice(0)]
+      this.#isIdle = true
+      for (const each of waiting) each.reject(new Error('the counting thread ended'))
     })
     return worker
   }
