@@ -55,6 +55,8 @@ const UNASKED =
 interface Ground {
   readonly config: Config
   readonly log: Logger
+  /** Where its lines wait to be written. */
+  readonly lines: { readonly dropped: number }
   readonly secrets: Secrets
   readonly accounts: OpenedLedger
   readonly connections: ConnectionFigures
@@ -73,7 +75,14 @@ export interface Serving extends AsyncDisposable {
 }
 
 /** Puts together what answers calls, and all that goes on beside them. */
-export async function serve({ config, log, secrets, accounts, connections }: Ground): Promise<Serving> {
+export async function serve({
+  config,
+  log,
+  lines,
+  secrets,
+  accounts,
+  connections,
+}: Ground): Promise<Serving> {
   await using opened = new AsyncDisposableStack()
   const { environment } = config
   const { store, ledger } = accounts
@@ -119,6 +128,7 @@ export async function serve({ config, log, secrets, accounts, connections }: Gro
     openHolds: () => ledger.open.size,
     restingChannels: () => health.resting(performance.now()),
     unwrittenOperations: () => store.queued,
+    droppedLines: () => lines.dropped,
     isRedisThere: nodes.isRedisThere,
   })
   const nowMs = (): number => performance.now()

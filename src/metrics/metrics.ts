@@ -17,6 +17,7 @@ export interface Gauges {
   readonly openHolds: () => number
   readonly restingChannels: () => number
   readonly unwrittenOperations: () => number
+  readonly droppedLines: () => number
   /** Undefined where there is no Redis server to be reached. */
   readonly isRedisThere: (() => boolean) | undefined
 }
@@ -94,6 +95,12 @@ export class Metrics {
         gauges.restingChannels,
       ),
       new Gauge('sluice_ledger_lag', 'Writes that are not durable yet.', gauges.unwrittenOperations),
+      new Gauge(
+        'sluice_log_lines_dropped_total',
+        'Lines of the log that nobody read in time.',
+        gauges.droppedLines,
+        'counter',
+      ),
       new Gauge('sluice_event_loop_delay_p50_seconds', 'Since the last look.', delay(50)),
       new Gauge('sluice_event_loop_delay_p99_seconds', 'Since the last look.', delay(99)),
       new Gauge('sluice_event_loop_delay_max_seconds', 'Since the last look.', delay(100)),
