@@ -41,6 +41,7 @@ import { openTracing } from './tracing/tracing.ts'
 import { ChannelHealth } from './upstreams/channel-health.ts'
 import { Upstreams } from './upstreams/http.ts'
 import { KeyRings } from './upstreams/key-ring.ts'
+import { MissingModels } from './upstreams/missing-models.ts'
 
 /** How long calls that were broken off at the end of a stop may take to be settled. */
 const SETTLING_MS = 5_000
@@ -121,12 +122,14 @@ export async function serve({
   let addressOf = addresses()
 
   const health = new ChannelHealth()
+  const missing = new MissingModels()
   const metrics = new Metrics({
     connections,
     openStreams: () => relay.openStreams,
     openCalls: () => app.visits,
     openHolds: () => ledger.open.size,
     restingChannels: () => health.resting(performance.now()),
+    missingModels: () => missing.list(performance.now()),
     unwrittenOperations: () => store.queued,
     droppedLines: () => lines.dropped,
     isRedisThere: nodes.isRedisThere,
@@ -151,6 +154,7 @@ export async function serve({
       upstreams,
       keyRings: new KeyRings(),
       health,
+      missing,
       bodies,
       count: opened.adopt(new LocalCount(), (count) => count.close()),
       drains: new Drains(),
