@@ -47,18 +47,18 @@ afterAll(async () => {
   copy.discard()
 })
 
-let isOver = false
+let attack = new AbortController()
 let loops: Promise<void>[] = []
 afterEach(async () => {
-  isOver = true
+  attack.abort()
   await Promise.all(loops)
 })
 /** Keeps so many requests under way, each followed by the next, and settles when they have begun. */
 async function keepUp(count: number, request: () => Promise<Answer>): Promise<void> {
-  isOver = false
+  const { signal } = (attack = new AbortController())
   let begun = 0
   const loop = async (): Promise<void> => {
-    while (!isOver) {
+    while (!signal.aborted) {
       begun += 1
       expect((await request()).status).toBe(200)
     }
