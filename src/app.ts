@@ -4,7 +4,7 @@ import { addressBlock } from './access/address-block.ts'
 import type { ApiKeys } from './access/api-key.ts'
 import type { ClientAddress } from './access/client-address.ts'
 import { requireOperator } from './access/operator.ts'
-import { sentKey } from './access/sent-key.ts'
+import { requireKey } from './access/sent-key.ts'
 import { answerPage, type Cors } from './api/cors.ts'
 import type { Endpoint, RawEndpoint, Visit } from './api/endpoint.ts'
 import { type Area, renderError } from './api/envelopes.ts'
@@ -186,7 +186,7 @@ export class App {
       case 'api-key': {
         if (!this.#parts.isOpen()) throw stopping()
         refuseOwnRequest(visit.request, mark)
-        const key = sentKey(visit.request, endpoint.keyIn)
+        const key = requireKey(visit.request, endpoint.keyIn)
         const address = clientAddress()(visit.request)
         const taking = limits.take({
           name: LIMIT_NAMES.relay,

@@ -1,3 +1,4 @@
+import process from 'node:process'
 import pino, { type Logger } from 'pino'
 import type { App } from './app.ts'
 import type { Config } from './config/config.ts'
@@ -5,10 +6,13 @@ import type { Environment } from './config/environment.ts'
 import type { Settings } from './domain/settings.ts'
 import type { FirstCredentials } from './first-start.ts'
 import { listen } from './listen.ts'
+import { LogQueue } from './log-queue.ts'
 import { openLedger } from './opening/open-ledger.ts'
 import { lockDataFolderInTurn, secretOfDataFolder } from './store/data-folder.ts'
 import { deriveSecrets, type Secrets } from './store/secrets.ts'
 import type { IdleThread } from './store/sqlite/thread.ts'
+
+const DROPPED = 'lines of this log were dropped: whoever reads it was too slow, or had no room'
 
 /** A gateway that listens. */
 export interface Gateway {
@@ -35,7 +39,8 @@ export interface Gateway {
 export async function startGateway(config: Config, thread?: IdleThread): Promise<Gateway> {
   await using opened = new AsyncDisposableStack()
   const { environment } = config
-  const log = opened.adopt(openLog(environment), (open) => open.flush())
+  const { log, lines } = openLog(environment)
+  opened.adopt(lines, (open) => open.close())
   opened.adopt(await lockDataFolderInTurn(environment.dataDir, 'gateway'), (lock) => lock.release())
   let app: App | undefined
   const entrance = opened.adopt(await listen(environment, () => app), (open) => open.close())
@@ -52,7 +57,7 @@ export async function startGateway(config: Config, thread?: IdleThread): Promise
   const [{ serve }, accounts] = await Promise.all([import('./serve.ts'), opening])
   opened.adopt(accounts, (open) => open.close())
   const serving = opened.use(
-    await serve({ config, log, secrets, accounts, connections: entrance.connections }),
+    await serve({ config, log, lines, secrets, accounts, connections: entrance.connections }),
   )
   app = serving.app
   const everything = opened.move()
@@ -70,10 +75,10 @@ export async function startGateway(config: Config, thread?: IdleThread): Promise
   }
 }
 
-function openLog({ logLevel }: Environment): Logger {
-  const log = pino({ level: logLevel, base: null }, pino.destination({ sync: false, minLength: 12_288 }))
-  setInterval(() => log.flush(), 250).unref()
-  return log
+function openLog({ logLevel }: Environment): { readonly log: Logger; readonly lines: LogQueue } {
+  const lines = new LogQueue(process.stdout.fd, (dropped) => log.warn({ dropped }, DROPPED))
+  const log = pino({ level: logLevel, base: null }, lines)
+  return { log, lines }
 }
 
 function secretsOf({ secret, dataDir }: Environment): Secrets {

@@ -41,6 +41,7 @@ import { openTracing } from './tracing/tracing.ts'
 import { ChannelHealth } from './upstreams/channel-health.ts'
 import { Upstreams } from './upstreams/http.ts'
 import { KeyRings } from './upstreams/key-ring.ts'
+import { MissingModels } from './upstreams/missing-models.ts'
 
 /** How long calls that were broken off at the end of a stop may take to be settled. */
 const SETTLING_MS = 5_000
@@ -55,6 +56,8 @@ const UNASKED =
 interface Ground {
   readonly config: Config
   readonly log: Logger
+  /** Where its lines wait to be written. */
+  readonly lines: { readonly dropped: number }
   readonly secrets: Secrets
   readonly accounts: OpenedLedger
   readonly connections: ConnectionFigures
@@ -73,7 +76,14 @@ export interface Serving extends AsyncDisposable {
 }
 
 /** Puts together what answers calls, and all that goes on beside them. */
-export async function serve({ config, log, secrets, accounts, connections }: Ground): Promise<Serving> {
+export async function serve({
+  config,
+  log,
+  lines,
+  secrets,
+  accounts,
+  connections,
+}: Ground): Promise<Serving> {
   await using opened = new AsyncDisposableStack()
   const { environment } = config
   const { store, ledger } = accounts
@@ -112,13 +122,16 @@ export async function serve({ config, log, secrets, accounts, connections }: Gro
   let addressOf = addresses()
 
   const health = new ChannelHealth()
+  const missing = new MissingModels()
   const metrics = new Metrics({
     connections,
     openStreams: () => relay.openStreams,
     openCalls: () => app.visits,
     openHolds: () => ledger.open.size,
     restingChannels: () => health.resting(performance.now()),
+    missingModels: () => missing.list(performance.now()),
     unwrittenOperations: () => store.queued,
+    droppedLines: () => lines.dropped,
     isRedisThere: nodes.isRedisThere,
   })
   const nowMs = (): number => performance.now()
@@ -141,6 +154,7 @@ export async function serve({ config, log, secrets, accounts, connections }: Gro
       upstreams,
       keyRings: new KeyRings(),
       health,
+      missing,
       bodies,
       count: opened.adopt(new LocalCount(), (count) => count.close()),
       drains: new Drains(),

@@ -10,7 +10,7 @@ const LAYERS = [
   ['cli'],
   ['main.ts', 'simulator'],
   ['serve.ts'],
-  ['reload.ts', 'listen.ts', 'control', 'moving', 'nodes'],
+  ['reload.ts', 'listen.ts', 'log-queue.ts', 'control', 'moving', 'nodes'],
   ['opening'],
   ['config', 'app.ts', 'first-start.ts', 'follow-changes.ts', 'idle-memory.ts', 'listeners.ts', 'prune.ts'],
   ['api'],

@@ -114,8 +114,8 @@ export class ApiKeys {
    * says which, but that an expired or exhausted one may read; a disabled user or a foreign address is a 403.
    * `docs/api.md: Authentication`.
    */
-  authenticate(sent: string | undefined, address: string, use: KeyUse = 'call'): Caller | Promise<Caller> {
-    const key = sent === undefined || sent === '' ? missing() : lookupKey(sent)
+  authenticate(sent: string, address: string, use: KeyUse = 'call'): Caller | Promise<Caller> {
+    const key = lookupKey(sent)
     if (key === undefined) throw unknownKey()
     const known = this.#known.get(key)
     if (known === undefined) return this.#load(key, address, use)
@@ -176,13 +176,6 @@ export class ApiKeys {
       .then(() => this.heard({ of: 'tokens', ids: [tokenId] }))
       .catch(() => {})
   }
-}
-
-function missing(): never {
-  throw new GatewayError(
-    'missing_api_key',
-    'no API key was given; it is expected in the header "Authorization: Bearer sk-…"',
-  )
 }
 
 function refuseUnknown(): never {

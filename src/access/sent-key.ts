@@ -1,3 +1,4 @@
+import { GatewayError } from '../errors.ts'
 import type { HeaderName } from '../server/header-names.ts'
 import type { Request } from '../server/request.ts'
 import { bearerKey } from './bearer.ts'
@@ -8,8 +9,25 @@ import { bearerKey } from './bearer.ts'
  */
 export type KeyPlaces = 'bearer' | 'x-api-key' | 'alternate' | 'any'
 
-/** The key that came with a request, as it was sent; undefined where none is in any of the places. */
-export function sentKey(request: Request, places: KeyPlaces): string | undefined {
+/** Headers to name to those who sent no key. */
+const HEADERS: Readonly<Record<KeyPlaces, string>> = {
+  bearer: '"Authorization: Bearer sk-…"',
+  'x-api-key': '"x-api-key: sk-…" or "Authorization: Bearer sk-…"',
+  alternate: '"x-goog-api-key: sk-…" or "Authorization: Bearer sk-…"',
+  any: '"Authorization: Bearer sk-…", "x-api-key: sk-…" or "x-goog-api-key: sk-…"',
+}
+
+/** The key that came with a request, as it was sent; where none is in any of the places, a `missing_api_key`. */
+export function requireKey(request: Request, places: KeyPlaces): string {
+  const key = sentKey(request, places)
+  if (key !== undefined && key !== '') return key
+  throw new GatewayError(
+    'missing_api_key',
+    `no API key was given; it is expected in the header ${HEADERS[places]}`,
+  )
+}
+
+function sentKey(request: Request, places: KeyPlaces): string | undefined {
   switch (places) {
     case 'bearer':
       return bearerKey(request.headers.authorization)

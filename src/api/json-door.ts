@@ -4,7 +4,7 @@ import { addressBlock } from '../access/address-block.ts'
 import type { ApiKeys } from '../access/api-key.ts'
 import type { Caller } from '../access/caller.ts'
 import type { ClientAddress } from '../access/client-address.ts'
-import { sentKey } from '../access/sent-key.ts'
+import { requireKey } from '../access/sent-key.ts'
 import type { Role, User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
 import { LIMIT_NAMES, type Limits, requireAllowed } from '../limits/limits.ts'
@@ -120,7 +120,7 @@ export class JsonDoor {
 
   async #enterByKey({ request, record }: Visit, { access, keyIn }: JsonEndpoint): Promise<Caller> {
     const { apiKeys, clientAddress } = this.#parts
-    const key = sentKey(request, keyIn ?? 'bearer')
+    const key = requireKey(request, keyIn ?? 'bearer')
     const use = access === 'key' ? 'call' : 'read'
     const caller = await apiKeys.authenticate(key, clientAddress()(request), use)
     record.userId = caller.user.id

@@ -9,7 +9,10 @@ export async function start(options: { readonly config?: string }): Promise<numb
   const thread = startThread()
   const { loadConfig } = await import('./load-config.ts')
   const config = loadConfig(options)
-  return config ? run(config, thread) : 1
+  const code = config ? await run(config, thread) : 1
+  // Words that nobody reads would keep the process from ending.
+  if (process.stdout.writableLength + process.stderr.writableLength > 0) process.exit(code)
+  return code
 }
 
 /** Runs a gateway with a configuration that was read already, and a thread if one is started already. */
@@ -25,6 +28,8 @@ export async function run(config: Config, thread?: IdleThread): Promise<number> 
   // What this start has compiled is kept for the next, however this run may end.
   flushCompileCache()
   const { welcome } = await import('./welcome.ts')
+  // Where nobody reads what is said, or a disk has no room for it, calls are served all the same.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   process.stdout.write(welcome(gateway))
   const reason = await Promise.race([untilSignal(), gateway.failed])
   if (reason instanceof Error) {

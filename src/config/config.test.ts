@@ -248,6 +248,52 @@ describe('a warning is said of', () => {
     expect(warnings(config(`${text}models: { gpt-audio: { price: { input: 1, output: 1 } } }`))).toEqual([])
   })
 
+  test('nothing, where the price has a kind that no call of ours can make', () => {
+    expect(warnings(config(CHANNEL.replace('gpt-4o-mini', 'gpt-4o, gpt-4.1, o3')))).toEqual([])
+    expect(warnings(withoutFile({ OPENAI_API_KEY: 'k' })).join()).not.toContain('storage_searches')
+  })
+
+  test.each([
+    ['https://api.openai.com', 'chat', 'https://api.openai.com/v1', '/chat/completions'],
+    ['https://api.anthropic.com/', 'messages', 'https://api.anthropic.com/v1', '/messages'],
+    ['https://api.groq.com', 'chat', 'https://api.groq.com/openai/v1', '/chat/completions'],
+    ['https://api.groq.com/openai', 'chat', 'https://api.groq.com/openai/v1', '/chat/completions'],
+    ['https://api.cohere.com', 'rerank', 'https://api.cohere.com/v1', '/rerank'],
+  ])('a provider’s address without its version: %s', (given, protocol, complete, endpoint) => {
+    const text = `channels:\n  - name: a\n    protocol: ${protocol}\n    base_url: ${given}\n    models: [claude-sonnet-4-5]\n`
+    expect(warnings(config(text))).toEqual([
+      `some.yaml:4: channels[0].base_url: calls go to ${given.replace(/\/$/, '')}${endpoint}, where this provider does not answer; its base_url is ${complete}`,
+    ])
+  })
+
+  test.each([
+    'https://api.openai.com/v1',
+    'https://api.deepseek.com',
+    'https://api.perplexity.ai',
+    'http://a:8000',
+  ])('nothing, where calls may well be answered: %s', (given) => {
+    expect(warnings(config(CHANNEL.replace('http://a', given)))).toEqual([])
+  })
+
+  test('a variable without braces, but not a dollar in a text', () => {
+    const text = `channels:
+  - name: a
+    protocol: chat
+    base_url: http://a
+    models: [gpt-4o-mini]
+    keys:
+      - $A_KEY
+      - "\${B_KEY}"
+      - pa$$word
+      - "$5"
+    headers: { authorization: Bearer $C_KEY }
+`
+    expect(warnings(config(text, { B_KEY: '$D_KEY' }))).toEqual([
+      'some.yaml:7: channels[0].keys[0]: a variable is written ${NAME}, in braces: without them this is taken letter by letter',
+      'some.yaml:11: channels[0].headers.authorization: a variable is written ${NAME}, in braces: without them this is taken letter by letter',
+    ])
+  })
+
   test('a declared model that no channel serves', () => {
     expect(
       warnings(config(`${CHANNEL.replace('gpt-4o-mini', 'claude-sonnet-4-5')}models:\n  other: {}\n`)),

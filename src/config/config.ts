@@ -46,7 +46,7 @@ export function readConfig(environment: Environment): Config {
   const builtIn = builtInPrices()
   const fromKeys = vendorChannels(channels.length > 0 ? new Map() : environment.vendorKeys, builtIn)
   const settings = settingsOf(content, [...channels, ...fromKeys.channels], fromKeys, builtIn)
-  const found = warnings(settings, models, users, builtIn).map(({ path, message }) => {
+  const found = warnings(settings, models, users, builtIn, document.tree).map(({ path, message }) => {
     const remark = { path: pathText(path), message }
     return mistakeIn(file, configFile === undefined ? remark : { line: document.lineOf(path), ...remark })
   })

@@ -18,6 +18,9 @@ const COUNT_KEYS = { request: 'requests_kcount', webSearch: 'web_searches_kcount
 
 const CHARGED: ReadonlySet<string> = new Set([...Object.keys(TOKEN_KEYS), ...Object.values(COUNT_KEYS)])
 
+/** For the search of files in a vendor's store, a tool that none of the endpoints here has. */
+const NEVER_DUE: ReadonlySet<string> = new Set(['storage_searches_kcount'])
+
 /** A model's prices as the data has them, as ours; undefined where it has none of the kinds that we charge. */
 export function chargeable(data: ModelPrice): Price | undefined {
   if (
@@ -37,9 +40,11 @@ export function chargeable(data: ModelPrice): Price | undefined {
   })
 }
 
-/** The kinds of price that a model has in the data and that we do not charge. */
+/** The kinds of price that a model has in the data, that a call can come to, and that we do not charge. */
 export function unchargedKinds(data: ModelPrice): readonly string[] {
-  return Object.keys(data).filter((key) => data[key] !== undefined && !CHARGED.has(key))
+  return Object.keys(data).filter(
+    (key) => data[key] !== undefined && !CHARGED.has(key) && !NEVER_DUE.has(key),
+  )
 }
 
 function tokensAt(data: ModelPrice, prompt: number): Price['tokens'] {

@@ -1,12 +1,22 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel, ProtocolName } from '../domain/channel.ts'
 import type { UserSeed } from '../domain/seed.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { BuiltInPrices } from './built-in-prices.ts'
 import type { Issue } from './issues.ts'
+import { completeBaseUrl } from './missing-path.ts'
 import type { ModelEntry } from './models.ts'
+import { unbracedVariables } from './unbraced-variables.ts'
+import type { Tree } from './written.ts'
 
 /** Shorter secrets can be found by trying. */
 const SHORTEST_SECRET = 16
+
+/** What is added to a base URL. */
+const ENDPOINTS: Readonly<Record<ProtocolName, string>> = {
+  chat: '/chat/completions',
+  messages: '/messages',
+  rerank: '/rerank',
+}
 
 /** What is allowed but probably not meant. */
 export function warnings(
@@ -14,6 +24,7 @@ export function warnings(
   models: ReadonlyMap<string, ModelEntry>,
   users: readonly UserSeed[],
   builtIn: BuiltInPrices,
+  tree: Tree,
 ): Issue[] {
   const served = new Set(settings.channels.flatMap((channel) => channel.models))
   return [
@@ -25,6 +36,7 @@ export function warnings(
       .filter((name) => !served.has(name))
       .map((name) => ({ path: ['models', name], message: 'no channel serves this model' })),
     ...users.flatMap((user, index) => userWarnings(user, index)),
+    ...unbracedVariables(tree),
   ]
 }
 
@@ -35,12 +47,23 @@ const NO_CHANNEL: Issue = {
 }
 
 function channelWarnings(channel: Channel, index: number): Issue[] {
-  return [...channel.modelMapping.keys()]
-    .filter((name) => !channel.models.includes(name))
-    .map((name) => ({
-      path: ['channels', index, 'model_mapping', name],
-      message: 'models does not list this name, so it is never mapped',
-    }))
+  const complete = completeBaseUrl(channel)
+  return [
+    ...(complete === undefined ? [] : [missingPath(channel, index, complete)]),
+    ...[...channel.modelMapping.keys()]
+      .filter((name) => !channel.models.includes(name))
+      .map((name) => ({
+        path: ['channels', index, 'model_mapping', name],
+        message: 'models does not list this name, so it is never mapped',
+      })),
+  ]
+}
+
+function missingPath({ baseUrl, protocol }: Channel, index: number, complete: string): Issue {
+  return {
+    path: ['channels', index, 'base_url'],
+    message: `calls go to ${baseUrl}${ENDPOINTS[protocol]}, where this provider does not answer; its base_url is ${complete}`,
+  }
 }
 
 function unpriced({ options, models, channels }: Settings, served: ReadonlySet<string>): Issue[] {

@@ -44,7 +44,7 @@ export class Ledger {
 
   /** Tries whether the store can write, by a write that changes nothing. */
   probe(): Promise<boolean> {
-    return this.#noted(this.#store.write('markProgress', { id: '', amount: 0 }))
+    return this.#noted(this.#store.write('markProgress', { id: '', userId: 0, amount: 0 }))
   }
 
   /** Whether the last write was made; once it was not, only a \`probe\` can tell. */
@@ -108,7 +108,9 @@ export class Ledger {
       return false
     }
     take(hold.account, by)
-    void this.#write(hold.account, this.#store.write('growHold', { id: hold.facts.id, by }))
+    const { facts, account } = hold
+    const userId = account.user.id
+    void this.#write(account, this.#store.write('growHold', { id: facts.id, userId, by }))
     return true
   }
 
@@ -124,7 +126,9 @@ export class Ledger {
 
   /** Called by `OpenHold.mark`. */
   mark(hold: OpenHold, amount: number): void {
-    void this.#write(hold.account, this.#store.write('markProgress', { id: hold.facts.id, amount }))
+    const { facts, account } = hold
+    const userId = account.user.id
+    void this.#write(account, this.#store.write('markProgress', { id: facts.id, userId, amount }))
   }
 
   /** Called by `OpenHold.settle`. */

@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Settlement } from '../domain/settlement.ts'
-import { Counter, Gauge, Histogram, type Metric } from './series.ts'
+import { Counter, Gauge, Histogram, type Metric, Standing } from './series.ts'
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900]
 
@@ -16,7 +16,9 @@ export interface Gauges {
   readonly openCalls: () => number
   readonly openHolds: () => number
   readonly restingChannels: () => number
+  readonly missingModels: () => Iterable<{ readonly channel: string; readonly model: string }>
   readonly unwrittenOperations: () => number
+  readonly droppedLines: () => number
   /** Undefined where there is no Redis server to be reached. */
   readonly isRedisThere: (() => boolean) | undefined
 }
@@ -62,7 +64,7 @@ export class Metrics {
     'Requests whose limits were counted without the other nodes.',
     [],
   )
-  readonly #gauges: readonly Gauge[]
+  readonly #gauges: readonly Metric[]
   readonly #loopDelay: ReturnType<typeof monitorEventLoopDelay>
 
   constructor(gauges: Gauges) {
@@ -93,7 +95,18 @@ export class Metrics {
         'Channels that are passed over after failures, or asked by a single call.',
         gauges.restingChannels,
       ),
+      new Standing(
+        'sluice_missing_models',
+        'Models that a channel answered 404 for, and is passed over for.',
+        () => [...gauges.missingModels()].map(({ channel, model }) => ({ channel, model })),
+      ),
       new Gauge('sluice_ledger_lag', 'Writes that are not durable yet.', gauges.unwrittenOperations),
+      new Gauge(
+        'sluice_log_lines_dropped_total',
+        'Lines of the log that nobody read in time.',
+        gauges.droppedLines,
+        'counter',
+      ),
       new Gauge('sluice_event_loop_delay_p50_seconds', 'Since the last look.', delay(50)),
       new Gauge('sluice_event_loop_delay_p99_seconds', 'Since the last look.', delay(99)),
       new Gauge('sluice_event_loop_delay_max_seconds', 'Since the last look.', delay(100)),

@@ -95,6 +95,24 @@ export class Gauge implements Metric {
   }
 }
 
+/** Things that are so at the moment, each by its labels with the value 1. */
+export class Standing implements Metric {
+  readonly type = 'gauge'
+  readonly name: string
+  readonly help: string
+  readonly #read: () => Iterable<Readonly<Record<string, string>>>
+
+  constructor(name: string, help: string, read: () => Iterable<Readonly<Record<string, string>>>) {
+    this.name = name
+    this.help = help
+    this.#read = read
+  }
+
+  *samples(): Iterable<Sample> {
+    for (const labels of this.#read()) yield { name: this.name, labels, value: 1 }
+  }
+}
+
 interface Distribution {
   readonly buckets: number[]
   sum: number

@@ -7,7 +7,7 @@ import type { Metrics } from '../metrics/metrics.ts'
 import type { ChannelHealth, Trial } from '../upstreams/channel-health.ts'
 import type { Upstreams } from '../upstreams/http.ts'
 import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
-import { MissingModels } from '../upstreams/missing-models.ts'
+import type { MissingModels } from '../upstreams/missing-models.ts'
 import { Attempt } from './attempt.ts'
 import type { Call, Target } from './call.ts'
 import type { CallLimits } from './call-limits.ts'
@@ -24,6 +24,7 @@ export interface AttemptParts {
   readonly upstreams: Upstreams
   readonly keyRings: KeyRings
   readonly health: ChannelHealth
+  readonly missing: MissingModels
   readonly metrics: Metrics
   readonly limits: CallLimits
   readonly failureLog: FailureLog
@@ -41,7 +42,6 @@ export class Attempts {
   readonly #underWay = new Roster<Attempt>()
   readonly #sweep: NodeJS.Timeout
   readonly #retries = new RetryBudget(performance.now())
-  readonly #missing = new MissingModels()
   #stopped = false
 
   constructor(parts: AttemptParts) {
@@ -109,7 +109,8 @@ export class Attempts {
         if (isOfUpstream(failure)) failed.addOf({ call, channel, key }, failure)
         else failed.add(failure)
         if (failure.blames === 'key') keyRings.setAside(channel, key, performance.now(), failure.restMs)
-        if (failure.blames === 'model') this.#missing.note(channel, call.request.model, performance.now())
+        if (failure.blames === 'model')
+          this.#parts.missing.note(channel, call.request.model, performance.now())
         if (failure.onward === 'nowhere') throw failed.lastWord()
         if (failure.onward !== 'next-key') break
       }
@@ -134,7 +135,7 @@ export class Attempts {
       if (limits.waitMs(channel) > 0) continue
       const keys = keyRings.inTurn(channel)
       turns.push({ channel, keys })
-      if (health.isResting(channel, nowMs) || this.#missing.isMissing(channel, model, nowMs)) continue
+      if (health.isResting(channel, nowMs) || this.#parts.missing.isMissing(channel, model, nowMs)) continue
       const taken = keys.filter((key) => !keyRings.isSetAside(channel, key, nowMs))
       if (taken.length > 0) good.push({ channel, keys: taken })
     }
@@ -166,7 +167,7 @@ export class Attempts {
     }
     if (attempt.succeeded) {
       this.#parts.keyRings.restore(channel, key)
-      this.#missing.found(channel, request.model)
+      this.#parts.missing.found(channel, request.model)
     }
     if (end === 'settled') {
       const { brokenOff } = call

@@ -16,6 +16,7 @@ import { idHeaders } from '../server/id-headers.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
+import type { MissingModels } from '../upstreams/missing-models.ts'
 import type { Upstreams } from '../upstreams/http.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
 import { Attempts, unwritable } from './attempts.ts'
@@ -45,6 +46,7 @@ export interface RelayParts {
   readonly upstreams: Upstreams
   readonly keyRings: KeyRings
   readonly health: ChannelHealth
+  readonly missing: MissingModels
   readonly bodies: Bodies
   readonly count: LocalCount
   readonly drains: Drains

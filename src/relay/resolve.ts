@@ -20,6 +20,12 @@ interface Found {
   readonly channels: readonly Channel[]
 }
 
+/** What to say to somebody who asked for a model at an endpoint that its channels do not serve, by what they speak. */
+const ELSEWHERE = {
+  chat: ': its channels serve /v1/chat/completions and /v1/messages',
+  rerank: ': its channels serve /v1/rerank alone',
+} as const
+
 /** Finds the way for calls. */
 export class Routing {
   readonly #random: () => number
@@ -33,7 +39,7 @@ export class Routing {
 
   /**
    * The model, group and channels of a call. A model outside the key's limits is a `model_not_allowed`, a group that the
-   * user may not use a `group_not_allowed`, no channel at all a `model_not_found`.
+   * user may not use a `group_not_allowed`, no channel at all a `model_not_found`, which says so where there is one for other endpoints.
    */
   resolve(settings: Settings, chooser: Chooser, name: string, protocol: ProtocolName): Resolution {
     const plain = protocol === 'chat' ? plainName(name) : name
@@ -42,9 +48,11 @@ export class Routing {
     const group = groupOf(settings, chooser, model)
     const serving = this.#serving(settings, group, protocol, name, plain)
     if (serving.length === 0) {
+      const other = isReranking(protocol) ? 'chat' : 'rerank'
+      const isElsewhere = this.#serving(settings, group, other, name, plain).length > 0
       throw new GatewayError(
         'model_not_found',
-        `no available channel for model ${shownName(name)} under group ${group.name}`,
+        `no available channel for model ${shownName(name)} under group ${group.name}${isElsewhere ? ELSEWHERE[other] : ''}`,
       )
     }
     const channels = serving.length === 1 ? serving : inOrder(serving, protocol, this.#random)

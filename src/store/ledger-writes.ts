@@ -13,6 +13,12 @@ export interface HoldOpening extends HoldFacts {
   readonly amount: number
 }
 
+/** A hold, and whose turn a write about it takes. */
+interface OfHold {
+  readonly id: string
+  readonly userId: number
+}
+
 /** A settlement with all that its usage row tells of the call. */
 export interface SettledCall extends Settlement {
   /** The call's id: of its hold, and of its usage row. */
@@ -50,9 +56,9 @@ export interface Pruned {
 export interface LedgerWrites {
   hold(opening: HoldOpening): void
   /** Adds `by` quota units to an open hold; nothing happens if it is settled already. */
-  growHold(growth: { readonly id: string; readonly by: number }): void
+  growHold(growth: OfHold & { readonly by: number }): void
   /** Notes that output worth `amount` quota units has been delivered; never goes back. */
-  markProgress(mark: { readonly id: string; readonly amount: number }): void
+  markProgress(mark: OfHold & { readonly amount: number }): void
   /** Closes the hold and charges the call, once for each id however often it is called. */
   settle(call: SettledCall): void
   /** Settles every hold of another owner at what is known to be delivered, with reason `crash`. */

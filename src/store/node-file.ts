@@ -29,7 +29,7 @@ export interface NodeWrites extends Pick<LedgerWrites, 'growHold' | 'markProgres
   joinBank(bank: { readonly bankId: string }): string
 }
 
-/** The file, open. Writes apply in the order of the calls, and resolve when they are durable. */
+/** The file, open. Writes apply in the order of the calls, as those of `Store` do, and resolve when they are durable. */
 export interface NodeFile {
   /** The node's name in the bank. */
   readonly node: string

@@ -47,7 +47,8 @@ export interface Rows {
 
 /**
  * The rows in the local file, and the ledger's with them. Writes apply in the order of the calls, and resolve in that
- * order; where the database fails, all that shared a commit reject with `StoreUnavailable`.
+ * order; but where many wait, holds and settlements of one user may overtake those of another. Where the database fails, all that shared a
+ * commit reject with `StoreUnavailable`.
  */
 export interface Store extends Rows {
   write<Name extends keyof LocalWrites>(

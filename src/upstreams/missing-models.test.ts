@@ -13,6 +13,8 @@ describe('a model that a channel answered 404 for', () => {
   test('is missing there for a minute, and nowhere else', () => {
     missing.note(channel, 'm', 1_000)
     expect(missing.isMissing(channel, 'm', 60_999)).toBe(true)
+    expect([...missing.list(60_999)]).toEqual([{ channel: 'a', model: 'm' }])
+    expect([...missing.list(61_000)]).toEqual([])
     expect(missing.isMissing(channel, 'n', 1_000)).toBe(false)
     expect(missing.isMissing(channelOf({ name: 'b' }), 'm', 1_000)).toBe(false)
     expect(missing.isMissing(channel, 'm', 61_000)).toBe(false)

@@ -7,7 +7,14 @@ const MOST = 1_000
 
 interface Missing {
   readonly channel: Channel
+  readonly model: string
   readonly untilMs: number
+}
+
+/** A model that a channel is passed over for; both by their names in the configuration. */
+export interface MissingModel {
+  readonly channel: string
+  readonly model: string
 }
 
 /**
@@ -33,12 +40,18 @@ export class MissingModels {
   note(channel: Channel, model: string, nowMs: number): void {
     const name = nameOf(channel, model)
     this.#missing.delete(name)
-    this.#missing.set(name, { channel, untilMs: nowMs + MISSING_MS })
+    this.#missing.set(name, { channel, model, untilMs: nowMs + MISSING_MS })
     if (this.#missing.size <= MOST) return
     for (const oldest of this.#missing.keys()) {
       this.#missing.delete(oldest)
       break
     }
+  }
+
+  /** All that are missing at the moment. */
+  *list(nowMs: number): Iterable<MissingModel> {
+    for (const { channel, model, untilMs } of this.#missing.values())
+      if (untilMs > nowMs) yield { channel: channel.name, model }
   }
 
   /** Notes that the channel has the model after all. */

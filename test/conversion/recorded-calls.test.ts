@@ -191,11 +191,15 @@ const USAGE = {
     const said: Counts = {}
     for (const event of documentsIn(text, stream))
       Object.assign(said, event['message']?.usage, event['usage'])
-    const { input_tokens: input, output_tokens: output } = said
-    if (input === undefined) return undefined
-    return (
-      input + (said['cache_read_input_tokens'] ?? 0) + (said['cache_creation_input_tokens'] ?? 0) + output
-    )
+    if (said['input_tokens'] === undefined) return undefined
+    const told = (counts: Counts): number =>
+      counts['input_tokens'] +
+      (counts['cache_read_input_tokens'] ?? 0) +
+      (counts['cache_creation_input_tokens'] ?? 0) +
+      counts['output_tokens']
+    // What the summary of a long conversation takes is not in the sums.
+    const compactions = ((said['iterations'] ?? []) as Counts[]).filter(({ type }) => type === 'compaction')
+    return [said, ...compactions].reduce((sum, counts) => sum + told(counts), 0)
   },
 } as const
 

@@ -18,6 +18,8 @@ export interface GatewayOptions {
   readonly root?: string
   /** An address to listen on; 127.0.0.1 by default. */
   readonly host?: string
+  /** A file descriptor for its standard output, which `logs` then lacks. */
+  readonly stdout?: number
 }
 
 /** The real program, running as a process of its own on a data directory of its own. */
@@ -72,7 +74,7 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
     writeFileSync(file, typeof config === 'string' ? config : stringify(config))
     const started = spawn(process.execPath, [...FLAGS, 'bin/sluice.mjs', 'start', '--config', file], {
       cwd: options.root ?? REPOSITORY,
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', options.stdout ?? 'pipe', 'pipe'],
       env: {
         PATH: process.env['PATH'],
         HOME: process.env['HOME'],
@@ -89,8 +91,8 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
     const keep = (chunk: Buffer): void => {
       output += chunk.toString()
     }
-    started.stdout.on('data', keep)
-    started.stderr.on('data', keep)
+    started.stdout?.on('data', keep)
+    started.stderr?.on('data', keep)
     started.on('exit', (code, by) => {
       if (!expected) console.error(`the gateway ended by itself (${by ?? code}):\n${output.slice(-4000)}`)
     })

@@ -62,6 +62,15 @@ describe('a call is refused with 401, and a message that says why,', () => {
     expect(answer.status).toBe(401)
     expect(answer.json().error.type).toBeOneOf(['authentication_error', 'gateway_error'])
   })
+  test.each([
+    ['/v1/chat/completions', '"Authorization: Bearer sk-…" ('],
+    ['/v1/messages', '"x-api-key: sk-…" or "Authorization: Bearer sk-…" ('],
+    ['/v1/messages/count_tokens', '"x-api-key: sk-…" or "Authorization: Bearer sk-…" ('],
+  ])('without a key, and with the headers for one on %s', async (path, headers) => {
+    const answer = await call(stage.gateway.url, ask('m'), { path })
+    expect(answer.status).toBe(401)
+    expect(answer.json().error.message).toContain(`it is expected in the header ${headers}`)
+  })
   test.each(['Bearer ', 'Bearer', 'Bearer sk-', 'Bearer -', 'Basic YWxpdmU6', ''])(
     'for the header %j',
     async (value) => {

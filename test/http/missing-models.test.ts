@@ -36,6 +36,11 @@ const notFound = (message: string): Behaviour => ({
   body: errorBody(message, 'not_found_error', 'model_not_found'),
 })
 const count = (lane: string): number => stage.upstream.received(lane).length
+/** What an operator sees of missing models. */
+async function figures(): Promise<string[]> {
+  const { text } = await call(stage.gateway.url, undefined, { method: 'GET', path: '/metrics' })
+  return text.split('\n').filter((line) => line.startsWith('sluice_missing_models'))
+}
 const chat = (model: string): Promise<Answer> => stage.chat('ann', ask(model))
 
 describe('a channel that answers 404 for a model', () => {
@@ -44,6 +49,7 @@ describe('a channel that answers 404 for a model', () => {
     stage.upstream.script('spare', { kind: 'whole' })
     for (let i = 0; i < 4; i++) expect((await chat('gone')).status).toBe(200)
     expect([count('first'), count('spare')]).toEqual([1, 4])
+    expect(await figures()).toContain('sluice_missing_models{channel="first",model="gone"} 1')
     stage.upstream.script('first', { kind: 'whole' })
     await chat('kept')
     expect(count('first')).toBe(1)
@@ -62,7 +68,9 @@ describe('a channel that answers 404 for a model', () => {
     }
     expect(count('first')).toBe(2)
     stage.upstream.script('first', { kind: 'whole' })
+    expect(await figures()).toContain('sluice_missing_models{channel="first",model="only"} 1')
     expect((await chat('only')).status).toBe(200)
+    expect(await figures()).not.toContain('sluice_missing_models{channel="first",model="only"} 1')
   })
 
   test('is the last to speak where every channel answered so: the last 404 is returned', async () => {

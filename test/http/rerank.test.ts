@@ -270,11 +270,23 @@ describe('only channels that speak rerank are called', () => {
     },
   )
 
+  test('and who asks for a model that talks is told where it does', async () => {
+    const said = async (model: string): Promise<string> => (await post(askRerank(model))).json().error.message
+    expect(await said('talks')).toContain(
+      'default: its channels serve /v1/chat/completions and /v1/messages (',
+    )
+    for (const model of ['unheard-of', 'far']) expect(await said(model)).toContain('under group default (')
+  })
+
   test('and a rerank channel is never asked to talk', async () => {
     stage.upstream.forget('m')
     for (const path of ['/v1/chat/completions', '/v1/messages', '/v1/messages/count_tokens']) {
       const answer = await stage.chat('ann', ask('m', { max_tokens: 5 }), { path })
       expect([answer.status, answer.json().error.code]).toEqual([503, 'model_not_found'])
+      expect(answer.json().error.message).toMatch(
+        /^no available channel for model m under group default: its channels serve \/v1\/rerank alone \(request id/,
+      )
+      expect(answer.headers['x-should-retry']).toBe('false')
     }
     expect(stage.upstream.received('m')).toHaveLength(0)
   })

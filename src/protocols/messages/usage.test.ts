@@ -34,6 +34,84 @@ describe('usage', () => {
     })
   })
 
+  describe('of iterations', () => {
+    const entry = (type: string, input: number, output: number, more: object = {}): object => ({
+      type,
+      input_tokens: input,
+      output_tokens: output,
+      cache_read_input_tokens: 0,
+      cache_creation_input_tokens: 0,
+      ...more,
+    })
+    const top = { input_tokens: 181, output_tokens: 8, output_tokens_details: { thinking_tokens: 5 } }
+    const compaction = entry('compaction', 100, 83, {
+      cache_read_input_tokens: 55_096,
+      cache_creation_input_tokens: 70,
+      cache_creation: { ephemeral_5m_input_tokens: 10, ephemeral_1h_input_tokens: 60 },
+    })
+
+    test('counts what a compaction used, which the sums leave out', () => {
+      const all = { ...top, iterations: [compaction, entry('message', 181, 8)] }
+      expect(readMessagesUsage(all)).toEqual({
+        input: 281,
+        cacheRead: 55_096,
+        cacheWrite5m: 10,
+        cacheWrite1h: 60,
+        output: 91,
+        reasoning: 5,
+        webSearches: 0,
+      })
+    })
+
+    test('counts each of several, between turns with tools', () => {
+      const turns = [
+        entry('message', 100, 5),
+        compaction,
+        entry('message', 60, 2),
+        compaction,
+        entry('message', 21, 1),
+      ]
+      expect(readMessagesUsage({ ...top, iterations: turns })).toMatchObject({
+        input: 381,
+        output: 174,
+        cacheRead: 110_192,
+      })
+    })
+
+    test('counts it where the answer paused behind it and used nothing else', () => {
+      const paused = { input_tokens: 0, output_tokens: 0, iterations: [compaction] }
+      expect(readMessagesUsage(paused)).toMatchObject({ input: 100, output: 83, cacheRead: 55_096 })
+    })
+
+    test('counts nothing twice where somebody on the way has put all of it into the sums', () => {
+      const summed = {
+        input_tokens: 281,
+        output_tokens: 91,
+        cache_read_input_tokens: 55_096,
+        cache_creation_input_tokens: 70,
+      }
+      const all = { ...summed, iterations: [compaction, entry('message', 181, 8)] }
+      expect(readMessagesUsage(all)).toMatchObject({ input: 281, output: 91, cacheRead: 55_096 })
+    })
+
+    test.each([
+      ['turns with tools', [entry('message', 100, 5), entry('message', 81, 3)]],
+      ['an adviser, another model', [entry('message', 181, 8), entry('advisor_message', 2_543, 18)]],
+      ['a model that declined', [entry('message', 500, 1), entry('fallback_message', 181, 8)]],
+      ['none', []],
+      ['null', null],
+      ['text', 'x'],
+      ['what cannot be read', [null, 1, {}, { type: 'compaction', input_tokens: -1, output_tokens: 'x' }]],
+    ])('counts nothing besides the sums: %s', (_, iterations) => {
+      expect(readMessagesUsage({ ...top, iterations })).toEqual(readMessagesUsage(top))
+    })
+
+    test('is not told where the output is not', () => {
+      const all = { input_tokens: 181, iterations: [compaction] }
+      expect(readMessagesUsage(all)).toMatchObject({ input: 281, output: 0, outputIsUnknown: true })
+    })
+  })
+
   test('cache writes that are not split are of the five-minute kind', () => {
     const bare = { input_tokens: 1, output_tokens: 2, cache_creation_input_tokens: 7 }
     expect(readMessagesUsage(bare)).toEqual({ ...NO_USAGE, input: 1, output: 2, cacheWrite5m: 7 })

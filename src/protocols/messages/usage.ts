@@ -2,6 +2,7 @@ import type { Usage } from '../../domain/usage.ts'
 import { asRecord } from '../record.ts'
 import { promptOnly, type ReportedUsage } from '../reported-usage.ts'
 import { type Counts, count, toCount } from '../token-count.ts'
+import { compactionsIn } from './compaction-usage.ts'
 
 const NONE: Counts = {}
 
@@ -12,29 +13,42 @@ const PROMPT = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input
  * Usage as a messages upstream reports it: disjoint already. Undefined if `input_tokens` is no count; the prompt alone
  * if `output_tokens` is none. Any other count that cannot be believed is left out. Tokens written to a cache that are
  * not split by lifetime are of the five-minute kind, and a split that adds up to more than their sum counts.
- * `iterations` repeats parts of the sums.
+ * Of `iterations` compactions are added, as the sums hold all others but those of other models.
  */
 export function readMessagesUsage(value: unknown): ReportedUsage | undefined {
   const usage = asRecord(value)
-  const input = toCount(usage?.['input_tokens'])
-  const output = toCount(usage?.['output_tokens'])
-  if (!usage || input === undefined) return undefined
+  if (!usage || toCount(usage['input_tokens']) === undefined) return undefined
+  const told = compactionsIn(usage).map(countsIn).reduce(added, countsIn(usage))
+  return toCount(usage['output_tokens']) === undefined ? promptOnly(told) : told
+}
+
+function countsIn(usage: Counts): Usage {
   const split = asRecord(usage['cache_creation']) ?? NONE
   const cacheWrite1h = count(split, 'ephemeral_1h_input_tokens')
   const written = count(usage, 'cache_creation_input_tokens')
-  const told: Usage = {
-    input,
+  const output = count(usage, 'output_tokens')
+  const reasoning = count(asRecord(usage['output_tokens_details']) ?? NONE, 'thinking_tokens')
+  return {
+    input: count(usage, 'input_tokens'),
     cacheRead: count(usage, 'cache_read_input_tokens'),
     cacheWrite5m: Math.max(count(split, 'ephemeral_5m_input_tokens'), written - cacheWrite1h),
     cacheWrite1h,
-    output: output ?? 0,
-    reasoning: Math.min(
-      count(asRecord(usage['output_tokens_details']) ?? NONE, 'thinking_tokens'),
-      output ?? 0,
-    ),
+    output,
+    reasoning: Math.min(reasoning, output),
     webSearches: count(asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'),
   }
-  return output === undefined ? promptOnly(told) : told
+}
+
+function added(one: Usage, other: Usage): Usage {
+  return {
+    input: one.input + other.input,
+    cacheRead: one.cacheRead + other.cacheRead,
+    cacheWrite5m: one.cacheWrite5m + other.cacheWrite5m,
+    cacheWrite1h: one.cacheWrite1h + other.cacheWrite1h,
+    output: one.output + other.output,
+    reasoning: one.reasoning + other.reasoning,
+    webSearches: one.webSearches + other.webSearches,
+  }
 }
 
 /**

@@ -114,10 +114,10 @@ const DEAD_THREAD = `
   store.failed.then((reason) => console.log('failed:', reason.lasting, reason.message))
   const tell = (error) => console.log(error.name)
   await Promise.all([
-    store.write('growHold', { id: 'a', by: 1 }).catch(tell),
+    store.write('growHold', { id: 'a', userId: 1, userId: 1, by: 1 }).catch(tell),
     store.read('userByName', 'nobody').then((user) => console.log(user), tell),
   ])
-  await store.write('growHold', { id: 'a', by: 1 }).catch(tell)
+  await store.write('growHold', { id: 'a', userId: 1, userId: 1, by: 1 }).catch(tell)
   await store.close()
   console.log('closed')
 `

@@ -184,7 +184,7 @@ describe('an account', () => {
     const queued = [
       store.write('hold', holdOf(who, 'a')),
       store.write('hold', holdOf(who, 'b')),
-      store.write('growHold', { id: 'b', by: 50 }),
+      store.write('growHold', { id: 'b', userId: 1, by: 50 }),
       store.write('settle', settledCall(who, 'a')),
     ]
     const account = await store.write('loadAccount', { tokenId })
@@ -213,13 +213,13 @@ describe('recovery', () => {
     const { store, tokenId, who } = await storeWithAccount()
     await store.write('hold', holdOf(who, 'untouched', { owner: 'gone' }))
     await store.write('hold', holdOf(who, 'marked', { owner: 'gone' }))
-    await store.write('markProgress', { id: 'marked', amount: 250 })
-    await store.write('markProgress', { id: 'marked', amount: 200 })
+    await store.write('markProgress', { id: 'marked', userId: 1, amount: 250 })
+    await store.write('markProgress', { id: 'marked', userId: 1, amount: 200 })
     await store.write('hold', holdOf(who, 'beyond', { owner: 'gone', amount: 400 }))
-    await store.write('markProgress', { id: 'beyond', amount: 900 })
+    await store.write('markProgress', { id: 'beyond', userId: 1, amount: 900 })
     await store.write('hold', holdOf(who, 'grown', { owner: 'gone' }))
-    await store.write('growHold', { id: 'grown', by: 1000 })
-    await store.write('markProgress', { id: 'grown', amount: 1800 })
+    await store.write('growHold', { id: 'grown', userId: 1, by: 1000 })
+    await store.write('markProgress', { id: 'grown', userId: 1, amount: 1800 })
     await store.write('hold', holdOf(who, 'alive'))
     // 100; 100 + 250; 400, though 1,000 are known; 100 + 1,800.
     const total = 100 + 350 + 400 + 1900

@@ -3,11 +3,10 @@ import { fileURLToPath } from 'node:url'
 import { MessagePort, Worker } from 'node:worker_threads'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { packed } from './crossing.ts'
+import { type BatchRule, fairBatch, READS, WRITES } from './fair-batch.ts'
 import { putTogether } from './failure.ts'
 import type { BatchReply, Failure, FromThread, QueuedOperation, ThreadOrders, ToThread } from './messages.ts'
 
-/** Operations that cross at once: few enough that a batch stays short, whatever has gathered. */
-const MOST_AT_ONCE = 500
 /** Turns of the event loop that a batch waits at the most until as many operations have gathered as the one before it had. */
 const MOST_TURNS = 8
 /** And milliseconds. */
@@ -57,6 +56,7 @@ export class DatabaseThread {
   readonly ready: Promise<void>
   readonly #worker: DatabaseEnd
   readonly #ended: Promise<void>
+  readonly #rule: BatchRule
   readonly #onFailed: (reason: StoreUnavailable) => void
   #waiting: Waiting[] = []
   #underWay: Waiting[] | undefined
@@ -77,6 +77,7 @@ export class DatabaseThread {
     idle: DatabaseEnd = startThread(),
   ) {
     this.#worker = idle
+    this.#rule = orders.role === 'reader' ? READS : WRITES
     this.#worker.ref()
     this.#post(orders)
     this.#onFailed = onFailed
@@ -122,7 +123,7 @@ export class DatabaseThread {
     return this.#hasEnded
   }
 
-  /** Queues an operation. Promises settle in the order of the calls. */
+  /** Queues an operation. Promises settle in the order of the calls, or as `fairBatch` changes it where many wait. */
   run(name: string, input: unknown): Promise<unknown> {
     if (this.#refusal) return Promise.reject(this.#refusal)
     return new Promise((resolve, reject) => {
@@ -170,8 +171,8 @@ export class DatabaseThread {
       if (this.#closing) this.#post({ kind: 'close' })
       return
     }
-    const batch = this.#waiting.length <= MOST_AT_ONCE ? this.#waiting : this.#waiting.slice(0, MOST_AT_ONCE)
-    this.#waiting = this.#waiting.length <= MOST_AT_ONCE ? [] : this.#waiting.slice(MOST_AT_ONCE)
+    const { batch, rest } = fairBatch(this.#waiting, this.#rule)
+    this.#waiting = rest
     this.#underWay = batch
     this.#lastLength = batch.length
     try {

@@ -73,7 +73,7 @@ test('a call whose hold and settlement share a batch leaves its charge and no ho
   const reply = await batches.write([
     ...holds(0, 3),
     ['settle', settledCall(WHO, 'id-1')],
-    ['growHold', { id: 'id-2', by: 50 }],
+    ['growHold', { id: 'id-2', userId: 1, by: 50 }],
     ['settle', settledCall(WHO, 'id-0')],
   ])
   expect(reply.kind).toBe('done')

@@ -1,0 +1,32 @@
+import { asRecord } from '../record.ts'
+import { type Counts, count } from '../token-count.ts'
+
+const COUNTS = [
+  'input_tokens',
+  'cache_read_input_tokens',
+  'cache_creation_input_tokens',
+  'output_tokens',
+] as const
+
+/**
+ * The compactions among the iterations of a usage: what the provider took to summarize the conversation before it answered. It bills
+ * them and leaves them out of the sums, which hold the answer's own iterations. None where the sums hold as much as all
+ * iterations together: somebody on the way has added them up.
+ */
+export function compactionsIn(usage: Counts): Counts[] {
+  const iterations = listed(usage['iterations'])
+  const compactions = iterations.filter(({ type }) => type === 'compaction')
+  return compactions.length > 0 && totalOf(usage) < iterations.reduce((sum, one) => sum + totalOf(one), 0)
+    ? compactions
+    : []
+}
+
+function listed(iterations: unknown): Counts[] {
+  return Array.isArray(iterations)
+    ? iterations.map((one: unknown) => asRecord(one)).filter((one) => one !== undefined)
+    : []
+}
+
+function totalOf(counts: Counts): number {
+  return COUNTS.reduce((sum, name) => sum + count(counts, name), 0)
+}

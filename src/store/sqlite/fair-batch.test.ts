@@ -1,0 +1,91 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type BatchRule, fairBatch, READS, WRITES } from './fair-batch.ts'
+import type { QueuedOperation } from './messages.ts'
+
+interface Waiting {
+  readonly operation: QueuedOperation
+}
+const settle = (userId: number, id = ''): Waiting => ({ operation: ['settle', { userId, id }] })
+const times = (count: number, one: () => Waiting): Waiting[] => Array.from({ length: count }, one)
+
+const few: BatchRule = { ...WRITES, most: 4 }
+
+describe('writes', () => {
+  test('that a batch has room for go at once, as they came', () => {
+    const queue = [settle(1), settle(2), settle(1)]
+    expect(fairBatch(queue, few)).toEqual({ batch: queue, rest: [] })
+  })
+
+  test('of calls that are too many go in turns, and one user’s stay in order', () => {
+    const queue = [
+      settle(1, 'a'),
+      settle(1, 'b'),
+      settle(1, 'c'),
+      settle(1, 'd'),
+      settle(1, 'e'),
+      settle(2, 'f'),
+    ]
+    const { batch, rest } = fairBatch(queue, few)
+    expect(batch).toEqual([queue[0], queue[1], queue[2], queue[5]])
+    expect(rest).toEqual([queue[3], queue[4]])
+  })
+
+  test('of the whole store are overtaken by nothing, and overtake nothing', () => {
+    const store: Waiting = { operation: ['changeUser', { userId: 2 }] }
+    const queue = [...times(6, () => settle(1)), store, settle(2)]
+    expect(fairBatch(queue, few).rest).toEqual(queue.slice(4))
+    expect(fairBatch(queue.slice(4), few)).toEqual({ batch: queue.slice(4), rest: [] })
+    expect(fairBatch([settle(1), store, ...times(9, () => settle(1)), settle(3)], few).batch).toHaveLength(4)
+  })
+
+  test('whatever they are, all are written once, within the bound, and none before what it must not overtake', () => {
+    const operation: fc.Arbitrary<QueuedOperation> = fc.oneof(
+      fc.tuple(
+        fc.constantFrom('hold', 'growHold', 'markProgress', 'settle'),
+        fc.record({ userId: fc.nat(3) }),
+      ),
+      fc.tuple(fc.constant('loadAccount'), fc.record({ tokenId: fc.nat(3) })),
+    )
+    fc.assert(
+      fc.property(
+        fc.array(operation, { maxLength: 40 }),
+        fc.integer({ min: 1, max: 8 }),
+        (operations, most) => {
+          const rule = { ...WRITES, most }
+          let queue: Waiting[] = operations.map((one) => ({ operation: one }))
+          const all = [...queue]
+          const written: Waiting[] = []
+          while (queue.length > 0) {
+            const { batch, rest } = fairBatch(queue, rule)
+            expect(batch.length).toBeGreaterThan(0)
+            expect(batch.length).toBeLessThanOrEqual(most)
+            written.push(...batch)
+            queue = rest
+          }
+          expect(new Set(written)).toEqual(new Set(all))
+          const places = new Map(written.map((one, place) => [one, place]))
+          for (const [i, first] of all.entries())
+            for (const second of all.slice(i + 1)) {
+              const [turn, other] = [rule.turnOf(first.operation), rule.turnOf(second.operation)]
+              if (turn === other || turn === 'order' || other === 'order')
+                expect(places.get(first)).toBeLessThan(places.get(second) as number)
+            }
+        },
+      ),
+    )
+  })
+})
+
+describe('reads', () => {
+  const usage = (userId?: number): Waiting => ({ operation: ['listUsage', { filter: { userId } }] })
+  const profile: Waiting = { operation: ['profile', { userId: 1 }] }
+
+  test('of the usage log go one of each user at a time, those of everybody’s as one user’s; others wait for none', () => {
+    const queue = [usage(1), usage(1), usage(), usage(2), profile, usage(), profile]
+    const { batch, rest } = fairBatch(queue, READS)
+    expect(batch).toEqual([queue[0], queue[2], queue[3], queue[4], queue[6]])
+    expect(rest).toEqual([queue[1], queue[5]])
+    expect(fairBatch(rest, READS).rest).toEqual([])
+  })
+})

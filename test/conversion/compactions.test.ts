@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { databaseOf } from '../equipment/database.ts'
+import { eventFrame, STOP_FRAME, wholeMessage } from '../equipment/messages-behaviour.ts'
+import type { Stage } from '../equipment/stage.ts'
+import { MODEL, stageOfBoth } from './stage.ts'
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await stageOfBoth()
+})
+afterAll(() => stage?.close())
+
+// As a provider sent it: a conversation is read from the cache and summarized, and the summary is answered.
+const TOP = {
+  input_tokens: 180,
+  output_tokens: 8,
+  cache_read_input_tokens: 0,
+  cache_creation_input_tokens: 0,
+}
+const COMPACTION = {
+  type: 'compaction',
+  input_tokens: 100,
+  output_tokens: 83,
+  cache_read_input_tokens: 55_096,
+  cache_creation_input_tokens: 0,
+}
+const USAGE = { ...TOP, iterations: [COMPACTION, { type: 'message', ...TOP }] }
+// One unit a prompt token, four an output token, a quarter a cached one.
+const QUOTA = 180 + 100 + 55_096 / 4 + (8 + 83) * 4
+
+const { type: _, ...begun } = COMPACTION
+const FRAMES = [
+  eventFrame('message_start', {
+    message: {
+      id: 'msg_1',
+      type: 'message',
+      role: 'assistant',
+      model: 'm',
+      content: [],
+      stop_reason: null,
+      usage: begun,
+    },
+  }),
+  eventFrame('content_block_start', { index: 0, content_block: { type: 'compaction', content: null } }),
+  eventFrame('content_block_delta', {
+    index: 0,
+    delta: { type: 'compaction_delta', content: 'They said hi.' },
+  }),
+  eventFrame('content_block_stop', { index: 0 }),
+  eventFrame('content_block_start', { index: 1, content_block: { type: 'text', text: '' } }),
+  eventFrame('content_block_delta', { index: 1, delta: { type: 'text_delta', text: 'Hello.' } }),
+  eventFrame('content_block_stop', { index: 1 }),
+  eventFrame('message_delta', { delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: USAGE }),
+  STOP_FRAME,
+]
+
+test.each([
+  ['native, whole', '/v1/messages', false],
+  ['native, streamed', '/v1/messages', true],
+  ['converted, whole', '/v1/chat/completions', false],
+  ['converted, streamed', '/v1/chat/completions', true],
+])('what a provider took to summarize a conversation is charged: %s', async (road, path, stream) => {
+  const whole = wholeMessage([{ text: 'Hello.' }], { counts: USAGE })
+  stage.upstream.script(
+    MODEL.messages,
+    stream ? { kind: 'stream', ending: 'no done', frames: FRAMES } : whole,
+  )
+  const body = { model: MODEL.messages, max_tokens: 50, messages: [{ role: 'user', content: 'hi' }], stream }
+  const shown = stream && road.startsWith('converted') ? { stream_options: { include_usage: true } } : {}
+  const answer = await stage.chat('ann', { ...body, ...shown }, { path })
+  expect(answer.status, answer.text).toBe(200)
+  const row = databaseOf(stage.gateway.dataDir).usageOf(String(answer.headers['x-request-id']))
+  expect(row).toMatchObject({
+    reason: 'complete',
+    quota: QUOTA,
+    input_tokens: 280,
+    cache_read_tokens: 55_096,
+    output_tokens: 91,
+  })
+  if (road.startsWith('converted')) expect(answer.text).toContain(`"total_tokens":${280 + 55_096 + 91}`)
+  else expect(answer.text).toContain(JSON.stringify(USAGE.iterations))
+})

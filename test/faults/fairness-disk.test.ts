@@ -1,0 +1,89 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type Answer, call } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { patchedCopy } from '../equipment/patched-copy.ts'
+import { SLOW_DISK } from '../equipment/slow-disk.ts'
+import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { fairBeside } from './beside-attacker.ts'
+
+/** So many calls and reads one client keeps under way. */
+const MANY = 160
+const PATIENTLY = { timeout: 20_000 }
+
+// Few writes in one commit, and a usage log so long that to read it takes a while: what needs thousands of calls elsewhere, needs few here.
+const copy = patchedCopy([
+  SLOW_DISK,
+  {
+    file: 'src/store/sqlite/fair-batch.ts',
+    text: 'most: 500,\n  each: Number.POSITIVE_INFINITY',
+    by: 'most: 8,\n  each: Number.POSITIVE_INFINITY',
+  },
+  {
+    file: 'src/store/operations/usage-rows.ts',
+    text: 'const stretch = await measured(db, { filter, after: null, most: LISTED })',
+    by: `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 40)
+  const stretch = await measured(db, { filter, after: null, most: LISTED })`,
+  },
+])
+let stage: Stage
+beforeAll(async () => {
+  stage = await setStage(
+    (upstream) => ({
+      rate_limits: {},
+      models: priced(['m']),
+      channels: [channel('m', upstream.baseUrl('m'))],
+      users: [
+        ROOT,
+        user(2, 'ann', [token('ann')], { access_token: 'access-token-of-ann' }),
+        user(3, 'bob', [token('bob')], { access_token: 'access-token-of-bob' }),
+      ],
+    }),
+    { root: copy.root },
+  )
+  stage.upstream.script('m', { kind: 'whole' })
+})
+afterAll(async () => {
+  await stage?.close()
+  copy.discard()
+})
+
+let attack = new AbortController()
+let loops: Promise<void>[] = []
+afterEach(async () => {
+  attack.abort()
+  await Promise.all(loops)
+})
+/** Keeps so many requests under way, each followed by the next, and settles when they have begun. */
+async function keepUp(count: number, request: () => Promise<Answer>): Promise<void> {
+  const { signal } = (attack = new AbortController())
+  let begun = 0
+  const loop = async (): Promise<void> => {
+    while (!signal.aborted) {
+      begun += 1
+      expect((await request()).status).toBe(200)
+    }
+  }
+  loops = Array.from({ length: count }, loop)
+  await expect.poll(() => begun, PATIENTLY).toBeGreaterThan(count)
+}
+
+function get(path: string, name: string, id: number): Promise<Answer> {
+  const headers = { authorization: `access-token-of-${name}`, 'gateway-user': String(id) }
+  return call(stage.gateway.url, undefined, { method: 'GET', path, headers })
+}
+
+describe('one client', { timeout: 60_000 }, () => {
+  test('with more writes of its calls in the queue than a commit takes holds up no call of another', async () => {
+    const bob = (): Promise<Answer> => stage.chat('bob', ask('m'))
+    await fairBeside(() => keepUp(MANY, () => stage.chat('ann', ask('m'))), bob)
+    const { text } = await call(stage.gateway.url, undefined, { method: 'GET', path: '/metrics' })
+    expect(Number(/^sluice_ledger_lag (\d+)$/m.exec(text)?.[1])).toBeGreaterThan(16)
+  })
+
+  test('that reads a long usage log again and again holds up nobody who reads something else', async () => {
+    await fairBeside(
+      () => keepUp(MANY / 10, () => get('/api/log/self', 'ann', 2)),
+      () => get('/api/user/self', 'bob', 3),
+    )
+  })
+})

@@ -1,0 +1,127 @@
+import { execFileSync } from 'node:child_process'
+import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type Answer, call } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { patchedCopy } from '../equipment/patched-copy.ts'
+import { rawConnection } from '../equipment/raw-socket.ts'
+import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { fairBeside } from './beside-attacker.ts'
+
+/** Requests whose lines are several times what a pipe and the queue of this copy hold. */
+const MANY = 2_000
+const PATIENTLY = { timeout: 20_000 }
+
+const copy = patchedCopy([
+  { file: 'src/log-queue.ts', text: 'const MOST = 4 * 1024 * 1024', by: 'const MOST = 64 * 1024' },
+])
+afterAll(() => copy.discard())
+
+let stage: Stage
+afterEach(() => stage?.close())
+async function setUp(stdout: number): Promise<void> {
+  stage = await setStage(
+    (upstream) => ({
+      rate_limits: {},
+      models: priced(['m']),
+      channels: [channel('m', upstream.baseUrl('m'))],
+      users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
+    }),
+    { root: copy.root, stdout },
+  )
+  stage.upstream.script('m', { kind: 'whole' })
+}
+
+/** Requests of one client, refused at little cost; each is a line of the log. */
+async function fill(): Promise<void> {
+  const request = 'GET /v1/models HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-nobody\r\n'
+  const all = `${`${request}\r\n`.repeat(MANY - 1)}${request}connection: close\r\n\r\n`
+  expect((await rawConnection(stage.gateway.port, all).closed()).match(/HTTP\/1\.1 401 /g)).toHaveLength(MANY)
+}
+const bob = (): Promise<Answer> => stage.chat('bob', ask('m'))
+async function dropped(): Promise<number> {
+  const { text } = await call(stage.gateway.url, undefined, { method: 'GET', path: '/metrics' })
+  return Number(/^sluice_log_lines_dropped_total (\d+)$/m.exec(text)?.[1])
+}
+async function requestsAnswered(): Promise<number> {
+  const { text } = await call(stage.gateway.url, undefined, { method: 'GET', path: '/metrics' })
+  const counts = [...text.matchAll(/^sluice_requests_total\{path="\/v1[^}]*\} (\d+)$/gm)]
+  return counts.reduce((sum, [, count]) => sum + Number(count), 0)
+}
+
+describe('a log that nobody reads', { timeout: 60_000 }, () => {
+  let folder: string
+  let reader: number
+  let writer: number
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sluice-pipe-'))
+    const path = join(folder, 'log')
+    execFileSync('mkfifo', [path])
+    reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    writer = openSync(path, constants.O_WRONLY)
+  })
+  afterAll(() => {
+    closeSync(reader)
+    closeSync(writer)
+    rmSync(folder, { recursive: true })
+  })
+  const piece = Buffer.alloc(65_536)
+  /** What stands in the pipe. */
+  function read(): string {
+    let text = ''
+    for (;;) {
+      try {
+        const count = readSync(reader, piece)
+        if (count === 0) return text
+        text += piece.toString('utf8', 0, count)
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'EAGAIN' })
+        return text
+      }
+    }
+  }
+
+  test('holds up no call; what finds no room is counted, and a line tells how much it was once there is', async () => {
+    await setUp(writer)
+    await fairBeside(fill, bob)
+    const lost = await dropped()
+    expect(lost).toBeGreaterThan(0)
+    const answered = await requestsAnswered()
+    let text = ''
+    const told = (): number[] =>
+      [...text.matchAll(/^.*"dropped":(\d+).*$/gm)].map(([, count]) => Number(count))
+    await expect
+      .poll(() => {
+        text += read()
+        return told()
+      }, PATIENTLY)
+      .toEqual([lost])
+    expect(text.match(/^\{.*"msg":"request"\}$/gm)).toHaveLength(answered - lost)
+    expect(text).toMatch(
+      /^\{"level":40,"time":\d+,"dropped":\d+,"msg":"lines of this log were dropped[^"]*"\}$/m,
+    )
+  })
+
+  test('keeps nobody from stopping', async () => {
+    await setUp(writer)
+    await fill()
+    expect(await stage.gateway.stop()).toBe(0)
+    read()
+  })
+})
+
+describe('a log for which there is no room on the disk', { timeout: 60_000 }, () => {
+  test('holds up no call, and keeps nobody from stopping', async () => {
+    const full = openSync('/dev/full', 'w')
+    try {
+      await setUp(full)
+      await fairBeside(fill, bob)
+      expect(await dropped()).toBeGreaterThan(0)
+      expect(await stage.gateway.stop()).toBe(0)
+    } finally {
+      closeSync(full)
+    }
+  })
+})
