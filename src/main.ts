@@ -4,10 +4,10 @@ import type { App } from './app.ts'
 import type { Config } from './config/config.ts'
 import type { Environment } from './config/environment.ts'
 import type { Settings } from './domain/settings.ts'
-import type { FirstCredentials } from './first-start.ts'
-import { listen } from './listen.ts'
-import { LogQueue } from './log-queue.ts'
-import { openLedger } from './opening/open-ledger.ts'
+import type { FirstCredentials } from './bootstrap/first-start.ts'
+import { listen } from './process/listen.ts'
+import { LogQueue } from './process/log-queue.ts'
+import { openLedger } from './bootstrap/open-ledger.ts'
 import { lockDataFolderInTurn, secretOfDataFolder } from './store/data-folder.ts'
 import { deriveSecrets, type Secrets } from './store/secrets.ts'
 import type { IdleThread } from './store/sqlite/thread.ts'
@@ -54,7 +54,7 @@ export async function startGateway(config: Config, thread?: IdleThread): Promise
     thread,
   })
   // A database opens in a thread of its own: what serves calls is loaded meanwhile.
-  const [{ serve }, accounts] = await Promise.all([import('./serve.ts'), opening])
+  const [{ serve }, accounts] = await Promise.all([import('./process/serve.ts'), opening])
   opened.adopt(accounts, (open) => open.close())
   const serving = opened.use(
     await serve({ config, log, lines, secrets, accounts, connections: entrance.connections }),

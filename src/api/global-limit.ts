@@ -1,10 +1,10 @@
-import { addressBlock } from '../access/address-block.ts'
-import type { ClientAddress } from '../access/client-address.ts'
+import { addressBlock } from '../auth/address-block.ts'
+import type { ClientAddress } from '../auth/client-address.ts'
 import type { RateLimit } from '../domain/channel.ts'
 import { LIMIT_NAMES, type Limits } from '../limits/limits.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
-import { takeAndTell } from './take-and-tell.ts'
+import { takeAndTell } from './relay/take-and-tell.ts'
 
 /** Whether the global limit holds for a path, or for where it would be: accounts and billing. `docs/api.md: Limits`. */
 export function isGloballyLimited(path: string): boolean {

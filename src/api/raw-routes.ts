@@ -1,12 +1,12 @@
-import { chatCompletions } from './chat-completions.ts'
-import { completions } from './completions.ts'
-import { countTokens } from './count-tokens.ts'
-import { healthz, readyz } from './health.ts'
-import { messages } from './messages.ts'
-import { metricsEndpoint } from './metrics.ts'
-import { rerank } from './rerank.ts'
+import { chatCompletions } from './relay/chat-completions.ts'
+import { completions } from './relay/completions.ts'
+import { countTokens } from './relay/count-tokens.ts'
+import { healthz, readyz } from './monitoring/health.ts'
+import { messages } from './relay/messages.ts'
+import { metricsEndpoint } from './monitoring/metrics.ts'
+import { rerank } from './relay/rerank.ts'
 import type { RawEndpoint } from './endpoint.ts'
-import { tokenUsageRedirect } from './token-usage-redirect.ts'
+import { tokenUsageRedirect } from './tokens/token-usage-redirect.ts'
 
 /** The endpoints that read and answer by themselves: model calls, and what watches over the gateway. */
 export const RAW_ROUTES: readonly RawEndpoint[] = [

@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.ts'
 import type { OtherMethods } from './route-table.ts'
-import { shownPath } from './shown-path.ts'
+import { shownPath } from './routing/shown-path.ts'
 
 /** The refusal where no endpoint has the path. `meant`: the path that it probably stands for. */
 export function nothingAt(path: string, meant: string | undefined): GatewayError {

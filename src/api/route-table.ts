@@ -1,6 +1,6 @@
 import type { Endpoint } from './endpoint.ts'
 import type { Area } from './envelopes.ts'
-import { type PathParams, pathPattern } from './path-pattern.ts'
+import { type PathParams, pathPattern } from './routing/path-pattern.ts'
 
 /** The endpoint that a request is for, and what stands in its path. */
 export interface FoundEndpoint<Kind extends Endpoint> {

@@ -1,4 +1,4 @@
-import type { QuotaDisplay } from '../management/quota-display.ts'
+import type { QuotaDisplay } from '../management/settings/quota-display.ts'
 
 /** Quota units, and what they are as money: `500000 ($1.00)`; as they are where they are shown as tokens. */
 export function quotaText(

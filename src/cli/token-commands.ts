@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
-import type { QuotaDisplay } from '../management/quota-display.ts'
-import type { TokenObject } from '../management/token-object.ts'
+import type { QuotaDisplay } from '../management/settings/quota-display.ts'
+import type { TokenObject } from '../management/tokens/token-object.ts'
 import { CONFIG, commaList, expiry, JSON_OUTPUT, wholeNumber } from './options.ts'
 import { quotaText } from './quota-text.ts'
 import type { Shell } from './shell.ts'

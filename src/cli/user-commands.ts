@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
-import type { QuotaDisplay } from '../management/quota-display.ts'
-import type { UserObject } from '../management/user-object.ts'
+import type { QuotaDisplay } from '../management/settings/quota-display.ts'
+import type { UserObject } from '../management/users/user-object.ts'
 import { CONFIG, JSON_OUTPUT, wholeNumber } from './options.ts'
 import { quotaText } from './quota-text.ts'
 import { readPassword } from './read-password.ts'

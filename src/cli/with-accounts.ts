@@ -1,5 +1,5 @@
 import type { Accounts } from '../control/accounts.ts'
-import type { FirstCredentials } from '../first-start.ts'
+import type { FirstCredentials } from '../bootstrap/first-start.ts'
 import type { Shell } from './shell.ts'
 
 /** Options that every command on accounts has. */

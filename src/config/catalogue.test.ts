@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { builtInPrices } from './built-in-prices.ts'
+import { builtInPrices } from './prices/built-in-prices.ts'
 import { catalogue } from './catalogue.ts'
 
 test('a model is the same object until its price changes', () => {

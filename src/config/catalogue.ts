@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Model, ModelCatalogue } from '../domain/settings.ts'
-import type { BuiltInPrices } from './built-in-prices.ts'
+import type { BuiltInPrices } from './prices/built-in-prices.ts'
 import type { ModelEntry } from './models.ts'
 import { NO_LIMIT } from './rate-limits.ts'
 

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { ConfigError, type Mistake } from './mistakes.ts'
 import { nearest } from '../domain/nearest.ts'
-import { KEY_VARIABLES } from './vendors.ts'
+import { KEY_VARIABLES } from './vendors/vendors.ts'
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 

@@ -1,5 +1,5 @@
 import type { Channel } from '../domain/channel.ts'
-import { VENDORS } from './vendors.ts'
+import { VENDORS } from './vendors/vendors.ts'
 
 /** Paths at which a vendor answers besides the one that it is known by. */
 const ALSO_ANSWERS: ReadonlySet<string> = new Set(['https://api.deepseek.com'])

@@ -2,7 +2,7 @@ import type { RateLimit } from '../domain/channel.ts'
 import type { Price } from '../domain/price.ts'
 import type { StatedCapabilities } from '../domain/settings.ts'
 import { dictionary, type Field, flag, name, oneOf, section } from './fields.ts'
-import { price } from './prices.ts'
+import { price } from './prices/prices.ts'
 import { rateLimit } from './rate-limits.ts'
 
 /** What the file says of a model; the rest comes from the built-in prices. */

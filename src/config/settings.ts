@@ -1,10 +1,10 @@
 import type { Channel } from '../domain/channel.ts'
 import type { Settings } from '../domain/settings.ts'
-import type { BuiltInPrices } from './built-in-prices.ts'
+import type { BuiltInPrices } from './prices/built-in-prices.ts'
 import { catalogue } from './catalogue.ts'
 import type { FileContent } from './content.ts'
-import { priceVersion } from './price-version.ts'
-import type { VendorChannels } from './vendor-channels.ts'
+import { priceVersion } from './prices/price-version.ts'
+import type { VendorChannels } from './vendors/vendor-channels.ts'
 
 /** The settings that sections make with these channels, over the built-in prices. */
 export function settingsOf(

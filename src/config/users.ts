@@ -17,7 +17,7 @@ import {
 } from './fields.ts'
 import { DEFAULT_GROUP, groupName, suggestion } from './groups.ts'
 import { dependent } from './issues.ts'
-import { vendorRoutes } from './vendor-routes.ts'
+import { vendorRoutes } from './vendors/vendor-routes.ts'
 import { child, type Tree, Written } from './written.ts'
 
 const STATUS = [1, 2] as const

@@ -1,7 +1,7 @@
 import type { Channel, ProtocolName } from '../domain/channel.ts'
 import type { UserSeed } from '../domain/seed.ts'
 import type { Settings } from '../domain/settings.ts'
-import type { BuiltInPrices } from './built-in-prices.ts'
+import type { BuiltInPrices } from './prices/built-in-prices.ts'
 import type { Issue } from './issues.ts'
 import { completeBaseUrl } from './missing-path.ts'
 import type { ModelEntry } from './models.ts'

@@ -1,6 +1,6 @@
-import type { FirstCredentials } from '../first-start.ts'
+import type { FirstCredentials } from '../bootstrap/first-start.ts'
 import type { OperationInput, OperationName, OperationOutput } from '../management/operations.ts'
-import type { QuotaDisplay } from '../management/quota-display.ts'
+import type { QuotaDisplay } from '../management/settings/quota-display.ts'
 
 /** The accounts of a gateway, wherever the work is done. */
 export interface Accounts {

@@ -1,4 +1,4 @@
-import type { QuotaDisplay } from '../management/quota-display.ts'
+import type { QuotaDisplay } from '../management/settings/quota-display.ts'
 
 /** What a gateway answers to `GET /` on its socket: that it is there, and how it shows quota. */
 export interface Hello {

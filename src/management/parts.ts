@@ -1,11 +1,11 @@
-import type { ApiKeys } from '../access/api-key.ts'
-import type { Passwords } from '../access/passwords.ts'
-import type { SignIns } from '../access/sign-ins.ts'
+import type { ApiKeys } from '../auth/api-key.ts'
+import type { Passwords } from '../auth/passwords.ts'
+import type { SignIns } from '../auth/sign-ins.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Store } from '../store/store.ts'
 import type { Upstreams } from '../upstreams/http.ts'
-import type { SettingsInForce } from './settings-in-force.ts'
+import type { SettingsInForce } from './settings/settings-in-force.ts'
 
 /** What a copy of the database needs to know. */
 export interface BackupParts {

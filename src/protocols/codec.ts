@@ -1,10 +1,10 @@
 import type { Usage } from '../domain/usage.ts'
 import type { Conversation, MediaPart } from './conversation.ts'
-import type { EventBudget } from './event-budget.ts'
+import type { EventBudget } from './sse/event-budget.ts'
 import type { Capabilities } from './model-capabilities.ts'
 import type { Reply, ReplyEvent } from './reply.ts'
 import type { ReportedUsage } from './reported-usage.ts'
-import type { ScannedObject } from './scanned-object.ts'
+import type { ScannedObject } from './json/scanned-object.ts'
 
 /** Fields that a conversion left out, by names from a closed list of the codec's own; sent as `x-gateway-dropped`. */
 export type Dropped = Set<string>

@@ -1,7 +1,7 @@
 import { GatewayError } from '../errors.ts'
 import { accepting, type JsonSchema, type Test } from './accepting.ts'
-import { asRecord } from './record.ts'
-import type { Member, Node, ScannedObject } from './scanned-object.ts'
+import { asRecord } from './json/record.ts'
+import type { Member, Node, ScannedObject } from './json/scanned-object.ts'
 
 /** No model writes as much; what is above is a mistake (`docs/api.md: Errors`, max_tokens too large). */
 const MAX_OUTPUT_TOKENS = 10_000_000

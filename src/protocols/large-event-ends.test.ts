@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ChatTap } from './chat/tap.ts'
 import { MessagesTap } from './messages/tap.ts'
-import type { StreamTap } from './stream-tap.ts'
+import type { StreamTap } from './sse/stream-tap.ts'
 
 const LONG = 'word '.repeat(16_000)
 const crlf = (text: string): string => text.replaceAll('\n', '\r\n')

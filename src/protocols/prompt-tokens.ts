@@ -1,4 +1,4 @@
-import type { ScannedObject } from './scanned-object.ts'
+import type { ScannedObject } from './json/scanned-object.ts'
 
 /** What a tokenizer counts where the upstream reported nothing. */
 export interface PromptText {

@@ -1,5 +1,5 @@
 import { kindName, refuse } from './field-check.ts'
-import type { Node, ScannedObject } from './scanned-object.ts'
+import type { Node, ScannedObject } from './json/scanned-object.ts'
 
 /**
  * The very text of the JSON schema that a member of an object is; undefined where there is none, or null. Throws

@@ -1,4 +1,4 @@
-import { asRecord, parseRecord } from './record.ts'
+import { asRecord, parseRecord } from './json/record.ts'
 
 /** What an error envelope is made of, in whatever protocol. */
 export interface ErrorParts {

@@ -16,7 +16,7 @@ import { CALLER_GONE, type Failure, STOPPING } from './failure.ts'
 import type { FailureLog } from './failure-log.ts'
 import type { Resolution } from './resolve.ts'
 import { RetryBudget } from './retry-budget.ts'
-import type { Prepared } from './roads/road.ts'
+import type { Prepared } from './dialects/road.ts'
 import type { AttemptEnd } from './sink.ts'
 
 /** What attempts are made with. */

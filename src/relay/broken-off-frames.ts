@@ -1,8 +1,8 @@
-import type { StreamError } from '../protocols/stream-tap.ts'
+import type { StreamError } from '../protocols/sse/stream-tap.ts'
 import { redactFrame } from '../upstreams/redact-frame.ts'
 import type { Call, Target } from './call.ts'
 import { saidInStream } from './failure.ts'
-import type { Tap } from './roads/road.ts'
+import type { Tap } from './dialects/road.ts'
 
 /** The upstream broke off. */
 export const CUT = { type: 'api_error', code: 'upstream_error' }

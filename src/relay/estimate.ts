@@ -3,7 +3,7 @@ import { mostItCanCost, type Rate } from '../domain/price.ts'
 import type { Model, Settings } from '../domain/settings.ts'
 import type { OutputBudget } from './call.ts'
 import type { Resolution } from './resolve.ts'
-import type { RelayedRequest } from './roads/road.ts'
+import type { RelayedRequest } from './dialects/road.ts'
 
 /** Web searches that one call may make, at most, by what is asked for. */
 const SEARCHES_HELD = 10

@@ -1,5 +1,5 @@
 import { NO_USAGE, type Usage } from '../domain/usage.ts'
-import type { TapStep } from '../protocols/stream-tap.ts'
+import type { TapStep } from '../protocols/sse/stream-tap.ts'
 import { CUT, ourFrame, theirFrame, USED_UP } from './broken-off-frames.ts'
 import type { Call, Target } from './call.ts'
 import type { Ending } from './charge.ts'
@@ -7,7 +7,7 @@ import { type Failure, failedFirst, saidInStream, unanswered, unreadable } from 
 import { Outgoing } from './outgoing.ts'
 import { OutputWatch } from './output-watch.ts'
 import { PromptCount } from './prompt-count.ts'
-import type { Tap } from './roads/road.ts'
+import type { Tap } from './dialects/road.ts'
 import type { Source, WantedAnswer } from './sink.ts'
 
 /** Bytes that are read at a time where a hold is nearly used up: some dozen events. */

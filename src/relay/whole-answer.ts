@@ -1,9 +1,9 @@
-import { Gathered } from '../protocols/gathered.ts'
+import { Gathered } from '../protocols/sse/gathered.ts'
 import type { ReplyFacts } from '../protocols/reply-facts.ts'
 import type { Call, Target } from './call.ts'
 import type { Answered } from './charge.ts'
 import { errorWithStatus200, type Failure, unanswered } from './failure.ts'
-import type { PreparedReply } from './roads/road.ts'
+import type { PreparedReply } from './dialects/road.ts'
 import type { Source, WantedAnswer } from './sink.ts'
 
 /** Bytes of one answer that are held until it is charged. */

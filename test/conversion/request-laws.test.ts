@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Conversation, ConversionProtocol } from '../../src/protocols/conversation.ts'
-import { scanObject } from '../../src/protocols/json-scan.ts'
+import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import type { Media } from '../../src/relay/media.ts'
 import { upstreamOf } from '../conversation.ts'
 import { conversations, thoughtfulConversations } from '../generators/conversations.ts'

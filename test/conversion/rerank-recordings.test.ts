@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE } from '../../src/domain/usage.ts'
-import { scanObject } from '../../src/protocols/json-scan.ts'
+import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import { readRerankReply, readRerankRequest } from '../../src/protocols/rerank/index.ts'
 
 /** What providers really sent, where somebody keeps some of it. */

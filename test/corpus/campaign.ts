@@ -1,6 +1,6 @@
 import { GatewayError } from '../../src/errors.ts'
 import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
-import { scanObject } from '../../src/protocols/json-scan.ts'
+import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import { upstreamOf } from '../conversation.ts'
 import { GRAMMARS } from '../conversion/grammar.ts'
 import { CHECKERS, CODECS, convertReply, convertStream, OTHER } from '../conversion/road.ts'

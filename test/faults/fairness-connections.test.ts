@@ -18,7 +18,11 @@ let next = 10
 const freshAddress = (): string => `127.0.0.${next++}`
 
 const copy = patchedCopy([
-  { file: 'src/listen.ts', text: 'const MAX_CONNECTIONS = 10_000', by: `const MAX_CONNECTIONS = ${TOTAL}` },
+  {
+    file: 'src/process/listen.ts',
+    text: 'const MAX_CONNECTIONS = 10_000',
+    by: `const MAX_CONNECTIONS = ${TOTAL}`,
+  },
 ])
 let stage: Stage
 beforeAll(async () => {

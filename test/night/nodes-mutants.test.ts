@@ -44,7 +44,7 @@ const NOT_IDEMPOTENT: Patch = {
 }
 /** What a run before left open is nobody's business. */
 const NO_RECOVERY: Patch = {
-  file: 'src/opening/open-shared-ledger.ts',
+  file: 'src/bootstrap/open-shared-ledger.ts',
   text: 'const recovered = await ledger.recover()',
   by: 'const recovered = { count: 0, quota: 0 }',
 }

@@ -1,4 +1,4 @@
-import { channelType } from '../../management/channel-types.ts'
+import { channelType } from '../../management/channels/channel-types.ts'
 import type { Family } from './family.ts'
 
 /** How upstreams of a kind are called from here: the number of a kind that is known here, and where it differs from it. */

@@ -1,4 +1,4 @@
-import { decimalIn, mappingIn } from '../../management/decimal-map.ts'
+import { decimalIn, mappingIn } from '../../management/settings/decimal-map.ts'
 import type { Decimal } from '../../domain/decimal.ts'
 import { GatewayError } from '../../errors.ts'
 import { Cells, Unreadable } from './cells.ts'

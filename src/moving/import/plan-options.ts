@@ -1,5 +1,5 @@
-import { RATIO_OPTIONS } from '../../management/model-ratios.ts'
-import { SCALAR_OPTIONS } from '../../management/scalar-options.ts'
+import { RATIO_OPTIONS } from '../../management/settings/model-ratios.ts'
+import { SCALAR_OPTIONS } from '../../management/settings/scalar-options.ts'
 import type { FamilyOptions } from './family-options.ts'
 import type { PlannedEntry } from './plan-groups.ts'
 import { carried, type ReportLine } from './report.ts'

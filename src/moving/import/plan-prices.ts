@@ -1,5 +1,5 @@
 import { ratiosJson, type RatioName, type Ratios } from '../../domain/ratios.ts'
-import { RATIO_OPTIONS } from '../../management/model-ratios.ts'
+import { RATIO_OPTIONS } from '../../management/settings/model-ratios.ts'
 import type { FamilyOptions } from './family-options.ts'
 import type { PlannedEntry } from './plan-groups.ts'
 import { carried } from './report.ts'

@@ -7,7 +7,7 @@ import {
   remarkField,
   roleField,
   usernameField,
-} from '../../management/user-fields.ts'
+} from '../../management/users/user-fields.ts'
 import type { ImportedUser } from '../../store/operations/import-account.ts'
 import { type Cells, Unreadable } from './cells.ts'
 import type { Units } from './units.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { changeText } from '../../changes/change-text.ts'
-import { RedisAnnouncements } from '../../changes/redis-announcements.ts'
+import { changeText } from '../../cluster/change-text.ts'
+import { RedisAnnouncements } from '../../cluster/redis-announcements.ts'
 import type { Environment } from '../../config/environment.ts'
 import { Announcements } from '../../store/postgres/announcements.ts'
 

@@ -1,5 +1,5 @@
 import type { ReplyEvent } from '../reply.ts'
-import { asRecord } from '../record.ts'
+import { asRecord } from '../json/record.ts'
 import type { Fields } from './field.ts'
 import { JsonProgress } from './json-progress.ts'
 

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../errors.ts'
 import { foldReply } from '../fold-reply.ts'
-import { asRecord } from '../record.ts'
+import { asRecord } from '../json/record.ts'
 import type { Reply, ReplyEvent } from '../reply.ts'
 import { isError } from '../reply-facts.ts'
 import type { Fields } from './field.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Conversation } from '../conversation.ts'
-import { scanObject } from '../json-scan.ts'
+import { scanObject } from '../json/json-scan.ts'
 import { decodeRequest } from './decode-request.ts'
 
 const hello = { role: 'user', content: 'hello' }

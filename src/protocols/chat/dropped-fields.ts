@@ -1,6 +1,6 @@
 import type { Dropped } from '../codec.ts'
-import { asRecord } from '../record.ts'
-import type { ScannedObject } from '../scanned-object.ts'
+import { asRecord } from '../json/record.ts'
+import type { ScannedObject } from '../json/scanned-object.ts'
 
 /** What this codec may leave out: the closed list of names for `x-gateway-dropped`, with the fields of `DROPPED`. */
 export type LeftOut =

@@ -1,7 +1,7 @@
 import type { Dropped, UpstreamModel } from '../codec.ts'
 import type { Conversation } from '../conversation.ts'
 import { GatewayError } from '../../errors.ts'
-import { arrayOf, type MemberText, membersOf, objectOf } from '../json-text.ts'
+import { arrayOf, type MemberText, membersOf, objectOf } from '../json/json-text.ts'
 import { leaveOut } from './dropped-fields.ts'
 import { encodeMessages } from './encode-messages.ts'
 import { encodeOutputFormat } from './output-format.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { channelOf } from '../../../test/channel.ts'
 import type { Channel, GatedField } from '../../domain/channel.ts'
-import { scanObject } from '../json-scan.ts'
+import { scanObject } from '../json/json-scan.ts'
 import { type GatedRequest, gateChatRequest } from './gate.ts'
 import { readChatRequest } from './request.ts'
 

@@ -1,7 +1,7 @@
 import type { Channel, GatedField } from '../../domain/channel.ts'
-import { edit } from '../json-edit.ts'
-import type { ScannedObject } from '../scanned-object.ts'
-import { asRecord } from '../record.ts'
+import { edit } from '../json/json-edit.ts'
+import type { ScannedObject } from '../json/scanned-object.ts'
+import { asRecord } from '../json/record.ts'
 import type { ChatRequest } from './request.ts'
 
 /** A request as it goes to a channel. */

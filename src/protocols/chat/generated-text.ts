@@ -1,4 +1,4 @@
-import { asRecord } from '../record.ts'
+import { asRecord } from '../json/record.ts'
 
 /**
  * What the model wrote, in a whole message or in one delta: content, refusal, reasoning, the transcript of audio, names

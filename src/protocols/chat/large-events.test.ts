@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { TapEnd } from '../stream-tap.ts'
+import type { TapEnd } from '../sse/stream-tap.ts'
 import { ChatTap } from './tap.ts'
 
 /** Bytes that wait for an event's end at most. */

@@ -1,6 +1,6 @@
-import { ANSWER_LIMITS, scanObject } from '../json-scan.ts'
-import { asRecord, parseRecord } from '../record.ts'
-import type { Node, ScannedObject } from '../scanned-object.ts'
+import { ANSWER_LIMITS, scanObject } from '../json/json-scan.ts'
+import { asRecord, parseRecord } from '../json/record.ts'
+import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import type { Fields } from './field.ts'
 
 /** Where a choice has what it says, in whole replies and in chunks. */

@@ -1,7 +1,7 @@
 import type { OutputFormat } from '../conversation.ts'
-import { membersOf, objectOf } from '../json-text.ts'
+import { membersOf, objectOf } from '../json/json-text.ts'
 import { schemaText } from '../schema-text.ts'
-import type { ScannedObject } from '../scanned-object.ts'
+import type { ScannedObject } from '../json/scanned-object.ts'
 import { type Fields, fieldsAt, flagAt, present, textAt, wordAt } from './field.ts'
 
 /** Chat demands a name; other wires have none. */

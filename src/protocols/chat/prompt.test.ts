@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { scanObject } from '../json-scan.ts'
+import { scanObject } from '../json/json-scan.ts'
 import { promptBound, promptText } from './prompt.ts'
 
 const bytes = (request: object): Buffer => Buffer.from(JSON.stringify(request))

@@ -1,5 +1,5 @@
 import { generatedText } from './generated-text.ts'
-import { asRecord, parseRecord } from '../record.ts'
+import { asRecord, parseRecord } from '../json/record.ts'
 import { isError, type ReplyFacts } from '../reply-facts.ts'
 import { usageOf } from './usage.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../../errors.ts'
-import { scanObject } from '../json-scan.ts'
+import { scanObject } from '../json/json-scan.ts'
 import { type ChatRequest, readChatRequest } from './request.ts'
 
 const MINIMAL = { model: 'gpt-4o', messages: [{ role: 'user', content: 'canary-prompt' }] }

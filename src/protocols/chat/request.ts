@@ -21,8 +21,8 @@ import {
   secret,
   text,
 } from '../field-check.ts'
-import { asRecord } from '../record.ts'
-import type { JsonKind, Member, ScannedObject } from '../scanned-object.ts'
+import { asRecord } from '../json/record.ts'
+import type { JsonKind, Member, ScannedObject } from '../json/scanned-object.ts'
 import { promptBound } from './prompt.ts'
 
 /** What the gateway reads in a chat request; everything else passes as it came. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { generatedText } from './generated-text.ts'
-import type { TapEnd } from '../stream-tap.ts'
+import type { TapEnd } from '../sse/stream-tap.ts'
 import { ChatTap } from './tap.ts'
 import { usageOf } from './usage.ts'
 

@@ -1,9 +1,9 @@
 import type { Usage } from '../../domain/usage.ts'
-import type { Verdict } from '../frame-loop.ts'
-import type { FramePiece } from '../frame-template.ts'
+import type { Verdict } from '../sse/frame-loop.ts'
+import type { FramePiece } from '../sse/frame-template.ts'
 import { laterUsage } from '../reported-usage.ts'
-import { isErrorEvent } from '../sse.ts'
-import { StreamTap } from '../stream-tap.ts'
+import { isErrorEvent } from '../sse/sse.ts'
+import { StreamTap } from '../sse/stream-tap.ts'
 import { type ChunkFacts, readChunk } from './chunk.ts'
 import { countsOut } from './usage-out.ts'
 

@@ -1,5 +1,5 @@
 import type { Usage } from '../../domain/usage.ts'
-import { asRecord } from '../record.ts'
+import { asRecord } from '../json/record.ts'
 import { promptOnly, type ReportedUsage } from '../reported-usage.ts'
 import { type Counts, count, most, toCount } from '../token-count.ts'
 

@@ -1,5 +1,5 @@
 import { eachObject, kindName, refuse } from '../field-check.ts'
-import type { JsonKind, Node, ScannedObject } from '../scanned-object.ts'
+import type { JsonKind, Node, ScannedObject } from '../json/scanned-object.ts'
 
 /** What a member of an object must be. */
 export interface FieldRule {

@@ -1,4 +1,4 @@
-import { parseExact } from '../exact-json.ts'
+import { parseExact } from '../json/exact-json.ts'
 
 type Block = Readonly<Record<string, unknown>>
 

@@ -1,5 +1,5 @@
 import { type JsonSchema, whenever } from '../accepting.ts'
-import type { JsonKind } from '../scanned-object.ts'
+import type { JsonKind } from '../json/scanned-object.ts'
 import { BLOCKS, type Fields, type FieldRule, KNOWN_TO_ALL, SOURCES } from './block-check.ts'
 
 /** The name that JSON Schema has for each kind of value. */

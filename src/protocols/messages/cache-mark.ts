@@ -1,6 +1,6 @@
 import type { Cache } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
-import { asRecord } from '../record.ts'
+import { asRecord } from '../json/record.ts'
 
 /** `cache_control` as it is on the wire. */
 interface CacheControl {

@@ -1,4 +1,4 @@
-import { asRecord } from '../record.ts'
+import { asRecord } from '../json/record.ts'
 import { type Counts, count } from '../token-count.ts'
 
 const COUNTS = [

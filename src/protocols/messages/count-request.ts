@@ -1,6 +1,6 @@
 import { accepting, type JsonSchema } from '../accepting.ts'
 import { type Check, checkMembers, kindName, open, refuse, requestSchema } from '../field-check.ts'
-import type { Member, ScannedObject } from '../scanned-object.ts'
+import type { Member, ScannedObject } from '../json/scanned-object.ts'
 
 /** All that is looked at where tokens are only counted: whoever counts them looks at the rest. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([

@@ -1,6 +1,6 @@
 import type { MediaPart, TextPart } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
-import { asRecord } from '../record.ts'
+import { asRecord } from '../json/record.ts'
 import { readCache } from './cache-mark.ts'
 
 type Block = Readonly<Record<string, unknown>>

@@ -1,8 +1,8 @@
 import type { Dropped } from '../codec.ts'
 import type { Conversation, SearchLocation, Tool, ToolChoice, WebSearch } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
-import { asRecord } from '../record.ts'
-import type { Node, ScannedObject } from '../scanned-object.ts'
+import { asRecord } from '../json/record.ts'
+import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { readCache } from './cache-mark.ts'
 import { drop } from './dropped.ts'
 

@@ -1,4 +1,4 @@
-import { parseRecord, asRecord } from '../record.ts'
+import { parseRecord, asRecord } from '../json/record.ts'
 import type { ErrorParts } from '../upstream-error.ts'
 
 /** An error as callers of this protocol know it; `code` where it tells a program something. `docs/api.md: Envelopes`. */

@@ -1,5 +1,5 @@
-import { asRecord } from '../record.ts'
-import { eventOf, isErrorEvent } from '../sse.ts'
+import { asRecord } from '../json/record.ts'
+import { eventOf, isErrorEvent } from '../sse/sse.ts'
 
 /** An event's data. */
 export type Event = Readonly<Record<string, unknown>>

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { channelOf } from '../../../test/channel.ts'
 import type { Channel, GatedField } from '../../domain/channel.ts'
-import { scanObject } from '../json-scan.ts'
+import { scanObject } from '../json/json-scan.ts'
 import { type GatedMessages, gateMessagesRequest } from './gate.ts'
 import { readMessagesRequest } from './request.ts'
 

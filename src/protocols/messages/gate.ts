@@ -1,6 +1,6 @@
 import type { Channel, GatedField } from '../../domain/channel.ts'
-import { edit } from '../json-edit.ts'
-import type { ScannedObject } from '../scanned-object.ts'
+import { edit } from '../json/json-edit.ts'
+import type { ScannedObject } from '../json/scanned-object.ts'
 import type { MessagesRequest } from './request.ts'
 
 /** A request as it goes to a channel. */

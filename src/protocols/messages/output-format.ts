@@ -1,11 +1,11 @@
 import type { Conversation, OutputFormat, OutputSchema, TextPart, Tool } from '../conversation.ts'
 import type { Dropped } from '../codec.ts'
 import { kindName, refuse } from '../field-check.ts'
-import { objectOf } from '../json-text.ts'
+import { objectOf } from '../json/json-text.ts'
 import type { Capabilities } from '../model-capabilities.ts'
-import { parseRecord } from '../record.ts'
+import { parseRecord } from '../json/record.ts'
 import { schemaText } from '../schema-text.ts'
-import type { Node, ScannedObject } from '../scanned-object.ts'
+import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { drop } from './dropped.ts'
 
 /** Names of tools that upstreams take. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { scanObject } from '../json-scan.ts'
+import { scanObject } from '../json/json-scan.ts'
 import { countableText, promptBound, promptText } from './prompt.ts'
 
 const request = (fields: object): Buffer =>

@@ -1,4 +1,4 @@
-import { scanObject } from '../json-scan.ts'
+import { scanObject } from '../json/json-scan.ts'
 import {
   DOCUMENT_TOKENS,
   featureTokens,
@@ -11,7 +11,7 @@ import {
   TYPICAL_MESSAGE_TOKENS,
   TYPICAL_REQUEST_TOKENS,
 } from '../prompt-tokens.ts'
-import type { Node, ScannedObject } from '../scanned-object.ts'
+import type { Node, ScannedObject } from '../json/scanned-object.ts'
 
 const MEDIA: ReadonlyMap<string, MediaTokens> = new Map([
   ['image', IMAGE_TOKENS],

@@ -1,4 +1,4 @@
-import { asRecord, parseRecord } from '../record.ts'
+import { asRecord, parseRecord } from '../json/record.ts'
 import { isError, type ReplyFacts } from '../reply-facts.ts'
 import { generatedText } from './generated-text.ts'
 import { readMessagesUsage } from './usage.ts'

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { conversationOf, upstreamOf } from '../../../test/conversation.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Conversation, Part, Turn } from '../conversation.ts'
-import { scanObject } from '../json-scan.ts'
+import { scanObject } from '../json/json-scan.ts'
 import { messagesCodec } from './codec.ts'
 import { readMessagesRequest } from './request.ts'
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../../errors.ts'
-import { scanObject } from '../json-scan.ts'
+import { scanObject } from '../json/json-scan.ts'
 import { type MessagesRequest, readMessagesRequest } from './request.ts'
 
 const MINIMAL = {

@@ -18,8 +18,8 @@ import {
   secret,
   text,
 } from '../field-check.ts'
-import { asRecord } from '../record.ts'
-import type { Member, ScannedObject } from '../scanned-object.ts'
+import { asRecord } from '../json/record.ts'
+import type { Member, ScannedObject } from '../json/scanned-object.ts'
 import { BLOCKS, checkContent, checkField, checkTextBlocks, type FieldRule } from './block-check.ts'
 import { blocksSchema, fieldSchema } from './block-schema.ts'
 import { promptBound } from './prompt.ts'

@@ -1,4 +1,4 @@
-import { asRecord } from '../record.ts'
+import { asRecord } from '../json/record.ts'
 import type { Stop, StopReason } from '../reply.ts'
 
 /** Why an answer ended, in both directions; `docs/api.md: Messages response`. */

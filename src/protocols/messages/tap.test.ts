@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE } from '../../domain/usage.ts'
-import type { TapEnd } from '../stream-tap.ts'
+import type { TapEnd } from '../sse/stream-tap.ts'
 import { MessagesTap } from './tap.ts'
 import { readMessagesUsage } from './usage.ts'
 

@@ -1,4 +1,4 @@
-import type { Node, ScannedObject } from '../scanned-object.ts'
+import type { Node, ScannedObject } from '../json/scanned-object.ts'
 
 /** Where the text of a document lies: the document itself, or its `text`; undefined where it has none. */
 export function textNode(scan: ScannedObject, document: Node): Node | undefined {

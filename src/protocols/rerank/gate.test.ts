@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { channelOf } from '../../../test/channel.ts'
 import type { Channel } from '../../domain/channel.ts'
-import { scanObject } from '../json-scan.ts'
+import { scanObject } from '../json/json-scan.ts'
 import { type GatedRerank, gateRerankRequest } from './gate.ts'
 import { readRerankRequest } from './request.ts'
 

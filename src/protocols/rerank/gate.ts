@@ -1,7 +1,7 @@
 import type { Channel } from '../../domain/channel.ts'
 import { isPresent } from '../field-check.ts'
-import { edit } from '../json-edit.ts'
-import type { ScannedObject } from '../scanned-object.ts'
+import { edit } from '../json/json-edit.ts'
+import type { ScannedObject } from '../json/scanned-object.ts'
 import { textNode, written } from './document.ts'
 import type { RerankRequest } from './request.ts'
 

@@ -1,6 +1,6 @@
-import { scanObject } from '../json-scan.ts'
+import { scanObject } from '../json/json-scan.ts'
 import { FEATURE_TOKENS, MESSAGE_TOKENS, type PromptText } from '../prompt-tokens.ts'
-import type { Node, ScannedObject } from '../scanned-object.ts'
+import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { textNode } from './document.ts'
 
 /**

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { jsonText } from '../../../test/generators/json.ts'
 import { NO_USAGE } from '../../domain/usage.ts'
-import { scanObject } from '../json-scan.ts'
+import { scanObject } from '../json/json-scan.ts'
 import { readRerankReply, type RerankReply } from './reply.ts'
 import { readRerankRequest } from './request.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../../errors.ts'
-import { scanObject } from '../json-scan.ts'
+import { scanObject } from '../json/json-scan.ts'
 import { readRerankRequest } from './request.ts'
 
 const GOOD = { model: 'm', query: 'what?', documents: ['a', { text: 'b' }] }

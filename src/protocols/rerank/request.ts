@@ -15,7 +15,7 @@ import {
   requestSchema,
   secret,
 } from '../field-check.ts'
-import type { Member, Node, ScannedObject } from '../scanned-object.ts'
+import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
 import { textNode } from './document.ts'
 import { promptBound } from './prompt.ts'
 

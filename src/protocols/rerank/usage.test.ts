@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE } from '../../domain/usage.ts'
-import { scanObject } from '../json-scan.ts'
+import { scanObject } from '../json/json-scan.ts'
 import { readRerankUsage, writeRerankUsage } from './usage.ts'
 
 const read = (reply: object): ReturnType<typeof readRerankUsage> =>

@@ -1,7 +1,7 @@
 import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
-import { asRecord } from '../record.ts'
+import { asRecord } from '../json/record.ts'
 import { type Counts, count, most } from '../token-count.ts'
-import type { ScannedObject } from '../scanned-object.ts'
+import type { ScannedObject } from '../json/scanned-object.ts'
 
 const NONE: Counts = {}
 

@@ -1,0 +1,16 @@
+import { z } from 'zod'
+import { createChannels, newChannelBody } from '../../management/channels/create-channels.ts'
+import { defineEndpoint } from '../endpoint.ts'
+
+/** `docs/administration.md: Channels`. */
+export const createChannel = defineEndpoint({
+  method: 'POST',
+  path: '/api/channel/',
+  area: 'management',
+  access: 'admin',
+  summary: 'Makes a channel, or one for each of several keys',
+  fails: [409],
+  body: newChannelBody,
+  answer: z.object({ ids: z.array(z.int()) }),
+  handle: ({ body, parts }) => createChannels(parts, body),
+})

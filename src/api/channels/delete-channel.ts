@@ -1,0 +1,19 @@
+import { GatewayError } from '../../errors.ts'
+import { deleteChannels } from '../../management/channels/delete-channels.ts'
+import { channelPath } from '../../management/channels/find-channel.ts'
+import { defineEndpoint } from '../endpoint.ts'
+
+/** `docs/administration.md: Channels`. */
+export const deleteChannel = defineEndpoint({
+  method: 'DELETE',
+  path: '/api/channel/:id',
+  area: 'management',
+  access: 'admin',
+  summary: 'Removes a channel',
+  fails: [409],
+  params: channelPath,
+  async handle({ params, parts }) {
+    const removed = await deleteChannels(parts, [params.id])
+    if (removed === 0) throw new GatewayError('not_found', `there is no channel with the id ${params.id}`)
+  },
+})

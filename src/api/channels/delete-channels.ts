@@ -1,0 +1,16 @@
+import { z } from 'zod'
+import { channelIdsBody, deleteChannels } from '../../management/channels/delete-channels.ts'
+import { defineEndpoint } from '../endpoint.ts'
+
+/** `docs/administration.md: Channels`. */
+export const deleteChannelsEndpoint = defineEndpoint({
+  method: 'POST',
+  path: '/api/channel/batch',
+  area: 'management',
+  access: 'admin',
+  summary: 'Removes channels; answers with how many there were',
+  fails: [409],
+  body: channelIdsBody,
+  answer: z.int(),
+  handle: ({ body, parts }) => deleteChannels(parts, body.ids),
+})

@@ -1,0 +1,19 @@
+import { z } from 'zod'
+import { channelPath } from '../../management/channels/find-channel.ts'
+import { revealChannelKeys } from '../../management/channels/reveal-channel-keys.ts'
+import { defineEndpoint } from '../endpoint.ts'
+
+/** `docs/administration.md: Channels`. */
+export const revealChannelKey = defineEndpoint({
+  method: 'POST',
+  path: '/api/channel/:id/key',
+  area: 'management',
+  access: 'root',
+  limit: 'critical',
+  cache: 'never',
+  summary: 'The keys of a channel, one a line',
+  fails: [409],
+  params: channelPath,
+  answer: z.object({ key: z.string() }),
+  handle: ({ params, parts }) => revealChannelKeys(parts, params.id),
+})

@@ -1,0 +1,16 @@
+import { channelSchema } from '../../management/channels/channel-object.ts'
+import { channelChange, updateChannel } from '../../management/channels/update-channel.ts'
+import { defineEndpoint } from '../endpoint.ts'
+
+/** `docs/administration.md: Channels`. */
+export const updateChannelEndpoint = defineEndpoint({
+  method: 'PUT',
+  path: '/api/channel/',
+  area: 'management',
+  access: 'admin',
+  summary: 'Changes a channel; what is absent stays',
+  fails: [404, 409],
+  body: channelChange,
+  answer: channelSchema,
+  handle: ({ user, body, parts }) => updateChannel(parts, body, user),
+})

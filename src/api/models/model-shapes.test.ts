@@ -1,0 +1,101 @@
+import process from 'node:process'
+import { describe, expect, test } from 'vitest'
+import { channelOf } from '../../../test/channel.ts'
+import type { Channel } from '../../domain/channel.ts'
+import type { Price } from '../../domain/price.ts'
+import type { Settings } from '../../domain/settings.ts'
+import type { Token } from '../../domain/token.ts'
+import { ModelLists } from '../../relay/model-lists.ts'
+import type { Chooser } from '../../relay/permissions.ts'
+import { MODEL_LIST } from './model-shapes.ts'
+
+const ZERO = { digits: 0n, scale: 0 }
+const PRICE: Price = {
+  tokens: { input: ZERO, output: ZERO, cacheRead: ZERO, cacheWrite5m: ZERO, cacheWrite1h: ZERO },
+  tiers: [],
+  request: ZERO,
+  webSearch: ZERO,
+}
+const OFF = { requests: 0, tokens: 0, windowMs: 1000 }
+
+const namesOf = (count: number): string[] => Array.from({ length: count }, (_, index) => `model-${index}`)
+
+/** So many models of ten vendors, each in all of the channels, of every other group. */
+function settingsOf(models: number, channels: number): Settings {
+  const names = namesOf(models)
+  const channel = (_: unknown, index: number): Channel =>
+    channelOf({ name: `c${index}`, models: names, groups: ['default', `g${index}`] })
+  return {
+    priceVersion: 'v1',
+    options: { unpricedModels: 'refuse' } as Settings['options'],
+    rateLimits: { global: OFF, relay: OFF, search: OFF, critical: OFF, key: OFF },
+    groups: new Map([['default', { name: 'default', ratio: ZERO, open: true }]]),
+    models: {
+      declared: [],
+      get: (name) => ({
+        name,
+        vendor: `vendor-${name.at(-1)}`,
+        price: PRICE,
+        rateLimit: OFF,
+        capabilities: {},
+      }),
+    },
+    channels: Array.from({ length: channels }, channel),
+  }
+}
+
+function chooserOf(token: Partial<Token>): Chooser {
+  return {
+    user: {
+      id: 1,
+      username: 'ann',
+      role: 1,
+      status: 1,
+      group: 'default',
+      quota: 1,
+      usedQuota: 0,
+      requestCount: 0,
+    },
+    token: { group: '', vendorRoutes: '', modelLimitsEnabled: false, modelLimits: '', ...token } as Token,
+  }
+}
+
+/** Milliseconds of processor time that one list takes at the least: what else the machine does only adds to it. */
+function cost(settings: Settings, chooser: Chooser): number {
+  const lists = new ModelLists()
+  const list = (): string => JSON.stringify(MODEL_LIST.chat(lists.list(settings, chooser)))
+  expect(JSON.parse(list()).data.length).toBeGreaterThan(0)
+  const costs = Array.from({ length: 25 }, () => {
+    const before = process.cpuUsage()
+    for (let run = 0; run < 4; run++) list()
+    const { user, system } = process.cpuUsage(before)
+    return (user + system) / 1000 / 4
+  })
+  return Math.min(...costs)
+}
+
+describe('a list of 2,000 models', () => {
+  // A quiet machine is done in less than 5; one that does other things beside it loses its caches.
+  const FEW_MS = 25
+
+  test('takes a few milliseconds of processor time, limited and routed or not', () => {
+    const settings = settingsOf(2000, 1)
+    expect(cost(settings, chooserOf({}))).toBeLessThan(FEW_MS)
+    const routes = Object.fromEntries(
+      Array.from({ length: 10 }, (_, index) => [`vendor-${index}`, 'default']),
+    )
+    const limited = chooserOf({
+      modelLimitsEnabled: true,
+      modelLimits: namesOf(2000).join(','),
+      vendorRoutes: JSON.stringify(routes),
+    })
+    expect(cost(settings, limited)).toBeLessThan(FEW_MS)
+  })
+
+  test('costs in proportion to its length, and the same however many channels there are', () => {
+    const chooser = chooserOf({})
+    const long = cost(settingsOf(2000, 1), chooser)
+    expect(long / cost(settingsOf(200, 1), chooser)).toBeLessThan(40)
+    expect(cost(settingsOf(2000, 40), chooser) / long).toBeLessThan(5)
+  })
+})

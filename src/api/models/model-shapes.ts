@@ -1,0 +1,60 @@
+import { alternateKey, headerText } from '../../auth/sent-key.ts'
+import type { ListedModel } from '../../relay/model-lists.ts'
+import type { Request } from '../../server/request.ts'
+import type { Area } from '../envelopes.ts'
+
+/** The forms that model lists come in; `docs/api.md: Models`. */
+export type ModelShape = 'chat' | 'messages' | 'alternate'
+
+/** When a model came to be: nobody knows, so that all have the same time. */
+const CREATED = 1_626_777_600
+const CREATED_AT = '2021-07-20T10:40:00Z'
+/** The owner of a model of which nobody says a vendor. */
+const NO_VENDOR = 'custom'
+
+/** One model in each shape. */
+export const MODEL_ENTRY: Record<ModelShape, (model: ListedModel) => object> = {
+  chat: ({ id, vendor, endpointTypes }) => ({
+    id,
+    object: 'model',
+    created: CREATED,
+    owned_by: vendor ?? NO_VENDOR,
+    supported_endpoint_types: endpointTypes,
+  }),
+  messages: ({ id }) => ({ type: 'model', id, display_name: id, created_at: CREATED_AT }),
+  // Methods of that vendor's protocol, of which there are none here.
+  alternate: ({ id }) => ({ name: `models/${id}`, displayName: id, supportedGenerationMethods: [] }),
+}
+
+/** A whole list in each shape. */
+export const MODEL_LIST: Record<ModelShape, (models: readonly ListedModel[]) => object> = {
+  chat: (models) => ({ success: true, object: 'list', data: models.map(MODEL_ENTRY.chat) }),
+  messages: (models) => ({
+    data: models.map(MODEL_ENTRY.messages),
+    first_id: models.at(0)?.id ?? null,
+    has_more: false,
+    last_id: models.at(-1)?.id ?? null,
+  }),
+  alternate: (models) => ({ models: models.map(MODEL_ENTRY.alternate), nextPageToken: null }),
+}
+
+/**
+ * The shape that a request for the list asks for: callers of the messages protocol send `anthropic-version`, some of them with
+ * their key as a bearer; `vendor-version` counts only beside `x-api-key`. `docs/api.md: Models`.
+ */
+export function listShape(request: Request): 'chat' | 'messages' {
+  if (headerText(request, 'anthropic-version') !== undefined) return 'messages'
+  const isNamed = headerText(request, 'vendor-version') !== undefined
+  return isNamed && headerText(request, 'x-api-key') !== undefined ? 'messages' : 'chat'
+}
+
+/** The shape that a request for one model asks for, where the alternate vendor's key is taken too. */
+export function entryShape(request: Request): ModelShape {
+  const shape = listShape(request)
+  return shape === 'chat' && alternateKey(request) !== undefined ? 'alternate' : shape
+}
+
+/** The area of paths that can have either shape. */
+export function modelArea(request: Request): Area {
+  return listShape(request) === 'messages' ? 'messages' : 'relay'
+}

@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import { GatewayError } from '../../errors.ts'
+import { shownName } from '../../relay/shown-name.ts'
+import { defineEndpoint } from '../endpoint.ts'
+import { entryShape, MODEL_ENTRY, modelArea } from './model-shapes.ts'
+
+/** A model's name may have slashes in it, as they are or as `%2F`: the only path in which anything is decoded. */
+const PATH = '/v1/models/:id*'
+
+const params = z.object({ id: z.string().refine(isDecodable, 'expected a percent-encoding of UTF-8') })
+
+/** `docs/api.md: Models`. */
+export const model = defineEndpoint({
+  method: 'GET',
+  path: PATH,
+  area: 'relay',
+  areaOf: modelArea,
+  access: 'key',
+  keyIn: 'any',
+  summary: 'One model that the API key may call',
+  params,
+  async handle({ token, user, params: { id }, visit, models, parts }) {
+    const name = decodeURIComponent(id)
+    const found = models.find(parts.settings(), { token, user }, name)
+    if (!found) {
+      throw new GatewayError(
+        'unknown_model',
+        `there is no model ${shownName(name)} that this API key may use`,
+      )
+    }
+    return MODEL_ENTRY[entryShape(visit.request)](found)
+  },
+})
+
+/** The contract has it answer that it is not implemented, for good: `docs/api.md: Models`. Nobody deletes what is configured. */
+export const deleteModel = defineEndpoint({
+  method: 'DELETE',
+  path: PATH,
+  area: 'relay',
+  areaOf: modelArea,
+  access: 'key',
+  keyIn: 'any',
+  summary: 'Not implemented',
+  fails: [501],
+  succeeds: false,
+  handle: () => Promise.reject(new GatewayError('not_implemented', 'deleting a model is not implemented')),
+})
+
+function isDecodable(written: string): boolean {
+  try {
+    decodeURIComponent(written)
+    return true
+  } catch {
+    return false
+  }
+}

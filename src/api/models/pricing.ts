@@ -1,0 +1,14 @@
+import { pricing, pricingSchema } from '../../management/models/pricing.ts'
+import { defineEndpoint } from '../endpoint.ts'
+
+/** `docs/administration.md: Prices`. */
+export const pricingEndpoint = defineEndpoint({
+  method: 'GET',
+  path: '/api/pricing',
+  area: 'management',
+  access: 'account',
+  summary: 'What the models cost that the caller may call',
+  answer: pricingSchema,
+  envelope: 'own',
+  handle: ({ user, parts }) => Promise.resolve(pricing(parts.settings(), user)),
+})

@@ -1,0 +1,18 @@
+import { METRICS_CONTENT_TYPE, metricsText } from '../../metrics/text.ts'
+import type { OperatorEndpoint } from '../endpoint.ts'
+
+/** The gateway's figures for Prometheus. `docs/operations.md: Metrics`. */
+export const metricsEndpoint: OperatorEndpoint = {
+  method: 'GET',
+  path: '/metrics',
+  isQuiet: true,
+  area: 'relay',
+  door: 'raw',
+  access: 'operator',
+  summary: "The gateway's figures for Prometheus",
+  gives: [METRICS_CONTENT_TYPE],
+  handle({ response }, metrics) {
+    response.writeHead(200, { 'content-type': METRICS_CONTENT_TYPE, 'cache-control': 'no-store' })
+    response.end(metricsText(metrics.read()))
+  },
+}

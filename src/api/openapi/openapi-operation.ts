@@ -1,0 +1,105 @@
+import { z } from 'zod'
+import type { JsonSchema } from '../../protocols/accepting.ts'
+import type { Endpoint, JsonEndpoint } from '../endpoint.ts'
+import { answerSchema, errorDescription, errorStatuses } from './openapi-errors.ts'
+import { securityOf } from './openapi-security.ts'
+
+/** An endpoint as OpenAPI writes it. */
+export function operationOf(endpoint: Endpoint): JsonSchema {
+  const { method, path, summary, area } = endpoint
+  const body = bodyOf(endpoint)
+  return {
+    operationId: `${method.toLowerCase()}${path.replaceAll(/\W/g, '_')}`,
+    summary,
+    tags: [area],
+    security: securityOf(endpoint),
+    parameters: parametersOf(endpoint),
+    ...(body && { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
+    responses: {
+      ...successes(endpoint),
+      ...Object.fromEntries(errorStatuses(endpoint).map((status) => [status, errorOf(endpoint, status)])),
+    },
+  }
+}
+
+function successes(endpoint: Endpoint): JsonSchema {
+  if (endpoint.door === 'json')
+    return endpoint.succeeds === false
+      ? {}
+      : { 200: { description: 'Success', content: successOf(endpoint) } }
+  const { status = 200 } = endpoint
+  if (status >= 300) return { [status]: { description: 'Elsewhere: see `location`' } }
+  return { [status]: { description: 'Success', content: successOf(endpoint) } }
+}
+
+/** The path with its parameters in braces. */
+export function templateOf({ path }: Endpoint): string {
+  return path.replaceAll(/:(\w+)\*?/g, '{$1}')
+}
+
+function parametersOf(endpoint: Endpoint): JsonSchema[] {
+  const { params, query } = endpoint.door === 'json' ? endpoint : {}
+  const inPath = params ? fieldsOf(params).properties : {}
+  const inQuery = query ? fieldsOf(query) : { properties: {}, required: [] }
+  return [
+    ...[...endpoint.path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
+      name,
+      in: 'path',
+      required: true,
+      schema: inPath[name] ?? { type: 'string' },
+    })),
+    ...Object.entries(inQuery.properties).map(([name, schema]) => ({
+      name,
+      in: 'query',
+      required: inQuery.required.includes(name),
+      schema,
+    })),
+  ]
+}
+
+function fieldsOf(schema: z.ZodType): { properties: Record<string, JsonSchema>; required: string[] } {
+  const { properties = {}, required = [] } = jsonSchema(schema, 'input')
+  return { properties: properties as Record<string, JsonSchema>, required: required as string[] }
+}
+
+function bodyOf(endpoint: Endpoint): JsonSchema | undefined {
+  if (endpoint.door === 'json') return endpoint.body && jsonSchema(endpoint.body, 'input')
+  return endpoint.access === 'api-key' ? endpoint.takes?.() : undefined
+}
+
+function successOf(endpoint: Endpoint): JsonSchema {
+  if (endpoint.door === 'raw') {
+    return Object.fromEntries((endpoint.gives ?? ['application/json']).map((type) => [type, { schema: {} }]))
+  }
+  if (endpoint.text) return { [endpoint.text.type]: { schema: { type: 'string' } } }
+  return { 'application/json': { schema: schemaOf(endpoint) } }
+}
+
+function schemaOf(endpoint: JsonEndpoint): JsonSchema {
+  const answer = answerOf(endpoint)
+  return endpoint.envelope === 'own' ? (answer ?? {}) : answerSchema(endpoint.area, answer)
+}
+
+function answerOf({ answer }: JsonEndpoint): JsonSchema | undefined {
+  return answer && jsonSchema(answer, 'output')
+}
+
+function errorOf(endpoint: Endpoint, status: number): JsonSchema {
+  const schema = { $ref: `#/components/schemas/error-${endpoint.area}` }
+  const isText = endpoint.door === 'raw' && endpoint.failsInText?.includes(status)
+  const text = isText && { 'text/plain': { schema: { type: 'string' } } }
+  return { description: errorDescription(status), content: { 'application/json': { schema }, ...text } }
+}
+
+/** `input` is what may be sent: before defaults and transforms. */
+function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
+  const { $schema: _, ...written } = z.toJSONSchema(schema, {
+    io,
+    unrepresentable: 'any',
+    override({ jsonSchema: made }) {
+      // An answer may come to have more fields than its schema lists.
+      if (io === 'output' && made.additionalProperties === false) delete made.additionalProperties
+    },
+  })
+  return written
+}

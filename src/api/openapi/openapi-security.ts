@@ -1,0 +1,56 @@
+import type { Endpoint } from '../endpoint.ts'
+
+/** How callers can say who they are; `docs/api.md: Authentication`. */
+export const SECURITY_SCHEMES = {
+  accessToken: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'Authorization',
+    description: "An account's access token, as it is",
+  },
+  gatewayUser: { type: 'apiKey', in: 'header', name: 'Gateway-User', description: "The account's user id" },
+  session: { type: 'apiKey', in: 'cookie', name: 'session', description: 'Of the console' },
+  bearerKey: { type: 'http', scheme: 'bearer', description: 'An API key: sk-…' },
+  xApiKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'An API key: sk-…' },
+  alternateKey: { type: 'apiKey', in: 'header', name: 'x-alt-api-key', description: 'An API key: sk-…' },
+  keyInQuery: { type: 'apiKey', in: 'query', name: 'key', description: 'An API key: sk-…' },
+  metricsToken: { type: 'http', scheme: 'bearer', description: 'options.metrics_token' },
+} as const
+
+type Requirement = { readonly [Scheme in keyof typeof SECURITY_SCHEMES]?: readonly [] }
+
+const ACCOUNT: readonly Requirement[] = [
+  { accessToken: [], gatewayUser: [] },
+  { session: [], gatewayUser: [] },
+]
+const BEARER: Requirement = { bearerKey: [] }
+const ALTERNATE: readonly Requirement[] = [{ alternateKey: [] }, { keyInQuery: [] }]
+
+/** By where a key may be. */
+const KEYS: Readonly<Record<string, readonly Requirement[]>> = {
+  bearer: [BEARER],
+  'x-api-key': [{ xApiKey: [] }, BEARER],
+  alternate: [...ALTERNATE, BEARER],
+  any: [{ xApiKey: [] }, ...ALTERNATE, BEARER],
+}
+
+/** By who is let in; whoever is not here brings an API key. */
+const ACCESS: Readonly<Record<string, readonly Requirement[]>> = {
+  anyone: [],
+  visitor: [],
+  account: ACCOUNT,
+  admin: ACCOUNT,
+  root: ACCOUNT,
+  // Nothing where the caller is on the gateway's own machine.
+  operator: [{}, { metricsToken: [] }],
+}
+
+/** What a caller of this endpoint must bring: one of these. */
+export function securityOf(endpoint: Endpoint): readonly Requirement[] {
+  const known = ACCESS[endpoint.access]
+  if (known) return known
+  const keyIn = 'keyIn' in endpoint ? endpoint.keyIn : undefined
+  const places = KEYS[keyIn ?? 'bearer']
+  if (!places) throw new Error(`${endpoint.path}: nothing says how its caller is known`)
+  return places
+}

@@ -1,0 +1,16 @@
+import { chatRequestSchema } from '../../protocols/chat/index.ts'
+import type { KeyEndpoint } from '../endpoint.ts'
+
+/** `docs/api.md: Chat completions`. */
+export const chatCompletions: KeyEndpoint = {
+  method: 'POST',
+  path: '/v1/chat/completions',
+  area: 'relay',
+  door: 'raw',
+  access: 'api-key',
+  keyIn: 'bearer',
+  summary: 'A chat completion, whole or streamed',
+  takes: chatRequestSchema,
+  gives: ['application/json', 'text/event-stream'],
+  handle: (visit, caller, relay) => relay.call('chat', visit, caller),
+}

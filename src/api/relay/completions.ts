@@ -1,0 +1,16 @@
+import { chatRequestSchema } from '../../protocols/chat/index.ts'
+import type { KeyEndpoint } from '../endpoint.ts'
+
+/** The same as chat completions, at an older address. `docs/api.md: Chat completions`. */
+export const completions: KeyEndpoint = {
+  method: 'POST',
+  path: '/v1/completions',
+  area: 'relay',
+  door: 'raw',
+  access: 'api-key',
+  keyIn: 'bearer',
+  summary: 'The same as /v1/chat/completions',
+  takes: chatRequestSchema,
+  gives: ['application/json', 'text/event-stream'],
+  handle: (visit, caller, relay) => relay.call('chat', visit, caller),
+}

@@ -1,0 +1,17 @@
+import { countRequestSchema } from '../../protocols/messages/index.ts'
+import type { KeyEndpoint } from '../endpoint.ts'
+
+/** How many tokens a messages request would have; asked of the upstream where it can say, else counted here. */
+export const countTokens: KeyEndpoint = {
+  method: 'POST',
+  path: '/v1/messages/count_tokens',
+  area: 'messages',
+  door: 'raw',
+  access: 'api-key',
+  keyIn: 'x-api-key',
+  summary: 'How many tokens a conversation has',
+  takes: countRequestSchema,
+  // Upstreams need not have such a path: then it is counted here.
+  withholds: [404],
+  handle: (visit, caller, relay) => relay.countTokens(visit, caller),
+}

@@ -1,0 +1,16 @@
+import { messagesRequestSchema } from '../../protocols/messages/index.ts'
+import type { KeyEndpoint } from '../endpoint.ts'
+
+/** `docs/api.md: Messages`. */
+export const messages: KeyEndpoint = {
+  method: 'POST',
+  path: '/v1/messages',
+  area: 'messages',
+  door: 'raw',
+  access: 'api-key',
+  keyIn: 'x-api-key',
+  summary: 'An answer to a conversation, whole or streamed',
+  takes: messagesRequestSchema,
+  gives: ['application/json', 'text/event-stream'],
+  handle: (visit, caller, relay) => relay.call('messages', visit, caller),
+}

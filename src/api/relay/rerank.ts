@@ -1,0 +1,16 @@
+import { rerankRequestSchema } from '../../protocols/rerank/index.ts'
+import type { KeyEndpoint } from '../endpoint.ts'
+
+/** `docs/api.md: Rerank`. Clients of the second version of the protocol differ in the path alone. */
+export const rerank: readonly KeyEndpoint[] = ['/v1/rerank', '/v2/rerank'].map((path) => ({
+  method: 'POST',
+  path,
+  area: 'rerank',
+  door: 'raw',
+  access: 'api-key',
+  keyIn: 'bearer',
+  summary: 'Documents in the order of their relevance to a query',
+  takes: rerankRequestSchema,
+  gives: ['application/json'],
+  handle: (visit, caller, relay) => relay.call('rerank', visit, caller),
+}))

@@ -1,0 +1,23 @@
+import { z } from 'zod'
+import { changeToken as change } from '../../management/tokens/change-token.ts'
+import { switchToken } from '../../management/tokens/switch-token.ts'
+import { tokenIdField } from '../../management/tokens/token-id.ts'
+import { tokenSchema } from '../../management/tokens/token-object.ts'
+import { defineEndpoint } from '../endpoint.ts'
+
+/** `docs/api.md: Token management`. */
+export const changeToken = defineEndpoint({
+  method: 'PUT',
+  path: '/api/token/',
+  area: 'management',
+  access: 'account',
+  tokenForm: 'bare',
+  summary: "Changes one of the caller's tokens; with status_only=1 its status alone",
+  fails: [404],
+  query: z.object({ status_only: z.string().optional() }),
+  // Which of the other fields are read, and so must be right, the query decides.
+  body: z.looseObject({ id: tokenIdField }, { error: 'expected an object with the id of a token' }),
+  answer: tokenSchema,
+  handle: ({ user, query, body, parts }) =>
+    (query.status_only === '1' ? switchToken : change)(parts, { ...body, user: user.id }),
+})

@@ -1,0 +1,17 @@
+import { deleteTokens } from '../../management/tokens/delete-tokens.ts'
+import { noOwnToken, tokenPath } from '../../management/tokens/token-id.ts'
+import { defineEndpoint } from '../endpoint.ts'
+
+/** `docs/api.md: Token management`. */
+export const deleteToken = defineEndpoint({
+  method: 'DELETE',
+  path: '/api/token/:id',
+  area: 'management',
+  access: 'account',
+  tokenForm: 'bare',
+  summary: "Deletes one of the caller's tokens",
+  params: tokenPath,
+  async handle({ user, params, parts }) {
+    if ((await deleteTokens(parts, { user: user.id, ids: [params.id] })) === 0) noOwnToken()
+  },
+})

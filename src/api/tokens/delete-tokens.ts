@@ -1,0 +1,17 @@
+import { z } from 'zod'
+import { deleteTokens as deleteAll } from '../../management/tokens/delete-tokens.ts'
+import { tokenIdsBody } from '../../management/tokens/token-id.ts'
+import { defineEndpoint } from '../endpoint.ts'
+
+/** `docs/api.md: Token management`. */
+export const deleteTokens = defineEndpoint({
+  method: 'POST',
+  path: '/api/token/batch',
+  area: 'management',
+  access: 'account',
+  tokenForm: 'bare',
+  summary: "Deletes several of the caller's tokens, and tells how many there were",
+  body: tokenIdsBody,
+  answer: z.int(),
+  handle: ({ user, body, parts }) => deleteAll(parts, { user: user.id, ids: body.ids }),
+})

@@ -1,0 +1,19 @@
+import { noOwnToken, tokenPath } from '../../management/tokens/token-id.ts'
+import { maskedToken, tokenSchema } from '../../management/tokens/token-object.ts'
+import { defineEndpoint } from '../endpoint.ts'
+
+/** `docs/api.md: Token management`. */
+export const getToken = defineEndpoint({
+  method: 'GET',
+  path: '/api/token/:id',
+  area: 'management',
+  access: 'account',
+  tokenForm: 'bare',
+  summary: "One of the caller's tokens, its key masked",
+  params: tokenPath,
+  answer: tokenSchema,
+  async handle({ user, params, parts }) {
+    const token = await parts.store.read('keyedToken', { tokenId: params.id, userId: user.id })
+    return maskedToken(token ?? noOwnToken(), parts.nowMs())
+  },
+})

@@ -1,0 +1,16 @@
+import { pageOf, pageQuery } from '../../management/page.ts'
+import { tokenPage, tokenPageSchema } from '../../management/tokens/token-page.ts'
+import { defineEndpoint } from '../endpoint.ts'
+
+/** `docs/api.md: Token management`. */
+export const listTokens = defineEndpoint({
+  method: 'GET',
+  path: '/api/token/',
+  area: 'management',
+  access: 'account',
+  tokenForm: 'bare',
+  summary: "A page of the caller's tokens, newest first",
+  query: pageQuery,
+  answer: tokenPageSchema,
+  handle: ({ user, query, parts }) => tokenPage(parts, { user: user.id, ...pageOf(query) }),
+})

@@ -1,0 +1,21 @@
+import { z } from 'zod'
+import { revealKey } from '../../management/tokens/reveal-keys.ts'
+import { tokenPath } from '../../management/tokens/token-id.ts'
+import { defineEndpoint } from '../endpoint.ts'
+
+/** `docs/api.md: Token management`. */
+export const revealToken = defineEndpoint({
+  method: 'POST',
+  path: '/api/token/:id/key',
+  area: 'management',
+  access: 'account',
+  tokenForm: 'bare',
+  limit: 'critical',
+  cache: 'never',
+  summary: "The whole key of one of the caller's tokens",
+  params: tokenPath,
+  answer: z.object({ key: z.string() }),
+  async handle({ user, params, parts }) {
+    return { key: await revealKey(parts, { user: user.id, id: params.id }) }
+  },
+})

@@ -1,0 +1,21 @@
+import { z } from 'zod'
+import { revealKeys } from '../../management/tokens/reveal-keys.ts'
+import { tokenIdsBody } from '../../management/tokens/token-id.ts'
+import { defineEndpoint } from '../endpoint.ts'
+
+/** `docs/api.md: Token management`. */
+export const revealTokens = defineEndpoint({
+  method: 'POST',
+  path: '/api/token/batch/keys',
+  area: 'management',
+  access: 'account',
+  tokenForm: 'bare',
+  limit: 'critical',
+  cache: 'never',
+  summary: "The whole keys of several of the caller's tokens",
+  body: tokenIdsBody,
+  answer: z.object({ keys: z.record(z.string(), z.string()) }),
+  async handle({ user, body, parts }) {
+    return { keys: await revealKeys(parts, { user: user.id, ids: body.ids }) }
+  },
+})

@@ -1,0 +1,22 @@
+import type { OpenEndpoint } from '../endpoint.ts'
+
+/** `GET /api/usage/token/` without the slash at its end leads there. `docs/api.md: Self-check and billing`. */
+export const tokenUsageRedirect: OpenEndpoint = {
+  method: 'GET',
+  path: '/api/usage/token',
+  area: 'usage',
+  door: 'raw',
+  access: 'anyone',
+  summary: 'Leads to the path with a slash at its end',
+  status: 301,
+  handle({ id, request: { url }, response }) {
+    const query = url.slice(tokenUsageRedirect.path.length)
+    response.writeHead(301, {
+      location: `${tokenUsageRedirect.path}/${query}`,
+      'content-length': '0',
+      'cache-control': 'no-store',
+      'x-request-id': id,
+    })
+    response.end()
+  },
+}

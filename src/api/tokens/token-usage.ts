@@ -1,0 +1,18 @@
+import { accountFigures } from '../../management/users/account-figures.ts'
+import { tokenUsageObject, tokenUsageSchema } from '../../management/tokens/token-usage-object.ts'
+import { allowedNames } from '../../relay/permissions.ts'
+import { defineEndpoint } from '../endpoint.ts'
+
+/** `docs/api.md: Self-check and billing`. */
+export const tokenUsage = defineEndpoint({
+  method: 'GET',
+  path: '/api/usage/token/',
+  area: 'usage',
+  access: 'reading-key',
+  summary: 'What the API key has used and has left',
+  answer: tokenUsageSchema,
+  async handle({ token: { id }, parts }) {
+    const { token } = await accountFigures(parts, id)
+    return tokenUsageObject(token, allowedNames(token) ?? [])
+  },
+})

@@ -1,0 +1,30 @@
+import { usageStat } from '../../management/usage/sum-usage.ts'
+import { usageStatSchema } from '../../management/usage/usage-object.ts'
+import { filterOf, ownUsageQuery, usageQuery } from '../../management/usage/usage-query.ts'
+import { defineEndpoint } from '../endpoint.ts'
+
+/** `docs/api.md: Usage log`, sums of all users. */
+export const usageSums = defineEndpoint({
+  method: 'GET',
+  path: '/api/log/stat',
+  area: 'management',
+  access: 'admin',
+  summary: 'What was used in sum, and in the last minute',
+  fails: [400],
+  query: usageQuery,
+  answer: usageStatSchema,
+  handle: ({ query, parts }) => usageStat(parts, filterOf(query)),
+})
+
+/** The same of the caller alone. */
+export const ownUsageSums = defineEndpoint({
+  method: 'GET',
+  path: '/api/log/self/stat',
+  area: 'management',
+  access: 'account',
+  summary: 'What the caller used in sum, and in the last minute',
+  fails: [400],
+  query: ownUsageQuery,
+  answer: usageStatSchema,
+  handle: ({ user, query, parts }) => usageStat(parts, filterOf(query, user.id)),
+})

@@ -1,0 +1,30 @@
+import { refuseOtherSite } from '../../auth/refuse-other-site.ts'
+import { sessionCookie, sessionOf } from '../../auth/session-cookie.ts'
+import { defineEndpoint, type JsonEndpoint } from '../endpoint.ts'
+
+function endsSession(method: 'GET' | 'POST'): JsonEndpoint {
+  return defineEndpoint({
+    method,
+    hasEffect: true,
+    path: '/api/user/logout',
+    area: 'management',
+    // Whoever has no session is logged out already.
+    access: 'visitor',
+    summary: 'End the session of the console',
+    fails: [403],
+    cache: 'never',
+    async handle({ visit: { request, response }, parts }) {
+      const { trustedProxies } = parts.settings().options
+      refuseOtherSite(request, trustedProxies)
+      const session = sessionOf(request)
+      if (session !== undefined) await parts.store.write('endSession', { session })
+      response.setHeader('set-cookie', sessionCookie(request, undefined, trustedProxies))
+    },
+  })
+}
+
+/** `docs/api.md: Sessions`. */
+export const logout = endsSession('POST')
+
+/** The same, for clients that ask for it as older gateways have it. */
+export const logoutByGet = endsSession('GET')

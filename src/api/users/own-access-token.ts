@@ -1,0 +1,19 @@
+import { z } from 'zod'
+import { issueAccessToken } from '../../management/users/issue-access-token.ts'
+import { defineEndpoint } from '../endpoint.ts'
+
+/** `docs/api.md: Authentication`. */
+export const ownAccessToken = defineEndpoint({
+  method: 'GET',
+  hasEffect: true,
+  path: '/api/user/token',
+  area: 'management',
+  access: 'account',
+  summary: "A new access token, in the place of the caller's old one",
+  limit: 'critical',
+  cache: 'never',
+  answer: z.string(),
+  async handle({ user, parts }) {
+    return (await issueAccessToken(parts, { user: user.id })).access_token
+  },
+})

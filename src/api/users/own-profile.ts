@@ -1,0 +1,16 @@
+import { noUser } from '../../management/users/find-user.ts'
+import { profileObject, profileSchema } from '../../management/users/profile-object.ts'
+import { defineEndpoint } from '../endpoint.ts'
+
+/** `docs/api.md: User profile`. */
+export const ownProfile = defineEndpoint({
+  method: 'GET',
+  path: '/api/user/self',
+  area: 'management',
+  access: 'account',
+  summary: "The caller's own profile",
+  answer: profileSchema,
+  async handle({ user, parts }) {
+    return profileObject((await parts.store.read('profile', { userId: user.id })) ?? noUser(user.id))
+  },
+})

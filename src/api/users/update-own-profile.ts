@@ -1,0 +1,19 @@
+import { changeOwnProfile, ownProfileInput } from '../../management/users/change-own-profile.ts'
+import { profileObject, profileSchema } from '../../management/users/profile-object.ts'
+import { defineEndpoint } from '../endpoint.ts'
+
+/** `docs/api.md: Own account`. */
+export const updateOwnProfile = defineEndpoint({
+  method: 'PUT',
+  path: '/api/user/self',
+  area: 'management',
+  access: 'account',
+  summary: "Change the caller's own display name or password",
+  // A password could be guessed here.
+  limit: 'critical',
+  body: ownProfileInput,
+  answer: profileSchema,
+  async handle({ user, body, parts }) {
+    return profileObject(await changeOwnProfile(parts, user, body))
+  },
+})

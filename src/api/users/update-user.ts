@@ -1,0 +1,18 @@
+import { changedUserInput, changeUser } from '../../management/users/change-user.ts'
+import { managedUserObject, managedUserSchema } from '../../management/users/managed-user-object.ts'
+import { defineEndpoint } from '../endpoint.ts'
+
+/** `docs/api.md: Users`. */
+export const updateUser = defineEndpoint({
+  method: 'PUT',
+  path: '/api/user/',
+  area: 'management',
+  access: 'admin',
+  summary: 'Change fields of a user',
+  fails: [404],
+  body: changedUserInput,
+  answer: managedUserSchema,
+  async handle({ user, body, parts }) {
+    return managedUserObject(await changeUser(parts, body, user))
+  },
+})

@@ -1,0 +1,44 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { seedAccounts } from './first-start.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { pruneUsage } from '../store/prune-usage.ts'
+import { openSqliteStore } from '../store/sqlite/open.ts'
+import type { OpenedLedger, OpeningParts } from './opened-ledger.ts'
+
+/** Opens the store that the configuration names, and settles what a crash left behind. Rejects with a sentence for the operator. */
+export function openLedger(parts: OpeningParts): Promise<OpenedLedger> {
+  const { databaseUrl } = parts.config.environment
+  return databaseUrl.startsWith('sqlite:') ? openOwnLedger(parts) : openShared(parts)
+}
+
+async function openOwnLedger({ config, secrets, thread }: OpeningParts): Promise<OpenedLedger> {
+  const { environment, users } = config
+  const path = environment.databaseUrl.slice('sqlite:'.length)
+  const store = await openSqliteStore({ path, secret: secrets, thread })
+  try {
+    const firstCredentials = await seedAccounts(store, users)
+    const ledger = new Ledger(store, randomUUID())
+    const recovered = await ledger.recover()
+    return {
+      store,
+      place: `${hostname()} ${path}`,
+      ledger,
+      firstCredentials,
+      recovered,
+      announcements: undefined,
+      prune: async (days, signal) => ({ removed: await pruneUsage(store, days, Date.now(), signal) }),
+      isReady: () => ledger.probe(),
+      close: () => store.close(),
+    }
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
+// What several nodes need is loaded where there are several.
+async function openShared(parts: OpeningParts): Promise<OpenedLedger> {
+  const { openSharedLedger } = await import('./open-shared-ledger.ts')
+  return openSharedLedger(parts)
+}

@@ -1,0 +1,205 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { parseDecimal } from '../../domain/decimal.ts'
+import { builtInPrices, inForce } from './built-in-prices.ts'
+import { matches, spelledOut, withHyphenatedDate } from '../matching.ts'
+import { chargeable, unchargedKinds } from './price-data.ts'
+import { VENDORS } from '../vendors/vendors.ts'
+
+const prices = builtInPrices()
+const usd = (text: string) => parseDecimal(text)
+
+/** Numerically, whatever the number of places. */
+function plain(value: { digits: bigint; scale: number } | undefined): number | undefined {
+  return value && Number(value.digits) / 10 ** value.scale
+}
+
+describe('the built-in prices', () => {
+  test.each([
+    ['gpt-4o-mini', 'openai'],
+    ['gpt-4o-mini-2024-07-18', 'openai'],
+    ['claude-sonnet-4-5', 'anthropic'],
+    ['claude-sonnet-4-5-20250929', 'anthropic'],
+    ['gemini-2.5-pro', 'google'],
+    ['mistral-large-latest', 'mistral'],
+    ['deepseek-chat', 'deepseek'],
+    ['grok-4', 'x-ai'],
+    ['command-r-plus', 'cohere'],
+    ['rerank-english-v3.0', 'cohere'],
+    ['sonar-pro', 'perplexity'],
+    ['llama-3.3-70b-versatile', 'groq'],
+    ['anthropic/claude-sonnet-4.5', 'openrouter'],
+  ])('%s is a model of %s', (name, vendor) => {
+    expect(prices.get(name)?.vendor).toBe(vendor)
+  })
+
+  test('of a model that is hosted are those of the vendor that is named', () => {
+    expect(prices.get('gpt-oss-120b', 'cerebras')?.vendor).toBe('cerebras')
+    expect(prices.get('gpt-4o-mini', 'nobody')?.vendor).toBe('openai')
+  })
+
+  test('know nothing of names that nobody lists', () => {
+    expect(prices.get('nobody-knows-this')).toBeUndefined()
+    expect(prices.get('')).toBeUndefined()
+    expect(prices.get(`gpt-4o-mini${'x'.repeat(1_000_000)}`)).toBeUndefined()
+  })
+
+  test('are the same object for the same model, so that what is made of them can be kept', () => {
+    expect(prices.get('gpt-4o-mini')?.price).toBe(prices.get('gpt-4o-mini')?.price)
+    expect(Object.isFrozen(prices.get('gpt-4o-mini')?.price)).toBe(true)
+  })
+
+  test('of claude-sonnet-4-5 are those that its vendor publishes', () => {
+    expect(prices.get('claude-sonnet-4-5')?.price).toMatchObject({
+      tokens: {
+        input: usd('3'),
+        output: usd('15'),
+        cacheRead: usd('0.3'),
+        cacheWrite5m: usd('3.75'),
+        cacheWrite1h: usd('6'),
+      },
+      tiers: [{ above: 200_000, tokens: { input: usd('6'), output: usd('22.5'), cacheRead: usd('0.6') } }],
+    })
+    expect(plain(prices.get('claude-sonnet-4-5')?.price?.webSearch)).toBe(0.01)
+  })
+
+  test('of a call to a reranker are for the call', () => {
+    expect(plain(prices.get('rerank-english-v3.0')?.price?.request)).toBe(0.002)
+  })
+
+  test('are read from any name without an error', () => {
+    fc.assert(
+      fc.property(fc.string(), (name) => {
+        prices.get(name)
+      }),
+    )
+  })
+
+  test('have a version that the same data has again', () => {
+    expect(builtInPrices().version).toBe(prices.version)
+  })
+
+  test.each(VENDORS.map((vendor) => [vendor.id, vendor.protocol, vendor] as const))(
+    '%s (%s) lists names that it can be asked for and that have a price',
+    (id, _, vendor) => {
+      const names = prices.namesOf(vendor)
+      expect(names.length).toBeGreaterThan(0)
+      expect(new Set(names).size).toBe(names.length)
+      for (const name of names)
+        expect(prices.get(name, id)).toMatchObject({ vendor: id, price: expect.anything() })
+    },
+  )
+})
+
+describe('prices as the data has them', () => {
+  test('stand for tokens per million, calls and searches per thousand', () => {
+    const price = chargeable({ input_mtok: 1.5, output_mtok: 2, requests_kcount: 12, web_searches_kcount: 5 })
+    expect(price?.tokens.input).toEqual(usd('1.5'))
+    expect([plain(price?.request), plain(price?.webSearch)]).toEqual([0.012, 0.005])
+  })
+
+  test('that are missing follow from input; a web search is one cent', () => {
+    const price = chargeable({ input_mtok: 0.15, output_mtok: 0.6 })
+    expect(price?.tokens).toEqual({
+      input: { digits: 15n, scale: 2 },
+      output: { digits: 6n, scale: 1 },
+      cacheRead: { digits: 15n, scale: 3 },
+      cacheWrite5m: { digits: 1875n, scale: 4 },
+      cacheWrite1h: { digits: 30n, scale: 2 },
+    })
+    expect([plain(price?.request), plain(price?.webSearch)]).toEqual([0, 0.01])
+  })
+
+  test('rise with the prompt: above the start of a tier, and untiered kinds stay', () => {
+    const price = chargeable({
+      input_mtok: {
+        base: 1,
+        tiers: [
+          { start: 100, price: 2 },
+          { start: 200, price: 3 },
+        ],
+      },
+      output_mtok: { base: 10, tiers: [{ start: 200, price: 30 }] },
+      cache_read_mtok: 0.5,
+    })
+    const seen = price?.tiers.map(({ above, tokens }) => [
+      above,
+      ...[tokens.input, tokens.output, tokens.cacheRead, tokens.cacheWrite1h].map(plain),
+    ])
+    expect(seen).toEqual([
+      [100, 2, 10, 0.5, 4],
+      [200, 3, 30, 0.5, 6],
+    ])
+  })
+
+  test('are none where there is nothing that we charge', () => {
+    expect(chargeable({})).toBeUndefined()
+    expect(chargeable({ audio_hours: 0.36 })).toBeUndefined()
+  })
+
+  test('of kinds that we do not charge are named', () => {
+    expect(unchargedKinds({ input_mtok: 1, output_mtok: 1, input_audio_mtok: 3, audio_hours: 1 })).toEqual([
+      'input_audio_mtok',
+      'audio_hours',
+    ])
+  })
+})
+
+describe('dated prices', () => {
+  const dated = [
+    { prices: { input_mtok: 1 } },
+    { constraint: { type: 'start_date' as const, start_date: '2026-06-01' }, prices: { input_mtok: 2 } },
+    {
+      constraint: { type: 'time_of_date' as const, start_time: '22:00:00Z', end_time: '02:00:00Z' },
+      prices: { input_mtok: 3 },
+    },
+  ]
+  test.each([
+    ['2026-05-31T23:59:59Z', 3],
+    ['2026-05-31T12:00:00Z', 1],
+    ['2026-06-01T12:00:00Z', 2],
+    ['2026-06-01T22:00:00Z', 3],
+    ['2026-06-02T01:59:59Z', 3],
+    ['2026-06-02T02:00:00Z', 2],
+  ])('at %s the input costs %d', (time, expected) => {
+    expect(inForce(dated, new Date(time))).toEqual({ input_mtok: expected })
+  })
+
+  test('change while the gateway runs', () => {
+    let now = new Date('2026-05-01T12:00:00Z')
+    const table = builtInPrices(() => now)
+    const before = table.get('deepseek-v4-pro')?.price
+    now = new Date('2026-10-01T12:00:00Z')
+    const after = table.get('deepseek-v4-pro')?.price
+    expect([plain(before?.tokens.input), plain(after?.tokens.input)]).toEqual([0.435, 0.66])
+  })
+})
+
+describe('rules about names', () => {
+  test.each([
+    [{ equals: 'GPT-5' }, 'gpt-5', true],
+    [{ equals: 'gpt-5' }, 'gpt-5-mini', false],
+    [{ starts_with: 'gpt-' }, 'GPT-5', true],
+    [{ ends_with: ':free' }, 'a:free', true],
+    [{ contains: 'claude' }, 'us.Claude-x', true],
+    [{ regex: '^o[134]$' }, 'o3', true],
+    [{ regex: '^o[134]$' }, 'O3', false],
+    [{ or: [{ equals: 'a' }, { equals: 'b' }] }, 'b', true],
+    [{ and: [{ starts_with: 'a' }, { ends_with: 'z' }] }, 'a-y', false],
+  ])('%j about %s: %s', (rule, name, expected) => {
+    expect(matches(rule, name)).toBe(expected)
+  })
+
+  test('spell some names out', () => {
+    expect(spelledOut({ or: [{ equals: 'a' }, { starts_with: 'b' }, { or: [{ equals: 'c' }] }] })).toEqual([
+      'a',
+      'c',
+    ])
+    expect(spelledOut({ and: [{ equals: 'a' }] })).toEqual([])
+  })
+
+  test('take a date with and without hyphens', () => {
+    expect(withHyphenatedDate('m-20250929')).toBe('m-2025-09-29')
+    expect(withHyphenatedDate('m-20251340')).toBe('m-20251340')
+  })
+})

@@ -1,0 +1,76 @@
+import type { ModelPrice, TieredPrices } from '@pydantic/genai-prices'
+import { type Decimal, parseDecimal } from '../../domain/decimal.ts'
+import type { Price } from '../../domain/price.ts'
+import { freeze } from '../freeze.ts'
+import { completePrices, type GivenPrices, WEB_SEARCH, ZERO } from './prices.ts'
+
+/** Keys of the price data that stand for tokens, in USD per million, and what they are called here. */
+const TOKEN_KEYS = {
+  input_mtok: 'input',
+  output_mtok: 'output',
+  cache_read_mtok: 'cacheRead',
+  cache_write_mtok: 'cacheWrite5m',
+  cache_write_1h_mtok: 'cacheWrite1h',
+} as const satisfies Record<string, keyof GivenPrices>
+
+/** Keys that stand for calls and searches, in USD per thousand. */
+const COUNT_KEYS = { request: 'requests_kcount', webSearch: 'web_searches_kcount' } as const
+
+const CHARGED: ReadonlySet<string> = new Set([...Object.keys(TOKEN_KEYS), ...Object.values(COUNT_KEYS)])
+
+/** For the search of files in a vendor's store, a tool that none of the endpoints here has. */
+const NEVER_DUE: ReadonlySet<string> = new Set(['storage_searches_kcount'])
+
+/** A model's prices as the data has them, as ours; undefined where it has none of the kinds that we charge. */
+export function chargeable(data: ModelPrice): Price | undefined {
+  if (
+    data['input_mtok'] === undefined &&
+    data['output_mtok'] === undefined &&
+    data['requests_kcount'] === undefined
+  ) {
+    return undefined
+  }
+  const starts = Object.values(data).flatMap((value) => (typeof value === 'object' ? value.tiers : []))
+  const above = [...new Set(starts.map(({ start }) => start))].sort((a, b) => a - b)
+  return freeze({
+    tokens: tokensAt(data, 0),
+    tiers: above.map((start) => ({ above: start, tokens: tokensAt(data, start + 1) })),
+    request: perCall(data[COUNT_KEYS.request]) ?? ZERO,
+    webSearch: perCall(data[COUNT_KEYS.webSearch]) ?? WEB_SEARCH,
+  })
+}
+
+/** The kinds of price that a model has in the data, that a call can come to, and that we do not charge. */
+export function unchargedKinds(data: ModelPrice): readonly string[] {
+  return Object.keys(data).filter(
+    (key) => data[key] !== undefined && !CHARGED.has(key) && !NEVER_DUE.has(key),
+  )
+}
+
+function tokensAt(data: ModelPrice, prompt: number): Price['tokens'] {
+  const given: Partial<Record<keyof GivenPrices, Decimal>> = {}
+  for (const [key, kind] of Object.entries(TOKEN_KEYS)) {
+    const value = data[key]
+    if (value !== undefined) given[kind] = exactly(priceAt(value, prompt))
+  }
+  return completePrices({ input: ZERO, output: ZERO, ...given })
+}
+
+function priceAt(value: number | TieredPrices, prompt: number): number {
+  if (typeof value === 'number') return value
+  return value.tiers.findLast(({ start }) => prompt > start)?.price ?? value.base
+}
+
+function perCall(perThousand: number | TieredPrices | undefined): Decimal | undefined {
+  if (perThousand === undefined) return undefined
+  const { digits, scale } = exactly(priceAt(perThousand, 0))
+  return { digits, scale: scale + 3 }
+}
+
+/** The data writes prices as decimals; their shortest form is what was written. */
+function exactly(value: number): Decimal {
+  const decimal = parseDecimal(value)
+  if (!decimal || decimal.digits < 0n)
+    throw new RangeError(`the price data holds ${value}, which is no price`)
+  return decimal
+}

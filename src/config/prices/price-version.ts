@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto'
+import type { Decimal } from '../../domain/decimal.ts'
+import type { Price, TokenPrices } from '../../domain/price.ts'
+import type { Group } from '../../domain/settings.ts'
+import type { ModelEntry } from '../models.ts'
+
+/** Everything that enters a charge. */
+export interface Priced {
+  readonly quotaPerUnit: number
+  readonly groups: ReadonlyMap<string, Group>
+  readonly models: ReadonlyMap<string, ModelEntry>
+  /** Model → the vendor by whose price list it goes. */
+  readonly preferred: ReadonlyMap<string, string>
+  readonly builtInVersion: string
+}
+
+/** Twelve hexadecimal digits that name a set of prices: the same for the same prices however they are written. */
+export function priceVersion({ quotaPerUnit, groups, models, preferred, builtInVersion }: Priced): string {
+  const content = [
+    quotaPerUnit,
+    byName(groups, ({ ratio }) => canonical(ratio)),
+    byName(models, ({ vendor, price }) => [vendor ?? null, price ? priceContent(price) : null]),
+    byName(preferred, (vendor) => vendor),
+    builtInVersion,
+  ]
+  return createHash('sha256').update(JSON.stringify(content)).digest('hex').slice(0, 12)
+}
+
+function byName<T>(map: ReadonlyMap<string, T>, content: (value: T) => unknown): unknown[] {
+  return [...map].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, value]) => [name, content(value)])
+}
+
+function priceContent({ tokens, tiers, request, webSearch }: Price): unknown[] {
+  const all = tiers.map(({ above, tokens }) => [above, tokensContent(tokens)])
+  return [tokensContent(tokens), all, canonical(request), canonical(webSearch)]
+}
+
+function tokensContent(tokens: TokenPrices): string[] {
+  const { input, output, cacheRead, cacheWrite5m, cacheWrite1h } = tokens
+  return [input, output, cacheRead, cacheWrite5m, cacheWrite1h].map(canonical)
+}
+
+/** `0.30` and `0.3` alike. */
+function canonical({ digits, scale }: Decimal): string {
+  let [most, places] = [digits, scale]
+  while (places > 0 && most % 10n === 0n) [most, places] = [most / 10n, places - 1]
+  return `${most}/${places}`
+}

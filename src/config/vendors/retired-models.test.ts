@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import { builtInPrices } from '../prices/built-in-prices.ts'
+import { isRetired } from './retired-models.ts'
+import { VENDORS } from './vendors.ts'
+
+const TODAY = new Date('2026-11-21T12:00:00Z')
+
+test.each([
+  ['openai', 'gpt-4o', '2027-01-13', false],
+  ['openai', 'gpt-4o', '2027-01-14', true],
+  ['openai', 'ada', '2026-11-21', true],
+  ['openai', 'o3-mini-2025-01-31', '2026-11-21', true],
+  ['openai', 'gpt-6-sol', '2027-06-01', false],
+  ['anthropic', 'claude-opus-4-20250514', '2026-11-21', true],
+  ['anthropic', 'claude-opus-4-5', '2026-11-21', false],
+  ['google', 'gemini-2.0-flash-lite', '2026-11-21', true],
+  ['x-ai', 'grok-4-fast-reasoning', '2026-11-21', true],
+  ['x-ai', 'grok-4.3', '2026-11-21', false],
+  ['openrouter', 'ada', '2026-11-21', false],
+])('%s answers for %s on %s: retired is %s', (vendor, model, day, retired) => {
+  expect(isRetired(vendor, model, new Date(`${day}T00:00:00Z`))).toBe(retired)
+})
+
+test('a key of OpenAI makes a channel for what the gateway can call there today', () => {
+  const openai = VENDORS.find(({ id }) => id === 'openai')
+  const names = openai ? builtInPrices(() => TODAY).namesOf(openai) : []
+  expect(names).toEqual(
+    expect.arrayContaining(['gpt-4o', 'gpt-4o-mini', 'gpt-5.6', 'gpt-6-sol', 'gpt-audio', 'o3']),
+  )
+  for (const name of [
+    'ada',
+    'gpt-4',
+    'gpt-3.5-turbo',
+    'o1',
+    'gpt-35-turbo',
+    'gpt-5-1',
+    'gpt-5.2-codex',
+    'gpt-5.5-pro',
+  ])
+    expect(names).not.toContain(name)
+  expect(names.filter((name) => /image|realtime|transcribe|tts|moderation/.test(name))).toEqual([])
+})

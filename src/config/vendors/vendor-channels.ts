@@ -1,0 +1,49 @@
+import type { Channel } from '../../domain/channel.ts'
+import type { BuiltInPrices } from '../prices/built-in-prices.ts'
+import { TIMEOUTS } from '../channels.ts'
+import { DEFAULT_GROUP } from '../groups.ts'
+import { NO_LIMIT } from '../rate-limits.ts'
+import { VENDORS } from './vendors.ts'
+
+/** The channels that keys in the environment make, and by whose price list each of their models goes. */
+export interface VendorChannels {
+  readonly channels: readonly Channel[]
+  readonly preferred: ReadonlyMap<string, string>
+}
+
+/**
+ * One channel for each vendor whose key is there, with every model of its price list; a name that several vendors list
+ * goes to the first of them, since it can have but one price.
+ */
+export function vendorChannels(keys: ReadonlyMap<string, string>, builtIn: BuiltInPrices): VendorChannels {
+  const preferred = new Map<string, string>()
+  const channels = VENDORS.flatMap((vendor): Channel[] => {
+    const { id, variables, protocol, baseUrl } = vendor
+    const key = variables.map((variable) => keys.get(variable)).find((value) => value !== undefined)
+    if (key === undefined) return []
+    const models = builtIn.namesOf(vendor).filter((name) => !preferred.has(name))
+    for (const name of models) preferred.set(name, id)
+    if (models.length === 0) return []
+    return [
+      {
+        name: protocol === 'rerank' ? `${id}-rerank` : id,
+        protocol,
+        baseUrl,
+        keys: [key],
+        models,
+        groups: [DEFAULT_GROUP],
+        priority: 0,
+        weight: 1,
+        modelMapping: new Map(),
+        allow: new Set(),
+        disableStore: false,
+        passThrough: false,
+        headers: new Map(),
+        rateLimit: NO_LIMIT,
+        onClientGone: 'cancel',
+        timeouts: TIMEOUTS,
+      },
+    ]
+  })
+  return { channels, preferred }
+}

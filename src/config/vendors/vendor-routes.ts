@@ -1,0 +1,24 @@
+import { parseVendorRoutes } from '../../domain/vendor-routes.ts'
+import { Refusal } from '../fields.ts'
+
+/**
+ * Reads a token's `vendor_routes`, a JSON map from vendor to group; `docs/api.md: Token management`. `accept` says what
+ * is wrong with a group.
+ */
+export function vendorRoutes(
+  accept: (group: string) => string | Refusal,
+): (given: string) => string | Refusal {
+  return (given) => {
+    const routes = parseVendorRoutes(given)
+    if (!routes) return NO_ROUTES
+    for (const group of routes.values()) {
+      const accepted = accept(group)
+      if (typeof accepted !== 'string') return accepted
+    }
+    return given.trim() === '' ? '' : given
+  }
+}
+
+const NO_ROUTES = new Refusal(
+  'a JSON map from vendors to groups such as {"anthropic": "vip"}, nothing in it empty',
+)

@@ -1,0 +1,119 @@
+import type { ProtocolName } from '../../domain/channel.ts'
+
+/** How a vendor is reached with nothing but its key. */
+export interface Vendor {
+  /** As in the built-in prices. */
+  readonly id: string
+  /** Environment variables that may hold its key; the first one set is taken. */
+  readonly variables: readonly string[]
+  readonly protocol: ProtocolName
+  /** Up to and including the version. */
+  readonly baseUrl: string
+  /** Which of its models in the built-in prices are offered at that address; all, if absent. */
+  readonly offers?: RegExp
+  /** Which of these the gateway cannot call there: spellings of resellers, and models of other endpoints. */
+  readonly uncallable?: RegExp
+}
+
+/**
+ * The vendors that we know how to call. The order is one of preference: whoever makes a model comes before those who
+ * host it, so that a bare name means its maker's price. The regular expressions leave out what the data lists under a
+ * vendor but is not served at that address: open weights, and other makers' models in the same cloud. OpenAI answers
+ * for `-pro`, `codex` and deep research through its Responses API alone.
+ */
+export const VENDORS: readonly Vendor[] = Object.freeze([
+  {
+    id: 'openai',
+    variables: ['OPENAI_API_KEY'],
+    protocol: 'chat',
+    baseUrl: 'https://api.openai.com/v1',
+    offers: /^(?!gpt-oss|.*moderation)/i,
+    uncallable:
+      /^gpt-35|^gpt-\d-\d(?!\d)|^gpt-5[.\d]*-chat$|:|-high$|-pro(?:-\d|$)|codex|deep-research|computer-use|instruct|-image/i,
+  },
+  {
+    id: 'anthropic',
+    variables: ['ANTHROPIC_API_KEY'],
+    protocol: 'messages',
+    baseUrl: 'https://api.anthropic.com/v1',
+  },
+  {
+    id: 'google',
+    variables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
+    protocol: 'chat',
+    baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
+    offers: /^(?!.*claude|.*-maas$)/,
+    uncallable: /-image/,
+  },
+  { id: 'mistral', variables: ['MISTRAL_API_KEY'], protocol: 'chat', baseUrl: 'https://api.mistral.ai/v1' },
+  {
+    id: 'deepseek',
+    variables: ['DEEPSEEK_API_KEY'],
+    protocol: 'chat',
+    baseUrl: 'https://api.deepseek.com/v1',
+  },
+  {
+    id: 'x-ai',
+    variables: ['XAI_API_KEY'],
+    protocol: 'chat',
+    baseUrl: 'https://api.x.ai/v1',
+    uncallable: /^x-ai\//,
+  },
+  {
+    id: 'cohere',
+    variables: ['COHERE_API_KEY'],
+    protocol: 'chat',
+    baseUrl: 'https://api.cohere.ai/compatibility/v1',
+    offers: /^(?!rerank-)/,
+  },
+  {
+    id: 'cohere',
+    variables: ['COHERE_API_KEY'],
+    protocol: 'rerank',
+    baseUrl: 'https://api.cohere.com/v1',
+    offers: /^rerank-/,
+  },
+  {
+    id: 'moonshotai',
+    variables: ['MOONSHOT_API_KEY'],
+    protocol: 'chat',
+    baseUrl: 'https://api.moonshot.ai/v1',
+  },
+  { id: 'minimax', variables: ['MINIMAX_API_KEY'], protocol: 'chat', baseUrl: 'https://api.minimax.io/v1' },
+  { id: 'zai', variables: ['ZAI_API_KEY'], protocol: 'chat', baseUrl: 'https://api.z.ai/api/paas/v4' },
+  {
+    id: 'perplexity',
+    variables: ['PERPLEXITY_API_KEY'],
+    protocol: 'chat',
+    baseUrl: 'https://api.perplexity.ai',
+  },
+  { id: 'groq', variables: ['GROQ_API_KEY'], protocol: 'chat', baseUrl: 'https://api.groq.com/openai/v1' },
+  {
+    id: 'cerebras',
+    variables: ['CEREBRAS_API_KEY'],
+    protocol: 'chat',
+    baseUrl: 'https://api.cerebras.ai/v1',
+  },
+  {
+    id: 'together',
+    variables: ['TOGETHER_API_KEY'],
+    protocol: 'chat',
+    baseUrl: 'https://api.together.xyz/v1',
+  },
+  {
+    id: 'fireworks',
+    variables: ['FIREWORKS_API_KEY'],
+    protocol: 'chat',
+    baseUrl: 'https://api.fireworks.ai/inference/v1',
+    offers: /^accounts\//,
+  },
+  {
+    id: 'openrouter',
+    variables: ['OPENROUTER_API_KEY'],
+    protocol: 'chat',
+    baseUrl: 'https://openrouter.ai/api/v1',
+  },
+])
+
+/** Every variable that may hold a vendor's key. */
+export const KEY_VARIABLES: ReadonlySet<string> = new Set(VENDORS.flatMap((vendor) => vendor.variables))

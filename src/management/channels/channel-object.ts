@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import type { Channel } from '../../domain/channel.ts'
+import type { ChannelText, JsonObject, StoredChannel } from '../../domain/stored-configuration.ts'
+import { withoutVersion } from './channel-address.ts'
+import { ALLOWING } from './channel-text.ts'
+import { typeAt } from './channel-types.ts'
+import type { Declared } from '../settings/settings-in-force.ts'
+
+/** Ids from here on are those of channels that the configuration declares. */
+export const FIRST_DECLARED_ID = 1_000_000_000
+
+/** A channel, shown; never with its keys. Fields that tools keep with it come on top. */
+export const channelSchema = z.looseObject({
+  id: z.int(),
+  name: z.string(),
+  type: z.int(),
+  key: z.string(),
+  status: z.int(),
+  base_url: z.string(),
+  models: z.string(),
+  group: z.string(),
+  model_mapping: z.string(),
+  header_override: z.string(),
+  setting: z.string(),
+  settings: z.string(),
+  priority: z.int(),
+  weight: z.number(),
+  created_time: z.int(),
+  test_time: z.int(),
+  response_time: z.int(),
+  channel_info: z.object({ is_multi_key: z.boolean(), multi_key_size: z.int() }),
+  managed: z.boolean(),
+  managed_by: z.string(),
+})
+
+/** A channel as tools of this family of gateways know it. */
+export type ChannelObject = z.output<typeof channelSchema>
+
+/** What tools wrote of a channel, from how it is stored. */
+export function fieldsOf({ name, declared, status, family }: ChannelText) {
+  const allowed = declared['allow'] as readonly string[]
+  const flags = Object.fromEntries(
+    Object.entries(ALLOWING).map(([flag, gated]) => [flag, allowed.includes(gated)]),
+  )
+  const setting = {
+    ...(family['setting'] as JsonObject),
+    pass_through_body_enabled: declared['pass_through'],
+  }
+  const settings = {
+    ...(family['settings'] as JsonObject),
+    ...flags,
+    disable_store: declared['disable_store'],
+  }
+  return {
+    ...family,
+    name,
+    type: family['type'] as number,
+    base_url: (family['base_url'] ?? '') as string,
+    status,
+    models: (declared['models'] as readonly string[]).join(','),
+    group: ((declared['groups'] ?? ['default']) as readonly string[]).join(','),
+    model_mapping: JSON.stringify(declared['model_mapping']),
+    header_override: JSON.stringify(declared['headers']),
+    setting: JSON.stringify(setting),
+    settings: JSON.stringify(settings),
+    priority: (declared['priority'] ?? 0) as number,
+    weight: (declared['weight'] ?? 0) as number,
+  }
+}
+
+/** A channel that was set over HTTP, shown. */
+export function storedObject(channel: StoredChannel): ChannelObject {
+  return {
+    ...fieldsOf(channel),
+    id: channel.id,
+    key: '',
+    created_time: channel.createdTime,
+    test_time: channel.testTime,
+    response_time: channel.responseMs,
+    channel_info: keysInfo(channel.keys),
+    managed: false,
+    managed_by: '',
+  }
+}
+
+/** A channel that the configuration declares, shown: the values of its headers are not, for they may be secrets. */
+export function declaredObject(channel: Channel, by: Declared['by']): ChannelObject {
+  const type = typeAt(channel.protocol, channel.baseUrl)
+  const flags = Object.entries(ALLOWING).map(([flag, gated]) => [flag, channel.allow.has(gated)])
+  return {
+    id: declaredId(channel.name),
+    name: channel.name,
+    type: type?.type ?? 0,
+    key: '',
+    status: 1,
+    base_url: withoutVersion(channel.baseUrl, type),
+    models: channel.models.join(','),
+    group: channel.groups.join(','),
+    model_mapping: JSON.stringify(Object.fromEntries(channel.modelMapping)),
+    header_override: JSON.stringify(
+      Object.fromEntries([...channel.headers.keys()].map((name) => [name, ''])),
+    ),
+    setting: JSON.stringify({ pass_through_body_enabled: channel.passThrough }),
+    settings: JSON.stringify({ ...Object.fromEntries(flags), disable_store: channel.disableStore }),
+    priority: channel.priority,
+    weight: channel.weight,
+    created_time: 0,
+    test_time: 0,
+    response_time: 0,
+    channel_info: keysInfo(channel.keys),
+    managed: true,
+    managed_by: by,
+  }
+}
+
+/** The same for the same name, at every start. */
+export function declaredId(name: string): number {
+  return FIRST_DECLARED_ID + createHash('sha256').update(name).digest().readUIntBE(0, 6)
+}
+
+function keysInfo(keys: readonly string[]): ChannelObject['channel_info'] {
+  return { is_multi_key: keys.length > 1, multi_key_size: keys.length > 1 ? keys.length : 0 }
+}

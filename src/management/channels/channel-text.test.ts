@@ -1,0 +1,144 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { withoutVersion, withVersion } from './channel-address.ts'
+import { channelFields } from './channel-fields.ts'
+import { fieldsOf } from './channel-object.ts'
+import { channelText, keysIn } from './channel-text.ts'
+import { CHANNEL_TYPES, channelType, typeAt } from './channel-types.ts'
+import { readInput } from '../read-input.ts'
+
+const word = fc.stringMatching(/^[a-z][a-z0-9.-]{0,11}$/)
+const words = fc.uniqueArray(word, { minLength: 1, maxLength: 4 })
+const json = fc.jsonValue({ maxDepth: 2, noUnicodeString: false })
+const others = fc.dictionary(fc.stringMatching(/^x_[a-z]{1,8}$/), json, { maxKeys: 4 })
+const mapping = fc.dictionary(word, word, { maxKeys: 3 })
+
+/** Every field that tools send and that has a meaning, with some that have none here. */
+const sent = fc.record({
+  name: word,
+  type: fc.constantFrom(...CHANNEL_TYPES.map(({ type }) => type)),
+  base_url: word.map((host) => `https://${host}.example`),
+  models: words.map((names) => names.join(',')),
+  group: words.map((names) => names.join(',')),
+  model_mapping: mapping.map((map) => JSON.stringify(map)),
+  header_override: mapping.map((map) => JSON.stringify(map)),
+  setting: fc
+    .record({ pass_through_body_enabled: fc.boolean(), proxy: word, system_prompt: fc.string() })
+    .map((setting) => JSON.stringify(setting)),
+  settings: fc
+    .record({
+      allow_service_tier: fc.boolean(),
+      allow_safety_identifier: fc.boolean(),
+      allow_include_obfuscation: fc.boolean(),
+      allow_inference_geo: fc.boolean(),
+      allow_speed: fc.boolean(),
+      allow_cache_control: fc.boolean(),
+      disable_store: fc.boolean(),
+      vertex_key_type: word,
+    })
+    .map((settings) => JSON.stringify(settings)),
+  priority: fc.integer({ min: -1000, max: 1000 }),
+  weight: fc.nat(1000),
+  status: fc.constantFrom(1, 2),
+  tag: fc.option(word),
+  test_model: fc.option(word),
+  auto_ban: fc.constantFrom(0, 1),
+  status_code_mapping: fc.string(),
+  param_override: fc.option(fc.string()),
+})
+
+/** Texts with JSON by what they say. */
+const meant = (fields: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [
+      name,
+      ['model_mapping', 'header_override', 'setting', 'settings'].includes(name)
+        ? JSON.parse(String(value))
+        : value,
+    ]),
+  )
+
+test('every field that is sent comes back, whether it means something here or not', () => {
+  fc.assert(
+    fc.property(sent, others, (given, more) => {
+      const channel = channelText(readInput(channelFields, { ...more, ...given }), [])
+      // As the store keeps it.
+      const shown = fieldsOf(JSON.parse(JSON.stringify(channel)))
+      expect(meant(shown)).toEqual(meant(JSON.parse(JSON.stringify({ ...more, ...given }))))
+    }),
+  )
+})
+
+test('what is shown can be sent back, and means the same', () => {
+  fc.assert(
+    fc.property(sent, others, (given, more) => {
+      const once = channelText(readInput(channelFields, { ...more, ...given }), [])
+      const again = channelText(readInput(channelFields, fieldsOf(once)), [])
+      expect(again).toEqual(once)
+    }),
+  )
+})
+
+test('a channel of the least fields has the defaults of the file', () => {
+  const { declared, status } = channelText(
+    readInput(channelFields, { name: 'a', type: 14, models: 'm', setting: null, model_mapping: '' }),
+    [],
+  )
+  expect(status).toBe(1)
+  expect(declared).toEqual({
+    protocol: 'messages',
+    base_url: 'https://api.anthropic.com/v1',
+    models: ['m'],
+    model_mapping: {},
+    headers: {},
+    allow: [],
+    disable_store: false,
+    pass_through: false,
+  })
+})
+
+describe('an address', () => {
+  test.each([
+    [1, '', 'https://api.openai.com/v1'],
+    [1, 'https://a.example', 'https://a.example/v1'],
+    [1, 'https://a.example/', 'https://a.example/v1'],
+    [1, 'https://a.example/proxy', 'https://a.example/proxy/v1'],
+    [1, 'https://a.example/v1', 'https://a.example/v1'],
+    [1, 'https://a.example/v1/', 'https://a.example/v1'],
+    [1, 'https://a.example/v1beta/openai', 'https://a.example/v1beta/openai'],
+    [1, 'https://a.example/api/paas/v4', 'https://a.example/api/paas/v4'],
+    [1, 'https://v1.example', 'https://v1.example/v1'],
+    [1, 'https://a.example?x', 'https://a.example?x'],
+    [1, 'nonsense', 'nonsense'],
+    [8, '', ''],
+    [20, '', 'https://openrouter.ai/api/v1'],
+    [24, '', 'https://generativelanguage.googleapis.com/v1beta/openai'],
+    [27, '', 'https://api.perplexity.ai'],
+    [34, '', 'https://api.cohere.ai/v1'],
+    [38, '', 'https://api.jina.ai/v1'],
+    [45, '', 'https://ark.cn-beijing.volces.com/api/v3'],
+  ])('of type %i, %j, is %j', (type, given, full) => {
+    const known = channelType(type)
+    expect(known && withVersion(given, known)).toBe(full)
+  })
+
+  test.each([
+    ['chat', 'https://api.openai.com/v1', 1, 'https://api.openai.com'],
+    ['chat', 'https://a.example/v1', 8, 'https://a.example'],
+    ['chat', 'https://a.example/v2', 8, 'https://a.example/v2'],
+    ['messages', 'https://a.example/v1', 14, 'https://a.example'],
+    ['rerank', 'https://api.jina.ai/v1', 38, 'https://api.jina.ai'],
+    ['rerank', 'https://a.example/v1', 34, 'https://a.example'],
+    ['chat', 'https://openrouter.ai/api/v1', 20, 'https://openrouter.ai/api'],
+  ] as const)('of the file, %s %s, is type %i at %s', (protocol, url, type, bare) => {
+    const found = typeAt(protocol, url)
+    expect([found?.type, withoutVersion(url, found)]).toEqual([type, bare])
+  })
+})
+
+test('keys stand one a line; spaces around them and empty lines are not part of them', () => {
+  expect(keysIn(' a \r\n\nb\na')).toEqual(['a', 'b'])
+  expect(keysIn('')).toEqual([])
+  expect(keysIn(null)).toEqual([])
+  expect(() => keysIn(' \n')).toThrow('key: expected at least one key')
+})

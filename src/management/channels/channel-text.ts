@@ -1,0 +1,122 @@
+import type { ChannelText, Json, JsonObject } from '../../domain/stored-configuration.ts'
+import { GatewayError } from '../../errors.ts'
+import { withVersion } from './channel-address.ts'
+import { type ChannelFields, OWN_FIELDS, objectIn, textsIn } from './channel-fields.ts'
+import { type ChannelType, channelType, KNOWN_TYPES } from './channel-types.ts'
+
+/** Flags in `settings`, and the field that each of them allows. */
+export const ALLOWING = {
+  allow_service_tier: 'service_tier',
+  allow_safety_identifier: 'safety_identifier',
+  allow_include_obfuscation: 'include_obfuscation',
+  allow_inference_geo: 'inference_geo',
+  allow_speed: 'speed',
+  allow_cache_control: 'cache_control',
+} as const
+
+/** Characters of what is kept with a channel and means nothing here. */
+const MOST_FAMILY = 65_536
+
+/** Fields that are read below; the others belong to the family. */
+const READ = new Set([
+  'name',
+  'models',
+  'group',
+  'model_mapping',
+  'header_override',
+  'priority',
+  'weight',
+  'status',
+  'setting',
+  'settings',
+])
+
+/** Whose kind a channel is; `invalid_request` where nobody knows it. */
+export function requireType(type: number): ChannelType {
+  const known = channelType(type)
+  if (known) return known
+  throw new GatewayError('invalid_request', `type: expected one of ${KNOWN_TYPES}, found ${type}`)
+}
+
+/**
+ * A channel as gateway.yaml would declare it, from how tools write it: bare addresses get their version, texts with commas
+ * become lists, texts with JSON become mappings. What the result may be is for the schema of the file to say.
+ */
+export function channelText(fields: ChannelFields, keys: readonly string[]): ChannelText {
+  const type = requireType(fields.type)
+  const { pass_through_body_enabled: passThrough, ...setting } = objectIn('setting', fields.setting)
+  const settings = objectIn('settings', fields.settings)
+  const groups = listIn(fields.group)
+  const declared: Record<string, Json> = {
+    protocol: type.protocol,
+    base_url: withVersion(fields.base_url ?? '', type),
+    models: listIn(fields.models),
+    model_mapping: textsIn('model_mapping', fields.model_mapping),
+    headers: headersIn(fields.header_override),
+    allow: Object.entries(ALLOWING).flatMap(([name, gated]) =>
+      flag('settings', settings, name) ? [gated] : [],
+    ),
+    disable_store: flag('settings', settings, 'disable_store'),
+    pass_through: flag('setting', { pass_through_body_enabled: passThrough }, 'pass_through_body_enabled'),
+  }
+  if (groups.length > 0) declared['groups'] = groups
+  if (fields.priority) declared['priority'] = fields.priority
+  if (fields.weight) declared['weight'] = fields.weight
+  const family = {
+    ...rest(fields),
+    setting: setting as JsonObject,
+    settings: Object.fromEntries(
+      Object.entries(settings).filter(([name]) => !Object.hasOwn(ALLOWING, name) && name !== 'disable_store'),
+    ) as JsonObject,
+  }
+  if (JSON.stringify(family).length > MOST_FAMILY) {
+    throw new GatewayError(
+      'invalid_request',
+      `a channel may not have more than ${MOST_FAMILY} characters of other fields`,
+    )
+  }
+  return { name: fields.name, declared, keys, status: fields.status ?? 1, family }
+}
+
+/** The keys in a text, one a line. A text that holds none is refused, unless it is empty. */
+export function keysIn(text: string | null | undefined): string[] {
+  const given = text ?? ''
+  const keys = given
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+  if (keys.length === 0 && given !== '') {
+    throw new GatewayError('invalid_request', 'key: expected at least one key, one a line')
+  }
+  return [...new Set(keys)]
+}
+
+function rest(fields: ChannelFields): Record<string, Json> {
+  const others = Object.entries(fields).filter(
+    ([name, value]) => value !== undefined && !READ.has(name) && !OWN_FIELDS.has(name),
+  )
+  return Object.fromEntries(others) as Record<string, Json>
+}
+
+function listIn(text: string | null | undefined): string[] {
+  const names = (text ?? '').split(',').map((name) => name.trim())
+  return [...new Set(names.filter((name) => name !== ''))]
+}
+
+function headersIn(text: string | null | undefined): Record<string, string> {
+  const headers = textsIn('header_override', text)
+  for (const [name, value] of Object.entries(headers)) {
+    if (!/\{(?:api_key|client_header:)/.test(value)) continue
+    throw new GatewayError(
+      'invalid_request',
+      `header_override: ${name}: placeholders are not known here; expected a fixed value (the channel's key is sent by itself, and no header of a caller's goes upstream)`,
+    )
+  }
+  return headers
+}
+
+function flag(field: string, object: Record<string, unknown>, name: string): boolean {
+  const value = object[name] ?? false
+  if (typeof value === 'boolean') return value
+  throw new GatewayError('invalid_request', `${field}: expected true or false for ${name}`)
+}

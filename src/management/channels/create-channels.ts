@@ -1,0 +1,58 @@
+import { z } from 'zod'
+import type { ChannelText, StoredChannel } from '../../domain/stored-configuration.ts'
+import { GatewayError } from '../../errors.ts'
+import { channelFields } from './channel-fields.ts'
+import { channelText, keysIn, requireType } from './channel-text.ts'
+import { refuseDeclaredName } from './find-channel.ts'
+import type { AdministrationParts } from '../parts.ts'
+import { readInput } from '../read-input.ts'
+
+/** Channels that one request may make. */
+const MOST_AT_ONCE = 1000
+
+/** A channel to be made: its fields under `channel`, or beside `mode`. */
+export const newChannelBody = z.looseObject(
+  {
+    mode: z
+      .enum(['single', 'batch', 'multi_to_single'], { error: 'expected single, batch or multi_to_single' })
+      .default('single'),
+    channel: z.looseObject({}, { error: 'expected an object with the fields of a channel' }).optional(),
+  },
+  { error: 'expected an object with the fields of a channel' },
+)
+
+/**
+ * Makes a channel with all its keys; or, with mode `batch`, one for each key, with numbered names. What the schema of
+ * gateway.yaml would refuse is `invalid_request`. Resolves to their ids when calls can go over them.
+ */
+export async function createChannels(
+  { store, inForce, nowMs }: AdministrationParts,
+  { mode, channel, ...beside }: z.output<typeof newChannelBody>,
+): Promise<{ ids: number[] }> {
+  const fields = readInput(channelFields, channel ?? beside)
+  const keys = keysIn(fields.key)
+  if (keys.length === 0 && !requireType(fields.type).keyless) {
+    throw new GatewayError('invalid_request', 'key: expected at least one key, one a line')
+  }
+  const single = channelText(fields, keys)
+  const channels = mode === 'batch' && keys.length > 1 ? numbered(single) : [single]
+  for (const { name } of channels) refuseDeclaredName(inForce, name)
+  const createdTime = Math.floor(nowMs() / 1000)
+  const ids = await inForce.change(
+    (stored) => ({ ...stored, channels: [...stored.channels, ...channels.map(unstored)] }),
+    () => store.write('createChannels', { channels, createdTime }),
+  )
+  return { ids }
+}
+
+function numbered(channel: ChannelText): ChannelText[] {
+  if (channel.keys.length > MOST_AT_ONCE) {
+    throw new GatewayError('invalid_request', `key: expected at most ${MOST_AT_ONCE} keys in a batch`)
+  }
+  return channel.keys.map((key, index) => ({ ...channel, name: `${channel.name}-${index + 1}`, keys: [key] }))
+}
+
+/** As it will be stored, but for what only the store knows. */
+function unstored(channel: ChannelText): StoredChannel {
+  return { ...channel, id: 0, createdTime: 0, testTime: 0, responseMs: 0 }
+}

@@ -1,0 +1,71 @@
+import { z } from 'zod'
+import type { Channel } from '../../domain/channel.ts'
+import type { StoredChannel } from '../../domain/stored-configuration.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Store } from '../../store/store.ts'
+import { declaredId, FIRST_DECLARED_ID } from './channel-object.ts'
+import type { AdministrationParts } from '../parts.ts'
+import type { SettingsInForce } from '../settings/settings-in-force.ts'
+
+const SAYS = 'expected the id of a channel'
+
+/** The id of a channel: a whole number from 1 to 2^53 − 1. */
+export const channelIdField = z.int({ error: SAYS }).positive({ error: SAYS })
+
+/** Of a path with a channel in it. */
+export const channelPath = z.object({
+  id: z
+    .string()
+    .regex(/^[1-9]\d{0,15}$/, { error: SAYS })
+    .transform(Number)
+    .pipe(channelIdField),
+})
+
+/** A channel, as it was set over HTTP or as the configuration declares it. */
+export type FoundChannel = { readonly stored: StoredChannel } | { readonly declared: Channel }
+
+/** The channel of that id; `not_found` if there is none. */
+export async function findChannel(
+  { store, inForce }: Pick<AdministrationParts, 'store' | 'inForce'>,
+  id: number,
+): Promise<FoundChannel> {
+  const declared = declaredChannel(inForce, id)
+  return declared ? { declared } : { stored: await storedChannel(store, id) }
+}
+
+/** The stored channel of that id; `managed_by_file` where it is a declared one, which is not changed here. */
+export function editableChannel(
+  { store, inForce }: Pick<AdministrationParts, 'store' | 'inForce'>,
+  id: number,
+): Promise<StoredChannel> {
+  refuseDeclared(inForce, id)
+  return storedChannel(store, id)
+}
+
+/** Refuses to change a channel that the configuration declares. */
+export function refuseDeclared(inForce: SettingsInForce, id: number): void {
+  const declared = declaredChannel(inForce, id)
+  if (declared) throw declaredHere(inForce, declared.name)
+}
+
+/** Refuses a name that the configuration declares. */
+export function refuseDeclaredName(inForce: SettingsInForce, name: string): void {
+  if (inForce.declared.channels.some((one) => one.name === name)) throw declaredHere(inForce, name)
+}
+
+function declaredHere({ declared }: SettingsInForce, name: string): GatewayError {
+  const where =
+    declared.by === 'environment' ? 'comes from a key in the environment' : 'is declared in gateway.yaml'
+  return new GatewayError('managed_by_file', `the channel "${name}" ${where}, and is changed there alone`)
+}
+
+function declaredChannel({ declared }: SettingsInForce, id: number): Channel | undefined {
+  return id < FIRST_DECLARED_ID ? undefined : declared.channels.find(({ name }) => declaredId(name) === id)
+}
+
+async function storedChannel(store: Pick<Store, 'read'>, id: number): Promise<StoredChannel> {
+  const { channels } = await store.read('storedConfiguration')
+  const found = channels.find((one) => one.id === id)
+  if (found) return found
+  throw new GatewayError('not_found', `there is no channel with the id ${id}`)
+}

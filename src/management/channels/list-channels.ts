@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import { type ChannelObject, channelSchema, declaredObject, storedObject } from './channel-object.ts'
+import { offsetOf, type Page, pageOf, pageQuery, pageSchema } from '../page.ts'
+import type { AdministrationParts } from '../parts.ts'
+
+const text = z.string().max(1000, { error: 'expected at most 1000 characters' }).optional()
+
+/** What a list of channels may be narrowed to. */
+export const channelQuery = pageQuery.extend({
+  group: text,
+  status: z
+    .enum(['1', '2', '0', 'enabled', 'disabled', 'all', '-1', ''], {
+      error: 'expected 1 (enabled) or 2 (disabled)',
+    })
+    .optional(),
+  type: z
+    .string()
+    .regex(/^\d{0,4}$/, { error: 'expected the number of a type' })
+    .optional(),
+  /** A part of the name or of the address, or an id. */
+  keyword: text,
+  model: text,
+})
+
+/** A page of channels. */
+export const channelPage = pageSchema(channelSchema)
+
+const STATUSES = new Map<string | undefined, number>([
+  ['1', 1],
+  ['enabled', 1],
+  ['2', 2],
+  ['0', 2],
+  ['disabled', 2],
+])
+
+/** Channels that were set over HTTP, oldest first, and after them those that the configuration declares. */
+export async function listChannels(
+  { store, inForce }: Pick<AdministrationParts, 'store' | 'inForce'>,
+  query: z.output<typeof channelQuery>,
+): Promise<z.output<typeof channelPage>> {
+  const { channels } = await store.read('storedConfiguration')
+  const { declared } = inForce
+  const all = [
+    ...channels.map(storedObject),
+    ...declared.channels.map((channel) => declaredObject(channel, declared.by)),
+  ]
+  return paged(all.filter(matching(query)), pageOf(query))
+}
+
+function paged(all: readonly ChannelObject[], page: Page): z.output<typeof channelPage> {
+  const from = offsetOf(page)
+  const items = all.slice(from, from + page.pageSize)
+  return { page: page.page, page_size: page.pageSize, total: all.length, items }
+}
+
+function matching({
+  group,
+  status,
+  type,
+  keyword,
+  model,
+}: z.output<typeof channelQuery>): (channel: ChannelObject) => boolean {
+  const wantedStatus = STATUSES.get(status)
+  const part = keyword?.trim().toLowerCase() ?? ''
+  return (channel) =>
+    (!group || group === 'all' || listed(channel.group, group)) &&
+    (wantedStatus === undefined || channel.status === wantedStatus) &&
+    (!type || channel.type === Number(type)) &&
+    (!model || channel.models.split(',').some((name) => name.toLowerCase().includes(model.toLowerCase()))) &&
+    (part === '' ||
+      String(channel.id) === part ||
+      channel.name.toLowerCase().includes(part) ||
+      channel.base_url.toLowerCase().includes(part))
+}
+
+function listed(text: string, name: string): boolean {
+  return text.split(',').includes(name)
+}

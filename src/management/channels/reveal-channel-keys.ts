@@ -1,0 +1,13 @@
+import { GatewayError } from '../../errors.ts'
+import { findChannel } from './find-channel.ts'
+import type { AdministrationParts } from '../parts.ts'
+
+/** The keys of a channel that was set over HTTP, one a line; those of a declared one stay where they are declared. */
+export async function revealChannelKeys(parts: AdministrationParts, id: number): Promise<{ key: string }> {
+  const found = await findChannel(parts, id)
+  if ('stored' in found) return { key: found.stored.keys.join('\n') }
+  throw new GatewayError(
+    'managed_by_file',
+    `the keys of the channel "${found.declared.name}" stand in the configuration, and are not shown`,
+  )
+}

@@ -1,0 +1,139 @@
+import { randomUUIDv7 } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
+import type { Channel } from '../../domain/channel.ts'
+import { GatewayError } from '../../errors.ts'
+import { OperatorHold } from '../../ledger/operator-hold.ts'
+import { readUpstreamError } from '../../protocols/upstream-error.ts'
+import type { Upstreams } from '../../upstreams/http.ts'
+import { redact } from '../../upstreams/redact.ts'
+import { type Actor, reachOf } from '../authority.ts'
+import { findChannel } from './find-channel.ts'
+import type { AdministrationParts } from '../parts.ts'
+import { testRequest } from './test-request.ts'
+
+/** The longest that root's test may take; a channel's own time-out, where that is shorter. */
+const PATIENCE_MS = 30_000
+/** The same for those below root, who hear of every port without a model server after this time, and in these words. */
+const PATIENCE_BELOW_ROOT_MS = 10_000
+const NOBODY = 'no model server answered'
+/** Bytes of an answer that are read. */
+const MOST_BYTES = 65_536
+const LONGEST_MESSAGE = 1000
+
+/** A fault of an upstream. */
+interface Failure {
+  /** Neither its key nor its address, but what it said itself. */
+  readonly words: string
+  /** The status of an error that it told as JSON, as servers of models do; undefined where nothing like that came. */
+  readonly status?: number
+}
+
+/** How a test went; `time` is in seconds. */
+export const testResult = z.object({ success: z.boolean(), message: z.string(), time: z.number() })
+
+/** The model that a test asks for. */
+export const testQuery = z.object({
+  model: z.string().max(200, { error: 'expected at most 200 characters' }).optional(),
+})
+
+/**
+ * Asks a channel's upstream for one token with the channel's first key, whether or not the channel is enabled. Nobody is
+ * charged. How long it took, and when, is kept with a channel that was set over HTTP. Only root is told what the upstream said:
+ * others may name any address, and would read what answers there, or find out whether anything does.
+ */
+export async function testChannel(
+  parts: AdministrationParts,
+  { id, model }: { readonly id: number; readonly model: string | undefined },
+  by: Actor,
+): Promise<z.output<typeof testResult>> {
+  const { store, inForce, upstreams, nowMs } = parts
+  const found = await findChannel(parts, id)
+  const channel = 'stored' in found ? inForce.storedChannel(found.stored.name) : found.declared
+  if (!channel) {
+    throw new GatewayError('invalid_request', 'this channel cannot be in force beside gateway.yaml')
+  }
+  const preferred = 'stored' in found ? found.stored.family['test_model'] : undefined
+  const asked = model || (typeof preferred === 'string' && preferred) || channel.models[0] || ''
+  const isRoot = reachOf(by) === undefined
+  const patienceMs = Math.min(isRoot ? PATIENCE_MS : PATIENCE_BELOW_ROOT_MS, channel.timeouts.totalMs)
+  const startedMs = performance.now()
+  const failure = await failureOf(upstreams, channel, asked, nowMs(), patienceMs)
+  const isNobody = !isRoot && failure !== undefined && failure.status === undefined
+  if (isNobody) await sleep(Math.max(0, startedMs + patienceMs - performance.now()))
+  const tookMs = isNobody ? patienceMs : Math.round(performance.now() - startedMs)
+  if ('stored' in found) {
+    const testTime = Math.floor(nowMs() / 1000)
+    await store.write('noteChannelTest', { id, testTime, responseMs: tookMs })
+  }
+  const message = isRoot ? failure?.words : told(failure)
+  return { success: failure === undefined, message: message ?? '', time: tookMs / 1000 }
+}
+
+/** A failure in words that hold nothing of what came back. */
+function told(failure: Failure | undefined): string | undefined {
+  return failure?.status === undefined ? failure && NOBODY : `the upstream answered ${failure.status}`
+}
+
+/** The fault of the upstream; undefined if it answers. */
+function failureOf(
+  upstreams: Upstreams,
+  channel: Channel,
+  model: string,
+  startedMs: number,
+  patienceMs: number,
+): Promise<Failure | undefined> {
+  const hold = new OperatorHold({
+    id: randomUUIDv7(),
+    model,
+    channel: channel.name,
+    group: '',
+    stream: false,
+    priceVersion: '',
+    startedMs,
+    promptAmount: 0,
+  })
+  const { path, headers, body } = testRequest(channel, model)
+  const { promise, resolve } = Promise.withResolvers<Failure | undefined>()
+  let status = 0
+  const chunks: Buffer[] = []
+  let length = 0
+  const ended = (): void => resolve(verdict(channel, status, Buffer.concat(chunks)))
+  const exchange = upstreams.post(hold, channel, { value: channel.keys[0] ?? '' }, path, headers, body, {
+    started: (head) => void (status = head.status),
+    received(chunk) {
+      chunks.push(chunk)
+      length += chunk.length
+      if (length <= MOST_BYTES) return
+      exchange.cancel()
+      ended()
+    },
+    ended,
+    failed: ({ message }) => resolve({ words: `no answer: ${message}` }),
+  })
+  const patience = setTimeout(() => {
+    exchange.cancel()
+    resolve({ words: `no answer within ${patienceMs / 1000} s` })
+  }, patienceMs)
+  return promise.finally(() => {
+    hold.settle()
+    clearTimeout(patience)
+  })
+}
+
+function verdict(channel: Channel, status: number, body: Buffer): Failure | undefined {
+  const isTold = isObject(body)
+  if (status >= 200 && status <= 299) return isTold ? undefined : { words: 'the answer is not JSON' }
+  const said = readUpstreamError(body).message
+  const words = `the upstream answered ${status}${said === undefined ? '' : `: ${redact(said, channel)}`}`
+  return { words: words.slice(0, LONGEST_MESSAGE), ...(isTold && { status }) }
+}
+
+function isObject(body: Buffer): boolean {
+  try {
+    const value: unknown = JSON.parse(body.toString())
+    return typeof value === 'object' && value !== null
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,47 @@
+import type { Channel, ProtocolName } from '../../domain/channel.ts'
+import { capabilitiesOf } from '../../protocols/model-capabilities.ts'
+
+/** The least that an upstream can be asked. */
+export interface TestRequest {
+  /** Below the channel's base URL. */
+  readonly path: string
+  /** Names and values in turn. */
+  readonly headers: readonly string[]
+  readonly body: Buffer
+}
+
+/** The version of the messages protocol; `docs/api.md: Versioning`. */
+const VERSION = '2023-06-01'
+
+const MESSAGES = [{ role: 'user', content: 'hi' }]
+
+const REQUESTS: Record<
+  ProtocolName,
+  (model: string, asked: string) => Omit<TestRequest, 'body'> & { body: object }
+> = {
+  chat: (model, asked) => ({
+    path: '/chat/completions',
+    headers: [],
+    body: { model, messages: MESSAGES, [capabilitiesOf(model, asked).maximumField]: 1 },
+  }),
+  messages: (model) => ({
+    path: '/messages',
+    headers: ['anthropic-version', VERSION],
+    body: { model, messages: MESSAGES, max_tokens: 1 },
+  }),
+  rerank: (model) => ({
+    path: '/rerank',
+    headers: [],
+    body: { model, query: 'hi', documents: ['hi'], top_n: 1 },
+  }),
+}
+
+/** Asks a channel's upstream for one token of a model, or for one document. */
+export function testRequest(channel: Channel, model: string): TestRequest {
+  const { path, headers, body } = REQUESTS[channel.protocol](channel.modelMapping.get(model) ?? model, model)
+  return {
+    path,
+    headers: [...headers, 'accept', 'application/json'],
+    body: Buffer.from(JSON.stringify(body)),
+  }
+}

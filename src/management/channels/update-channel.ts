@@ -1,0 +1,42 @@
+import type { z } from 'zod'
+import { GatewayError } from '../../errors.ts'
+import type { Actor } from '../authority.ts'
+import { channelFields, someChannelFields } from './channel-fields.ts'
+import { type ChannelObject, fieldsOf, storedObject } from './channel-object.ts'
+import { channelText, keysIn } from './channel-text.ts'
+import { channelIdField, editableChannel, refuseDeclaredName } from './find-channel.ts'
+import type { AdministrationParts } from '../parts.ts'
+import { readInput } from '../read-input.ts'
+import { requireSecretsForNewPlace } from './secret-destination.ts'
+
+/** A change of a channel: what is absent stays, and so do the keys where `key` is empty. */
+export const channelChange = someChannelFields.extend({ id: channelIdField })
+
+/**
+ * Changes a channel that was set over HTTP. Secrets that are kept do not go to another address, unless root says so. Resolves to
+ * the channel as it is now, when calls go over it.
+ */
+export async function updateChannel(
+  parts: AdministrationParts,
+  { id, ...given }: z.output<typeof channelChange>,
+  by: Actor,
+): Promise<ChannelObject> {
+  const { store, inForce } = parts
+  const before = await editableChannel(parts, id)
+  const sent = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  const fields = readInput(channelFields, { ...fieldsOf(before), ...sent })
+  const keys = keysIn(given.key)
+  const channel = channelText(fields, keys.length > 0 ? keys : before.keys)
+  requireSecretsForNewPlace(by, before, channel, {
+    keys: keys.length > 0,
+    headers: given.header_override !== undefined,
+  })
+  refuseDeclaredName(inForce, channel.name)
+  const after = { ...before, ...channel }
+  const isThere = await inForce.change(
+    (stored) => ({ ...stored, channels: stored.channels.map((one) => (one.id === id ? after : one)) }),
+    () => store.write('changeChannel', { id, channel }),
+  )
+  if (!isThere) throw new GatewayError('not_found', `there is no channel with the id ${id}`)
+  return storedObject(after)
+}

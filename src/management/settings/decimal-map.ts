@@ -1,0 +1,70 @@
+import { type Decimal, decimalText, parseDecimal } from '../../domain/decimal.ts'
+import { GatewayError } from '../../errors.ts'
+
+/** Tells a number's text from its value: `1.10` is 1.1, whatever a double makes of it. Newer than the compiler's types. */
+type SourceReviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown
+
+const exactly = JSON.parse as (text: string, reviver: SourceReviver) => unknown
+
+const SAYS = 'expected a text that holds a JSON object'
+
+/** The mapping in a text with JSON. Numbers come as the texts that they are written as; `invalid_request` for anything else. */
+export function mappingIn(key: string, text: string): ReadonlyMap<string, unknown> {
+  let value: unknown
+  try {
+    value = exactly(text, (_, part, { source }) =>
+      typeof part === 'number' ? new NumberText(source ?? String(part)) : part,
+    )
+  } catch {
+    throw new GatewayError('invalid_request', `${key}: ${SAYS}`)
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof NumberText) {
+    throw new GatewayError('invalid_request', `${key}: ${SAYS}`)
+  }
+  const mapping = new Map(Object.entries(value))
+  for (const name of mapping.keys()) {
+    if (name !== '' && name !== '__proto__' && name.length <= 200 && !/\p{Cc}/u.test(name)) continue
+    throw new GatewayError('invalid_request', `${key}: expected names of 1 to 200 characters`)
+  }
+  return mapping
+}
+
+/** The same, of decimals from zero to a million. */
+export function decimalsIn(key: string, text: string): ReadonlyMap<string, Decimal> {
+  return new Map(
+    [...mappingIn(key, text)].map(([name, value]) => {
+      const decimal = decimalIn(value)
+      if (decimal) return [name, decimal]
+      throw new GatewayError(
+        'invalid_request',
+        `${key}: expected a number from 0 to 1000000 for ${JSON.stringify(name)}`,
+      )
+    }),
+  )
+}
+
+/** A value of such a mapping as a decimal from zero to a million; undefined if it is none. */
+export function decimalIn(value: unknown): Decimal | undefined {
+  const decimal = value instanceof NumberText ? parseDecimal(value.text) : undefined
+  const isInRange = decimal && decimal.digits >= 0n && decimal.digits <= 10n ** BigInt(decimal.scale + 6)
+  return isInRange ? decimal : undefined
+}
+
+/** JSON of decimals, each as it is written. */
+export function decimalsText(decimals: ReadonlyMap<string, Decimal>): string {
+  return `{${[...decimals].map(([name, value]) => `${JSON.stringify(name)}:${decimalText(value)}`).join(',')}}`
+}
+
+/** Whether two decimals are the same number. */
+export function sameDecimal(a: Decimal | undefined, b: Decimal | undefined): boolean {
+  return (a && decimalText(a)) === (b && decimalText(b))
+}
+
+/** A number of a JSON text, unread. */
+class NumberText {
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+}

@@ -1,0 +1,48 @@
+import { z } from 'zod'
+import type { Group } from '../../domain/settings.ts'
+import { decimalsText } from './decimal-map.ts'
+import { modelRatios, RATIO_OPTIONS, ratioOf } from './model-ratios.ts'
+import type { AdministrationParts } from '../parts.ts'
+import { SCALAR_OPTIONS } from './scalar-options.ts'
+
+/** An option by its name among tools of this family of gateways. */
+export const optionSchema = z.object({
+  key: z.string(),
+  value: z.string(),
+  /** The configuration file says so: it is changed there alone. */
+  managed: z.boolean(),
+})
+
+/** The options in force. Secrets are not among them. */
+export async function listOptions({
+  store,
+  settings,
+  inForce,
+}: Pick<AdministrationParts, 'store' | 'settings' | 'inForce'>): Promise<z.output<typeof optionSchema>[]> {
+  const stored = await store.read('storedConfiguration')
+  const { options, groups } = settings()
+  const ratios = modelRatios(settings(), inForce, stored)
+  return [
+    ...SCALAR_OPTIONS.map(({ key, name, text }) => ({
+      key,
+      value: text(options),
+      managed: inForce.declared.options.has(name),
+    })),
+    { key: 'GroupRatio', value: decimalsText(groupRatios(groups)), managed: false },
+    { key: 'UserUsableGroups', value: JSON.stringify(openGroups(groups)), managed: false },
+    ...[...RATIO_OPTIONS].map(([key, ratio]) => ({
+      key,
+      value: decimalsText(ratioOf(ratios, ratio)),
+      managed: false,
+    })),
+  ]
+}
+
+function groupRatios(groups: ReadonlyMap<string, Group>) {
+  return new Map([...groups.values()].map(({ name, ratio }) => [name, ratio]))
+}
+
+/** The groups that any user's token may name, each described by its name. */
+function openGroups(groups: ReadonlyMap<string, Group>): Record<string, string> {
+  return Object.fromEntries([...groups.values()].filter(({ open }) => open).map(({ name }) => [name, name]))
+}

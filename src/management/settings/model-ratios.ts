@@ -1,0 +1,48 @@
+import type { Decimal } from '../../domain/decimal.ts'
+import { type RatioName, type Ratios, ratiosOf, readRatios } from '../../domain/ratios.ts'
+import type { Settings } from '../../domain/settings.ts'
+import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
+import type { SettingsInForce } from './settings-in-force.ts'
+
+/** The options that hold ratios of models, and which. */
+export const RATIO_OPTIONS = new Map<string, RatioName>([
+  ['ModelRatio', 'model'],
+  ['CompletionRatio', 'completion'],
+  ['CacheRatio', 'cache'],
+  ['CreateCacheRatio', 'createCache'],
+  ['ModelPrice', 'price'],
+])
+
+/**
+ * The ratios of every model that a channel serves, that is declared, or whose ratios were set: as they were set, else as the
+ * price in force has them.
+ */
+export function modelRatios(
+  settings: Settings,
+  { declared }: SettingsInForce,
+  { entries }: StoredConfiguration,
+): ReadonlyMap<string, Ratios> {
+  const set = new Map(
+    entries.flatMap(({ section, name, value }): [string, Ratios][] =>
+      section === 'ratios' && !declared.models.has(name) ? [[name, readRatios(value)]] : [],
+    ),
+  )
+  const served = settings.channels.flatMap(({ models }) => models)
+  const names = new Set([...settings.models.declared, ...set.keys(), ...served])
+  return new Map(
+    [...names].toSorted().map((name): [string, Ratios] => {
+      const price = settings.models.get(name).price
+      return [name, { ...(price && ratiosOf(price)), ...set.get(name) }]
+    }),
+  )
+}
+
+/** One ratio of all models that have it. */
+export function ratioOf(all: ReadonlyMap<string, Ratios>, ratio: RatioName): ReadonlyMap<string, Decimal> {
+  return new Map(
+    [...all].flatMap(([name, ratios]): [string, Decimal][] => {
+      const value = ratios[ratio]
+      return value ? [[name, value]] : []
+    }),
+  )
+}

@@ -1,0 +1,20 @@
+import type { Settings } from '../../domain/settings.ts'
+
+/** What quota units are shown as; `docs/configuration.md: Options`. */
+export interface QuotaDisplay {
+  /** Quota units in one US dollar. */
+  readonly quota_per_unit: number
+  readonly display: 'USD' | 'CNY' | 'TOKENS'
+  /** CNY per USD. */
+  readonly usd_exchange_rate: number
+}
+
+/** How these settings show quota. */
+export function quotaDisplay({ options }: Settings): QuotaDisplay {
+  const { digits, scale } = options.usdExchangeRate
+  return {
+    quota_per_unit: options.quotaPerUnit,
+    display: options.display,
+    usd_exchange_rate: Number(digits) / 10 ** scale,
+  }
+}

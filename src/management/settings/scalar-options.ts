@@ -1,0 +1,36 @@
+import { decimalText } from '../../domain/decimal.ts'
+import type { Options } from '../../domain/settings.ts'
+
+/** An option with one value, by its name among tools of this family of gateways and by ours. */
+interface ScalarOption {
+  readonly key: string
+  /** In gateway.yaml, under `options`. */
+  readonly name: string
+  readonly text: (options: Options) => string
+}
+
+/** The options that can be set over HTTP, but for groups and prices; the last ones have no other name than ours. */
+export const SCALAR_OPTIONS: readonly ScalarOption[] = Object.freeze([
+  { key: 'QuotaPerUnit', name: 'quota_per_unit', text: ({ quotaPerUnit }) => String(quotaPerUnit) },
+  {
+    key: 'USDExchangeRate',
+    name: 'usd_exchange_rate',
+    text: ({ usdExchangeRate }) => decimalText(usdExchangeRate),
+  },
+  { key: 'DisplayTokenStatEnabled', name: 'token_stats', text: ({ tokenStats }) => String(tokenStats) },
+  { key: 'general_setting.quota_display_type', name: 'display', text: ({ display }) => display },
+  { key: 'RetryTimes', name: 'retries', text: ({ retries }) => String(retries) },
+  {
+    key: 'token_setting.max_user_tokens',
+    name: 'max_user_tokens',
+    text: ({ maxUserTokens }) => String(maxUserTokens),
+  },
+  {
+    key: 'global.pass_through_request_enabled',
+    name: 'pass_through',
+    text: ({ passThrough }) => String(passThrough),
+  },
+  { key: 'unpriced_models', name: 'unpriced_models', text: ({ unpricedModels }) => unpricedModels },
+  { key: 'hold_tokens', name: 'hold_tokens', text: ({ holdTokens }) => String(holdTokens) },
+  { key: 'usage_log_days', name: 'usage_log_days', text: ({ usageLogDays }) => String(usageLogDays) },
+])

@@ -1,0 +1,151 @@
+import { z } from 'zod'
+import { type Decimal, decimalText } from '../../domain/decimal.ts'
+import { type RatioName, ratiosJson, readRatios } from '../../domain/ratios.ts'
+import type { Settings } from '../../domain/settings.ts'
+import type {
+  Json,
+  StoredConfiguration,
+  StoredEntry,
+  StoredSection,
+} from '../../domain/stored-configuration.ts'
+import { GatewayError } from '../../errors.ts'
+import { decimalsIn, mappingIn, sameDecimal } from './decimal-map.ts'
+import { modelRatios, RATIO_OPTIONS } from './model-ratios.ts'
+import type { AdministrationParts } from '../parts.ts'
+import { SCALAR_OPTIONS } from './scalar-options.ts'
+import type { SettingsInForce } from './settings-in-force.ts'
+
+/** An option to be set; `value` is a text, whatever it says. */
+export const optionBody = z.object(
+  {
+    key: z.string({ error: 'expected the name of an option' }),
+    value: z
+      .union([z.string(), z.number(), z.boolean()], { error: 'expected a text' })
+      .transform((value) => String(value)),
+  },
+  { error: 'expected an object with key and value' },
+)
+
+/** What becomes of an entry; undefined removes it. */
+type Change = { readonly section: StoredSection; readonly name: string; readonly value: Json | undefined }
+
+/** What a change is made from. */
+interface Standing {
+  readonly settings: Settings
+  readonly inForce: SettingsInForce
+  readonly stored: StoredConfiguration
+}
+
+/**
+ * Sets one option. One that nobody knows, or whose value the schema of gateway.yaml refuses, is `invalid_request`; what the
+ * file says otherwise is `managed_by_file`. Resolves when it is in force.
+ */
+export async function setOption(
+  { store, settings, inForce }: AdministrationParts,
+  { key, value }: z.output<typeof optionBody>,
+): Promise<void> {
+  const reader = readerOf(key)
+  let changes: readonly Change[] = []
+  await inForce.change(
+    (stored) => {
+      changes = reader(value, { settings: settings(), inForce, stored })
+      return { ...stored, entries: changed(stored.entries, changes) }
+    },
+    () => store.write('setEntries', { changes }),
+  )
+}
+
+function readerOf(key: string): (value: string, standing: Standing) => Change[] {
+  const scalar = SCALAR_OPTIONS.find((option) => option.key === key)
+  if (scalar) return (value, standing) => scalarChange(key, scalar.name, value.trim(), scalar.text, standing)
+  if (key === 'GroupRatio') return groupRatioChanges
+  if (key === 'UserUsableGroups') return openGroupChanges
+  const ratio = RATIO_OPTIONS.get(key)
+  if (ratio) return (value, standing) => ratioChanges(key, ratio, decimalsIn(key, value), standing)
+  const known = [
+    ...SCALAR_OPTIONS.map((option) => option.key),
+    'GroupRatio',
+    'UserUsableGroups',
+    ...RATIO_OPTIONS.keys(),
+  ]
+  throw new GatewayError('invalid_request', `key: expected one of ${known.join(', ')}`)
+}
+
+function scalarChange(
+  key: string,
+  name: string,
+  value: string,
+  text: (options: Settings['options']) => string,
+  { settings, inForce }: Standing,
+): Change[] {
+  if (inForce.declared.options.has(name)) {
+    if (text(settings.options) === value) return []
+    throw managed(key, `options.${name}`)
+  }
+  return [{ section: 'options', name, value }]
+}
+
+function groupRatioChanges(value: string, { settings, inForce, stored }: Standing): Change[] {
+  const ratios = decimalsIn('GroupRatio', value)
+  const set = [...ratios].flatMap(([name, ratio]): Change[] => {
+    const group = settings.groups.get(name)
+    if (group && sameDecimal(group.ratio, ratio)) return []
+    if (inForce.declared.groups.has(name)) throw managed('GroupRatio', `groups.${name}`)
+    return [groupEntry(name, ratio, group?.open ?? false)]
+  })
+  const gone = stored.entries.filter(({ section, name }) => section === 'groups' && !ratios.has(name))
+  return [...set, ...gone.map(({ name }): Change => ({ section: 'groups', name, value: undefined }))]
+}
+
+function openGroupChanges(value: string, { settings, inForce }: Standing): Change[] {
+  const open = mappingIn('UserUsableGroups', value)
+  const names = new Set([...settings.groups.keys(), ...open.keys()])
+  return [...names].flatMap((name): Change[] => {
+    const group = settings.groups.get(name)
+    if (group && group.open === open.has(name)) return []
+    if (inForce.declared.groups.has(name)) throw managed('UserUsableGroups', `groups.${name}`)
+    return [groupEntry(name, group?.ratio ?? { digits: 1n, scale: 0 }, open.has(name))]
+  })
+}
+
+function groupEntry(name: string, ratio: Decimal, open: boolean): Change {
+  return { section: 'groups', name, value: { ratio: decimalText(ratio), open } }
+}
+
+// What is absent is no longer set; what the file or the built-in table says of other models stays as it is.
+function ratioChanges(
+  key: string,
+  ratio: RatioName,
+  given: ReadonlyMap<string, Decimal>,
+  { settings, inForce, stored }: Standing,
+): Change[] {
+  const now = modelRatios(settings, inForce, stored)
+  const entries = new Map(
+    stored.entries.flatMap(({ section, name, value }) =>
+      section === 'ratios' ? [[name, value] as const] : [],
+    ),
+  )
+  const names = new Set([...entries.keys(), ...given.keys()])
+  return [...names].flatMap((name): Change[] => {
+    const value = given.get(name)
+    const before = readRatios(entries.get(name) ?? null)
+    if (value && sameDecimal(now.get(name)?.[ratio], value)) return []
+    if (value && inForce.declared.models.has(name)) throw managed(key, `models.${name}`)
+    if (!value && !before[ratio]) return []
+    return [{ section: 'ratios', name, value: ratiosJson({ ...before, [ratio]: value }) }]
+  })
+}
+
+function changed(entries: readonly StoredEntry[], changes: readonly Change[]): StoredEntry[] {
+  const identity = ({ section, name }: Pick<StoredEntry, 'section' | 'name'>): string => `${section} ${name}`
+  const touched = new Set(changes.map(identity))
+  const set = changes.flatMap(({ value, ...one }) => (value === undefined ? [] : [{ ...one, value }]))
+  return [...entries.filter((one) => !touched.has(identity(one))), ...set]
+}
+
+function managed(key: string, path: string): GatewayError {
+  return new GatewayError(
+    'managed_by_file',
+    `${key}: ${path} stands in gateway.yaml, and is changed there alone`,
+  )
+}

@@ -1,0 +1,53 @@
+import type { z } from 'zod'
+import { TOKEN_STATUS } from '../../domain/token.ts'
+import { generateKey } from '../../store/generate-key.ts'
+import { requireGroups } from '../users/allowed-group.ts'
+import { findUser } from '../users/find-user.ts'
+import type { ManagementParts } from '../parts.ts'
+import { requireQuota } from '../quota-bound.ts'
+import { readInput, userField } from '../read-input.ts'
+import { newTokenFields, storedFields } from './token-fields.ts'
+import { type TokenObject, tokenObject } from './token-object.ts'
+
+const INPUT = newTokenFields.extend({ user: userField })
+
+/**
+ * Makes a token with a generated key, which is told in full here and masked everywhere else. Refused where the user has
+ * `max_user_tokens` already, or may not name the group.
+ */
+export async function createToken(
+  { store, apiKeys, settings, nowMs }: ManagementParts,
+  given: z.input<typeof INPUT>,
+): Promise<TokenObject> {
+  const input = readInput(INPUT, given)
+  const user = await findUser(store, input.user)
+  if (!input.unlimited_quota) requireQuota('remain_quota', input.remain_quota, 0, settings())
+  const fields = storedFields(input)
+  requireGroups(settings(), user, fields)
+  const key = generateKey()
+  const token = await store.write('createUserToken', {
+    most: settings().options.maxUserTokens,
+    token: {
+      userId: user.id,
+      key,
+      status: TOKEN_STATUS.enabled,
+      createdTime: Math.floor(nowMs() / 1000),
+      ...UNLESS_GIVEN,
+      ...fields,
+      name: input.name,
+      expiredTime: input.expired_time,
+      remainQuota: input.remain_quota,
+    },
+  })
+  apiKeys.forgetKey(key)
+  return tokenObject(token, `sk-${key}`, nowMs())
+}
+
+const UNLESS_GIVEN = {
+  unlimitedQuota: false,
+  modelLimitsEnabled: false,
+  modelLimits: '',
+  allowIps: null,
+  group: '',
+  vendorRoutes: '',
+} as const

@@ -1,0 +1,15 @@
+import type { ManagementParts } from '../parts.ts'
+
+/**
+ * Deletes those of the tokens that are the user's, and tells how many there were. Their keys are refused from the next call
+ * on; calls under way go on.
+ */
+export async function deleteTokens(
+  { store, apiKeys, nowMs }: ManagementParts,
+  { user: userId, ids: tokenIds }: { readonly user: number; readonly ids: readonly number[] },
+): Promise<number> {
+  const nowSeconds = Math.floor(nowMs() / 1000)
+  const deleted = await store.write('deleteTokens', { userId, tokenIds, nowSeconds })
+  apiKeys.forget(new Set(deleted))
+  return deleted.length
+}

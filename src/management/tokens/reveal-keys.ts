@@ -1,0 +1,30 @@
+import { GatewayError } from '../../errors.ts'
+import type { ManagementParts } from '../parts.ts'
+import { noOwnToken } from './token-id.ts'
+
+/** `docs/api.md: Limits`. */
+const MOST_AT_ONCE = 100
+
+/** The whole key of one of the user's tokens, with `sk-`. */
+export async function revealKey(
+  { store }: ManagementParts,
+  { user: userId, id: tokenId }: { readonly user: number; readonly id: number },
+): Promise<string> {
+  return `sk-${(await store.read('revealKey', { tokenId, userId })) ?? noOwnToken()}`
+}
+
+/** The whole keys, by id, of those of the tokens that are the user's; more ids than 100 are `batch_too_many`. */
+export async function revealKeys(
+  { store }: ManagementParts,
+  { user: userId, ids }: { readonly user: number; readonly ids: readonly number[] },
+): Promise<Record<string, string>> {
+  if (ids.length > MOST_AT_ONCE) {
+    throw new GatewayError(
+      'batch_too_many',
+      `ids: at most ${MOST_AT_ONCE} keys are revealed at once, not ${ids.length}`,
+      { details: { limit: MOST_AT_ONCE, given: ids.length } },
+    )
+  }
+  const found = await store.read('revealKeys', { tokenIds: ids, userId })
+  return Object.fromEntries(found.map(({ tokenId, key }) => [String(tokenId), `sk-${key}`]))
+}

@@ -1,0 +1,26 @@
+import { z } from 'zod'
+import { TOKEN_STATUS } from '../../domain/token.ts'
+import type { ManagementParts } from '../parts.ts'
+import { readInput } from '../read-input.ts'
+import { noOwnToken, ofToken } from './token-id.ts'
+import { maskedToken, type TokenObject } from './token-object.ts'
+
+const INPUT = ofToken.extend({
+  status: z.literal([TOKEN_STATUS.enabled, TOKEN_STATUS.disabled], {
+    error: 'expected 1 (enabled) or 2 (disabled)',
+  }),
+})
+
+/**
+ * Writes the status of one of the user's tokens, and nothing else; the next call counts by it, calls under way go on. A
+ * token that is expired or exhausted is not enabled: `invalid_request`. `docs/api.md: States and transitions`. `given` is
+ * looked at here, wherever it comes from.
+ */
+export async function switchToken(parts: ManagementParts, given: unknown): Promise<TokenObject> {
+  const { store, apiKeys, nowMs } = parts
+  const { user: userId, id: tokenId, status } = readInput(INPUT, given)
+  const token =
+    (await store.write('switchToken', { tokenId, userId, status, nowMs: nowMs() })) ?? noOwnToken()
+  apiKeys.forget(tokenId)
+  return maskedToken(token, nowMs())
+}

@@ -1,0 +1,70 @@
+import { z } from 'zod'
+import { allowListLines, isAddressRange } from '../../domain/ip-allow-list.ts'
+import type { TokenFields } from '../../store/operations/change-token.ts'
+import { groupField, listField, nameField } from '../read-input.ts'
+
+/** Below it a balance could leave the numbers that count exactly, however much an unlimited token spends. */
+const LEAST_QUOTA = -(2 ** 52)
+
+const A_TIME = { error: 'expected -1 (never) or a time in Unix seconds' }
+const A_QUOTA = { error: 'expected a whole number of quota units' }
+const flag = z.boolean({ error: 'expected true or false' }).nullish()
+
+const name = nameField(50)
+const expiredTime = z.int(A_TIME).refine((time) => time === -1 || time > 0, A_TIME)
+const remainQuota = z.int(A_QUOTA).min(LEAST_QUOTA, A_QUOTA)
+
+const optional = {
+  unlimited_quota: flag,
+  model_limits_enabled: flag,
+  model_limits: listField().nullish(),
+  allow_ips: listField()
+    .refine((text) => allowListLines(text).every(isAddressRange), {
+      error: 'expected addresses and CIDRs, one a line',
+    })
+    .nullish(),
+  group: groupField().nullish(),
+  vendor_routes: listField().nullish(),
+}
+
+const SAYS = { error: 'expected an object with the fields of a token' }
+
+/** What a token is made from; null in an optional field is absence. `docs/api.md: Token management`. */
+export const newTokenFields = z.object(
+  { name, expired_time: expiredTime, remain_quota: remainQuota, ...optional },
+  SAYS,
+)
+
+/** What of a token may be changed: all of it optional, and null is absence, but in `allow_ips`, where it is a value. */
+export const changedTokenFields = z.object(
+  {
+    name: name.nullish(),
+    expired_time: expiredTime.nullish(),
+    remain_quota: remainQuota.nullish(),
+    ...optional,
+  },
+  SAYS,
+)
+
+/** Those fields that are given, as they are stored. */
+export function storedFields(given: z.output<typeof changedTokenFields>): TokenFields {
+  return present({
+    name: given.name ?? undefined,
+    expiredTime: given.expired_time ?? undefined,
+    remainQuota: given.remain_quota ?? undefined,
+    unlimitedQuota: given.unlimited_quota ?? undefined,
+    modelLimitsEnabled: given.model_limits_enabled ?? undefined,
+    modelLimits: given.model_limits?.trim(),
+    allowIps: given.allow_ips === undefined ? undefined : allowListLines(given.allow_ips).join('\n') || null,
+    group: given.group ?? undefined,
+    vendorRoutes: given.vendor_routes?.trim(),
+  })
+}
+
+type Present<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> }
+
+function present<Fields extends object>(fields: Fields): Present<Fields> {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined),
+  ) as Present<Fields>
+}

@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import { maskedKey } from '../../domain/masked-key.ts'
+import type { Token } from '../../domain/token.ts'
+import { statusAt } from '../../domain/token-status.ts'
+import type { KeyedToken } from '../../store/operations/keyed-tokens.ts'
+
+/** A token as programs see it; `docs/api.md: Token`. Its key is masked, but where it was made just now. */
+export const tokenSchema = z.object({
+  id: z.int(),
+  user_id: z.int(),
+  name: z.string(),
+  key: z.string(),
+  status: z.int(),
+  created_time: z.int(),
+  accessed_time: z.int(),
+  expired_time: z.int(),
+  remain_quota: z.int(),
+  unlimited_quota: z.boolean(),
+  used_quota: z.int(),
+  model_limits_enabled: z.boolean(),
+  model_limits: z.string(),
+  allow_ips: z.string().nullable(),
+  group: z.string(),
+  vendor_routes: z.string(),
+  DeletedAt: z.string().nullable(),
+})
+
+/** The same as a type. */
+export type TokenObject = z.output<typeof tokenSchema>
+
+/** A stored token, shown with the status that it has at `nowMs`; `key` is what is shown of its key. */
+export function tokenObject(token: Token, key: string, nowMs: number): TokenObject {
+  return {
+    id: token.id,
+    user_id: token.userId,
+    name: token.name,
+    key,
+    status: statusAt(token, token.remainQuota, nowMs),
+    created_time: token.createdTime,
+    accessed_time: token.accessedTime,
+    expired_time: token.expiredTime,
+    remain_quota: token.remainQuota,
+    unlimited_quota: token.unlimitedQuota,
+    used_quota: token.usedQuota,
+    model_limits_enabled: token.modelLimitsEnabled,
+    model_limits: token.modelLimits,
+    allow_ips: token.allowIps,
+    group: token.group,
+    vendor_routes: token.vendorRoutes,
+    DeletedAt: token.deletedTime === null ? null : new Date(token.deletedTime * 1000).toISOString(),
+  }
+}
+
+/** The same with its key masked. */
+export function maskedToken({ token, key }: KeyedToken, nowMs: number): TokenObject {
+  return tokenObject(token, maskedKey(`sk-${key}`), nowMs)
+}

@@ -1,0 +1,38 @@
+import type { UsageEntry, UsageFilter } from '../../domain/usage-entry.ts'
+import type { UsagePlace } from '../../store/operations/usage-stretch.ts'
+import { type Cell, csvLine } from './csv.ts'
+import type { ManagementParts } from '../parts.ts'
+
+interface Stretch {
+  readonly entries: readonly UsageEntry[]
+  readonly next: UsagePlace | null
+}
+
+/** Rows that one read of the store looks at: few enough to hold in memory, and to let others read in between. */
+const AT_ONCE = 2_000
+
+/**
+ * The usage log as CSV, newest first, in pieces of whole lines: a line of the columns' names, then one for each row. A slow
+ * reader holds no more than one piece.
+ */
+export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
+  { store }: Pick<ManagementParts, 'store'>,
+  filter: UsageFilter | null,
+  columns: readonly (keyof Shown & string)[],
+  shown: (entry: UsageEntry) => Shown,
+): AsyncGenerator<string, void, undefined> {
+  const header = csvLine(columns)
+  if (!filter) return yield header
+  let piece = header
+  let after: UsagePlace | null = null
+  do {
+    const stretch: Stretch = await store.read('usageStretch', { filter, after, most: AT_ONCE })
+    for (const entry of stretch.entries) {
+      const row = shown(entry)
+      piece += csvLine(columns.map((column) => row[column] ?? null))
+    }
+    if (piece !== '') yield piece
+    piece = ''
+    after = stretch.next
+  } while (after)
+}

@@ -1,0 +1,80 @@
+import type { z } from 'zod'
+import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
+import type { UsageFilter, UsageTotals } from '../../domain/usage-entry.ts'
+import type { UsagePlace } from '../../store/operations/usage-stretch.ts'
+import type { Store } from '../../store/store.ts'
+import type { ManagementParts } from '../parts.ts'
+import { countsObject, type usageStatSchema } from './usage-object.ts'
+import { wholeDays } from './whole-days.ts'
+
+/** Rows that one read of the store looks at, so that others get their turn in between. */
+const AT_ONCE = 20_000
+const MINUTE_MS = 60_000
+/** The newest rows that the last minute is looked for in. */
+const OF_A_MINUTE = 100_000
+
+interface Stretch {
+  readonly totals: UsageTotals
+  readonly next: UsagePlace | null
+}
+
+const NOTHING: UsageTotals = { requests: 0, quota: 0, usage: NO_USAGE }
+
+/**
+ * What was used, and how much goes on just now. Whole days (UTC) are taken from the daily sums, which are kept for good;
+ * parts of a day, and single calls, from the rows of the log as far as they are kept. The last minute is the one before
+ * now, whatever times are asked for.
+ */
+export async function usageStat(
+  { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
+  filter: UsageFilter | null,
+): Promise<z.output<typeof usageStatSchema>> {
+  const total = filter ? await totalOf(store, filter, nowMs()) : NOTHING
+  const minute = filter ? await lastMinute(store, filter, nowMs()) : NOTHING
+  return {
+    quota: total.quota,
+    ...countsObject(total.usage),
+    requests: total.requests,
+    rpm: minute.requests,
+    tpm: promptTokens(minute.usage) + minute.usage.output,
+  }
+}
+
+async function totalOf(store: Pick<Store, 'read'>, filter: UsageFilter, nowMs: number): Promise<UsageTotals> {
+  if (filter.id !== undefined) return rowsTotal(store, filter)
+  const { days, edges } = wholeDays(filter, nowMs)
+  let total = days ? await store.read('sumUsageDays', { filter, days }) : NOTHING
+  for (const edge of edges) total = added(total, await rowsTotal(store, { ...filter, ...edge }))
+  return total
+}
+
+async function rowsTotal(store: Pick<Store, 'read'>, filter: UsageFilter): Promise<UsageTotals> {
+  let total = NOTHING
+  let after: UsagePlace | null = null
+  do {
+    const stretch: Stretch = await store.read('sumUsageStretch', { filter, after, most: AT_ONCE })
+    total = added(total, stretch.totals)
+    after = stretch.next
+  } while (after)
+  return total
+}
+
+async function lastMinute(
+  store: Pick<Store, 'read'>,
+  filter: UsageFilter,
+  nowMs: number,
+): Promise<UsageTotals> {
+  const recent = { ...filter, fromMs: nowMs - MINUTE_MS, beforeMs: undefined }
+  const { totals } = await store.read('sumUsageStretch', { filter: recent, after: null, most: OF_A_MINUTE })
+  return totals
+}
+
+function added(one: UsageTotals, other: UsageTotals): UsageTotals {
+  const names = Object.keys(NO_USAGE) as (keyof Usage)[]
+  const counts = names.map((name) => [name, one.usage[name] + other.usage[name]])
+  return {
+    requests: one.requests + other.requests,
+    quota: one.quota + other.quota,
+    usage: Object.fromEntries(counts),
+  }
+}

@@ -1,0 +1,89 @@
+import { z } from 'zod'
+import { promptTokens, type Usage } from '../../domain/usage.ts'
+import type { UsageEntry } from '../../domain/usage-entry.ts'
+
+/** What was used, of a row and of a sum of rows alike. */
+const counted = {
+  quota: z.int(),
+  prompt_tokens: z.int().meta({ description: 'All input, with what was read from and written to a cache' }),
+  completion_tokens: z.int(),
+  cached_tokens: z.int(),
+  cache_write_5m_tokens: z.int(),
+  cache_write_1h_tokens: z.int(),
+  reasoning_tokens: z.int().meta({ description: 'The part of completion_tokens that was reasoning' }),
+  web_searches: z.int(),
+}
+
+/** A row of the usage log as its own user sees it; `docs/api.md: Usage log`. */
+export const ownUsageSchema = z.object({
+  id: z.string(),
+  request_id: z.string(),
+  created_at: z.int().meta({ description: 'Unix seconds of the end of the call' }),
+  type: z.literal(2),
+  user_id: z.int(),
+  username: z.string(),
+  token_id: z.int(),
+  token_name: z.string(),
+  model_name: z.string(),
+  group: z.string(),
+  ...counted,
+  use_time: z.int().meta({ description: 'Seconds' }),
+  duration_ms: z.int(),
+  first_byte_ms: z.int().nullable(),
+  is_stream: z.boolean(),
+  reason: z.string(),
+  price_version: z.string(),
+})
+
+/** The same for an admin, who sees where the call went. */
+export const usageSchema = ownUsageSchema.extend({ channel: z.string(), upstream_model: z.string() })
+
+/** `docs/api.md: Usage log`, sums. */
+export const usageStatSchema = z.object({
+  ...counted,
+  requests: z.int().meta({ description: 'Calls that were answered' }),
+  rpm: z.int().meta({ description: 'Of these, in the last minute' }),
+  tpm: z.int().meta({ description: 'Tokens of the last minute' }),
+})
+
+/** A row, shown to its user. */
+export function ownUsageObject(entry: UsageEntry): z.output<typeof ownUsageSchema> {
+  return {
+    id: entry.id,
+    request_id: entry.id,
+    created_at: Math.floor(entry.endedMs / 1000),
+    type: 2,
+    user_id: entry.userId,
+    username: entry.username,
+    token_id: entry.tokenId,
+    token_name: entry.tokenName,
+    model_name: entry.model,
+    group: entry.group,
+    quota: entry.quota,
+    ...countsObject(entry.usage),
+    use_time: Math.round(entry.durationMs / 1000),
+    duration_ms: entry.durationMs,
+    first_byte_ms: entry.firstByteMs,
+    is_stream: entry.stream,
+    reason: entry.reason,
+    price_version: entry.priceVersion,
+  }
+}
+
+/** A row, shown to an admin. */
+export function usageObject(entry: UsageEntry): z.output<typeof usageSchema> {
+  return { ...ownUsageObject(entry), channel: entry.channel, upstream_model: entry.upstreamModel }
+}
+
+/** What was used, shown. */
+export function countsObject(usage: Usage) {
+  return {
+    prompt_tokens: promptTokens(usage),
+    completion_tokens: usage.output,
+    cached_tokens: usage.cacheRead,
+    cache_write_5m_tokens: usage.cacheWrite5m,
+    cache_write_1h_tokens: usage.cacheWrite1h,
+    reasoning_tokens: usage.reasoning,
+    web_searches: usage.webSearches,
+  }
+}

@@ -1,0 +1,48 @@
+import { z } from 'zod'
+import type { UsageFilter } from '../../domain/usage-entry.ts'
+import { wantedText, wholeNumber } from '../query-fields.ts'
+
+/** The only kind of row that the log has: a settled call. */
+const CONSUMED = 2
+
+/** What a user's own rows can be filtered by; `docs/api.md: Usage log`. Times are Unix seconds, both included. */
+export const ownUsageQuery = z.object({
+  type: wholeNumber(),
+  start_timestamp: wholeNumber(),
+  end_timestamp: wholeNumber(),
+  token_name: wantedText(),
+  model_name: wantedText(),
+  group: wantedText(),
+  request_id: wantedText(),
+})
+
+/** What all rows can be filtered by. */
+export const usageQuery = ownUsageQuery.extend({ username: wantedText(), channel: wantedText() })
+
+/** Reads a filter, of one user's rows where `userId` is given; null where no row can be meant. */
+export function filterOf(
+  query: z.output<typeof usageQuery> | z.output<typeof ownUsageQuery>,
+  userId?: number,
+): UsageFilter | null {
+  if ((query.type ?? 0) !== 0 && query.type !== CONSUMED) return null
+  const { username, channel } = query as z.output<typeof usageQuery>
+  return {
+    userId,
+    ...timesOf(query),
+    username,
+    channel,
+    tokenName: query.token_name,
+    model: query.model_name,
+    group: query.group,
+    id: query.request_id,
+  }
+}
+
+/** The times of a filter; an end of 0 is none, as consoles of older gateways send it. */
+export function timesOf(query: {
+  readonly start_timestamp?: number | undefined
+  readonly end_timestamp?: number | undefined
+}): Pick<UsageFilter, 'fromMs' | 'beforeMs'> {
+  const { start_timestamp: start, end_timestamp: end } = query
+  return { fromMs: start ? start * 1000 : undefined, beforeMs: end ? (end + 1) * 1000 : undefined }
+}

@@ -1,0 +1,38 @@
+import type { Settings } from '../../domain/settings.ts'
+import type { User } from '../../domain/user.ts'
+import { parseVendorRoutes } from '../../domain/vendor-routes.ts'
+import { GatewayError } from '../../errors.ts'
+
+/** Refuses a group that the configuration does not declare; `field` names it to the caller. */
+export function requireGroup(settings: Settings, group: string, field = 'group'): void {
+  if (settings.groups.has(group)) return
+  throw new GatewayError('invalid_request', `${field}: there is no group "${group}" in the configuration`)
+}
+
+/** Refuses a token's routing where it cannot be read, or names a group that a token of this user may not name. */
+export function requireGroups(
+  settings: Settings,
+  user: User,
+  { group, vendorRoutes }: { readonly group?: string; readonly vendorRoutes?: string },
+): void {
+  if (group) requireTokenGroup(settings, user, group)
+  if (!vendorRoutes) return
+  const routes = parseVendorRoutes(vendorRoutes)
+  if (!routes) {
+    throw new GatewayError(
+      'invalid_request',
+      'vendor_routes: expected a JSON map from vendors to groups such as {"anthropic": "vip"}, nothing in it empty',
+    )
+  }
+  for (const named of routes.values()) requireTokenGroup(settings, user, named, 'vendor_routes')
+}
+
+// An unknown group, or a closed one that is not the user's.
+function requireTokenGroup(settings: Settings, user: User, group: string, field = 'group'): void {
+  requireGroup(settings, group, field)
+  if (group === user.group || settings.groups.get(group)?.open) return
+  throw new GatewayError(
+    'invalid_request',
+    `${field}: "${group}" is closed, and not the group of the user "${user.username}"`,
+  )
+}

@@ -1,0 +1,60 @@
+import { z } from 'zod'
+import type { Profile } from '../../domain/profile.ts'
+import type { User } from '../../domain/user.ts'
+import { GatewayError } from '../../errors.ts'
+import { queueOf } from '../authority.ts'
+import { noUser } from './find-user.ts'
+import type { ManagementParts } from '../parts.ts'
+import { displayNameField, guessField, keepAccessTokensField, passwordField } from './user-fields.ts'
+
+/** What users may change of themselves; null and absence leave it as it is. */
+export const ownProfileInput = z.object(
+  {
+    display_name: displayNameField.nullish(),
+    password: passwordField.nullish(),
+    original_password: guessField.nullish(),
+    keep_access_tokens: keepAccessTokensField.nullish(),
+  },
+  { error: 'expected an object with the fields to change' },
+)
+
+/**
+ * Writes what is given. A new password needs the one that it replaces, ends all sessions of the user, this one too,
+ * and revokes the access token.
+ */
+export async function changeOwnProfile(
+  parts: ManagementParts,
+  { id: userId, username }: User,
+  input: z.output<typeof ownProfileInput>,
+): Promise<Profile> {
+  const { display_name: displayName, password, original_password: original } = input
+  const change =
+    typeof password === 'string' ? await newPassword(parts, { userId, username }, password, original) : {}
+  const user = await parts.ledger.changeUser({
+    userId,
+    fields: { displayName: displayName ?? undefined, passwordHash: change.passwordHash },
+    passwordWas: change.passwordWas,
+    keepAccessTokens: input.keep_access_tokens ?? false,
+  })
+  return user ?? noUser(userId)
+}
+
+async function newPassword(
+  { store, passwords }: ManagementParts,
+  { userId, username }: { readonly userId: number; readonly username: string },
+  password: string,
+  original: string | null | undefined,
+): Promise<{ readonly passwordHash?: string; readonly passwordWas?: string }> {
+  const { passwordHash: passwordWas } = (await store.read('credentials', { username })) ?? noUser(username)
+  if (passwordWas === null) {
+    throw new GatewayError(
+      'invalid_request',
+      'password: you have none yet; an administrator, or "sluice user password", gives the first one',
+    )
+  }
+  const queue = queueOf({ id: userId })
+  if (typeof original !== 'string' || !(await passwords.verify(passwordWas, original, queue))) {
+    throw new GatewayError('invalid_request', 'original_password: expected the password that you have now')
+  }
+  return { passwordHash: await passwords.hash(password, queue), passwordWas }
+}

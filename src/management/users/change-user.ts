@@ -1,0 +1,105 @@
+import { z } from 'zod'
+import type { ManagedUser } from '../../domain/profile.ts'
+import { GatewayError } from '../../errors.ts'
+import { requireGroup } from './allowed-group.ts'
+import { type Actor, queueOf, reachOf, requireGivable, requireReach } from '../authority.ts'
+import { noUser } from './find-user.ts'
+import type { ManagementParts } from '../parts.ts'
+import { mostQuota, requireQuota } from '../quota-bound.ts'
+import { groupField } from '../read-input.ts'
+import {
+  displayNameField,
+  emailField,
+  keepAccessTokensField,
+  passwordField,
+  quotaField,
+  remarkField,
+  roleField,
+  userIdField,
+  usernameField,
+} from './user-fields.ts'
+
+/** What may be changed of a user; null and absence leave it as it is. */
+export const changedUserInput = z.object(
+  {
+    id: userIdField,
+    username: usernameField.nullish(),
+    display_name: displayNameField.nullish(),
+    password: passwordField.nullish(),
+    group: groupField().nullish(),
+    quota: quotaField.nullish(),
+    remark: remarkField.nullish(),
+    email: emailField.nullish(),
+    role: roleField.nullish(),
+    keep_access_tokens: keepAccessTokensField.nullish(),
+  },
+  { error: 'expected an object with the id of a user and the fields to change' },
+)
+
+type Input = z.output<typeof changedUserInput>
+
+/** What administrators may change of themselves; a value that is there already is no change. */
+const OWN_FIELDS: ReadonlySet<string> = new Set([
+  'id',
+  'display_name',
+  'email',
+  'remark',
+  'keep_access_tokens',
+])
+
+/**
+ * Writes the fields that are given, all or none; a quota takes the place of the one that is there. It counts at the user's
+ * next call; running ones settle against it. A new password ends the user's sessions, and one
+ * that replaces another revokes the access token.
+ */
+export async function changeUser(
+  { store, ledger, apiKeys, passwords, settings }: ManagementParts,
+  input: Input,
+  by: Actor,
+): Promise<ManagedUser> {
+  const { id: userId } = input
+  const before = (await store.read('managedUser', { userId })) ?? noUser(userId)
+  const isOwn = reachOf(by) !== undefined && userId === by.id
+  if (isOwn) refuseOwn(before, input)
+  else requireReach(by, before)
+  const { username, group, role, quota, password } = changesOf(before, input)
+  if (role !== undefined) requireGivable(by, role)
+  if (group !== undefined) requireGroup(settings(), group)
+  if (quota !== undefined) requireQuota('quota', quota, 0, settings())
+  const user = await ledger.changeUser({
+    userId,
+    fields: {
+      username,
+      group,
+      role,
+      displayName: input.display_name ?? undefined,
+      email: input.email ?? undefined,
+      remark: input.remark ?? undefined,
+      passwordHash: password === undefined ? undefined : await passwords.hash(password, queueOf(by)),
+    },
+    quota: quota === undefined ? undefined : { mode: 'override', value: quota, most: mostQuota(settings()) },
+    keepAccessTokens: input.keep_access_tokens ?? false,
+    roleBelow: isOwn ? undefined : reachOf(by),
+  })
+  apiKeys.forgetUser(userId)
+  return user ?? noUser(userId)
+}
+
+/** Those of the fields that have rules of their own, where they are to become other than they are. */
+function changesOf(before: ManagedUser, { username, group, role, quota, password }: Input) {
+  return {
+    username: username === before.username ? undefined : (username ?? undefined),
+    group: group === before.group ? undefined : (group ?? undefined),
+    role: role === before.role ? undefined : (role ?? undefined),
+    quota: quota ?? undefined,
+    password: password ?? undefined,
+  }
+}
+
+function refuseOwn(before: ManagedUser, input: Input): void {
+  const now: Readonly<Record<string, unknown>> = { ...before }
+  for (const [field, value] of Object.entries(input)) {
+    if (OWN_FIELDS.has(field) || value === null || value === undefined || value === now[field]) continue
+    throw new GatewayError('role_too_low', `${field}: only somebody above you may change this of you`)
+  }
+}

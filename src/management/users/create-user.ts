@@ -1,0 +1,62 @@
+import { z } from 'zod'
+import type { ManagedUser } from '../../domain/profile.ts'
+import { requireGroup } from './allowed-group.ts'
+import { type Actor, OPERATOR, queueOf, requireGivable } from '../authority.ts'
+import type { ManagementParts } from '../parts.ts'
+import { requireQuota } from '../quota-bound.ts'
+import { groupField, readInput } from '../read-input.ts'
+import {
+  displayNameField,
+  passwordField,
+  quotaField,
+  remarkField,
+  roleField,
+  usernameField,
+} from './user-fields.ts'
+import { type UserObject, userObject } from './user-object.ts'
+
+/** What a user is made of. Without a display name it is the username; without a password nobody can log in. */
+export const newUserInput = z.object(
+  {
+    username: usernameField,
+    display_name: displayNameField.optional(),
+    password: passwordField.optional(),
+    role: roleField.default(1),
+    group: groupField().default('default'),
+    quota: quotaField.default(0),
+    remark: remarkField.optional(),
+  },
+  { error: 'expected an object with the fields of a user' },
+)
+
+/** Makes an enabled user without access token. A taken name, an unknown group or a quota out of bounds is refused. */
+export async function createUser(
+  parts: ManagementParts,
+  given: z.input<typeof newUserInput>,
+): Promise<UserObject> {
+  return userObject(await makeUser(parts, readInput(newUserInput, given), OPERATOR))
+}
+
+/** The same for an actor, who may give roles below its own. */
+export async function makeUser(
+  { store, passwords, settings, nowMs }: ManagementParts,
+  input: z.output<typeof newUserInput>,
+  by: Actor,
+): Promise<ManagedUser> {
+  const { username, role, group, quota, password } = input
+  requireGivable(by, role)
+  requireGroup(settings(), group)
+  requireQuota('quota', quota, 0, settings())
+  return store.write('createUser', {
+    username,
+    displayName: input.display_name,
+    role,
+    status: 1,
+    group,
+    quota,
+    accessToken: null,
+    passwordHash: password === undefined ? undefined : await passwords.hash(password, queueOf(by)),
+    remark: input.remark,
+    createdTime: Math.floor(nowMs() / 1000),
+  })
+}

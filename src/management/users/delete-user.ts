@@ -1,0 +1,18 @@
+import { type Actor, reachOf } from '../authority.ts'
+import { noUser } from './find-user.ts'
+import type { ManagementParts } from '../parts.ts'
+
+/**
+ * Marks a user as deleted: its keys, its access token and its sessions are refused from the next call on, calls under way
+ * go on. What it was charged stays on the books.
+ */
+export async function deleteUser(
+  { store, apiKeys, nowMs }: ManagementParts,
+  userId: number,
+  by: Actor,
+): Promise<undefined> {
+  const deletedTime = Math.floor(nowMs() / 1000)
+  const isGone = await store.write('deleteUser', { userId, deletedTime, roleBelow: reachOf(by) })
+  if (!isGone) noUser(userId)
+  apiKeys.forgetUser(userId)
+}

@@ -1,0 +1,29 @@
+import { z } from 'zod'
+import { type ManagedUserObject, managedUserObject, managedUserSchema } from './managed-user-object.ts'
+import { offsetOf, pageOf, pageQuery, pageSchema } from '../page.ts'
+import type { ManagementParts } from '../parts.ts'
+
+/** Which users are looked for; nothing = all of them. */
+export const userSearchInput = pageQuery.extend({
+  keyword: z.string().max(2000, { error: 'expected at most 2000 characters' }).optional(),
+  group: z.string().max(2000, { error: 'expected at most 2000 characters' }).optional(),
+})
+
+/** A page of users. */
+export const userPageSchema = pageSchema(managedUserSchema)
+
+/** Users, newest first: those of whom `keyword` is part of a name or the e-mail address, or the id, and of that group. */
+export async function findUsers(
+  { store }: ManagementParts,
+  query: z.output<typeof userSearchInput>,
+): Promise<z.output<typeof userPageSchema>> {
+  const page = pageOf(query)
+  const { users, total } = await store.read('pageOfUsers', {
+    keyword: query.keyword?.trim() ?? '',
+    group: query.group || undefined,
+    offset: offsetOf(page),
+    limit: page.pageSize,
+  })
+  const items: ManagedUserObject[] = users.map(managedUserObject)
+  return { page: page.page, page_size: page.pageSize, total, items }
+}

@@ -1,0 +1,57 @@
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import { SESSION_SECONDS } from '../../auth/session-cookie.ts'
+import type { ManagedUser } from '../../domain/profile.ts'
+import { USER_STATUS } from '../../domain/user.ts'
+import { GatewayError } from '../../errors.ts'
+import type { AdministrationParts } from '../parts.ts'
+import { guessField } from './user-fields.ts'
+
+const USERNAME = 'expected the name of a user'
+
+/** Who somebody claims to be. */
+export const loginInput = z.object(
+  { username: z.string({ error: USERNAME }).min(1).max(2000, { error: USERNAME }), password: guessField },
+  { error: 'expected an object with username and password' },
+)
+
+/**
+ * Begins a session of 30 days, for somebody at the address block `from`. A name that nobody has, a wrong password and a user without one are refused alike, after the
+ * same time: 401. Only who knows the password is told that the user is banned: 403.
+ */
+export async function logIn(
+  {
+    store,
+    passwords,
+    signIns,
+    nowMs,
+  }: Pick<AdministrationParts, 'store' | 'passwords' | 'signIns' | 'nowMs'>,
+  { username, password }: z.output<typeof loginInput>,
+  from: string,
+): Promise<{ readonly user: ManagedUser; readonly session: string }> {
+  const found = await store.read('credentials', { username })
+  const passwordHash = found?.passwordHash ?? null
+  const isRight = await passwords.verify(passwordHash, password, from)
+  if (!found || passwordHash === null || !isRight) throw notLetIn()
+  const { user } = found
+  if (user.status !== USER_STATUS.enabled) {
+    throw new GatewayError('user_disabled', 'this user has been banned')
+  }
+  const session = randomBytes(32).toString('base64url')
+  const createdTime = Math.floor(nowMs() / 1000)
+  const expiresTime = createdTime + SESSION_SECONDS
+  const isBegun = await store.write('beginSession', {
+    userId: user.id,
+    session,
+    passwordHash,
+    createdTime,
+    expiresTime,
+  })
+  if (!isBegun) throw notLetIn()
+  signIns.remember(username, from)
+  return { user, session }
+}
+
+function notLetIn(): GatewayError {
+  return new GatewayError('unauthorized', 'username or password is incorrect, or the user has been banned')
+}

@@ -1,0 +1,87 @@
+import { z } from 'zod'
+import type { ManagedUser } from '../../domain/profile.ts'
+import { type Role, USER_STATUS } from '../../domain/user.ts'
+import { GatewayError } from '../../errors.ts'
+import { type Actor, reachOf, requireGivable, requireReach } from '../authority.ts'
+import { deleteUser } from './delete-user.ts'
+import { findUser, noUser } from './find-user.ts'
+import type { ManagementParts } from '../parts.ts'
+import { mostQuota, requireQuota } from '../quota-bound.ts'
+import { quotaField, userIdField } from './user-fields.ts'
+import { setStatus } from './user-status.ts'
+
+const ACTIONS = ['disable', 'enable', 'delete', 'promote', 'demote', 'add_quota'] as const
+const MODES = ['add', 'subtract', 'override'] as const
+
+/** Something to be done to a user, by id or by username. */
+export const managedInput = z
+  .object(
+    {
+      id: userIdField.nullish(),
+      username: z.string({ error: 'expected the name of a user' }).max(2000).nullish(),
+      action: z.enum(ACTIONS, { error: `expected one of ${ACTIONS.join(', ')}` }),
+      value: quotaField.nullish(),
+      mode: z.enum(MODES, { error: `expected one of ${MODES.join(', ')}` }).default('add'),
+    },
+    { error: 'expected an object that names a user and an action' },
+  )
+  .refine(({ id, username }) => (id ?? username ?? '') !== '', {
+    error: 'id: expected the id of a user, or its username',
+  })
+
+type Input = z.output<typeof managedInput>
+
+/** Does it; the user as it is afterwards, or nothing where it is gone. */
+export async function manageUser(
+  parts: ManagementParts,
+  input: Input,
+  by: Actor,
+): Promise<ManagedUser | undefined> {
+  const found = await findUser(parts.store, input.id ?? input.username ?? '')
+  requireReach(by, found)
+  const userId = found.id
+  switch (input.action) {
+    case 'disable':
+      return setStatus(parts, userId, USER_STATUS.disabled, by)
+    case 'enable':
+      return setStatus(parts, userId, USER_STATUS.enabled, by)
+    case 'delete':
+      return deleteUser(parts, userId, by)
+    case 'promote':
+      return setRole(parts, found, 10, by)
+    case 'demote':
+      return setRole(parts, found, 1, by)
+    case 'add_quota':
+      return changeQuota(parts, userId, input, by)
+  }
+}
+
+/** From a common user to an admin, or from either of the others to a common user. */
+async function setRole(
+  { ledger, apiKeys }: ManagementParts,
+  { id: userId, username, role: before }: { id: number; username: string; role: Role },
+  role: 1 | 10,
+  by: Actor,
+): Promise<ManagedUser> {
+  requireGivable(by, role)
+  if (role > 1 ? before >= role : before === role) {
+    throw new GatewayError('invalid_request', `the user "${username}" has the role ${before} already`)
+  }
+  const user = await ledger.changeUser({ userId, fields: { role }, roleBelow: reachOf(by) })
+  apiKeys.forgetUser(userId)
+  return user ?? noUser(userId)
+}
+
+async function changeQuota(
+  { ledger, settings }: ManagementParts,
+  userId: number,
+  { value, mode }: Input,
+  by: Actor,
+): Promise<ManagedUser> {
+  if (value === null || value === undefined) {
+    throw new GatewayError('invalid_request', 'value: expected a whole number of quota units')
+  }
+  requireQuota('value', value, mode === 'override' ? 0 : 1, settings())
+  const quota = { mode, value, most: mostQuota(settings()) }
+  return (await ledger.changeUser({ userId, quota, roleBelow: reachOf(by) })) ?? noUser(userId)
+}

@@ -1,0 +1,73 @@
+import { z } from 'zod'
+import type { Profile } from '../../domain/profile.ts'
+import type { Role } from '../../domain/user.ts'
+
+/** `docs/api.md: User profile`: these fields and no others. */
+export const profileSchema = z.object({
+  id: z.int(),
+  username: z.string(),
+  display_name: z.string(),
+  role: z.int(),
+  status: z.int(),
+  email: z.string(),
+  code_host_id: z.string(),
+  chat_a_id: z.string(),
+  oidc_id: z.string(),
+  chat_b_id: z.string(),
+  chat_c_id: z.string(),
+  forum_id: z.string(),
+  group: z.string(),
+  quota: z.int(),
+  used_quota: z.int(),
+  request_count: z.int(),
+  aff_code: z.string(),
+  aff_count: z.int(),
+  aff_quota: z.int(),
+  aff_history_quota: z.int(),
+  inviter_id: z.int(),
+  setting: z.string(),
+  payment_customer: z.string(),
+  sidebar_modules: z.string(),
+  permissions: z.object({
+    sidebar_settings: z.boolean(),
+    sidebar_modules: z.record(z.string(), z.unknown()),
+  }),
+})
+
+/** What each role may do in the console. */
+const PERMISSIONS: Record<Role, z.output<typeof profileSchema>['permissions']> = {
+  1: { sidebar_settings: true, sidebar_modules: { admin: false } },
+  10: { sidebar_settings: true, sidebar_modules: { admin: { setting: false } } },
+  100: { sidebar_settings: false, sidebar_modules: {} },
+}
+
+/** A profile, shown. */
+export function profileObject(profile: Profile): z.output<typeof profileSchema> {
+  return {
+    id: profile.id,
+    username: profile.username,
+    display_name: profile.displayName,
+    role: profile.role,
+    status: profile.status,
+    email: profile.email,
+    code_host_id: profile.codeHostId,
+    chat_a_id: profile.chatAId,
+    oidc_id: profile.oidcId,
+    chat_b_id: profile.chatBId,
+    chat_c_id: profile.chatCId,
+    forum_id: profile.forumId,
+    group: profile.group,
+    quota: profile.quota,
+    used_quota: profile.usedQuota,
+    request_count: profile.requestCount,
+    aff_code: profile.affCode,
+    aff_count: profile.affCount,
+    aff_quota: profile.affQuota,
+    aff_history_quota: profile.affHistoryQuota,
+    inviter_id: profile.inviterId,
+    setting: profile.setting,
+    payment_customer: profile.paymentCustomer,
+    sidebar_modules: profile.sidebarModules,
+    permissions: PERMISSIONS[profile.role],
+  }
+}

@@ -1,0 +1,26 @@
+import { z } from 'zod'
+import { findUser, noUser } from './find-user.ts'
+import type { ManagementParts } from '../parts.ts'
+import { mostQuota, requireQuota } from '../quota-bound.ts'
+import { readInput, userField } from '../read-input.ts'
+import { type UserObject, userObject } from './user-object.ts'
+
+const INPUT = z.object(
+  {
+    user: userField,
+    amount: z.int({ error: 'expected a whole number of quota units' }),
+  },
+  { error: 'expected an object that names a user and an amount' },
+)
+
+/** Adds quota units to what a user has; they can be spent when this resolves. */
+export async function topUpUser(
+  { store, ledger, settings }: ManagementParts,
+  given: z.input<typeof INPUT>,
+): Promise<UserObject> {
+  const { user: who, amount } = readInput(INPUT, given)
+  requireQuota('amount', amount, 1, settings())
+  const { id } = await findUser(store, who)
+  const quota = { mode: 'add', value: amount, most: mostQuota(settings()) } as const
+  return userObject((await ledger.changeUser({ userId: id, quota })) ?? noUser(who))
+}

@@ -1,0 +1,74 @@
+import { z } from 'zod'
+import { characterCount } from '../../domain/character-count.ts'
+import { nameField } from '../read-input.ts'
+
+const PASSWORD = 'expected a text of 8 to 128 characters'
+/** Of what is only compared: far above what a password may be. */
+const LONGEST_GUESS = 4096
+
+/** A name to log in by. */
+export const usernameField = nameField(64)
+
+/** A name to be shown. */
+export const displayNameField = nameField(64)
+
+/** A new password: 8 to 128 characters as a person counts them. */
+export const passwordField = z.string({ error: PASSWORD }).refine(
+  (text) => {
+    if (!text.isWellFormed() || text.length > LONGEST_GUESS) return false
+    const count = characterCount(text)
+    return count >= 8 && count <= 128
+  },
+  { error: PASSWORD },
+)
+
+/** A password that somebody claims to be theirs. */
+export const guessField = z
+  .string({ error: 'expected a password' })
+  .max(LONGEST_GUESS, { error: 'expected a password' })
+
+const KEEP = 'expected true or false'
+
+/** Whether a password that replaces another leaves the access token be. */
+export const keepAccessTokensField = z.boolean({ error: KEEP })
+
+const ROLE = 'expected 1 (common user), 10 (admin) or 100 (root)'
+
+/** A role. */
+export const roleField = z.union([z.literal(1), z.literal(10), z.literal(100)], { error: ROLE })
+
+/** Quota units; their bound is the settings'. */
+export const quotaField = z.int({ error: 'expected a whole number of quota units' })
+
+const REMARK = 'expected a text of at most 255 characters'
+
+/** An administrator's note, which may be empty. */
+export const remarkField = z
+  .string({ error: REMARK })
+  .refine(
+    (text) =>
+      text.length <= LONGEST_GUESS &&
+      text.isWellFormed() &&
+      !text.includes('\0') &&
+      characterCount(text) <= 255,
+    { error: REMARK },
+  )
+
+const EMAIL = 'expected an e-mail address, or an empty text'
+
+/** An e-mail address; empty = none. */
+export const emailField = z.union([z.literal(''), z.email({ error: EMAIL }).max(254, { error: EMAIL })], {
+  error: EMAIL,
+})
+
+const USER_ID = 'expected the id of a user'
+
+/** The id of a user in JSON. */
+export const userIdField = z.int({ error: USER_ID }).positive({ error: USER_ID })
+
+/** The id of a user in a path: digits alone. */
+export const userIdText = z
+  .string()
+  .regex(/^\d{1,16}$/, { error: USER_ID })
+  .transform(Number)
+  .refine((id) => Number.isSafeInteger(id) && id > 0, { error: USER_ID })

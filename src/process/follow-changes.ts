@@ -1,0 +1,50 @@
+import type { ApiKeys } from '../auth/api-key.ts'
+import type { Changes } from '../cluster/changes.ts'
+import type { Change } from '../domain/change.ts'
+
+/** How often what is stored is read again, whether or not anybody said that it changed: a word may be lost. */
+const REREAD_MS = 60_000
+/** How soon a reading that failed is tried again. */
+const AGAIN_MS = 500
+
+/** What was set over HTTP, as it is in force. */
+interface Stored {
+  reread(): Promise<void>
+}
+
+/** Has what other nodes change count here too, at the next call: keys and users, channels, options, groups and prices. */
+export function followChanges(
+  changes: Changes,
+  apiKeys: ApiKeys,
+  stored: Stored,
+  warn: (sentence: string) => void,
+): { stop(): void } {
+  let soon: NodeJS.Timeout | undefined
+  let failed = false
+  const reread = (): void => {
+    soon = undefined
+    stored.reread().then(
+      () => (failed = false),
+      (error: unknown) => {
+        if (!failed) warn(`what another node has set cannot be read yet: ${String(error)}`)
+        failed = true
+        rereadIn(AGAIN_MS)
+      },
+    )
+  }
+  // One reading for all that is told in the same breath.
+  const rereadIn = (ms: number): void => {
+    soon ??= setTimeout(reread, ms).unref()
+  }
+  changes.listen((change: Change) => {
+    apiKeys.heard(change)
+    if (change.of === 'settings' || change.of === 'anything') rereadIn(0)
+  })
+  const regularly = setInterval(() => rereadIn(0), REREAD_MS).unref()
+  return {
+    stop() {
+      clearInterval(regularly)
+      clearTimeout(soon)
+    },
+  }
+}

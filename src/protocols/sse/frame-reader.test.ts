@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import { GatewayError } from '../../errors.ts'
+import { MAX_EVENT_BYTES } from './event-budget.ts'
+import { MessagesStreamDecoder } from '../messages/stream-decoder.ts'
+
+const event = (data: { readonly type: string; readonly [name: string]: unknown }): string =>
+  `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
+const began = (index: number): string =>
+  event({ type: 'content_block_start', index, content_block: { type: 'text', text: '' } })
+const said = (index: number): string =>
+  event({ type: 'content_block_delta', index, delta: { type: 'text_delta', text: 'aaaa' } })
+
+test('what was known of the bytes before is not believed of those that follow', () => {
+  const { length } = said(0)
+  // Cut where all that the frame has in common with others is there, twice its length and more from the start.
+  const cut = length - 6
+  const decoder = new MessagesStreamDecoder()
+  const events = [
+    event({ type: 'message_start', message: { id: 'm', content: [] } }) + began(0) + began(1) + said(0),
+    said(0) + said(0) + said(0).slice(0, cut),
+    // Together with what was cut off, a frame of the other block stands at the very place.
+    `${said(0).slice(cut)}:${' '.repeat(length - 3)}\n\n${said(1)}`,
+  ].flatMap((chunk) => decoder.push(Buffer.from(chunk)))
+  const texts = events.filter((one) => one.kind === 'text').map(({ index }) => index)
+  expect(texts).toEqual([0, 0, 0, 0, 1])
+})
+
+test('what came before an event that is too large is told first', () => {
+  const begin = event({ type: 'message_start', message: { id: 'm', content: [] } }) + began(0)
+  const large = Buffer.from(`${begin}${said(0)}data: ${'x'.repeat(MAX_EVENT_BYTES)}`)
+  for (const way of ['push', 'end'] as const) {
+    const decoder = new MessagesStreamDecoder()
+    expect(decoder.push(large)).toEqual(new MessagesStreamDecoder().push(Buffer.from(begin + said(0))))
+    expect(() => (way === 'push' ? decoder.push(Buffer.from('x')) : decoder.end())).toThrow(GatewayError)
+  }
+  expect(() => new MessagesStreamDecoder().push(large.subarray(begin.length + said(0).length))).toThrow(
+    GatewayError,
+  )
+})

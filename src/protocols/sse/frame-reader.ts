@@ -1,0 +1,110 @@
+import type { StreamDecoder } from '../codec.ts'
+import { EventBudget, MAX_EVENT_BYTES } from './event-budget.ts'
+import { FrameLoop, type Verdict } from './frame-loop.ts'
+import type { FrameTemplate } from './frame-template.ts'
+import type { ReplyEvent } from '../reply.ts'
+import { FrameSplitter } from './sse.ts'
+import { StreamedInputs } from '../tool-input.ts'
+import type { ReportedUsage } from '../reported-usage.ts'
+
+/** The half of a stream decoder that knows frames and no protocol. A protocol says what a frame means. */
+export abstract class FrameReader extends FrameLoop implements StreamDecoder {
+  #events: ReplyEvent[] = []
+  /** Nothing that follows is read. */
+  protected isOver = false
+  readonly #inputs = new StreamedInputs()
+  /** Why no more can be read; thrown once what came before was told. */
+  #failure: unknown
+
+  /** Bytes of an event that is not whole yet are drawn from the budget. */
+  constructor(budget = new EventBudget()) {
+    super(new FrameSplitter(MAX_EVENT_BYTES, budget))
+  }
+
+  abstract get usage(): ReportedUsage | undefined
+
+  /** Reads a frame that is not like an earlier one. */
+  protected abstract read(data: string, frame: string): void
+
+  /** Reads the text, never empty, of a frame that is like one that `pieceOf` understood. */
+  protected abstract readPiece(index: number, text: string): void
+
+  /** The upstream ended its connection, and the stream is not over. */
+  protected abstract close(): void
+
+  protected get progress(): number {
+    return this.#events.length
+  }
+
+  protected emit(event: ReplyEvent): void {
+    switch (event.kind) {
+      case 'tool-input':
+        return this.#tellInput(event.index, this.#inputs.add(event.index, event.text))
+      case 'part-start':
+        if (event.part.kind === 'tool-call') this.#inputs.begin(event.index)
+        break
+      case 'part-end':
+        this.#tellInput(event.index, this.#inputs.end(event.index))
+        break
+      case 'start':
+      case 'text':
+      case 'thinking':
+      case 'proof':
+      case 'ping':
+      case 'end':
+      case 'failure':
+    }
+    this.#events.push(event)
+  }
+
+  #tellInput(index: number, text: string): void {
+    if (text !== '') this.#events.push({ kind: 'tool-input', index, text })
+  }
+
+  push(chunk: Buffer): ReplyEvent[] {
+    this.#throwFailure()
+    try {
+      const bytes = this.isOver ? undefined : this.take(chunk)
+      if (bytes) {
+        const at = this.readFrames(bytes, 0)
+        this.frames.keep(this.isOver ? bytes.length : at)
+      }
+    } catch (error) {
+      this.#failure = error
+      if (this.#events.length === 0) throw error
+    }
+    return this.#taken()
+  }
+
+  end(): ReplyEvent[] {
+    this.#throwFailure()
+    if (this.isOver) return []
+    this.readRest()
+    if (!this.isOver) this.close()
+    this.isOver = true
+    return this.#taken()
+  }
+
+  protected readFrame(data: string, frame: string): Verdict {
+    if (!this.isOver) this.read(data, frame)
+    return this.isOver ? 'end' : 'forward'
+  }
+
+  protected readKnown(known: FrameTemplate, bytes: Buffer): boolean {
+    if (this.isOver) return true
+    const text = known.textIn(bytes)
+    if (text === undefined) return false
+    if (text !== '') this.readPiece(known.index, text)
+    return true
+  }
+
+  #throwFailure(): void {
+    if (this.#failure !== undefined) throw this.#failure
+  }
+
+  #taken(): ReplyEvent[] {
+    const events = this.#events
+    if (events.length > 0) this.#events = []
+    return events
+  }
+}

@@ -1,0 +1,82 @@
+import { JsonOutline } from '../json/json-outline.ts'
+
+const LF = 0x0a
+const CR = 0x0d
+const COLON = 0x3a
+const LINE_END = Buffer.of(LF)
+/** Characters kept of a field's name, and of an event's. */
+const MAX_FIELD = 16
+const MAX_NAME = 256
+
+/**
+ * One event of a stream, read while it passes by and never held: what is kept of it is its name and the outline of its
+ * data. The rules for lines and fields are those of `FrameSplitter` and `dataOf`.
+ */
+export class LargeEvent {
+  readonly #outline = new JsonOutline()
+  #name = ''
+  /** The line so far: its bytes, and its field, which has a name once a colon came. */
+  #lineBytes = 0
+  #field = ''
+  #isInValue = false
+  /** The last byte was a CR: an LF belongs to it. */
+  #endedInCr = false
+
+  /** The data, without most of what is long in them; undefined where even so they are too long. */
+  get data(): string | undefined {
+    return this.#outline.text
+  }
+
+  /** The event with its name alone, for who reads nothing but that. */
+  get frame(): string {
+    return this.#name === '' ? '' : `event:${this.#name}\n\n`
+  }
+
+  /** Reads the bytes that follow; the offset after the event's end, or −1 where it goes on. */
+  push(bytes: Buffer): number {
+    const { length } = bytes
+    let at = this.#endedInCr && bytes[0] === LF ? 1 : 0
+    if (length > 0) this.#endedInCr = false
+    let lf = bytes.indexOf(LF, at)
+    let cr = bytes.indexOf(CR, at)
+    while (at < length) {
+      if (lf >= 0 && lf < at) lf = bytes.indexOf(LF, at)
+      if (cr >= 0 && cr < at) cr = bytes.indexOf(CR, at)
+      const end = lf < 0 || cr < 0 ? Math.max(lf, cr) : Math.min(lf, cr)
+      this.#take(bytes.subarray(at, end < 0 ? length : end))
+      if (end < 0) return -1
+      at = end + 1
+      if (bytes[end] === CR) {
+        if (bytes[at] === LF) at++
+        else this.#endedInCr = at === length
+      }
+      if (this.#lineBytes === 0) return at
+      this.#endLine()
+    }
+    return -1
+  }
+
+  #take(part: Buffer): void {
+    this.#lineBytes += part.length
+    let value = part
+    if (!this.#isInValue) {
+      const colon = part.indexOf(COLON)
+      const end = colon < 0 ? part.length : colon
+      this.#field += part.toString('latin1', 0, Math.min(end, MAX_FIELD - this.#field.length))
+      if (colon < 0) return
+      this.#isInValue = true
+      if (this.#field === 'event') this.#name = ''
+      value = part.subarray(colon + 1)
+    }
+    if (this.#field === 'data') this.#outline.push(value)
+    else if (this.#field === 'event') this.#name += value.toString('latin1', 0, MAX_NAME - this.#name.length)
+  }
+
+  #endLine(): void {
+    // Values of several data fields are lines of one text.
+    if (this.#field === 'data') this.#outline.push(LINE_END)
+    this.#lineBytes = 0
+    this.#field = ''
+    this.#isInValue = false
+  }
+}

@@ -1,0 +1,205 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { cpuMs } from '../../../test/equipment/pace.ts'
+import { GatewayError } from '../../errors.ts'
+import { dataOf, eventOf, FrameSplitter } from './sse.ts'
+
+/** A byte at a time, as the event stream format words it: where blank lines end. The last CR waits for its LF. */
+function referenceEnds(bytes: Buffer): number[] {
+  const ends: number[] = []
+  let lineIsEmpty = true
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i]
+    if (byte !== 10 && byte !== 13) {
+      lineIsEmpty = false
+      continue
+    }
+    if (byte === 13 && bytes[i + 1] === 10) i++
+    if (lineIsEmpty) ends.push(i + 1)
+    lineIsEmpty = true
+  }
+  return ends
+}
+
+/** Lines, fields and the data buffer as the format words them. */
+function referenceData(frame: string): string | undefined {
+  let buffer: string | undefined
+  let rest = frame
+  while (rest !== '') {
+    const end = rest.search(/[\r\n]/)
+    const line = end < 0 ? rest : rest.slice(0, end)
+    rest = end < 0 ? '' : rest.slice(rest.startsWith('\r\n', end) ? end + 2 : end + 1)
+    if (line.startsWith(':')) continue
+    const [field, ...values] = line.split(':')
+    if (field !== 'data') continue
+    const value = values.join(':')
+    buffer = `${buffer ?? ''}${value.startsWith(' ') ? value.slice(1) : value}\n`
+  }
+  return buffer?.slice(0, -1)
+}
+
+function cut(bytes: Buffer, at: readonly number[]): Buffer[] {
+  const places = [...new Set(at.map((n) => n % (bytes.length + 1)))].sort((a, b) => a - b)
+  return [0, ...places].map((from, i) => bytes.subarray(from, places[i] ?? bytes.length))
+}
+
+/** The frames that this chunk made whole. */
+function push(splitter: FrameSplitter, chunk: Buffer): Buffer[] {
+  const bytes = splitter.take(chunk)
+  if (!bytes) return []
+  const frames: Buffer[] = []
+  let at = 0
+  for (let end = splitter.next(0); end > 0; end = splitter.next(at)) {
+    frames.push(bytes.subarray(at, end))
+    at = end
+  }
+  splitter.keep(at)
+  return frames
+}
+
+function millisecondsToLookAt(bytes: Buffer): number {
+  const from = cpuMs()
+  let ends = 0
+  for (let i = 0; i < bytes.length; i++) if (bytes[i] === 10) ends += 1
+  const taken = cpuMs() - from
+  expect(ends).toBe(2)
+  return taken
+}
+
+function framesOf(chunks: readonly Buffer[], maxEventBytes?: number): { frames: string[]; rest: string } {
+  const splitter = new FrameSplitter(maxEventBytes)
+  const frames = chunks.flatMap((chunk) => {
+    // What is kept must be a copy: the network's memory is used again.
+    const lent = Buffer.from(chunk)
+    const whole = push(splitter, lent).map((frame) => frame.toString('latin1'))
+    lent.fill(0x58)
+    return whole
+  })
+  const { bytes, isWhole } = splitter.end()
+  const last = bytes.toString('latin1')
+  return isWhole ? { frames: [...frames, last], rest: '' } : { frames, rest: last }
+}
+
+const wire = fc
+  .array(fc.constantFrom('\n', '\r', '\r\n', '\n\n', 'a', 'data: x', ':', 'event: y', '\ufeff', 'é', ' '), {
+    maxLength: 30,
+  })
+  .map((tokens) => Buffer.from(tokens.join('')))
+
+describe('frames', () => {
+  test('any stream cut anywhere gives the frames that blank lines mark', () => {
+    fc.assert(
+      fc.property(wire, fc.array(fc.nat(), { maxLength: 12 }), (bytes, cuts) => {
+        const ends = referenceEnds(bytes)
+        const { frames, rest } = framesOf(cut(bytes, cuts))
+        expect(frames).toEqual(ends.map((end, i) => bytes.toString('latin1', ends[i - 1] ?? 0, end)))
+        expect(rest).toBe(bytes.toString('latin1', ends.at(-1) ?? 0))
+      }),
+      { numRuns: 5000 },
+    )
+  })
+
+  test('of more than a few kilobytes they end where blank lines are, wherever the chunks meet', () => {
+    const long = 'x'.repeat(5_000)
+    for (const end of ['\n\n', '\r\r', '\r\n\r\n', '\n\r\n', '\r\n\n', '\r\n\r']) {
+      const bytes = Buffer.from(`data: ${long}${end}data: ${long}`)
+      for (let at = 1; at < bytes.length; at++) {
+        // At each byte about the blank line, and at some of the others.
+        if ((at < 5_000 || at > 5_020) && at % 97 > 0) continue
+        expect(framesOf([bytes.subarray(0, at), bytes.subarray(at)])).toEqual({
+          frames: [`data: ${long}${end}`],
+          rest: `data: ${long}`,
+        })
+      }
+    }
+  })
+
+  test('byte by byte is the same as in one piece', () => {
+    const bytes = Buffer.from('data: a\r\n\r\n: c\n\ndata: b\r\rdata: c\n\r\n\n\ndata: d')
+    expect(framesOf([...bytes].map((byte) => Buffer.from([byte])))).toEqual(framesOf([bytes]))
+    expect(framesOf([bytes])).toEqual({
+      frames: ['data: a\r\n\r\n', ': c\n\n', 'data: b\r\r', 'data: c\n\r\n', '\n', '\n'],
+      rest: 'data: d',
+    })
+  })
+
+  test('an event above the cap is an upstream error, however it comes', () => {
+    const event = Buffer.from(`data: ${'x'.repeat(200)}\n\n`)
+    for (const size of [1, 7, 64, 1000]) {
+      const chunks = Array.from({ length: Math.ceil(event.length / size) }, (_, i) =>
+        event.subarray(i * size, (i + 1) * size),
+      )
+      expect(framesOf(chunks, 208).frames).toHaveLength(1)
+      expect(() => framesOf(chunks, 207)).toThrow(GatewayError)
+    }
+  })
+
+  test('ten megabytes in one line take no longer than to look at each byte eight times, whole or in pieces', () => {
+    const line = Buffer.from(`data: ${'x'.repeat(10_000_000)}\n\n`)
+    const pieces = Array.from({ length: 160 }, (_, i) => line.subarray(i * 65_536, (i + 1) * 65_536))
+    for (const chunks of [[line], pieces]) {
+      let fastest = Number.POSITIVE_INFINITY
+      let looking = Number.POSITIVE_INFINITY
+      for (let attempt = 0; attempt < 10; attempt++) {
+        const splitter = new FrameSplitter(20_000_000)
+        const from = cpuMs()
+        let frames = 0
+        for (const chunk of chunks) frames += push(splitter, chunk).length
+        fastest = Math.min(fastest, cpuMs() - from)
+        expect(frames).toBe(1)
+        looking = Math.min(looking, millisecondsToLookAt(line))
+      }
+      expect(fastest).toBeLessThan(8 * looking)
+    }
+  })
+})
+
+test.each(['\n\n', '\r\r', '\r\n\r\n'])(
+  'a chunk of many frames takes time by its bytes, whatever ends them: %j',
+  (end) => {
+    const chunk = Buffer.from(`data: x${end}`.repeat(300_000))
+    const from = cpuMs()
+    expect(push(new FrameSplitter(), chunk).length).toBeGreaterThanOrEqual(299_999)
+    // Several times what it takes, and a fraction of what it would if each frame looked at all that follow.
+    expect(cpuMs() - from).toBeLessThan(20_000)
+  },
+)
+
+describe('data', () => {
+  test('follows the rules of the format', () => {
+    expect(dataOf('data: a\n\n')).toBe('a')
+    expect(dataOf('data:a\r\n\r\n')).toBe('a')
+    expect(dataOf('data:  a\n\n')).toBe(' a')
+    expect(dataOf('data: a\ndata\ndata: b\n\n')).toBe('a\n\nb')
+    expect(dataOf(': ping\n\n')).toBeUndefined()
+    expect(dataOf('event: error\ndata: {}\n\n')).toBe('{}')
+    expect(dataOf(' data: a\n\n')).toBeUndefined()
+    expect(dataOf('data: a')).toBe('a')
+    expect(eventOf('event: error\ndata: {}\n\n')).toBe('error')
+    expect(eventOf('data: event: x\n\n')).toBeUndefined()
+  })
+
+  test('agrees with a reading of the format line by line', () => {
+    const line = fc.constantFrom(
+      'data: a',
+      'data:b',
+      'data',
+      'data:',
+      'data:  c',
+      'datax: d',
+      ': data: e',
+      'event: f',
+      '',
+      'id',
+      'data: é:',
+    )
+    const end = fc.constantFrom('\n', '\r', '\r\n')
+    fc.assert(
+      fc.property(fc.array(fc.tuple(line, end), { maxLength: 6 }), (lines) => {
+        const frame = lines.flat().join('')
+        expect(dataOf(frame)).toBe(referenceData(frame))
+      }),
+      { numRuns: 3000 },
+    )
+  })
+})

@@ -1,0 +1,58 @@
+import { NO_USAGE } from '../../domain/usage.ts'
+import { edit } from '../../protocols/json/json-edit.ts'
+import { countedModel } from '../../protocols/messages/index.ts'
+import { parseRecord } from '../../protocols/json/record.ts'
+import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
+import type { Dialect, Prepared } from './road.ts'
+import { unstreamed } from './unstreamed.ts'
+import { versionHeaders } from './version-headers.ts'
+
+/** No channel counts tokens for us: it has to be done here. */
+export class NobodyCounts extends Error {
+  constructor() {
+    super('no channel of this model counts tokens')
+    this.name = 'NobodyCounts'
+  }
+}
+
+/** `POST /v1/messages/count_tokens`: passed on to channels that speak messages; it costs nothing, and uses nothing. */
+export const countTokensDialect: Dialect = {
+  name: 'messages',
+  promptText: () => ({ text: '', extraTokens: 0 }),
+  brokenOff: unstreamed,
+  read(scan, headers) {
+    const model = countedModel(scan)
+    return {
+      model,
+      stream: false,
+      maxTokens: 0,
+      promptBound: 0,
+      webSearch: false,
+      isFree: true,
+      mayBeUnserved: true,
+      outputMaximum: () => 0,
+      answers: () => 1,
+      prepare(channel) {
+        if (channel.protocol !== 'messages') throw new NobodyCounts()
+        return prepared(scan, channel.modelMapping.get(model) ?? model, versionHeaders(headers))
+      },
+    }
+  },
+}
+
+function prepared(scan: ScannedObject, upstreamModel: string, headers: readonly string[]): Prepared {
+  const replace = new Map([['model', JSON.stringify(upstreamModel)]])
+  return {
+    path: '/messages/count_tokens',
+    headers,
+    body:
+      scan.value('model') === upstreamModel ? scan.bytes : edit(scan.bytes, scan, { remove: [], replace }),
+    upstreamModel,
+    dropped: [],
+    tap: unstreamed,
+    reply(bytes) {
+      const valid = typeof parseRecord(bytes.toString())?.['input_tokens'] === 'number'
+      return { facts: { valid, usage: NO_USAGE, error: false, text: () => '' }, body: () => bytes }
+    },
+  }
+}
