@@ -6,9 +6,9 @@ import { messagesCodec } from '../src/protocols/messages/codec.ts'
 import { randomFrom } from '../test/equipment/random.ts'
 
 /**
- * What converting a stream costs: microseconds of CPU time per event in the codec alone, from the bytes of one protocol to
- * the text of the other, each event in a network chunk of its own. `--check` fails where the median of a case is above the
- * limit.
+ * What converting a stream costs: microseconds of CPU time per event in the codec alone, from the bytes of
+ * one protocol to the text of the other, each event in a network chunk of its own. `--check` fails where the
+ * median of a case is above the limit.
  */
 const LIMIT_US = 4
 const EVENTS = 2_000
@@ -159,7 +159,9 @@ const CASES: readonly Case[] = [
   },
 ]
 
-/** Converts a whole stream; the characters that were written, so that nobody finds the work to be of no use. */
+/**
+ * Converts a whole stream; the characters that were written, so that nobody finds the work to be of no use.
+ */
 function convert({ from, to, chunks }: Case): number {
   const decoder = from.streamDecoder()
   const encoder = to.streamEncoder({ created: 1_760_000_000, id: 'id' }, { includeUsage: true })

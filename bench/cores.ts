@@ -1,7 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
-/** Which cores the measured program and everything around it run on; undefined where they cannot be kept apart. */
+/**
+ * Which cores the measured program and everything around it run on; undefined where they cannot be kept
+ * apart.
+ */
 export interface Cores {
   readonly measured: string
   readonly others: string

@@ -4,7 +4,10 @@ export interface Effort {
   readonly rounds: readonly [least: number, most: number]
   /** Milliseconds after which no further round of a scenario is begun, where it has the least of them. */
   readonly budgetMs: number
-  /** CPU time that a candidate should spend in one measurement, in microseconds: its clock ticks in steps of 10 ms. */
+  /**
+   * CPU time that a candidate should spend in one measurement, in microseconds: its clock ticks in steps of
+   * 10 ms.
+   */
   readonly cpuMicros: number
   /** Before everything, and before each scenario that saturates. */
   readonly firstWarmUp: WarmUp

@@ -14,7 +14,10 @@ export interface Finding {
   /** Microseconds, the median round's. */
   readonly p50: number | undefined
   readonly p99: number | undefined
-  /** Medians over the rounds of what p50 and p99 are above those of no gateway, and p50 above the forwarder's: microseconds. */
+  /**
+   * Medians over the rounds of what p50 and p99 are above those of no gateway, and p50 above the forwarder's:
+   * microseconds.
+   */
   readonly p50Added: number | undefined
   readonly p99Added: number | undefined
   readonly p50OverForwarder: number | undefined

@@ -1,4 +1,6 @@
-/** Takes HTTP messages with a content-length off a connection, and nothing more: the cheapest reader there is. */
+/**
+ * Takes HTTP messages with a content-length off a connection, and nothing more: the cheapest reader there is.
+ */
 export class MessageReader {
   #pending: Buffer = Buffer.alloc(0)
 

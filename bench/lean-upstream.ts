@@ -6,8 +6,9 @@ import { type Answers, answersOf } from './upstream-answers.ts'
 import { BEHAVIOURS, type Behaviour, LATE_MS, PACE_MS, PATHS, type Wire } from './wire.ts'
 
 /**
- * An upstream that says what was prepared, as cheaply as can be; the model's name says how (`Behaviour`), and one that names
- * nothing of the kind is answered at once. Tells its port to its parent, and ends its streams when that says `finish`.
+ * An upstream that says what was prepared, as cheaply as can be; the model's name says how (`Behaviour`), and
+ * one that names nothing of the kind is answered at once. Tells its port to its parent, and ends its streams
+ * when that says `finish`.
  */
 const answers: Readonly<Record<Wire, Answers>> = { chat: answersOf('chat'), messages: answersOf('messages') }
 

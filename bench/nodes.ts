@@ -9,8 +9,9 @@ import { said, start } from '../test/load/child.ts'
 import { cpuSeconds } from './cpu-time.ts'
 
 /**
- * What a call costs over three nodes that share PostgreSQL and Redis, against what it costs over one of them: CPU time of the
- * nodes per call, each node called at the same rate. `--check` fails where the median ratio is above the limit.
+ * What a call costs over three nodes that share PostgreSQL and Redis, against what it costs over one of them:
+ * CPU time of the nodes per call, each node called at the same rate. `--check` fails where the median ratio
+ * is above the limit.
  */
 const LIMIT = 1.15
 const { values: options } = parseArgs({

@@ -24,8 +24,9 @@ export interface Stage extends AsyncDisposable {
 }
 
 /**
- * A stream that each candidate carries from the first to the last, as a gateway in service always carries some: what one does
- * while nobody asks it (this gateway gives memory back, and is dearer afterwards) is not in the figures.
+ * A stream that each candidate carries from the first to the last, as a gateway in service always carries
+ * some: what one does while nobody asks it (this gateway gives memory back, and is dearer afterwards) is not
+ * in the figures.
  */
 const HELD: Call = { method: 'POST', caller: 'chat', upstream: 'chat', behaviour: 'held', bytes: 100 }
 

@@ -14,7 +14,10 @@ export interface Started extends AsyncDisposable {
   readonly child: ChildProcess
 }
 
-/** Starts a program on the core of what is measured, and waits until its port answers. Its output goes to a file. */
+/**
+ * Starts a program on the core of what is measured, and waits until its port answers. Its output goes to a
+ * file.
+ */
 export async function startMeasured(options: {
   readonly command: readonly [string, ...string[]]
   readonly port: number

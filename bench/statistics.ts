@@ -12,7 +12,9 @@ export function spread(values: readonly number[]): Spread | undefined {
   return { median: quantile(sorted, 0.5), p25: quantile(sorted, 0.25), p75: quantile(sorted, 0.75) }
 }
 
-/** Of values that are sorted, with what lies between two of them taken in proportion; 0 where there are none. */
+/**
+ * Of values that are sorted, with what lies between two of them taken in proportion; 0 where there are none.
+ */
 export function quantile(sorted: readonly number[], share: number): number {
   const at = share * (sorted.length - 1)
   const below = sorted[Math.floor(at)] ?? 0

@@ -8,8 +8,9 @@ export const PATHS: Readonly<Record<Wire, string>> = {
 }
 
 /**
- * What the upstream does: answers whole, at once or after `LATE_MS`; or streams `BURST_EVENTS` in one write, one every
- * `PACE_MS` until it is told to finish, or one and no more until then, or one every second for as long as it is listened to.
+ * What the upstream does: answers whole, at once or after `LATE_MS`; or streams `BURST_EVENTS` in one write,
+ * one every `PACE_MS` until it is told to finish, or one and no more until then, or one every second for as
+ * long as it is listened to.
  */
 export type Behaviour = (typeof BEHAVIOURS)[number]
 export const BEHAVIOURS = ['whole', 'late', 'burst', 'paced', 'idle', 'held'] as const

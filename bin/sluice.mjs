@@ -1,8 +1,9 @@
 #!/usr/bin/env -S node --max-semi-space-size=32 --single-threaded-gc --no-allocation-site-pretenuring --v8-pool-size=1
-// Plain JavaScript that any Node can parse: finds a Node that is new enough, then runs the command. Calls live for a short
-// while and by the thousand, and what they leave is collected young: in room for many of them, by one thread (several share so little
-// work that they wait for each other), with nothing made among the old, whatever V8 takes for long-lived. Nodes from
-// 20 to 26 know these flags: one that it does not know would end it before it reads on.
+// Plain JavaScript that any Node can parse: finds a Node that is new enough, then runs the command. Calls
+// live for a short while and by the thousand, and what they leave is collected young: in room for many of
+// them, by one thread (several share so little work that they wait for each other), with nothing made among
+// the old, whatever V8 takes for long-lived. Nodes from 20 to 26 know these flags: one that it does not know
+// would end it before it reads on.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import nodeModule, { createRequire } from 'node:module'
@@ -46,8 +47,8 @@ function runWith(node) {
   })
 }
 
-// V8 makes a full collection whenever bodies amount to 64 MB, unless it is told to count them with the rest. Not on the first line:
-// old Nodes do not know the flag, nor do those after V8 14.7.
+// V8 makes a full collection whenever bodies amount to 64 MB, unless it is told to count them with the rest.
+// Not on the first line: old Nodes do not know the flag, nor do those after V8 14.7.
 function hasToBeToldOfBodies([major, minor]) {
   return major < 14 || (major === 14 && minor < 8)
 }
@@ -55,7 +56,8 @@ function hasToBeToldOfBodies([major, minor]) {
 if (newEnough(process.versions.node.split('.').map(Number))) {
   if (hasToBeToldOfBodies(process.versions.v8.split('.').map(Number)))
     setFlagsFromString('--external-memory-accounted-in-global-limit')
-  // What was compiled once, types stripped and all, is not compiled again: a start is faster and smaller for it.
+  // What was compiled once, types stripped and all, is not compiled again: a start is faster and smaller for
+  // it.
   const { directory } = nodeModule.enableCompileCache()
   // Its threads know of it by this.
   if (directory) process.env.NODE_COMPILE_CACHE ??= dirname(directory)

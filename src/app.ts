@@ -51,7 +51,10 @@ export interface AppParts {
   readonly json: () => Promise<JsonDoor>
   readonly globalLimit: GlobalLimit
   readonly metrics: Metrics
-  /** Whether calls are taken; whether connections are kept; and, for whoever asks for it, whether the database can be written. */
+  /**
+   * Whether calls are taken; whether connections are kept; and, for whoever asks for it, whether the database
+   * can be written.
+   */
   readonly isOpen: () => boolean
   readonly isStaying: () => boolean
   readonly isReady: () => Promise<boolean>
@@ -109,7 +112,8 @@ export class App {
     this.#visits += 1
     // The last that is said on this connection: who waits for its end knows when to call elsewhere.
     if (!this.#parts.isStaying()) response.isLast = true
-    // A visit is over when its answer is sent, or lost, and all that it set going is done: only then is its charge known.
+    // A visit is over when its answer is sent, or lost, and all that it set going is done: only then is its
+    // charge known.
     let open = 2
     const over = (): void => {
       open -= 1
@@ -210,7 +214,10 @@ export class App {
     return this.#parts.overload.refusal(this.#visits, this.#parts.slots.bound)
   }
 
-  /** Takes a slot until it is answered or lost; false where its caller left. Rejects where none was free in time. */
+  /**
+   * Takes a slot until it is answered or lost; false where its caller left. Rejects where none was free in
+   * time.
+   */
   #enter(visit: Going, slots: SharedSlots, client: Client): boolean | Promise<boolean> {
     const entry = slots.enter(client)
     visit.entry = entry

@@ -5,13 +5,16 @@ export interface ErrorKind {
   /** What callers are told, where the same code goes by two statuses; else the error's name. */
   readonly code?: string
   /**
-   * An identical request would meet it again, at once and a minute later: sent as `x-should-retry: false`, which official
-   * clients heed. What a moment, another upstream or another attempt may mend does not recur.
+   * An identical request would meet it again, at once and a minute later: sent as `x-should-retry: false`,
+   * which official clients heed. What a moment, another upstream or another attempt may mend does not recur.
    */
   readonly recurs: boolean
 }
 
-/** Every error of the gateway's own, by code. The code is what a program reads, the message what a person does. */
+/**
+ * Every error of the gateway's own, by code. The code is what a program reads, the message what a person
+ * does.
+ */
 export const ERRORS = {
   invalid_json: { status: 400, type: 'invalid_request_error', recurs: true },
   invalid_request: { status: 400, type: 'invalid_request_error', recurs: true },
@@ -54,7 +57,9 @@ export const ERRORS = {
 /** A name in the table of errors. */
 export type ErrorCode = keyof typeof ERRORS
 
-/** Thrown anywhere with a code and a sentence for the caller; rendered in one place, by the door of the route. */
+/**
+ * Thrown anywhere with a code and a sentence for the caller; rendered in one place, by the door of the route.
+ */
 export class GatewayError extends Error {
   readonly code: ErrorCode
   /** Seconds after which the caller may try again; sent as `retry-after`. */

@@ -23,18 +23,21 @@ export interface Gateway {
   readonly firstCredentials: FirstCredentials | undefined
   /** What earlier runs left open and this one settled. */
   readonly recovered: { readonly count: number; readonly quota: number }
-  /** Resolves when the database can no longer be relied on: the process should end, and the next one will recover. */
+  /**
+   * Resolves when the database can no longer be relied on: the process should end, and the next one will
+   * recover.
+   */
   readonly failed: Promise<Error>
   /**
-   * Takes no more calls, lets running ones end, writes everything, and lets go of the data folder. Resolves to the number
-   * of calls that could not be settled; the next start will settle them.
+   * Takes no more calls, lets running ones end, writes everything, and lets go of the data folder. Resolves
+   * to the number of calls that could not be settled; the next start will settle them.
    */
   close(): Promise<number>
 }
 
 /**
- * Opens the store, in `thread` if one is started already, settles what a crash left behind, and takes calls. Rejects with a
- * sentence for the operator.
+ * Opens the store, in `thread` if one is started already, settles what a crash left behind, and takes calls.
+ * Rejects with a sentence for the operator.
  */
 export async function startGateway(config: Config, thread?: IdleThread): Promise<Gateway> {
   await using opened = new AsyncDisposableStack()

@@ -1,4 +1,6 @@
-/** What of WebAssembly is used here: its types come with those of browsers, which know much that is not there. */
+/**
+ * What of WebAssembly is used here: its types come with those of browsers, which know much that is not there.
+ */
 declare namespace WebAssembly {
   interface Module {
     readonly [Symbol.toStringTag]: string

@@ -1,4 +1,6 @@
-/** What the bank is to come to, in a few sums: a token and its user, and what each node has borrowed of them. */
+/**
+ * What the bank is to come to, in a few sums: a token and its user, and what each node has borrowed of them.
+ */
 export class BankModel {
   readonly accounts: Record<'t' | 'u', { remain: number; used: number; leased: number; epoch: number }>
   readonly leases = new Map<string, { amount: number; held: number; estimate: number }>()

@@ -16,7 +16,9 @@ export interface FamilyDatabase {
   sql(statement: string): Promise<readonly Readonly<Record<string, unknown>>[]>
 }
 
-/** Columns by table: the types are those that the family's own tool gives them, on SQLite and on PostgreSQL. */
+/**
+ * Columns by table: the types are those that the family's own tool gives them, on SQLite and on PostgreSQL.
+ */
 const TYPES = {
   SQLite: {
     id: 'integer PRIMARY KEY AUTOINCREMENT',

@@ -28,7 +28,8 @@ const SHARED_TABLES = ['leases', 'lost_estimates', 'nodes', ...TABLES].sort()
 
 const SOURCES = new URL('../src/store/', import.meta.url)
 
-// Says a dot after each statement. At the one it is given it waits to be killed, or it pauses a little after each.
+// Says a dot after each statement. At the one it is given it waits to be killed, or it pauses a little after
+// each.
 const MIGRATION = `
   const [sources, place, stopAt, pauseMs] = process.argv.slice(1)
   const from = (file) => import(new URL(file, sources).href)
@@ -111,8 +112,9 @@ async function migrateAgain({ place, open }: TestDatabase): Promise<void> {
 }
 
 /**
- * Kills migrations of empty databases at random points, and looks at what each leaves: all of the schema or nothing of it,
- * which the next start completes. Every other one is killed at a statement, the rest by the clock.
+ * Kills migrations of empty databases at random points, and looks at what each leaves: all of the schema or
+ * nothing of it, which the next start completes. Every other one is killed at a statement, the rest by the
+ * clock.
  */
 export async function killMigrations(engine: Engine, kills: number): Promise<void> {
   const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)

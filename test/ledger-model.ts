@@ -7,7 +7,9 @@ interface OpenSum {
   progress: number
 }
 
-/** The ledger of one user with two tokens in a few sums: what the real one must agree with, whatever happens. */
+/**
+ * The ledger of one user with two tokens in a few sums: what the real one must agree with, whatever happens.
+ */
 export class LedgerModel {
   readonly remain: [number, number]
   readonly used: [number, number]

@@ -34,8 +34,9 @@ const MOST = 1_000_000
 const [TOKEN_QUOTA, USER_QUOTA] = [1000, 1500]
 
 /**
- * Runs sequences of commands against the ledger on a real store, hundreds at a time on accounts of their own, and compares
- * each answer and what is left, in memory and in the file, with a model that only adds up. The same seed, the same commands.
+ * Runs sequences of commands against the ledger on a real store, hundreds at a time on accounts of their own,
+ * and compares each answer and what is left, in memory and in the file, with a model that only adds up. The
+ * same seed, the same commands.
  */
 export async function runSequences(seed: number, count: number): Promise<SequencesReport> {
   const random = randomFrom(seed)

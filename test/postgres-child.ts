@@ -15,7 +15,10 @@ export interface PostgresChild {
   stop(): Promise<void>
 }
 
-/** Starts a server: on that port of 127.0.0.1, or on a socket that no port is taken for. It keeps its data below `folder`. */
+/**
+ * Starts a server: on that port of 127.0.0.1, or on a socket that no port is taken for. It keeps its data
+ * below `folder`.
+ */
 export async function startPostgresChild(port?: number, folder = tmpdir()): Promise<PostgresChild> {
   const program = fileURLToPath(new URL('postgres-process.ts', import.meta.url))
   const child = spawn(process.execPath, [program, ...(port === undefined ? [] : [String(port)])], {

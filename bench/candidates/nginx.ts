@@ -6,7 +6,10 @@ import { installed } from '../installed.ts'
 import { copiedRequest } from '../requests.ts'
 import { startMeasured } from '../started.ts'
 
-/** nginx as a plain proxy: one worker, connections kept on both sides, no log, nothing buffered on the way back. */
+/**
+ * nginx as a plain proxy: one worker, connections kept on both sides, no log, nothing buffered on the way
+ * back.
+ */
 export const nginx: Candidate = {
   async start(upstreamPort, folder) {
     const program = installed('nginx')

@@ -9,7 +9,9 @@ export interface Converter {
 
 const USAGE = '"usage":{'
 
-/** Passes a stream on: one write for each read, held back where the caller reads slowly; stops when it leaves. */
+/**
+ * Passes a stream on: one write for each read, held back where the caller reads slowly; stops when it leaves.
+ */
 export class StreamAnswer implements Dispatcher.DispatchHandler {
   readonly #reply: ServerResponse
   readonly #converter: Converter | undefined

@@ -7,7 +7,10 @@ import { fileURLToPath } from 'node:url'
 import { freePort, statusOn } from '../../test/equipment/port.ts'
 import type { Figure } from '../figure.ts'
 
-/** What is started: a server that does nothing but listen, and this gateway on an empty data folder and on a used one. */
+/**
+ * What is started: a server that does nothing but listen, and this gateway on an empty data folder and on a
+ * used one.
+ */
 export const STARTS = ['bare server', 'sluice', 'sluice, later'] as const
 export type Start = (typeof STARTS)[number]
 

@@ -3,7 +3,10 @@ import { MARK, readStamp } from './stamp.ts'
 const HEAD_END = Buffer.from('\r\n\r\n')
 const LAST_CHUNK = '0\r\n\r\n'
 
-/** Reads one answer after the other off a connection that carries one at a time; of the content only the marks. */
+/**
+ * Reads one answer after the other off a connection that carries one at a time; of the content only the
+ * marks.
+ */
 export class AnswerReader {
   /** Of the answer at hand. */
   status = 0

@@ -28,6 +28,9 @@ export interface Seen {
   readonly failed: number
   /** The beginning of the first answer that was wrong. */
   readonly firstFailure: string | undefined
-  /** Microseconds, sorted: of events, between sent and seen; of arrivals, what the upstream did not hold them for. */
+  /**
+   * Microseconds, sorted: of events, between sent and seen; of arrivals, what the upstream did not hold them
+   * for.
+   */
   readonly latencies: readonly number[]
 }

@@ -1,8 +1,8 @@
 import process from 'node:process'
 
 /**
- * Each piece of content begins with this and thirteen digits: the microsecond at which it was sent, on the clock that all
- * processes of a machine share, or how many of them it was held.
+ * Each piece of content begins with this and thirteen digits: the microsecond at which it was sent, on the
+ * clock that all processes of a machine share, or how many of them it was held.
  */
 export const MARK = 126
 export const DIGITS = 13

@@ -117,8 +117,8 @@ function told(body: Fields, model: string): Told {
   }
 }
 
-// A turn that calls tools is followed by one that begins with all their results; while thinking, it begins with a thought;
-// thoughts come back as they were signed.
+// A turn that calls tools is followed by one that begins with all their results; while thinking, it begins
+// with a thought; thoughts come back as they were signed.
 function requireOrder(turns: readonly { role: string; blocks: readonly Fields[] }[], thinks: boolean): void {
   for (const [at, { role, blocks }] of turns.entries()) {
     if (role !== 'user' && role !== 'assistant') throw new Refusal('malformed', `unexpected role ${role}`)

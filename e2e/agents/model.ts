@@ -28,9 +28,9 @@ const PATH = /\/\S+\.txt/g
 const READER = /^read(?:_?file)?$/i
 
 /**
- * A model that can do one thing: it reads the files that the user names, all in one turn and with the agent's own tool,
- * and then quotes the secret word of each out of what the tool answered. Where it has no such tool, as when it is asked
- * for a title, it makes conversation.
+ * A model that can do one thing: it reads the files that the user names, all in one turn and with the agent's
+ * own tool, and then quotes the secret word of each out of what the tool answered. Where it has no such tool,
+ * as when it is asked for a title, it makes conversation.
  */
 export function nextTurn({ user, results, tools }: Told): Turn {
   if (results.length > 0) {

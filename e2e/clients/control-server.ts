@@ -8,7 +8,10 @@ export interface ControlServer {
   stop(): void
 }
 
-/** `GET /requests?word=W` tells the requests that hold the word; `GET /ended?word=W` the same once all of them have ended. */
+/**
+ * `GET /requests?word=W` tells the requests that hold the word; `GET /ended?word=W` the same once all of them
+ * have ended.
+ */
 export async function startControlServer(upstream: ScriptedUpstream): Promise<ControlServer> {
   const server: Server = createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost')

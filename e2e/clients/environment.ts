@@ -14,7 +14,10 @@ const INSTALL_LIMIT_MS = 600_000
 /** A Python with the clients, or why there is none. */
 export type Python = { readonly command: string } | { readonly missing: string }
 
-/** Makes the virtual environment where it is missing or holds other versions. Nothing outside of it is touched. */
+/**
+ * Makes the virtual environment where it is missing or holds other versions. Nothing outside of it is
+ * touched.
+ */
 export async function pythonWithClients(stop: AbortSignal): Promise<Python> {
   const wanted = createHash('sha256').update(readFileSync(REQUIREMENTS)).digest('hex')
   const command = join(FOLDER, 'bin', 'python')

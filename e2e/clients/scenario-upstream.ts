@@ -26,9 +26,9 @@ const CALL = { id: 'call_1', name: 'get_weather', input: '{"city":"Bern"}' }
 const COUNTS = { input_tokens: 10, output_tokens: 5 }
 
 /**
- * Makes the lanes `chat`, `messages` and `rerank` play the scenario that a prompt names, so that a test in any language says
- * what it wants: `scenario: greet`, `tool`, `structured`, `forever`, `status 429`, `status 529 once`. A word behind it
- * tells one test's requests from another's.
+ * Makes the lanes `chat`, `messages` and `rerank` play the scenario that a prompt names, so that a test in
+ * any language says what it wants: `scenario: greet`, `tool`, `structured`, `forever`, `status 429`, `status
+ * 529 once`. A word behind it tells one test's requests from another's.
  */
 export function playScenarios(upstream: ScriptedUpstream): void {
   const failedOnce = new Set<string>()

@@ -22,14 +22,16 @@ const EXPOSED = [
 /** Names of headers with commas and blanks between them. */
 const HEADER_LIST = /^[\w!#$%&'*+.^`|~, -]{1,4096}$/
 
-/** Which pages in browsers may call: exact origins, or `*` for all of them. `docs/configuration.md: Browsers`. */
+/**
+ * Which pages in browsers may call: exact origins, or `*` for all of them. `docs/configuration.md: Browsers`.
+ */
 export interface Cors {
   readonly origins: readonly string[]
 }
 
 /**
- * Says in the answer that a page of this origin may read it, where the operator lets it. True where the request was a
- * preflight, which is answered by that.
+ * Says in the answer that a page of this origin may read it, where the operator lets it. True where the
+ * request was a preflight, which is answered by that.
  */
 export function answerPage(
   cors: Cors,

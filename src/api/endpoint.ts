@@ -16,7 +16,10 @@ import type { Area } from './envelopes.ts'
 /** What every endpoint says of itself; the route table is a list of these. */
 interface Declared {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** Matched exactly, as the caller wrote it: no decoding, no dot segments. `:id` is one segment, `:id*` the rest. */
+  /**
+   * Matched exactly, as the caller wrote it: no decoding, no dot segments. `:id` is one segment, `:id*` the
+   * rest.
+   */
   readonly path: string
   /** Which envelope its errors come in. */
   readonly area: Area
@@ -26,7 +29,10 @@ interface Declared {
   readonly isQuiet?: boolean
   /** A GET that changes or spends something: HEAD, which is safe by definition, is not served. */
   readonly hasEffect?: true
-  /** Statuses of errors of its own, beside those that follow from who may call it and what it takes; or that there are none. */
+  /**
+   * Statuses of errors of its own, beside those that follow from who may call it and what it takes; or that
+   * there are none.
+   */
   readonly fails?: readonly number[] | 'never'
 }
 
@@ -48,7 +54,9 @@ export interface Visit {
   readonly id: string
   /** Unix milliseconds. */
   readonly startedMs: number
-  /** The same moment by a clock that nobody sets, `performance.now()`: how long it took is measured from it. */
+  /**
+   * The same moment by a clock that nobody sets, `performance.now()`: how long it took is measured from it.
+   */
   readonly begunMs: number
   readonly request: Request
   readonly response: Response
@@ -72,7 +80,10 @@ export interface OpenEndpoint extends Declared, Described {
   handle(visit: Visit, isReady: () => Promise<boolean>): void | Promise<void>
 }
 
-/** For whoever watches over the gateway: callers on this machine, or bearers of `options.metrics_token` where one is set. */
+/**
+ * For whoever watches over the gateway: callers on this machine, or bearers of `options.metrics_token` where
+ * one is set.
+ */
 export interface OperatorEndpoint extends Declared, Described {
   readonly door: 'raw'
   readonly access: 'operator'
@@ -159,7 +170,9 @@ export interface JsonEndpoint extends Declared, Schemas {
   readonly bodyLimit?: number
   /** A limit per user (of visitors, per address), beside the one that holds for all of its area. */
   readonly limit?: 'search' | 'critical'
-  /** Limits by what the body names, in place of the one by address, which holds where the body cannot be read. */
+  /**
+   * Limits by what the body names, in place of the one by address, which holds where the body cannot be read.
+   */
   readonly limitsOn?: (named: Named<never>) => readonly NamedLimit[]
   /** It always fails: with what `fails` says, where nothing else is wrong. */
   readonly succeeds?: false
@@ -169,7 +182,9 @@ export interface JsonEndpoint extends Declared, Schemas {
   readonly answer?: z.ZodType
   /** What it answers with has the fields of the envelope in it already. */
   readonly envelope?: 'own'
-  /** It answers with text instead, without an envelope: `handle` gives its pieces (`AsyncIterable<string>`). */
+  /**
+   * It answers with text instead, without an envelope: `handle` gives its pieces (`AsyncIterable<string>`).
+   */
   readonly text?: TextKind
   handle(asked: never): Promise<unknown>
 }

@@ -82,7 +82,9 @@ function balanceError(
   return { type: types.get(status) ?? type, code, message: signed(message, requestId) }
 }
 
-/** What an endpoint answers with, in the envelope of its area; undefined is a success that has nothing to say. */
+/**
+ * What an endpoint answers with, in the envelope of its area; undefined is a success that has nothing to say.
+ */
 export function renderAnswer(area: Area, data: unknown): Buffer {
   return json(ANSWERS[area]?.(data) ?? data)
 }
@@ -115,7 +117,10 @@ function signed(message: string, requestId: string): string {
   return `${message} (request id: ${requestId})`
 }
 
-/** The one place where errors become responses. What nobody foresaw is told as an internal error, without its text. */
+/**
+ * The one place where errors become responses. What nobody foresaw is told as an internal error, without its
+ * text.
+ */
 export function renderError(area: Area, error: unknown, requestId: string): RenderedError {
   const told = toldOf(error)
   const body = RENDERERS[area](told, requestId)

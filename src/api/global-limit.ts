@@ -6,7 +6,10 @@ import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
 import { takeAndTell } from './relay/take-and-tell.ts'
 
-/** Whether the global limit holds for a path, or for where it would be: accounts and billing. `docs/api.md: Limits`. */
+/**
+ * Whether the global limit holds for a path, or for where it would be: accounts and billing. `docs/api.md:
+ * Limits`.
+ */
 export function isGloballyLimited(path: string): boolean {
   return /^\/(?:api|(?:v1\/)?dashboard)\//.test(path)
 }

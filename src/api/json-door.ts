@@ -144,7 +144,10 @@ export class JsonDoor {
     }
   }
 
-  /** The body, with what it names taken off the endpoint's limits, where it has such; of one that cannot be read, the address. */
+  /**
+   * The body, with what it names taken off the endpoint's limits, where it has such; of one that cannot be
+   * read, the address.
+   */
   async #namingBody(visit: Visit, endpoint: JsonEndpoint, schema: z.ZodType, from: string): Promise<unknown> {
     const { limitsOn } = endpoint
     if (!limitsOn) return this.#body(visit, endpoint, schema)

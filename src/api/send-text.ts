@@ -3,8 +3,9 @@ import type { Response } from '../server/response.ts'
 import type { TextKind } from './endpoint.ts'
 
 /**
- * Answers with text, piece by piece as the caller reads it. What goes wrong before the first piece rejects with nothing
- * sent; later, the connection breaks off, so that what came is not taken for all of it. A caller who leaves is no error.
+ * Answers with text, piece by piece as the caller reads it. What goes wrong before the first piece rejects
+ * with nothing sent; later, the connection breaks off, so that what came is not taken for all of it. A caller
+ * who leaves is no error.
  */
 export async function sendText(
   response: Response,

@@ -17,7 +17,9 @@ export interface AccountParts {
   readonly trustedProxies: () => readonly string[]
 }
 
-/** Checks who acts for an account: by an access token or a session, and the id of its owner in `Gateway-User`. */
+/**
+ * Checks who acts for an account: by an access token or a session, and the id of its owner in `Gateway-User`.
+ */
 export class AccountAccess {
   readonly #parts: AccountParts
 
@@ -26,8 +28,9 @@ export class AccountAccess {
   }
 
   /**
-   * The account that a request acts for. Who is missing, unknown or not the one that `Gateway-User` says is a 401; a disabled
-   * user, a role below `least`, and a session that a page of another site makes use of, a 403. `docs/api.md: Authentication`.
+   * The account that a request acts for. Who is missing, unknown or not the one that `Gateway-User` says is a
+   * 401; a disabled user, a role below `least`, and a session that a page of another site makes use of, a
+   * 403. `docs/api.md: Authentication`.
    */
   async authenticate(request: Request, form: TokenForm, least: Role): Promise<User> {
     const { authorization } = request.headers

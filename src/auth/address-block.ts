@@ -4,8 +4,8 @@ import ipaddr from 'ipaddr.js'
 const OWN_BITS = 64
 
 /**
- * Whom a limit by address is for: an IPv4 address as it is; of an IPv6 address the network that its host chooses addresses
- * from as it likes, so that another one of them is no fresh start.
+ * Whom a limit by address is for: an IPv4 address as it is; of an IPv6 address the network that its host
+ * chooses addresses from as it likes, so that another one of them is no fresh start.
  */
 export function addressBlock(address: string): string {
   if (!address.includes(':')) return address

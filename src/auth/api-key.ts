@@ -18,7 +18,10 @@ const KEPT_KEYS = 50_000
 /** How long an unknown key is remembered as such. */
 const UNKNOWN_MS = 5_000
 
-/** Where other nodes may change a key: how long it is gone by unread, and from when on it is read again beside the call. */
+/**
+ * Where other nodes may change a key: how long it is gone by unread, and from when on it is read again beside
+ * the call.
+ */
 const OLDEST_MS = 60_000
 const OLD_MS = 30_000
 /** How soon that is tried again where the database is out of reach. */
@@ -46,7 +49,9 @@ export class ApiKeys {
   // Made when it is needed: room for all that it may keep is taken at once.
   #kept: LRUCache<string, KnownKey | 'unknown'> | undefined
 
-  /** `hash` turns a key into what the store looks it up by. `tell` tells other nodes, where there may be any. */
+  /**
+   * `hash` turns a key into what the store looks it up by. `tell` tells other nodes, where there may be any.
+   */
   constructor(store: Store, ledger: Ledger, hash: (key: string) => string, tell?: (change: Change) => void) {
     this.#store = store
     this.#ledger = ledger
@@ -58,7 +63,10 @@ export class ApiKeys {
     return (this.#kept ??= new LRUCache({ max: KEPT_KEYS }))
   }
 
-  /** Forgets a token's key, or those of several: what was changed is read again at the next call, on every node. */
+  /**
+   * Forgets a token's key, or those of several: what was changed is read again at the next call, on every
+   * node.
+   */
   forget(tokens: number | ReadonlySet<number>): void {
     this.#forgetAndTell({ of: 'tokens', ids: typeof tokens === 'number' ? [tokens] : [...tokens] })
   }
@@ -110,9 +118,9 @@ export class ApiKeys {
   }
 
   /**
-   * The caller behind the key that was sent. A dead key (unknown, deleted, disabled, expired, exhausted) is a 401 that
-   * says which, but that an expired or exhausted one may read; a disabled user or a foreign address is a 403.
-   * `docs/api.md: Authentication`.
+   * The caller behind the key that was sent. A dead key (unknown, deleted, disabled, expired, exhausted) is a
+   * 401 that says which, but that an expired or exhausted one may read; a disabled user or a foreign address
+   * is a 403. `docs/api.md: Authentication`.
    */
   authenticate(sent: string, address: string, use: KeyUse = 'call'): Caller | Promise<Caller> {
     const key = lookupKey(sent)
@@ -125,8 +133,8 @@ export class ApiKeys {
     return account === known.account ? this.#check(known, address, use) : this.#load(key, address, use)
   }
 
-  // What other nodes change is heard of at once, but where a word is lost. A key that is in use is read again in good time, and
-  // no call waits for that; where it could not be, the next one does.
+  // What other nodes change is heard of at once, but where a word is lost. A key that is in use is read again
+  // in good time, and no call waits for that; where it could not be, the next one does.
   #isOutOfDate(key: string, known: KnownKey): boolean {
     const ageMs = performance.now() - known.readMs
     if (ageMs > OLD_MS && !this.#refreshing.has(key)) {

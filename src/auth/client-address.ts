@@ -11,8 +11,8 @@ export interface ClientAddress {
 }
 
 /**
- * The caller's address: the socket's, unless the peer is a trusted proxy; then the last address in X-Forwarded-For that
- * is not a trusted proxy itself. What cannot be read as an address is never believed.
+ * The caller's address: the socket's, unless the peer is a trusted proxy; then the last address in
+ * X-Forwarded-For that is not a trusted proxy itself. What cannot be read as an address is never believed.
  */
 export function clientAddress(trustedProxies: readonly string[], onUntrusted: () => void): ClientAddress {
   const trusted = trustedAddresses(trustedProxies)

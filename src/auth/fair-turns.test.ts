@@ -3,7 +3,10 @@ import { FairTurns } from './fair-turns.ts'
 
 const refusal = (): Error => new Error('too many')
 
-/** Work by the name of whose it is, that ends when it is told to, the oldest first; and the order in which it began. */
+/**
+ * Work by the name of whose it is, that ends when it is told to, the oldest first; and the order in which it
+ * began.
+ */
 function stage(atOnce: number, mostWaiting: number) {
   const turns = new FairTurns(atOnce, mostWaiting)
   const began: string[] = []

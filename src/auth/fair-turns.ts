@@ -8,8 +8,9 @@ interface Waiting {
 }
 
 /**
- * Lets work begin, a few pieces at a time, in turns that go round those who wait, however many pieces each of them has
- * brought: the start tags of start-time fair queueing. Where too many wait, those who brought the most are refused.
+ * Lets work begin, a few pieces at a time, in turns that go round those who wait, however many pieces each of
+ * them has brought: the start tags of start-time fair queueing. Where too many wait, those who brought the
+ * most are refused.
  */
 export class FairTurns {
   readonly #atOnce: number

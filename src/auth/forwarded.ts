@@ -14,8 +14,9 @@ const ADDED: readonly HeaderName[] = [
 ]
 
 /**
- * Whether a request shows that a proxy passed it on, or that it was meant for another host: by a header that proxies add, or by a
- * `Host` that is neither this machine's loopback nor `ownHost`, which the gateway listens on. A proxy that shows neither is not seen.
+ * Whether a request shows that a proxy passed it on, or that it was meant for another host: by a header that
+ * proxies add, or by a `Host` that is neither this machine's loopback nor `ownHost`, which the gateway
+ * listens on. A proxy that shows neither is not seen.
  */
 export function isForwarded(request: Request, ownHost: string): boolean {
   const { headers } = request

@@ -6,8 +6,9 @@ import { bearerKey } from './bearer.ts'
 import { isForwarded } from './forwarded.ts'
 
 /**
- * Lets in the operator, who may see the gateway's inside: where `token` is set its bearers, else peers on this machine, by the
- * socket's address, whose requests no proxy passed on. `ownHost` is what the gateway listens on.
+ * Lets in the operator, who may see the gateway's inside: where `token` is set its bearers, else peers on
+ * this machine, by the socket's address, whose requests no proxy passed on. `ownHost` is what the gateway
+ * listens on.
  */
 export function requireOperator(request: Request, token: string, ownHost: string): void {
   if (token !== '') {

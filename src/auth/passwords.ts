@@ -16,8 +16,8 @@ const WAITING = 100
 type Library = typeof import('@node-rs/argon2')
 
 /**
- * Hashes passwords and checks them, a few at a time, in turns that go round those who ask: `whose` is the address block of a
- * visitor, or the account that is signed in. The library is loaded when somebody needs it.
+ * Hashes passwords and checks them, a few at a time, in turns that go round those who ask: `whose` is the
+ * address block of a visitor, or the account that is signed in. The library is loaded when somebody needs it.
  */
 export class Passwords {
   readonly #turns = new FairTurns(AT_ONCE, WAITING)
@@ -27,7 +27,10 @@ export class Passwords {
     return this.#turn(whose, ({ hash }) => hash(normal(password), COST))
   }
 
-  /** Whether that is the password; null, for a user without one, or for none at all, takes as long and is never right. */
+  /**
+   * Whether that is the password; null, for a user without one, or for none at all, takes as long and is
+   * never right.
+   */
   async verify(hash: string | null, password: string, whose: string): Promise<boolean> {
     const isRight = await this.#turn(whose, ({ verify }) => verify(hash ?? NOBODYS, normal(password)))
     return isRight && hash !== null

@@ -6,8 +6,9 @@ import { toldByProxy } from './trusted-peer.ts'
 const OURS = new Set(['same-origin', 'none'])
 
 /**
- * Refuses what a page of another site makes a browser ask, with the cookie that it holds for us. Where the browser says
- * so (`Sec-Fetch-Site`) that counts; else `Origin` must name the host that was asked. Programs send neither.
+ * Refuses what a page of another site makes a browser ask, with the cookie that it holds for us. Where the
+ * browser says so (`Sec-Fetch-Site`) that counts; else `Origin` must name the host that was asked. Programs
+ * send neither.
  */
 export function refuseOtherSite(request: Request, trustedProxies: readonly string[]): void {
   const { 'sec-fetch-site': site, origin } = request.headers

@@ -4,8 +4,9 @@ import type { Request } from '../server/request.ts'
 import { bearerKey } from './bearer.ts'
 
 /**
- * Where an API key may be: a bearer's alone; in `x-api-key` too, which then wins; in the alternate vendor's places too, which
- * win; or in any of them, first `x-api-key`, then the alternate vendor's. `docs/api.md: Authentication`.
+ * Where an API key may be: a bearer's alone; in `x-api-key` too, which then wins; in the alternate vendor's
+ * places too, which win; or in any of them, first `x-api-key`, then the alternate vendor's. `docs/api.md:
+ * Authentication`.
  */
 export type KeyPlaces = 'bearer' | 'x-api-key' | 'alternate' | 'any'
 
@@ -17,7 +18,9 @@ const HEADERS: Readonly<Record<KeyPlaces, string>> = {
   any: '"Authorization: Bearer sk-…", "x-api-key: sk-…" or "x-goog-api-key: sk-…"',
 }
 
-/** The key that came with a request, as it was sent; where none is in any of the places, a `missing_api_key`. */
+/**
+ * The key that came with a request, as it was sent; where none is in any of the places, a `missing_api_key`.
+ */
 export function requireKey(request: Request, places: KeyPlaces): string {
   const key = sentKey(request, places)
   if (key !== undefined && key !== '') return key
@@ -42,7 +45,10 @@ function sentKey(request: Request, places: KeyPlaces): string | undefined {
   }
 }
 
-/** A key in the alternate vendor's places: `x-alt-api-key`, which real clients call `x-goog-api-key`, or `key` in the query. */
+/**
+ * A key in the alternate vendor's places: `x-alt-api-key`, which real clients call `x-goog-api-key`, or `key`
+ * in the query.
+ */
 export function alternateKey(request: Request): string | undefined {
   return (
     headerText(request, 'x-alt-api-key') ?? headerText(request, 'x-goog-api-key') ?? queryKey(request.url)

@@ -7,8 +7,9 @@ const NAMES = 10_000
 const BLOCKS = 8
 
 /**
- * Remembers the address blocks that users signed in from, for as long as the process runs, so that guesses from elsewhere do not
- * keep them out. Names and addresses are kept as HMAC under a key of this process alone. `docs/api.md: Sessions`.
+ * Remembers the address blocks that users signed in from, for as long as the process runs, so that guesses
+ * from elsewhere do not keep them out. Names and addresses are kept as HMAC under a key of this process
+ * alone. `docs/api.md: Sessions`.
  */
 export class SignIns {
   readonly #key = randomBytes(32)

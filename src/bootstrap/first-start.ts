@@ -15,8 +15,8 @@ export interface FirstCredentials {
 }
 
 /**
- * Makes the declared users and tokens that are absent and, in a database without users, a root user where none is
- * declared, whose credentials it resolves to.
+ * Makes the declared users and tokens that are absent and, in a database without users, a root user where
+ * none is declared, whose credentials it resolves to.
  */
 export async function seedAccounts(
   store: Store,
@@ -31,8 +31,8 @@ export async function seedAccounts(
 }
 
 /**
- * Makes the root user of an empty database, and a key without limits. Nothing of it can be read again but the key. Undefined
- * where another node was faster: it has told them.
+ * Makes the root user of an empty database, and a key without limits. Nothing of it can be read again but the
+ * key. Undefined where another node was faster: it has told them.
  */
 async function makeFirstUser(store: Store): Promise<FirstCredentials | undefined> {
   const nowSeconds = Math.floor(Date.now() / 1000)

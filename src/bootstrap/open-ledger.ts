@@ -6,7 +6,10 @@ import { pruneUsage } from '../store/prune-usage.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
 import type { OpenedLedger, OpeningParts } from './opened-ledger.ts'
 
-/** Opens the store that the configuration names, and settles what a crash left behind. Rejects with a sentence for the operator. */
+/**
+ * Opens the store that the configuration names, and settles what a crash left behind. Rejects with a sentence
+ * for the operator.
+ */
 export function openLedger(parts: OpeningParts): Promise<OpenedLedger> {
   const { databaseUrl } = parts.config.environment
   return databaseUrl.startsWith('sqlite:') ? openOwnLedger(parts) : openShared(parts)

@@ -21,8 +21,8 @@ const PATIENCE_MS = 30_000
 const AGAIN_MS = 1_000
 
 /**
- * Opens the ledger of one node among many: rows and bank on PostgreSQL, holds and what is not reported yet in a file of its
- * own. What an earlier run on that file left is reported before this resolves.
+ * Opens the ledger of one node among many: rows and bank on PostgreSQL, holds and what is not reported yet in
+ * a file of its own. What an earlier run on that file left is reported before this resolves.
  */
 export async function openSharedLedger({
   config,
@@ -87,13 +87,17 @@ export async function openSharedLedger({
     recovered,
     announcements,
     prune: (days, signal) => rows.keepUsageLog(days, signal),
-    // Calls of keys in use are answered without the database all the same, for as long as anything borrowed can be spent.
+    // Calls of keys in use are answered without the database all the same, for as long as anything borrowed
+    // can be spent.
     isReady: async () => teller.reachesBank && (await ledger.probe()),
     close: () => everything.disposeAsync(),
   }
 }
 
-/** `account u:3 7`: it was changed, its epoch is 7. `recall t:5 NODE`: that node needs of it what others do not. */
+/**
+ * `account u:3 7`: it was changed, its epoch is 7. `recall t:5 NODE`: that node needs of it what others do
+ * not.
+ */
 function heed(
   text: string,
   to: { readonly accounts: LeasedAccounts; readonly teller: Teller; readonly node: string },

@@ -3,12 +3,15 @@ import type { Logger } from 'pino'
 const FIRST_MS = 60_000
 const HOUR_MS = 3_600_000
 
-/** Removes usage rows that are older than so many days. What it tells is logged, if anything in it is more than nothing. */
+/**
+ * Removes usage rows that are older than so many days. What it tells is logged, if anything in it is more
+ * than nothing.
+ */
 export type Prune = (days: number, signal: AbortSignal) => Promise<object>
 
 /**
- * Removes usage rows that are older than the operator keeps them, a minute after the start and then every hour. `days` is
- * asked at each run. `docs/configuration.md: Options`, `usage_log_days`.
+ * Removes usage rows that are older than the operator keeps them, a minute after the start and then every
+ * hour. `days` is asked at each run. `docs/configuration.md: Options`, `usage_log_days`.
  */
 export function pruneRegularly(prune: Prune, days: () => number, log: Logger): { stop(): void } {
   const stopping = new AbortController()

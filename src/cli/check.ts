@@ -3,8 +3,9 @@ import type { Config } from '../config/config.ts'
 import type { Shell } from './shell.ts'
 
 /**
- * `sluice check`: reads the configuration and says what is wrong with it, one line a mistake, on standard error; with
- * `json`, one object on standard output instead. Answers with the exit code: 1 on any mistake, warnings are none.
+ * `sluice check`: reads the configuration and says what is wrong with it, one line a mistake, on standard
+ * error; with `json`, one object on standard output instead. Answers with the exit code: 1 on any mistake,
+ * warnings are none.
  */
 export async function check(
   options: { config?: string; json?: boolean },

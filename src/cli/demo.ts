@@ -7,7 +7,10 @@ import { startSimulator } from '../simulator/start-simulator.ts'
 import { loadConfig } from './load-config.ts'
 import { run } from './start.ts'
 
-/** `sluice demo`: the gateway with simulated upstreams. Its data is gone afterwards, unless DATA_DIR says where to keep it. */
+/**
+ * `sluice demo`: the gateway with simulated upstreams. Its data is gone afterwards, unless DATA_DIR says
+ * where to keep it.
+ */
 export async function demo(): Promise<number> {
   const simulator = await startSimulator()
   const kept = process.env['DATA_DIR']

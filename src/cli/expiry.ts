@@ -11,8 +11,9 @@ const LATEST = 253_402_300_799
 const DATE = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:\d\d)?)?$/i
 
 /**
- * When a key expires, in Unix seconds; −1 for never. Written `never`, as a span from now (`90m`, `12h`, `30d`, `2w`), as a
- * date or a date with a time (in UTC unless it says otherwise), or as Unix seconds. Undefined if it is none of these.
+ * When a key expires, in Unix seconds; −1 for never. Written `never`, as a span from now (`90m`, `12h`,
+ * `30d`, `2w`), as a date or a date with a time (in UTC unless it says otherwise), or as Unix seconds.
+ * Undefined if it is none of these.
  */
 export function parseExpiry(text: string, nowMs: number): number | undefined {
   if (text === 'never' || text === '-1') return -1

@@ -3,7 +3,9 @@ const DATE = /-20\d\d-?\d\d-?\d\d/
 /** One or two digits that are no size (`8b`, `8x7b`) and no part of a date (`2508`). */
 const VERSION = /(?<![\d.])(\d{1,2})(?:[.-](\d{1,2}))?(?![\d.a-z])/i
 
-/** The model of the highest version that a name states; of several the shortest name, which is the plainest. */
+/**
+ * The model of the highest version that a name states; of several the shortest name, which is the plainest.
+ */
 export function newestModel(models: readonly string[]): string | undefined {
   return [...models].sort((a, b) => versionOf(b) - versionOf(a) || a.length - b.length)[0]
 }

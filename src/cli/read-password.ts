@@ -6,8 +6,8 @@ import type { Shell } from './shell.ts'
 const LONGEST = 16_384
 
 /**
- * A password from the shell's input: typed twice without an echo at a terminal, else the one line that is there. Never an
- * argument, which the whole machine could read. Throws a sentence if there is none.
+ * A password from the shell's input: typed twice without an echo at a terminal, else the one line that is
+ * there. Never an argument, which the whole machine could read. Throws a sentence if there is none.
  */
 export async function readPassword(shell: Shell): Promise<string> {
   if (!shell.input.isTTY) return oneLine(await everything(shell))

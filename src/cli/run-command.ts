@@ -9,8 +9,9 @@ import { addUserCommands } from './user-commands.ts'
 import { version } from './version.ts'
 
 /**
- * Runs `sluice` with these arguments, and resolves when the command has ended, with what it came to in `shell.exitCode`. It
- * touches nothing of the process, so that several can run in one; `start` and `demo` alone take the process as theirs.
+ * Runs `sluice` with these arguments, and resolves when the command has ended, with what it came to in
+ * `shell.exitCode`. It touches nothing of the process, so that several can run in one; `start` and `demo`
+ * alone take the process as theirs.
  */
 export async function runCommand(args: readonly string[], shell: Shell): Promise<void> {
   const program = new Command('sluice')

@@ -51,13 +51,15 @@ const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 const ECHO_MS = 1_000
 
 /**
- * The first signal. A second one ends at once: what is open then is settled at the next start. One keystroke in a terminal, or
- * one signal to a whole group of processes, comes twice where npm passes it on: such an echo is not a second signal.
+ * The first signal. A second one ends at once: what is open then is settled at the next start. One keystroke
+ * in a terminal, or one signal to a whole group of processes, comes twice where npm passes it on: such an
+ * echo is not a second signal.
  */
 function untilSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let firstMs: number | undefined
-    // The same listeners from the first to the last: an echo that meets none, if for a moment only, kills the process.
+    // The same listeners from the first to the last: an echo that meets none, if for a moment only, kills the
+    // process.
     for (const signal of SIGNALS) {
       process.on(signal, () => {
         if (firstMs === undefined) {

@@ -11,7 +11,9 @@ export interface Column<Row> {
   readonly warns?: (row: Row) => boolean
 }
 
-/** The rows below each other, each column as wide as its widest cell; in colours if `stream` is a terminal. */
+/**
+ * The rows below each other, each column as wide as its widest cell; in colours if `stream` is a terminal.
+ */
 export function table<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],

@@ -9,8 +9,8 @@ export interface AccountOptions {
 }
 
 /**
- * Opens the accounts, of the running gateway or of the data folder, and closes them after the work. What goes wrong is
- * said in a sentence on standard error, with exit code 1.
+ * Opens the accounts, of the running gateway or of the data folder, and closes them after the work. What goes
+ * wrong is said in a sentence on standard error, with exit code 1.
  */
 export async function withAccounts(
   shell: Shell,

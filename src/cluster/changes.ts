@@ -13,8 +13,8 @@ export interface Announcing {
 const AGAIN_MS = 500
 
 /**
- * What other nodes change, and telling them what this one does. These are hints: whoever hears of a change reads what is so now
- * from the database. Where one may have been missed, anything may have changed.
+ * What other nodes change, and telling them what this one does. These are hints: whoever hears of a change
+ * reads what is so now from the database. Where one may have been missed, anything may have changed.
  */
 export class Changes {
   readonly #node: string
@@ -39,7 +39,10 @@ export class Changes {
     this.#listeners.add(listener)
   }
 
-  /** Tells the other nodes; to be called when the change is committed. What they miss now they hear when they can. */
+  /**
+   * Tells the other nodes; to be called when the change is committed. What they miss now they hear when they
+   * can.
+   */
   tell(change: Change): void {
     if (change.of !== 'tokens') return this.#announce(change)
     for (let from = 0; from < change.ids.length; from += MOST_TOKENS) {

@@ -28,8 +28,8 @@ export interface NodesOptions {
 }
 
 /**
- * Joins the others: through Redis, else through the database that they share, else there are none. Resolves when it is known
- * whether they can be reached.
+ * Joins the others: through Redis, else through the database that they share, else there are none. Resolves
+ * when it is known whether they can be reached.
  */
 export async function joinNodes(options: NodesOptions): Promise<Nodes> {
   const { redisUrl, postgresUrl } = options

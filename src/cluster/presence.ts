@@ -5,8 +5,9 @@ const BEAT_MS = 1_000
 const BELIEVED_MS = 3_000
 
 /**
- * Counts the nodes that are there, by what they say of themselves. `here NODE`: that node runs; `gone NODE`: it stops. Time is that of
- * this node's own beats as they come back: where none do, nobody is heard, and all who were there count on.
+ * Counts the nodes that are there, by what they say of themselves. `here NODE`: that node runs; `gone NODE`:
+ * it stops. Time is that of this node's own beats as they come back: where none do, nobody is heard, and all
+ * who were there count on.
  */
 export class Presence {
   readonly #node: string

@@ -5,7 +5,10 @@ import { Announcements } from '../store/postgres/announcements.ts'
 import type { Nodes, NodesOptions } from './join.ts'
 import { Presence } from './presence.ts'
 
-/** Joins the nodes on one PostgreSQL database: they hear what each changes, and each has its share of every limit. */
+/**
+ * Joins the nodes on one PostgreSQL database: they hear what each changes, and each has its share of every
+ * limit.
+ */
 export async function joinThroughPostgres(url: string, options: NodesOptions): Promise<Nodes> {
   const { node } = options
   const announcements = new Announcements(url)

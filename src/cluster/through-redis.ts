@@ -4,7 +4,10 @@ import { RedisPeers } from '../limits/redis-peers.ts'
 import { SharedCounts } from '../limits/shared-counts.ts'
 import type { Nodes, NodesOptions } from './join.ts'
 
-/** Joins the nodes that use the same Redis server. Where it cannot be reached now, they are joined when it can. */
+/**
+ * Joins the nodes that use the same Redis server. Where it cannot be reached now, they are joined when it
+ * can.
+ */
 export async function joinThroughRedis(url: string, options: NodesOptions): Promise<Nodes> {
   const { namespace, node, log, onAlone } = options
   const server = `the Redis server at ${new URL(url).host}`

@@ -9,8 +9,8 @@ const MOST_REMEMBERED = 4096
 const NOTHING_STATED: Model['capabilities'] = Object.freeze({})
 
 /**
- * The declared models over the built-in prices. `preferred` names the vendor by whose list a model goes that is not
- * declared with another.
+ * The declared models over the built-in prices. `preferred` names the vendor by whose list a model goes that
+ * is not declared with another.
  */
 export function catalogue(
   declared: ReadonlyMap<string, ModelEntry>,

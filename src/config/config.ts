@@ -29,8 +29,8 @@ export interface Config {
 }
 
 /**
- * Reads the configuration file, if there is one, over the defaults. May be called again when the file has changed.
- * Throws a ConfigError with every mistake in the file.
+ * Reads the configuration file, if there is one, over the defaults. May be called again when the file has
+ * changed. Throws a ConfigError with every mistake in the file.
  */
 export function readConfig(environment: Environment): Config {
   const { configFile } = environment

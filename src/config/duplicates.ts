@@ -3,8 +3,8 @@ import type { Path } from './mistakes.ts'
 import { child, items, type Tree, Written } from './written.ts'
 
 /**
- * What must differ: channel names, user ids and names, access tokens, the names of a user's tokens, and API keys. Looked
- * for in the file itself, so that a mistake elsewhere in an entry does not hide these.
+ * What must differ: channel names, user ids and names, access tokens, the names of a user's tokens, and API
+ * keys. Looked for in the file itself, so that a mistake elsewhere in an entry does not hide these.
  */
 export function duplicates(tree: Tree): Issue[] {
   const users = entries(child(tree, 'users'), ['users'])

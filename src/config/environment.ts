@@ -9,7 +9,9 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 /** How much is logged; `silent` is nothing. */
 type LogLevel = (typeof LOG_LEVELS)[number]
 
-/** What the environment and the command line say. Paths are absolute. `docs/configuration.md: Environment`. */
+/**
+ * What the environment and the command line say. Paths are absolute. `docs/configuration.md: Environment`.
+ */
 export interface Environment {
   /** 0 = any free one. */
   readonly port: number
@@ -30,8 +32,8 @@ export interface Environment {
 }
 
 /**
- * Reads the environment; an empty variable counts as unset. Throws a ConfigError that names every variable with a value
- * that is not expected.
+ * Reads the environment; an empty variable counts as unset. Throws a ConfigError that names every variable
+ * with a value that is not expected.
  */
 export function readEnvironment(
   env: NodeJS.ProcessEnv,

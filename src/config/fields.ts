@@ -21,7 +21,10 @@ export const SILENT = '(reported already)'
 /** The longest time that a timer can wait. */
 const MOST_MILLISECONDS = 2 ** 31 - 1
 
-/** A scalar: `read` answers with the value, with undefined if it is not what is expected, or with a refusal that says more. */
+/**
+ * A scalar: `read` answers with the value, with undefined if it is not what is expected, or with a refusal
+ * that says more.
+ */
 export function scalar<T>(expected: string, read: (written: Written) => T | Refusal | undefined): Field<T> {
   return z.unknown().transform((given, ctx): T => {
     const result = given instanceof Written ? read(given) : undefined

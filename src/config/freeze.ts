@@ -1,4 +1,7 @@
-/** Freezes a value and everything in it, maps and sets included, and returns it. Values must not refer in circles. */
+/**
+ * Freezes a value and everything in it, maps and sets included, and returns it. Values must not refer in
+ * circles.
+ */
 export function freeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   if (value instanceof Map || value instanceof Set) {

@@ -12,8 +12,8 @@ import { child, keys } from './written.ts'
 type Stored = Pick<Store, 'read'>
 
 /**
- * The configuration in force: the file, and beneath it what was set over HTTP. It is replaced whole, so that a call keeps
- * the settings it began with. What replaces it comes one at a time, in order.
+ * The configuration in force: the file, and beneath it what was set over HTTP. It is replaced whole, so that
+ * a call keeps the settings it began with. What replaces it comes one at a time, in order.
  */
 export class InForce implements SettingsInForce {
   readonly #store: Stored
@@ -38,8 +38,8 @@ export class InForce implements SettingsInForce {
   }
 
   /**
-   * `warn` hears of what was set over HTTP and cannot be in force beside the file; `changed`, when this node has stored something
-   * that other nodes should read.
+   * `warn` hears of what was set over HTTP and cannot be in force beside the file; `changed`, when this node
+   * has stored something that other nodes should read.
    */
   static async open(
     store: Stored,
@@ -78,7 +78,10 @@ export class InForce implements SettingsInForce {
     return this.#overlaid.stored.get(name)
   }
 
-  /** Takes over another reading of the file. `prepare` runs before, and may refuse it: then all stays as it was. */
+  /**
+   * Takes over another reading of the file. `prepare` runs before, and may refuse it: then all stays as it
+   * was.
+   */
   replaceFile(file: Config, prepare: () => Promise<void>): Promise<void> {
     return this.#inTurn(async () => {
       await prepare()

@@ -19,7 +19,10 @@ export interface Laid {
 /** Where the entries of a section stand in a file. */
 export const PLACES = { options: 'options', groups: 'groups', ratios: 'models' } as const
 
-/** What was set over HTTP, one by one. Ratios that make no price, as nothing says what a prompt token costs, are nothing. */
+/**
+ * What was set over HTTP, one by one. Ratios that make no price, as nothing says what a prompt token costs,
+ * are nothing.
+ */
 export function laidOut(
   { builtIn, fromKeys }: Config,
   { channels, entries }: StoredConfiguration,

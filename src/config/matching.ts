@@ -1,6 +1,8 @@
 import type { MatchLogic } from '@pydantic/genai-prices'
 
-/** Whether a rule of the price data is about this model name. Letter case counts in regular expressions only. */
+/**
+ * Whether a rule of the price data is about this model name. Letter case counts in regular expressions only.
+ */
 export function matches(rule: MatchLogic, name: string): boolean {
   const lower = name.toLowerCase()
   if ('or' in rule) return rule.or.some((part) => matches(part, name))

@@ -4,7 +4,10 @@ import { VENDORS } from './vendors/vendors.ts'
 /** Paths at which a vendor answers besides the one that it is known by. */
 const ALSO_ANSWERS: ReadonlySet<string> = new Set(['https://api.deepseek.com'])
 
-/** The base URL that a channel's most likely should have been, where it is a known vendor's without its version. */
+/**
+ * The base URL that a channel's most likely should have been, where it is a known vendor's without its
+ * version.
+ */
 export function completeBaseUrl({
   baseUrl,
   protocol,

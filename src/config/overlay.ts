@@ -30,8 +30,8 @@ export interface Overlaid {
 }
 
 /**
- * Lays what was set over HTTP under the file: where both say something, the file counts. All of it is read by the schemas of
- * the file; what they refuse is left out.
+ * Lays what was set over HTTP under the file: where both say something, the file counts. All of it is read by
+ * the schemas of the file; what they refuse is left out.
  */
 export function overlay(config: Config, stored: StoredConfiguration): Overlaid {
   if (stored.channels.length === 0 && stored.entries.length === 0) return ofFile(config)

@@ -35,7 +35,10 @@ function requestLimit(windowMs: number): Field<RateLimit> {
   }))
 }
 
-/** `docs/configuration.md: Rate limits`. An entry that is not written is off; without the section the defaults hold. */
+/**
+ * `docs/configuration.md: Rate limits`. An entry that is not written is off; without the section the defaults
+ * hold.
+ */
 export const rateLimits: Field<RateLimits> = section({
   global: requestLimit(DEFAULTS.global.windowMs),
   relay: requestLimit(DEFAULTS.relay.windowMs),

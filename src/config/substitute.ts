@@ -4,7 +4,10 @@ export type Substituted = { readonly text: string } | { readonly mistakes: reado
 const REFERENCE = /\$\$\{|\$\{([^}]*)\}?/g
 const NAME = /^[A-Za-z_]\w*$/
 
-/** Puts variables in the place of `${NAME}`; `$${` is a literal `${`. What comes from a variable is not read again. */
+/**
+ * Puts variables in the place of `${NAME}`; `$${` is a literal `${`. What comes from a variable is not read
+ * again.
+ */
 export function substitute(text: string, lookup: (name: string) => string | undefined): Substituted {
   const mistakes: string[] = []
   const result = text.replaceAll(REFERENCE, (found: string, name: string | undefined) => {

@@ -8,7 +8,10 @@ const UNBRACED = /(?:^|\s)\$[A-Za-z_]\w*$/
 const TAKEN_AS_IT_STANDS: Issue['message'] =
   'a variable is written ${NAME}, in braces: without them this is taken letter by letter'
 
-/** Finds values that were probably meant as variables. Their text is not repeated: it may be a secret that begins with `$`. */
+/**
+ * Finds values that were probably meant as variables. Their text is not repeated: it may be a secret that
+ * begins with `$`.
+ */
 export function unbracedVariables(tree: Tree, path: Path = []): Issue[] {
   if (tree === undefined) return []
   if (tree instanceof Written)

@@ -26,7 +26,10 @@ const ROLES = [1, 10, 100] as const
 /** No quota is larger than so many units of currency; `docs/api.md: Limits`. */
 const MOST_UNITS = 1_000_000_000
 
-/** Base62; every leading `sk-` is taken off. Keys are cut at hyphens when they are looked up, so none may have one. */
+/**
+ * Base62; every leading `sk-` is taken off. Keys are cut at hyphens when they are looked up, so none may have
+ * one.
+ */
 const key = secret('sk- and then letters and digits only', (given) => {
   const bare = given.replace(/^(?:sk-)+/, '')
   return /^[A-Za-z0-9]+$/.test(bare) ? bare : undefined
@@ -46,7 +49,9 @@ const expiredTime = scalar('-1 (never) or a time in Unix seconds', ({ value }) =
     : undefined
 })
 
-/** A group that a token of a user of `own` may name: an open one, or the user's own; empty = the user's own. */
+/**
+ * A group that a token of a user of `own` may name: an open one, or the user's own; empty = the user's own.
+ */
 function tokenGroup(groups: ReadonlyMap<string, Group>, own: string): (given: string) => string | Refusal {
   return (given) => {
     if (given === '' || given === own) return given

@@ -1,7 +1,10 @@
 /** A scalar of the file: what it stands for, and how it is written there. */
 export class Written {
   readonly value: string | number | boolean
-  /** As in the file, before variables were put in: fit to be shown, and exact where a number is longer than a double. */
+  /**
+   * As in the file, before variables were put in: fit to be shown, and exact where a number is longer than a
+   * double.
+   */
   readonly source: string
 
   constructor(value: string | number | boolean, source: string = String(value)) {

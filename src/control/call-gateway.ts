@@ -4,7 +4,10 @@ import type { OperationInput, OperationName, OperationOutput } from '../manageme
 import type { ControlFailure, Hello } from './messages.ts'
 import { socketPath } from './socket-path.ts'
 
-/** An import of it would load all that it exports, a client for the web among it: tens of milliseconds of each command. */
+/**
+ * An import of it would load all that it exports, a client for the web among it: tens of milliseconds of each
+ * command.
+ */
 const { request } = process.getBuiltinModule('node:http')
 
 /** How long a gateway may take to say that it is there. */

@@ -19,9 +19,10 @@ const PATIENCE_MS = 5_000
 const AGAIN_MS = 50
 
 /**
- * The accounts in a data folder: of the gateway that runs on it, over its socket; or, where none runs, on the database
- * itself, with the folder locked until `close`. Where other commands hold it, this one waits its turn. A folder without a
- * database is refused, unless `makesDatabase`. Rejects with a sentence for the operator.
+ * The accounts in a data folder: of the gateway that runs on it, over its socket; or, where none runs, on the
+ * database itself, with the folder locked until `close`. Where other commands hold it, this one waits its
+ * turn. A folder without a database is refused, unless `makesDatabase`. Rejects with a sentence for the
+ * operator.
  */
 export async function openAccounts(
   environment: Environment,

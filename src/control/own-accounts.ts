@@ -25,8 +25,9 @@ interface OpenParts extends ManagementParts {
 type AnyOperation = (parts: ManagementParts, input: unknown) => Promise<never>
 
 /**
- * Does the work here, on a data folder that this process has locked. The database is opened at the first operation that
- * needs it open, which a copy does not: a copy made before an update must not be updated itself.
+ * Does the work here, on a data folder that this process has locked. The database is opened at the first
+ * operation that needs it open, which a copy does not: a copy made before an update must not be updated
+ * itself.
  */
 export function ownAccounts(environment: Environment, lock: DataFolderLock): Accounts {
   let opened: Promise<OpenParts> | undefined

@@ -30,8 +30,8 @@ export interface ControlParts extends ManagementParts {
 type AnyOperation = (parts: ManagementParts, input: unknown) => Promise<unknown>
 
 /**
- * Listens for commands on a socket in the data folder that only its owner can open: whoever may read the folder is the
- * operator. `POST /OPERATION` takes and answers JSON. Close it before the store.
+ * Listens for commands on a socket in the data folder that only its owner can open: whoever may read the
+ * folder is the operator. `POST /OPERATION` takes and answers JSON. Close it before the store.
  */
 export async function serveControl(parts: ControlParts): Promise<{ close(): Promise<void> }> {
   const socket = socketPath(parts.dataDir)

@@ -14,8 +14,9 @@ export interface SocketPath {
 }
 
 /**
- * Where the gateway on this data folder listens for commands. In a folder whose path is too long for a socket it is reached
- * through a descriptor of the folder, which is short, and which other folders for temporary files do not hide.
+ * Where the gateway on this data folder listens for commands. In a folder whose path is too long for a socket
+ * it is reached through a descriptor of the folder, which is short, and which other folders for temporary
+ * files do not hide.
  */
 export function socketPath(dataDir: string): SocketPath {
   const path = join(dataDir, NAME)

@@ -1,4 +1,7 @@
-/** What one node changed, and the others must not go by any more. It says which, never what: they read that themselves. */
+/**
+ * What one node changed, and the others must not go by any more. It says which, never what: they read that
+ * themselves.
+ */
 export type Change =
   | { readonly of: 'tokens'; readonly ids: readonly number[] }
   | { readonly of: 'user'; readonly id: number }

@@ -16,7 +16,9 @@ export type GatedField =
   | 'inference_geo'
   | 'speed'
 
-/** Names that a channel may allow: gated fields, and cache marks in requests converted for a chat upstream. */
+/**
+ * Names that a channel may allow: gated fields, and cache marks in requests converted for a chat upstream.
+ */
 export type AllowedField = GatedField | 'cache_control'
 
 /** One upstream as the operator configured it. `docs/configuration.md: Channels`. */

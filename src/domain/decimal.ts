@@ -9,8 +9,8 @@ export interface Decimal {
 const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3}))?$/i
 
 /**
- * Reads a decimal as it is written: `0.1` is one tenth, not the binary fraction next to it. Numbers are taken by their
- * shortest decimal form. Returns undefined for anything else.
+ * Reads a decimal as it is written: `0.1` is one tenth, not the binary fraction next to it. Numbers are taken
+ * by their shortest decimal form. Returns undefined for anything else.
  */
 export function parseDecimal(source: string | number): Decimal | undefined {
   const match = DECIMAL.exec(String(source).trim())

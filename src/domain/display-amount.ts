@@ -5,8 +5,9 @@ import type { Options } from './settings.ts'
 const PLACES = 12
 
 /**
- * Quota units in the display that the operator chose: dollars, yuan, or the units themselves; `times` as many of them. Exact
- * where the division ends within 12 places, else rounded once. `docs/api.md: Self-check and billing`.
+ * Quota units in the display that the operator chose: dollars, yuan, or the units themselves; `times` as many
+ * of them. Exact where the division ends within 12 places, else rounded once. `docs/api.md: Self-check and
+ * billing`.
  */
 export function displayAmount(
   quota: number,
@@ -28,8 +29,8 @@ export function displayAmount(
 const SIGNS = { USD: '$', CNY: '¥' } as const
 
 /**
- * An amount of money as a message states it, rounded up or down: `$12.30`, `¥0.0042`. Two places, or the first two digits
- * of what is less than a tenth. Undefined where quota is shown in units.
+ * An amount of money as a message states it, rounded up or down: `$12.30`, `¥0.0042`. Two places, or the
+ * first two digits of what is less than a tenth. Undefined where quota is shown in units.
  */
 export function amountText(
   quota: number,

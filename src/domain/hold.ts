@@ -12,7 +12,10 @@ export interface HoldFacts {
   readonly promptAmount: number
 }
 
-/** Quota taken off a token and its user while a call runs: the licence to call an upstream. Made by the ledger alone. */
+/**
+ * Quota taken off a token and its user while a call runs: the licence to call an upstream. Made by the ledger
+ * alone.
+ */
 export interface Hold {
   readonly facts: HoldFacts
   /** Quota units held now. */

@@ -4,8 +4,8 @@ import { BlockList, isIP } from 'node:net'
 export type AddressSet = (address: string) => boolean
 
 /**
- * Reads addresses and CIDRs, IPv4 or IPv6. Undefined if any line is neither: a list that cannot be read whole lets
- * nobody in, rather than everybody.
+ * Reads addresses and CIDRs, IPv4 or IPv6. Undefined if any line is neither: a list that cannot be read whole
+ * lets nobody in, rather than everybody.
  */
 export function parseAddresses(lines: readonly string[]): AddressSet | undefined {
   const list = new BlockList()
@@ -47,7 +47,9 @@ export function allowListLines(allowIps: string | null): string[] {
     .filter((line) => line !== '')
 }
 
-/** The addresses that a token with this `allow_ips` may be used from. No list = all of them; a bad one = none. */
+/**
+ * The addresses that a token with this `allow_ips` may be used from. No list = all of them; a bad one = none.
+ */
 export function allowedAddresses(allowIps: string | null): AddressSet {
   const lines = allowListLines(allowIps)
   if (lines.length === 0) return () => true

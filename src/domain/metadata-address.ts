@@ -2,8 +2,10 @@ import { isIP } from 'node:net'
 import { parseAddresses } from './ip-allow-list.ts'
 
 /**
- * Services that clouds offer to each of their machines: they hand out the machine's credentials to whatever asks from it.
- * 169.254.0.0/16 is link-local, where most of them are; the others are those of Azure, Alibaba, Oracle, AWS and Google.
+ * Services that clouds offer to each of their machines: they hand out the machine's credentials to whatever
+ * asks from it.
+ * 169.254.0.0/16 is link-local, where most of them are; the others are those of Azure, Alibaba, Oracle, AWS
+ * and Google.
  */
 const IPV4 = ['169.254.0.0/16', '168.63.129.16/32', '100.100.100.200/32', '192.0.0.192/32']
 const IPV6 = ['fd00:ec2::/32', 'fd00:c1::a9fe:a9fe', 'fd20:ce::254', 'fe80::a9fe:a9fe']
@@ -18,7 +20,10 @@ export function isMetadataAddress(address: string): boolean {
   return isListed?.(address.replace(/%.*$/s, '')) ?? true
 }
 
-/** Whether a URL names such an address itself; `URL` reads decimal, octal and hexadecimal spellings as what they stand for. */
+/**
+ * Whether a URL names such an address itself; `URL` reads decimal, octal and hexadecimal spellings as what
+ * they stand for.
+ */
 export function namesMetadataAddress(url: string): boolean {
   const host = URL.parse(url)?.hostname.replace(/^\[|\]$/g, '') ?? ''
   return isIP(host) !== 0 && isMetadataAddress(host)

@@ -1,4 +1,7 @@
-/** The known name that `name` most probably stands for: at most a third of its letters (two at least) may differ. */
+/**
+ * The known name that `name` most probably stands for: at most a third of its letters (two at least) may
+ * differ.
+ */
 export function nearest(name: string, known: Iterable<string>): string | undefined {
   let best: string | undefined
   let least = Math.max(2, Math.floor(name.length / 3)) + 1

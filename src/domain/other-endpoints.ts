@@ -1,6 +1,6 @@
 /**
- * Names of models that answer neither conversations nor rerank calls: embeddings, moderation, pictures, films, speech,
- * transcription, live connections, and the task names of Midjourney and Suno.
+ * Names of models that answer neither conversations nor rerank calls: embeddings, moderation, pictures,
+ * films, speech, transcription, live connections, and the task names of Midjourney and Suno.
  */
 const PATTERNS: readonly RegExp[] = [
   /(?:^|[-._/])(?:embed|embeddings?|tts|transcribe|whisper|realtime|live|native-audio|moderation|ocr)(?:[-._]|$)/i,

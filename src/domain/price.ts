@@ -87,8 +87,8 @@ export function rateOf(price: Price, ratio: Decimal, quotaPerUnit: number): Rate
 }
 
 /**
- * The charge in quota units: computed exactly, rounded once, half away from zero, and at least 1 where the rate is not
- * zero and any token was used.
+ * The charge in quota units: computed exactly, rounded once, half away from zero, and at least 1 where the
+ * rate is not zero and any token was used.
  */
 export function charge(rate: Rate, usage: Usage): number {
   const prompt = promptTokens(usage)
@@ -106,8 +106,9 @@ export function charge(rate: Rate, usage: Usage): number {
 }
 
 /**
- * The most that a call can cost (`docs/ledger.md: What is held`): the prompt at the dearest input price it can trigger,
- * cache writes included, and the whole output, at the dearest tier that a prompt of that size can reach.
+ * The most that a call can cost (`docs/ledger.md: What is held`): the prompt at the dearest input price it
+ * can trigger, cache writes included, and the whole output, at the dearest tier that a prompt of that size
+ * can reach.
  */
 export function mostItCanCost(rate: Rate, promptBound: number, outputBound: number, webSearches = 0): number {
   const { dearestInput, dearestOutput } = ratesFor(rate, promptBound)

@@ -3,8 +3,8 @@ import type { Price, TokenPrices } from './price.ts'
 import type { Json, JsonObject } from './stored-configuration.ts'
 
 /**
- * A model's price as tools of this family of gateways set it: relative numbers. A ratio of 1 is 2 USD per million prompt
- * tokens; the others are relative to the price of prompt tokens. What is absent is not set.
+ * A model's price as tools of this family of gateways set it: relative numbers. A ratio of 1 is 2 USD per
+ * million prompt tokens; the others are relative to the price of prompt tokens. What is absent is not set.
  */
 export interface Ratios {
   readonly model?: Decimal
@@ -65,9 +65,9 @@ export function ratiosOf({ tokens, request }: Price): Ratios {
 }
 
 /**
- * The price that ratios make of another, or of nothing. What no ratio sets stays as it is in `base`, in relation to its
- * prompt price. Undefined where nothing says what a prompt token costs. Without `base` output costs as much as input, a
- * cache read a tenth and a write 1.25 times. Tiers of `base` are not kept.
+ * The price that ratios make of another, or of nothing. What no ratio sets stays as it is in `base`, in
+ * relation to its prompt price. Undefined where nothing says what a prompt token costs. Without `base` output
+ * costs as much as input, a cache read a tenth and a write 1.25 times. Tiers of `base` are not kept.
  */
 export function pricedByRatios(ratios: Ratios, base: Price | undefined): Price | undefined {
   if (ratios.price) return { tokens: allAt(ZERO), tiers: [], request: ratios.price, webSearch: WEB_SEARCH }

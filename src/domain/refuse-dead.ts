@@ -2,12 +2,15 @@ import { GatewayError } from '../errors.ts'
 import { TOKEN_STATUS, type Token, type TokenStatus } from './token.ts'
 import { USER_STATUS, type User } from './user.ts'
 
-/** What a key is used for: to call a model, or to read what is left of it, for which time and quota may have run out. */
+/**
+ * What a key is used for: to call a model, or to read what is left of it, for which time and quota may have
+ * run out.
+ */
 export type KeyUse = 'call' | 'read'
 
 /**
- * Refuses a dead key (deleted, disabled, expired, exhausted: 401), by the status that it has now, and a disabled user (403).
- * An expired or exhausted key may read. `docs/api.md: Authentication`.
+ * Refuses a dead key (deleted, disabled, expired, exhausted: 401), by the status that it has now, and a
+ * disabled user (403). An expired or exhausted key may read. `docs/api.md: Authentication`.
  */
 export function refuseDead(
   { deletedTime }: Pick<Token, 'deletedTime'>,

@@ -5,9 +5,10 @@ export interface Enrolled {
 }
 
 /**
- * What is under way at the moment, in no order. A `Set` would do, but for the collector: each time that one makes room, it leaves its
- * former table behind with a reference to the new one. A former table that has grown old keeps all that came after it from being
- * collected young, and with it whatever every call has made.
+ * What is under way at the moment, in no order. A `Set` would do, but for the collector: each time that one
+ * makes room, it leaves its former table behind with a reference to the new one. A former table that has
+ * grown old keeps all that came after it from being collected young, and with it whatever every call has
+ * made.
  */
 export class Roster<Member extends Enrolled> implements Iterable<Member> {
   readonly #members: Member[] = []

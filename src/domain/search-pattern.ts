@@ -10,7 +10,10 @@ export function hasWildcard(pattern: string): boolean {
   return pattern.includes('%')
 }
 
-/** What a pattern breaks of the rules of a search, in words; undefined if nothing. `docs/api.md: Token management`. */
+/**
+ * What a pattern breaks of the rules of a search, in words; undefined if nothing. `docs/api.md: Token
+ * management`.
+ */
 export function patternMistake(pattern: string): string | undefined {
   if (!hasWildcard(pattern)) return undefined
   if (pattern.includes('%%')) return 'expected no two % in a row'
@@ -23,8 +26,8 @@ export function patternMistake(pattern: string): string | undefined {
 }
 
 /**
- * Whether a pattern matches the whole of a text: `%` stands for any characters or none, everything else for itself, `_` and
- * `\` too.
+ * Whether a pattern matches the whole of a text: `%` stands for any characters or none, everything else for
+ * itself, `_` and `\` too.
  */
 export function matches(pattern: string, text: string): boolean {
   const [first = '', ...rest] = pattern.split('%')

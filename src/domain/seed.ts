@@ -1,6 +1,9 @@
 import type { Role } from './user.ts'
 
-/** An API key that the configuration asks for; made where its user has none of that name. `docs/configuration.md: Users`. */
+/**
+ * An API key that the configuration asks for; made where its user has none of that name.
+ * `docs/configuration.md: Users`.
+ */
 export interface TokenSeed {
   readonly name: string
   /** Base62, without `sk-`; undefined = one is generated. */
@@ -23,7 +26,10 @@ export interface TokenSeed {
   readonly vendorRoutes: string
 }
 
-/** An account that the configuration asks for; made where no user of that name is. `docs/configuration.md: Users`. */
+/**
+ * An account that the configuration asks for; made where no user of that name is. `docs/configuration.md:
+ * Users`.
+ */
 export interface UserSeed {
   /** Undefined = the next free one. */
   readonly id: number | undefined

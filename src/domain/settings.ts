@@ -65,7 +65,10 @@ export interface Group {
 /** How a model is told to think: within a budget of tokens, as it sees fit at an effort, or not at all. */
 export type ThinkingForm = 'budget' | 'adaptive' | 'none'
 
-/** Capabilities that the operator states for a model; undefined ones go by its name. `docs/configuration.md: Models`. */
+/**
+ * Capabilities that the operator states for a model; undefined ones go by its name. `docs/configuration.md:
+ * Models`.
+ */
 export interface StatedCapabilities {
   /** Whether it takes `temperature`, `top_p` and `top_k`. */
   readonly sampling?: boolean | undefined

@@ -6,17 +6,25 @@ import type { Usage } from './usage.ts'
 export type SettlementReason =
   /** The answer ended as the protocol says, with usage that could be charged. */
   | 'complete'
-  /** The answer ended as the protocol says, but its usage was missing or made no sense: the gateway counted. */
+  /**
+   * The answer ended as the protocol says, but its usage was missing or made no sense: the gateway counted.
+   */
   | 'estimated'
   /** The caller went away before the end. */
   | 'client_gone'
-  /** The upstream broke off, timed out or reported an error after content had been delivered, or the hold ran out. */
+  /**
+   * The upstream broke off, timed out or reported an error after content had been delivered, or the hold ran
+   * out.
+   */
   | 'cut'
   /** Nothing was delivered: no charge. */
   | 'failed'
   /** The gateway died during the call; the next one settled it from the last progress mark. */
   | 'crash'
-  /** The gateway died, and its data folder with it: an estimate of what its open calls cost, until it comes back after all. */
+  /**
+   * The gateway died, and its data folder with it: an estimate of what its open calls cost, until it comes
+   * back after all.
+   */
   | 'lost-node'
 
 /** How a call ended and what it is charged: all that its hold did not know. */

@@ -29,10 +29,14 @@ export interface StoredChannel extends ChannelText {
   readonly responseMs: number
 }
 
-/** The sections whose entries can be set over HTTP; `ratios` are the prices of models, relative to each other. */
+/**
+ * The sections whose entries can be set over HTTP; `ratios` are the prices of models, relative to each other.
+ */
 export type StoredSection = 'options' | 'groups' | 'ratios'
 
-/** One entry of a section: an option or a group as gateway.yaml writes it, or the ratios of a model as texts. */
+/**
+ * One entry of a section: an option or a group as gateway.yaml writes it, or the ratios of a model as texts.
+ */
 export interface StoredEntry {
   readonly section: StoredSection
   readonly name: string

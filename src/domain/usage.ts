@@ -1,6 +1,6 @@
 /**
- * What one answer used. Every count stands alone: `input` holds no cached tokens, so nobody counts them twice.
- * All are non-negative safe integers.
+ * What one answer used. Every count stands alone: `input` holds no cached tokens, so nobody counts them
+ * twice. All are non-negative safe integers.
  */
 export interface Usage {
   /** Prompt tokens that were neither read from nor written to a cache. */

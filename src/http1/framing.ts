@@ -5,7 +5,10 @@ export const MOST_HEAD_WITH_BLANKS = 32_768
 /** Bytes between two pieces of a chunked body: sizes, their leading zeros, extensions, trailers. */
 export const MOST_FRAMING = 16_384
 
-/** Counts the bytes of a message that are no part of its body: a parser passes over most of them without a word. */
+/**
+ * Counts the bytes of a message that are no part of its body: a parser passes over most of them without a
+ * word.
+ */
 export class Framing {
   #bytes = 0
   #countedTo = 0

@@ -3,7 +3,10 @@ import { createRequire } from 'node:module'
 /** Bytes that are parsed at a time, at most. */
 export const MOST_AT_ONCE = 65_536
 
-/** What a callback says: to go on, to stop after this, that it is wrong, or (of a head) that whoever asks reads its body. */
+/**
+ * What a callback says: to go on, to stop after this, that it is wrong, or (of a head) that whoever asks
+ * reads its body.
+ */
 export const GO_ON = 0
 export const STOP = -1
 export const PAUSE = 21
@@ -49,15 +52,18 @@ const PAUSED = 21
 const PAUSED_FOR_UPGRADE = 22
 
 let exports: Exports | undefined
-/** Where the bytes that are parsed lie in the module's memory, and a view of them, which is lost whenever that memory grows. */
+/**
+ * Where the bytes that are parsed lie in the module's memory, and a view of them, which is lost whenever that
+ * memory grows.
+ */
 let input = 0
 let view = new Uint8Array()
 let running: Findings | undefined
 const methodNames: string[] = []
 
 /**
- * An HTTP/1.1 parser of requests or of answers: llhttp, which Node's own server reads requests with, as the WebAssembly that comes
- * with undici. It is as strict as it can be.
+ * An HTTP/1.1 parser of requests or of answers: llhttp, which Node's own server reads requests with, as the
+ * WebAssembly that comes with undici. It is as strict as it can be.
  */
 export class Llhttp {
   readonly #findings: Findings

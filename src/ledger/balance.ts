@@ -1,8 +1,8 @@
 import { GatewayError } from '../errors.ts'
 
 /**
- * One balance as this process knows it: the only place where free quota is decided. `remain` already counts every
- * settlement that was queued, durable or not; `held` is the sum of the open holds.
+ * One balance as this process knows it: the only place where free quota is decided. `remain` already counts
+ * every settlement that was queued, durable or not; `held` is the sum of the open holds.
  */
 export class Balance {
   readonly id: number

@@ -76,7 +76,10 @@ export class LeaseBook {
     return this.#recalled.size > 0
   }
 
-  /** What goes back now, all of it no longer spendable here: what was recalled, and what nobody has used for a while. */
+  /**
+   * What goes back now, all of it no longer spendable here: what was recalled, and what nobody has used for a
+   * while.
+   */
   spare(nowMs: number): { readonly account: AccountName; readonly keep: number }[] {
     const spare: { account: AccountName; keep: number }[] = []
     for (const balance of this.#balances.values()) {

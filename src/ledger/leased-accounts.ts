@@ -109,7 +109,10 @@ export class LeasedAccounts implements Accounts {
     return changed ?? undefined
   }
 
-  /** Something of an account was changed, wherever: it is read again at its next use. An epoch that is over takes its lease. */
+  /**
+   * Something of an account was changed, wherever: it is read again at its next use. An epoch that is over
+   * takes its lease.
+   */
   changed(name: AccountName, epoch: number): void {
     const balance = this.#teller.book.get(name)
     if (balance?.callIn(epoch) && balance.held > 0) this.#cover(name)

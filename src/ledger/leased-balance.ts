@@ -5,8 +5,8 @@ import { Balance } from './balance.ts'
 const WEIGHT = 1 / 8
 
 /**
- * What this node has borrowed of an account. `remain` is what was lent, less what calls were charged since the bank was
- * told. Nothing of it can be spent once the node may have been given up by the bank.
+ * What this node has borrowed of an account. `remain` is what was lent, less what calls were charged since
+ * the bank was told. Nothing of it can be spent once the node may have been given up by the bank.
  */
 export class LeasedBalance extends Balance {
   readonly account: AccountName

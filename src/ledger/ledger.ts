@@ -63,8 +63,8 @@ export class Ledger {
   }
 
   /**
-   * Takes `amount` off what the account can spend, in this very turn, or refuses. The hold is queued to be written:
-   * the upstream may be called at once, but nothing may reach the caller before it is durable.
+   * Takes `amount` off what the account can spend, in this very turn, or refuses. The hold is queued to be
+   * written: the upstream may be called at once, but nothing may reach the caller before it is durable.
    */
   admit(account: Account, amount: number, facts: HoldFacts): OpenHold {
     const free = affordable(account)
@@ -86,16 +86,17 @@ export class Ledger {
   }
 
   /**
-   * Changes a user's fields and quota. Resolves to the user once that is durable, and quota that was added can be spent; to
-   * undefined if there is no such user. Running holds settle against what comes out.
+   * Changes a user's fields and quota. Resolves to the user once that is durable, and quota that was added
+   * can be spent; to undefined if there is no such user. Running holds settle against what comes out.
    */
   changeUser(change: UserChange): Promise<ManagedUser | undefined> {
     return this.accounts.changeUser(change)
   }
 
   /**
-   * Changes a token. Resolves to it once that is durable, and calls are admitted by it; to undefined if that user has no such
-   * token. A quota that is set is what is left apart from open holds, which settle against it.
+   * Changes a token. Resolves to it once that is durable, and calls are admitted by it; to undefined if that
+   * user has no such token. A quota that is set is what is left apart from open holds, which settle against
+   * it.
    */
   changeToken(change: TokenChange): Promise<KeyedToken | undefined> {
     return this.accounts.changeToken(change)
@@ -165,7 +166,8 @@ export class Ledger {
     }
   }
 
-  // Neither the hold nor the charge could be written, so that nothing was delivered: it is as if nothing had been asked.
+  // Neither the hold nor the charge could be written, so that nothing was delivered: it is as if nothing had
+  // been asked.
   #undone(account: Account, { quota }: Settlement): StoreUnavailable {
     chargeBoth(account, -quota)
     return new StoreUnavailable('neither the hold of a call nor its charge could be written')

@@ -22,8 +22,8 @@ export class OpenHold implements Hold {
   readonly facts: HoldFacts
   readonly account: Account
   /**
-   * Resolves to true when a crash can no longer lose it, to false if it could not be written: then nothing may be sent for
-   * it. Gate one waits for it.
+   * Resolves to true when a crash can no longer lose it, to false if it could not be written: then nothing
+   * may be sent for it. Gate one waits for it.
    */
   readonly durable: Promise<boolean>
   /** Of the roster of those not yet resolved. */
@@ -54,7 +54,10 @@ export class OpenHold implements Hold {
     })
   }
 
-  /** A hold for a call that costs nothing and is not recorded: nothing of it is written, then or at its settlement. */
+  /**
+   * A hold for a call that costs nothing and is not recorded: nothing of it is written, then or at its
+   * settlement.
+   */
   static ofNothing(account: Account, facts: HoldFacts): OpenHold {
     return new OpenHold(NOBODY, account, facts, 0, Promise.resolve(true))
   }

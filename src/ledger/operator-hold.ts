@@ -1,8 +1,8 @@
 import type { Hold, HoldFacts } from '../domain/hold.ts'
 
 /**
- * The licence for a call that an operator makes to see whether a channel works: nobody's quota pays for it, so nothing is
- * held and nothing is charged. It is good for one call.
+ * The licence for a call that an operator makes to see whether a channel works: nobody's quota pays for it,
+ * so nothing is held and nothing is charged. It is good for one call.
  */
 export class OperatorHold implements Hold {
   readonly facts: HoldFacts

@@ -6,12 +6,16 @@ import type { Store } from '../store/store.ts'
 import type { Accounts, FoundAccount } from './accounts.ts'
 import { type Account, Balance } from './balance.ts'
 
-/** Balances kept at most; idle ones beyond it are forgotten, oldest first, and read again when they are needed. */
+/**
+ * Balances kept at most; idle ones beyond it are forgotten, oldest first, and read again when they are
+ * needed.
+ */
 const KEPT = 50_000
 
 /**
- * The accounts of a node that has the database to itself. A first use reads through the writer's queue, so that no write queued before it
- * is missed; from then on the balances here are ahead of the store, never behind it.
+ * The accounts of a node that has the database to itself. A first use reads through the writer's queue, so
+ * that no write queued before it is missed; from then on the balances here are ahead of the store, never
+ * behind it.
  */
 export class OwnAccounts implements Accounts {
   readonly #store: Store
@@ -50,10 +54,11 @@ export class OwnAccounts implements Accounts {
   }
 
   /**
-   * Changes a user; undefined if there is no such user. A quota that changes counts when it is durable, not before: what the
-   * store refuses in the end must not have paid for a call. The balance moves by as much as the row did, so that what was
-   * charged meanwhile stays charged. Writes resolve in the order in which they were queued: a balance which was read before
-   * this one is here by then, and one that is not here yet was read after it.
+   * Changes a user; undefined if there is no such user. A quota that changes counts when it is durable, not
+   * before: what the store refuses in the end must not have paid for a call. The balance moves by as much as
+   * the row did, so that what was charged meanwhile stays charged. Writes resolve in the order in which they
+   * were queued: a balance which was read before this one is here by then, and one that is not here yet was
+   * read after it.
    */
   async changeUser(change: UserChange): Promise<ManagedUser | undefined> {
     const changed = await this.#store.write('changeUser', change)
@@ -63,9 +68,10 @@ export class OwnAccounts implements Accounts {
   }
 
   /**
-   * Changes a token, and what of it calls are admitted by; undefined if that user has no such token. The balance moves by
-   * the difference that the store tells: what was settled since the write was queued, and counts here already, stays off
-   * the new number, and open holds settle against it. As with a top-up, all of it once that is durable.
+   * Changes a token, and what of it calls are admitted by; undefined if that user has no such token. The
+   * balance moves by the difference that the store tells: what was settled since the write was queued, and
+   * counts here already, stays off the new number, and open holds settle against it. As with a top-up, all of
+   * it once that is durable.
    */
   async changeToken(change: TokenChange): Promise<KeyedToken | undefined> {
     const changed = await this.#store.write('changeToken', change)
@@ -82,7 +88,8 @@ export class OwnAccounts implements Accounts {
   async #read(tokenId: number): Promise<Account | undefined> {
     const row = await this.#store.write('loadAccount', { tokenId })
     if (!row) return undefined
-    // The user may have been read for another token meanwhile, and spent from: what is here is newer than the row.
+    // The user may have been read for another token meanwhile, and spent from: what is here is newer than the
+    // row.
     let user = this.#users.get(row.user.id)
     if (!user) {
       user = new Balance(row.user.id, row.user.quota)

@@ -32,9 +32,9 @@ export interface OwnPart {
 }
 
 /**
- * The store of one node among many: rows in the shared database, and what each call writes in the node's own file. A read
- * that shows what was charged shows all that this node has charged. Without a part of its own it is the store of a command,
- * on which no calls are made.
+ * The store of one node among many: rows in the shared database, and what each call writes in the node's own
+ * file. A read that shows what was charged shows all that this node has charged. Without a part of its own it
+ * is the store of a command, on which no calls are made.
  */
 export function sharedStore(rows: Rows, own?: OwnPart): Store {
   const write = async (name: string, input: unknown): Promise<unknown> => {

@@ -13,7 +13,10 @@ const REPORT_ROWS = 500
 const HEARTBEAT_MS = 2_000
 /** How often everything is compared, and nodes that are gone are looked after. */
 const COMPARE_MS = 10_000
-/** After so long without a report that reached it, the bank may soon give us up: it does after 60 s, by its own clock. */
+/**
+ * After so long without a report that reached it, the bank may soon give us up: it does after 60 s, by its
+ * own clock.
+ */
 const FENCE_MS = 50_000
 /** Between attempts to reach a bank that is away. */
 const AGAIN_MS = 250
@@ -27,15 +30,21 @@ export interface TellerParts {
   readonly bank: Bank
   readonly file: NodeFile
   readonly openHolds: () => Iterable<OpenHold>
-  /** Hears what could not be done, once for each time that the bank goes away, and of its return (undefined). */
+  /**
+   * Hears what could not be done, once for each time that the bank goes away, and of its return (undefined).
+   */
   readonly onReach: (trouble: Error | undefined) => void
-  /** Hears of calls of tokens that are not in this database, as after an older copy of it was put back: nobody can be charged. */
+  /**
+   * Hears of calls of tokens that are not in this database, as after an older copy of it was put back: nobody
+   * can be charged.
+   */
   readonly onUnknown: (calls: readonly OutboxEntry[]) => void
 }
 
 /**
- * The one queue between this node and the bank, in which one thing happens at a time: loans first, then reports, and what
- * goes back strictly after the report before it. What the bank says is therefore always the latest word.
+ * The one queue between this node and the bank, in which one thing happens at a time: loans first, then
+ * reports, and what goes back strictly after the report before it. What the bank says is therefore always the
+ * latest word.
  */
 export class Teller {
   readonly book: LeaseBook
@@ -91,7 +100,10 @@ export class Teller {
     this.#running = this.#run()
   }
 
-  /** Asks for a loan; undefined for a token that is not there. Rejects with `StoreUnavailable` within two seconds. */
+  /**
+   * Asks for a loan; undefined for a token that is not there. Rejects with `StoreUnavailable` within two
+   * seconds.
+   */
   acquire(request: LoanRequest): Promise<Loan | undefined> {
     if (this.#isStopping) return Promise.reject(new StoreUnavailable('the bank is closed'))
     const loan = this.#loans.ask(request)
@@ -122,13 +134,16 @@ export class Teller {
     this.#wake.resolve()
   }
 
-  /** Reports what is left, gives everything back, and says no more. What cannot be reported stays in the file. */
+  /**
+   * Reports what is left, gives everything back, and says no more. What cannot be reported stays in the file.
+   */
   async close({ isUnresolved = false }: { readonly isUnresolved?: boolean } = {}): Promise<void> {
     this.#isStopping = true
     this.#wake.resolve()
     await this.#running
     this.#loans.refuse(new StoreUnavailable('the bank is closed'))
-    // What is still lent when it ends is nobody's for a minute: one answer that is lost must not be enough for that.
+    // What is still lent when it ends is nobody's for a minute: one answer that is lost must not be enough
+    // for that.
     for (const endMs = performance.now() + FAREWELL_MS; ; await delay(AGAIN_MS)) {
       try {
         return await this.#takeLeave(isUnresolved)

@@ -10,8 +10,8 @@ export interface Counted {
 }
 
 /**
- * Keeps count of what limits limit. What can be answered from memory is answered in the same turn; a promise resolves within
- * 50 ms, and never rejects.
+ * Keeps count of what limits limit. What can be answered from memory is answered in the same turn; a promise
+ * resolves within 50 ms, and never rejects.
  */
 export interface Counts {
   /** Takes one, if one is free. */

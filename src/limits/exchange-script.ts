@@ -1,14 +1,15 @@
 /**
- * One exchange over a limit's shared window, atomic in Redis. Windows lie as packed lists of slot and amount in hashes that
- * many share, since a key of its own for each would take three times the memory; what is over goes when its neighbours are
- * used, and all of it when none is. What cannot be read counts as lost.
+ * One exchange over a limit's shared window, atomic in Redis. Windows lie as packed lists of slot and amount
+ * in hashes that many share, since a key of its own for each would take three times the memory; what is over
+ * goes when its neighbours are used, and all of it when none is. What cannot be read counts as lost.
  *
- * KEYS: the hash; the memory. ARGV: the field, window, width of a slot, slots ahead, most, the memory that the node knows,
- * its slot, used, back, kept, need, want, nodes; then how long ago and how much, for all that was added.
+ * KEYS: the hash; the memory. ARGV: the field, window, width of a slot, slots ahead, most, the memory that
+ * the node knows, its slot, used, back, kept, need, want, nodes; then how long ago and how much, for all that
+ * was added.
  *
- * The answer is the memory, and behind it, unless it is another than the node knows: now, what is granted, the slot of it,
- * and slot and amount of all there is. A new memory means that windows were lost: nobody gets anything before they have told
- * again what they used.
+ * The answer is the memory, and behind it, unless it is another than the node knows: now, what is granted,
+ * the slot of it, and slot and amount of all there is. A new memory means that windows were lost: nobody gets
+ * anything before they have told again what they used.
  */
 export const EXCHANGE_SCRIPT = `
 local key, field = KEYS[1], ARGV[1]

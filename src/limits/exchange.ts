@@ -25,7 +25,9 @@ export interface Question {
   readonly windowMs: number
   /** The slot that its permits are counted in. */
   readonly slot: number
-  /** Permits of that slot which were used since it told last, which it gives back, and which it wants to keep. */
+  /**
+   * Permits of that slot which were used since it told last, which it gives back, and which it wants to keep.
+   */
   readonly used: number
   readonly back: number
   readonly kept: number

@@ -1,6 +1,9 @@
 import type { Answer } from './exchange.ts'
 
-/** What all nodes together were known to have used at some moment, as it leaves the window. Times are of the node's clock. */
+/**
+ * What all nodes together were known to have used at some moment, as it leaves the window. Times are of the
+ * node's clock.
+ */
 export class Known {
   /** When an amount leaves the window, ascending. */
   readonly #leaving: readonly (readonly [atMs: number, amount: number])[]

@@ -83,7 +83,10 @@ export function afterwards<Result>(
   return said instanceof Promise ? said.then(after) : after(said)
 }
 
-/** Throws `rate_limited`, which says when to come back, unless the verdict lets one through. `whose` names the limit. */
+/**
+ * Throws `rate_limited`, which says when to come back, unless the verdict lets one through. `whose` names the
+ * limit.
+ */
 export function requireAllowed(verdict: Said, whose: string): void {
   if (verdict && !verdict.allowed) throw rateLimited(verdict.waitMs, whose)
 }

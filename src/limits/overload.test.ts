@@ -159,8 +159,8 @@ describe('overload', () => {
   })
 
   /**
-   * A loop to which so many calls come in a millisecond, each with a step of work when it comes and when it ends. Those refused and
-   * served, and how long the longest step waited.
+   * A loop to which so many calls come in a millisecond, each with a step of work when it comes and when it
+   * ends. Those refused and served, and how long the longest step waited.
    */
   function live(
     perMs: number,

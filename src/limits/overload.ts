@@ -11,26 +11,38 @@ const BUSY_MS = 200
 const CROWD = 64
 /** Of a crowd, so many are let in whatever happens. */
 const LEAST = 8
-/** What is left of the calls under way when a crowd is seen: there is time for far fewer, and soon enough for more. */
+/**
+ * What is left of the calls under way when a crowd is seen: there is time for far fewer, and soon enough for
+ * more.
+ */
 const OF_A_CROWD = 0.25
-/** How late a look may be while there is one; and more for each call refused since the last, or refusing would leave no time for serving. */
+/**
+ * How late a look may be while there is one; and more for each call refused since the last, or refusing would
+ * leave no time for serving.
+ */
 const CLOSELY_LATE_MS = 1
 const MORE_FOR_REFUSED_MS = 0.04
 /** No look is late that falls into a long step of a loop that is idle for so much of the time, */
 const MUCH_IDLE = 0.15
 /** of a time like this. */
 const LATELY_MS = 100
-/** How many fewer calls may be under way for each that ended before a look that was late, and how many more before one in time. */
+/**
+ * How many fewer calls may be under way for each that ended before a look that was late, and how many more
+ * before one in time.
+ */
 const LESS_FOR_ENDED = 0.5
 const MORE_FOR_ENDED = 0.1
 /** Of those under way, no more at one look: many that end at once are no sign that as many will again. */
 const MOST_LESS = 0.2
-/** There is time for those under way already: how much of what is missing to them is added at a look in time. */
+/**
+ * There is time for those under way already: how much of what is missing to them is added at a look in time.
+ */
 const MORE_FOR_OPEN = 0.1
 /** The crowd is gone once nobody was refused for so long, and a look was not very late. */
 const CALM_MS = 1_000
 
-// Made once: thrown thousands of times a second, their stacks would cost as much as all the rest of a refusal.
+// Made once: thrown thousands of times a second, their stacks would cost as much as all the rest of a
+// refusal.
 const TOO_MANY = overloaded('more calls come than can be served; try again')
 const FULL = overloaded('as many calls are under way as there may be; try again')
 
@@ -49,11 +61,12 @@ export interface Clocks {
 }
 
 /**
- * Refuses calls before anything is read of them, where more come than can be served. How late the event loop comes round is how
- * long each step of a call waits. Where a crowd makes it late, only so many calls may be under way as it has time for, fewer after
- * each look that is late and more after each that is not: what is let in is served in good time, rather than all of it late. How many
- * fewer or more goes by how many ended since the last look: what a change comes to shows when the calls under way have ended. A loop
- * that has idle moments has time; looks that fall into a long step of it are no sign of the contrary.
+ * Refuses calls before anything is read of them, where more come than can be served. How late the event loop
+ * comes round is how long each step of a call waits. Where a crowd makes it late, only so many calls may be
+ * under way as it has time for, fewer after each look that is late and more after each that is not: what is
+ * let in is served in good time, rather than all of it late. How many fewer or more goes by how many ended
+ * since the last look: what a change comes to shows when the calls under way have ended. A loop that has idle
+ * moments has time; looks that fall into a long step of it are no sign of the contrary.
  */
 export class Overload {
   readonly #clocks: Clocks
@@ -105,7 +118,8 @@ export class Overload {
     const idleMs = this.#clocks.idleMs()
     const dueMs = this.#lookedMs + this.#everyMs
     const passedMs = nowMs - this.#lookedMs
-    // A loop that did not get its time from the machine is late, but not by what it has to do; by no more than it worked, at any rate.
+    // A loop that did not get its time from the machine is late, but not by what it has to do; by no more
+    // than it worked, at any rate.
     const lateMs = Math.min(nowMs - dueMs, workedMs - this.#workedMs)
     const idle = passedMs > 0 ? (idleMs - this.#idleMs) / passedMs : 0
     this.#idle += (idle - this.#idle) * (1 - Math.exp(-passedMs / LATELY_MS))
@@ -116,7 +130,10 @@ export class Overload {
     else if (lateMs <= LATE_MS) this.#isInTime()
   }
 
-  /** Lets a call in, or tells why not. `open` calls are under way, this one included, of `most` that there may be. */
+  /**
+   * Lets a call in, or tells why not. `open` calls are under way, this one included, of `most` that there may
+   * be.
+   */
   refusal(open: number, most: number): GatewayError | undefined {
     if (open > most) return FULL
     this.#letIn += 1

@@ -6,8 +6,8 @@ export interface Peers {
   /** Whether that place can be reached. */
   readonly isThere: boolean
   /**
-   * Whether what the others let through may not all have been told there yet, as its memory is new: until then each node tells,
-   * and goes by its share.
+   * Whether what the others let through may not all have been told there yet, as its memory is new: until
+   * then each node tells, and goes by its share.
    */
   readonly isFilling: boolean
   /** How many nodes share the limits, this one included; at least 1. */
@@ -15,8 +15,8 @@ export interface Peers {
   /** Changes when that place has lost what it was told. */
   readonly memory: string | undefined
   /**
-   * Tells and asks. `forgotten` means that nothing was done, since the memory is another by now. Rejects where no answer comes
-   * in good time, or one that cannot be; then nobody knows whether anything was done.
+   * Tells and asks. `forgotten` means that nothing was done, since the memory is another by now. Rejects
+   * where no answer comes in good time, or one that cannot be; then nobody knows whether anything was done.
    */
   exchange(counted: Counted, question: Question): Promise<Answer | 'forgotten'>
 }

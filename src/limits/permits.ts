@@ -2,7 +2,10 @@ import { type Answer, type Question, type Slots, slotsOf } from './exchange.ts'
 import { type Known, knownFrom } from './known-window.ts'
 import { type Moment, SlidingWindow, type Verdict } from './sliding-window.ts'
 
-/** How long permits lie at hand for nobody before they are given back, while there are many and while there are few. */
+/**
+ * How long permits lie at hand for nobody before they are given back, while there are many and while there
+ * are few.
+ */
 const IDLE_MS = 5_000
 const IDLE_SHARE = 1 / 8
 const FEW = 1 / 4
@@ -16,10 +19,12 @@ const ASK_AGAIN_MS = { least: 5, most: 1_000 }
 const FRESH_MS = 1_000
 
 /**
- * What one node has of a limit that several share: permits at hand, which it may give out without asking, and what it knows of
- * the others. All times are of the node's own clock, in milliseconds; that clock never goes back.
+ * What one node has of a limit that several share: permits at hand, which it may give out without asking, and
+ * what it knows of the others. All times are of the node's own clock, in milliseconds; that clock never goes
+ * back.
  *
- * Whatever it is told, it lets no more through than the limit in any window: that much it can count by itself.
+ * Whatever it is told, it lets no more through than the limit in any window: that much it can count by
+ * itself.
  */
 export class Permits {
   /** The limit as it is now; it may change. */
@@ -67,7 +72,10 @@ export class Permits {
     return nowMs < this.#refusedUntilMs ? this.#verdict(nowMs, false) : undefined
   }
 
-  /** Whether any is left of what needs no permit, by what was heard of late; undefined where the others have to be asked. */
+  /**
+   * Whether any is left of what needs no permit, by what was heard of late; undefined where the others have
+   * to be asked.
+   */
   check(nowMs: number): Verdict | undefined {
     const isFresh = nowMs - this.#heardMs < Math.min(FRESH_MS, this.windowMs)
     return isFresh ? this.look(nowMs) : undefined
@@ -100,7 +108,10 @@ export class Permits {
     return { ...verdict, remaining: verdict.remaining - 1 }
   }
 
-  /** While the others may still have much to tell: within this node's share of the limit, all that it let through counted. */
+  /**
+   * While the others may still have much to tell: within this node's share of the limit, all that it let
+   * through counted.
+   */
   takeShare(nowMs: number, nodes: number): Verdict {
     const share = Math.max(1, Math.floor(this.most / nodes))
     const verdict = this.#own.look(nowMs, 1, share, this.windowMs)
@@ -165,8 +176,8 @@ export class Permits {
   }
 
   /**
-   * What to ask, with so many waiting. It is answered, or unanswered, before anything else is asked. Where the others have
-   * lost their memory they are told all that this node let through.
+   * What to ask, with so many waiting. It is answered, or unanswered, before anything else is asked. Where
+   * the others have lost their memory they are told all that this node let through.
    */
   ask(nowMs: number, need: number, memory: string | undefined): Question {
     if (this.#memory !== undefined && memory !== this.#memory) this.#tellAnew(nowMs)
@@ -217,7 +228,10 @@ export class Permits {
     this.#refusedUntilMs = nowMs + Math.max(least, againMs)
   }
 
-  /** If anything was asked, nobody knows whether it was heard. All at hand counts as used, what was added is told again. */
+  /**
+   * If anything was asked, nobody knows whether it was heard. All at hand counts as used, what was added is
+   * told again.
+   */
   unanswered(): void {
     if (!this.#told) return
     this.#added = [...this.#told.added, ...this.#added]

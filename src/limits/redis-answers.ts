@@ -9,7 +9,10 @@ export function readBeat(told: unknown): { nowMs: number; memory: string; nodes:
   return { nowMs: count(nowMs), memory: text(memory), nodes: Math.max(1, Math.min(10_000, count(nodes))) }
 }
 
-/** What an exchange tells: an answer to the question, or that the memory is another. Throws unless it can be one. */
+/**
+ * What an exchange tells: an answer to the question, or that the memory is another. Throws unless it can be
+ * one.
+ */
 export function readAnswer(told: unknown, question: Question): Answer | { memory: string } {
   const [memory, ...rest] = list(told)
   if (rest.length === 0) return { memory: text(memory) }

@@ -13,14 +13,20 @@ import { ServerClock } from './server-clock.ts'
 const EXCHANGE_MS = 40
 /** How long a node counts after its last beat. */
 const NODE_MS = 3_000
-/** How long a memory that is new is not relied on: by then all who were there have noticed, and told it what they let through. */
+/**
+ * How long a memory that is new is not relied on: by then all who were there have noticed, and told it what
+ * they let through.
+ */
 const FILLING_MS = 600
-/** Hashes that the windows of one limit are spread over: at a million of them each is small enough to be kept packed. */
+/**
+ * Hashes that the windows of one limit are spread over: at a million of them each is small enough to be kept
+ * packed.
+ */
 const HASHES = 16_384
 
 /**
- * Tells that a node lives. KEYS: the nodes; the memory. ARGV: the node, for how long it counts. The answer: now, the memory,
- * how many live.
+ * Tells that a node lives. KEYS: the nodes; the memory. ARGV: the node, for how long it counts. The answer:
+ * now, the memory, how many live.
  */
 const BEAT_SCRIPT = `
 local time = redis.call('TIME')
@@ -49,7 +55,10 @@ export interface RedisPeersOptions {
   readonly tell: (isThere: boolean, reason?: string) => void
 }
 
-/** The other nodes, through a Redis server. What it says is looked at, never believed beyond what a limit allows. */
+/**
+ * The other nodes, through a Redis server. What it says is looked at, never believed beyond what a limit
+ * allows.
+ */
 export class RedisPeers implements Peers {
   readonly #options: RedisPeersOptions
   readonly #link: RedisLink
@@ -145,8 +154,8 @@ export class RedisPeers implements Peers {
     this.#options.tell(true)
   }
 
-  // By the age of the memory, which is the same for all: they begin to rely on it together. A server that lies about it only gains
-  // the time of one filling.
+  // By the age of the memory, which is the same for all: they begin to rely on it together. A server that
+  // lies about it only gains the time of one filling.
   #refill(memory: string, serverMs?: number): void {
     const [seconds = 0, microseconds = 0] = memory.split('.').map(Number)
     const ageMs = serverMs === undefined ? 0 : Math.max(0, serverMs - seconds * 1000 - microseconds / 1000)

@@ -2,8 +2,8 @@
 const AT_ONCE = 500
 
 /**
- * Says refusals at once, or, where many are said, when the turn of the event loop is over: each may bring the next request of its
- * connection into the same turn, which goes on for seconds then.
+ * Says refusals at once, or, where many are said, when the turn of the event loop is over: each may bring the
+ * next request of its connection into the same turn, which goes on for seconds then.
  */
 export class RefusalsInTurn {
   #inTurn = 0

@@ -16,8 +16,9 @@ interface Place {
 }
 
 /**
- * Who is counted in one limit, in bounded room. A place is given up when it is idle, never while it limits somebody: whoever
- * comes when all are taken shares one with others, so that no crowd of strangers makes anybody's count start anew.
+ * Who is counted in one limit, in bounded room. A place is given up when it is idle, never while it limits
+ * somebody: whoever comes when all are taken shares one with others, so that no crowd of strangers makes
+ * anybody's count start anew.
  */
 export class Roll<Kept extends Place> {
   readonly #places = new Map<string | number, Kept>()

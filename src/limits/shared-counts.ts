@@ -19,9 +19,9 @@ interface Waiter {
 }
 
 /**
- * Counts that several nodes share. A request is let through by a permit that is at hand, with no question asked; only where
- * none is does it wait for an exchange, all that come meanwhile for the same one. Where the others cannot be reached in time,
- * a node goes by its share.
+ * Counts that several nodes share. A request is let through by a permit that is at hand, with no question
+ * asked; only where none is does it wait for an exchange, all that come meanwhile for the same one. Where the
+ * others cannot be reached in time, a node goes by its share.
  */
 export class SharedCounts implements Counts {
   readonly #rolls = new Map<string, Roll<Entry>>()
@@ -33,7 +33,10 @@ export class SharedCounts implements Counts {
   readonly #sweep: NodeJS.Timeout
   #memory: string | undefined
 
-  /** `onAlone` hears of each answer that was given without the others. `nowMs` is a clock that never goes back. */
+  /**
+   * `onAlone` hears of each answer that was given without the others. `nowMs` is a clock that never goes
+   * back.
+   */
   constructor(peers: Peers, onAlone: () => void = () => {}, nowMs: () => number = () => performance.now()) {
     this.#peers = peers
     this.#onAlone = onAlone
@@ -79,7 +82,9 @@ export class SharedCounts implements Counts {
     this.#open.add(entry)
   }
 
-  /** Tells the others what they have not heard yet, and gives back what is at hand; then does nothing more. */
+  /**
+   * Tells the others what they have not heard yet, and gives back what is at hand; then does nothing more.
+   */
   async close(): Promise<void> {
     clearInterval(this.#sweep)
     if (!this.#peers.isThere) return
@@ -133,7 +138,8 @@ export class SharedCounts implements Counts {
     entry.isAsking = true
     const { permits, waiting } = entry
     for (let tries = 1; tries <= TRIES; ) {
-      // Who waits is not to be served from a memory that may not know of everything yet; it is told all the same.
+      // Who waits is not to be served from a memory that may not know of everything yet; it is told all the
+      // same.
       if (this.#peers.isFilling) this.#serveShares(entry)
       const need = [...waiting].filter(({ takes }) => takes).length
       const question = permits.ask(this.#nowMs(), need, this.#peers.memory)

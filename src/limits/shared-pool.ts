@@ -15,9 +15,9 @@ export interface PoolSize {
 const LATELY_MS = 60_000
 
 /**
- * A bounded amount (of bytes, of places) that clients share. While several ask for it, none may hold more than
- * is left free: one client has half of it at most, two have a third each. A client that holds nothing gets its
- * first as long as any is left.
+ * A bounded amount (of bytes, of places) that clients share. While several ask for it, none may hold more
+ * than is left free: one client has half of it at most, two have a third each. A client that holds nothing
+ * gets its first as long as any is left.
  */
 export class SharedPool {
   readonly #size: PoolSize

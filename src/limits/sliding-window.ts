@@ -16,8 +16,9 @@ export interface Verdict {
 export type Moment = readonly [atMs: number, amount: number]
 
 /**
- * What came within the last `windowMs`, of which there is never more than `most`: a window that slides, so that there is no
- * edge at which twice as much gets through. Up to 64 moments it is exact; beyond, up to a 64th of the window stricter.
+ * What came within the last `windowMs`, of which there is never more than `most`: a window that slides, so
+ * that there is no edge at which twice as much gets through. Up to 64 moments it is exact; beyond, up to a
+ * 64th of the window stricter.
  */
 export class SlidingWindow {
   readonly #times: number[] = []

@@ -13,7 +13,9 @@ export const OPERATOR: Actor = { id: 0, role: Number.POSITIVE_INFINITY }
 
 const ROOT = 100
 
-/** Whose turn it is where those who are signed in share something: all that one account asks for is one queue. */
+/**
+ * Whose turn it is where those who are signed in share something: all that one account asks for is one queue.
+ */
 export function queueOf({ id }: Pick<Actor, 'id'>): string {
   return `account ${id}`
 }

@@ -21,13 +21,16 @@ const INPUT = z.object(
 export interface Backup {
   readonly file: string
   readonly bytes: number
-  /** The file with the secret that the copy cannot be used without, and that is not in it; null = GATEWAY_SECRET. */
+  /**
+   * The file with the secret that the copy cannot be used without, and that is not in it; null =
+   * GATEWAY_SECRET.
+   */
   readonly secret_file: string | null
 }
 
 /**
- * Copies the embedded database as it is at one moment into a file that only its owner may read. Until the copy is whole
- * and on the disk, it has another name. A file that is there is replaced with `force` alone.
+ * Copies the embedded database as it is at one moment into a file that only its owner may read. Until the
+ * copy is whole and on the disk, it has another name. A file that is there is replaced with `force` alone.
  */
 export async function backup(
   { databaseUrl, secretFile }: BackupParts,

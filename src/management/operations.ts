@@ -11,8 +11,8 @@ import { topUpUser } from './users/top-up-user.ts'
 import { disableUser, enableUser } from './users/user-status.ts'
 
 /**
- * Account management, by name. Each reads its input itself, so that it may come from anywhere; what it answers with is
- * JSON. Errors are `GatewayError`s, with a sentence for whoever asked.
+ * Account management, by name. Each reads its input itself, so that it may come from anywhere; what it
+ * answers with is JSON. Errors are `GatewayError`s, with a sentence for whoever asked.
  */
 export const operations = {
   backup,

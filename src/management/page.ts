@@ -6,7 +6,10 @@ const MOST_ON_A_PAGE = 100
 
 const written = z.string().optional()
 
-/** What a query may say of pages. Nothing in it is a mistake: what is no number from 1 on is as if it were not there. */
+/**
+ * What a query may say of pages. Nothing in it is a mistake: what is no number from 1 on is as if it were not
+ * there.
+ */
 export const pageQuery = z.object({ p: written, page_size: written, ps: written, size: written })
 
 /** A page, counted from 1, and how many items it has at most. */

@@ -15,7 +15,10 @@ export interface BackupParts {
   readonly secretFile: string | undefined
 }
 
-/** What account management works on: the same parts that calls go through, so that a change counts at the next one. */
+/**
+ * What account management works on: the same parts that calls go through, so that a change counts at the next
+ * one.
+ */
 export interface ManagementParts extends BackupParts {
   readonly store: Store
   readonly ledger: Ledger

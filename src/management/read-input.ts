@@ -5,7 +5,9 @@ import { GatewayError } from '../errors.ts'
 /** Longest text of a list, in UTF-16 units: far above what anybody writes, and far below what hurts. */
 const LONGEST_LIST = 65_536
 
-/** Reads an operation's input; throws `invalid_request` with a sentence that names every field that is wrong. */
+/**
+ * Reads an operation's input; throws `invalid_request` with a sentence that names every field that is wrong.
+ */
 export function readInput<S extends z.ZodType>(schema: S, given: unknown): z.output<S> {
   const read = schema.safeParse(given)
   if (read.success) return read.data

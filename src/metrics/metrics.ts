@@ -24,8 +24,8 @@ export interface Gauges {
 }
 
 /**
- * The figures that an operator watches. They are plain sums, kept by label values that the configuration bounds: a call
- * costs a few additions. `docs/operations.md: Metrics` lists them.
+ * The figures that an operator watches. They are plain sums, kept by label values that the configuration
+ * bounds: a call costs a few additions. `docs/operations.md: Metrics` lists them.
  */
 export class Metrics {
   readonly requests = new Counter('sluice_requests_total', 'Requests answered.', ['path', 'status'])

@@ -16,7 +16,10 @@ export interface Metric {
 /** Label values in the order of the metric's label names. */
 type Values = readonly string[]
 
-/** What is kept by the label values so far, one after the other: to put them together would cost more than to look each up. */
+/**
+ * What is kept by the label values so far, one after the other: to put them together would cost more than to
+ * look each up.
+ */
 interface Branch<Cell> {
   readonly branches: Map<string, Branch<Cell>>
   /** Where there are no more of them. */

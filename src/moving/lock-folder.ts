@@ -1,8 +1,8 @@
 import { DataFolderInUse, type DataFolderLock, lockDataFolderInTurn } from '../store/data-folder.ts'
 
 /**
- * Locks the folder of a gateway that must not run meanwhile, once other commands are done with it. Rejects, with a sentence
- * that ends in `because`, where a gateway runs.
+ * Locks the folder of a gateway that must not run meanwhile, once other commands are done with it. Rejects,
+ * with a sentence that ends in `because`, where a gateway runs.
  */
 export async function lockFolder(dataDir: string, because: string): Promise<DataFolderLock> {
   try {

@@ -13,14 +13,17 @@ const STATEMENT_MS = 600_000
 /** Ids that were given out at some time are not given out again: the highest of each counted table. */
 export type HighestIds = ReadonlyMap<(typeof COUNTED_TABLES)[number], number>
 
-/** Connections to a database that is copied to. Nothing is written to it yet; `blamed` errors are for the caller to make. */
+/**
+ * Connections to a database that is copied to. Nothing is written to it yet; `blamed` errors are for the
+ * caller to make.
+ */
 export function openTarget(url: string): Kysely<Database> {
   return new Kysely<Database>({ dialect: new PostgresDialect({ pool: connectionPool(url, STATEMENT_MS) }) })
 }
 
 /**
- * Whether a database holds nothing yet. Throws, with a sentence for the operator, if what it holds is not ours: where there
- * are tables, ours must be among them.
+ * Whether a database holds nothing yet. Throws, with a sentence for the operator, if what it holds is not
+ * ours: where there are tables, ours must be among them.
  */
 export async function isBlank(db: Kysely<Database>, url: string): Promise<boolean> {
   const { rows } = await sql<{ name: string }>`

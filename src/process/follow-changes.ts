@@ -2,7 +2,9 @@ import type { ApiKeys } from '../auth/api-key.ts'
 import type { Changes } from '../cluster/changes.ts'
 import type { Change } from '../domain/change.ts'
 
-/** How often what is stored is read again, whether or not anybody said that it changed: a word may be lost. */
+/**
+ * How often what is stored is read again, whether or not anybody said that it changed: a word may be lost.
+ */
 const REREAD_MS = 60_000
 /** How soon a reading that failed is tried again. */
 const AGAIN_MS = 500
@@ -12,7 +14,10 @@ interface Stored {
   reread(): Promise<void>
 }
 
-/** Has what other nodes change count here too, at the next call: keys and users, channels, options, groups and prices. */
+/**
+ * Has what other nodes change count here too, at the next call: keys and users, channels, options, groups and
+ * prices.
+ */
 export function followChanges(
   changes: Changes,
   apiKeys: ApiKeys,

@@ -14,10 +14,11 @@ const LOOKS_BETWEEN = 600
 type Collect = (options: { readonly type: 'major'; readonly flavor: 'last-resort' }) => void
 
 /**
- * Gives the memory back that the start has left behind, when nothing has been under way for three seconds of its first minute; and later what work has
- * left, when nothing has been for a minute, at most every ten. V8 would keep it (the nursery alone is tens of megabytes) until the
- * next work, which may be far away. Not more often: V8 forgets with it how its code was used, and the next twenty thousand calls cost a
- * third more. Takes some 30 ms.
+ * Gives the memory back that the start has left behind, when nothing has been under way for three seconds of
+ * its first minute; and later what work has left, when nothing has been for a minute, at most every ten. V8
+ * would keep it (the nursery alone is tens of megabytes) until the next work, which may be far away. Not more
+ * often: V8 forgets with it how its code was used, and the next twenty thousand calls cost a third more.
+ * Takes some 30 ms.
  */
 export function giveBackWhenIdle(visits: () => number, giveBack = collectAll): { stop(): void } {
   let looks = 0
@@ -43,7 +44,8 @@ export function giveBackWhenIdle(visits: () => number, giveBack = collectAll): {
 }
 
 function collectAll(): void {
-  // The flag decides whether a new context has the function; taken back, it leaves the compile cache's key as it was.
+  // The flag decides whether a new context has the function; taken back, it leaves the compile cache's key as
+  // it was.
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as Collect
   setFlagsFromString('--no-expose-gc')

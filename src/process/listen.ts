@@ -18,13 +18,19 @@ import {
 } from '../server/http-server.ts'
 import { openFilesLimit } from '../server/open-files.ts'
 
-/** Connections that there may be at one time, where the system allows twice as many open files: a call may need one to its upstream too. */
+/**
+ * Connections that there may be at one time, where the system allows twice as many open files: a call may
+ * need one to its upstream too.
+ */
 const MAX_CONNECTIONS = 10_000
 /** The part of them that one address block may have, and the part that is kept free of idle ones. */
 const BLOCK_SHARE = 1 / 2
 const RESERVE_SHARE = 1 / 20
 
-/** Calls that come while the listening is to end: it waits for a pause of so long between two, and this long at the most. */
+/**
+ * Calls that come while the listening is to end: it waits for a pause of so long between two, and this long
+ * at the most.
+ */
 const PAUSE_MS = 80
 /** How long one look for calls takes. */
 const LOOK_MS = 10
@@ -39,10 +45,11 @@ export interface Entrance {
   /** A sentence for the operator where the system allows fewer connections than there might be. */
   readonly fewConnections: string | undefined
   /**
-   * Ends the listening so that no call is lost: what the system has let in would be cut off with it. It ends in a pause between
-   * two calls; a balancer that asks whether this gateway is ready makes one by then. Connections that are open stay so for a second
-   * more: requests are on their way on them. Resolves when that time is over, or nobody is connected, or after `atMostMs`; from then
-   * on connections on which nothing is under way are ended.
+   * Ends the listening so that no call is lost: what the system has let in would be cut off with it. It ends
+   * in a pause between two calls; a balancer that asks whether this gateway is ready makes one by then.
+   * Connections that are open stay so for a second more: requests are on their way on them. Resolves when
+   * that time is over, or nobody is connected, or after `atMostMs`; from then on connections on which nothing
+   * is under way are ended.
    */
   shut(atMostMs: number): Promise<void>
   /** Takes no more connections, and ends those that are open. */
@@ -50,8 +57,8 @@ export interface Entrance {
 }
 
 /**
- * Listens at once, so that an address that is taken is known before anything is made; calls are answered with 503 until
- * there is an application. Rejects with a sentence for the operator.
+ * Listens at once, so that an address that is taken is known before anything is made; calls are answered with
+ * 503 until there is an application. Rejects with a sentence for the operator.
  */
 export async function listen(address: Address, app: () => App | undefined): Promise<Entrance> {
   const limits = connectionLimits(openFilesLimit())

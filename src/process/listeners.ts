@@ -4,8 +4,8 @@ import process from 'node:process'
 /** How many sockets listen on one address. */
 const LISTENERS = 32
 /**
- * Connections that may wait to be accepted, at each of them; the system may allow fewer. Beyond it they are reset, as thousands
- * that come at one moment would be by the 511 that are usual.
+ * Connections that may wait to be accepted, at each of them; the system may allow fewer. Beyond it they are
+ * reset, as thousands that come at one moment would be by the 511 that are usual.
  */
 const BACKLOG = 4_096
 /** Whether several may, with the kernel spreading connections over them. */
@@ -26,9 +26,9 @@ export interface Listeners {
 }
 
 /**
- * Listens through several sockets: of each, one connection is taken in a turn of the event loop, whatever waits. With a single one, a
- * thousand clients that come at once to a gateway that has much to do would wait for a thousand turns where nobody sees them,
- * neither served nor refused. Rejects as `listen` does.
+ * Listens through several sockets: of each, one connection is taken in a turn of the event loop, whatever
+ * waits. With a single one, a thousand clients that come at once to a gateway that has much to do would wait
+ * for a thousand turns where nobody sees them, neither served nor refused. Rejects as `listen` does.
  */
 export async function listenThroughMany(
   { host, port }: Address,

@@ -1,6 +1,8 @@
 import { write, writeSync } from 'node:fs'
 
-/** Characters that wait to be written at the most: some ten thousand requests. What comes beyond is dropped. */
+/**
+ * Characters that wait to be written at the most: some ten thousand requests. What comes beyond is dropped.
+ */
 const MOST = 4 * 1024 * 1024
 /** Characters that are written at once, */
 const ENOUGH = 12_288
@@ -12,8 +14,9 @@ const AGAIN_MS = 20
 const PATIENCE_MS = 1_000
 
 /**
- * Lines on their way to a file, a pipe or a terminal. Nobody waits for them: where the other side reads too slowly, not at all, or
- * has no room left, a bounded number is kept and tried again, the rest is dropped and counted, and what was kept of the old ones stays in order.
+ * Lines on their way to a file, a pipe or a terminal. Nobody waits for them: where the other side reads too
+ * slowly, not at all, or has no room left, a bounded number is kept and tried again, the rest is dropped and
+ * counted, and what was kept of the old ones stays in order.
  */
 export class LogQueue {
   readonly #file: number
@@ -27,7 +30,10 @@ export class LogQueue {
   #untold = 0
   readonly #onDropped: (count: number) => void
 
-  /** Writes to a file descriptor. `onDropped` is called with their number once there is room again for a line about them. */
+  /**
+   * Writes to a file descriptor. `onDropped` is called with their number once there is room again for a line
+   * about them.
+   */
   constructor(file: number, onDropped: (count: number) => void) {
     this.#file = file
     this.#onDropped = onDropped
@@ -93,7 +99,8 @@ export class LogQueue {
     this.#gathered = ''
   }
 
-  // There is no turn of the event loop left: as much as is taken at once. A piece that is being written is lost at most.
+  // There is no turn of the event loop left: as much as is taken at once. A piece that is being written is
+  // lost at most.
   readonly #atExit = (): void => {
     if (this.#isWriting) this.#rest = this.#rest.subarray(this.#rest.length)
     try {

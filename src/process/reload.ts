@@ -17,8 +17,8 @@ export interface Reloading {
 const STILL_MS = 100
 
 /**
- * Watches the configuration file. A reading with mistakes is refused whole and logged with file and line; the running
- * configuration stays. `apply` takes over a good one, or rejects and leaves everything as it was.
+ * Watches the configuration file. A reading with mistakes is refused whole and logged with file and line; the
+ * running configuration stays. `apply` takes over a good one, or rejects and leaves everything as it was.
  */
 export async function reloadOnChange(
   environment: Environment,
@@ -49,7 +49,8 @@ export async function reloadOnChange(
   }
 }
 
-// Loaded late: nobody changes the configuration in the first milliseconds. The library sees a rename over the file too.
+// Loaded late: nobody changes the configuration in the first milliseconds. The library sees a rename over the
+// file too.
 async function watch(file: string, changed: () => void): Promise<{ close(): Promise<void> }> {
   const { watch: watchFiles } = await import('chokidar')
   const watcher = watchFiles(file, {
@@ -80,8 +81,8 @@ async function read(
   }
 }
 
-// An empty file says "no channels at all". At a start that may be meant; beneath a running gateway it is a file that somebody
-// has opened for writing and not written yet.
+// An empty file says "no channels at all". At a start that may be meant; beneath a running gateway it is a
+// file that somebody has opened for writing and not written yet.
 function refuseEmpty(file: string | undefined): void {
   if (file === undefined || statSync(file, { throwIfNoEntry: false })?.size !== 0) return
   throw new ConfigError([{ file, path: '', message: 'expected more than an empty file' }])

@@ -76,8 +76,8 @@ export interface Serving extends AsyncDisposable {
   /** What is in force at its start. */
   readonly settings: Settings
   /**
-   * Shuts the entrance, lets running calls end, and settles what was broken off. Resolves to the number of calls that could
-   * not be settled.
+   * Shuts the entrance, lets running calls end, and settles what was broken off. Resolves to the number of
+   * calls that could not be settled.
    */
   drain(shut: (atMostMs: number) => Promise<void>): Promise<number>
 }

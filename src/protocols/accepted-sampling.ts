@@ -2,7 +2,10 @@ import type { Dropped } from './codec.ts'
 import type { Conversation } from './conversation.ts'
 import type { Capabilities } from './model-capabilities.ts'
 
-/** The conversation without the sampling that its model refuses. What says the same as its absence is not named. */
+/**
+ * The conversation without the sampling that its model refuses. What says the same as its absence is not
+ * named.
+ */
 export function withAcceptedSampling(
   conversation: Conversation,
   { sampling }: Capabilities,

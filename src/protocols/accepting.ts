@@ -7,7 +7,10 @@ export interface Test {
   readonly accepts?: JsonSchema
 }
 
-/** Lets a test or a check say what it lets through, for the API's description: nothing reads it while a call is served. */
+/**
+ * Lets a test or a check say what it lets through, for the API's description: nothing reads it while a call
+ * is served.
+ */
 export function accepting<Checked extends (...given: never[]) => unknown>(
   accepts: JsonSchema,
   check: Checked,

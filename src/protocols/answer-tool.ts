@@ -4,8 +4,8 @@ import type { Reply, ReplyEvent, ReplyPart, Stop } from './reply.ts'
 import type { ReportedUsage } from './reported-usage.ts'
 
 /**
- * A reply in which the input of one tool is the answer's text: the tool was forced on a model that takes no schema for its
- * text, and the caller knows nothing of it.
+ * A reply in which the input of one tool is the answer's text: the tool was forced on a model that takes no
+ * schema for its text, and the caller knows nothing of it.
  */
 export function withAnswerAsText(reply: Reply, tool: string): Reply {
   const parts = reply.parts.map(

@@ -6,7 +6,10 @@ import type { Reply, ReplyEvent } from './reply.ts'
 import type { ReportedUsage } from './reported-usage.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
-/** Fields that a conversion left out, by names from a closed list of the codec's own; sent as `x-gateway-dropped`. */
+/**
+ * Fields that a conversion left out, by names from a closed list of the codec's own; sent as
+ * `x-gateway-dropped`.
+ */
 export type Dropped = Set<string>
 
 /** What an encoder cannot know by itself: codecs are pure. */
@@ -28,16 +31,19 @@ export interface UpstreamModel {
 export interface Codec {
   /** Reads a request that was checked; throws `invalid_request` naming the path where it cannot go on. */
   decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation
-  /** Whether `encodeRequest` cannot take these media as they are: what they stand for has to be fetched before. */
+  /**
+   * Whether `encodeRequest` cannot take these media as they are: what they stand for has to be fetched
+   * before.
+   */
   mustFetch(media: MediaPart): boolean
   /**
-   * The request as the upstream gets it; media are inline by now where the wire needs that, and sampling is what the model
-   * accepts.
+   * The request as the upstream gets it; media are inline by now where the wire needs that, and sampling is
+   * what the model accepts.
    */
   encodeRequest(conversation: Conversation, upstream: UpstreamModel, dropped: Dropped): Buffer
   /**
-   * The tool whose input is the text of the answer: `encodeRequest` forces it on a model that has no other way of keeping to
-   * a schema, and the caller must not see it. Undefined for other conversations.
+   * The tool whose input is the text of the answer: `encodeRequest` forces it on a model that has no other
+   * way of keeping to a schema, and the caller must not see it. Undefined for other conversations.
    */
   answerTool(conversation: Conversation, capabilities: Capabilities): string | undefined
   /** Reads a whole reply; throws where it is none. */
@@ -53,8 +59,8 @@ export interface StreamDecoder {
   /** Usage as the upstream told it up to now, final once the stream has ended. */
   readonly usage: ReportedUsage | undefined
   /**
-   * The events that these bytes complete. Where there are none, throws `upstream_error` if one event is larger than the cap, and
-   * `overloaded` if the budget is used up; else the next push, or the end, does.
+   * The events that these bytes complete. Where there are none, throws `upstream_error` if one event is
+   * larger than the cap, and `overloaded` if the budget is used up; else the next push, or the end, does.
    */
   push(chunk: Buffer): ReplyEvent[]
   /** What is left to say when the upstream ended its connection: nothing, if it had said its last word. */
@@ -65,11 +71,14 @@ export interface StreamDecoder {
 
 /** Writes a stream: events in, in whatever pieces. */
 export interface StreamEncoder {
-  /** The frames for these events, but for the last of a stream; nothing for a `failure`, which `failure` has the words for. */
+  /**
+   * The frames for these events, but for the last of a stream; nothing for a `failure`, which `failure` has
+   * the words for.
+   */
   push(events: readonly ReplyEvent[]): string
   /**
-   * The frames that end a complete stream, to be sent once it is charged; '' before the `end` event. `charged` is the usage
-   * to tell, in place of what the upstream said.
+   * The frames that end a complete stream, to be sent once it is charged; '' before the `end` event.
+   * `charged` is the usage to tell, in place of what the upstream said.
    */
   last(charged?: Usage): string
   /** The frame that ends a stream that broke off, in this protocol's own words. */

@@ -1,6 +1,7 @@
 /**
- * A request in no protocol's words: what at least two of them can say. Decoders make it, rules change it, encoders write it.
- * It is only on the road between two different protocols; calls that keep their protocol keep their bytes.
+ * A request in no protocol's words: what at least two of them can say. Decoders make it, rules change it,
+ * encoders write it. It is only on the road between two different protocols; calls that keep their protocol
+ * keep their bytes.
  */
 export interface Conversation {
   readonly model: string
@@ -68,7 +69,9 @@ export type Thinking =
   /** As much as the model sees fit, at an effort; undefined = the model's own default. */
   | { readonly kind: 'adaptive'; readonly effort: Effort | undefined }
 
-/** How much effort goes into thinking. What each stands for in tokens, and between wires, is in `effort.ts`. */
+/**
+ * How much effort goes into thinking. What each stands for in tokens, and between wires, is in `effort.ts`.
+ */
 export type Effort = 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 
 /** What one side said, in one go. */
@@ -142,7 +145,10 @@ export interface OpaquePart {
   readonly value: unknown
 }
 
-/** What a provider wants back untouched to believe that a part is its own; only its own protocol's encoder uses it. */
+/**
+ * What a provider wants back untouched to believe that a part is its own; only its own protocol's encoder
+ * uses it.
+ */
 export interface Proof {
   readonly protocol: ConversionProtocol
   readonly value: string

@@ -1,6 +1,8 @@
 import type { Effort, Thinking } from './conversation.ts'
 
-/** Words that a wire may have for an effort: `none` switches thinking off, `minimal` is the least above it. */
+/**
+ * Words that a wire may have for an effort: `none` switches thinking off, `minimal` is the least above it.
+ */
 export type EffortWord = 'none' | 'minimal' | Effort
 
 /** From the least to the most, with the budgets in tokens; `docs/api.md: What models take`. */
@@ -35,8 +37,8 @@ export function budgetOf(effort: Effort): number {
 }
 
 /**
- * The effort that a budget in tokens stands for. A budget is a bound, and efforts above `high` have none: no budget
- * becomes one of those.
+ * The effort that a budget in tokens stands for. A budget is a bound, and efforts above `high` have none: no
+ * budget becomes one of those.
  */
 function effortOf(tokens: number): Effort {
   if (tokens < budgetOf('medium')) return 'low'
@@ -54,7 +56,10 @@ export function isOff(thinking: Thinking): boolean {
   return thinking.kind === 'off' || (thinking.kind === 'budget' && thinking.tokens === 0)
 }
 
-/** The most of the accepted words (least first, never empty) that is not above the effort, else the least of them. */
+/**
+ * The most of the accepted words (least first, never empty) that is not above the effort, else the least of
+ * them.
+ */
 export function nearestEffort(effort: Effort, accepted: readonly EffortWord[]): EffortWord | undefined {
   const most = WORDS.indexOf(effort)
   return accepted.findLast((word) => WORDS.indexOf(word) <= most) ?? accepted[0]

@@ -1,5 +1,8 @@
 const INITIAL_BYTES = 256
-/** Text beyond this is counted and no longer kept: no answer is as long, and a count by bytes is good enough there. */
+/**
+ * Text beyond this is counted and no longer kept: no answer is as long, and a count by bytes is good enough
+ * there.
+ */
 const MAX_BYTES = 8 * 1024 * 1024
 /** Up to so many bytes a loop copies faster than a call does. */
 const SHORT = 48

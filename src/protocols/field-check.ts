@@ -36,8 +36,8 @@ export const isInteger = (from: number, to: number): Test =>
   )
 
 /**
- * Checks a request against its protocol's table: required fields first, then what is there, in the body's order. null in
- * an optional field is absence, fields outside the table pass.
+ * Checks a request against its protocol's table: required fields first, then what is there, in the body's
+ * order. null in an optional field is absence, fields outside the table pass.
  */
 export function checkMembers(
   scan: ScannedObject,

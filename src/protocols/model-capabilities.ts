@@ -45,7 +45,10 @@ const TO_HIGH = ['low', 'medium', 'high'] as const
 const TO_XHIGH = [...TO_HIGH, 'xhigh'] as const
 const TO_MAX = [...TO_XHIGH, 'max'] as const
 
-/** The first row that covers a name counts. Rows go by version, so that the next model falls under the last one's. */
+/**
+ * The first row that covers a name counts. Rows go by version, so that the next model falls under the last
+ * one's.
+ */
 const TABLE: readonly Row[] = [
   [
     ({ text, claude }) =>
@@ -90,8 +93,8 @@ const TABLE: readonly Row[] = [
 ]
 
 /**
- * Capabilities of a model: by the name that its upstream knows, otherwise by the name that the client asks for; what the
- * operator states counts for more than either.
+ * Capabilities of a model: by the name that its upstream knows, otherwise by the name that the client asks
+ * for; what the operator states counts for more than either.
  */
 export function capabilitiesOf(
   upstreamName: string,

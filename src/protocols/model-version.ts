@@ -5,9 +5,9 @@ export interface ModelVersion {
 }
 
 /**
- * A version is one or two digits, so that dates (`-20250514`) and context sizes are not taken for one. The first form has
- * the version before the tier (`claude-3-5-sonnet`), the second behind it (`claude-opus-4-7`, `claude-opus-4.7`); the
- * third is a tier alone, as deployments are named.
+ * A version is one or two digits, so that dates (`-20250514`) and context sizes are not taken for one. The
+ * first form has the version before the tier (`claude-3-5-sonnet`), the second behind it (`claude-opus-4-7`,
+ * `claude-opus-4.7`); the third is a tier alone, as deployments are named.
  */
 const CLAUDE = [
   /claude-(\d{1,2})(?:[-.](\d{1,2}))?(?![\d.])/i,
@@ -20,12 +20,17 @@ const GPT = [/(?:^|[^a-z])gpt-(3)\.?(5)(?!\d)/i, /(?:^|[^a-z])gpt-(\d{1,2})(?:\.
 
 const GEMINI = /(?:^|[^a-z])gemini-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/i
 
-/** The version of a Claude model, whatever stands before and behind its name; undefined where the name states none. */
+/**
+ * The version of a Claude model, whatever stands before and behind its name; undefined where the name states
+ * none.
+ */
 export function claudeVersion(model: string): ModelVersion | undefined {
   return versionIn(model, CLAUDE)
 }
 
-/** The version of a GPT model (`gpt-5.2-codex` is 5.2, `gpt-4o` is 4.0); undefined where the name states none. */
+/**
+ * The version of a GPT model (`gpt-5.2-codex` is 5.2, `gpt-4o` is 4.0); undefined where the name states none.
+ */
 export function gptVersion(model: string): ModelVersion | undefined {
   return versionIn(model, GPT)
 }

@@ -36,8 +36,9 @@ export interface Stop {
 export type StopReason = 'end' | 'length' | 'stop-sequence' | 'tool-calls' | 'refusal' | 'pause'
 
 /**
- * A stream in no protocol's words. Parts are numbered from 0 in the order in which they begin; a part is started, grows, and
- * ends. Parts may be interleaved here even where a wire cannot do that: its encoder sees to it.
+ * A stream in no protocol's words. Parts are numbered from 0 in the order in which they begin; a part is
+ * started, grows, and ends. Parts may be interleaved here even where a wire cannot do that: its encoder sees
+ * to it.
  */
 export type ReplyEvent =
   | {

@@ -9,7 +9,10 @@ export function inputOrEmpty(input: string): string {
   return !input.startsWith('{') && NOTHING.has(input.trim()) ? '{}' : input
 }
 
-/** The text of a tool's input that is a JSON object, without the white space around it; undefined for anything else. */
+/**
+ * The text of a tool's input that is a JSON object, without the white space around it; undefined for anything
+ * else.
+ */
 export function inputObject(input: string): string | undefined {
   const text = inputOrEmpty(input).trim()
   if (!text.startsWith('{')) return undefined
@@ -22,8 +25,8 @@ export function inputObject(input: string): string | undefined {
 }
 
 /**
- * The inputs of tools in one stream. They are told as they come, but for one that may be `null` in the end, or what else
- * means nothing: it is held back until that is known.
+ * The inputs of tools in one stream. They are told as they come, but for one that may be `null` in the end,
+ * or what else means nothing: it is held back until that is known.
  */
 export class StreamedInputs {
   /** By part; a part whose input is known to be something else is not here. */

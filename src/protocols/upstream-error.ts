@@ -7,7 +7,10 @@ export interface ErrorParts {
   readonly message: string
 }
 
-/** What could be understood of an upstream's error; the message is as it came and must be redacted before it goes on. */
+/**
+ * What could be understood of an upstream's error; the message is as it came and must be redacted before it
+ * goes on.
+ */
 export interface UpstreamErrorText {
   readonly message: string | undefined
   readonly type: string | undefined
@@ -21,15 +24,18 @@ const MAX_NAME = 128
 /** Bytes of an error body that are looked at. */
 const MAX_BODY = 65_536
 
-/** Where servers put the message. The first that holds text counts; `detail` may be a list of findings with `msg`. */
+/**
+ * Where servers put the message. The first that holds text counts; `detail` may be a list of findings with
+ * `msg`.
+ */
 const MESSAGES = ['message', 'detail', 'msg', 'error_message', 'error', 'errors', 'title'] as const
 
 const NOTHING: UpstreamErrorText = { message: undefined, type: undefined, code: undefined }
 
 /**
- * Reads an upstream's error body in whatever shape it came; never throws. An object under `error` (a list of them is
- * read by its first), the same without the envelope, a bare string, or plain text. A page of HTML says nothing, and
- * neither does a code that only repeats the HTTP status.
+ * Reads an upstream's error body in whatever shape it came; never throws. An object under `error` (a list of
+ * them is read by its first), the same without the envelope, a bare string, or plain text. A page of HTML
+ * says nothing, and neither does a code that only repeats the HTTP status.
  */
 export function readUpstreamError(bytes: Buffer): UpstreamErrorText {
   const text = bytes.toString('utf8', 0, MAX_BODY).trim()
@@ -70,7 +76,10 @@ const STATUSES: ReadonlyMap<unknown, number> = new Map([
   ['overloaded_error', 529],
 ])
 
-/** The status that an error in a stream would have come with, by its number or else by its name; 500 where neither tells. */
+/**
+ * The status that an error in a stream would have come with, by its number or else by its name; 500 where
+ * neither tells.
+ */
 export function statusOfError(data: string): number {
   const envelope = parseRecord(data)
   const error = asRecord(first(envelope?.['error'])) ?? envelope
@@ -99,7 +108,9 @@ function cut(value: unknown, length: number): string | undefined {
   return typeof value === 'string' && value !== '' ? value.slice(0, length) : undefined
 }
 
-/** Codes are strings for us and numbers for some; a name with white space or control characters is no name. */
+/**
+ * Codes are strings for us and numbers for some; a name with white space or control characters is no name.
+ */
 function name(value: unknown): string | undefined {
   const text = typeof value === 'number' ? String(value) : value
   return typeof text === 'string' && /^[\x21-\x7e]+$/.test(text) ? text.slice(0, MAX_NAME) : undefined

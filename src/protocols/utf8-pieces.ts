@@ -4,8 +4,8 @@ const ROOM = Buffer.allocUnsafeSlow(65_536)
 const WIDEST = 3
 
 /**
- * Texts as UTF-8, one after the other. Not put together as strings first: with a single character beyond Latin-1 in it, all of a
- * long string is wide, and written by a loop that takes several times as long.
+ * Texts as UTF-8, one after the other. Not put together as strings first: with a single character beyond
+ * Latin-1 in it, all of a long string is wide, and written by a loop that takes several times as long.
  */
 export function utf8Of(texts: Iterable<string>): Buffer {
   const full: Buffer[] = []

@@ -18,8 +18,8 @@ export interface LinkUse {
 }
 
 /**
- * A connection to a Redis server that is made again whenever it is lost, in whatever way: refused, cut, or silent. Commands on
- * a connection that is not there are refused at once, never queued.
+ * A connection to a Redis server that is made again whenever it is lost, in whatever way: refused, cut, or
+ * silent. Commands on a connection that is not there are refused at once, never queued.
  */
 export class RedisLink {
   readonly #url: string

@@ -1,7 +1,10 @@
 import { hash } from 'node:crypto'
 import type { RedisClientType } from '@redis/client'
 
-/** A Lua script: several commands that nobody comes between. It is sent once to each server, and by its digest from then on. */
+/**
+ * A Lua script: several commands that nobody comes between. It is sent once to each server, and by its digest
+ * from then on.
+ */
 export class Script {
   readonly #text: string
   readonly #digest: string

@@ -73,8 +73,9 @@ export class Attempts {
   }
 
   /**
-   * Tries channel after channel and key after key, until an answer is settled. Rejects with what the caller is to be told,
-   * where nothing was sent to it yet. A channel at its limit is passed over; where all are, that is a `rate_limited`.
+   * Tries channel after channel and key after key, until an answer is settled. Rejects with what the caller
+   * is to be told, where nothing was sent to it yet. A channel at its limit is passed over; where all are,
+   * that is a `rate_limited`.
    */
   async run(call: Call, settings: Settings, { channels, model }: Resolution): Promise<void> {
     const { failureLog, keyRings, limits } = this.#parts
@@ -82,7 +83,8 @@ export class Attempts {
     this.#retries.called(performance.now())
     // Preparing may fetch files, for as long as an upstream takes.
     call.response.needsUpstream()
-    // What a channel cannot be asked, another may: one that speaks the caller's protocol can be asked anything.
+    // What a channel cannot be asked, another may: one that speaks the caller's protocol can be asked
+    // anything.
     let unaskable: unknown
     for (const { channel, keys } of this.#inTurn(channels, call.request.model, settings)) {
       let prepared: Prepared
@@ -124,8 +126,8 @@ export class Attempts {
     return rateLimited(waitMs, 'every channel for this model')
   }
 
-  // Channels that rest or lately had no such model, and keys that were refused lately, are passed over, unless there are no
-  // others: then they are as good as any.
+  // Channels that rest or lately had no such model, and keys that were refused lately, are passed over,
+  // unless there are no others: then they are as good as any.
   #inTurn(channels: readonly Channel[], model: string, settings: Settings): Turn[] {
     const { health, keyRings, limits } = this.#parts
     const nowMs = performance.now()
@@ -197,8 +199,8 @@ export class Attempts {
     }
   }
 
-  // An upstream that breaks its answers off does not work either, and one whose caller left has not said yet. `end` is missing
-  // where the call could not be settled. What is not judged here is unknown.
+  // An upstream that breaks its answers off does not work either, and one whose caller left has not said yet.
+  // `end` is missing where the call could not be settled. What is not judged here is unknown.
   #judge(trial: Trial, attempt: Attempt, end: AttemptEnd | undefined, { brokenOff, hold }: Call): void {
     if (brokenOff && brokenOff.said === undefined) trial.failed(performance.now())
     else if (end === undefined || end === 'settled' || end === STOPPING || end.onward === 'same-again') {
@@ -216,7 +218,8 @@ export class Attempts {
   }
 }
 
-// An upstream need not offer this request: its 404 says nothing of the channel or the model, and ends the call.
+// An upstream need not offer this request: its 404 says nothing of the channel or the model, and ends the
+// call.
 function unserved(failure: Failure): Failure {
   return { ...failure, onward: 'nowhere', blames: 'nobody', isExpected: true }
 }

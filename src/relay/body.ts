@@ -53,8 +53,8 @@ export class Bodies {
   /**
    * Resolves to the decoded body; a caller that waits for leave to send it gets that. Errors:
    * `request_too_large` over its limit; `unsupported_media_type` for another content type or encoding than is
-   * read; `request_timeout` where it hardly comes, or stalls while others need its memory; `overloaded` where it
-   * is more than its client may hold, or than is left.
+   * read; `request_timeout` where it hardly comes, or stalls while others need its memory; `overloaded` where
+   * it is more than its client may hold, or than is left.
    */
   async read({ request, response }: Asking, terms: BodyTerms): Promise<Body> {
     requireJson(request.headers['content-type'])

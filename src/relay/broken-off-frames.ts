@@ -11,7 +11,9 @@ export const USED_UP = { type: 'permission_error', code: 'insufficient_quota' }
 /** Ends an event of which a part was sent, so that the next one is an event of its own. */
 const BLANK_LINE = Buffer.from('\n\n')
 
-/** The upstream's error: as it came, but for our keys and its address, where the caller speaks its protocol. */
+/**
+ * The upstream's error: as it came, but for our keys and its address, where the caller speaks its protocol.
+ */
 export function theirFrame(
   { dialect }: Call,
   { channel }: Target,

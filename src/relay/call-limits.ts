@@ -9,7 +9,10 @@ import {
   type Said,
 } from '../limits/limits.ts'
 
-/** The limits of relay calls: of each API key, of each model over all callers, of each channel. `docs/api.md: Limits`. */
+/**
+ * The limits of relay calls: of each API key, of each model over all callers, of each channel. `docs/api.md:
+ * Limits`.
+ */
 export class CallLimits {
   readonly #limits: Limits
 
@@ -18,8 +21,9 @@ export class CallLimits {
   }
 
   /**
-   * Takes a call off the limits of its key and its model, or throws `rate_limited`; what one refuses counts at neither, but
-   * where several nodes take the model's last requests at one moment. A promise only where it has to be waited for.
+   * Takes a call off the limits of its key and its model, or throws `rate_limited`; what one refuses counts
+   * at neither, but where several nodes take the model's last requests at one moment. A promise only where it
+   * has to be waited for.
    */
   enter({ rateLimits: { key } }: Settings, tokenId: number, model: Model): void | Promise<void> {
     const { name, rateLimit } = model

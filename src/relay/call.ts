@@ -14,7 +14,9 @@ import type { LocalCount } from './local-count.ts'
 import type { Asker } from './media.ts'
 import type { Dialect, Prepared, RelayedRequest } from './dialects/road.ts'
 
-/** What the log says of a call, beside its route and status. Scalars only: never a word of a prompt or a key. */
+/**
+ * What the log says of a call, beside its route and status. Scalars only: never a word of a prompt or a key.
+ */
 export interface CallRecord {
   userId?: number
   tokenId?: number
@@ -189,8 +191,8 @@ export class Call implements Asker {
   }
 
   /**
-   * Charges an answer. Resolves with the usage that was charged when the charge is durable: gate two. `delivered`: the
-   * caller got any of it.
+   * Charges an answer. Resolves with the usage that was charged when the charge is durable: gate two.
+   * `delivered`: the caller got any of it.
    */
   settle(target: Target, answered: Answered, delivered: boolean): Promise<Usage> {
     const priced = price(this.rate, () => this.#chargedPrompt(), answered, this.count)
@@ -204,7 +206,10 @@ export class Call implements Asker {
     return this.#brokenOff
   }
 
-  /** Notes that an upstream broke off in the middle of its answer. `said`: where it told why, its own words, redacted. */
+  /**
+   * Notes that an upstream broke off in the middle of its answer. `said`: where it told why, its own words,
+   * redacted.
+   */
   brokeOff(channel: string, cause: string, said?: string): void {
     this.#brokenOff = { cause, said }
     this.record.failure = cause

@@ -17,7 +17,10 @@ export interface Answered {
   readonly whole: boolean
   /** Usage as the upstream reported it, if it did. */
   readonly reported: ReportedUsage | undefined
-  /** Any text was generated; asked for only where the reported output is zero, or the price is one of calls alone. */
+  /**
+   * Any text was generated; asked for only where the reported output is zero, or the price is one of calls
+   * alone.
+   */
   hasText(): boolean
   /** The generated text; asked for only where it must be counted. */
   text(): string
@@ -34,10 +37,11 @@ export interface Priced {
 export const NOTHING: Priced = { usage: NO_USAGE, quota: 0, reason: 'failed' }
 
 /**
- * The charge by the table in `docs/ledger.md: Outcomes`: reported usage for a whole answer; a count of prompt and
- * output where it is missing or cannot be true, or of the output alone where the prompt was reported without it; for
- * any other ending the reported input, else the counted prompt, and the larger of reported and counted output. A price
- * of calls alone needs no count where nothing was generated. Answers at once where nothing has to be counted.
+ * The charge by the table in `docs/ledger.md: Outcomes`: reported usage for a whole answer; a count of prompt
+ * and output where it is missing or cannot be true, or of the output alone where the prompt was reported
+ * without it; for any other ending the reported input, else the counted prompt, and the larger of reported
+ * and counted output. A price of calls alone needs no count where nothing was generated. Answers at once
+ * where nothing has to be counted.
  */
 export function price(
   rate: Rate,
@@ -51,7 +55,9 @@ export function price(
   return counted(rate, prompt, answered, count)
 }
 
-/** Where only the call has a price and nothing was generated, nobody waits for a count that changes nothing. */
+/**
+ * Where only the call has a price and nothing was generated, nobody waits for a count that changes nothing.
+ */
 function uncounted(rate: Rate, answered: Answered): Usage | undefined {
   if (rate.perToken || rate.free || answered.hasText()) return undefined
   return answered.reported ? toldUsage(answered.reported) : NO_USAGE
@@ -76,7 +82,8 @@ async function counted(
   return { usage, quota: charge(rate, usage), reason: ending === 'complete' ? 'estimated' : ending }
 }
 
-// Text is not made of no tokens. A prompt may be reported as 0: some upstreams do so when all of it was cached.
+// Text is not made of no tokens. A prompt may be reported as 0: some upstreams do so when all of it was
+// cached.
 function isCredible(usage: ReportedUsage, answered: Answered): boolean {
   return !usage.outputIsUnknown && (usage.output > 0 || !answered.hasText())
 }

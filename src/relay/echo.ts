@@ -1,4 +1,7 @@
-/** Bytes in a row, in UTF-8, that a message and a text may have in common: four CJK characters are more, and say something. */
+/**
+ * Bytes in a row, in UTF-8, that a message and a text may have in common: four CJK characters are more, and
+ * say something.
+ */
 const MOST_IN_COMMON = 11
 const RUN = MOST_IN_COMMON + 1
 /** Half of a run that is too long: a whole such piece, at a multiple of its length, lies in each of them. */
@@ -11,7 +14,10 @@ const ESCAPE =
   /\\(?:u\{([\da-fA-F]{1,6})\}|u([\da-fA-F]{4})|U([\da-fA-F]{8})|x([\da-fA-F]{2})|(["'`\\/bfnrt]))/g
 const CONTROLS: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }
 
-/** A message in one of the forms that it is compared in, and where each UTF-16 unit of it stands in the message. */
+/**
+ * A message in one of the forms that it is compared in, and where each UTF-16 unit of it stands in the
+ * message.
+ */
 interface Form {
   readonly text: string
   readonly starts: readonly number[]
@@ -19,8 +25,8 @@ interface Form {
 }
 
 /**
- * `message` without what it has in common with any of `texts`: each run of 12 bytes of UTF-8, as it is or where either of
- * the two is escaped (`\n`, `\"`, `\u4e00`), is `[…]`. Takes time in proportion to both.
+ * `message` without what it has in common with any of `texts`: each run of 12 bytes of UTF-8, as it is or
+ * where either of the two is escaped (`\n`, `\"`, `\u4e00`), is `[…]`. Takes time in proportion to both.
  */
 export function withoutEcho(message: string, texts: readonly string[]): string {
   const places = new Map<string, number[]>()

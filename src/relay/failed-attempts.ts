@@ -3,8 +3,8 @@ import { type Failure, lastWord } from './failure.ts'
 import type { FailureLog, Reaction, UpstreamFailure } from './failure-log.ts'
 
 /**
- * The failed attempts of one call. Each is logged once it is known what was done about it: at the next attempt, with the last
- * word, or when this is disposed of.
+ * The failed attempts of one call. Each is logged once it is known what was done about it: at the next
+ * attempt, with the last word, or when this is disposed of.
  */
 export class FailedAttempts implements Disposable {
   readonly #log: FailureLog

@@ -34,8 +34,8 @@ interface Window {
 }
 
 /**
- * The warnings about upstreams that failed: five lines a minute for each channel and cause, and at the end of the minute how
- * many more there were. `docs/operations.md: Logs`.
+ * The warnings about upstreams that failed: five lines a minute for each channel and cause, and at the end of
+ * the minute how many more there were. `docs/operations.md: Logs`.
  */
 export class FailureLog {
   readonly #log: Pick<Logger, 'warn' | 'isLevelEnabled'>

@@ -5,7 +5,10 @@ import { readUpstreamError, statusOfError, type UpstreamErrorText } from '../pro
 import { redact } from '../upstreams/redact.ts'
 import { forwardedRetryAfter, retryAfterMs } from '../upstreams/retry-after.ts'
 
-/** Where a call may go after an attempt that delivered nothing; `same-again` where a kept connection turned out dead. */
+/**
+ * Where a call may go after an attempt that delivered nothing; `same-again` where a kept connection turned
+ * out dead.
+ */
 export type Onward = 'same-again' | 'next-key' | 'next-channel' | 'nowhere'
 
 /** The longest message of an upstream's that is passed on. */
@@ -15,19 +18,23 @@ const LONGEST_MESSAGE = 4096
 export interface Failure {
   readonly onward: Onward
   /**
-   * The part to leave alone for a while: the key was refused or is at its limit, the channel does not have the model, or
-   * is out of order.
+   * The part to leave alone for a while: the key was refused or is at its limit, the channel does not have
+   * the model, or is out of order.
    */
   readonly blames: 'key' | 'model' | 'channel' | 'nobody'
   /** For how long the upstream asks for it, in milliseconds. */
   readonly restMs: number | undefined
-  /** What the caller is to be told, if this is the last word: an upstream's refusal, or a reason of our own. */
+  /**
+   * What the caller is to be told, if this is the last word: an upstream's refusal, or a reason of our own.
+   */
   readonly refusal: UpstreamRefusal | GatewayError | undefined
   /** The cause in a few words, without anybody's text: a label of the metrics. */
   readonly cause: string
   /** The status of the upstream's answer, if one came. */
   readonly status?: number
-  /** The upstream's own message for the log, without our keys and its address; it may repeat what it was sent. */
+  /**
+   * The upstream's own message for the log, without our keys and its address; it may repeat what it was sent.
+   */
   readonly said?: string | undefined
   /** It is an answer like any other: nobody is to be warned of it. */
   readonly isExpected?: boolean
@@ -42,7 +49,10 @@ export class UpstreamRefusal extends Error {
   readonly code: string
   /** As the upstream sent it. */
   readonly retryAfter: string | undefined
-  /** The body as it came, but for what had to be redacted, where it is an envelope that callers of messages know. */
+  /**
+   * The body as it came, but for what had to be redacted, where it is an envelope that callers of messages
+   * know.
+   */
   readonly envelope: Buffer | undefined
 
   constructor(
@@ -68,7 +78,10 @@ export class UpstreamRefusal extends Error {
 interface StatusRule {
   readonly onward: Onward
   readonly blames: Failure['blames'] | 'key at its limit'
-  /** The type under which the status is passed on where the upstream names none; without one it is not passed on. */
+  /**
+   * The type under which the status is passed on where the upstream names none; without one it is not passed
+   * on.
+   */
   readonly type?: string
   /** The code, where the upstream names none. */
   readonly code?: string
@@ -152,7 +165,10 @@ function saidBy(channel: Channel, { message }: UpstreamErrorText): string | unde
   return message === undefined ? undefined : redact(message, channel).slice(0, LONGEST_MESSAGE)
 }
 
-/** An error that a stream began with: like an answer with its status, but that another channel may have an answer. */
+/**
+ * An error that a stream began with: like an answer with its status, but that another channel may have an
+ * answer.
+ */
 export function failedFirst(channel: Channel, data: string): Failure {
   const failure = refused(channel, statusOfError(data), Buffer.from(data), undefined)
   return {
@@ -162,7 +178,10 @@ export function failedFirst(channel: Channel, data: string): Failure {
   }
 }
 
-/** What a stream's error event may say to the caller: the upstream's own words, but for our keys and its address. */
+/**
+ * What a stream's error event may say to the caller: the upstream's own words, but for our keys and its
+ * address.
+ */
 export function saidInStream(
   channel: Channel,
   data: string,
@@ -176,7 +195,10 @@ export function saidInStream(
   }
 }
 
-/** No answer that could be used: no connection, a time-out, rubbish. `said`: what the upstream told instead, redacted. */
+/**
+ * No answer that could be used: no connection, a time-out, rubbish. `said`: what the upstream told instead,
+ * redacted.
+ */
 export function unanswered(cause: string, said?: string): Failure {
   return { onward: 'next-channel', blames: 'channel', restMs: undefined, refusal: undefined, cause, said }
 }
@@ -186,7 +208,10 @@ export function errorWithStatus200(channel: Channel, body: Buffer): Failure {
   return unanswered('error with status 200', saidBy(channel, readUpstreamError(body)))
 }
 
-/** A stream could not be read on: an event was too large, or found no room, which is no fault of the channel's. */
+/**
+ * A stream could not be read on: an event was too large, or found no room, which is no fault of the
+ * channel's.
+ */
 export function unreadable(error: unknown): Failure {
   const refusal = error instanceof GatewayError && error.code === 'overloaded' ? error : undefined
   if (!refusal) return unanswered('an event was too large')
@@ -212,8 +237,8 @@ export const CALLER_GONE: Failure = {
 }
 
 /**
- * The error for the client when every channel failed: what was said last, or that no answer could be had. A 404 is told only
- * where all of them said so: a channel that failed in another way may have the model.
+ * The error for the client when every channel failed: what was said last, or that no answer could be had. A
+ * 404 is told only where all of them said so: a channel that failed in another way may have the model.
  */
 export function lastWord(failures: readonly Failure[]): Error {
   const others = failures.filter(({ blames }) => blames !== 'model')

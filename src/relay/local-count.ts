@@ -22,9 +22,9 @@ interface Waiting {
 }
 
 /**
- * Counts tokens here, for answers whose upstream does not say what they used. The work is done in a thread of its own,
- * which is started when it is needed: some texts take a tokenizer long. Little is counted at a time, so that texts that
- * money depends on need not wait for the others.
+ * Counts tokens here, for answers whose upstream does not say what they used. The work is done in a thread of
+ * its own, which is started when it is needed: some texts take a tokenizer long. Little is counted at a time,
+ * so that texts that money depends on need not wait for the others.
  */
 export class LocalCount {
   #worker: Worker | undefined

@@ -8,9 +8,10 @@ const LARGEST_BODY = 1024 * 1024
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
 /**
- * An upstream's message, redacted already, as it may be logged: without what it repeats of the texts of `request`, the
- * caller's JSON (`withoutEcho`), with control and formatting characters escaped, 500 characters at most. Undefined where there is none, or
- * where the request is too large to be compared with it.
+ * An upstream's message, redacted already, as it may be logged: without what it repeats of the texts of
+ * `request`, the caller's JSON (`withoutEcho`), with control and formatting characters escaped, 500
+ * characters at most. Undefined where there is none, or where the request is too large to be compared with
+ * it.
  */
 export function loggedMessage(message: string | undefined, request: Buffer): string | undefined {
   if (message === undefined || request.length > LARGEST_BODY) return undefined

@@ -24,7 +24,10 @@ export interface Asker {
   onGone(listener: () => void): () => void
 }
 
-/** Brings media that a caller names by URL into the request itself, where the upstream's protocol needs them there. */
+/**
+ * Brings media that a caller names by URL into the request itself, where the upstream's protocol needs them
+ * there.
+ */
 export class Media {
   readonly #options: () => Options['media']
   readonly #slots: SharedSlots
@@ -171,8 +174,8 @@ class Haul {
   }
 
   /**
-   * What each fetch is to heed. From the first one on all of them together have as long as one may take, so that a request
-   * that names many slow ones does not keep others waiting.
+   * What each fetch is to heed. From the first one on all of them together have as long as one may take, so
+   * that a request that names many slow ones does not keep others waiting.
    */
   begun(timeoutMs: number): AbortSignal {
     return (this.#signal ??= AbortSignal.any([this.#givenUp.signal, AbortSignal.timeout(timeoutMs)]))

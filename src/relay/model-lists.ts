@@ -29,7 +29,10 @@ export class ModelLists {
   // What is served is the same for everybody as long as the settings are.
   readonly #served = new WeakMap<Settings, Served>()
 
-  /** All models that a key may call, by their names in order; `group_not_allowed` if it may use no group at all. */
+  /**
+   * All models that a key may call, by their names in order; `group_not_allowed` if it may use no group at
+   * all.
+   */
   list(settings: Settings, chooser: Chooser): ListedModel[] {
     const listed = lookup(settings, chooser)
     return [...this.#of(settings).values()].flatMap((model) => listed(model) ?? [])

@@ -4,8 +4,9 @@ const MOST_HELD = 4_096
 const HELD_MS = 5_000
 
 /**
- * Bytes that go to the client next, in one write. Comments before a stream's first event wait for it for a while: an upstream
- * that begins with an error then fails before anything was sent, and another may answer. (`docs/api.md: Events`)
+ * Bytes that go to the client next, in one write. Comments before a stream's first event wait for it for a
+ * while: an upstream that begins with an error then fails before anything was sent, and another may answer.
+ * (`docs/api.md: Events`)
  */
 export class Outgoing {
   #pieces: Buffer[] = []

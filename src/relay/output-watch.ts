@@ -1,6 +1,9 @@
 import type { Call } from './call.ts'
 
-/** Bytes of text that certainly make a token, taken small: what is guessed by it is rather too much than too little. */
+/**
+ * Bytes of text that certainly make a token, taken small: what is guessed by it is rather too much than too
+ * little.
+ */
 const BYTES_PER_TOKEN = 3
 /** The part of what a hold pays for at which it is made to grow. */
 const GROW_AT = 0.8
@@ -36,7 +39,10 @@ export class OutputWatch {
     return tokens + Math.max(contentFrames - frames, Math.ceil((emittedBytes - bytes) / BYTES_PER_TOKEN))
   }
 
-  /** So many bytes of a stream cannot bring more than what the hold pays for, or can grow to: events take many, and text is the least of it. */
+  /**
+   * So many bytes of a stream cannot bring more than what the hold pays for, or can grow to: events take
+   * many, and text is the least of it.
+   */
   get roomBytes(): number {
     const { budget, hold } = this.#call
     const slices = budget.sliceQuota === 0 ? Infinity : Math.floor(hold.mayGrowBy / budget.sliceQuota)
@@ -47,7 +53,8 @@ export class OutputWatch {
   withinHold(mayGrow: boolean): boolean {
     const { budget, hold } = this.#call
     const tokens = this.tokens
-    // A maximum of 0 fills the prompt cache: its stream has events, and needs no more than its hold while they have no text.
+    // A maximum of 0 fills the prompt cache: its stream has events, and needs no more than its hold while
+    // they have no text.
     if (tokens === 0) return true
     while (tokens >= this.#budget * GROW_AT) {
       if (!mayGrow || !hold.grow(budget.sliceQuota)) return tokens <= this.#limit()

@@ -29,7 +29,10 @@ export function routesOf(token: Token): ReadonlyMap<string, string> {
   return routes
 }
 
-/** The name of the group that a vendor's models are called in: routed first, then the token's group, then the user's own. */
+/**
+ * The name of the group that a vendor's models are called in: routed first, then the token's group, then the
+ * user's own.
+ */
 export function groupName(
   { token, user }: Chooser,
   routes: ReadonlyMap<string, string>,

@@ -130,7 +130,10 @@ export class Relay {
     }
   }
 
-  /** Relays one call in the caller's dialect. Rejects with what the caller is to be told, where nothing was sent to it yet. */
+  /**
+   * Relays one call in the caller's dialect. Rejects with what the caller is to be told, where nothing was
+   * sent to it yet.
+   */
   async call(protocol: ProtocolName, relayed: Visit, caller: Caller): Promise<void> {
     const dialect = this.#dialects[protocol]
     const settings = this.#parts.settings()

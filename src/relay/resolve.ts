@@ -20,7 +20,10 @@ interface Found {
   readonly channels: readonly Channel[]
 }
 
-/** What to say to somebody who asked for a model at an endpoint that its channels do not serve, by what they speak. */
+/**
+ * What to say to somebody who asked for a model at an endpoint that its channels do not serve, by what they
+ * speak.
+ */
 const ELSEWHERE = {
   chat: ': its channels serve /v1/chat/completions and /v1/messages',
   rerank: ': its channels serve /v1/rerank alone',
@@ -29,7 +32,8 @@ const ELSEWHERE = {
 /** Finds the way for calls. */
 export class Routing {
   readonly #random: () => number
-  // What was found is kept for as long as the settings live; what was not found is not, for anybody can ask for anything.
+  // What was found is kept for as long as the settings live; what was not found is not, for anybody can ask
+  // for anything.
   readonly #found = new WeakMap<Settings, Map<string, Found[]>>()
 
   /** `random` yields numbers in [0, 1). */
@@ -38,8 +42,9 @@ export class Routing {
   }
 
   /**
-   * The model, group and channels of a call. A model outside the key's limits is a `model_not_allowed`, a group that the
-   * user may not use a `group_not_allowed`, no channel at all a `model_not_found`, which says so where there is one for other endpoints.
+   * The model, group and channels of a call. A model outside the key's limits is a `model_not_allowed`, a
+   * group that the user may not use a `group_not_allowed`, no channel at all a `model_not_found`, which says
+   * so where there is one for other endpoints.
    */
   resolve(settings: Settings, chooser: Chooser, name: string, protocol: ProtocolName): Resolution {
     const plain = protocol === 'chat' ? plainName(name) : name
@@ -100,7 +105,10 @@ export function plainName(name: string): string {
   return withoutThinkingSuffix(name) ?? name
 }
 
-/** The model by which a name is priced and routed: its own where that has a price, else that of the plain name. */
+/**
+ * The model by which a name is priced and routed: its own where that has a price, else that of the plain
+ * name.
+ */
 export function modelOf(settings: Settings, name: string, plain: string): Model {
   const model = settings.models.get(name)
   return plain === name || model.price ? model : settings.models.get(plain)
@@ -119,8 +127,8 @@ function groupOf(settings: Settings, chooser: Chooser, { vendor }: Model): Group
   return group
 }
 
-// Higher priority first; among equals those that speak the caller's protocol, and then a draw by weight, each further place
-// drawn from what is left.
+// Higher priority first; among equals those that speak the caller's protocol, and then a draw by weight, each
+// further place drawn from what is left.
 function inOrder(channels: readonly Channel[], protocol: ProtocolName, random: () => number): Channel[] {
   const key = new Map(channels.map((channel) => [channel, drawKey(channel.weight, random())]))
   return [...channels].sort(

@@ -6,8 +6,8 @@ const PER_CALL = 0.1
 const PER_SECOND = 5
 
 /**
- * How often calls may be tried again, all of them together: where everything fails, retries must not make it worse. In the long
- * run one retry for ten calls, and a few a second besides.
+ * How often calls may be tried again, all of them together: where everything fails, retries must not make it
+ * worse. In the long run one retry for ten calls, and a few a second besides.
  */
 export class RetryBudget {
   #left = RESERVE

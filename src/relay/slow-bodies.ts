@@ -55,14 +55,16 @@ export class Reading {
 
 /**
  * Refuses bodies that come more slowly than 1 KiB a second, ten seconds after they began: they would hold a
- * connection and a slot for nothing. All of them are looked at together, once a second. One that has stalled is
- * refused at once where others need the memory that it holds.
+ * connection and a slot for nothing. All of them are looked at together, once a second. One that has stalled
+ * is refused at once where others need the memory that it holds.
  */
 export class SlowBodies {
   readonly #readings = new Roster<Reading>()
   #timer: NodeJS.Timeout | undefined
 
-  /** Watches a body until what is returned is called; one that is too slow is refused with `request_timeout`. */
+  /**
+   * Watches a body until what is returned is called; one that is too slow is refused with `request_timeout`.
+   */
   watch(reading: Reading): () => void {
     this.#readings.add(reading)
     this.#timer ??= setInterval(() => this.#look(), LOOK_MS).unref()
@@ -71,8 +73,8 @@ export class SlowBodies {
 
   /**
    * Refuses the stalled body that made the least progress for what it holds, to make room for another: one of
-   * the same client, or of a client that holds at least as much. False where there is none, or where the asking
-   * body has stalled more.
+   * the same client, or of a client that holds at least as much. False where there is none, or where the
+   * asking body has stalled more.
    */
   refuseStalled(asking: Reading, room: BodyRoom): boolean {
     const { client } = asking.holding

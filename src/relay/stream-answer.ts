@@ -21,8 +21,8 @@ const MARK_MS = 5_000
 type LastFrame = (charged: Usage) => Buffer
 
 /**
- * Takes in a stream: its frames go to the caller as they come, but for the last one, which waits until the charge is
- * durable. Its life: waiting (nothing sent) → open (first frame sent) → over.
+ * Takes in a stream: its frames go to the caller as they come, but for the last one, which waits until the
+ * charge is durable. Its life: waiting (nothing sent) → open (first frame sent) → over.
  */
 export class StreamAnswer implements WantedAnswer {
   readonly #call: Call
@@ -39,7 +39,8 @@ export class StreamAnswer implements WantedAnswer {
   #callerLeft = false
   #draining = false
   #markedMs = performance.now()
-  // Why nothing is read for the moment: gate one is shut, an exact count is made, the caller has unread bytes.
+  // Why nothing is read for the moment: gate one is shut, an exact count is made, the caller has unread
+  // bytes.
   #gateShut = false
   #counting = false
   #unreadSinceMs = 0
@@ -69,7 +70,8 @@ export class StreamAnswer implements WantedAnswer {
     else this.#takeUnread()
   }
 
-  // One read may bring more than a hold pays for: what is not affordable must not have gone on before that is known.
+  // One read may bring more than a hold pays for: what is not affordable must not have gone on before that is
+  // known.
   #takeUnread(): void {
     while (!this.#over && !this.#counting) {
       const chunk = this.#unread.shift()

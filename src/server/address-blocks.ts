@@ -19,7 +19,10 @@ export class Block {
   }
 }
 
-/** The place of one connection in the accounting. Idle seats are linked to each other, so that a request costs no search and no memory. */
+/**
+ * The place of one connection in the accounting. Idle seats are linked to each other, so that a request costs
+ * no search and no memory.
+ */
 export class Seat {
   readonly #block: Block
   readonly #close: () => void

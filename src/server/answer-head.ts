@@ -41,8 +41,8 @@ let second = 0
 let date = ''
 
 /**
- * An answer's head without the empty line: status, headers, and when it was made. Throws where a name or a value could be read as
- * something else on the way.
+ * An answer's head without the empty line: status, headers, and when it was made. Throws where a name or a
+ * value could be read as something else on the way.
  */
 export function answerHead(status: number, headers: AnswerHeaders): string {
   let head = `HTTP/1.1 ${status} ${REASONS.get(status) ?? ''}\r\n`

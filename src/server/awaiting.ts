@@ -11,8 +11,9 @@ export type Awaited =
   | 'hang-up'
 
 /**
- * Looks of the server's clock, one a second, that each may take: a head, from its first byte or the connection's on; a request; the rest
- * of a body that was answered already; a caller that was told to hang up. An answer takes as long as it takes.
+ * Looks of the server's clock, one a second, that each may take: a head, from its first byte or the
+ * connection's on; a request; the rest of a body that was answered already; a caller that was told to hang
+ * up. An answer takes as long as it takes.
  */
 const LOOKS: Readonly<Record<Awaited, number>> = {
   'first request': 10,

@@ -3,9 +3,14 @@ import { Block, type Seat } from './address-blocks.ts'
 /** How many connections there may be at one time. */
 export interface ConnectionLimits {
   readonly total: number
-  /** Connections of one address block; requests of its clients that come through trusted proxies count as one each. */
+  /**
+   * Connections of one address block; requests of its clients that come through trusted proxies count as one
+   * each.
+   */
   readonly perBlock: number
-  /** Of the total, places that only connections from this machine take while there is nothing idle to close. */
+  /**
+   * Of the total, places that only connections from this machine take while there is nothing idle to close.
+   */
   readonly reserve: number
 }
 
@@ -19,9 +24,10 @@ export interface Peer {
 }
 
 /**
- * Shares the connections of a server among address blocks. An idle connection, one on which no answer is owed, is closed when its
- * place is needed: for a block at its limit the block's own oldest, near the total the oldest of the block that holds most. Connections with a
- * request under way are never closed. `docs/operations.md: Connections`.
+ * Shares the connections of a server among address blocks. An idle connection, one on which no answer is
+ * owed, is closed when its place is needed: for a block at its limit the block's own oldest, near the total
+ * the oldest of the block that holds most. Connections with a request under way are never closed.
+ * `docs/operations.md: Connections`.
  */
 export class ConnectionShares {
   readonly #limits: ConnectionLimits
@@ -41,7 +47,10 @@ export class ConnectionShares {
     return this.#open
   }
 
-  /** Gives a new connection its seat, idle at first; `close` closes that connection. Undefined where there is no room for it. */
+  /**
+   * Gives a new connection its seat, idle at first; `close` closes that connection. Undefined where there is
+   * no room for it.
+   */
   admit({ block: name, isProxy, isLoopback }: Peer, close: () => void): Seat | undefined {
     const key = isProxy ? `proxy ${name}` : name
     const held = this.#blocks.get(key)
@@ -63,7 +72,10 @@ export class ConnectionShares {
     })
   }
 
-  /** Counts a request of this block that came through a proxy, until `requestEnded`; false where the block is at its limit. */
+  /**
+   * Counts a request of this block that came through a proxy, until `requestEnded`; false where the block is
+   * at its limit.
+   */
   requestBegan(name: string): boolean {
     if (!this.#hasRoomIn(this.#blocks.get(name))) {
       this.refused += 1

@@ -19,8 +19,8 @@ const MOST_AHEAD = 65_536
 const NOTHING = Buffer.alloc(0)
 
 /**
- * A caller's connection: its requests one after the other, and the answer to each. What is no request is answered once, in the words
- * of the API, and ends it: nothing after it can be trusted.
+ * A caller's connection: its requests one after the other, and the answer to each. What is no request is
+ * answered once, in the words of the API, and ends it: nothing after it can be trusted.
  */
 export class Connection implements RequestSource, ResponseSink {
   /** Of the server's roster alone. */
@@ -86,7 +86,10 @@ export class Connection implements RequestSource, ResponseSink {
     return isTaken
   }
 
-  /** Reads on, or no further: while too much has come ahead of its turn, a body's taker asks for a pause, or an answer's end is unsent. */
+  /**
+   * Reads on, or no further: while too much has come ahead of its turn, a body's taker asks for a pause, or
+   * an answer's end is unsent.
+   */
   flow(): void {
     const isPaused = this.#aheadBytes > MOST_AHEAD || this.#isSending || (this.#request?.isPaused ?? false)
     if (isPaused === this.#isPaused) return

@@ -1,6 +1,6 @@
 /**
- * The headers of a request that anything here reads; `x-forwarded-*` is any of these that is not named besides. Others are weighed, counted and passed over: what nobody asks for is never made
- * into a text.
+ * The headers of a request that anything here reads; `x-forwarded-*` is any of these that is not named
+ * besides. Others are weighed, counted and passed over: what nobody asks for is never made into a text.
  */
 const HEADER_NAMES = [
   'access-control-request-headers',
@@ -36,7 +36,10 @@ const HEADER_NAMES = [
 /** A header that is read. */
 export type HeaderName = (typeof HEADER_NAMES)[number]
 
-/** The headers of a request, by their names in small letters; one byte a character, without the blanks around it. */
+/**
+ * The headers of a request, by their names in small letters; one byte a character, without the blanks around
+ * it.
+ */
 export type Headers = { readonly [Name in HeaderName]?: string | undefined }
 
 /** Those that say one thing: where one is there twice, the first counts. Of others the values are joined. */

@@ -27,7 +27,10 @@ export interface ServerParts {
 export interface Callers {
   /** The peer at a socket's address. */
   at(address: string): Peer
-  /** The address block of the client that a trusted proxy passes a request on for; undefined where it does not say. */
+  /**
+   * The address block of the client that a trusted proxy passes a request on for; undefined where it does not
+   * say.
+   */
   behind(request: Request): string | undefined
 }
 
@@ -43,8 +46,8 @@ export interface ConnectionFigures {
 const ANYBODY: Peer = { block: '', isProxy: false, isLoopback: true }
 
 /**
- * An HTTP/1.1 server, without what it listens on. Callers have ten seconds to begin with a request, ten more for its head, sixty for
- * its body, and 65 from one to the next.
+ * An HTTP/1.1 server, without what it listens on. Callers have ten seconds to begin with a request, ten more
+ * for its head, sixty for its body, and 65 from one to the next.
  */
 export class HttpServer implements ConnectionOwner {
   readonly #parts: ServerParts
@@ -71,7 +74,10 @@ export class HttpServer implements ConnectionOwner {
     return this.#shares
   }
 
-  /** Serves a new connection, or closes it. The socket is expected to be left open when its other side ends, and to be unread. */
+  /**
+   * Serves a new connection, or closes it. The socket is expected to be left open when its other side ends,
+   * and to be unread.
+   */
   accept(socket: Socket): void {
     const peer = this.#parts.callers?.at(socket.remoteAddress ?? '') ?? ANYBODY
     const seat = this.#isClosed ? undefined : this.#shares.admit(peer, () => connection.destroy())

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 
-/** Files and sockets that this process may have open at one time; undefined where the system does not tell. */
+/**
+ * Files and sockets that this process may have open at one time; undefined where the system does not tell.
+ */
 export function openFilesLimit(limitsFile = '/proc/self/limits'): number | undefined {
   let limits: string
   try {

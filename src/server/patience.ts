@@ -1,10 +1,14 @@
 /**
- * A caller that closes its side of the connection so soon after its request has said all that it had to say; later it is taken to be
- * gone. An answer may take so long to begin then, where an upstream has to be asked for it.
+ * A caller that closes its side of the connection so soon after its request has said all that it had to say;
+ * later it is taken to be gone. An answer may take so long to begin then, where an upstream has to be asked
+ * for it.
  */
 const HALF_CLOSED_MS = 100
 
-/** How long an answer is still worth making for a caller that has closed its side of the connection. `docs/api.md: Errors`. */
+/**
+ * How long an answer is still worth making for a caller that has closed its side of the connection.
+ * `docs/api.md: Errors`.
+ */
 export class Patience {
   readonly #giveUp: () => void
   #timer: NodeJS.Timeout | undefined
@@ -30,7 +34,10 @@ export class Patience {
     this.#wholeMs = performance.now()
   }
 
-  /** Whether the request was whole so lately that a caller which closes its side may do so because that was all. */
+  /**
+   * Whether the request was whole so lately that a caller which closes its side may do so because that was
+   * all.
+   */
   get isFresh(): boolean {
     return performance.now() - this.#wholeMs <= HALF_CLOSED_MS
   }

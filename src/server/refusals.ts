@@ -30,8 +30,8 @@ export function tooSlow(): GatewayError {
 }
 
 /**
- * What makes a head unfit to be answered, though its grammar is right: parties on the way may read it in another way, or it asks for what
- * is not HTTP/1.
+ * What makes a head unfit to be answered, though its grammar is right: parties on the way may read it in
+ * another way, or it asks for what is not HTTP/1.
  */
 export function headTrouble({ method, version, hosts, headers }: RequestHead): GatewayError | undefined {
   if (version !== '1.1' && version !== '1.0')

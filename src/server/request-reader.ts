@@ -5,7 +5,10 @@ import { type TransferTrouble, transferTrouble } from './transfer-coding.ts'
 
 /** Headers, trailers included, that one request may have. */
 const MOST_HEADERS = 100
-/** Bytes that are parsed at a time while a head is awaited: of a body that follows little is copied for nothing. */
+/**
+ * Bytes that are parsed at a time while a head is awaited: of a body that follows little is copied for
+ * nothing.
+ */
 const HEAD_AT_ONCE = 4_096
 
 /** The head of a request. */

@@ -20,7 +20,10 @@ export interface RequestSource {
   flow(): void
 }
 
-/** Bytes of a body that nobody has asked for yet, beyond which its connection is not read; each piece counts for some more. */
+/**
+ * Bytes of a body that nobody has asked for yet, beyond which its connection is not read; each piece counts
+ * for some more.
+ */
 const UNASKED = 65_536
 const EACH_PIECE = 256
 

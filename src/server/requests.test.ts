@@ -58,12 +58,18 @@ function told(
   return JSON.stringify({ method, url, authorization, forwarded, body: body.toString('latin1') })
 }
 
-/** How long a connection may say nothing until nothing more is waited for: where a server waits for what never comes. */
+/**
+ * How long a connection may say nothing until nothing more is waited for: where a server waits for what never
+ * comes.
+ */
 const QUIET_MS = 400
 /** Ends the connection, wherever it is understood. */
 const LAST = 'GET /last HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'
 
-/** Sends bytes, in pieces that arrive by themselves, and then a last request; waits until the server has nothing more to say. */
+/**
+ * Sends bytes, in pieces that arrive by themselves, and then a last request; waits until the server has
+ * nothing more to say.
+ */
 function sent(port: number, text: string, cuts: readonly number[] = []): Promise<Understood> {
   const bytes = Buffer.from(text + LAST, 'latin1')
   heard = []

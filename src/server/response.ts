@@ -26,7 +26,9 @@ export interface Asked {
 /** Seconds for which a connection is kept that nothing is said on, as callers are told. */
 export const KEPT_SECONDS = 65
 
-/** Bytes up to which an answer leaves in one piece with its head: copying them costs less than a second write. */
+/**
+ * Bytes up to which an answer leaves in one piece with its head: copying them costs less than a second write.
+ */
 const ONE_PIECE = 65_536
 const LAST_CHUNK = Buffer.from('0\r\n\r\n')
 const CRLF = '\r\n'
@@ -136,8 +138,8 @@ export class Response {
   }
 
   /**
-   * To be told before an upstream is asked for the answer: a caller that has closed its side of the connection is not waited for
-   * then. It may be lost afterwards.
+   * To be told before an upstream is asked for the answer: a caller that has closed its side of the
+   * connection is not waited for then. It may be lost afterwards.
    */
   needsUpstream(): void {
     if (!this.#hasEnded && !this.#isLost) this.#sink.needsUpstream()
@@ -185,7 +187,8 @@ export class Response {
     if (this.#isHeadSent) return ''
     if (this.status === 0) this.status = 200
     const { method, version, headers } = this.#asked
-    // Whether the body that leave was asked for comes now is up to its sender: nobody can tell where a next request would begin.
+    // Whether the body that leave was asked for comes now is up to its sender: nobody can tell where a next
+    // request would begin.
     if (headers.expect !== undefined && version === '1.1' && !this.#hasContinued) {
       this.isLast = true
       this.hangsUp = true

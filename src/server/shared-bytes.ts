@@ -8,10 +8,10 @@ const BYTES = Buffer.allocUnsafeSlow(MOST_AT_ONCE)
 const HANDLE = '_handle'
 
 /**
- * The accepted connection as a socket that reads into bytes which all of them share, instead of 64 KiB of its own for each read.
- * Node offers that to sockets that one opens (`onread`), not to those that a server accepts: the handle of one goes into a socket
- * of our own, as a server's goes into Node's. Where there is no handle to be had, it is read as ever. What is `received` is overwritten
- * by the next read.
+ * The accepted connection as a socket that reads into bytes which all of them share, instead of 64 KiB of its
+ * own for each read. Node offers that to sockets that one opens (`onread`), not to those that a server
+ * accepts: the handle of one goes into a socket of our own, as a server's goes into Node's. Where there is no
+ * handle to be had, it is read as ever. What is `received` is overwritten by the next read.
  */
 export function readingShared(accepted: Socket, received: (bytes: Buffer) => void): Socket {
   const handle: unknown = Reflect.get(accepted, HANDLE)

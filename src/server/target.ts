@@ -11,8 +11,8 @@ export function isAuthority(text: string): boolean {
 }
 
 /**
- * The head with path and query as its address, and the host that it is for (RFC 9112, 3.2.2: an absolute address goes before the Host
- * header). Undefined where its address is none that a request may have.
+ * The head with path and query as its address, and the host that it is for (RFC 9112, 3.2.2: an absolute
+ * address goes before the Host header). Undefined where its address is none that a request may have.
  */
 export function inOriginForm(head: RequestHead): RequestHead | undefined {
   const { url, headers } = head

@@ -5,8 +5,9 @@ const CODING = /^[\w!#$%&'*+.^`|~-]+(?:[ \t]*;[^,"]*)?$/
 export type TransferTrouble = 'malformed' | 'unknown transfer coding'
 
 /**
- * What is wrong with a Transfer-Encoding; undefined for `chunked`, the only one that is served (RFC 9112, 6.1). `lines` is the number
- * of headers that it came in: one that is repeated is read in two ways by parties on the way.
+ * What is wrong with a Transfer-Encoding; undefined for `chunked`, the only one that is served (RFC 9112,
+ * 6.1). `lines` is the number of headers that it came in: one that is repeated is read in two ways by parties
+ * on the way.
  */
 export function transferTrouble(value: string, lines: number): TransferTrouble | undefined {
   const known = value.toLowerCase()

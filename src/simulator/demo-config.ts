@@ -5,8 +5,8 @@ import type { Simulator } from './start-simulator.ts'
 export type DemoUrls = Pick<Simulator, 'chatUrl' | 'messagesUrl' | 'rerankUrl'>
 
 /**
- * The text of a gateway.yaml with a channel for each simulated upstream. It declares no users, so that the first start
- * makes the root user and its key, and prints them.
+ * The text of a gateway.yaml with a channel for each simulated upstream. It declares no users, so that the
+ * first start makes the root user and its key, and prints them.
  */
 export function demoYaml({ chatUrl, messagesUrl, rerankUrl }: DemoUrls): string {
   return `# The demo: one simulated upstream of each protocol.

@@ -17,7 +17,10 @@ const STOP_REASON: Record<End, string> = {
 // Shorter prefixes are not worth a cache entry.
 const LEAST_CACHED = 1024
 
-/** A content block: how it looks whole, how it starts in a stream, and its deltas, each with the tokens it takes. */
+/**
+ * A content block: how it looks whole, how it starts in a stream, and its deltas, each with the tokens it
+ * takes.
+ */
 interface Block {
   readonly whole: unknown
   readonly start: unknown

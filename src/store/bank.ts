@@ -48,15 +48,16 @@ export interface HeldReport {
 }
 
 /**
- * The bank as one node sees it; `docs/ledger.md: Many nodes`. Everything rejects with `StoreUnavailable` where the database
- * is out of reach; what came of a call that rejected is not known, and the next report tells.
+ * The bank as one node sees it; `docs/ledger.md: Many nodes`. Everything rejects with `StoreUnavailable`
+ * where the database is out of reach; what came of a call that rejected is not known, and the next report
+ * tells.
  */
 export interface Bank {
   /** Answers each request in order; undefined for a token that is not there. */
   acquire(requests: readonly LoanRequest[]): Promise<readonly (Loan | undefined)[]>
   /**
-   * Reports settled calls (as the outbox keeps them: JSON), each counted once however often it is reported, and what is held. It is what
-   * keeps the node's leases for another minute.
+   * Reports settled calls (as the outbox keeps them: JSON), each counted once however often it is reported,
+   * and what is held. It is what keeps the node's leases for another minute.
    */
   apply(calls: readonly string[], held: readonly HeldReport[]): Promise<readonly Standing[]>
   /** Gives back all of these accounts but what is kept. */

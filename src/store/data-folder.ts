@@ -44,15 +44,17 @@ export class DataFolderInUse extends Error {
 }
 
 /**
- * Makes the folder if it is not there (for its owner alone), and locks it. The lock is one that the system takes back when
- * the process dies, so that none is left behind. Throws `DataFolderInUse` if another process holds it.
+ * Makes the folder if it is not there (for its owner alone), and locks it. The lock is one that the system
+ * takes back when the process dies, so that none is left behind. Throws `DataFolderInUse` if another process
+ * holds it.
  */
 export function lockDataFolder(path: string, holder: DataFolderHolder): DataFolderLock {
   return toldOf(path, () => {
     mkdirSync(path, { recursive: true, mode: 0o700 })
     const lock = new DatabaseSync(join(path, 'lock.db'), { timeout: 0 })
     try {
-      // SQLite's two locks for writers keep each other out, and tell the holder: under a command's, others may still read.
+      // SQLite's two locks for writers keep each other out, and tell the holder: under a command's, others
+      // may still read.
       lock.exec(holder === 'gateway' ? 'BEGIN EXCLUSIVE' : 'BEGIN IMMEDIATE')
     } catch (error) {
       const inUse = isBusy(error) && new DataFolderInUse(path, holderOf(lock), { cause: error })
@@ -64,8 +66,8 @@ export function lockDataFolder(path: string, holder: DataFolderHolder): DataFold
 }
 
 /**
- * The same, but waits its turn for as long as commands hold the folder, at most `COMMANDS_TAKE_MS`. Rejects with
- * `DataFolderInUse` if a gateway holds it, or commands still do.
+ * The same, but waits its turn for as long as commands hold the folder, at most `COMMANDS_TAKE_MS`. Rejects
+ * with `DataFolderInUse` if a gateway holds it, or commands still do.
  */
 export async function lockDataFolderInTurn(path: string, holder: DataFolderHolder): Promise<DataFolderLock> {
   const endMs = performance.now() + COMMANDS_TAKE_MS
@@ -81,8 +83,8 @@ export async function lockDataFolderInTurn(path: string, holder: DataFolderHolde
 }
 
 /**
- * The secret of a data folder: what the file `secret` in it holds, which is made at the first call. Only its owner may read
- * the file. The folder must be locked.
+ * The secret of a data folder: what the file `secret` in it holds, which is made at the first call. Only its
+ * owner may read the file. The folder must be locked.
  */
 export function secretOfDataFolder(path: string): string {
   const file = join(path, 'secret')

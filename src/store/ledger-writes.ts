@@ -50,8 +50,9 @@ export interface Pruned {
 }
 
 /**
- * The writes that every call makes, and what keeps their rows in bounds. They are kept in the local SQLite file whatever database holds the rest, and run as
- * prepared statements; `docs/decisions/2026-11-20-store-threads.md`.
+ * The writes that every call makes, and what keeps their rows in bounds. They are kept in the local SQLite
+ * file whatever database holds the rest, and run as prepared statements;
+ * `docs/decisions/2026-11-20-store-threads.md`.
  */
 export interface LedgerWrites {
   hold(opening: HoldOpening): void
@@ -68,8 +69,8 @@ export interface LedgerWrites {
     readonly quota: number
   }
   /**
-   * Looks at the `limit` oldest rows of the usage log and removes those of calls that ended before `beforeMs`. The daily
-   * sums stay.
+   * Looks at the `limit` oldest rows of the usage log and removes those of calls that ended before
+   * `beforeMs`. The daily sums stay.
    */
   prune(old: { readonly beforeMs: number; readonly limit: number }): Pruned
   loadAccount(account: { readonly tokenId: number }): StoredAccount | null

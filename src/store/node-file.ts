@@ -13,7 +13,10 @@ export interface OutboxEntry {
   readonly row: string
 }
 
-/** What a node of many keeps in a file of its own: its open holds, what it has settled and not yet reported, its name. */
+/**
+ * What a node of many keeps in a file of its own: its open holds, what it has settled and not yet reported,
+ * its name.
+ */
 export interface NodeWrites extends Pick<LedgerWrites, 'growHold' | 'markProgress' | 'recover'> {
   hold(opening: HoldOpening): void
   /** Closes the hold and puts the call into the outbox. */
@@ -23,13 +26,16 @@ export interface NodeWrites extends Pick<LedgerWrites, 'growHold' | 'markProgres
   /** Takes entries out of the outbox, up to that place. */
   reported(upTo: { readonly place: number }): void
   /**
-   * The node's name in the bank, made with the file. Throws, with a sentence for the operator, if there is something in it
-   * to be reported to another bank.
+   * The node's name in the bank, made with the file. Throws, with a sentence for the operator, if there is
+   * something in it to be reported to another bank.
    */
   joinBank(bank: { readonly bankId: string }): string
 }
 
-/** The file, open. Writes apply in the order of the calls, as those of `Store` do, and resolve when they are durable. */
+/**
+ * The file, open. Writes apply in the order of the calls, as those of `Store` do, and resolve when they are
+ * durable.
+ */
 export interface NodeFile {
   /** The node's name in the bank. */
   readonly node: string

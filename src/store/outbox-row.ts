@@ -1,7 +1,10 @@
 import type { SettledCall } from './ledger-writes.ts'
 import { COUNT_COLUMNS, countsOf } from './usage-counts.ts'
 
-/** A settled call as it waits for the bank: its usage row as JSON, by the names of the columns, and whether it counts as a request. */
+/**
+ * A settled call as it waits for the bank: its usage row as JSON, by the names of the columns, and whether it
+ * counts as a request.
+ */
 export function outboxRow(call: SettledCall): string {
   const counts = countsOf(call.usage)
   return JSON.stringify({

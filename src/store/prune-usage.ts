@@ -3,7 +3,10 @@ import type { Store } from './store.ts'
 
 const DAY_MS = 86_400_000
 
-/** How long a batch may keep the writer before its commit, which then has so few pages to write that it takes about as long as any. */
+/**
+ * How long a batch may keep the writer before its commit, which then has so few pages to write that it takes
+ * about as long as any.
+ */
 const GOAL_MS = 1
 /** Between batches, so that calls are served as if nobody pruned. */
 const PAUSE_MS = 50
@@ -12,9 +15,9 @@ const SMALLEST_BATCH = 20
 const LARGEST_BATCH = 1_000
 
 /**
- * Removes the usage rows of calls that ended more than `days` days before `nowMs`, in batches that hold the writer for a
- * few milliseconds each, until there are none or the signal aborts. Returns how many rows it removed. Rejects with
- * `StoreUnavailable` where the store does; what is left then goes at the next run.
+ * Removes the usage rows of calls that ended more than `days` days before `nowMs`, in batches that hold the
+ * writer for a few milliseconds each, until there are none or the signal aborts. Returns how many rows it
+ * removed. Rejects with `StoreUnavailable` where the store does; what is left then goes at the next run.
  */
 export async function pruneUsage(
   store: Pick<Store, 'write'>,

@@ -1,8 +1,8 @@
 import type { Generated, Selectable } from 'kysely'
 
 /**
- * The tables, alike on every database. Money, seconds and milliseconds are 64-bit integers, yes and no are 1 and 0, and
- * text never holds NUL. The column of a group is `group_name`, as `group` is a word of SQL's own.
+ * The tables, alike on every database. Money, seconds and milliseconds are 64-bit integers, yes and no are 1
+ * and 0, and text never holds NUL. The column of a group is `group_name`, as `group` is a word of SQL's own.
  */
 export interface Database {
   readonly users: UsersTable
@@ -47,7 +47,10 @@ interface UsersTable {
   access_token_hash: string | null
   /** An administrator's note; never shown to the user. */
   remark: Generated<string>
-  /** The name that the user was made with, where it has another now: gateway.yaml may still declare it by that. */
+  /**
+   * The name that the user was made with, where it has another now: gateway.yaml may still declare it by
+   * that.
+   */
   first_username: Generated<string | null>
   created_time: number
   deleted_time: number | null
@@ -171,7 +174,10 @@ interface ChannelsTable {
 
 /** What was set over HTTP beside gateway.yaml, entry by entry of its sections. */
 interface StoredSettingsTable {
-  /** A section of gateway.yaml, options or groups; or `ratios`, the prices of models as they are set over HTTP. */
+  /**
+   * A section of gateway.yaml, options or groups; or `ratios`, the prices of models as they are set over
+   * HTTP.
+   */
   section: string
   name: string
   /** JSON, as gateway.yaml writes it; of ratios a mapping to decimals as texts. */

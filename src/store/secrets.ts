@@ -1,6 +1,9 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 
-/** The keys that are derived from the operator's secret. Plain bytes, so that they can be given to another thread. */
+/**
+ * The keys that are derived from the operator's secret. Plain bytes, so that they can be given to another
+ * thread.
+ */
 export interface Secrets {
   /** Names the secret without telling it; part of everything sealed. */
   readonly keyId: string
@@ -72,7 +75,10 @@ export function seal(secrets: Secrets, plain: string, place: SealedPlace): strin
   return `v1.${secrets.keyId}.${bytes.toString('base64url')}`
 }
 
-/** Decrypts what `seal` made for the same place; throws if it was changed, moved, or sealed with another secret. */
+/**
+ * Decrypts what `seal` made for the same place; throws if it was changed, moved, or sealed with another
+ * secret.
+ */
 export function unseal(secrets: Secrets, sealed: string, place: SealedPlace): string {
   const [version, keyId, text, ...rest] = sealed.split('.')
   if (version !== 'v1' || text === undefined || rest.length > 0) {

@@ -1,6 +1,6 @@
 /**
- * The database could not take the work: it is full, locked, broken or closed. Nothing of the operation was kept, and the
- * same call may succeed later, unless it is `lasting`.
+ * The database could not take the work: it is full, locked, broken or closed. Nothing of the operation was
+ * kept, and the same call may succeed later, unless it is `lasting`.
  */
 export class StoreUnavailable extends Error {
   /** The database can no longer be relied on: no later call will be taken before it was opened anew. */

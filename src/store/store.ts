@@ -22,13 +22,15 @@ type Reads = Operations<typeof reads>
 /** Everything that can be changed on any database, by name. */
 type Writes = Operations<typeof writes>
 
-/** The same with what each call writes; `loadAccount` is here because it must see what was queued before it. */
+/**
+ * The same with what each call writes; `loadAccount` is here because it must see what was queued before it.
+ */
 type LocalWrites = Writes & LedgerWrites
 
 /**
- * The rows of the gateway, on whatever database. Inputs and outputs are plain values that can cross to another thread. An
- * operation that fails rejects alone, with a `GatewayError` where the caller is to blame, and with `StoreUnavailable` where
- * the database is.
+ * The rows of the gateway, on whatever database. Inputs and outputs are plain values that can cross to
+ * another thread. An operation that fails rejects alone, with a `GatewayError` where the caller is to blame,
+ * and with `StoreUnavailable` where the database is.
  */
 export interface Rows {
   /** Reads what is committed. */
@@ -46,9 +48,9 @@ export interface Rows {
 }
 
 /**
- * The rows in the local file, and the ledger's with them. Writes apply in the order of the calls, and resolve in that
- * order; but where many wait, holds and settlements of one user may overtake those of another. Where the database fails, all that shared a
- * commit reject with `StoreUnavailable`.
+ * The rows in the local file, and the ledger's with them. Writes apply in the order of the calls, and resolve
+ * in that order; but where many wait, holds and settlements of one user may overtake those of another. Where
+ * the database fails, all that shared a commit reject with `StoreUnavailable`.
  */
 export interface Store extends Rows {
   write<Name extends keyof LocalWrites>(
@@ -58,8 +60,8 @@ export interface Store extends Rows {
   /** Writes that are not durable yet. */
   readonly queued: number
   /**
-   * Resolves if the database can no longer be relied on (it is damaged, an I/O error, a thread that died), and never
-   * rejects. Every later call is refused: the process should end, and recover at its next start.
+   * Resolves if the database can no longer be relied on (it is damaged, an I/O error, a thread that died),
+   * and never rejects. Every later call is refused: the process should end, and recover at its next start.
    */
   readonly failed: Promise<StoreUnavailable>
 }

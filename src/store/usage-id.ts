@@ -1,6 +1,6 @@
 /**
- * The first id that a call which begins at that moment can have: an id is a UUID, in lower case, that begins with the
- * millisecond of the call's start, so that the order of ids is the order of time.
+ * The first id that a call which begins at that moment can have: an id is a UUID, in lower case, that begins
+ * with the millisecond of the call's start, so that the order of ids is the order of time.
  */
 export function firstIdOf(ms: number): string {
   const hex = Math.max(0, ms).toString(16).padStart(12, '0')

@@ -17,8 +17,9 @@ const SENDING_MS = 3_000
 const TIMEOUTS = ['OTEL_EXPORTER_OTLP_TRACES_TIMEOUT', 'OTEL_EXPORTER_OTLP_TIMEOUT']
 
 /**
- * Spans by OTLP over HTTP. The exporter reads its address, headers and time-outs from OpenTelemetry's own variables. A
- * span is made when its request is over, from the times that were noted: a request that is traced is no slower for it.
+ * Spans by OTLP over HTTP. The exporter reads its address, headers and time-outs from OpenTelemetry's own
+ * variables. A span is made when its request is over, from the times that were noted: a request that is
+ * traced is no slower for it.
  */
 export function otlpTracing(variables: ReadonlyMap<string, string>): Tracing {
   const exporter = new OTLPTraceExporter(

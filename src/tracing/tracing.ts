@@ -30,8 +30,8 @@ export interface Tracing {
 const ENDPOINTS = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT']
 
 /**
- * Tracing, where the environment names an exporter in OpenTelemetry's own variables; else undefined, and nothing of it is
- * loaded. `docs/operations.md: Traces`.
+ * Tracing, where the environment names an exporter in OpenTelemetry's own variables; else undefined, and
+ * nothing of it is loaded. `docs/operations.md: Traces`.
  */
 export async function openTracing(variables: ReadonlyMap<string, string>): Promise<Tracing | undefined> {
   if (!ENDPOINTS.some((name) => variables.get(name))) return undefined

@@ -18,8 +18,9 @@ interface Trouble {
 }
 
 /**
- * Which channels work. One that fails several times in a row rests; then a single attempt probes it, and it is back in its
- * place, or rests for twice as long. By name, so that it outlives a reading of the configuration.
+ * Which channels work. One that fails several times in a row rests; then a single attempt probes it, and it
+ * is back in its place, or rests for twice as long. By name, so that it outlives a reading of the
+ * configuration.
  */
 export class ChannelHealth {
   /** Of channels that failed lately; nothing is kept of the others. */
@@ -82,8 +83,9 @@ export class ChannelHealth {
 }
 
 /**
- * One attempt on a channel. Its result is recorded exactly once: the first that is told counts, and where none was told by
- * the time it is disposed of, whether the channel works is still unknown and another attempt may probe it.
+ * One attempt on a channel. Its result is recorded exactly once: the first that is told counts, and where
+ * none was told by the time it is disposed of, whether the channel works is still unknown and another attempt
+ * may probe it.
  */
 export class Trial implements Disposable {
   readonly #health: ChannelHealth

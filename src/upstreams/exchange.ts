@@ -26,11 +26,14 @@ export interface Exchange {
   cancel(): void
 }
 
-/** No answer, or none to its end; `message` says why in a few words without anybody's text: a system's code, `idle time-out`. */
+/**
+ * No answer, or none to its end; `message` says why in a few words without anybody's text: a system's code,
+ * `idle time-out`.
+ */
 export class TransportError extends Error {
   /**
-   * The connection was kept from an earlier call and broke before a byte of the answer came: it most likely was closed
-   * before the request arrived.
+   * The connection was kept from an earlier call and broke before a byte of the answer came: it most likely
+   * was closed before the request arrived.
    */
   readonly wasKept: boolean
 

@@ -13,7 +13,10 @@ export interface FetchedMedia {
 const MOST_REDIRECTS = 3
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
-/** Fetches what a caller's URL names, over connections that `agent` allows, until `signal` says stop. Throws `MediaUnavailable`. */
+/**
+ * Fetches what a caller's URL names, over connections that `agent` allows, until `signal` says stop. Throws
+ * `MediaUnavailable`.
+ */
 export async function fetchMedia(
   url: string,
   agent: Agent,

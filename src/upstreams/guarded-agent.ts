@@ -12,12 +12,17 @@ export class ForbiddenAddress extends Error {
   }
 }
 
-/** Of IPv6, nothing else has been given out; what lies outside may lead to IPv4 (`::127.0.0.1`), or will mean something one day. */
+/**
+ * Of IPv6, nothing else has been given out; what lies outside may lead to IPv4 (`::127.0.0.1`), or will mean
+ * something one day.
+ */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3')
 /** Where pictures are served. What listens elsewhere was not made for everybody to speak to. */
 const PORTS: ReadonlySet<string> = new Set(['', '80', '443'])
 
-/** Whether an address is somewhere on the public internet: everything else is private until shown otherwise. */
+/**
+ * Whether an address is somewhere on the public internet: everything else is private until shown otherwise.
+ */
 export function isPublicAddress(address: string): boolean {
   // Azure's metadata service has an address of the public internet.
   if (!ipaddr.isValid(address) || isMetadataAddress(address)) return false
@@ -27,9 +32,9 @@ export function isPublicAddress(address: string): boolean {
 }
 
 /**
- * Connections for addresses that callers name. A name is resolved once, every address that it has is checked, and the
- * connection goes to one that was; literals are checked as well, and so is the port. It sits on the socket, so that neither a redirect nor a
- * name that changes its mind gets around it.
+ * Connections for addresses that callers name. A name is resolved once, every address that it has is checked,
+ * and the connection goes to one that was; literals are checked as well, and so is the port. It sits on the
+ * socket, so that neither a redirect nor a name that changes its mind gets around it.
  */
 export function guardedAgent(allowPrivateNetworks: boolean, timeoutMs: number): Agent {
   const connect = buildConnector({

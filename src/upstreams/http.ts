@@ -19,10 +19,13 @@ interface Address {
   readonly heads: Map<string, string>
 }
 
-/** The one HTTP client for model upstreams. A call needs a hold: nothing goes upstream that nobody pays for. */
+/**
+ * The one HTTP client for model upstreams. A call needs a hold: nothing goes upstream that nobody pays for.
+ */
 export class Upstreams {
   readonly #connections: Connections
-  // What is the same for each call of a channel with a key. It is forgotten with the channel, which holds its keys as well.
+  // What is the same for each call of a channel with a key. It is forgotten with the channel, which holds its
+  // keys as well.
   readonly #addresses = new WeakMap<Channel, Map<string, Address>>()
   readonly #mark: string
 

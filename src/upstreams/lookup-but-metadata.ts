@@ -3,8 +3,9 @@ import type { LookupFunction } from 'node:net'
 import { isMetadataAddress } from '../domain/metadata-address.ts'
 
 /**
- * Resolves a host name for a connection, and fails with `EMETADATA` if any of its addresses is a cloud's metadata service. The
- * connection goes to what was checked, so that a name that changes its mind gains nothing.
+ * Resolves a host name for a connection, and fails with `EMETADATA` if any of its addresses is a cloud's
+ * metadata service. The connection goes to what was checked, so that a name that changes its mind gains
+ * nothing.
  */
 export const lookupButMetadata: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, { ...options, all: true }, (error, addresses) => {

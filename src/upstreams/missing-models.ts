@@ -18,8 +18,8 @@ export interface MissingModel {
 }
 
 /**
- * Which models an upstream answered 404 for lately. A channel that was configured anew is asked anew: what was wrong may be
- * its address or its mapping. `docs/operations.md: Channels that fail`.
+ * Which models an upstream answered 404 for lately. A channel that was configured anew is asked anew: what
+ * was wrong may be its address or its mapping. `docs/operations.md: Channels that fail`.
  */
 export class MissingModels {
   // By the channel's name and the model as callers ask for it; the oldest first.

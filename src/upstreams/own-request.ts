@@ -6,8 +6,9 @@ import type { Request } from '../server/request.ts'
 export const MARK_HEADER = 'x-gateway-via'
 
 /**
- * Refuses a request that this gateway, or another with the same secret, sent itself: a channel that leads back here would
- * call itself until something breaks. Whoever sends a mark that was seen elsewhere is refused, and nobody else.
+ * Refuses a request that this gateway, or another with the same secret, sent itself: a channel that leads
+ * back here would call itself until something breaks. Whoever sends a mark that was seen elsewhere is
+ * refused, and nobody else.
  */
 export function refuseOwnRequest({ headers }: Request, mark: string): void {
   const given = headers[MARK_HEADER]

@@ -1,6 +1,6 @@
 /**
- * For how many milliseconds a `retry-after` asks to be left alone: seconds, or a date. Undefined for anything else, and for a
- * time that has passed.
+ * For how many milliseconds a `retry-after` asks to be left alone: seconds, or a date. Undefined for anything
+ * else, and for a time that has passed.
  */
 export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
   if (header === undefined) return undefined
@@ -9,7 +9,10 @@ export function retryAfterMs(header: string | undefined, nowMs: number): number 
   return ms > 0 ? ms : undefined
 }
 
-/** A `retry-after` that a caller may be told: whole seconds or an HTTP date (RFC 9110, 10.2.3); undefined for anything else. */
+/**
+ * A `retry-after` that a caller may be told: whole seconds or an HTTP date (RFC 9110, 10.2.3); undefined for
+ * anything else.
+ */
 export function forwardedRetryAfter(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
   const text = header.trim()

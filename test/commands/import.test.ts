@@ -230,7 +230,8 @@ describe.each(ENGINES.map(({ name }) => name))('a new-api on %s', (engine) => {
     const sent = upstream.only('main')
     expect(sent.headers).toMatchObject({ authorization: 'Bearer upstream-key-two', 'x-plan': 'gold' })
     expect(JSON.parse(sent.text)).toMatchObject({ model: 'm-upstream' })
-    // A ratio of 0.5 is 1 USD per million prompt tokens, 0.5 quota units each; output four times that; all of it at 0.8.
+    // A ratio of 0.5 is 1 USD per million prompt tokens, 0.5 quota units each; output four times that; all of
+    // it at 0.8.
     const { prompt_tokens: prompt, completion_tokens: output } = answer.json().usage
     const charge = Math.round((prompt * 0.5 + output * 2) * 0.8)
     const database = databaseOf(gateway.dataDir)

@@ -15,7 +15,10 @@ const KEYS = ['10', '2', '-1', '1e3', '__proto__', 'constructor', 'title', 'é',
 const LEAVES = ['null', 'true', '{}', '[ ]', '1.0', '-0', '9007199254740993', '1e400', '"\\u0041\\/ü"']
 const SPACES = ['', ' ', '\n  ', '\t']
 
-/** Values in which a parser would move, merge, round or respell something: keys twice and white space among it. */
+/**
+ * Values in which a parser would move, merge, round or respell something: keys twice and white space among
+ * it.
+ */
 const { object } = fc.letrec<{ value: string; object: string }>((tie) => ({
   value: fc.oneof({ depthSize: 'small' }, fc.constantFrom(...LEAVES), tie('object'), listOf(tie('object'))),
   object: fc

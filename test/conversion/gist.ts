@@ -1,8 +1,8 @@
 import type { Reply, ReplyPart } from '../../src/protocols/reply.ts'
 
 /**
- * A reply as far as every form of it agrees: empty texts say nothing, and an empty input is an empty object. `in sum`
- * leaves out what a whole chat answer cannot say: what came before what.
+ * A reply as far as every form of it agrees: empty texts say nothing, and an empty input is an empty object.
+ * `in sum` leaves out what a whole chat answer cannot say: what came before what.
  */
 export function gist(reply: Reply | undefined, how: 'in order' | 'in sum' = 'in order'): unknown {
   if (!reply) return undefined

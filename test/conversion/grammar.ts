@@ -17,9 +17,9 @@ function framesOf(text: string): { readonly event: string | undefined; readonly 
 }
 
 /**
- * Whether a stream is one that a messages client can read: one message_start, blocks one after the other and numbered
- * without gaps, deltas of the kind of their block and within it, one message_delta, one message_stop at the end; or an
- * error at the end. `complete` says which of the two it was to be.
+ * Whether a stream is one that a messages client can read: one message_start, blocks one after the other and
+ * numbered without gaps, deltas of the kind of their block and within it, one message_delta, one message_stop
+ * at the end; or an error at the end. `complete` says which of the two it was to be.
  */
 export function checkMessagesStream(text: string, complete: boolean): void {
   let next = 0
@@ -61,8 +61,9 @@ const DELTAS: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Whether a stream is one that a chat client can read: the role first and once, calls numbered from 0 without gaps and
- * introduced by id and name, one finish reason with nothing said after it, one [DONE] at the end; or an error at the end.
+ * Whether a stream is one that a chat client can read: the role first and once, calls numbered from 0 without
+ * gaps and introduced by id and name, one finish reason with nothing said after it, one [DONE] at the end; or
+ * an error at the end.
  */
 export function checkChatStream(text: string, complete: boolean): void {
   const frames = framesOf(text)

@@ -1,5 +1,6 @@
 /**
- * What an answer says, read off its wire by JSON.parse and nothing of the product's: what conversions are held against.
+ * What an answer says, read off its wire by JSON.parse and nothing of the product's: what conversions are
+ * held against.
  */
 export interface Said {
   readonly text: string
@@ -105,8 +106,8 @@ function thoughtsIn(message: Json): string {
 }
 
 /**
- * What is left of the total after prompt and completion is what a provider counts apart: sound in the prompt, or else
- * thoughts in the answer. No more tokens are cached than the prompt has.
+ * What is left of the total after prompt and completion is what a provider counts apart: sound in the prompt,
+ * or else thoughts in the answer. No more tokens are cached than the prompt has.
  */
 function chatUsage(usage: Json | undefined | null): Said['usage'] {
   if (typeof usage?.['prompt_tokens'] !== 'number') return undefined

@@ -100,7 +100,8 @@ function replay(folder: string): void {
       const stream = name.endsWith('.sse')
       const reported = USAGE[from](bytes.toString(), stream)
       stage.upstream.script(MODEL[from], stream ? streaming(bytes) : { kind: 'whole', body: bytes })
-      // Whoever did not ask for usage is not sent it, and who asked is sent it where clients look: the bytes are to stay.
+      // Whoever did not ask for usage is not sent it, and who asked is sent it where clients look: the bytes
+      // are to stay.
       const wanted =
         stream && caller === 'chat' && (from !== 'chat' || tellsUsage(bytes))
           ? { stream_options: { include_usage: true } }
@@ -179,7 +180,10 @@ function documentsIn(text: string, stream: boolean): Counts[] {
     .map((data) => JSON.parse(data) as Counts)
 }
 
-/** The tokens that an answer reports: the provider's own total where it tells one; undefined if it tells nothing. */
+/**
+ * The tokens that an answer reports: the provider's own total where it tells one; undefined if it tells
+ * nothing.
+ */
 const USAGE = {
   chat(text: string, stream: boolean): number | undefined {
     const said = documentsIn(text, stream)

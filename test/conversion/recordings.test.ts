@@ -48,7 +48,10 @@ const recordings = (ending: string): Recording[] =>
       )
 const streams = recordings('.sse')
 const replies = recordings('.json')
-/** Recordings that are not replayed like the others, by name, each with the reason. Errors: `recorded-calls.test.ts`. */
+/**
+ * Recordings that are not replayed like the others, by name, each with the reason. Errors:
+ * `recorded-calls.test.ts`.
+ */
 const FAILING_STREAMS: Record<string, string> = {
   'groq--tool-use-failed-error-streaming.sse': 'the provider reports an error in the middle of its stream',
 }

@@ -45,7 +45,10 @@ export const anyMedia = (): Media =>
 /** A caller that stays. */
 const ASKER: Asker = { client: 1, onGone: () => () => {} }
 
-/** Converts a `from` caller's request by the gateway's own road to a channel of the other protocol, its check included. */
+/**
+ * Converts a `from` caller's request by the gateway's own road to a channel of the other protocol, its check
+ * included.
+ */
 export async function convertRequest(
   from: ConversionProtocol,
   bytes: Buffer,
@@ -86,7 +89,10 @@ export function convertReply(from: ConversionProtocol, bytes: Buffer): Buffer {
   return CODECS[OTHER[from]].encodeReply(CODECS[from].decodeReply(bytes), MINTED)
 }
 
-/** What a caller of the other protocol gets for a stream of a `from` upstream's, in the writes it gets it in; nothing is counted. */
+/**
+ * What a caller of the other protocol gets for a stream of a `from` upstream's, in the writes it gets it in;
+ * nothing is counted.
+ */
 export function convertStream(
   from: ConversionProtocol,
   chunks: Iterable<Buffer>,

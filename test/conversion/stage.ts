@@ -20,7 +20,10 @@ export type Road = (typeof ROADS)[number]
 /** The model behind a channel of each protocol. */
 export const MODEL = { chat: 'speaks-chat', messages: 'speaks-messages' } as const
 
-/** A gateway with a channel of each protocol; its lanes are named like its models. `quota` is what the key may spend. */
+/**
+ * A gateway with a channel of each protocol; its lanes are named like its models. `quota` is what the key may
+ * spend.
+ */
 export function stageOfBoth(
   options: Record<string, unknown> = {},
   { quota = 1_000_000_000, ...gateway }: Omit<GatewayOptions, 'config'> & { readonly quota?: number } = {},
@@ -53,7 +56,9 @@ export function sentTo(
   return JSON.parse(stage.upstream.only(model).text)
 }
 
-/** Asks for something, whole or streamed, of the channel that speaks the other protocol if no model is named. */
+/**
+ * Asks for something, whole or streamed, of the channel that speaks the other protocol if no model is named.
+ */
 export type Caller = (fields?: object, options?: CallOptions) => Promise<Answer>
 
 /** A caller of each protocol. */

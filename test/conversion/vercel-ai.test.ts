@@ -34,7 +34,10 @@ function upstreamOf(protocol: Protocol, road: Road): Protocol {
   return road === 'native' ? protocol : OTHER[protocol]
 }
 
-/** The same answer in the words of either protocol: 100 prompt tokens, 60 of them cached, and 7 generated ones. */
+/**
+ * The same answer in the words of either protocol: 100 prompt tokens, 60 of them cached, and 7 generated
+ * ones.
+ */
 function answer(protocol: Protocol, stream: boolean, what: 'text' | 'call'): Behaviour {
   if (protocol === 'chat') {
     const said: ChatSaid = {

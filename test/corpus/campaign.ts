@@ -300,7 +300,10 @@ function bred({ seeds, tokens }: Target, random: () => number): Buffer {
   return bytes
 }
 
-/** Throws at a target what was bred for it, for a while; tells how much that was, or fails with the input that broke it. */
+/**
+ * Throws at a target what was bred for it, for a while; tells how much that was, or fails with the input that
+ * broke it.
+ */
 export function campaign(target: Target, random: () => number, forMs: number): number {
   const end = performance.now() + forMs
   let runs = 0

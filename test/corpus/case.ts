@@ -1,8 +1,9 @@
 import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
 
 /**
- * What the contract says of an input. `unreadable`: no JSON object that we read, refused on every path; `refused`: it
- * breaks the rule of a field; `forwarded`: nothing is wrong with it; `either`: the contract leaves it open.
+ * What the contract says of an input. `unreadable`: no JSON object that we read, refused on every path;
+ * `refused`: it breaks the rule of a field; `forwarded`: nothing is wrong with it; `either`: the contract
+ * leaves it open.
  */
 export type Outcome = 'unreadable' | 'refused' | 'forwarded' | 'either'
 

@@ -9,7 +9,10 @@ export interface StreamEvent {
 
 const MARK = Buffer.from('\ufeff')
 
-/** The events that we read, in chunks as they come. A mark at the start is taken off, as callers of the parser do. */
+/**
+ * The events that we read, in chunks as they come. A mark at the start is taken off, as callers of the parser
+ * do.
+ */
 export function ourEvents(chunks: readonly Buffer[]): StreamEvent[] {
   const splitter = new FrameSplitter(Number.POSITIVE_INFINITY)
   const frames: string[] = []

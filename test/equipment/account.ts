@@ -17,7 +17,9 @@ export interface Account {
   readonly accessToken: string
 }
 
-/** Asks a management path with the headers of an account; `headers` come on top, and undefined ones take away. */
+/**
+ * Asks a management path with the headers of an account; `headers` come on top, and undefined ones take away.
+ */
 export async function manage<Data = unknown>(
   url: string,
   account: Account,

@@ -50,8 +50,8 @@ export function audit(dataDir: string, sightings: readonly Sighting[], granted: 
 }
 
 /**
- * Compares what clients saw with what the books say; each sentence that comes back is a broken promise. It knows the
- * promises and the tables, and shares no code with the gateway.
+ * Compares what clients saw with what the books say; each sentence that comes back is a broken promise. It
+ * knows the promises and the tables, and shares no code with the gateway.
  */
 export function auditBooks(books: Books, sightings: readonly Sighting[], granted: Granted): string[] {
   const { overshoot = 0 } = granted

@@ -13,8 +13,8 @@ const MISSING: string | undefined = spawnSync('haproxy', ['-v']).error
   : undefined
 
 /**
- * Whether tests with a balancer are to be left out, which is said in a line that names them. Where the results are counted
- * (`CI=true`) they are not, and fail.
+ * Whether tests with a balancer are to be left out, which is said in a line that names them. Where the
+ * results are counted (`CI=true`) they are not, and fail.
  */
 export function withoutBalancer(tests: string): boolean {
   if (MISSING === undefined || process.env['CI'] === 'true') return false

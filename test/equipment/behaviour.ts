@@ -26,7 +26,10 @@ export interface Streamed {
   readonly paceMs?: number
   /** The JSON text of the usage object; null = none comes. */
   readonly usage?: string | null
-  /** `frame`: in a frame with empty choices, if the request asked for it; `always`: so in any case. Default `frame`. */
+  /**
+   * `frame`: in a frame with empty choices, if the request asked for it; `always`: so in any case. Default
+   * `frame`.
+   */
   readonly usageIn?: 'frame' | 'always' | 'finish chunk'
   /** What follows the events. Default `done`. */
   readonly ending?: 'done' | 'no done' | 'stall' | 'reset' | 'close' | 'error' | 'half frame'
@@ -57,7 +60,9 @@ export interface Raw {
   readonly ending: 'close' | 'reset' | 'stall'
 }
 
-/** Ends the connection in place of an answer; `only if reused`: the first request on a connection is answered. */
+/**
+ * Ends the connection in place of an answer; `only if reused`: the first request on a connection is answered.
+ */
 export interface Drop {
   readonly kind: 'drop'
   readonly when?: 'always' | 'only if reused'

@@ -59,8 +59,8 @@ export async function call(url: string, body: Body, options: CallOptions = {}): 
 }
 
 /**
- * Asks again for as long as the answer is that more calls come than can be served: on a machine that is busy a share of them is
- * refused, whoever asks, before anything is looked at.
+ * Asks again for as long as the answer is that more calls come than can be served: on a machine that is busy
+ * a share of them is refused, whoever asks, before anything is looked at.
  */
 export async function patiently<Told extends { readonly text: string }>(
   asking: () => Promise<Told>,

@@ -22,8 +22,9 @@ const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 export const SECRET = 'the-secret-of-the-tests-of-commands'
 
 /**
- * Runs a command to its end, in an environment of its own; `input` is what stands on its standard input. It runs in this
- * process, which takes a tenth of the time that one of its own does: what depends on the process is for `sluiceProcess`.
+ * Runs a command to its end, in an environment of its own; `input` is what stands on its standard input. It
+ * runs in this process, which takes a tenth of the time that one of its own does: what depends on the process
+ * is for `sluiceProcess`.
  */
 export async function sluice(
   args: readonly string[],

@@ -8,7 +8,10 @@ export interface Configuration {
   readonly users?: readonly Record<string, unknown>[]
 }
 
-/** One quota unit per prompt token, four per output token, a quarter per cached one, at 500,000 units a dollar. */
+/**
+ * One quota unit per prompt token, four per output token, a quarter per cached one, at 500,000 units a
+ * dollar.
+ */
 export const PLAIN_PRICE = { input: 2, output: 8, cache_read: 0.5 }
 
 /** Enough for anything a test asks for. */

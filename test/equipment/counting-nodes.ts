@@ -59,7 +59,10 @@ export function mostWithin(through: readonly number[], windowMs: number): number
   return most
 }
 
-/** Three nodes that share their limits through this server; `onAlone` hears of what was counted without the others. */
+/**
+ * Three nodes that share their limits through this server; `onAlone` hears of what was counted without the
+ * others.
+ */
 export async function threeNodes(url: string, onAlone: () => void): Promise<CountingNode[]> {
   const namespace = `test:${randomUUID()}`
   const nodes = [0, 1, 2].map((i) => {

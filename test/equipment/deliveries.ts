@@ -30,8 +30,9 @@ export interface Deliveries {
 }
 
 /**
- * Holds what upstreams generated against what was charged: every call is charged at least what it cost, or the reason why not
- * has a name. What a client saw is paid for in any case, but for what a killed node had not marked yet.
+ * Holds what upstreams generated against what was charged: every call is charged at least what it cost, or
+ * the reason why not has a name. What a client saw is paid for in any case, but for what a killed node had
+ * not marked yet.
  */
 export function auditDeliveries(
   books: Books,

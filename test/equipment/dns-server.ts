@@ -1,7 +1,10 @@
 import { createSocket } from 'node:dgram'
 import ipaddr from 'ipaddr.js'
 
-/** The addresses that a name has, IPv4 and IPv6 together, at its `nth` question (from 0); none = there is no such name. */
+/**
+ * The addresses that a name has, IPv4 and IPv6 together, at its `nth` question (from 0); none = there is no
+ * such name.
+ */
 export type Zone = (name: string, nth: number) => readonly string[]
 
 /** A name server on 127.0.0.1 whose answers are good for no time at all. */

@@ -15,11 +15,14 @@ export interface FaultProxy {
   readonly port: number
   /** What happens to connections from now on; those that are kept from before are closed. */
   line(fault: Fault): void
-  /** From now on nothing passes over the connections that are open, and neither end is told; new ones get this line. */
+  /**
+   * From now on nothing passes over the connections that are open, and neither end is told; new ones get this
+   * line.
+   */
   silence(line: Fault): void
   /**
-   * As if the cable were pulled: connections, old ones and new, stay open and nothing comes through, either way, until
-   * `release`. Then what was on its way arrives.
+   * As if the cable were pulled: connections, old ones and new, stay open and nothing comes through, either
+   * way, until `release`. Then what was on its way arrives.
    */
   hold(): void
   release(): void

@@ -6,7 +6,10 @@ import process from 'node:process'
 import { onTestFinished } from 'vitest'
 import { freePort, statusOn } from './port.ts'
 
-/** A proxy of other people's in front of the gateway. It keeps connections to it, and gives them to whoever comes next. */
+/**
+ * A proxy of other people's in front of the gateway. It keeps connections to it, and gives them to whoever
+ * comes next.
+ */
 export interface FrontProxy {
   readonly port: number
   /** The requests that it passed on so far. */
@@ -16,7 +19,10 @@ export interface FrontProxy {
 /** A request that it passed on, and the answer to it. */
 export interface PassedOn {
   readonly status: number
-  /** The gateway's id of it; undefined where the proxy answered itself, since the rest of the request was not fit to be passed on. */
+  /**
+   * The gateway's id of it; undefined where the proxy answered itself, since the rest of the request was not
+   * fit to be passed on.
+   */
   readonly id: string | undefined
 }
 

@@ -33,11 +33,15 @@ export interface RunningGateway {
   readonly isRunning: boolean
   /** Standard output and error of all runs so far. */
   logs(): string
-  /** Asks the process to end, and waits; the data directory stays until `discard`. Resolves to its exit code. */
+  /**
+   * Asks the process to end, and waits; the data directory stays until `discard`. Resolves to its exit code.
+   */
   stop(): Promise<number | null>
   /** kill -9. */
   kill(): Promise<void>
-  /** Stops the process where it stands, as a machine that is moved or swaps does; it goes on with `resume`. */
+  /**
+   * Stops the process where it stands, as a machine that is moved or swaps does; it goes on with `resume`.
+   */
   pause(): void
   resume(): void
   /** kill -9, and the data directory is gone too: what `restart` starts has a new one. */

@@ -23,7 +23,9 @@ interface Answer {
   readonly stop?: string
 }
 
-/** A whole answer of the messages protocol. Its odd spacing and its big value show whether anybody rewrote it. */
+/**
+ * A whole answer of the messages protocol. Its odd spacing and its big value show whether anybody rewrote it.
+ */
 export function wholeMessage(blocks: readonly Block[], { counts = COUNTS, stop }: Answer = {}): Whole {
   const content = blocks.map((block) => {
     if ('text' in block) return JSON.stringify({ type: 'text', text: block.text })

@@ -23,7 +23,8 @@ export interface Network {
 }
 
 /**
- * A name server of our own, in place of the machine's, for one process; each of `addresses` leads to `publicPort` of
+ * A name server of our own, in place of the machine's, for one process; each of `addresses` leads to
+ * `publicPort` of
  * 127.0.0.1, at whatever port it is called.
  */
 export async function startNetwork(

@@ -5,7 +5,10 @@ import { startPostgresChild } from '../postgres-child.ts'
 import type { PostgresOrder } from '../postgres-process.ts'
 import { freePort } from './port.ts'
 
-/** A PostgreSQL database of a test's own, on a server that it may ill-treat unless `TEST_DATABASE_URL` names one. */
+/**
+ * A PostgreSQL database of a test's own, on a server that it may ill-treat unless `TEST_DATABASE_URL` names
+ * one.
+ */
 export interface OwnPostgres {
   readonly url: string
   /** Of 127.0.0.1; or of the server that was named. */

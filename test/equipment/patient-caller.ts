@@ -20,8 +20,8 @@ const ASKING = `
 `
 
 /**
- * The longest, in milliseconds, that a gateway kept another caller waiting while the work was done. The caller lives in a
- * thread of its own: what keeps this one busy is not the gateway's fault.
+ * The longest, in milliseconds, that a gateway kept another caller waiting while the work was done. The
+ * caller lives in a thread of its own: what keeps this one busy is not the gateway's fault.
  */
 export async function longestWaitDuring(url: string, work: () => Promise<unknown>): Promise<number> {
   const caller = new Worker(ASKING, { eval: true, workerData: `${url}/healthz` })

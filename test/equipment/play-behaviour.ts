@@ -122,7 +122,8 @@ async function end(
         const inFrame = stream.usageIn === 'always' || (stream.usageIn !== 'finish chunk' && askedForUsage)
         if (inFrame && usage !== null) await write(usageFrame(usage))
       }
-      // Frames may bring their own last word; said twice, how often it arrives depends on how the network cuts.
+      // Frames may bring their own last word; said twice, how often it arrives depends on how the network
+      // cuts.
       if (ending !== 'no done' && !stream.frames?.at(-1)?.includes('[DONE]')) await write(DONE_FRAME)
       reply.end()
   }

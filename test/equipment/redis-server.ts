@@ -33,8 +33,8 @@ export const NO_REDIS: string | undefined = spawnSync(SERVER, ['--version']).err
   : undefined
 
 /**
- * Whether tests that need a Redis server of their own are to be left out, which is said in a line that names them. Where
- * the results are counted (`CI=true`) they are not, and fail.
+ * Whether tests that need a Redis server of their own are to be left out, which is said in a line that names
+ * them. Where the results are counted (`CI=true`) they are not, and fail.
  */
 export function withoutRedis(tests: string): boolean {
   if (NO_REDIS === undefined || process.env['CI'] === 'true') return false

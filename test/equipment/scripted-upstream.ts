@@ -27,14 +27,17 @@ export interface Received {
 }
 
 /**
- * A real server that plays upstreams of the chat protocol. Each lane is an upstream of its own (a channel's base_url
- * names it), with its own script; what a lane received is the oracle of a test.
+ * A real server that plays upstreams of the chat protocol. Each lane is an upstream of its own (a channel's
+ * base_url names it), with its own script; what a lane received is the oracle of a test.
  */
 export interface ScriptedUpstream {
   /** What a channel's `base_url` is to be. */
   baseUrl(lane: string): string
   readonly port: number
-  /** Each further request of the lane takes the next behaviour; the last one repeats. Forgets what was received. */
+  /**
+   * Each further request of the lane takes the next behaviour; the last one repeats. Forgets what was
+   * received.
+   */
   script(lane: string, ...behaviours: Behaviour[]): void
   /** Decides each request by what it says. */
   decide(lane: string, decision: (request: Received) => Behaviour): void
@@ -53,7 +56,10 @@ interface Lane {
   readonly requests: Received[]
 }
 
-/** Starts the upstream on a free port of 127.0.0.1; a lane without a script answers whole or streams five events. */
+/**
+ * Starts the upstream on a free port of 127.0.0.1; a lane without a script answers whole or streams five
+ * events.
+ */
 export async function startUpstream(): Promise<ScriptedUpstream> {
   const lanes = new Map<string, Lane>()
   const sockets = new Set<Socket>()

@@ -1,11 +1,13 @@
 import { type Answer, type Question, slotsOf } from '../../src/limits/exchange.ts'
 
 /**
- * The window that all nodes share, as one exchange after the other changes it. Permits count from when they are given, at the
- * latest moment at which they can be used; what was used counts at the end of its slot. Nothing is ever counted earlier than
- * it came, so that no stretch as long as the window sees more than the limit.
+ * The window that all nodes share, as one exchange after the other changes it. Permits count from when they
+ * are given, at the latest moment at which they can be used; what was used counts at the end of its slot.
+ * Nothing is ever counted earlier than it came, so that no stretch as long as the window sees more than the
+ * limit.
  *
- * The gateway runs this in Redis (`src/limits/exchange-script.ts`); this is the same in words that tests can hold against it.
+ * The gateway runs this in Redis (`src/limits/exchange-script.ts`); this is the same in words that tests can
+ * hold against it.
  */
 export class SharedWindow {
   #amounts = new Map<number, number>()

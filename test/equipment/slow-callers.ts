@@ -14,7 +14,9 @@ export interface SlowCaller {
 
 const DRIP_MS = 500
 
-/** Opens connections that are slow in this way, all at once. `head` is a request's, `body` what would follow. */
+/**
+ * Opens connections that are slow in this way, all at once. `head` is a request's, `body` what would follow.
+ */
 export async function slowCallers(
   port: number,
   count: number,

@@ -18,8 +18,8 @@ export interface StormPlan {
   /** Where the program lies, if it is not the repository's. */
   readonly root?: string
   /**
-   * The program's disk is `STICKING_DISK`: each kill comes while it hangs, once something that is not durable was delivered,
-   * or nothing was for so many milliseconds.
+   * The program's disk is `STICKING_DISK`: each kill comes while it hangs, once something that is not durable
+   * was delivered, or nothing was for so many milliseconds.
    */
   readonly stuckForMs?: number
 }
@@ -40,8 +40,8 @@ const QUOTA = 1_000_000_000
 /** Runs out on the way. */
 const SCARCE = 20_000
 /**
- * Answers that are complete before a round may end, and how much longer it lasts at most. Each tenth is ten times as long, and
- * lasts until some who left have been charged, whose answers it takes a while to count.
+ * Answers that are complete before a round may end, and how much longer it lasts at most. Each tenth is ten
+ * times as long, and lasts until some who left have been charged, whose answers it takes a while to count.
  */
 const ANSWERS = 25
 const LONGEST_MS = 350
@@ -52,8 +52,9 @@ const WITNESSED = 0.2
 const KEYS = ['calm', 'windy', 'scarce']
 
 /**
- * Round by round: clients call in every manner, the gateway is killed in the middle with SIGKILL, started again on the
- * same data directory, and its books are compared with what the clients saw. Stops at the first round that breaks a promise.
+ * Round by round: clients call in every manner, the gateway is killed in the middle with SIGKILL, started
+ * again on the same data directory, and its books are compared with what the clients saw. Stops at the first
+ * round that breaks a promise.
  */
 export async function storm(plan: StormPlan): Promise<StormReport> {
   const random = randomFrom(plan.seed)
@@ -179,7 +180,10 @@ async function untilDelivered(
   while (!isDelivered() && performance.now() < giveUpAt) await sleep(20)
 }
 
-/** Gate one, seen from outside: whether a call's hold or its charge is in the file when its first content has come. */
+/**
+ * Gate one, seen from outside: whether a call's hold or its charge is in the file when its first content has
+ * come.
+ */
 class GateOneWitness {
   readonly #dataDir: string
   /** Answers that it was looked at. */

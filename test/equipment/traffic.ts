@@ -42,7 +42,9 @@ export interface Traffic {
   stop(): Promise<void>
 }
 
-/** Output tokens that a call may have; the upstream keeps to it, so that no answer costs more than its hold. */
+/**
+ * Output tokens that a call may have; the upstream keeps to it, so that no answer costs more than its hold.
+ */
 const MAXIMUM = 60
 /** No call holds more: its output, and far more than its prompt. */
 const MOST_HELD = 4 * MAXIMUM + 1000
@@ -59,7 +61,10 @@ const WORD = ' w'
 /** A frame of a stream that has content. */
 export const CONTENT = `"content":"${WORD}"`
 
-/** Makes a lane of the upstream answer as each call says, and tells the models at the prices that clients reckon with. */
+/**
+ * Makes a lane of the upstream answer as each call says, and tells the models at the prices that clients
+ * reckon with.
+ */
 export function serveTraffic(upstream: ScriptedUpstream): Record<string, unknown> {
   upstream.decide(TRAFFIC_MODEL, ({ text }) => behaviourOf(orderIn(text)))
   return priced([TRAFFIC_MODEL])

@@ -29,8 +29,8 @@ export interface JumpReport {
 }
 
 /**
- * Moves the time of day of a gateway again and again while calls run, by so many seconds each time, and back. Fails where
- * anything but the time of day takes notice.
+ * Moves the time of day of a gateway again and again while calls run, by so many seconds each time, and back.
+ * Fails where anything but the time of day takes notice.
  */
 export async function jump(clock: MovedClock, offsets: readonly number[]): Promise<JumpReport[]> {
   const now = Math.floor(Date.now() / 1000)

@@ -47,8 +47,9 @@ export function crowdStage(): Promise<Stage> {
 }
 
 /**
- * Lets crowds come, one after the other, streamed and whole in turn, each answer at a random cost within its hold. Fails where
- * more than can pay were admitted, or fewer, and where the balance is not to the unit what was set less what it cost.
+ * Lets crowds come, one after the other, streamed and whole in turn, each answer at a random cost within its
+ * hold. Fails where more than can pay were admitted, or fewer, and where the balance is not to the unit what
+ * was set less what it cost.
  */
 export async function crowds(
   stage: Stage,

@@ -46,7 +46,10 @@ const ROLES: ReadonlyMap<Secret, number> = new Map([
 ])
 const LEAST_ROLE = { account: 1, admin: 10, root: 100 }
 
-/** Who is let in where, as `docs/api.md: Authentication` says it. An endpoint with another kind of access needs a case here. */
+/**
+ * Who is let in where, as `docs/api.md: Authentication` says it. An endpoint with another kind of access
+ * needs a case here.
+ */
 export function verdictOf(endpoint: Endpoint, secret: Secret, place: Place, named: Named): Verdict {
   const access: string = endpoint.access
   switch (access) {

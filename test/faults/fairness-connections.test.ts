@@ -63,12 +63,16 @@ async function flood(count: number, from: string, bytes = ''): Promise<RawConnec
     connections.push(connection)
     await new Promise((resolve) => connection.socket.once('connect', resolve).once('close', resolve))
   }
-  // All that came before it is accepted by the time at which this is answered; none of it is in two listeners' queues for long.
+  // All that came before it is accepted by the time at which this is answered; none of it is in two
+  // listeners' queues for long.
   for (let i = 0; i < 3; i++) await figure('sluice_open_connections')
   return connections
 }
 
-/** Holds so many requests under way; what is refused meanwhile, as it may be on a busy machine, is asked again. */
+/**
+ * Holds so many requests under way; what is refused meanwhile, as it may be on a busy machine, is asked
+ * again.
+ */
 async function hold(count: number, from: string, request = UNFINISHED): Promise<RawConnection[]> {
   let held: RawConnection[] = []
   while (held.length < count) {
@@ -97,7 +101,10 @@ const CALL = post(ask('m'), 'connection: close\r\n')
 /** A request that is under way for as long as its connection lasts: its body does not come. */
 const UNFINISHED = post(ask('m')).slice(0, -10)
 
-/** Calls on new connections, one after the other; all of them succeed. The median of their times, in milliseconds. */
+/**
+ * Calls on new connections, one after the other; all of them succeed. The median of their times, in
+ * milliseconds.
+ */
 async function medianOfCalls(from: string, count = 31): Promise<number> {
   stage.upstream.script('m', { kind: 'whole' })
   const times: number[] = []

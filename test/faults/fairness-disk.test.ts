@@ -10,7 +10,8 @@ import { fairBeside } from './beside-attacker.ts'
 const MANY = 160
 const PATIENTLY = { timeout: 20_000 }
 
-// Few writes in one commit, and a usage log so long that to read it takes a while: what needs thousands of calls elsewhere, needs few here.
+// Few writes in one commit, and a usage log so long that to read it takes a while: what needs thousands of
+// calls elsewhere, needs few here.
 const copy = patchedCopy([
   SLOW_DISK,
   {

@@ -69,8 +69,8 @@ describe('while somebody guesses passwords as fast as they are looked at', () =>
     } finally {
       await guesses.stop()
     }
-    // Those that run when it comes and when it runs itself, and as many again whose answers were on their way. A hundred
-    // wait before it where turns go by time of arrival.
+    // Those that run when it comes and when it runs itself, and as many again whose answers were on their
+    // way. A hundred wait before it where turns go by time of arrival.
     const median = waits.toSorted((a, b) => a - b)[7]
     expect(median).toBeLessThanOrEqual(4 * AT_ONCE)
   }, 60_000)

@@ -66,7 +66,10 @@ async function letIn(
 const TEN: Key[] = ['ten', 'mapped']
 const HERE: Key[] = ['here']
 
-/** What a header of each name and value makes of a caller, where its peer is trusted; elsewhere it is of no effect at all. */
+/**
+ * What a header of each name and value makes of a caller, where its peer is trusted; elsewhere it is of no
+ * effect at all.
+ */
 const HEADERS: readonly (readonly [name: string, value: string, trusted: Key[]])[] = [
   ['x-forwarded-for', '10.1.2.3', TEN],
   ['x-forwarded-for', ' 10.1.2.3 ', TEN],

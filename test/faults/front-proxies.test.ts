@@ -7,7 +7,10 @@ import { rawConnection } from '../equipment/raw-socket.ts'
 import { type Stage, setStage } from '../equipment/stage.ts'
 import { BODY, lengthOf, MISFRAMED, post } from './misframed.ts'
 
-/** Comes after a request on the same connection: as a request of its own, or hidden in what the other one's body was taken for. */
+/**
+ * Comes after a request on the same connection: as a request of its own, or hidden in what the other one's
+ * body was taken for.
+ */
 const NEXT = `GET /v1/models HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n\r\n`
 const PLAIN = post(`content-type: application/json\r\nconnection: close\r\n${lengthOf(BODY)}`, BODY)
 
@@ -51,7 +54,8 @@ describe.each(Object.keys(FRONT_PROXIES) as (keyof typeof FRONT_PROXIES)[])('beh
     const found = (await foundByGateway()).slice(before)
     const passedOn = proxy.passedOn().slice(passedBefore)
     const answered = passedOn.filter(({ id }) => id !== undefined)
-    // What it cannot read, has no host, or expects what nobody knows, it refuses, takes nothing up of, and closes the connection.
+    // What it cannot read, has no host, or expects what nobody knows, it refuses, takes nothing up of, and
+    // closes the connection.
     const takenUp = answered.filter(({ status, id = '' }) => !REFUSED.has(status) || found.includes(id))
     const givenUp = passedOn.length - answered.length
     console.log(

@@ -68,7 +68,8 @@ function bestOf(times: number, work: () => unknown): number {
 describe.each(Object.entries(TAKERS))('%s', (name, take) => {
   test.each(Object.entries(TEXTS))('is read in time where it is hostile: %s', (kind, make) => {
     const text = make(LENGTH)
-    // Adding to a list of addresses costs more than looking at a letter; the list is the user's own, and is read once.
+    // Adding to a list of addresses costs more than looking at a letter; the list is the user's own, and is
+    // read once.
     const isList = name.includes('addresses') && kind.startsWith('addresses')
     const walk = bestOf(5, () => {
       let sum = 0

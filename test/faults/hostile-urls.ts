@@ -52,7 +52,10 @@ const OTHER_SCHEMES =
   view-source:http://127.0.0.1/ http+unix://%2Frun%2Fdocker.sock/info unix:///run/docker.sock about:blank javascript:1
   //127.0.0.1/a 127.0.0.1 http: http:// data: data:,`.split(/\s+/)
 
-/** What a caller may try to have fetched, where something answers on `port` of this machine: none of it may be. */
+/**
+ * What a caller may try to have fetched, where something answers on `port` of this machine: none of it may
+ * be.
+ */
 export function hostileUrls(port: number): string[] {
   const here = `127.0.0.1:${port}`
   const to = (target: string, status = 302): string =>

@@ -13,7 +13,10 @@ const MAXIMUM = 50
 /** What the upstream sends in its place. */
 const TENFOLD = 10 * MAXIMUM
 const SLICE_TOKENS = 100
-/** Quota units that a token of output costs; the prompt costs nothing, so that a hold is what its output may cost. */
+/**
+ * Quota units that a token of output costs; the prompt costs nothing, so that a hold is what its output may
+ * cost.
+ */
 const UNITS = 4
 const SLICE = UNITS * SLICE_TOKENS
 const HOLD = UNITS * MAXIMUM

@@ -35,13 +35,19 @@ const NO_OUTPUT_COUNTED: Patch = {
   by: 'output: whole ? output : (reported?.output ?? 0)',
 }
 
-/** A mutant delivers within milliseconds what it should not; where nobody asked for it just then, in the next round. */
+/**
+ * A mutant delivers within milliseconds what it should not; where nobody asked for it just then, in the next
+ * round.
+ */
 const STUCK_MS = 5_000
 const ROUNDS = 20
 
 const LIMIT = { timeout: 300_000 }
 
-/** What is broken by kills, each of which comes when the program has delivered what a disk that hangs does not hold. */
+/**
+ * What is broken by kills, each of which comes when the program has delivered what a disk that hangs does not
+ * hold.
+ */
 async function brokenByKill(patches: readonly Patch[], rounds: number): Promise<string> {
   return brokenOn([STICKING_DISK, ...patches], { seed: 7, rounds, clients: 32, stuckForMs: STUCK_MS })
 }

@@ -48,7 +48,8 @@ describe('a channel that leads back to the gateway', () => {
     const logged = returnsLogged()
     const answer = await chat(model)
     expect(answer.status, answer.text).toBe(500)
-    // Where the request was converted, the error comes from this gateway's own messages endpoint, with its own type.
+    // Where the request was converted, the error comes from this gateway's own messages endpoint, with its
+    // own type.
     expect(answer.json().error.type).toBe(model === 'converted' ? 'gateway_error' : 'api_error')
     expect(answer.json().error.message).toContain('base_url')
     await expect.poll(returnsLogged).toBe(logged + 1)

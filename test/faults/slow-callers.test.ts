@@ -120,7 +120,8 @@ describe(`${CALLERS} callers that are slow`, () => {
     const ended = (): boolean =>
       stage.upstream.received('endless').every(({ endedAt }) => endedAt !== undefined)
     await stage.upstream.receivedAtLeast('endless', CALLERS / 2)
-    // The buffers on the way fill first, at the full speed of this process; what counts is how long others wait then.
+    // The buffers on the way fill first, at the full speed of this process; what counts is how long others
+    // wait then.
     let before = 0
     await expect
       .poll(

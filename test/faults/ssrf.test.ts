@@ -195,7 +195,10 @@ describe('what a caller names by a URL', () => {
 /** Nothing but the public server, at the ports where pictures are. */
 const PUBLIC = `${PUBLIC_ADDRESS} 80`
 
-/** Far more than the limit of a picture, and far less than what two hundred take one after the other, or one that never ends. */
+/**
+ * Far more than the limit of a picture, and far less than what two hundred take one after the other, or one
+ * that never ends.
+ */
 const LATE_MS = 30_000
 
 describe('what is fetched', () => {

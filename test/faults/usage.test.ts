@@ -22,7 +22,10 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.close())
 
-/** Prompt and output as a whole answer reports them, as JSON text; `whole usage` takes the place of the object. */
+/**
+ * Prompt and output as a whole answer reports them, as JSON text; `whole usage` takes the place of the
+ * object.
+ */
 interface Reported {
   readonly prompt?: string
   readonly output?: string
@@ -152,7 +155,10 @@ describe('usage', () => {
   })
 })
 
-/** Usage with one odd detail, by the protocol that reports it, and its charge: a cached token costs ¼, a written one 1¼. */
+/**
+ * Usage with one odd detail, by the protocol that reports it, and its charge: a cached token costs ¼, a
+ * written one 1¼.
+ */
 const ODD_DETAILS: Record<string, readonly ['chat' | 'messages', string, number]> = {
   'more cached tokens than the prompt has': [
     'chat',
@@ -243,7 +249,10 @@ describe('usage that a stream reports more than once', () => {
   })
 })
 
-/** Usage that tells a prompt of a thousand tokens, 400 of them cached at a quarter, and no output that can be true. */
+/**
+ * Usage that tells a prompt of a thousand tokens, 400 of them cached at a quarter, and no output that can be
+ * true.
+ */
 const PROMPTS: Record<'chat' | 'messages', readonly string[]> = {
   chat: [
     '{"prompt_tokens":1000,"completion_tokens":null,"prompt_tokens_details":{"cached_tokens":400}}',

@@ -169,7 +169,9 @@ export function conversations(): fc.Arbitrary<Conversation> {
     }))
 }
 
-/** The same where the model is to think: then it chooses its tools itself, and no round of tools is under way. */
+/**
+ * The same where the model is to think: then it chooses its tools itself, and no round of tools is under way.
+ */
 export function thoughtfulConversations(): fc.Arbitrary<Conversation> {
   return fc.tuple(conversations(), thoughtful).map(([conversation, sampling]) => ({
     ...conversation,

@@ -41,7 +41,10 @@ export function names(): fc.Arbitrary<string> {
 
 const NUMBERS = ['0', '-0', '1.0', '1e3', '0.1', '9007199254740993', '-123456789012345678901234567890']
 
-/** JSON text of any value, with numbers that no double holds and keys that an object of JavaScript would put elsewhere. */
+/**
+ * JSON text of any value, with numbers that no double holds and keys that an object of JavaScript would put
+ * elsewhere.
+ */
 function valueTexts(depth: number): fc.Arbitrary<string> {
   const leaf = fc.oneof(
     fc.constantFrom('null', 'true', 'false', '{}', '[]'),

@@ -20,9 +20,9 @@ import { chopped } from '../generators/chunks.ts'
 import { prettyJson } from './pretty-json.ts'
 
 /**
- * Conversions as files: `<kind>/<protocol>/<case>` is what comes in, `<case>.as-<other protocol>` beside it what goes out.
- * Adding a case is adding a file. `UPDATE_GOLDEN=1` writes the targets that are missing, and touches no other: what it
- * wrote has to be read against the contract by a person before it counts.
+ * Conversions as files: `<kind>/<protocol>/<case>` is what comes in, `<case>.as-<other protocol>` beside it
+ * what goes out. Adding a case is adding a file. `UPDATE_GOLDEN=1` writes the targets that are missing, and
+ * touches no other: what it wrote has to be read against the contract by a person before it counts.
  */
 const ROOT = fileURLToPath(new URL('.', import.meta.url))
 const AT_LEAST = 120

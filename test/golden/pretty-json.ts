@@ -2,8 +2,8 @@
 const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g
 
 /**
- * JSON text laid out over lines. Nothing is parsed: the order of members, the way a number is written and every escape
- * stay as they are, so that texts which differ in any of these differ.
+ * JSON text laid out over lines. Nothing is parsed: the order of members, the way a number is written and
+ * every escape stay as they are, so that texts which differ in any of these differ.
  */
 export function prettyJson(text: string): string {
   let out = ''

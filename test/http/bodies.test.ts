@@ -21,7 +21,9 @@ const post = (body: string | Buffer, options: CallOptions = {}): Promise<Answer>
   return stage.chat('ann', body, options)
 }
 
-/** Asserts the status, the envelope, that nothing of the inside shows, and that the upstream was not called. */
+/**
+ * Asserts the status, the envelope, that nothing of the inside shows, and that the upstream was not called.
+ */
 function refused(answer: Answer, status: number): Answer {
   expect(answer.status, answer.text.slice(0, 500)).toBe(status)
   const { error } = answer.json()
@@ -145,7 +147,8 @@ describe('the limit of a body', () => {
     const head =
       'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n' +
       `content-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: ${small.length}\r\n\r\n`
-    // All but their last bytes: they are decoded, and stay. All bodies together may take 256 MB, which is eight of them.
+    // All but their last bytes: they are decoded, and stay. All bodies together may take 256 MB, which is
+    // eight of them.
     const bodies = Array.from({ length: 10 }, () => rawConnection(stage.gateway.port, head))
     for (const { socket } of bodies) socket.write(small.subarray(0, -8))
     let refused = 0

@@ -66,7 +66,9 @@ interface Charged {
   readonly text: string
 }
 
-/** Makes a call, and checks that everybody was charged what its row says by the time the answer was complete. */
+/**
+ * Makes a call, and checks that everybody was charged what its row says by the time the answer was complete.
+ */
 async function charged(
   lane: keyof typeof MODELS,
   behaviour: Behaviour,

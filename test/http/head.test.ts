@@ -59,7 +59,8 @@ describe('HEAD is answered as GET is, without a body:', () => {
       const head = await asked('HEAD', path, shown)
       expect(head.hasBody).toBe(false)
       expect(head.status).toBe(get.status)
-      // A length that is not known before is not told, and figures of the gateway change from one request to the next.
+      // A length that is not known before is not told, and figures of the gateway change from one request to
+      // the next.
       const same = (name: string): boolean =>
         !OWN.has(name) && name !== 'transfer-encoding' && !(path === '/metrics' && name === 'content-length')
       const told = ({ headers }: Head): object =>

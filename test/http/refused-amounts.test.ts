@@ -14,7 +14,8 @@ test.each([
     users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: 100 })])],
   }))
   try {
-    // A million output tokens cost four million units, that is 8 dollars or 58.4 yuan, and the prompt a little more.
+    // A million output tokens cost four million units, that is 8 dollars or 58.4 yuan, and the prompt a
+    // little more.
     const answer = await stage.chat('ann', ask('m', { max_tokens: 1_000_000 }))
     expect(answer.status).toBe(403)
     const { message } = answer.json().error

@@ -7,7 +7,9 @@ import { jinaAnswer, type RankedSaid } from '../equipment/rerank-behaviour.ts'
 import { askRerank, ranked, rerank, rerankChannel } from '../equipment/rerank-stage.ts'
 import { type Stage, setStage } from '../equipment/stage.ts'
 
-/** Other requests wait no longer than this while a large one is worked on; a busy machine is given some room. */
+/**
+ * Other requests wait no longer than this while a large one is worked on; a busy machine is given some room.
+ */
 /** On a machine with nothing else to do; on another, as long as it takes to read that body five times. */
 const LONGEST_WAIT_MS = 1_000
 

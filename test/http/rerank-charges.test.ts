@@ -56,7 +56,10 @@ interface Charged {
   readonly row: UsageRow
 }
 
-/** Makes a call, and checks that token and user were charged what its row says by the time the answer was complete. */
+/**
+ * Makes a call, and checks that token and user were charged what its row says by the time the answer was
+ * complete.
+ */
 async function charged(
   model: string,
   behaviour: Behaviour,

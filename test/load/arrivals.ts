@@ -11,7 +11,10 @@ export interface ArrivalsOrder {
   readonly seconds: number
   /** How long it may take to settle: latencies of calls that come later are also told apart. */
   readonly settlingSeconds?: number
-  /** Calls that come each second, whatever became of those before them; or so many callers, each of whom waits for its answer. */
+  /**
+   * Calls that come each second, whatever became of those before them; or so many callers, each of whom waits
+   * for its answer.
+   */
   readonly pace: { readonly perSecond: number } | { readonly callers: number }
 }
 

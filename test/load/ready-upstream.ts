@@ -3,11 +3,14 @@ import process from 'node:process'
 import { Requests } from './requests.ts'
 
 /**
- * A program of its own: an upstream that has its answer ready, and sends it in one write after so many milliseconds. It does next
- * to nothing; whoever reads, or converts, that answer does the work.
+ * A program of its own: an upstream that has its answer ready, and sends it in one write after so many
+ * milliseconds. It does next to nothing; whoever reads, or converts, that answer does the work.
  */
 
-/** What its answers are: a completion of 2 KB in the chat protocol, or a stream of 800 words in that of messages. */
+/**
+ * What its answers are: a completion of 2 KB in the chat protocol, or a stream of 800 words in that of
+ * messages.
+ */
 export type Readiness = 'completion' | 'stream'
 
 const WORDS = 800

@@ -18,7 +18,10 @@ export interface ReadersResult {
   /** What was said instead, shortened. */
   readonly wrong: readonly string[]
   readonly events: number
-  /** How far the time between two events was from the pace: milliseconds, and the share of events that was no further. */
+  /**
+   * How far the time between two events was from the pace: milliseconds, and the share of events that was no
+   * further.
+   */
   readonly jitterMs: { readonly p50: number; readonly p99: number; readonly most: number }
 }
 

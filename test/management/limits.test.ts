@@ -117,12 +117,14 @@ test('no more get through in any second than may, whenever they come', async () 
     }
     await sleep(15)
   }
-  // The gateway counts between the two moments: six whose whole span is within a second would be one too many.
+  // The gateway counts between the two moments: six whose whole span is within a second would be one too
+  // many.
   for (const { sent } of through) {
     const within = through.filter((one) => one.sent >= sent && one.answered < sent + 1000)
     expect(within.length).toBeLessThanOrEqual(5)
   }
-  // And it lets through what it may: nobody is refused but after five within the second before, a sixteenth more or less.
+  // And it lets through what it may: nobody is refused but after five within the second before, a sixteenth
+  // more or less.
   expect(refused.length).toBeGreaterThan(0)
   for (const one of refused) {
     const before = through.filter(({ sent, answered }) => answered >= one.sent - 1063 && sent <= one.answered)

@@ -30,7 +30,10 @@ const AS_BANNED = accountOf(5, 'access-token-of-bob')
 const KEY_OF_ANN = { authorization: 'Bearer sk-ann', 'x-goog-api-key': 'sk-ann' }
 const KEY_OF_BANNED = { authorization: 'Bearer sk-bob', 'x-goog-api-key': 'sk-bob' }
 
-/** Statuses that need a moment which no test can make at will: slow senders, mistakes of ours, too much at once. */
+/**
+ * Statuses that need a moment which no test can make at will: slow senders, mistakes of ours, too much at
+ * once.
+ */
 const UNPROVOKED = new Set([408, 429, 500, 503])
 const PASSED_ON = [400, 404, 409, 413, 422, 429, 529]
 

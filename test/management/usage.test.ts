@@ -61,7 +61,10 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.close())
 
-/** What only time could make: rows of ten days ago, and their sums; and sums of a hundred days ago, whose rows are gone. */
+/**
+ * What only time could make: rows of ten days ago, and their sums; and sums of a hundred days ago, whose rows
+ * are gone.
+ */
 function withOldRows(): void {
   const database = databaseOf(stage.gateway.dataDir)
   const cyd = database.token('token-cyd')

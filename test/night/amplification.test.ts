@@ -19,7 +19,9 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.close())
 
-/** What work costs the gateway: milliseconds of CPU, and MiB of memory at its peak above what it had before. */
+/**
+ * What work costs the gateway: milliseconds of CPU, and MiB of memory at its peak above what it had before.
+ */
 async function costOf(work: () => Promise<unknown>): Promise<{ cpuMs: number; peakMib: number }> {
   const of = `/proc/${stage.gateway.pid}`
   const kibOf = (name: string): number =>

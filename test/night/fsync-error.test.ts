@@ -14,8 +14,8 @@ const QUOTA = 1_000_000_000
 const CALLERS = 20
 const ROUNDS = 5
 /**
- * From the first error of the disk to the end of the process. A machine that does nothing else needs less than a tenth of it,
- * though the watcher stops the process at each call.
+ * From the first error of the disk to the end of the process. A machine that does nothing else needs less
+ * than a tenth of it, though the watcher stops the process at each call.
  */
 const ENDS_WITHIN_MS = 1000
 

@@ -7,7 +7,10 @@ import { ask, setStage } from '../equipment/stage.ts'
 import { nightSeed } from './night-seed.ts'
 
 const CALLS = 6_000
-/** The look-up by HMAC is what keeps a key from being guessed letter by letter; this only shows that nothing coarse was added. */
+/**
+ * The look-up by HMAC is what keeps a key from being guessed letter by letter; this only shows that nothing
+ * coarse was added.
+ */
 const MOST_APART = 1.25
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'

@@ -27,7 +27,10 @@ const READY_MS = 3_000
 /** More statements than a migration has, so that some are killed when all is done. */
 const STATEMENTS = 25
 
-/** What a hold may cost, what its prompt did, and what was sent until the crash: the crash is charged the least of the two. */
+/**
+ * What a hold may cost, what its prompt did, and what was sent until the crash: the crash is charged the
+ * least of the two.
+ */
 const [AMOUNT, PROMPT, PROGRESS] = [1_000, 10, 30]
 
 /** A database as the schema before this one had it, in the middle of its work. */

@@ -15,7 +15,10 @@ const SELDOM: Patch = {
   text: 'const REPORT_MS = 200',
   by: 'const REPORT_MS = 1500',
 }
-/** What another node asks for goes back at once, before the report, and what was spent and is not reported yet goes with it. */
+/**
+ * What another node asks for goes back at once, before the report, and what was spent and is not reported yet
+ * goes with it.
+ */
 const RELEASE_FIRST: readonly Patch[] = [
   {
     file: 'src/ledger/teller.ts',

@@ -36,7 +36,8 @@ test('many times as many calls as can be served, of upstreams that take a second
     afterMs: 1_000,
     flags: '--max-old-space-size=512',
     apart: true,
-    // Who waits for its answers is not served as fast as could be: these are many fewer than there is time for.
+    // Who waits for its answers is not served as fast as could be: these are many fewer than there is time
+    // for.
     callers: 300,
     measuredSeconds: 10,
     times: 12,

@@ -9,7 +9,10 @@ import { ask, askStream, setStage } from '../equipment/stage.ts'
 import { nightSeed } from './night-seed.ts'
 
 const CALLERS = 1_000
-/** How long each may hold its connection: the gateway's own limits, a moment until they are looked at, and a busy machine. */
+/**
+ * How long each may hold its connection: the gateway's own limits, a moment until they are looked at, and a
+ * busy machine.
+ */
 const LONGEST_MS: Record<Slowness, number> = {
   'says nothing': 10_000 + 10_000,
   headers: 10_000 + 10_000,
@@ -58,7 +61,8 @@ test.each(Object.keys(LONGEST_MS) as Slowness[])(
     console.log(
       `${slowness}: ${waits.length} calls meanwhile, p99 ${p99?.toFixed(0)} ms, ${baseline?.toFixed(0)} ms without them;  ${open()} still open`,
     )
-    // A caller that reads nothing does not see that it was hung up on before it reads; its upstream and its call are over.
+    // A caller that reads nothing does not see that it was hung up on before it reads; its upstream and its
+    // call are over.
     if (slowness === 'reads nothing')
       expect(stage.upstream.received('endless').filter(({ endedAt }) => endedAt === undefined)).toEqual([])
     else expect(open()).toBe(0)

@@ -5,8 +5,9 @@ import { wholeMessage } from '../equipment/messages-behaviour.ts'
 import { PUBLIC_ADDRESS } from '../equipment/network.ts'
 import { hostileUrls, ZONE } from '../faults/hostile-urls.ts'
 
-// Runs in a network of its own, where private addresses are this machine's, and the system's resolver asks the test's name
-// server. Prints one line of JSON: what was let in, and who was called. See test/night/ssrf.test.ts.
+// Runs in a network of its own, where private addresses are this machine's, and the system's resolver asks
+// the test's name server. Prints one line of JSON: what was let in, and who was called. See
+// test/night/ssrf.test.ts.
 
 /** How often each URL is tried. */
 const ROUNDS = 3

@@ -9,7 +9,8 @@ const isByHand = ({ moved, used }: TokenChange): boolean => moved + used !== 0
 export function expectExactWrites(report: WritesReport): void {
   const { broken, set, ofSet, ofSwitched, ofDoomed, afterDeletion, left } = report
   expect(broken).toEqual([])
-  // What was set was set, and nothing else moved it but charges; so that what is left is the last number less what came after.
+  // What was set was set, and nothing else moved it but charges; so that what is left is the last number less
+  // what came after.
   expect(ofSet.filter(isByHand).map(({ remain }) => remain)).toEqual(set)
   const last = ofSet.findLastIndex(isByHand)
   const chargedAfter = ofSet.slice(last + 1).reduce((sum, { used }) => sum + used, 0)

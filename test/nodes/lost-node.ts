@@ -8,7 +8,10 @@ import { callThreeNodes, CLIENTS, MOST_COST } from './called-nodes.ts'
 export interface LostReport {
   /** What the auditor found of all other nodes, and of the accounts. */
   readonly broken: readonly string[]
-  /** Calls that a client saw complete and nobody was charged for; the latest that one of them had ended before the loss. */
+  /**
+   * Calls that a client saw complete and nobody was charged for; the latest that one of them had ended before
+   * the loss.
+   */
   readonly lost: number
   readonly longestMs: number
   /** What was charged by estimate in their place. */

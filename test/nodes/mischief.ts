@@ -3,15 +3,18 @@ import type { Ground } from '../equipment/ground.ts'
 import type { RunningGateway } from '../equipment/gateway.ts'
 import { statusOn } from '../equipment/port.ts'
 
-/** What is done to nodes and servers while calls run: until it is over, and then everything is put right again. */
+/**
+ * What is done to nodes and servers while calls run: until it is over, and then everything is put right
+ * again.
+ */
 export type Mischief = (ground: Ground, random: () => number, isOver: () => boolean) => Promise<void>
 
 /** Of those that are killed, how many are still starting. */
 const UNBORN = 0.2
 
 /**
- * kill -9 of a node every 0.4 to 1.3 s, for as long as another one is up; what was killed is started again at once, and now and
- * then killed in the middle of that.
+ * kill -9 of a node every 0.4 to 1.3 s, for as long as another one is up; what was killed is started again at
+ * once, and now and then killed in the middle of that.
  */
 export const killNodes: Mischief = async ({ fleet }, random, isOver) => {
   const starting = new Map<RunningGateway, Promise<unknown>>()
@@ -74,7 +77,10 @@ export const endConnections: Mischief = async ({ postgres }, _, isOver) => {
   }
 }
 
-/** One after the other: everything in Redis is deleted, it is killed, its cable is pulled, it sleeps for five seconds. */
+/**
+ * One after the other: everything in Redis is deleted, it is killed, its cable is pulled, it sleeps for five
+ * seconds.
+ */
 export const troubleRedis: Mischief = async ({ redis, redisCable }, _, isOver) => {
   const troubles = [
     () => redis.command(['FLUSHALL']),

@@ -32,8 +32,8 @@ export interface NodesStormReport extends BankAudit {
 const NODES = 3
 
 /**
- * Clients call three nodes in every manner while mischief is done; then everything is up again, the nodes are told to stop, and
- * PostgreSQL's books are compared with what the clients saw and the upstream sent.
+ * Clients call three nodes in every manner while mischief is done; then everything is up again, the nodes are
+ * told to stop, and PostgreSQL's books are compared with what the clients saw and the upstream sent.
  */
 export async function nodesStorm(plan: NodesStormPlan): Promise<NodesStormReport> {
   const { seed, seconds, clientsEach, mischief, accounts = FIVE_ACCOUNTS, root } = plan

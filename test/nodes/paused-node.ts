@@ -14,7 +14,9 @@ export interface PausedReport {
 }
 
 const LEASE_MS = 60_000
-/** The others look after it each time that they compare everything with the bank, which is every ten seconds. */
+/**
+ * The others look after it each time that they compare everything with the bank, which is every ten seconds.
+ */
 const LOOKED_AFTER_MS = 10_000
 
 /** Three nodes are called; one of them stops where it stands, and goes on when its leases are long over. */

@@ -16,7 +16,10 @@ const BODY = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'h
 /** Time that a balancer has to see that a node is back, before the next one goes. */
 const SEEN_MS = 2_000
 
-/** Calls come at a steady rate to a balancer in front of three nodes; each node is told to stop, and started again. */
+/**
+ * Calls come at a steady rate to a balancer in front of three nodes; each node is told to stop, and started
+ * again.
+ */
 export async function rollWhileCalled(plan: {
   readonly perSecond: number
   readonly seconds: number

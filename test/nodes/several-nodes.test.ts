@@ -105,7 +105,8 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     await sleep(300)
     const earlier = alone
     const rest = await burst(one, other, 90)
-    // A busy machine may be too late to ask: then it is a share again, of what was left when the others were heard.
+    // A busy machine may be too late to ask: then it is a share again, of what was left when the others were
+    // heard.
     if (alone === earlier) expect(rest).toBe(60)
     else expect(rest).toBeLessThanOrEqual(60)
     const before = alone

@@ -43,7 +43,10 @@ export function gatewaysOf({ services }: ComposeFile): Service[] {
   return Object.values(services).filter(({ build }) => build !== undefined)
 }
 
-/** The environment's variables that a compose file reads: their defaults, or what is said where they are missing. */
+/**
+ * The environment's variables that a compose file reads: their defaults, or what is said where they are
+ * missing.
+ */
 export function variablesOf({
   text,
 }: ComposeFile): Map<string, { kind: 'default' | 'required'; text: string }> {

@@ -27,8 +27,8 @@ const SUFFIXES = new Map([
 ])
 
 /**
- * Reads Prometheus' text format 0.0.4, as strictly as the format allows: each family once, HELP and TYPE before its lines,
- * no series twice, whole histograms whose buckets only grow. Throws at the first breach.
+ * Reads Prometheus' text format 0.0.4, as strictly as the format allows: each family once, HELP and TYPE
+ * before its lines, no series twice, whole histograms whose buckets only grow. Throws at the first breach.
  */
 export function readMetrics(text: string): Page {
   if (!text.endsWith('\n')) throw new Error('the last line does not end')

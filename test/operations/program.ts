@@ -12,7 +12,9 @@ import { freePort, statusOn } from '../equipment/port.ts'
 
 /** How the program is run. */
 export interface ProgramOptions {
-  /** The fields of gateway.yaml, or its text; the file of an earlier run in the same folder stays without one. */
+  /**
+   * The fields of gateway.yaml, or its text; the file of an earlier run in the same folder stays without one.
+   */
   readonly config?: Configuration | string
   readonly env?: Readonly<Record<string, string>>
   /** Where data and configuration lie; a new folder by default. */

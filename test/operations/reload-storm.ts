@@ -33,7 +33,10 @@ const ON_THEIR_WAY_MS = 250
 /** Every so many readings there is one of a file with a mistake, too. */
 const BAD_EVERY = 5
 
-/** Calls at a steady rate while the configuration changes again and again: prices, channels, keys, by every way of writing. */
+/**
+ * Calls at a steady rate while the configuration changes again and again: prices, channels, keys, by every
+ * way of writing.
+ */
 export async function reloadStorm(plan: {
   readonly seconds: number
   readonly reloads: number

@@ -17,7 +17,10 @@ export interface Footprint {
   readonly heap: number
   /** Bytes outside the heap that live objects own. */
   readonly buffers: number
-  /** The most memory that the process had so far: what it has at a moment goes by how much room V8 just then keeps for the young. */
+  /**
+   * The most memory that the process had so far: what it has at a moment goes by how much room V8 just then
+   * keeps for the young.
+   */
   readonly resident: number
   /** Open descriptors that are no sockets, and connections. */
   readonly files: number
@@ -54,7 +57,10 @@ const CLIENTS = 32
 const ABORTS = 0.1
 const FAULTS = 0.05
 const MEDIA = 0.05
-/** What may be wrong with an upstream: it hangs up, answers with an error, or breaks off in the middle of a stream. */
+/**
+ * What may be wrong with an upstream: it hangs up, answers with an error, or breaks off in the middle of a
+ * stream.
+ */
 const TROUBLES = ['broken', 'failing', 'cut'] as const
 /** Of pictures that are fetched; what is larger is rejected while it comes. */
 const MOST_BYTES = 65_536
@@ -70,7 +76,10 @@ export interface SoakPlan {
   readonly seed: number
   readonly warmUp: number
   readonly requests: number
-  /** Requests come at this rate, whatever became of those before them; else from clients that wait for each answer. */
+  /**
+   * Requests come at this rate, whatever became of those before them; else from clients that wait for each
+   * answer.
+   */
   readonly perSecond?: number
 }
 
@@ -90,8 +99,8 @@ if (isMainThread) {
 }`
 
 /**
- * Sends so many requests, whole and streamed, over connections that are kept; one in ten is aborted at some point, one in twenty
- * meets a faulty upstream, and another names a picture that is rejected.
+ * Sends so many requests, whole and streamed, over connections that are kept; one in ten is aborted at some
+ * point, one in twenty meets a faulty upstream, and another names a picture that is rejected.
  */
 export async function soak(plan: SoakPlan): Promise<SoakReport> {
   const random = randomFrom(plan.seed)
@@ -269,7 +278,10 @@ function closeWaits(port: number): number {
     .filter(([, address, , state]) => address?.endsWith(local) && state === '08').length
 }
 
-/** What is not as it was: each sentence is something that the gateway holds on to, or did wrong. Empty if all is flat. */
+/**
+ * What is not as it was: each sentence is something that the gateway holds on to, or did wrong. Empty if all
+ * is flat.
+ */
 export function flat({ fresh, warm, end, wrong, ...report }: SoakReport): string[] {
   const broken = wrong.slice(0, 5).map((what) => `a wrong answer: ${what}`)
   const expected = (is: number, most: number, what: string): void => {

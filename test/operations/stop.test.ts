@@ -96,7 +96,8 @@ test(`on SIGTERM the listener closes, ${STREAMS} streams and all else that is un
 
 test('what is left after drain_timeout gets an error event, or an error, and a settlement; exit 0', async () => {
   const program = await readyProgram({ config: config({ drain_timeout: '700ms' }) })
-  // What an answer without usage is counted by is loaded for the first one, which may take longer than a settlement may.
+  // What an answer without usage is counted by is loaded for the first one, which may take longer than a
+  // settlement may.
   upstream.script('m', { kind: 'whole', usage: null })
   await call(program.url, ask('m'), { key })
   upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })

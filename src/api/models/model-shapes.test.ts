@@ -60,7 +60,10 @@ function chooserOf(token: Partial<Token>): Chooser {
   }
 }
 
-/** Milliseconds of processor time that one list takes at the least: what else the machine does only adds to it. */
+/**
+ * Milliseconds of processor time that one list takes at the least: what else the machine does only adds to
+ * it.
+ */
 function cost(settings: Settings, chooser: Chooser): number {
   const lists = new ModelLists()
   const list = (): string => JSON.stringify(MODEL_LIST.chat(lists.list(settings, chooser)))

@@ -39,8 +39,9 @@ export const MODEL_LIST: Record<ModelShape, (models: readonly ListedModel[]) => 
 }
 
 /**
- * The shape that a request for the list asks for: callers of the messages protocol send `anthropic-version`, some of them with
- * their key as a bearer; `vendor-version` counts only beside `x-api-key`. `docs/api.md: Models`.
+ * The shape that a request for the list asks for: callers of the messages protocol send `anthropic-version`,
+ * some of them with their key as a bearer; `vendor-version` counts only beside `x-api-key`. `docs/api.md:
+ * Models`.
  */
 export function listShape(request: Request): 'chat' | 'messages' {
   if (headerText(request, 'anthropic-version') !== undefined) return 'messages'

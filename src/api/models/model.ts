@@ -4,7 +4,9 @@ import { shownName } from '../../relay/shown-name.ts'
 import { defineEndpoint } from '../endpoint.ts'
 import { entryShape, MODEL_ENTRY, modelArea } from './model-shapes.ts'
 
-/** A model's name may have slashes in it, as they are or as `%2F`: the only path in which anything is decoded. */
+/**
+ * A model's name may have slashes in it, as they are or as `%2F`: the only path in which anything is decoded.
+ */
 const PATH = '/v1/models/:id*'
 
 const params = z.object({ id: z.string().refine(isDecodable, 'expected a percent-encoding of UTF-8') })
@@ -32,7 +34,10 @@ export const model = defineEndpoint({
   },
 })
 
-/** The contract has it answer that it is not implemented, for good: `docs/api.md: Models`. Nobody deletes what is configured. */
+/**
+ * The contract has it answer that it is not implemented, for good: `docs/api.md: Models`. Nobody deletes what
+ * is configured.
+ */
 export const deleteModel = defineEndpoint({
   method: 'DELETE',
   path: PATH,

@@ -37,7 +37,10 @@ export function errorDescription(status: number): string {
   return codes.length > 0 ? codes.map(([code]) => code).join(', ') : 'passed on from the upstream'
 }
 
-/** The shape of an area's errors, as they are rendered: some carry a code everywhere, and the others where all do. */
+/**
+ * The shape of an area's errors, as they are rendered: some carry a code everywhere, and the others where all
+ * do.
+ */
 export function errorSchema(area: Area): JsonSchema {
   const shapes = EXAMPLES.map((code) => {
     const { body } = renderError(area, new GatewayError(code, 'what is wrong'), 'an-id')

@@ -2,8 +2,8 @@ import { afterwards, type Limited, type Limits, requireAllowed } from '../../lim
 import type { Response } from '../../server/response.ts'
 
 /**
- * Takes a request off a limit, and tells the caller how much of it is left, in the words of the RateLimit header fields that most
- * clients know. Throws `rate_limited` where nothing is; `whose` names the limit.
+ * Takes a request off a limit, and tells the caller how much of it is left, in the words of the RateLimit
+ * header fields that most clients know. Throws `rate_limited` where nothing is; `whose` names the limit.
  */
 export function takeAndTell(
   limits: Limits,

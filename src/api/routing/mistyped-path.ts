@@ -18,8 +18,9 @@ interface Candidate {
 }
 
 /**
- * Finds the path of the API that a wrong one most probably stands for: a version that is missing, doubled or another, a base
- * address that is repeated, capitals and slashes too many, a letter wrong. `docs/api.md: Errors`.
+ * Finds the path of the API that a wrong one most probably stands for: a version that is missing, doubled or
+ * another, a base address that is repeated, capitals and slashes too many, a letter wrong. `docs/api.md:
+ * Errors`.
  */
 export class MistypedPaths {
   readonly #candidates: readonly Candidate[]
@@ -40,7 +41,9 @@ export class MistypedPaths {
     return this.#repeated(segments) ?? modelPath(segments) ?? this.#misspelt(segments)
   }
 
-  /** The one that stands at the end, if nothing but versions, prefixes and words of the API stands before it. */
+  /**
+   * The one that stands at the end, if nothing but versions, prefixes and words of the API stands before it.
+   */
   #repeated(segments: readonly string[]): string | undefined {
     for (let start = 0; start < segments.length; start++) {
       const before = segments.slice(0, start)

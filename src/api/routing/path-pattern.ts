@@ -2,9 +2,9 @@
 export type PathParams = Readonly<Record<string, string>>
 
 /**
- * Reads paths such as `/api/token/:id/key`, where `:id` is one segment that is not empty, and `/v1/models/:id*`, where it is
- * the rest of the path, slashes included. A path is matched as the caller wrote it: no decoding, no dot segments, no slash
- * too many.
+ * Reads paths such as `/api/token/:id/key`, where `:id` is one segment that is not empty, and
+ * `/v1/models/:id*`, where it is the rest of the path, slashes included. A path is matched as the caller
+ * wrote it: no decoding, no dot segments, no slash too many.
  */
 export function pathPattern(path: string): (given: string) => PathParams | undefined {
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)

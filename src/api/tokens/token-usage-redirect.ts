@@ -1,6 +1,8 @@
 import type { OpenEndpoint } from '../endpoint.ts'
 
-/** `GET /api/usage/token/` without the slash at its end leads there. `docs/api.md: Self-check and billing`. */
+/**
+ * `GET /api/usage/token/` without the slash at its end leads there. `docs/api.md: Self-check and billing`.
+ */
 export const tokenUsageRedirect: OpenEndpoint = {
   method: 'GET',
   path: '/api/usage/token',

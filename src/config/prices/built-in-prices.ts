@@ -48,7 +48,10 @@ const MORE_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map([
   ],
 ])
 
-/** The prices of @pydantic/genai-prices as installed: nothing is ever fetched. `now` decides between dated prices. */
+/**
+ * The prices of @pydantic/genai-prices as installed: nothing is ever fetched. `now` decides between dated
+ * prices.
+ */
 export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices {
   const lists = new Map(VENDORS.map(({ id }) => [id, modelsOf(id)]))
   const found = new LRUCache<string, Listed | 'none'>({ max: MOST_REMEMBERED })
@@ -122,7 +125,10 @@ function modelsOf(vendor: string): readonly ModelInfo[] {
   return [...(provider?.id === vendor ? provider.models : []), ...(MORE_MODELS.get(vendor) ?? [])]
 }
 
-/** Names under which a model can be asked for: those that its rule spells out, and its id unless that is only a stem. */
+/**
+ * Names under which a model can be asked for: those that its rule spells out, and its id unless that is only
+ * a stem.
+ */
 function concreteNames({ id, match }: ModelInfo): string[] {
   const own = matches(match, id) && !id.endsWith('-') && !spelledOut(match).some((name) => name === id)
   return own ? [id, ...spelledOut(match)] : spelledOut(match)

@@ -21,7 +21,9 @@ const CHARGED: ReadonlySet<string> = new Set([...Object.keys(TOKEN_KEYS), ...Obj
 /** For the search of files in a vendor's store, a tool that none of the endpoints here has. */
 const NEVER_DUE: ReadonlySet<string> = new Set(['storage_searches_kcount'])
 
-/** A model's prices as the data has them, as ours; undefined where it has none of the kinds that we charge. */
+/**
+ * A model's prices as the data has them, as ours; undefined where it has none of the kinds that we charge.
+ */
 export function chargeable(data: ModelPrice): Price | undefined {
   if (
     data['input_mtok'] === undefined &&

@@ -14,7 +14,9 @@ export interface Priced {
   readonly builtInVersion: string
 }
 
-/** Twelve hexadecimal digits that name a set of prices: the same for the same prices however they are written. */
+/**
+ * Twelve hexadecimal digits that name a set of prices: the same for the same prices however they are written.
+ */
 export function priceVersion({ quotaPerUnit, groups, models, preferred, builtInVersion }: Priced): string {
   const content = [
     quotaPerUnit,

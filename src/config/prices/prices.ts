@@ -17,7 +17,10 @@ export interface GivenPrices {
   readonly cacheWrite1h?: Decimal | undefined
 }
 
-/** Fills in what follows from the input price: reads a tenth of it, writes 1.25 times (5 minutes) and twice (1 hour). */
+/**
+ * Fills in what follows from the input price: reads a tenth of it, writes 1.25 times (5 minutes) and twice (1
+ * hour).
+ */
 export function completePrices(given: GivenPrices): TokenPrices {
   const { input, output } = given
   return {

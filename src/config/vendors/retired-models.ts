@@ -5,8 +5,9 @@ interface Retirement {
 }
 
 /**
- * Shutdown dates as the vendors publish them, by the vendor's id in the built-in prices. The price data keeps retired
- * models and says nothing of them. A redirected name counts as retired: another model answers, at another price.
+ * Shutdown dates as the vendors publish them, by the vendor's id in the built-in prices. The price data keeps
+ * retired models and says nothing of them. A redirected name counts as retired: another model answers, at
+ * another price.
  */
 const RETIREMENTS: ReadonlyMap<string, readonly Retirement[]> = new Map([
   [

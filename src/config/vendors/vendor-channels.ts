@@ -12,8 +12,8 @@ export interface VendorChannels {
 }
 
 /**
- * One channel for each vendor whose key is there, with every model of its price list; a name that several vendors list
- * goes to the first of them, since it can have but one price.
+ * One channel for each vendor whose key is there, with every model of its price list; a name that several
+ * vendors list goes to the first of them, since it can have but one price.
  */
 export function vendorChannels(keys: ReadonlyMap<string, string>, builtIn: BuiltInPrices): VendorChannels {
   const preferred = new Map<string, string>()

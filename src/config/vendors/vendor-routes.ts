@@ -2,8 +2,8 @@ import { parseVendorRoutes } from '../../domain/vendor-routes.ts'
 import { Refusal } from '../fields.ts'
 
 /**
- * Reads a token's `vendor_routes`, a JSON map from vendor to group; `docs/api.md: Token management`. `accept` says what
- * is wrong with a group.
+ * Reads a token's `vendor_routes`, a JSON map from vendor to group; `docs/api.md: Token management`. `accept`
+ * says what is wrong with a group.
  */
 export function vendorRoutes(
   accept: (group: string) => string | Refusal,

@@ -16,10 +16,10 @@ export interface Vendor {
 }
 
 /**
- * The vendors that we know how to call. The order is one of preference: whoever makes a model comes before those who
- * host it, so that a bare name means its maker's price. The regular expressions leave out what the data lists under a
- * vendor but is not served at that address: open weights, and other makers' models in the same cloud. OpenAI answers
- * for `-pro`, `codex` and deep research through its Responses API alone.
+ * The vendors that we know how to call. The order is one of preference: whoever makes a model comes before
+ * those who host it, so that a bare name means its maker's price. The regular expressions leave out what the
+ * data lists under a vendor but is not served at that address: open weights, and other makers' models in the
+ * same cloud. OpenAI answers for `-pro`, `codex` and deep research through its Responses API alone.
  */
 export const VENDORS: readonly Vendor[] = Object.freeze([
   {

@@ -5,8 +5,8 @@ import type { ChannelType } from './channel-types.ts'
 const VERSION = /\/v\d+(?:(?:alpha|beta)\d*)?(?=\/|$)/i
 
 /**
- * The address up to and including the version that a bare one stands for. One that has a version, or what is no address at
- * all, stays as it is; an empty one is the vendor's own.
+ * The address up to and including the version that a bare one stands for. One that has a version, or what is
+ * no address at all, stays as it is; an empty one is the vendor's own.
  */
 export function withVersion(given: string, { address, version }: ChannelType): string {
   const bare = withoutTrailing(given.trim() || address, '/')

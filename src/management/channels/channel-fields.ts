@@ -7,8 +7,8 @@ const jsonField = z.string({ error: 'expected a text that holds a JSON object' }
 const textField = z.string({ error: 'expected a text' })
 
 /**
- * The fields of a channel that mean something here, as tools of this family of gateways write them. All others are kept and
- * shown again.
+ * The fields of a channel that mean something here, as tools of this family of gateways write them. All
+ * others are kept and shown again.
  */
 export const channelFields = z.looseObject(
   {

@@ -84,7 +84,10 @@ export function storedObject(channel: StoredChannel): ChannelObject {
   }
 }
 
-/** A channel that the configuration declares, shown: the values of its headers are not, for they may be secrets. */
+/**
+ * A channel that the configuration declares, shown: the values of its headers are not, for they may be
+ * secrets.
+ */
 export function declaredObject(channel: Channel, by: Declared['by']): ChannelObject {
   const type = typeAt(channel.protocol, channel.baseUrl)
   const flags = Object.entries(ALLOWING).map(([flag, gated]) => [flag, channel.allow.has(gated)])

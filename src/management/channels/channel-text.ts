@@ -39,8 +39,9 @@ export function requireType(type: number): ChannelType {
 }
 
 /**
- * A channel as gateway.yaml would declare it, from how tools write it: bare addresses get their version, texts with commas
- * become lists, texts with JSON become mappings. What the result may be is for the schema of the file to say.
+ * A channel as gateway.yaml would declare it, from how tools write it: bare addresses get their version,
+ * texts with commas become lists, texts with JSON become mappings. What the result may be is for the schema
+ * of the file to say.
  */
 export function channelText(fields: ChannelFields, keys: readonly string[]): ChannelText {
   const type = requireType(fields.type)

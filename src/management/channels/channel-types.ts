@@ -5,7 +5,9 @@ export interface ChannelType {
   readonly type: number
   readonly vendor: string
   readonly protocol: ProtocolName
-  /** Where it is reached unless a channel says otherwise: without the version. Empty = a channel has to say. */
+  /**
+   * Where it is reached unless a channel says otherwise: without the version. Empty = a channel has to say.
+   */
   readonly address: string
   /** What such an address lacks. */
   readonly version: string

@@ -22,8 +22,9 @@ export const newChannelBody = z.looseObject(
 )
 
 /**
- * Makes a channel with all its keys; or, with mode `batch`, one for each key, with numbered names. What the schema of
- * gateway.yaml would refuse is `invalid_request`. Resolves to their ids when calls can go over them.
+ * Makes a channel with all its keys; or, with mode `batch`, one for each key, with numbered names. What the
+ * schema of gateway.yaml would refuse is `invalid_request`. Resolves to their ids when calls can go over
+ * them.
  */
 export async function createChannels(
   { store, inForce, nowMs }: AdministrationParts,

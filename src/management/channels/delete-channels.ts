@@ -17,7 +17,10 @@ export const channelIdsBody = z.object(
   { error: 'expected an object with ids' },
 )
 
-/** Removes channels that were set over HTTP; answers with how many there were. One that is declared refuses all. */
+/**
+ * Removes channels that were set over HTTP; answers with how many there were. One that is declared refuses
+ * all.
+ */
 export async function deleteChannels(
   { store, inForce }: AdministrationParts,
   ids: readonly number[],

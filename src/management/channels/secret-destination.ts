@@ -3,8 +3,8 @@ import { GatewayError } from '../../errors.ts'
 import { type Actor, reachOf } from '../authority.ts'
 
 /**
- * Where a channel's secrets are sent: scheme, host and port of its address. Every field that decides where they go, or
- * through whose hands, belongs in here.
+ * Where a channel's secrets are sent: scheme, host and port of its address. Every field that decides where
+ * they go, or through whose hands, belongs in here.
  */
 function destinationOf({ declared }: ChannelText): string {
   const address = declared['base_url']
@@ -18,9 +18,9 @@ export interface BroughtSecrets {
 }
 
 /**
- * Refuses to send secrets that are stored to another place than before, unless root asks, who may read them: whoever names the
- * new place brings them. Everything that changes where a stored secret goes, or sends one to a place that a request names,
- * asks here first.
+ * Refuses to send secrets that are stored to another place than before, unless root asks, who may read them:
+ * whoever names the new place brings them. Everything that changes where a stored secret goes, or sends one
+ * to a place that a request names, asks here first.
  */
 export function requireSecretsForNewPlace(
   by: Actor,

@@ -14,7 +14,10 @@ import { testRequest } from './test-request.ts'
 
 /** The longest that root's test may take; a channel's own time-out, where that is shorter. */
 const PATIENCE_MS = 30_000
-/** The same for those below root, who hear of every port without a model server after this time, and in these words. */
+/**
+ * The same for those below root, who hear of every port without a model server after this time, and in these
+ * words.
+ */
 const PATIENCE_BELOW_ROOT_MS = 10_000
 const NOBODY = 'no model server answered'
 /** Bytes of an answer that are read. */
@@ -25,7 +28,10 @@ const LONGEST_MESSAGE = 1000
 interface Failure {
   /** Neither its key nor its address, but what it said itself. */
   readonly words: string
-  /** The status of an error that it told as JSON, as servers of models do; undefined where nothing like that came. */
+  /**
+   * The status of an error that it told as JSON, as servers of models do; undefined where nothing like that
+   * came.
+   */
   readonly status?: number
 }
 
@@ -38,9 +44,10 @@ export const testQuery = z.object({
 })
 
 /**
- * Asks a channel's upstream for one token with the channel's first key, whether or not the channel is enabled. Nobody is
- * charged. How long it took, and when, is kept with a channel that was set over HTTP. Only root is told what the upstream said:
- * others may name any address, and would read what answers there, or find out whether anything does.
+ * Asks a channel's upstream for one token with the channel's first key, whether or not the channel is
+ * enabled. Nobody is charged. How long it took, and when, is kept with a channel that was set over HTTP. Only
+ * root is told what the upstream said: others may name any address, and would read what answers there, or
+ * find out whether anything does.
  */
 export async function testChannel(
   parts: AdministrationParts,

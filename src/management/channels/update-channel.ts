@@ -13,8 +13,8 @@ import { requireSecretsForNewPlace } from './secret-destination.ts'
 export const channelChange = someChannelFields.extend({ id: channelIdField })
 
 /**
- * Changes a channel that was set over HTTP. Secrets that are kept do not go to another address, unless root says so. Resolves to
- * the channel as it is now, when calls go over it.
+ * Changes a channel that was set over HTTP. Secrets that are kept do not go to another address, unless root
+ * says so. Resolves to the channel as it is now, when calls go over it.
  */
 export async function updateChannel(
   parts: AdministrationParts,

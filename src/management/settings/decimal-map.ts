@@ -1,14 +1,20 @@
 import { type Decimal, decimalText, parseDecimal } from '../../domain/decimal.ts'
 import { GatewayError } from '../../errors.ts'
 
-/** Tells a number's text from its value: `1.10` is 1.1, whatever a double makes of it. Newer than the compiler's types. */
+/**
+ * Tells a number's text from its value: `1.10` is 1.1, whatever a double makes of it. Newer than the
+ * compiler's types.
+ */
 type SourceReviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown
 
 const exactly = JSON.parse as (text: string, reviver: SourceReviver) => unknown
 
 const SAYS = 'expected a text that holds a JSON object'
 
-/** The mapping in a text with JSON. Numbers come as the texts that they are written as; `invalid_request` for anything else. */
+/**
+ * The mapping in a text with JSON. Numbers come as the texts that they are written as; `invalid_request` for
+ * anything else.
+ */
 export function mappingIn(key: string, text: string): ReadonlyMap<string, unknown> {
   let value: unknown
   try {

@@ -14,8 +14,8 @@ export const RATIO_OPTIONS = new Map<string, RatioName>([
 ])
 
 /**
- * The ratios of every model that a channel serves, that is declared, or whose ratios were set: as they were set, else as the
- * price in force has them.
+ * The ratios of every model that a channel serves, that is declared, or whose ratios were set: as they were
+ * set, else as the price in force has them.
  */
 export function modelRatios(
   settings: Settings,

@@ -9,7 +9,10 @@ interface ScalarOption {
   readonly text: (options: Options) => string
 }
 
-/** The options that can be set over HTTP, but for groups and prices; the last ones have no other name than ours. */
+/**
+ * The options that can be set over HTTP, but for groups and prices; the last ones have no other name than
+ * ours.
+ */
 export const SCALAR_OPTIONS: readonly ScalarOption[] = Object.freeze([
   { key: 'QuotaPerUnit', name: 'quota_per_unit', text: ({ quotaPerUnit }) => String(quotaPerUnit) },
   {

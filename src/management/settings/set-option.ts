@@ -37,8 +37,8 @@ interface Standing {
 }
 
 /**
- * Sets one option. One that nobody knows, or whose value the schema of gateway.yaml refuses, is `invalid_request`; what the
- * file says otherwise is `managed_by_file`. Resolves when it is in force.
+ * Sets one option. One that nobody knows, or whose value the schema of gateway.yaml refuses, is
+ * `invalid_request`; what the file says otherwise is `managed_by_file`. Resolves when it is in force.
  */
 export async function setOption(
   { store, settings, inForce }: AdministrationParts,

@@ -14,11 +14,14 @@ export interface Declared {
 /** The configuration that calls go by, as far as it can be changed over HTTP. */
 export interface SettingsInForce {
   readonly declared: Declared
-  /** The channel of that name which was set over HTTP, enabled or not; undefined where it cannot be in force. */
+  /**
+   * The channel of that name which was set over HTTP, enabled or not; undefined where it cannot be in force.
+   */
   storedChannel(name: string): Channel | undefined
   /**
-   * Changes what was set over HTTP: `next` says what it would be, `write` stores it. Where that could not be in force beside
-   * the file, nothing is written: `invalid_request` with the sentence of the schema. Resolves when it is in force.
+   * Changes what was set over HTTP: `next` says what it would be, `write` stores it. Where that could not be
+   * in force beside the file, nothing is written: `invalid_request` with the sentence of the schema. Resolves
+   * when it is in force.
    */
   change<T>(next: (stored: StoredConfiguration) => StoredConfiguration, write: () => Promise<T>): Promise<T>
 }

@@ -10,8 +10,9 @@ import { maskedToken, type TokenObject } from './token-object.ts'
 const INPUT = changedTokenFields.extend(ofToken.shape)
 
 /**
- * Writes those fields of one of the user's tokens that are given; the next call counts by them, calls under way go on. A
- * quota that is set is what is left apart from what running calls hold. `given` is looked at here, wherever it comes from.
+ * Writes those fields of one of the user's tokens that are given; the next call counts by them, calls under
+ * way go on. A quota that is set is what is left apart from what running calls hold. `given` is looked at
+ * here, wherever it comes from.
  */
 export async function changeToken(parts: ManagementParts, given: unknown): Promise<TokenObject> {
   const { store, ledger, apiKeys, settings, nowMs } = parts

@@ -13,7 +13,9 @@ export async function revealKey(
   return `sk-${(await store.read('revealKey', { tokenId, userId })) ?? noOwnToken()}`
 }
 
-/** The whole keys, by id, of those of the tokens that are the user's; more ids than 100 are `batch_too_many`. */
+/**
+ * The whole keys, by id, of those of the tokens that are the user's; more ids than 100 are `batch_too_many`.
+ */
 export async function revealKeys(
   { store }: ManagementParts,
   { user: userId, ids }: { readonly user: number; readonly ids: readonly number[] },

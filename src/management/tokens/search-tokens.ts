@@ -14,9 +14,9 @@ export interface TokenSearch extends Page {
 }
 
 /**
- * A page of those of a user's tokens that match both patterns, newest first. Names match without regard to case, keys with.
- * Keys are stored sealed, so that all of them are opened and looked at here, and every database finds the same. A pattern
- * that breaks a rule is `invalid_request`.
+ * A page of those of a user's tokens that match both patterns, newest first. Names match without regard to
+ * case, keys with. Keys are stored sealed, so that all of them are opened and looked at here, and every
+ * database finds the same. A pattern that breaks a rule is `invalid_request`.
  */
 export async function searchTokens(
   { store, settings, nowMs }: ManagementParts,

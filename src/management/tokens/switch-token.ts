@@ -12,9 +12,9 @@ const INPUT = ofToken.extend({
 })
 
 /**
- * Writes the status of one of the user's tokens, and nothing else; the next call counts by it, calls under way go on. A
- * token that is expired or exhausted is not enabled: `invalid_request`. `docs/api.md: States and transitions`. `given` is
- * looked at here, wherever it comes from.
+ * Writes the status of one of the user's tokens, and nothing else; the next call counts by it, calls under
+ * way go on. A token that is expired or exhausted is not enabled: `invalid_request`. `docs/api.md: States and
+ * transitions`. `given` is looked at here, wherever it comes from.
  */
 export async function switchToken(parts: ManagementParts, given: unknown): Promise<TokenObject> {
   const { store, apiKeys, nowMs } = parts

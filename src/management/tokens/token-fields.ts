@@ -35,7 +35,10 @@ export const newTokenFields = z.object(
   SAYS,
 )
 
-/** What of a token may be changed: all of it optional, and null is absence, but in `allow_ips`, where it is a value. */
+/**
+ * What of a token may be changed: all of it optional, and null is absence, but in `allow_ips`, where it is a
+ * value.
+ */
 export const changedTokenFields = z.object(
   {
     name: name.nullish(),

@@ -15,7 +15,10 @@ export const tokenUsageSchema = z.object({
   expires_at: z.int(),
 })
 
-/** What a token has used and has left. The numbers of an unlimited one are 0; `limits` are the models that it is held to. */
+/**
+ * What a token has used and has left. The numbers of an unlimited one are 0; `limits` are the models that it
+ * is held to.
+ */
 export function tokenUsageObject(token: Token, limits: Iterable<string>): z.output<typeof tokenUsageSchema> {
   const { name, unlimitedQuota, remainQuota, usedQuota, modelLimitsEnabled } = token
   return {

@@ -8,8 +8,8 @@ import { readInput, userField } from '../read-input.ts'
 const INPUT = z.object({ user: userField, name: z.string(), models: z.array(z.string()) })
 
 /**
- * Sentences about a token that is allowed and probably a mistake: another live token of its user has the name, or no
- * channel serves a model that it is limited to.
+ * Sentences about a token that is allowed and probably a mistake: another live token of its user has the
+ * name, or no channel serves a model that it is limited to.
  */
 export async function tokenWarnings(
   { store, settings }: ManagementParts,

@@ -8,12 +8,14 @@ interface Stretch {
   readonly next: UsagePlace | null
 }
 
-/** Rows that one read of the store looks at: few enough to hold in memory, and to let others read in between. */
+/**
+ * Rows that one read of the store looks at: few enough to hold in memory, and to let others read in between.
+ */
 const AT_ONCE = 2_000
 
 /**
- * The usage log as CSV, newest first, in pieces of whole lines: a line of the columns' names, then one for each row. A slow
- * reader holds no more than one piece.
+ * The usage log as CSV, newest first, in pieces of whole lines: a line of the columns' names, then one for
+ * each row. A slow reader holds no more than one piece.
  */
 export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
   { store }: Pick<ManagementParts, 'store'>,

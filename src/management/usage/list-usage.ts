@@ -2,7 +2,10 @@ import type { UsageEntry, UsageFilter } from '../../domain/usage-entry.ts'
 import { offsetOf, type Page } from '../page.ts'
 import type { ManagementParts } from '../parts.ts'
 
-/** A page of the usage log, newest first. `total` counts at most the newest 100,000 rows of the times asked for. */
+/**
+ * A page of the usage log, newest first. `total` counts at most the newest 100,000 rows of the times asked
+ * for.
+ */
 export async function listUsage<Shown>(
   { store }: Pick<ManagementParts, 'store'>,
   filter: UsageFilter | null,

@@ -21,9 +21,9 @@ interface Stretch {
 const NOTHING: UsageTotals = { requests: 0, quota: 0, usage: NO_USAGE }
 
 /**
- * What was used, and how much goes on just now. Whole days (UTC) are taken from the daily sums, which are kept for good;
- * parts of a day, and single calls, from the rows of the log as far as they are kept. The last minute is the one before
- * now, whatever times are asked for.
+ * What was used, and how much goes on just now. Whole days (UTC) are taken from the daily sums, which are
+ * kept for good; parts of a day, and single calls, from the rows of the log as far as they are kept. The last
+ * minute is the one before now, whatever times are asked for.
  */
 export async function usageStat(
   { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,

@@ -28,8 +28,9 @@ export const usageDaySchema = z.object({
 })
 
 /**
- * What each model used on each day (UTC) that the times asked for touch, the earliest first; of 30 days to the end unless a
- * start is given, of 366 at most (`invalid_request`). `username` is whose rows these are, where they are one user's.
+ * What each model used on each day (UTC) that the times asked for touch, the earliest first; of 30 days to
+ * the end unless a start is given, of 366 at most (`invalid_request`). `username` is whose rows these are,
+ * where they are one user's.
  */
 export async function usageByDay(
   { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,

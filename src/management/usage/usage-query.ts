@@ -5,7 +5,9 @@ import { wantedText, wholeNumber } from '../query-fields.ts'
 /** The only kind of row that the log has: a settled call. */
 const CONSUMED = 2
 
-/** What a user's own rows can be filtered by; `docs/api.md: Usage log`. Times are Unix seconds, both included. */
+/**
+ * What a user's own rows can be filtered by; `docs/api.md: Usage log`. Times are Unix seconds, both included.
+ */
 export const ownUsageQuery = z.object({
   type: wholeNumber(),
   start_timestamp: wholeNumber(),

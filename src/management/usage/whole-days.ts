@@ -1,6 +1,9 @@
 const DAY_MS = 86_400_000
 
-/** A stretch of time taken apart into days (UTC) that are in it from their first moment to their last, and the rest. */
+/**
+ * A stretch of time taken apart into days (UTC) that are in it from their first moment to their last, and the
+ * rest.
+ */
 export interface WholeDays {
   /** Days since 1970-01-01, both included; undefined where there is none. A missing end is open. */
   readonly days: { readonly first?: number | undefined; readonly last?: number | undefined } | undefined
@@ -8,7 +11,10 @@ export interface WholeDays {
   readonly edges: readonly { readonly fromMs: number; readonly beforeMs: number }[]
 }
 
-/** `fromMs` is included, `beforeMs` is not; undefined is open, and so is an end in the future: today's sums end now. */
+/**
+ * `fromMs` is included, `beforeMs` is not; undefined is open, and so is an end in the future: today's sums
+ * end now.
+ */
 export function wholeDays(
   { fromMs, beforeMs }: { readonly fromMs?: number | undefined; readonly beforeMs?: number | undefined },
   nowMs: number,

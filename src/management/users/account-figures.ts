@@ -4,8 +4,9 @@ import { GatewayError } from '../../errors.ts'
 import type { ManagementParts } from '../parts.ts'
 
 /**
- * A token and its user with the ledger's figures: every charge that was made up to now, and nothing of what calls under way
- * hold. It is read behind all writes that are queued; `token_deleted` if there is no such token any more.
+ * A token and its user with the ledger's figures: every charge that was made up to now, and nothing of what
+ * calls under way hold. It is read behind all writes that are queued; `token_deleted` if there is no such
+ * token any more.
  */
 export async function accountFigures(
   { store }: Pick<ManagementParts, 'store'>,

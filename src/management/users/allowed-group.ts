@@ -9,7 +9,9 @@ export function requireGroup(settings: Settings, group: string, field = 'group')
   throw new GatewayError('invalid_request', `${field}: there is no group "${group}" in the configuration`)
 }
 
-/** Refuses a token's routing where it cannot be read, or names a group that a token of this user may not name. */
+/**
+ * Refuses a token's routing where it cannot be read, or names a group that a token of this user may not name.
+ */
 export function requireGroups(
   settings: Settings,
   user: User,

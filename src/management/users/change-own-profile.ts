@@ -19,8 +19,8 @@ export const ownProfileInput = z.object(
 )
 
 /**
- * Writes what is given. A new password needs the one that it replaces, ends all sessions of the user, this one too,
- * and revokes the access token.
+ * Writes what is given. A new password needs the one that it replaces, ends all sessions of the user, this
+ * one too, and revokes the access token.
  */
 export async function changeOwnProfile(
   parts: ManagementParts,

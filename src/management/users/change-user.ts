@@ -48,8 +48,8 @@ const OWN_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Writes the fields that are given, all or none; a quota takes the place of the one that is there. It counts at the user's
- * next call; running ones settle against it. A new password ends the user's sessions, and one
+ * Writes the fields that are given, all or none; a quota takes the place of the one that is there. It counts
+ * at the user's next call; running ones settle against it. A new password ends the user's sessions, and one
  * that replaces another revokes the access token.
  */
 export async function changeUser(

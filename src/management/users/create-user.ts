@@ -15,7 +15,9 @@ import {
 } from './user-fields.ts'
 import { type UserObject, userObject } from './user-object.ts'
 
-/** What a user is made of. Without a display name it is the username; without a password nobody can log in. */
+/**
+ * What a user is made of. Without a display name it is the username; without a password nobody can log in.
+ */
 export const newUserInput = z.object(
   {
     username: usernameField,
@@ -29,7 +31,10 @@ export const newUserInput = z.object(
   { error: 'expected an object with the fields of a user' },
 )
 
-/** Makes an enabled user without access token. A taken name, an unknown group or a quota out of bounds is refused. */
+/**
+ * Makes an enabled user without access token. A taken name, an unknown group or a quota out of bounds is
+ * refused.
+ */
 export async function createUser(
   parts: ManagementParts,
   given: z.input<typeof newUserInput>,

@@ -12,7 +12,10 @@ export const userSearchInput = pageQuery.extend({
 /** A page of users. */
 export const userPageSchema = pageSchema(managedUserSchema)
 
-/** Users, newest first: those of whom `keyword` is part of a name or the e-mail address, or the id, and of that group. */
+/**
+ * Users, newest first: those of whom `keyword` is part of a name or the e-mail address, or the id, and of
+ * that group.
+ */
 export async function findUsers(
   { store }: ManagementParts,
   query: z.output<typeof userSearchInput>,

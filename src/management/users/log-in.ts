@@ -16,8 +16,9 @@ export const loginInput = z.object(
 )
 
 /**
- * Begins a session of 30 days, for somebody at the address block `from`. A name that nobody has, a wrong password and a user without one are refused alike, after the
- * same time: 401. Only who knows the password is told that the user is banned: 403.
+ * Begins a session of 30 days, for somebody at the address block `from`. A name that nobody has, a wrong
+ * password and a user without one are refused alike, after the same time: 401. Only who knows the password is
+ * told that the user is banned: 403.
  */
 export async function logIn(
   {

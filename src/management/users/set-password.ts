@@ -12,8 +12,8 @@ const INPUT = ofUser.extend({
 })
 
 /**
- * Gives a user a password, in the place of any other; whoever was logged in as that user is not any more, and its access token
- * goes with the password that was there.
+ * Gives a user a password, in the place of any other; whoever was logged in as that user is not any more, and
+ * its access token goes with the password that was there.
  */
 export async function setPassword(
   { store, ledger, passwords }: ManagementParts,

@@ -39,7 +39,9 @@ export function isWhole({ tables, contradictionCount }: Comparison): boolean {
   return contradictionCount === 0 && tables.every(({ here, there }) => here === there)
 }
 
-/** Compares every row of the copied tables, column by column; columns that the target alone has do not count. */
+/**
+ * Compares every row of the copied tables, column by column; columns that the target alone has do not count.
+ */
 export async function compare(source: Db, target: Db): Promise<Comparison> {
   const found = new Contradictions()
   const tables: TableState[] = []

@@ -42,9 +42,10 @@ export interface Migration {
 }
 
 /**
- * Copies everything from the embedded database into an empty PostgreSQL database, or completes a copy that was begun, and
- * compares the two. Calls that a crash left open are settled first; otherwise the source is only read. Rejects, with a
- * sentence for the operator, while a gateway runs, with another secret, and where the target holds anything else.
+ * Copies everything from the embedded database into an empty PostgreSQL database, or completes a copy that
+ * was begun, and compares the two. Calls that a crash left open are settled first; otherwise the source is
+ * only read. Rejects, with a sentence for the operator, while a gateway runs, with another secret, and where
+ * the target holds anything else.
  */
 export async function migrate(orders: MigrateOrders): Promise<Migration> {
   const { environment, dryRun } = orders

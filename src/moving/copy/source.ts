@@ -32,8 +32,8 @@ export interface Source {
 }
 
 /**
- * Locks the data folder, settles what a crash left open in it, and opens its database for reading. With `untouched` nothing
- * is settled. Rejects with a sentence for the operator.
+ * Locks the data folder, settles what a crash left open in it, and opens its database for reading. With
+ * `untouched` nothing is settled. Rejects with a sentence for the operator.
  */
 export async function openSource(
   environment: Environment,

@@ -14,8 +14,8 @@ const LONGEST_TEXT = 4 * 2 ** 20
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * Reads one row of another gateway, whatever its database makes of types: SQLite keeps any kind of value in any column, and
- * PostgreSQL's values come as texts. What cannot be read throws `Unreadable`.
+ * Reads one row of another gateway, whatever its database makes of types: SQLite keeps any kind of value in
+ * any column, and PostgreSQL's values come as texts. What cannot be read throws `Unreadable`.
  */
 export class Cells {
   /** What was read otherwise than it stands there, in sentences. */

@@ -27,7 +27,10 @@ export interface ChannelCells {
   readonly fields: Partial<ChannelFields>
 }
 
-/** Reads a channel; what has no effect here is a note. Throws `Unreadable` where the channel cannot be made without it. */
+/**
+ * Reads a channel; what has no effect here is a note. Throws `Unreadable` where the channel cannot be made
+ * without it.
+ */
 export function readChannel(cells: Cells, family: Family): ChannelCells {
   const status = cells.integer('status', ENABLED)
   if (status !== ENABLED && status !== MANUALLY_DISABLED) {

@@ -1,7 +1,10 @@
 import { channelType } from '../../management/channels/channel-types.ts'
 import type { Family } from './family.ts'
 
-/** How upstreams of a kind are called from here: the number of a kind that is known here, and where it differs from it. */
+/**
+ * How upstreams of a kind are called from here: the number of a kind that is known here, and where it differs
+ * from it.
+ */
 export interface KnownKind {
   readonly type: number
   /** Where they are reached unless a channel says otherwise; as the kind has it, if absent. */

@@ -128,7 +128,10 @@ const COLUMN = Buffer.concat([
 const ROW = message('D', Buffer.concat([Buffer.from([0, 1, 0, 0, 3, 232]), Buffer.alloc(1000, 'x')]))
 const READY = message('Z', Buffer.from('I'))
 
-/** Something that speaks the protocol as far as a client has to ask; `answer` plays the answer to everything after the start. */
+/**
+ * Something that speaks the protocol as far as a client has to ask; `answer` plays the answer to everything
+ * after the start.
+ */
 async function server(answer: (socket: Socket) => void): Promise<string> {
   const sockets: Socket[] = []
   const listener = createServer((socket) => {

@@ -38,7 +38,10 @@ export interface ImportReport {
   readonly hasRoot: boolean
   /** Users that could not be written though they were planned; their lines say why. */
   readonly failed: number
-  /** Nodes that run on the database were told, or there can be none; else they see what is new within a minute. */
+  /**
+   * Nodes that run on the database were told, or there can be none; else they see what is new within a
+   * minute.
+   */
   readonly toldNodes: boolean
 }
 
@@ -53,8 +56,9 @@ interface ImportPlan {
 }
 
 /**
- * Reads another gateway's database and plans what carries over; with `apply` it is made: settings in one transaction, channels
- * in one, and each user with its tokens in one. What is there already stays. Rejects with a sentence for the operator.
+ * Reads another gateway's database and plans what carries over; with `apply` it is made: settings in one
+ * transaction, channels in one, and each user with its tokens in one. What is there already stays. Rejects
+ * with a sentence for the operator.
  */
 export async function importFamily(orders: ImportOrders): Promise<ImportReport> {
   const { config, apply } = orders

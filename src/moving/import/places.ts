@@ -17,8 +17,8 @@ type NamedUser = TakenPlaces['users'][number] & {
 }
 
 /**
- * Which ids, names and keys are free. Ids of the source are kept where they are; where they are not, a row takes one above
- * all ids on both sides.
+ * Which ids, names and keys are free. Ids of the source are kept where they are; where they are not, a row
+ * takes one above all ids on both sides.
  */
 export class Places {
   readonly #hashes: Hashes
@@ -64,7 +64,9 @@ export class Places {
     return this.#withoutCase.get(withoutCase(username))
   }
 
-  /** Takes an id for a user, its own if that is free; an access token that somebody has is not taken twice. */
+  /**
+   * Takes an id for a user, its own if that is free; an access token that somebody has is not taken twice.
+   */
   takeUser(
     wanted: number,
     { username, group, role, accessToken }: ReadUser,

@@ -28,8 +28,8 @@ export interface ConfigurationPlan {
 const PLACES = { options: 'options', groups: 'groups', ratios: 'models' } as const
 
 /**
- * What of groups, prices, options and channels can be in force beside gateway.yaml and what is stored: all of it is read by the
- * schema of the file, which says what is wrong. What is there already stays.
+ * What of groups, prices, options and channels can be in force beside gateway.yaml and what is stored: all of
+ * it is read by the schema of the file, which says what is wrong. What is there already stays.
  */
 export function planConfiguration(
   source: FamilyDatabase,

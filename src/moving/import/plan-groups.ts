@@ -8,7 +8,9 @@ import type { ReportLine } from './report.ts'
 
 const ONE: Decimal = { digits: 1n, scale: 0 }
 
-/** What the newer family opens to everybody unless it was told otherwise; the older one knows no such thing. */
+/**
+ * What the newer family opens to everybody unless it was told otherwise; the older one knows no such thing.
+ */
 const USUALLY_OPEN = { 'new-api': ['default', 'vip'], 'one-api': [] } as const
 
 /** Chooses among groups there; there is nothing like it here. */

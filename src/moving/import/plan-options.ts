@@ -25,7 +25,9 @@ const MISSED: ReadonlyMap<string, string> = new Map([
   ['AudioRatio', 'audio is charged as the tokens that the provider reports'],
 ])
 
-/** Options with one value that mean something here; a line for those that are missed, and one for all others. */
+/**
+ * Options with one value that mean something here; a line for those that are missed, and one for all others.
+ */
 export function planOptions(options: FamilyOptions): {
   readonly entries: readonly PlannedEntry[]
   readonly left: readonly ReportLine[]

@@ -15,7 +15,9 @@ const LONGEST_NAME = 50
 /** A token without the places that it takes here. */
 export type ReadToken = Omit<ImportedToken, 'id' | 'userId'>
 
-/** Reads a token; what is changed is a note. Throws `Unreadable` where its key or its money cannot be read. */
+/**
+ * Reads a token; what is changed is a note. Throws `Unreadable` where its key or its money cannot be read.
+ */
 export function readToken(
   cells: Cells,
   userGroup: string,

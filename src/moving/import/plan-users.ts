@@ -20,7 +20,9 @@ const DELETED = 3
 /** A user without the places that it takes here. */
 export type ReadUser = Omit<ImportedUser, 'id'>
 
-/** Reads a user; what is changed is a note. Throws `Unreadable` where its name or its money cannot be read. */
+/**
+ * Reads a user; what is changed is a note. Throws `Unreadable` where its name or its money cannot be read.
+ */
 export function readUser(cells: Cells, units: Units, settings: Settings, nowSeconds: number): ReadUser {
   const quota = units.convert('quota', cells.integer('quota'))
   if (Math.abs(quota) > mostQuota(settings)) {
@@ -133,7 +135,10 @@ function count(cells: Cells, column: string): number {
   )
 }
 
-/** What users set for themselves: shown to them again as it is. The parts of the console have a column of their own here. */
+/**
+ * What users set for themselves: shown to them again as it is. The parts of the console have a column of
+ * their own here.
+ */
 function settingOf(cells: Cells): { readonly setting: string; readonly sidebar_modules: string } {
   const text = cells.lenient(() => cells.text('setting').trim(), '')
   if (text === '') return { setting: '', sidebar_modules: '' }

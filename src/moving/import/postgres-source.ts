@@ -21,8 +21,9 @@ const KINDS: ReadonlyMap<unknown, string> = new Map([
 ])
 
 /**
- * The database of another gateway on PostgreSQL, which may run meanwhile. Whoever made it may mean harm: nothing but plain tables
- * is read, without policies that would run on the way, and no more than `bounds` says. Rejects with a sentence for the operator.
+ * The database of another gateway on PostgreSQL, which may run meanwhile. Whoever made it may mean harm:
+ * nothing but plain tables is read, without policies that would run on the way, and no more than `bounds`
+ * says. Rejects with a sentence for the operator.
  */
 export async function openPostgresSource(url: string, bounds = BOUNDS): Promise<SourceDatabase> {
   const socket = new Socket()

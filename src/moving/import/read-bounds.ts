@@ -20,7 +20,9 @@ export class ReadBounds {
     this.#bounds = bounds
   }
 
-  /** Begins to read a table: what it returns is told the bytes of each row, and throws where it is too much. */
+  /**
+   * Begins to read a table: what it returns is told the bytes of each row, and throws where it is too much.
+   */
   table(name: string): (bytes: number) => void {
     const { rows: mostRows, bytes: mostBytes, ms } = this.#bounds
     const untilMs = performance.now() + ms
@@ -40,7 +42,10 @@ export function tooSlow(table: string, ms: number): Error {
   return new Error(`reading the table "${table}" took longer than ${ms / 1000} s`)
 }
 
-/** Refuses what only looks like a table: to read it would run what its maker wrote, with the rights of who reads. */
+/**
+ * Refuses what only looks like a table: to read it would run what its maker wrote, with the rights of who
+ * reads.
+ */
 export function notATable(name: string, kind: string): Error {
   return new Error(
     `"${name}" is a ${kind}, and nothing but plain tables is read: make a copy that has one in its place`,

@@ -2,8 +2,8 @@
 export type Kind = 'user' | 'token' | 'channel' | 'group' | 'price' | 'option'
 
 /**
- * What becomes of a row or an entry: it carries over as it is, or with what its notes say, or is there already and stays as
- * it is there, or is left behind.
+ * What becomes of a row or an entry: it carries over as it is, or with what its notes say, or is there
+ * already and stays as it is there, or is left behind.
  */
 export type Fate = 'carried' | 'changed' | 'there' | 'left'
 

@@ -9,8 +9,8 @@ const VERSION_AT = 18
 const WRITE_AHEAD = 2
 
 /**
- * A SQLite file of another gateway, which may run meanwhile. Whoever made it may mean harm: nothing but plain tables is read, and
- * no more than `bounds` says. Throws with a sentence for the operator.
+ * A SQLite file of another gateway, which may run meanwhile. Whoever made it may mean harm: nothing but plain
+ * tables is read, and no more than `bounds` says. Throws with a sentence for the operator.
  */
 export function openSqliteSource(path: string, bounds = BOUNDS): SourceDatabase {
   const db = toldOf(path, () => {
@@ -51,7 +51,8 @@ export function openSqliteSource(path: string, bounds = BOUNDS): SourceDatabase 
   }
 }
 
-// A file with a log that nobody has open would be given one again, and keep it: it is opened as one that does not change.
+// A file with a log that nobody has open would be given one again, and keep it: it is opened as one that does
+// not change.
 function locationOf(path: string): string {
   if (!isWriteAhead(path) || existsSync(`${path}-wal`)) return path
   return `${pathToFileURL(path).href}?immutable=1`

@@ -26,14 +26,20 @@ export interface Standing {
   readonly stored: StoredConfiguration
 }
 
-/** The database of this gateway, open to be written to, and with nobody else at work on it where it is embedded. */
+/**
+ * The database of this gateway, open to be written to, and with nobody else at work on it where it is
+ * embedded.
+ */
 export interface WritableTarget {
   readonly rows: Rows
   readonly hashes: Hashes
   standing(): Promise<Standing>
   /** Makes sure that no new row takes an id up to these. */
   reserve(highestTokenId: number): Promise<void>
-  /** Has nodes that run on it read what is new; rejects where they cannot be told. On an embedded database there are none. */
+  /**
+   * Has nodes that run on it read what is new; rejects where they cannot be told. On an embedded database
+   * there are none.
+   */
   tellNodes(): Promise<void>
   close(): Promise<void>
 }
@@ -45,7 +51,10 @@ export function targetName({ databaseUrl }: Environment): string {
   return isPostgres(databaseUrl) ? databaseName(databaseUrl) : databaseUrl.slice('sqlite:'.length)
 }
 
-/** Looks at the database without changing anything; where there is none, nothing is there but what gateway.yaml seeds. */
+/**
+ * Looks at the database without changing anything; where there is none, nothing is there but what
+ * gateway.yaml seeds.
+ */
 export async function lookAtTarget(
   environment: Environment,
   seeds: readonly UserSeed[],

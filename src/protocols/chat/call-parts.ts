@@ -25,9 +25,10 @@ export interface CallSink {
 }
 
 /**
- * The tool calls of one answer, whole or in pieces, in every shape that providers send: with an index or an id or
- * neither; id and name once or in each piece; several calls under one index; the name after the arguments. A call ends
- * where its arguments are complete JSON and something else begins, so that the next one need not wait for the end.
+ * The tool calls of one answer, whole or in pieces, in every shape that providers send: with an index or an
+ * id or neither; id and name once or in each piece; several calls under one index; the name after the
+ * arguments. A call ends where its arguments are complete JSON and something else begins, so that the next
+ * one need not wait for the end.
  */
 export class CallParts {
   readonly #sink: CallSink
@@ -81,7 +82,10 @@ export class CallParts {
     return call
   }
 
-  /** Without an index: by id, else the call before, unless this is a new one: a name where that has all its arguments. */
+  /**
+   * Without an index: by id, else the call before, unless this is a new one: a name where that has all its
+   * arguments.
+   */
   #unplaced(id: string, name: string): Call | undefined {
     const known = this.#byId.get(id)
     if (known || !this.#last) return known

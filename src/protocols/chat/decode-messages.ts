@@ -19,7 +19,10 @@ interface OpenTurn {
   readonly parts: Part[]
 }
 
-/** Members of a message that are read, or that repeat what is known: a tool's name, an echoed list of annotations. */
+/**
+ * Members of a message that are read, or that repeat what is known: a tool's name, an echoed list of
+ * annotations.
+ */
 const READ: ReadonlySet<string> = new Set([
   'role',
   'content',
@@ -39,10 +42,10 @@ const NAMED: ReadonlyMap<string, LeftOut> = new Map([
 ])
 
 /**
- * Reads `messages`; `docs/api.md: Chat completions`, translations. System and developer texts come out in front, in their
- * order. Results of tools that follow one another are one user turn, and what the user says next is in the same turn.
- * Messages that say nothing make no turn. A result whose call is nowhere is passed on: it is the upstream's to refuse.
- * Throws `invalid_request` naming the path of what cannot be read.
+ * Reads `messages`; `docs/api.md: Chat completions`, translations. System and developer texts come out in
+ * front, in their order. Results of tools that follow one another are one user turn, and what the user says
+ * next is in the same turn. Messages that say nothing make no turn. A result whose call is nowhere is passed
+ * on: it is the upstream's to refuse. Throws `invalid_request` naming the path of what cannot be read.
  */
 export function decodeMessages(messages: readonly unknown[], dropped: Dropped): Transcript {
   const reader = new MessagesReader(dropped)

@@ -31,9 +31,9 @@ const PARTS: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
 ])
 
 /**
- * The parts of a message's content: a string is one text, null and nothing are no parts, and an empty text says nothing.
- * A part of a type that only chat may know is opaque; throws `invalid_request` where one has no type or is not what its
- * type says.
+ * The parts of a message's content: a string is one text, null and nothing are no parts, and an empty text
+ * says nothing. A part of a type that only chat may know is opaque; throws `invalid_request` where one has no
+ * type or is not what its type says.
  */
 export function decodeContent(content: unknown, path: string, dropped: Dropped): ContentPart[] {
   if (content === undefined || content === null || content === '') return []

@@ -9,7 +9,9 @@ export class CallReader {
   readonly #legacy: { readonly name: string; readonly id: string }[] = []
   #legacyCount = 0
 
-  /** An element of `tool_calls`; a call of a kind that only chat knows is opaque, and so will its result be. */
+  /**
+   * An element of `tool_calls`; a call of a kind that only chat knows is opaque, and so will its result be.
+   */
   call(value: unknown, path: string): ToolCallPart | OpaquePart {
     const call = fieldsAt(value, path)
     const id = textAt(call['id'], `${path}.id`)
@@ -32,7 +34,9 @@ export class CallReader {
     return part
   }
 
-  /** The id of the call that a message of role `function` answers: the first of that name that has no answer. */
+  /**
+   * The id of the call that a message of role `function` answers: the first of that name that has no answer.
+   */
   legacyId(name: string): string {
     const at = this.#legacy.findIndex((call) => call.name === name)
     return at < 0 ? this.#nextId() : (this.#legacy.splice(at, 1)[0]?.id ?? this.#nextId())

@@ -2,7 +2,10 @@ import type { Dropped } from '../codec.ts'
 import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 
-/** What this codec may leave out: the closed list of names for `x-gateway-dropped`, with the fields of `DROPPED`. */
+/**
+ * What this codec may leave out: the closed list of names for `x-gateway-dropped`, with the fields of
+ * `DROPPED`.
+ */
 export type LeftOut =
   /** Fields of a chat request that nobody here knows, at the top or in a message. */
   | 'unknown'
@@ -42,8 +45,8 @@ const other =
     !defaults.includes(value as string)
 
 /**
- * Chat's fields that the hub cannot hold, with the values that mean what their absence means; first those of the list in
- * `docs/api.md: Chat completions`.
+ * Chat's fields that the hub cannot hold, with the values that mean what their absence means; first those of
+ * the list in `docs/api.md: Chat completions`.
  */
 const DROPPED: ReadonlyMap<string, Says> = new Map<string, Says>([
   ['n', (value) => value !== 1],

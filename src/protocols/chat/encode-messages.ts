@@ -15,7 +15,9 @@ interface SortedTurn {
   readonly content: ChatPart[]
   readonly calls: unknown[]
   readonly results: ChatMessage[]
-  /** Media of results: chat's tool messages carry text, so that these go into the user message behind them. */
+  /**
+   * Media of results: chat's tool messages carry text, so that these go into the user message behind them.
+   */
   readonly media: ChatPart[]
 }
 

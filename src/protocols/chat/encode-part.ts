@@ -31,8 +31,8 @@ export function contentOf(parts: readonly ChatPart[]): string | readonly ChatPar
 }
 
 /**
- * Chat takes pictures and films by URL; anything else that is somewhere has to be fetched for it. Where a wire has a URL and
- * no type, it is that of a picture.
+ * Chat takes pictures and films by URL; anything else that is somewhere has to be fetched for it. Where a
+ * wire has a URL and no type, it is that of a picture.
  */
 export function mustFetch({ source: { kind, mediaType = 'image/*' } }: MediaPart): boolean {
   return kind === 'url' && !isPicture(mediaType) && !isFilm(mediaType)

@@ -8,8 +8,8 @@ import { usageOut } from './usage-out.ts'
 export const PROOF_MARK = '\n'
 
 /**
- * A whole reply for a chat caller; `docs/api.md: Chat completion response`. Texts are one content, thoughts one
- * `reasoning_content`; a stream of the same reply, added up, says the same.
+ * A whole reply for a chat caller; `docs/api.md: Chat completion response`. Texts are one content, thoughts
+ * one `reasoning_content`; a stream of the same reply, added up, says the same.
  */
 export function encodeReply(reply: Reply, minted: Minted): Buffer {
   const { parts, stop, usage } = reply

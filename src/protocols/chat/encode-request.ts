@@ -14,9 +14,10 @@ import { encodeWebSearch } from './web-search.ts'
 const MAX_STOPS = 4
 
 /**
- * The conversation as a chat request. Usage is asked for with every stream: the gateway charges by it. The order of the
- * fields is always this one, so that equal conversations are equal bytes and the upstream's cache finds them.
- * Throws `invalid_request` where chat has no way to say something that must not be left out.
+ * The conversation as a chat request. Usage is asked for with every stream: the gateway charges by it. The
+ * order of the fields is always this one, so that equal conversations are equal bytes and the upstream's
+ * cache finds them. Throws `invalid_request` where chat has no way to say something that must not be left
+ * out.
  */
 export function encodeRequest(
   conversation: Conversation,

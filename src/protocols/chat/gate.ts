@@ -14,13 +14,16 @@ export interface GatedRequest {
   readonly askedForUsage: boolean
 }
 
-/** Removed before forwarding unless the channel allows them; `docs/api.md: Chat completions`, filtered fields. */
+/**
+ * Removed before forwarding unless the channel allows them; `docs/api.md: Chat completions`, filtered fields.
+ */
 const FILTERED: readonly GatedField[] = ['service_tier', 'safety_identifier', 'inference_geo', 'speed']
 
 /**
- * The request for a channel of the caller's protocol: the model's mapped name, filtered fields removed, usage asked for
- * where the answer is streamed and the caller did not ask. In pass-through mode (`passThrough` is the gateway's option,
- * the channel has its own flag) the filters and the asking are left out; mapping and `disable_store` stay.
+ * The request for a channel of the caller's protocol: the model's mapped name, filtered fields removed, usage
+ * asked for where the answer is streamed and the caller did not ask. In pass-through mode (`passThrough` is
+ * the gateway's option, the channel has its own flag) the filters and the asking are left out; mapping and
+ * `disable_store` stay.
  */
 export function gateChatRequest(
   scan: ScannedObject,

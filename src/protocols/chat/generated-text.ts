@@ -1,8 +1,9 @@
 import { asRecord } from '../json/record.ts'
 
 /**
- * What the model wrote, in a whole message or in one delta: content, refusal, reasoning, the transcript of audio, names
- * and arguments of tool calls. Each non-empty piece once; text that a provider repeats under two names is one piece.
+ * What the model wrote, in a whole message or in one delta: content, refusal, reasoning, the transcript of
+ * audio, names and arguments of tool calls. Each non-empty piece once; text that a provider repeats under two
+ * names is one piece.
  */
 export function generatedText(message: unknown): string[] {
   const pieces: string[] = []
@@ -22,7 +23,10 @@ export function generatedText(message: unknown): string[] {
   return pieces
 }
 
-/** `reasoning_content` and `reasoning` are one text under two names; `reasoning_details` holds it where neither does. */
+/**
+ * `reasoning_content` and `reasoning` are one text under two names; `reasoning_details` holds it where
+ * neither does.
+ */
 function addReasoning(pieces: string[], record: Record<string, unknown>): void {
   const before = pieces.length
   addText(pieces, record['reasoning_content'])

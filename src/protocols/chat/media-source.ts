@@ -28,7 +28,10 @@ export function audioFormat(mediaType: string): string | undefined {
   return AUDIO_FORMATS.get(mediaType)
 }
 
-/** Media behind a `data:`, `http:` or `https:` URL; `family` is what is known of a type that is still to be fetched. */
+/**
+ * Media behind a `data:`, `http:` or `https:` URL; `family` is what is known of a type that is still to be
+ * fetched.
+ */
 export function mediaAt(url: string, path: string, family: string | undefined): MediaSource {
   if (isDataUrl(url)) return inlineFromDataUrl(url, path)
   if (isWebUrl(url)) return { kind: 'url', url, mediaType: family }

@@ -14,8 +14,8 @@ interface CalledFunction {
 }
 
 /**
- * Parses a reply or a chunk; undefined where it is no JSON object. Some servers send the arguments of a call as an object
- * instead of its text: here they are text, and the very text that the server wrote.
+ * Parses a reply or a chunk; undefined where it is no JSON object. Some servers send the arguments of a call
+ * as an object instead of its text: here they are text, and the very text that the server wrote.
  */
 export function parseAnswer(text: string): Fields | undefined {
   const answer = parseRecord(text)

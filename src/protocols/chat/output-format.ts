@@ -16,8 +16,9 @@ const KINDS: ReadonlyMap<string, Kind> = new Map<string, Kind>([
 ])
 
 /**
- * `response_format`; `docs/api.md: Chat completions`. Some servers take a schema beside `json_object`, and a format whose
- * schema is missing can only mean some object. Throws `invalid_request` naming the path of what cannot be read.
+ * `response_format`; `docs/api.md: Chat completions`. Some servers take a schema beside `json_object`, and a
+ * format whose schema is missing can only mean some object. Throws `invalid_request` naming the path of what
+ * cannot be read.
  */
 export function decodeOutputFormat(scan: ScannedObject): OutputFormat | undefined {
   const member = scan.span('response_format')

@@ -31,8 +31,9 @@ const SOUND = /^(?:data:\s*audio\/[\w.+-]+\s*[;,]|(?!JVBER)[\w+/-]{5})/i
 const LOOKED_AT = 256
 
 /**
- * - Sound is 10 to 32 tokens a second, in blocks of up to 30 seconds. Speech is hardly ever coded below 6 kbit/s, that is
- *   1,000 bytes of base64 a second: one token in 31 bytes; 16 leaves room.
+ * - Sound is 10 to 32 tokens a second, in blocks of up to 30 seconds. Speech is hardly ever coded below 6
+ *   kbit/s, that is
+ * 1,000 bytes of base64 a second: one token in 31 bytes; 16 leaves room.
  * - A film is about 300 tokens a second: 100,000 is five minutes and a half.
  */
 const MEDIA: ReadonlyMap<string, MediaKind | MediaTokens> = new Map<string, MediaKind | MediaTokens>([
@@ -88,8 +89,9 @@ const PLAIN: ReadonlySet<string> = new Set([
 ])
 
 /**
- * An upper bound in tokens for the prompt of a checked request, without a tokenizer: no token is less than a byte, so
- * the bytes of the body (whatever of it the provider shows to the model) bound its text; media count by `MEDIA`.
+ * An upper bound in tokens for the prompt of a checked request, without a tokenizer: no token is less than a
+ * byte, so the bytes of the body (whatever of it the provider shows to the model) bound its text; media count
+ * by `MEDIA`.
  */
 export function promptBound(scan: ScannedObject): number {
   const messages = scan.span('messages')

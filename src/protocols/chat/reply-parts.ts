@@ -7,8 +7,8 @@ import type { Fields } from './field.ts'
 const LEGACY_INDEX = -1
 
 /**
- * Makes parts of what a chat answer says, whole or in deltas: chat has no frames around its parts, so that one begins and
- * another ends where the kind changes.
+ * Makes parts of what a chat answer says, whole or in deltas: chat has no frames around its parts, so that
+ * one begins and another ends where the kind changes.
  */
 export class ReplyParts {
   /** The model said that it will not answer. */

@@ -67,7 +67,9 @@ const message: JsonSchema = {
 }
 const CONTENT: ReadonlySet<JsonKind> = new Set(['string', 'array', 'null'])
 
-/** The table in `docs/api.md: Chat completions`, row for row. Enumerations are open: a provider may know more. */
+/**
+ * The table in `docs/api.md: Chat completions`, row for row. Enumerations are open: a provider may know more.
+ */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['messages', accepting({ type: 'array', minItems: 1, items: message }, checkMessages)],
@@ -169,9 +171,9 @@ export function chatRequestSchema(): JsonSchema {
 }
 
 /**
- * Checks the types and ranges of every row of the table in `docs/api.md: Chat completions`; null in an optional field is
- * absence, fields outside the table pass. Throws `invalid_request` naming the field, what was expected and what came,
- * of which a field that can hold a prompt shows its kind alone.
+ * Checks the types and ranges of every row of the table in `docs/api.md: Chat completions`; null in an
+ * optional field is absence, fields outside the table pass. Throws `invalid_request` naming the field, what
+ * was expected and what came, of which a field that can hold a prompt shows its kind alone.
  */
 export function readChatRequest(scan: ScannedObject): ChatRequest {
   checkMembers(scan, REQUIRED, CHECKS)

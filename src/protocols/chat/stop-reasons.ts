@@ -23,8 +23,9 @@ const REASONS: ReadonlyMap<string, StopReason> = new Map<string, StopReason>([
 ])
 
 /**
- * Why a chat upstream's answer ended. A refusal is one whatever the reason; an answer that calls tools and ends as usual
- * wants their results (forced calls end with `stop`); words that nobody knows, or none, are the usual end.
+ * Why a chat upstream's answer ended. A refusal is one whatever the reason; an answer that calls tools and
+ * ends as usual wants their results (forced calls end with `stop`); words that nobody knows, or none, are the
+ * usual end.
  */
 export function stopOf(
   finishReason: string | undefined,

@@ -437,7 +437,10 @@ describe('laws', () => {
     return pieces
   }
 
-  /** A message as a stream, in deltas of a few characters; calls one after the other, or a piece of each in turn. */
+  /**
+   * A message as a stream, in deltas of a few characters; calls one after the other, or a piece of each in
+   * turn.
+   */
   function streamed(
     { reasoning, content, refusal, calls: made }: Message,
     size: number,

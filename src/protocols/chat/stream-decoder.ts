@@ -19,8 +19,9 @@ const THINKING = 1
 const FIRST_CALL = 2
 
 /**
- * Reads a chat stream; of several choices the first. It is complete where it says [DONE], or where a finish reason came
- * before the upstream closed; usage may come after the reason, so that the end is told at the very last.
+ * Reads a chat stream; of several choices the first. It is complete where it says [DONE], or where a finish
+ * reason came before the upstream closed; usage may come after the reason, so that the end is told at the
+ * very last.
  */
 export class ChatStreamDecoder extends FrameReader {
   readonly #parts = new ReplyParts((event) => this.emit(event))

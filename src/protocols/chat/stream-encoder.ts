@@ -16,13 +16,15 @@ const DONE = 'data: [DONE]\n\n'
 const NO_FINISH = '},"logprobs":null,"finish_reason":null}]}\n\n'
 
 /**
- * Writes a stream for a chat caller by the table in `docs/api.md: Events`. All that the chunks of a stream have in common
- * is written once, and each delta put between.
+ * Writes a stream for a chat caller by the table in `docs/api.md: Events`. All that the chunks of a stream
+ * have in common is written once, and each delta put between.
  */
 export class ChatStreamEncoder implements StreamEncoder {
   readonly #minted: Minted
   readonly #includeUsage: boolean
-  /** The beginnings of chunks, up to their choices; up to what is in a delta; up to an increment of a text. */
+  /**
+   * The beginnings of chunks, up to their choices; up to what is in a delta; up to an increment of a text.
+   */
   #chunk = ''
   #delta = ''
   #content = ''

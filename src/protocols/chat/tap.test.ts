@@ -80,7 +80,9 @@ function framesOf(stream: string): string[] {
   return frames
 }
 
-/** The same facts, read frame by frame with JSON.parse and nothing clever. Lines end with LF or CR LF here. */
+/**
+ * The same facts, read frame by frame with JSON.parse and nothing clever. Lines end with LF or CR LF here.
+ */
 function reference(stream: string, swallowUsage: boolean): object {
   const frames = framesOf(stream)
   const texts = new Map<number, string>()
@@ -477,7 +479,8 @@ test('what was known of the bytes before is not believed of those that follow', 
     `data: {"choices":[{"index":${choice},"delta":{"content":"aaaa"}}]}\n\n`
   const { length } = frame(0)
   const tap = new ChatTap({ swallowUsage: false })
-  // The fourth frame is cut where all that it has in common with the others is there, twice its length and more from the start.
+  // The fourth frame is cut where all that it has in common with the others is there, twice its length and
+  // more from the start.
   const cut = length - 10
   tap.push(Buffer.from(frame(0)))
   tap.push(Buffer.from(frame(0) + frame(0) + frame(0).slice(0, cut)))

@@ -11,7 +11,9 @@ import { countsOut } from './usage-out.ts'
 export interface TapOptions {
   /** The gateway asked for usage on its own account: the chunk that brings it is not forwarded. */
   readonly swallowUsage: boolean
-  /** The caller asked for usage: where the upstream sends none, a chunk with what was charged ends the stream. */
+  /**
+   * The caller asked for usage: where the upstream sends none, a chunk with what was charged ends the stream.
+   */
   readonly addUsage?: boolean
 }
 

@@ -18,8 +18,9 @@ import { fieldsAt, flagAt, kindOf, present, wordAt } from './field.ts'
 const COMMON: readonly EffortWord[] = ['low', 'medium', 'high']
 
 /**
- * `reasoning_effort` and the router-style `reasoning: {effort, max_tokens, enabled, exclude}`; where the object says how
- * much to think, that counts. Within it: not enabled is off, `max_tokens` overrides the effort, and enabled alone is medium.
+ * `reasoning_effort` and the router-style `reasoning: {effort, max_tokens, enabled, exclude}`; where the
+ * object says how much to think, that counts. Within it: not enabled is off, `max_tokens` overrides the
+ * effort, and enabled alone is medium.
  */
 export function decodeThinking(effort: unknown, reasoning: unknown, dropped: Dropped): Thinking | undefined {
   const named = effort === undefined ? undefined : wordAt(EFFORTS, effort, 'reasoning_effort')
@@ -47,8 +48,9 @@ function explicitBudget(tokens: unknown): Thinking {
 }
 
 /**
- * `reasoning_effort`: the nearest that the model takes. It is left out where thinking is off and the model's efforts are
- * not known, since models that cannot think refuse the field; and where the model does not think, which is named.
+ * `reasoning_effort`: the nearest that the model takes. It is left out where thinking is off and the model's
+ * efforts are not known, since models that cannot think refuse the field; and where the model does not think,
+ * which is named.
  */
 export function encodeEffort(
   { thinking, tools }: Pick<Conversation, 'thinking' | 'tools'>,

@@ -24,8 +24,9 @@ const MODES: ReadonlyMap<string, 'auto' | 'any'> = new Map([
 type Offer = Pick<Conversation, 'tools' | 'toolChoice'>
 
 /**
- * `tool_choice` among these tools: `allowed_tools` keeps those that it names. Throws `invalid_request` for a tool that is
- * not offered there, and for a forced tool of another kind than a function, which cannot be kept.
+ * `tool_choice` among these tools: `allowed_tools` keeps those that it names. Throws `invalid_request` for a
+ * tool that is not offered there, and for a forced tool of another kind than a function, which cannot be
+ * kept.
  */
 export function decodeToolChoice(value: unknown, tools: readonly Tool[]): Offer {
   if (value === undefined) return { tools, toolChoice: undefined }

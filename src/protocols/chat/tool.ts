@@ -7,7 +7,10 @@ import { leaveOut } from './dropped-fields.ts'
 import { type Fields, fieldsAt, flagAt, listAt, present, textAt } from './field.ts'
 import { schemaText } from '../schema-text.ts'
 
-/** `tools`: the functions. Tools of other kinds are left out and named; one without a type is a function to some clients. */
+/**
+ * `tools`: the functions. Tools of other kinds are left out and named; one without a type is a function to
+ * some clients.
+ */
 export function decodeTools(scan: ScannedObject, dropped: Dropped): Tool[] {
   const list = scan.span('tools')
   const tools = listAt(present(scan.value('tools')) ?? [], 'tools')

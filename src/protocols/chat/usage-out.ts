@@ -13,9 +13,9 @@ export function countsOut(usage: Usage): object {
 }
 
 /**
- * Usage as a chat caller of a messages upstream gets it; `docs/api.md: Chat completion response`. The upstream does not
- * count by kind of input: all of the prompt is under text. `input_tokens` and `output_tokens` count as chat does, cached
- * tokens included, which is what `usage_semantic` says.
+ * Usage as a chat caller of a messages upstream gets it; `docs/api.md: Chat completion response`. The
+ * upstream does not count by kind of input: all of the prompt is under text. `input_tokens` and
+ * `output_tokens` count as chat does, cached tokens included, which is what `usage_semantic` says.
  */
 export function usageOut(usage: Usage): object {
   const { cacheRead, cacheWrite5m, cacheWrite1h, output, reasoning } = usage

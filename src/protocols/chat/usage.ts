@@ -24,15 +24,19 @@ interface Detail {
 }
 
 /**
- * Usage as a chat upstream reports it, made disjoint; undefined if there is no prompt count, and the prompt alone if there
- * is no output count, not even by way of `total_tokens`. A detail that cannot be believed is left out, and the rest counts.
- * Seen in traffic:
- * - tokens read from a cache have five names, and tokens written to one are of the five-minute kind unless split;
- * - some upstreams leave reasoning, audio or cached tokens out of their counts: `total_tokens` then includes them;
- * - some leave reasoning out of the details, too (Gemini): what `total_tokens` includes and nothing explains was thought,
- *   or is the prompt where that is told as 0;
+ * Usage as a chat upstream reports it, made disjoint; undefined if there is no prompt count, and the prompt
+ * alone if there is no output count, not even by way of `total_tokens`. A detail that cannot be believed is
+ * left out, and the rest counts. Seen in traffic:
+ * - tokens read from a cache have five names, and tokens written to one are of the five-minute kind unless
+ *   split;
+ * - some upstreams leave reasoning, audio or cached tokens out of their counts: `total_tokens` then includes
+ *   them;
+ * - some leave reasoning out of the details, too (Gemini): what `total_tokens` includes and nothing explains
+ *   was thought,
+ * or is the prompt where that is told as 0;
  * - a detail that is larger than its total, which `total_tokens` does not explain, is clamped to it;
- * - tokens reported as both read and written: the larger count stands, the other as far as the prompt has room.
+ * - tokens reported as both read and written: the larger count stands, the other as far as the prompt has
+ *   room.
  */
 export function readChatUsage(value: unknown): ReportedUsage | undefined {
   const usage = asRecord(value)
@@ -98,8 +102,8 @@ function sumOf(details: readonly Detail[]): number {
 }
 
 /**
- * Details that make up exactly `excess`, preferably ones larger than their whole. If nothing makes it up, those which
- * are larger than their whole, and so no part of it, as far as there is room for all of them.
+ * Details that make up exactly `excess`, preferably ones larger than their whole. If nothing makes it up,
+ * those which are larger than their whole, and so no part of it, as far as there is room for all of them.
  */
 function explaining(excess: number, details: readonly Detail[]): readonly Detail[] {
   const candidates = details
@@ -114,8 +118,8 @@ function explaining(excess: number, details: readonly Detail[]): readonly Detail
 }
 
 /**
- * The usage of a chunk or a whole reply, wherever the provider put it: at the top, under its own name beside it, in
- * a choice, or in an error. The first that tells the output counts, else the first.
+ * The usage of a chunk or a whole reply, wherever the provider put it: at the top, under its own name beside
+ * it, in a choice, or in an error. The first that tells the output counts, else the first.
  */
 export function usageOf(reply: Counts): ReportedUsage | undefined {
   const choices = reply['choices']

@@ -1,6 +1,9 @@
 import type { Member, ScannedObject } from './scanned-object.ts'
 
-/** Changes to top-level members; `replace` holds JSON text and adds, at the end, what is absent. It wins over `remove`. */
+/**
+ * Changes to top-level members; `replace` holds JSON text and adds, at the end, what is absent. It wins over
+ * `remove`.
+ */
 export interface Edits {
   readonly remove: readonly string[]
   readonly replace: ReadonlyMap<string, string>

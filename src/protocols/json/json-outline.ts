@@ -27,9 +27,9 @@ for (const character of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
   BASE64[character.charCodeAt(0)] = 1
 
 /**
- * A JSON text without most of what is long in it, made while the text comes, in memory that does not grow with it: base64
- * and very long strings are cut short, and where there is still too much, what is nested deep. Short members stay, wherever
- * they stand. It is JSON if the text is.
+ * A JSON text without most of what is long in it, made while the text comes, in memory that does not grow
+ * with it: base64 and very long strings are cut short, and where there is still too much, what is nested
+ * deep. Short members stay, wherever they stand. It is JSON if the text is.
  */
 export class JsonOutline {
   #bytes = Buffer.allocUnsafeSlow(FIRST_ROOM)

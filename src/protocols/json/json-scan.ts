@@ -13,7 +13,9 @@ export interface ScanLimits {
 /** The bounds for a body from outside. A key at the top costs ten times what one further down does. */
 export const JSON_LIMITS: ScanLimits = { depth: 128, nodes: 200_000, members: 1_000 }
 
-/** The bounds for an upstream's answer, which is larger: pages that were searched, files that were written. */
+/**
+ * The bounds for an upstream's answer, which is larger: pages that were searched, files that were written.
+ */
 export const ANSWER_LIMITS: ScanLimits = { depth: 512, nodes: 2_000_000, members: 1_000 }
 
 const QUOTE = 0x22
@@ -53,10 +55,11 @@ const HEX = table('0123456789abcdefABCDEF')
 const LITERALS = { t: Buffer.from('true'), f: Buffer.from('false'), n: Buffer.from('null') } as const
 
 /**
- * Reads a JSON object strictly: what JSON.parse refuses is refused here, and so are duplicate top-level keys, bytes
- * that are not UTF-8, and what goes beyond the limits. Throws `invalid_json` with the byte position and what was
- * expected there. One loop over the bytes without recursion, so that no nesting can exhaust the stack; it takes less
- * time than JSON.parse and leaves every integer, key order and unknown member as it came.
+ * Reads a JSON object strictly: what JSON.parse refuses is refused here, and so are duplicate top-level keys,
+ * bytes that are not UTF-8, and what goes beyond the limits. Throws `invalid_json` with the byte position and
+ * what was expected there. One loop over the bytes without recursion, so that no nesting can exhaust the
+ * stack; it takes less time than JSON.parse and leaves every integer, key order and unknown member as it
+ * came.
  */
 export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): ScannedObject {
   if (!isUtf8(bytes)) throw new GatewayError('invalid_json', 'Invalid JSON: the body is not valid UTF-8.')

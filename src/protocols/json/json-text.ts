@@ -2,8 +2,9 @@
 export type MemberText = readonly [name: string, text: string | undefined]
 
 /**
- * The JSON text of an object with these members, in this order; undefined ones are left out. Values that were text to begin
- * with keep it: a value that is parsed and written again loses the order of integer-like keys, and digits.
+ * The JSON text of an object with these members, in this order; undefined ones are left out. Values that were
+ * text to begin with keep it: a value that is parsed and written again loses the order of integer-like keys,
+ * and digits.
  */
 export function objectOf(members: readonly MemberText[]): string {
   let text = ''

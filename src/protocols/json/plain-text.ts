@@ -1,9 +1,12 @@
-/** Bytes of a text that are looked at in one go: a page of WebAssembly's memory, and another for what is read beyond its end. */
+/**
+ * Bytes of a text that are looked at in one go: a page of WebAssembly's memory, and another for what is read
+ * beyond its end.
+ */
 const WINDOW = 65_536
 
 /**
- * `plainEnd(from, to)`: the offset of the first byte of those in memory that is a control character, a quote or a backslash; `to`
- * or more where there is none. Sixteen bytes at a time, which JavaScript cannot.
+ * `plainEnd(from, to)`: the offset of the first byte of those in memory that is a control character, a quote
+ * or a backslash; `to` or more where there is none. Sixteen bytes at a time, which JavaScript cannot.
  */
 // biome-ignore format: an instruction a line
 const PLAIN_END = Uint8Array.of(

@@ -18,9 +18,9 @@ export interface Member {
 export type Node = number
 
 /**
- * A JSON object that is known to be valid, and where each of its values begins and ends. Nothing is parsed until it is
- * asked for. The tape holds, in document order and for keys and values alike, three numbers: where it begins, where it
- * ends, and the index of what follows it on the same level.
+ * A JSON object that is known to be valid, and where each of its values begins and ends. Nothing is parsed
+ * until it is asked for. The tape holds, in document order and for keys and values alike, three numbers:
+ * where it begins, where it ends, and the index of what follows it on the same level.
  */
 export class ScannedObject {
   readonly bytes: Buffer

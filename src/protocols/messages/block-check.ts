@@ -12,8 +12,8 @@ export interface FieldRule {
 }
 
 /**
- * Checks a member of an object where it lies; undefined where it is absent or null and may be. Throws `invalid_request`
- * naming its path.
+ * Checks a member of an object where it lies; undefined where it is absent or null and may be. Throws
+ * `invalid_request` naming its path.
  */
 export function checkField(
   scan: ScannedObject,

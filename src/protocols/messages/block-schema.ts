@@ -28,7 +28,10 @@ export function fieldsSchema(fields: Fields): JsonSchema {
   }
 }
 
-/** Blocks of these types; others pass. What stands in the content of a tool's result is described as blocks of any type. */
+/**
+ * Blocks of these types; others pass. What stands in the content of a tool's result is described as blocks of
+ * any type.
+ */
 export function blocksSchema(types: ReadonlyMap<string, Fields> = BLOCKS): JsonSchema {
   return { type: 'array', items: typedSchema(types) }
 }

@@ -8,7 +8,10 @@ interface CacheControl {
   readonly ttl?: '5m' | '1h'
 }
 
-/** The mark on a block or a tool, to be spread into its part; throws `invalid_request` for one of unknown kind. */
+/**
+ * The mark on a block or a tool, to be spread into its part; throws `invalid_request` for one of unknown
+ * kind.
+ */
 export function readCache(holder: Readonly<Record<string, unknown>>, path: string): { cache?: Cache } {
   const given = holder['cache_control']
   if (given === undefined || given === null) return {}

@@ -24,7 +24,10 @@ export function countRequestSchema(): JsonSchema {
   return requestSchema(REQUIRED, CHECKS)
 }
 
-/** The model that tokens are to be counted for; throws `invalid_request` where it, or what is counted, is not there. */
+/**
+ * The model that tokens are to be counted for; throws `invalid_request` where it, or what is counted, is not
+ * there.
+ */
 export function countedModel(scan: ScannedObject): string {
   checkMembers(scan, REQUIRED, CHECKS)
   return scan.value('model') as string

@@ -19,8 +19,9 @@ interface Place {
 }
 
 /**
- * The content of a message as parts: a string is one text. Blocks that only this wire knows are opaque. Throws
- * `invalid_request` naming the path of a block that is not what it says, or that is not for this role to use.
+ * The content of a message as parts: a string is one text. Blocks that only this wire knows are opaque.
+ * Throws `invalid_request` naming the path of a block that is not what it says, or that is not for this role
+ * to use.
  */
 export function decodeContent(place: Place, role: Turn['role']): Part[] {
   const { scan, node, path } = place

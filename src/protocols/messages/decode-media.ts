@@ -7,7 +7,9 @@ type Block = Readonly<Record<string, unknown>>
 
 const UNKNOWN_TYPE = 'application/octet-stream'
 
-/** An `image` block. Throws `invalid_request` naming what is wrong; a file by its id is at another provider's. */
+/**
+ * An `image` block. Throws `invalid_request` naming what is wrong; a file by its id is at another provider's.
+ */
 export function decodeImage(block: Block, path: string): MediaPart {
   const source = sourceOf(block, path)
   const cache = readCache(block, path)
@@ -26,8 +28,8 @@ export function decodeImage(block: Block, path: string): MediaPart {
 }
 
 /**
- * A `document` block: a file is a medium, text is text with the title and context above it, and content is the blocks
- * that it holds. A cache mark stands on the last part.
+ * A `document` block: a file is a medium, text is text with the title and context above it, and content is
+ * the blocks that it holds. A cache mark stands on the last part.
  */
 export function decodeDocument(block: Block, path: string): readonly (TextPart | MediaPart)[] {
   const source = sourceOf(block, path)

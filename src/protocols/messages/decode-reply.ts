@@ -9,7 +9,10 @@ import { readBlock } from './reply-block.ts'
 import { readStop } from './stop-reasons.ts'
 import { readMessagesUsage } from './usage.ts'
 
-/** Reads a whole answer; a call's input is the very text that the upstream wrote. Throws `upstream_error` where it is none. */
+/**
+ * Reads a whole answer; a call's input is the very text that the upstream wrote. Throws `upstream_error`
+ * where it is none.
+ */
 export function decodeReply(bytes: Buffer): Reply {
   const scan = scanned(bytes)
   const content = scan?.span('content')

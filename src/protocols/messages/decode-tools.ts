@@ -23,8 +23,8 @@ const SEARCH_FIELDS: ReadonlySet<string> = new Set(['type', 'name', 'max_uses', 
 const PLACES = ['city', 'country', 'region', 'timezone'] as const
 
 /**
- * The tools that may be called, and those that must be. Of the tools that the provider itself runs, web search alone is known elsewhere;
- * where no tool is left, there is nothing to choose.
+ * The tools that may be called, and those that must be. Of the tools that the provider itself runs, web
+ * search alone is known elsewhere; where no tool is left, there is nothing to choose.
  */
 export function decodeTools(scan: ScannedObject, dropped: Dropped): Offer {
   const tools: Tool[] = []

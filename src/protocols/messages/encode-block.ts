@@ -3,8 +3,8 @@ import type { Reply, ReplyPart } from '../reply.ts'
 import { inputObject, inputOrEmpty } from '../tool-input.ts'
 
 /**
- * A part of an answer as the JSON text of its block; undefined where this wire cannot say it, and for text that is empty.
- * A call's input keeps the text that the model wrote.
+ * A part of an answer as the JSON text of its block; undefined where this wire cannot say it, and for text
+ * that is empty. A call's input keeps the text that the model wrote.
  */
 export function encodeBlock(part: ReplyPart): string | undefined {
   switch (part.kind) {
@@ -26,8 +26,8 @@ export function encodeBlock(part: ReplyPart): string | undefined {
 }
 
 /**
- * The reply with calls whose input is no JSON object, which this wire wants, as the text that the model wrote instead: it
- * was cut off, or went wrong, and nothing in it is to be called.
+ * The reply with calls whose input is no JSON object, which this wire wants, as the text that the model wrote
+ * instead: it was cut off, or went wrong, and nothing in it is to be called.
  */
 export function withReadableCalls(reply: Reply): Reply {
   const isUnreadable = (part: ReplyPart): part is ToolCall =>

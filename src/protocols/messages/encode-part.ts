@@ -6,8 +6,8 @@ import { writeCache } from './cache-mark.ts'
 const DEFAULT_DOCUMENT = 'application/pdf'
 
 /**
- * A part as the JSON text of its block; text, so that a tool's input stays the very text that the model wrote. Throws
- * `invalid_request` where that is no JSON object: this wire has no other way to say it.
+ * A part as the JSON text of its block; text, so that a tool's input stays the very text that the model
+ * wrote. Throws `invalid_request` where that is no JSON object: this wire has no other way to say it.
  */
 export function encodePart(part: Part): string {
   switch (part.kind) {
@@ -76,7 +76,10 @@ function joined(object: string, member: string | undefined, more: object): strin
   )
 }
 
-/** Ids that other providers make have characters that upstreams of this wire refuse; a call and its result agree. */
+/**
+ * Ids that other providers make have characters that upstreams of this wire refuse; a call and its result
+ * agree.
+ */
 function wireId(id: string): string {
   return /^[\w-]+$/.test(id) ? id : id.replaceAll(/[^\w-]/g, '_') || '_'
 }

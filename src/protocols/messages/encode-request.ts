@@ -13,9 +13,9 @@ import { encodeSampling } from './thinking.ts'
 const WEB_SEARCH = { type: 'web_search_20250305', name: 'web_search' } as const
 
 /**
- * The conversation as a messages request. The order of the fields is always this one, so that equal conversations are
- * equal bytes and the upstream's cache finds them. Throws `invalid_request` where this wire has no way to say something
- * that must not be left out.
+ * The conversation as a messages request. The order of the fields is always this one, so that equal
+ * conversations are equal bytes and the upstream's cache finds them. Throws `invalid_request` where this wire
+ * has no way to say something that must not be left out.
  */
 export function encodeRequest(
   asked: Conversation,
@@ -77,7 +77,9 @@ function encodeTool({ name, description, schema = '{}', strict, cache }: Tool): 
   ])
 }
 
-/** Upstreams want a type at the root of a schema: where there is none, it is put in front of what is there. */
+/**
+ * Upstreams want a type at the root of a schema: where there is none, it is put in front of what is there.
+ */
 function withType(schema: string): string {
   const given = parseRecord(schema) ?? {}
   if (Object.hasOwn(given, 'type')) return schema
@@ -94,7 +96,9 @@ function encodeSearch({ maxUses, location }: WebSearch): object {
   }
 }
 
-/** Undefined where the wire's own default is meant. A choice of none leaves nothing to be called side by side. */
+/**
+ * Undefined where the wire's own default is meant. A choice of none leaves nothing to be called side by side.
+ */
 function encodeChoice({ toolChoice, parallelTools }: Conversation): object | undefined {
   if (!toolChoice && parallelTools === undefined) return undefined
   const kind = toolChoice?.kind ?? 'auto'

@@ -1,7 +1,10 @@
 import { parseRecord, asRecord } from '../json/record.ts'
 import type { ErrorParts } from '../upstream-error.ts'
 
-/** An error as callers of this protocol know it; `code` where it tells a program something. `docs/api.md: Envelopes`. */
+/**
+ * An error as callers of this protocol know it; `code` where it tells a program something. `docs/api.md:
+ * Envelopes`.
+ */
 export function messagesErrorBody(
   parts: Pick<ErrorParts, 'type' | 'message'> & {
     readonly code?: string | undefined
@@ -24,8 +27,8 @@ export function messagesErrorText({ type, message }: Pick<ErrorParts, 'type' | '
 }
 
 /**
- * An upstream's error in the envelope that callers of this protocol know, its `request_id` included: the bytes as they
- * came, unless `redact` changes a text in them. Undefined where the body is no such envelope.
+ * An upstream's error in the envelope that callers of this protocol know, its `request_id` included: the
+ * bytes as they came, unless `redact` changes a text in them. Undefined where the body is no such envelope.
  */
 export function passedOnError(bytes: Buffer, redact: (text: string) => string): Buffer | undefined {
   const body = parseRecord(bytes.toString())

@@ -4,7 +4,10 @@ import { eventOf, isErrorEvent } from '../sse/sse.ts'
 /** An event's data. */
 export type Event = Readonly<Record<string, unknown>>
 
-/** `error` where the event is named so, else the type in the data, else the event's name; '' where there is none. */
+/**
+ * `error` where the event is named so, else the type in the data, else the event's name; '' where there is
+ * none.
+ */
 export function eventType(event: Event, frame: string): string {
   if (isErrorEvent(frame)) return 'error'
   const type = event['type']

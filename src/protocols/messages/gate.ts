@@ -11,16 +11,19 @@ export interface GatedMessages {
   readonly upstreamModel: string
 }
 
-/** Removed before forwarding unless the channel allows them; `docs/api.md: Messages`, channel-gated fields. */
+/**
+ * Removed before forwarding unless the channel allows them; `docs/api.md: Messages`, channel-gated fields.
+ */
 const GATED: readonly GatedField[] = ['inference_geo', 'speed', 'service_tier']
 
 /** Ignored while thinking is active; `docs/api.md: Messages`. */
 const SAMPLING = ['temperature', 'top_p', 'top_k'] as const
 
 /**
- * The request for a channel of the caller's protocol: the model's mapped name, gated fields removed, sampling fields
- * removed where the model thinks. Every other byte is the caller's, cache marks and signatures among them. In
- * pass-through mode (`passThrough` is the gateway's option, the channel has its own flag) only the name is mapped.
+ * The request for a channel of the caller's protocol: the model's mapped name, gated fields removed, sampling
+ * fields removed where the model thinks. Every other byte is the caller's, cache marks and signatures among
+ * them. In pass-through mode (`passThrough` is the gateway's option, the channel has its own flag) only the
+ * name is mapped.
  */
 export function gateMessagesRequest(
   scan: ScannedObject,

@@ -1,6 +1,6 @@
 /**
- * What the model wrote in a block, whole or as it begins: text, thinking, the name and input of a tool it calls. Each
- * piece that is not empty; results of the provider's own tools were not written by the model.
+ * What the model wrote in a block, whole or as it begins: text, thinking, the name and input of a tool it
+ * calls. Each piece that is not empty; results of the provider's own tools were not written by the model.
  */
 export function generatedText(block: Readonly<Record<string, unknown>> | undefined): string[] {
   if (!block) return []

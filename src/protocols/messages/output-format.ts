@@ -52,12 +52,15 @@ export function encodeOutputFormat({ schema }: OutputSchema): string {
   ])
 }
 
-/** A conversation whose output format, if there still is one, is a schema that the model can be told as such. */
+/**
+ * A conversation whose output format, if there still is one, is a schema that the model can be told as such.
+ */
 type Fitted = Conversation & { readonly outputFormat: OutputSchema | undefined }
 
 /**
- * The conversation as the model can be told of its output format; `docs/api.md: Chat completions`. A model that cannot be
- * given a schema is forced to call one tool with it; where that is not possible either, it is asked in the system prompt.
+ * The conversation as the model can be told of its output format; `docs/api.md: Chat completions`. A model
+ * that cannot be given a schema is forced to call one tool with it; where that is not possible either, it is
+ * asked in the system prompt.
  */
 export function withFittingOutput(
   conversation: Conversation,
@@ -87,8 +90,9 @@ export function withFittingOutput(
 }
 
 /**
- * The tool whose input is the answer: it is forced on a model that takes no schema for its text. Undefined where there is
- * none: no other tool may be there to choose, no answer begun, and the input of a tool is always an object.
+ * The tool whose input is the answer: it is forced on a model that takes no schema for its text. Undefined
+ * where there is none: no other tool may be there to choose, no answer begun, and the input of a tool is
+ * always an object.
  */
 export function answerTool(conversation: Conversation, capabilities: Capabilities): string | undefined {
   const { outputFormat: format, tools, webSearch } = conversation

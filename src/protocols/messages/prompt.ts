@@ -38,13 +38,15 @@ const PLAIN: ReadonlySet<string> = new Set([
   'speed',
 ])
 
-/** The instructions for one of the provider's own tools: 200 to 750, and more for those that drive a computer. */
+/**
+ * The instructions for one of the provider's own tools: 200 to 750, and more for those that drive a computer.
+ */
 const OWN_TOOL_TOKENS = 1500
 
 /**
- * An upper bound in tokens for the prompt of a checked request, without a tokenizer: no token is less than a byte, so
- * the bytes of the body bound its text; media count by what they can show. What a provider's own tools bring in while it
- * answers (pages it searched) is in nobody's hands beforehand and not part of it.
+ * An upper bound in tokens for the prompt of a checked request, without a tokenizer: no token is less than a
+ * byte, so the bytes of the body bound its text; media count by what they can show. What a provider's own
+ * tools bring in while it answers (pages it searched) is in nobody's hands beforehand and not part of it.
  */
 export function promptBound(scan: ScannedObject): number {
   const model = String(scan.value('model'))
@@ -66,12 +68,17 @@ export function promptBound(scan: ScannedObject): number {
   return tokens
 }
 
-/** The text of the system prompt, messages and tools of a valid request, and an allowance for what is not text. */
+/**
+ * The text of the system prompt, messages and tools of a valid request, and an allowance for what is not
+ * text.
+ */
 export function promptText(bytes: Buffer): PromptText {
   return countableText(scanObject(bytes))
 }
 
-/** The same of a request that was scanned: what the gateway counts itself where a channel cannot count tokens. */
+/**
+ * The same of a request that was scanned: what the gateway counts itself where a channel cannot count tokens.
+ */
 export function countableText(scan: ScannedObject): PromptText {
   const pieces: string[] = []
   let extraTokens = TYPICAL_REQUEST_TOKENS

@@ -121,7 +121,9 @@ function eventsOf(stream: string): Written[] {
     })
 }
 
-/** What every client of this wire may rely on: one start, one stop, blocks one after the other without gaps. */
+/**
+ * What every client of this wire may rely on: one start, one stop, blocks one after the other without gaps.
+ */
 function checkOrder(stream: string): void {
   const told = eventsOf(stream)
     .filter(({ type }) => type !== 'ping')

@@ -139,10 +139,10 @@ export function messagesRequestSchema(): JsonSchema {
 const ACTIVE_THINKING: ReadonlySet<unknown> = new Set(['enabled', 'adaptive'])
 
 /**
- * Checks the types and ranges of every row of the table in `docs/api.md: Messages`, and the shape of the content blocks
- * that it names; null in an optional field is absence, fields outside the table and blocks of other types pass. Throws
- * `invalid_request` naming the field, what was expected and what came, of which a field that can hold a prompt shows its
- * kind alone.
+ * Checks the types and ranges of every row of the table in `docs/api.md: Messages`, and the shape of the
+ * content blocks that it names; null in an optional field is absence, fields outside the table and blocks of
+ * other types pass. Throws `invalid_request` naming the field, what was expected and what came, of which a
+ * field that can hold a prompt shows its kind alone.
  */
 export function readMessagesRequest(scan: ScannedObject): MessagesRequest {
   checkMembers(scan, REQUIRED, CHECKS)

@@ -2,13 +2,15 @@ import type { Dropped } from '../codec.ts'
 import type { OpaquePart, Part, TextPart, ToolResultPart, Turn } from '../conversation.ts'
 import { drop } from './dropped.ts'
 
-/** A turn of a user's that says nothing: upstreams want one where there is none, and refuse one without text. */
+/**
+ * A turn of a user's that says nothing: upstreams want one where there is none, and refuse one without text.
+ */
 const SILENCE: TextPart = { kind: 'text', text: '...' }
 
 /**
- * The turns as this wire takes them: parts that it cannot say left out, one turn for each change of speakers, the user
- * first, and a user's results of tools before what is said beside them. An assistant's turn without parts is none; a
- * user's stays, since without it another would seem to have spoken last.
+ * The turns as this wire takes them: parts that it cannot say left out, one turn for each change of speakers,
+ * the user first, and a user's results of tools before what is said beside them. An assistant's turn without
+ * parts is none; a user's stays, since without it another would seem to have spoken last.
  */
 export function spokenTurns(turns: readonly Turn[], dropped: Dropped): Turn[] {
   const merged: { role: Turn['role']; parts: Part[] }[] = []
@@ -27,7 +29,9 @@ export function spokenTurns(turns: readonly Turn[], dropped: Dropped): Turn[] {
   })
 }
 
-/** The beginning of an answer, which the model goes on with: upstreams refuse one that ends in white space. */
+/**
+ * The beginning of an answer, which the model goes on with: upstreams refuse one that ends in white space.
+ */
 function begun(parts: readonly Part[]): readonly Part[] {
   const last = parts.at(-1)
   return last?.kind === 'text' ? [...parts.slice(0, -1), { ...last, text: last.text.trimEnd() }] : parts

@@ -17,7 +17,10 @@ const FROM_WIRE: ReadonlyMap<unknown, StopReason> = new Map([
 ])
 const TO_WIRE = new Map(STOPS.map(([wire, hub]) => [hub, wire]))
 
-/** The stop of a message or of a `message_delta`; undefined where none is given yet. A reason that nobody knows is an end. */
+/**
+ * The stop of a message or of a `message_delta`; undefined where none is given yet. A reason that nobody
+ * knows is an end.
+ */
 export function readStop(holder: unknown): Stop | undefined {
   const { stop_reason: reason, stop_sequence: sequence } = asRecord(holder) ?? {}
   if (typeof reason !== 'string' || reason === '') return undefined

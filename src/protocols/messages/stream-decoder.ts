@@ -38,9 +38,9 @@ const TEXTS = [
 type TextKind = (typeof TEXTS)[number]['kind']
 
 /**
- * Reads a messages stream. A block that nobody began is taken to begin with its first text; what cannot be mended so (the
- * input of an unknown call, another message within the first) is a failure. The answer is complete with `message_stop`, or
- * where a reason to stop came before the upstream closed.
+ * Reads a messages stream. A block that nobody began is taken to begin with its first text; what cannot be
+ * mended so (the input of an unknown call, another message within the first) is a failure. The answer is
+ * complete with `message_stop`, or where a reason to stop came before the upstream closed.
  */
 export class MessagesStreamDecoder extends FrameReader {
   readonly #open = new Map<number, OpenBlock>()
@@ -90,7 +90,9 @@ export class MessagesStreamDecoder extends FrameReader {
     }
   }
 
-  /** The kind of text is part of the number, so that frames of one kind are not taken for those of another. */
+  /**
+   * The kind of text is part of the number, so that frames of one kind are not taken for those of another.
+   */
   protected pieceOf(data: string): FramePiece | undefined {
     const event = parseRecord(data)
     if (event?.['type'] !== 'content_block_delta') return undefined

@@ -27,8 +27,9 @@ const DELTAS = {
 } as const
 
 /**
- * Writes a messages stream; `docs/api.md: Events`. Blocks come one after the other and are numbered without gaps: one part
- * is open and goes out as it comes, parts that begin meanwhile wait until it has ended. Empty texts are no blocks.
+ * Writes a messages stream; `docs/api.md: Events`. Blocks come one after the other and are numbered without
+ * gaps: one part is open and goes out as it comes, parts that begin meanwhile wait until it has ended. Empty
+ * texts are no blocks.
  */
 export class MessagesStreamEncoder implements StreamEncoder {
   readonly #minted: Minted

@@ -12,8 +12,8 @@ import { StreamedUsage } from './usage.ts'
 const MAX_BLOCKS = 1024
 
 /**
- * A native messages stream; its last word is `message_stop`. Usage is known from `message_start` on, and final with
- * `message_delta`. A stream that gave its stop reason and then ended well is complete too.
+ * A native messages stream; its last word is `message_stop`. Usage is known from `message_start` on, and
+ * final with `message_delta`. A stream that gave its stop reason and then ended well is complete too.
  */
 export class MessagesTap extends StreamTap {
   #sawFinish = false

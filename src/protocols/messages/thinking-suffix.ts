@@ -14,8 +14,9 @@ export function withoutThinkingSuffix(model: string): string | undefined {
 }
 
 /**
- * The conversation with the thinking that the suffix asks for, which counts for more than an effort and for less than a
- * budget in tokens; `docs/api.md: Chat completions`, sampling overrides. The encoder sees to what has to give way to it.
+ * The conversation with the thinking that the suffix asks for, which counts for more than an effort and for
+ * less than a budget in tokens; `docs/api.md: Chat completions`, sampling overrides. The encoder sees to what
+ * has to give way to it.
  */
 export function withSuffixThinking(conversation: Conversation, { thinking }: Capabilities): Conversation {
   if (conversation.thinking?.kind === 'budget') return conversation

@@ -30,9 +30,10 @@ type Asked = Pick<Conversation, 'maxTokens' | 'temperature' | 'topP' | 'topK' | 
 }
 
 /**
- * Thinking, the maximum of tokens and sampling, so that an upstream accepts them together: a budget lies below the maximum
- * (which grows by it where it does not), a model that thinks samples in its own way, and it cannot think where a tool is
- * forced on it, where an answer is begun for it, or where a round of tools is under way whose thoughts are not there.
+ * Thinking, the maximum of tokens and sampling, so that an upstream accepts them together: a budget lies
+ * below the maximum (which grows by it where it does not), a model that thinks samples in its own way, and it
+ * cannot think where a tool is forced on it, where an answer is begun for it, or where a round of tools is
+ * under way whose thoughts are not there.
  */
 export function encodeSampling(
   asked: Asked,
@@ -109,7 +110,10 @@ function allowedThinking(
   return thinking.kind === 'budget' && lacksThoughts(turns) ? undefined : thinking
 }
 
-/** The last call of tools is not preceded by the thoughts that led to it: an upstream that thinks by budget asks for them. */
+/**
+ * The last call of tools is not preceded by the thoughts that led to it: an upstream that thinks by budget
+ * asks for them.
+ */
 function lacksThoughts(turns: readonly Turn[]): boolean {
   const last = turns.findLast(({ role }) => role === 'assistant')
   if (!last?.parts.some(({ kind }) => kind === 'tool-call')) return false

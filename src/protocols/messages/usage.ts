@@ -10,10 +10,11 @@ const NONE: Counts = {}
 const PROMPT = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const
 
 /**
- * Usage as a messages upstream reports it: disjoint already. Undefined if `input_tokens` is no count; the prompt alone
- * if `output_tokens` is none. Any other count that cannot be believed is left out. Tokens written to a cache that are
- * not split by lifetime are of the five-minute kind, and a split that adds up to more than their sum counts.
- * Of `iterations` compactions are added, as the sums hold all others but those of other models.
+ * Usage as a messages upstream reports it: disjoint already. Undefined if `input_tokens` is no count; the
+ * prompt alone if `output_tokens` is none. Any other count that cannot be believed is left out. Tokens
+ * written to a cache that are not split by lifetime are of the five-minute kind, and a split that adds up to
+ * more than their sum counts. Of `iterations` compactions are added, as the sums hold all others but those of
+ * other models.
  */
 export function readMessagesUsage(value: unknown): ReportedUsage | undefined {
   const usage = asRecord(value)
@@ -52,9 +53,9 @@ function added(one: Usage, other: Usage): Usage {
 }
 
 /**
- * The usage of a stream so far: what `message_start` said, and what a `message_delta` says later. Its counts are sums,
- * not increments, and replace earlier ones. Prompt counts that cannot be believed, or are all zero, replace nothing:
- * some upstreams repeat the fields without the figures.
+ * The usage of a stream so far: what `message_start` said, and what a `message_delta` says later. Its counts
+ * are sums, not increments, and replace earlier ones. Prompt counts that cannot be believed, or are all zero,
+ * replace nothing: some upstreams repeat the fields without the figures.
  */
 export function mergedUsage(before: Counts | undefined, later: unknown): Counts | undefined {
   const counts = asRecord(later)
@@ -95,7 +96,9 @@ export class StreamedUsage {
     return readMessagesUsage(this.#counts)
   }
 
-  /** The same of the whole message; the prompt alone where its end told no output: the start cannot know it. */
+  /**
+   * The same of the whole message; the prompt alone where its end told no output: the start cannot know it.
+   */
   get whole(): ReportedUsage | undefined {
     return this.#isFinal ? this.soFar : promptOnly(this.soFar)
   }

@@ -22,11 +22,11 @@ const VERSION_2 = /\/v2$/
 const NOT_IN_VERSION_2 = ['max_chunk_per_doc', 'max_chunks_per_doc', 'overlap_tokens'] as const
 
 /**
- * The request for a channel: the model's mapped name, and what the upstream's version of the protocol calls differently.
- * The first version caps chunks by `max_chunks_per_doc`, which is added where the caller did not write it. The second
- * takes documents as texts alone and refuses fields that it does not know; it returns no documents, for which the gateway
- * stands in. In pass-through mode (`passThrough` is the gateway's option, the channel has its own flag) only the name is
- * mapped.
+ * The request for a channel: the model's mapped name, and what the upstream's version of the protocol calls
+ * differently. The first version caps chunks by `max_chunks_per_doc`, which is added where the caller did not
+ * write it. The second takes documents as texts alone and refuses fields that it does not know; it returns no
+ * documents, for which the gateway stands in. In pass-through mode (`passThrough` is the gateway's option,
+ * the channel has its own flag) only the name is mapped.
  */
 export function gateRerankRequest(
   scan: ScannedObject,

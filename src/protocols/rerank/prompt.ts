@@ -4,8 +4,9 @@ import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { textNode } from './document.ts'
 
 /**
- * An upper bound in tokens for a checked request, without a tokenizer: no token is less than a byte. A model reads the
- * query together with each document, and some providers count it as often, with the marks around each pair.
+ * An upper bound in tokens for a checked request, without a tokenizer: no token is less than a byte. A model
+ * reads the query together with each document, and some providers count it as often, with the marks around
+ * each pair.
  */
 export function promptBound(scan: ScannedObject): number {
   const documents = scan.span('documents')?.count ?? 0

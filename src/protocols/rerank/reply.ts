@@ -27,10 +27,11 @@ const REPLY_LIMITS: ScanLimits = { depth: 128, nodes: 4_000_000, members: 1_000 
 const LISTS = ['results', 'data'] as const
 
 /**
- * Reads an answer to `request`, whose bytes are in `scan`; never throws. It is valid where it holds a list of results,
- * each with a finite score and the place of a document that no other result names. The caller gets them by score, best
- * first and equals as they came, at most `top_n`; with the documents where they were asked for, in the caller's own
- * words if the upstream left them out; and usage. What else the upstream says stays as it is.
+ * Reads an answer to `request`, whose bytes are in `scan`; never throws. It is valid where it holds a list of
+ * results, each with a finite score and the place of a document that no other result names. The caller gets
+ * them by score, best first and equals as they came, at most `top_n`; with the documents where they were
+ * asked for, in the caller's own words if the upstream left them out; and usage. What else the upstream says
+ * stays as it is.
  */
 export function readRerankReply(bytes: Buffer, scan: ScannedObject, request: RerankRequest): RerankReply {
   const reply = scanned(bytes)

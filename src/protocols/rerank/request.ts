@@ -45,9 +45,10 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
 const REQUIRED = ['query', 'documents'] as const
 
 /**
- * Checks the types and ranges of every row of the table in `docs/api.md: Rerank`; null in an optional field is absence,
- * fields outside the table pass. Throws `model_not_specified` before anything else where no model is named, else
- * `invalid_request` naming the field, of which one that can hold a caller's text shows its kind alone.
+ * Checks the types and ranges of every row of the table in `docs/api.md: Rerank`; null in an optional field
+ * is absence, fields outside the table pass. Throws `model_not_specified` before anything else where no model
+ * is named, else `invalid_request` naming the field, of which one that can hold a caller's text shows its
+ * kind alone.
  */
 export function readRerankRequest(scan: ScannedObject): RerankRequest {
   if (!isPresent(scan, 'model') || scan.value('model') === '') {

@@ -6,8 +6,9 @@ import type { ScannedObject } from '../json/scanned-object.ts'
 const NONE: Counts = {}
 
 /**
- * Usage as a rerank upstream reports it; undefined where it tells no tokens, as those do that charge for searches
- * (`meta.billed_units.search_units`); a count that cannot be believed is left out. In the order in which they are believed:
+ * Usage as a rerank upstream reports it; undefined where it tells no tokens, as those do that charge for
+ * searches (`meta.billed_units.search_units`); a count that cannot be believed is left out. In the order in
+ * which they are believed:
  * - `usage`, with the prompt's share or only a total: what was not generated was read;
  * - `meta.tokens`, what the model read;
  * - `meta.billed_units`, what the provider charges for.

@@ -7,7 +7,9 @@ const UNCOUNTED_EVENT_BYTES = 65_536
 /** Bytes of unfinished events that all converted streams together hold at most. */
 export const SHARED_EVENT_BYTES = 268_435_456
 
-/** Memory for large events that are not whole yet; what is taken has to be given back. `docs/api.md: Limits`. */
+/**
+ * Memory for large events that are not whole yet; what is taken has to be given back. `docs/api.md: Limits`.
+ */
 export class EventBudget {
   #free: number
 

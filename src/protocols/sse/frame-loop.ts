@@ -10,12 +10,15 @@ const BYTE_ORDER_MARK = '\ufeff'
 const LONGEST_KNOWN = 16_384
 
 /**
- * Goes through the frames of a stream and reads those that are not like an earlier one but for the text in them. A protocol
- * says what a frame means, and what watches or converts the stream says what is done with it.
+ * Goes through the frames of a stream and reads those that are not like an earlier one but for the text in
+ * them. A protocol says what a frame means, and what watches or converts the stream says what is done with
+ * it.
  */
 export abstract class FrameLoop {
   protected readonly frames: FrameSplitter
-  /** After `readFrames`: what is to be done with the last frame that was read, and where that frame begins. */
+  /**
+   * After `readFrames`: what is to be done with the last frame that was read, and where that frame begins.
+   */
   protected verdict: Verdict = 'forward'
   protected lastFrameAt = 0
   /** No frame was read yet: the next one may begin with a byte order mark. */
@@ -28,7 +31,10 @@ export abstract class FrameLoop {
     this.frames = frames
   }
 
-  /** The one text that a frame brings and nothing else: frames like it are recognised from then on and not read. */
+  /**
+   * The one text that a frame brings and nothing else: frames like it are recognised from then on and not
+   * read.
+   */
   protected abstract pieceOf(data: string): FramePiece | undefined
 
   /** Takes the text of a frame that is like an earlier one; false where it has none that is valid. */
@@ -53,13 +59,18 @@ export abstract class FrameLoop {
     this.#known.forget()
   }
 
-  /** The bytes to read now that this chunk came, which begin with a frame; undefined while none can be whole. */
+  /**
+   * The bytes to read now that this chunk came, which begin with a frame; undefined while none can be whole.
+   */
   protected take(chunk: Buffer): Buffer | undefined {
     this.#known.turn()
     return this.frames.take(chunk)
   }
 
-  /** Reads frames from an offset on, up to and including the first that is not to be forwarded; the offset after the last. */
+  /**
+   * Reads frames from an offset on, up to and including the first that is not to be forwarded; the offset
+   * after the last.
+   */
   protected readFrames(bytes: Buffer, from: number): number {
     let at = from
     this.verdict = 'forward'

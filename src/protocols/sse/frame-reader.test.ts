@@ -12,7 +12,8 @@ const said = (index: number): string =>
 
 test('what was known of the bytes before is not believed of those that follow', () => {
   const { length } = said(0)
-  // Cut where all that the frame has in common with others is there, twice its length and more from the start.
+  // Cut where all that the frame has in common with others is there, twice its length and more from the
+  // start.
   const cut = length - 6
   const decoder = new MessagesStreamDecoder()
   const events = [

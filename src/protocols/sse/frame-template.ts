@@ -17,8 +17,8 @@ const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const CLOSE_OBJECT = 0x7d
 /**
- * Strings of no meaning that hide an answer's lengths; the text between these marks and the next quote varies. Others put
- * a varying number of spaces before the last brace.
+ * Strings of no meaning that hide an answer's lengths; the text between these marks and the next quote
+ * varies. Others put a varying number of spaces before the last brace.
  */
 const PADDING = [',"obfuscation":"', ',"p":"'] as const
 /** A text that no answer is likely to hold. */
@@ -27,9 +27,10 @@ const MAX_PLACES = 4
 const NOWHERE = -1
 
 /**
- * A frame of a stream with one hole in it: the text that the model wrote. Frames of one stream differ in little else, so
- * a frame whose other bytes are those of a frame that was parsed needs no parsing: what it says can differ in that text
- * alone. This holds whatever the shape of the frames is, and whatever the text says.
+ * A frame of a stream with one hole in it: the text that the model wrote. Frames of one stream differ in
+ * little else, so a frame whose other bytes are those of a frame that was parsed needs no parsing: what it
+ * says can differ in that text alone. This holds whatever the shape of the frames is, and whatever the text
+ * says.
  */
 export class FrameTemplate {
   /** Which text it is that the frame adds to. */
@@ -40,13 +41,18 @@ export class FrameTemplate {
   readonly #afterPadding: Buffer | undefined
   /** Whether the padding is outside of strings, and spaces therefore. */
   readonly #isSpaced: boolean
-  /** What lies between two texts where a frame of this kind follows another: most do, and it is compared at once. */
+  /**
+   * What lies between two texts where a frame of this kind follows another: most do, and it is compared at
+   * once.
+   */
   readonly #joint: Buffer | undefined
   /** Bytes of it that belong to the first. */
   readonly #size: number
   /** Where a frame's head is known to stand. */
   #headAt = NOWHERE
-  /** After `match`: where the text begins and ends, whether it holds escapes, and the offset after the frame. */
+  /**
+   * After `match`: where the text begins and ends, whether it holds escapes, and the offset after the frame.
+   */
   from = 0
   to = 0
   escaped = false
@@ -119,8 +125,8 @@ export class FrameTemplate {
 }
 
 /**
- * Makes a template of a frame that was parsed and brought this piece of text. Where the text lies is found by trying:
- * only a place whose change changes what is read is the right one.
+ * Makes a template of a frame that was parsed and brought this piece of text. Where the text lies is found by
+ * trying: only a place whose change changes what is read is the right one.
  */
 export function learnTemplate(
   frame: Buffer,

@@ -3,8 +3,9 @@ const SMALL = 512
 const RUN = 512
 
 /**
- * Bytes gathered from chunks of any size in little more memory than they have: whoever sends single bytes would otherwise
- * make us keep an object for each, a hundred times its size. Keeps the chunks themselves where they are few.
+ * Bytes gathered from chunks of any size in little more memory than they have: whoever sends single bytes
+ * would otherwise make us keep an object for each, a hundred times its size. Keeps the chunks themselves
+ * where they are few.
  */
 export class Gathered {
   #pieces: Buffer[] = []

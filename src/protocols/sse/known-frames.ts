@@ -1,10 +1,16 @@
 import { type FrameTemplate, learnTemplate, type PieceReader } from './frame-template.ts'
 
 const MAX_TEMPLATES = 4
-/** So many attempts in a row that helped with no frame, and no more are made: this stream's frames differ too much. */
+/**
+ * So many attempts in a row that helped with no frame, and no more are made: this stream's frames differ too
+ * much.
+ */
 const MAX_UNPROVEN = 8
 
-/** The frames of one stream that were read, so that those which are like them but for their text need no reading. */
+/**
+ * The frames of one stream that were read, so that those which are like them but for their text need no
+ * reading.
+ */
 export class KnownFrames {
   readonly #read: PieceReader
   readonly #templates: FrameTemplate[] = []

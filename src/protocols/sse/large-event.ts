@@ -9,8 +9,8 @@ const MAX_FIELD = 16
 const MAX_NAME = 256
 
 /**
- * One event of a stream, read while it passes by and never held: what is kept of it is its name and the outline of its
- * data. The rules for lines and fields are those of `FrameSplitter` and `dataOf`.
+ * One event of a stream, read while it passes by and never held: what is kept of it is its name and the
+ * outline of its data. The rules for lines and fields are those of `FrameSplitter` and `dataOf`.
  */
 export class LargeEvent {
   readonly #outline = new JsonOutline()

@@ -4,7 +4,9 @@ import { cpuMs } from '../../../test/equipment/pace.ts'
 import { GatewayError } from '../../errors.ts'
 import { dataOf, eventOf, FrameSplitter } from './sse.ts'
 
-/** A byte at a time, as the event stream format words it: where blank lines end. The last CR waits for its LF. */
+/**
+ * A byte at a time, as the event stream format words it: where blank lines end. The last CR waits for its LF.
+ */
 function referenceEnds(bytes: Buffer): number[] {
   const ends: number[] = []
   let lineIsEmpty = true

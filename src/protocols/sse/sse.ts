@@ -2,7 +2,10 @@ import { GatewayError } from '../../errors.ts'
 import type { EventBudget } from './event-budget.ts'
 import { Gathered } from './gathered.ts'
 
-/** The bytes of the shortest frame that has data: the field's name and two line ends. Shorter ones need no reading. */
+/**
+ * The bytes of the shortest frame that has data: the field's name and two line ends. Shorter ones need no
+ * reading.
+ */
 export const SHORTEST_DATA = 6
 
 const LF = 0x0a
@@ -15,10 +18,11 @@ const SEAM = 3
 const SMALL = 4_096
 
 /**
- * Splits server-sent events at blank lines (LF, CR LF or CR, mixed), wherever the network cut them. Linear in the bytes
- * pushed, however small the chunks; what is kept across chunks is copied, so that a chunk's memory may be used again.
- * A frame that ends in a CR is whole when the next byte shows whether an LF belongs to it.
- * Throws `upstream_error` where one frame is larger than the cap, and `overloaded` where the budget for held bytes is used up.
+ * Splits server-sent events at blank lines (LF, CR LF or CR, mixed), wherever the network cut them. Linear in
+ * the bytes pushed, however small the chunks; what is kept across chunks is copied, so that a chunk's memory
+ * may be used again. A frame that ends in a CR is whole when the next byte shows whether an LF belongs to it.
+ * Throws `upstream_error` where one frame is larger than the cap, and `overloaded` where the budget for held
+ * bytes is used up.
  */
 export class FrameSplitter {
   readonly #maxEventBytes: number
@@ -26,7 +30,10 @@ export class FrameSplitter {
   /** The beginning of a frame. */
   readonly #held = new Gathered()
   #bytes: Buffer = NOTHING
-  /** The next CR, and the next two LFs in a row, at or after the last place that was asked for; −1 = none left. */
+  /**
+   * The next CR, and the next two LFs in a row, at or after the last place that was asked for; −1 = none
+   * left.
+   */
   #cr = 0
   #blank = 0
 
@@ -45,7 +52,10 @@ export class FrameSplitter {
     return this.#held.head(size)
   }
 
-  /** Whether the held bytes end in a blank line: they wait for the next byte alone, which may be the LF of its CR. */
+  /**
+   * Whether the held bytes end in a blank line: they wait for the next byte alone, which may be the LF of its
+   * CR.
+   */
   get isHeldWhole(): boolean {
     const end = this.#held.tail(2)
     return end[end.length - 1] === CR && (end.length === 1 || isLineEnd(end[0]))
@@ -63,7 +73,10 @@ export class FrameSplitter {
     return { bytes: this.takeHeld(), isWhole }
   }
 
-  /** The bytes to read, which begin with a frame; undefined while none can be whole. `keep` says how far they were read. */
+  /**
+   * The bytes to read, which begin with a frame; undefined while none can be whole. `keep` says how far they
+   * were read.
+   */
   take(chunk: Buffer): Buffer | undefined {
     if (this.#held.length === 0) return this.#read(chunk)
     if (!this.#endsIn(chunk)) {
@@ -109,7 +122,9 @@ export class FrameSplitter {
     this.#held.add(Buffer.from(piece))
   }
 
-  /** The end of the first blank line at or after `from`; a line begins at `from` itself only if `lineStart`. */
+  /**
+   * The end of the first blank line at or after `from`; a line begins at `from` itself only if `lineStart`.
+   */
   #end(from: number, lineStart: boolean): number {
     const bytes = this.#bytes
     if (this.#cr >= 0 && this.#cr <= from) this.#cr = bytes.indexOf(CR, from)
@@ -155,8 +170,9 @@ function isLineEnd(byte: number | undefined): boolean {
 }
 
 /**
- * The data of a frame by the rules for interpreting an event stream: the values of its `data` fields, a line each;
- * undefined where it has none (comments, keep-alives). The byte order mark at a stream's start is the caller's to take off.
+ * The data of a frame by the rules for interpreting an event stream: the values of its `data` fields, a line
+ * each; undefined where it has none (comments, keep-alives). The byte order mark at a stream's start is the
+ * caller's to take off.
  */
 export function dataOf(frame: string): string | undefined {
   const end = frame.length - BLANK.length

@@ -24,7 +24,10 @@ export interface StreamError {
 
 /** How a stream stood when upstream ended. */
 export interface TapEnd {
-  /** The last word or an error frame, and all after it; empty where upstream sent neither. Sent, or replaced, after settling. */
+  /**
+   * The last word or an error frame, and all after it; empty where upstream sent neither. Sent, or replaced,
+   * after settling.
+   */
   readonly ending: Buffer
   /** Bytes of a frame that never became whole; not forwarded. */
   readonly cutBytes: number
@@ -45,10 +48,10 @@ const MAX_UTF8_BYTES = 3
 const LOOKS_LIKE_ERROR = /(?:^|[\r\n])event: ?error\b|"error"\s*:\s*[^\sn]/
 
 /**
- * Watches a native stream go by: tells which bytes go on now, holds back the end, and gathers what a settlement needs.
- * Forwarded, swallowed, held and cut bytes together are the stream; how the network cut it changes neither them nor the
- * facts. What is kept of an event does not grow with it: of a large one, most of what is long in it is not read. A protocol
- * says what a frame means.
+ * Watches a native stream go by: tells which bytes go on now, holds back the end, and gathers what a
+ * settlement needs. Forwarded, swallowed, held and cut bytes together are the stream; how the network cut it
+ * changes neither them nor the facts. What is kept of an event does not grow with it: of a large one, most of
+ * what is long in it is not read. A protocol says what a frame means.
  */
 export abstract class StreamTap extends FrameLoop {
   /** The last valid usage. */

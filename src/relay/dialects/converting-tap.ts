@@ -15,7 +15,10 @@ export interface Unsaid {
   promptTokens(): number
 }
 
-/** A stream that is read in one protocol and written in another: what the network brings at once goes on at once. */
+/**
+ * A stream that is read in one protocol and written in another: what the network brings at once goes on at
+ * once.
+ */
 export class ConvertingTap implements Tap {
   error: StreamError | undefined
   emittedBytes = 0
@@ -53,7 +56,8 @@ export class ConvertingTap implements Tap {
   }
 
   end(): Pick<TapEnd, 'complete'> {
-    // What the upstream leaves unsaid may still end the answer well; what it adds to the text is part of the ending then.
+    // What the upstream leaves unsaid may still end the answer well; what it adds to the text is part of the
+    // ending then.
     if (!this.#isOver) this.#rest = this.#step(this.#decoder.end()).forward?.toString() ?? ''
     return { complete: this.#isComplete && !this.error }
   }

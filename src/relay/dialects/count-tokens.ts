@@ -15,7 +15,10 @@ export class NobodyCounts extends Error {
   }
 }
 
-/** `POST /v1/messages/count_tokens`: passed on to channels that speak messages; it costs nothing, and uses nothing. */
+/**
+ * `POST /v1/messages/count_tokens`: passed on to channels that speak messages; it costs nothing, and uses
+ * nothing.
+ */
 export const countTokensDialect: Dialect = {
   name: 'messages',
   promptText: () => ({ text: '', extraTokens: 0 }),

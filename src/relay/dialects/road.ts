@@ -18,7 +18,10 @@ export interface RelayedRequest {
   readonly promptBound: number
   /** The provider may search the web for it. */
   readonly webSearch: boolean
-  /** It costs nothing, whatever the model costs, and is not recorded: neither in the usage log nor in its sums. */
+  /**
+   * It costs nothing, whatever the model costs, and is not recorded: neither in the usage log nor in its
+   * sums.
+   */
   readonly isFree?: boolean
   /** Upstreams need not offer what it asks for: a 404 then says nothing of the model. */
   readonly mayBeUnserved?: boolean
@@ -44,9 +47,14 @@ export interface Prepared {
   readonly upstreamModel: string
   /** Fields that a conversion left out. */
   readonly dropped: readonly string[]
-  /** The stream's first event tells the tokens of the prompt, which its upstream may not have told by then. */
+  /**
+   * The stream's first event tells the tokens of the prompt, which its upstream may not have told by then.
+   */
   readonly beginsWithPrompt?: boolean
-  /** The tap that watches, or converts, the answer's stream. `promptTokens` is asked where the first event needs them. */
+  /**
+   * The tap that watches, or converts, the answer's stream. `promptTokens` is asked where the first event
+   * needs them.
+   */
   tap(promptTokens: () => number): Tap
   /** What a whole answer says, and the bytes that the caller gets for it. */
   reply(bytes: Buffer): PreparedReply
@@ -64,7 +72,10 @@ export interface Tap {
   /** The last valid usage. */
   readonly usage: ReportedUsage | undefined
   readonly error: StreamError | undefined
-  /** The error's frame as it came, where the caller's protocol is the upstream's; else it has to be put in words. */
+  /**
+   * The error's frame as it came, where the caller's protocol is the upstream's; else it has to be put in
+   * words.
+   */
   readonly errorFrame: Buffer | undefined
   /** An event came, be it one that is not forwarded; comments are none. */
   readonly sawEvent: boolean

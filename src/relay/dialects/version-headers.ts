@@ -7,8 +7,8 @@ const DEFAULT_VERSION = '2023-06-01'
 const PRINTABLE = /^[\x20-\x7e]{1,1024}$/
 
 /**
- * The headers of a messages request that go on to its upstream, names and values in turn: the version under the
- * specification's name and the one that official clients use, and the beta features that are asked for.
+ * The headers of a messages request that go on to its upstream, names and values in turn: the version under
+ * the specification's name and the one that official clients use, and the beta features that are asked for.
  */
 export function versionHeaders(headers: Headers): string[] {
   const version = value(headers, 'vendor-version') ?? value(headers, 'anthropic-version') ?? DEFAULT_VERSION

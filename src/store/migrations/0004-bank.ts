@@ -10,7 +10,9 @@ import { RELEASE } from './bank/release.ts'
 import { TABLES } from './bank/tables.ts'
 import type { ColumnTypes } from './column-types.ts'
 
-/** The bank that several nodes borrow from. A database of one node needs none: there the step does nothing. */
+/**
+ * The bank that several nodes borrow from. A database of one node needs none: there the step does nothing.
+ */
 export function bank({ isShared }: ColumnTypes): Migration {
   return {
     async up(db) {

@@ -3,12 +3,13 @@ import type { Migration } from 'kysely/migration'
 import type { ColumnTypes } from './column-types.ts'
 
 /**
- * Where the database is shared, the usage log becomes a table of partitions, by range of its id, which is the order of time.
- * What is there becomes the partition for everything that no other one is made for, in one step and without copying; the
- * rows move into their own when those are made.
+ * Where the database is shared, the usage log becomes a table of partitions, by range of its id, which is the
+ * order of time. What is there becomes the partition for everything that no other one is made for, in one
+ * step and without copying; the rows move into their own when those are made.
  *
- * Ids are compared byte by byte: a language's order may change under a database, and bounds must not. The log refers to
- * users and tokens no longer, which are never removed: to drop a partition that does would keep everybody from reading them.
+ * Ids are compared byte by byte: a language's order may change under a database, and bounds must not. The log
+ * refers to users and tokens no longer, which are never removed: to drop a partition that does would keep
+ * everybody from reading them.
  */
 export function usagePartitions({ isShared }: ColumnTypes): Migration {
   return {

@@ -1,7 +1,10 @@
 import { sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
-/** Frees the names of users that were deleted before deletion did so. One that is taken already stays as it is. */
+/**
+ * Frees the names of users that were deleted before deletion did so. One that is taken already stays as it
+ * is.
+ */
 export function freedUsernames(): Migration {
   return {
     async up(db) {

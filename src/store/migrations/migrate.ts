@@ -22,8 +22,9 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
 }
 
 /**
- * Brings the database to the schema that this version knows. All steps that are missing run in one transaction: a process
- * that dies on the way leaves the schema as it was. Throws on a database that a newer version has changed.
+ * Brings the database to the schema that this version knows. All steps that are missing run in one
+ * transaction: a process that dies on the way leaves the schema as it was. Throws on a database that a newer
+ * version has changed.
  */
 export async function migrateToLatest(db: Kysely<Database>, types: ColumnTypes): Promise<void> {
   if (isCurrent(await stepsRun(db))) return

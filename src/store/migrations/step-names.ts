@@ -1,4 +1,7 @@
-/** The name of every step of the schema, in order. A step that was released is never changed; a new one is added. */
+/**
+ * The name of every step of the schema, in order. A step that was released is never changed; a new one is
+ * added.
+ */
 export const STEP_NAMES = [
   '0001-accounts-and-ledger',
   '0002-usage-days',
@@ -9,8 +12,8 @@ export const STEP_NAMES = [
 ] as const
 
 /**
- * Whether a database at which these steps have run lacks none. Throws, with a sentence for the operator, if a newer version
- * has changed it.
+ * Whether a database at which these steps have run lacks none. Throws, with a sentence for the operator, if a
+ * newer version has changed it.
  */
 export function isCurrent(run: readonly string[]): boolean {
   const known = new Set<string>(STEP_NAMES)

@@ -38,9 +38,9 @@ export interface ChangedToken extends KeyedToken {
 }
 
 /**
- * Writes the fields that are given, and the status that follows from them; null if that user has no such token, or no
- * longer. A quota out of bounds, for a token that has a limit afterwards, is `invalid_request`. Called through
- * `Ledger.changeToken` alone, for the balance in memory must move with the row.
+ * Writes the fields that are given, and the status that follows from them; null if that user has no such
+ * token, or no longer. A quota out of bounds, for a token that has a limit afterwards, is `invalid_request`.
+ * Called through `Ledger.changeToken` alone, for the balance in memory must move with the row.
  */
 export async function changeToken(
   db: Db,

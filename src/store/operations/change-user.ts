@@ -52,9 +52,10 @@ export interface ChangedUser {
 }
 
 /**
- * Writes the fields that are there, all or none. A new password ends the user's sessions, and so does enabling a user who
- * was disabled; one that replaces another revokes the access token, which whoever knew the other may have had made. Null if there is no such user. Called through `Ledger.changeUser` alone, for the balance in memory must move
- * with the row.
+ * Writes the fields that are there, all or none. A new password ends the user's sessions, and so does
+ * enabling a user who was disabled; one that replaces another revokes the access token, which whoever knew
+ * the other may have had made. Null if there is no such user. Called through `Ledger.changeUser` alone, for
+ * the balance in memory must move with the row.
  */
 export async function changeUser(
   db: Db,
@@ -120,7 +121,10 @@ function changedQuota(before: number, { mode, value, most }: QuotaChange): numbe
   return after
 }
 
-/** Gives a user an access token in the place of any other; only its HMAC is kept. Null if there is no such user. */
+/**
+ * Gives a user an access token in the place of any other; only its HMAC is kept. Null if there is no such
+ * user.
+ */
 export async function setAccessToken(
   db: Db,
   { userId, accessToken }: { readonly userId: number; readonly accessToken: string },

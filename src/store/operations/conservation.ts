@@ -7,7 +7,10 @@ export interface Conservation {
   readonly tokens: readonly number[]
   /** The same of users. */
   readonly users: readonly number[]
-  /** Days (since 1970-01-01, UTC) of which the usage log, which may have been trimmed, tells more than their sums. */
+  /**
+   * Days (since 1970-01-01, UTC) of which the usage log, which may have been trimmed, tells more than their
+   * sums.
+   */
   readonly days: readonly number[]
   readonly openHolds: {
     readonly count: number

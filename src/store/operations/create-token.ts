@@ -25,7 +25,10 @@ export interface NewToken {
   readonly vendorRoutes: string
 }
 
-/** Makes a token; its key is stored sealed, and found by its HMAC. A key that another token has, or had, is refused. */
+/**
+ * Makes a token; its key is stored sealed, and found by its HMAC. A key that another token has, or had, is
+ * refused.
+ */
 export async function createToken(db: Db, token: NewToken, secrets: Secrets): Promise<Token> {
   const keyHash = hashKey(secrets, token.key)
   await refuseTakenKey(db, token.name, keyHash)

@@ -5,15 +5,16 @@ import { createToken, type NewToken } from './create-token.ts'
 import type { Db } from './operation.ts'
 
 /**
- * Makes a token for a user who is there and has fewer than `most` live ones. Counted where it is written, so that of two
- * that come together at the limit one is refused.
+ * Makes a token for a user who is there and has fewer than `most` live ones. Counted where it is written, so
+ * that of two that come together at the limit one is refused.
  */
 export async function createUserToken(
   db: Db,
   { token, most }: { readonly token: NewToken; readonly most: number },
   secrets: Secrets,
 ): Promise<Token> {
-  // Changes nothing, but holds the user's row until the end of the transaction, where databases write side by side.
+  // Changes nothing, but holds the user's row until the end of the transaction, where databases write side by
+  // side.
   const user = await db
     .updateTable('users')
     .set((eb) => ({ status: eb.ref('status') }))

@@ -29,8 +29,8 @@ export interface NewUser {
 }
 
 /**
- * Makes a user. The name of another user is refused, in whatever case, and one that does not show all of itself; an id or an
- * access token also if its user is deleted.
+ * Makes a user. The name of another user is refused, in whatever case, and one that does not show all of
+ * itself; an id or an access token also if its user is deleted.
  */
 export async function createUser(db: Db, user: NewUser, secrets: Secrets): Promise<ManagedUser> {
   await refuseName(db, user.username)
@@ -44,8 +44,8 @@ export async function insertUser(db: Db, user: NewUser, secrets: Secrets): Promi
   const row = await db
     .insertInto('users')
     .values({
-      // Counted on from the largest there is, as PostgreSQL's own counter knows nothing of ids that were given to it. No
-      // row of a user is ever removed, so that none is used twice.
+      // Counted on from the largest there is, as PostgreSQL's own counter knows nothing of ids that were
+      // given to it. No row of a user is ever removed, so that none is used twice.
       id: user.id ?? sql<number>`(select coalesce(max(id), 0) + 1 from users)`,
       username: user.username,
       display_name: user.displayName ?? user.username,

@@ -4,8 +4,8 @@ import type { Db } from './operation.ts'
 const AT_ONCE = 500
 
 /**
- * Marks those of the tokens as deleted that are the user's and live, in one transaction, and tells which. Calls under way
- * go on, and are settled; the row stays.
+ * Marks those of the tokens as deleted that are the user's and live, in one transaction, and tells which.
+ * Calls under way go on, and are settled; the row stays.
  */
 export async function deleteTokens(
   db: Db,

@@ -5,9 +5,9 @@ import { refuseLastRoot, refuseRole } from './refuse-user.ts'
 import { endSessionsOf } from './sessions.ts'
 
 /**
- * Marks a user and all its tokens as deleted; its sessions, its password and its access token are gone. The row stays, as
- * what was charged belongs to it, under a name that tells so: its own may be given to another user. False if there is no
- * such user.
+ * Marks a user and all its tokens as deleted; its sessions, its password and its access token are gone. The
+ * row stays, as what was charged belongs to it, under a name that tells so: its own may be given to another
+ * user. False if there is no such user.
  */
 export async function deleteUser(
   db: Db,

@@ -48,15 +48,19 @@ export interface ImportedToken extends NewToken {
 export interface ImportedAccount {
   readonly user: ImportedUser | undefined
   readonly tokens: readonly ImportedToken[]
-  /** What the user used through tokens that do not come along, and the id of a deleted one that it is put down to. */
+  /**
+   * What the user used through tokens that do not come along, and the id of a deleted one that it is put down
+   * to.
+   */
   readonly usedElsewhere: { readonly tokenId: number; readonly quota: number } | undefined
   /** Unix seconds. */
   readonly nowSeconds: number
 }
 
 /**
- * Makes a user with its tokens, or none of it. What was used before stands in the daily sums as it stands on the user and its
- * tokens, on the day of the import: every account goes on adding up. Refused as `insertUser` and `createToken` refuse.
+ * Makes a user with its tokens, or none of it. What was used before stands in the daily sums as it stands on
+ * the user and its tokens, on the day of the import: every account goes on adding up. Refused as `insertUser`
+ * and `createToken` refuse.
  */
 export async function importAccount(
   db: Db,

@@ -4,7 +4,10 @@ import type { Db } from './operation.ts'
 
 /** Which users are looked for. */
 export interface UserSearch {
-  /** Part of the username, the display name or the e-mail address, in any case; or the whole id. Empty = everybody. */
+  /**
+   * Part of the username, the display name or the e-mail address, in any case; or the whole id. Empty =
+   * everybody.
+   */
   readonly keyword: string
   /** Undefined = of any group. */
   readonly group: string | undefined

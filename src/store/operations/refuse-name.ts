@@ -4,8 +4,9 @@ import { GatewayError } from '../../errors.ts'
 import type { Db } from './operation.ts'
 
 /**
- * Refuses a name that a user may not be given: one that does not show all of itself, and one that another user has, in whatever
- * case. `own` is the id of the user who is to have it. Names that are there already stay as they are.
+ * Refuses a name that a user may not be given: one that does not show all of itself, and one that another
+ * user has, in whatever case. `own` is the id of the user who is to have it. Names that are there already
+ * stay as they are.
  */
 export async function refuseName(db: Db, username: string, own?: number): Promise<void> {
   if (!isSeenWhole(username)) {
@@ -32,8 +33,9 @@ export function takenName(username: string, theirs: string): GatewayError {
 }
 
 /**
- * A pattern for names in lower case that fits all that differ in case alone, and few others: databases know the case of ASCII,
- * and not all of them that of other letters, of which some are k, s and i in the other case.
+ * A pattern for names in lower case that fits all that differ in case alone, and few others: databases know
+ * the case of ASCII, and not all of them that of other letters, of which some are k, s and i in the other
+ * case.
  */
 function patternOf(username: string): string {
   const ofLetter = (letter: string): string => {

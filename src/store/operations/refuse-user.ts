@@ -5,7 +5,10 @@ import type { Db } from './operation.ts'
 
 const ROOT: Role = 100
 
-/** Refuses a user whose role is not below `roleBelow`, where that is given: looked at in the transaction that writes. */
+/**
+ * Refuses a user whose role is not below `roleBelow`, where that is given: looked at in the transaction that
+ * writes.
+ */
 export function refuseRole({ username, role }: UserRow, roleBelow: number | undefined): void {
   if (roleBelow === undefined || role < roleBelow) return
   throw new GatewayError('role_too_low', `the role of the user "${username}" is not below yours`)

@@ -14,9 +14,10 @@ export interface Seeded {
 }
 
 /**
- * Makes the declared users that are absent, by the name that they had at first, and of each the declared tokens that are
- * absent, by name and by key. A deleted user or token counts as present, also where its name has been given to another
- * user since. What is there is left alone, but for a declared status. All or nothing.
+ * Makes the declared users that are absent, by the name that they had at first, and of each the declared
+ * tokens that are absent, by name and by key. A deleted user or token counts as present, also where its name
+ * has been given to another user since. What is there is left alone, but for a declared status. All or
+ * nothing.
  */
 export async function seedUsers(
   db: Db,

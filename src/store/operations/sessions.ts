@@ -19,8 +19,9 @@ export interface NewSession {
 }
 
 /**
- * Begins a session, if the user is still there, enabled, and has that password; says whether it did. Expired sessions of
- * anybody are removed along the way: the table grows here and nowhere else, so that nothing has to look after it.
+ * Begins a session, if the user is still there, enabled, and has that password; says whether it did. Expired
+ * sessions of anybody are removed along the way: the table grows here and nowhere else, so that nothing has
+ * to look after it.
  */
 export async function beginSession(db: Db, begun: NewSession, secrets: Secrets): Promise<boolean> {
   await removeExpired(db, begun.createdTime)

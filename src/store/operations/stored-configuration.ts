@@ -3,7 +3,9 @@ import { channelFromRow, entryFromRow } from '../channel-rows.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Db } from './operation.ts'
 
-/** Everything that was set over HTTP beside gateway.yaml: channels oldest first, entries by section and name. */
+/**
+ * Everything that was set over HTTP beside gateway.yaml: channels oldest first, entries by section and name.
+ */
 export async function storedConfiguration(
   db: Db,
   _: unknown,

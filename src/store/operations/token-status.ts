@@ -5,7 +5,10 @@ import type { Secrets } from '../secrets.ts'
 import { type KeyedToken, keyedToken } from './keyed-tokens.ts'
 import type { Db } from './operation.ts'
 
-/** Writes the status alone, and only if it is `onlyFrom` now; says whether it did. Deleted tokens stay as they are. */
+/**
+ * Writes the status alone, and only if it is `onlyFrom` now; says whether it did. Deleted tokens stay as they
+ * are.
+ */
 export async function setTokenStatus(
   db: Db,
   change: { readonly tokenId: number; readonly status: TokenStatus; readonly onlyFrom: TokenStatus },
@@ -21,8 +24,8 @@ export async function setTokenStatus(
 }
 
 /**
- * Disables a live token, whatever its status, or enables it, which a token that is expired or exhausted refuses:
- * `invalid_request`. Null if that user has no such token, or no longer.
+ * Disables a live token, whatever its status, or enables it, which a token that is expired or exhausted
+ * refuses: `invalid_request`. Null if that user has no such token, or no longer.
  */
 export async function switchToken(
   db: Db,

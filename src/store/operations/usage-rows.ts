@@ -16,7 +16,9 @@ import {
 /** The newest rows that one list looks at: older ones are reached by an earlier time. */
 const LISTED = 100_000
 
-/** A page of the usage log, the latest end of a call first, and how many are meant among the newest 100,000. */
+/**
+ * A page of the usage log, the latest end of a call first, and how many are meant among the newest 100,000.
+ */
 export async function listUsage(
   db: Db,
   {
@@ -47,8 +49,8 @@ export async function listUsage(
 }
 
 /**
- * The rows that are meant in one stretch of the usage log, newest first, and where the next one begins; `next` is null at
- * the log's end. A stretch may hold none and have a next one.
+ * The rows that are meant in one stretch of the usage log, newest first, and where the next one begins;
+ * `next` is null at the log's end. A stretch may hold none and have a next one.
  */
 export async function usageStretch(
   db: Db,

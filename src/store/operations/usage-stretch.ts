@@ -5,11 +5,14 @@ import { firstIdOf } from '../usage-id.ts'
 import type { Db } from './operation.ts'
 
 /**
- * No call runs for longer. The log is in the order of the calls' starts, and what is asked for is when they ended; so much
- * earlier an answer that ended in time may have begun.
+ * No call runs for longer. The log is in the order of the calls' starts, and what is asked for is when they
+ * ended; so much earlier an answer that ended in time may have begun.
  */
 const LONGEST_CALL_MS = 6 * 3_600_000
-/** A crash may leave a call behind for longer: a user's own rows are found by their time if it was settled within so much. */
+/**
+ * A crash may leave a call behind for longer: a user's own rows are found by their time if it was settled
+ * within so much.
+ */
 const LATEST_RECOVERY_MS = 7 * 24 * 3_600_000
 
 /** A row of the log: where a reader stopped. */
@@ -23,7 +26,10 @@ export interface UsageStretch {
   readonly filter: UsageFilter
   /** Begins after this row; null = with the newest. */
   readonly after: UsagePlace | null
-  /** At most so many rows are looked at, whether they are meant or not: this is what bounds the work of one read. */
+  /**
+   * At most so many rows are looked at, whether they are meant or not: this is what bounds the work of one
+   * read.
+   */
   readonly most: number
 }
 
@@ -35,7 +41,10 @@ export interface MeasuredStretch extends UsageStretch {
 
 type Rows = ExpressionBuilder<Pick<Database, 'tokens' | 'usage_log'>, 'usage_log'>
 
-/** Finds the last row of a stretch, and whose rows it is of; null where the filter names a user whom nobody knows. */
+/**
+ * Finds the last row of a stretch, and whose rows it is of; null where the filter names a user whom nobody
+ * knows.
+ */
 export async function measured(db: Db, stretch: UsageStretch): Promise<MeasuredStretch | null> {
   const filter = await withUser(db, stretch.filter)
   if (!filter) return null
@@ -68,9 +77,9 @@ export async function withUser(db: Db, filter: UsageFilter): Promise<UsageFilter
 }
 
 /**
- * What an index answers: `usage_log_by_user` for a user's rows, else the primary key. Each side has one bound and no more,
- * as SQLite would look for the first of two and read all rows up to the other; where the stretch begins or ends at a row,
- * that row is the closer bound.
+ * What an index answers: `usage_log_by_user` for a user's rows, else the primary key. Each side has one bound
+ * and no more, as SQLite would look for the first of two and read all rows up to the other; where the stretch
+ * begins or ends at a row, that row is the closer bound.
  */
 export function found(eb: Rows, stretch: MeasuredStretch): Expression<SqlBool> {
   const { filter, after, end } = stretch
@@ -89,8 +98,8 @@ export function found(eb: Rows, stretch: MeasuredStretch): Expression<SqlBool> {
 }
 
 /**
- * Between which ids the rows of a stretch are: what tells PostgreSQL in which partitions. A user's rows are in the order in
- * which the calls ended, so that for them a row is a bound by its time only.
+ * Between which ids the rows of a stretch are: what tells PostgreSQL in which partitions. A user's rows are
+ * in the order in which the calls ended, so that for them a row is a bound by its time only.
  */
 export function begun(eb: Rows, { filter, after, end }: MeasuredStretch): Expression<SqlBool> {
   const { userId, fromMs, beforeMs, id } = filter

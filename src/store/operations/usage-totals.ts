@@ -18,7 +18,10 @@ export interface UsageOfDay extends UsageTotals {
   readonly model: string
 }
 
-/** The sum of the rows that are meant in one stretch of the usage log, and where the next one begins (null = nowhere). */
+/**
+ * The sum of the rows that are meant in one stretch of the usage log, and where the next one begins (null =
+ * nowhere).
+ */
 export async function sumUsageStretch(
   db: Db,
   given: UsageStretch,

@@ -21,9 +21,9 @@ export interface Listener {
 }
 
 /**
- * Short texts that every node on the same database hears within milliseconds, over a connection of its own that is made
- * again whenever it is lost. They are hints: what is announced while a node is away is not told to it later, so that
- * whoever listens must be right, if late, without them.
+ * Short texts that every node on the same database hears within milliseconds, over a connection of its own
+ * that is made again whenever it is lost. They are hints: what is announced while a node is away is not told
+ * to it later, so that whoever listens must be right, if late, without them.
  */
 export class Announcements {
   readonly #url: string
@@ -55,7 +55,9 @@ export class Announcements {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Tells all nodes, this one included; rejects with `StoreUnavailable` where the database is out of reach. */
+  /**
+   * Tells all nodes, this one included; rejects with `StoreUnavailable` where the database is out of reach.
+   */
   async announce(text: string): Promise<void> {
     if (Buffer.byteLength(text) > LONGEST)
       throw new RangeError(`an announcement may have ${LONGEST} bytes at most`)

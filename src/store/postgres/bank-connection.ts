@@ -10,8 +10,8 @@ const STATEMENT_MS = 2_500
 const ANSWER_MS = 3_000
 
 /**
- * The relay's connection: one, made when it is needed and again after it was lost, under a role that can move no money but
- * through the bank's functions, where there is that role.
+ * The relay's connection: one, made when it is needed and again after it was lost, under a role that can move
+ * no money but through the bank's functions, where there is that role.
  */
 export class BankConnection {
   readonly #url: string
@@ -25,8 +25,8 @@ export class BankConnection {
   }
 
   /**
-   * Runs one statement; one that has a name is prepared once. Rejects with `StoreUnavailable` within two seconds where the
-   * server cannot be reached.
+   * Runs one statement; one that has a name is prepared once. Rejects with `StoreUnavailable` within two
+   * seconds where the server cannot be reached.
    */
   async query<Row extends object>(text: string, values: readonly unknown[], name?: string): Promise<Row[]> {
     if (this.#isClosed) throw new StoreUnavailable('the connection to the bank is closed')

@@ -24,13 +24,19 @@ export function isLockTimeout(error: unknown): boolean {
   return codeOf(error) === '55P03'
 }
 
-/** Whether the server itself said this, and goes on serving: a connection that broke, or a server that stops, says otherwise. */
+/**
+ * Whether the server itself said this, and goes on serving: a connection that broke, or a server that stops,
+ * says otherwise.
+ */
 export function isServing(error: unknown): boolean {
   const kind = codeOf(error).slice(0, 2)
   return kind !== '' && kind !== '08' && kind !== '57' && !(error instanceof Error && 'syscall' in error)
 }
 
-/** The error as it may be thrown on: `StoreUnavailable` where the server or the way to it is to blame, else itself. */
+/**
+ * The error as it may be thrown on: `StoreUnavailable` where the server or the way to it is to blame, else
+ * itself.
+ */
 export function blamed(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const trouble =

@@ -19,7 +19,9 @@ const HERE = ENGINES.filter(({ name }) => name === 'PostgreSQL')
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
-/** The beginning of the day on which the test runs, by the clock of this machine, which is the server's too. */
+/**
+ * The beginning of the day on which the test runs, by the clock of this machine, which is the server's too.
+ */
 const TODAY = Math.floor(Date.now() / DAY) * DAY
 const WRONG_CLOCK = Date.UTC(2040, 0, 1)
 

@@ -37,10 +37,10 @@ export interface KeptUsageLog {
 type Done = { readonly made: readonly string[] } | { readonly dropped: string } | { readonly removed: number }
 
 /**
- * Makes the partitions that calls of the next days need, drops those that hold nothing but what is older than `keptDays`, and
- * does the same for rows that have no partition of their own. `keptDays` undefined: only makes those of the next days. The
- * database's clock counts. Any number of nodes may run it at once, it may be killed at any point, and it waits for nobody
- * for longer than a second.
+ * Makes the partitions that calls of the next days need, drops those that hold nothing but what is older than
+ * `keptDays`, and does the same for rows that have no partition of their own. `keptDays` undefined: only
+ * makes those of the next days. The database's clock counts. Any number of nodes may run it at once, it may
+ * be killed at any point, and it waits for nobody for longer than a second.
  */
 export async function keepUsageLog(
   db: Kysely<Database>,

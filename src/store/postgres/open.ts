@@ -14,7 +14,10 @@ import { type KeptUsageLog, keepUsageLog } from './keep-usage-log.ts'
 import { connectionPool } from './pool.ts'
 import { ensureRelayRole } from './relay-role.ts'
 
-/** Runs of one write before its conflict with others is thrown on, and how many of them hope that nobody is in the way. */
+/**
+ * Runs of one write before its conflict with others is thrown on, and how many of them hope that nobody is in
+ * the way.
+ */
 const ATTEMPTS = 8
 const HOPEFUL = 4
 /** The longest pause before the first repetition; each later one may be this much longer. */
@@ -31,16 +34,16 @@ export interface SharedRows extends Rows {
   /** The relay's connections can take on a role that may move money through the bank's functions only. */
   readonly hasRelayRole: boolean
   /**
-   * Removes usage rows that are older than so many days, by dropping partitions, and makes those that are needed next. Where
-   * others use the log for too long it ends early; what is left goes at the next run.
+   * Removes usage rows that are older than so many days, by dropping partitions, and makes those that are
+   * needed next. Where others use the log for too long it ends early; what is left goes at the next run.
    */
   keepUsageLog(keptDays: number, signal?: AbortSignal): Promise<KeptUsageLog>
 }
 
 /**
- * Opens the database at a `postgres:` URL and brings its schema up to date. Rejects, with a sentence for the operator, if
- * it cannot be reached, was made with another secret or changed by a newer version. The ledger's own writes are not here:
- * every node keeps them in its local file.
+ * Opens the database at a `postgres:` URL and brings its schema up to date. Rejects, with a sentence for the
+ * operator, if it cannot be reached, was made with another secret or changed by a newer version. The ledger's
+ * own writes are not here: every node keeps them in its local file.
  */
 export async function openPostgresStore(options: {
   readonly url: string
@@ -116,7 +119,8 @@ async function read(
   }
 }
 
-// Serializable: an operation may look before it writes, and what it saw must still be so when it is committed.
+// Serializable: an operation may look before it writes, and what it saw must still be so when it is
+// committed.
 async function write(
   db: Kysely<Database>,
   name: keyof typeof writes,
@@ -129,7 +133,8 @@ async function write(
         .transaction()
         .setIsolationLevel('serializable')
         .execute(async (transaction) => {
-          // Nodes report charges all the time: who always comes between them waits for his turn, before anything is looked at.
+          // Nodes report charges all the time: who always comes between them waits for his turn, before
+          // anything is looked at.
           if (attempt > HOPEFUL) await sql`lock table users, tokens in exclusive mode`.execute(transaction)
           return (writes[name] as AnyOperation)(transaction, input, secrets)
         })

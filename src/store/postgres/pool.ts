@@ -17,8 +17,8 @@ const IDLE_IN_TRANSACTION_MS = 30_000
 const INT8: number = types.builtins.INT8
 
 /**
- * Connections to the database of that URL; none is made before it is needed. Where it cannot be reached, what is asked is
- * rejected within two seconds.
+ * Connections to the database of that URL; none is made before it is needed. Where it cannot be reached, what
+ * is asked is rejected within two seconds.
  */
 export function connectionPool(url: string, statementMs = STATEMENT_MS): PostgresPool {
   const pool = new Pool({
@@ -32,7 +32,8 @@ export function connectionPool(url: string, statementMs = STATEMENT_MS): Postgre
     application_name: 'sluice',
     types: { getTypeParser: (type, format) => parserOf(type, format) as never },
   })
-  // A connection that breaks while nothing is asked of it fails the next use, or is replaced; unheard, it would end the process.
+  // A connection that breaks while nothing is asked of it fails the next use, or is replaced; unheard, it
+  // would end the process.
   pool.on('error', () => {})
   pool.on('connect', (client) => void client.on('error', () => {}))
   const returned = new WeakMap<PoolClient, number>()
@@ -78,7 +79,8 @@ function guarded(
   }
 }
 
-// 64 bits arrive as text, lest a number be rounded; what a number holds exactly is made one, the rest refused.
+// 64 bits arrive as text, lest a number be rounded; what a number holds exactly is made one, the rest
+// refused.
 function parserOf(type: number, format: 'text' | 'binary' | undefined): unknown {
   return type === INT8 && format !== 'binary' ? wholeNumber : types.getTypeParser(type, format)
 }

@@ -6,7 +6,9 @@ import { APPLY } from '../migrations/bank/apply.ts'
 import { RELEASE } from '../migrations/bank/release.ts'
 import type { Database } from '../schema.ts'
 
-/** The role of the relay's connections. It may look, and call the bank's three functions, and nothing else. */
+/**
+ * The role of the relay's connections. It may look, and call the bank's three functions, and nothing else.
+ */
 export const RELAY_ROLE = 'sluice_relay'
 
 const ATTEMPTS = 4
@@ -18,8 +20,8 @@ const FUNCTIONS = [...ACQUIRE, ...APPLY, ...RELEASE]
 const TABLES = ['users', 'tokens', 'leases', 'nodes', 'usage_log']
 
 /**
- * Sees to it that there is the relay's role, that it may what it must, and that we may take it on. False where we are not
- * allowed to arrange that; `docs/ledger.md: Many nodes` tells how it is made by hand.
+ * Sees to it that there is the relay's role, that it may what it must, and that we may take it on. False
+ * where we are not allowed to arrange that; `docs/ledger.md: Many nodes` tells how it is made by hand.
  */
 export async function ensureRelayRole(db: Kysely<Database>): Promise<boolean> {
   for (let attempt = 1; ; attempt += 1) {

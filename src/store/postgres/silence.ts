@@ -19,9 +19,10 @@ export interface Watched {
 }
 
 /**
- * Waits for an answer of the server, for as long as the server works on it. A connection can fall silent without an end: a
- * machine is gone, a router forgot it. So another connection asks after the statement, again and again. Where none can be
- * made, or the server does nothing for this one, it is closed and rejected with `StoreUnavailable`, within two seconds.
+ * Waits for an answer of the server, for as long as the server works on it. A connection can fall silent
+ * without an end: a machine is gone, a router forgot it. So another connection asks after the statement,
+ * again and again. Where none can be made, or the server does nothing for this one, it is closed and rejected
+ * with `StoreUnavailable`, within two seconds.
  */
 export async function unlessSilent<Answer>(
   connection: Watched,
@@ -64,7 +65,8 @@ async function isAtWork(url: string, process: number): Promise<boolean> {
       'select state from pg_stat_activity where pid = $1',
       [process],
     )
-    // Nothing is known of a process that is not there: a pooler between us and the server tells numbers of its own.
+    // Nothing is known of a process that is not there: a pooler between us and the server tells numbers of
+    // its own.
     return !rows[0]?.state?.startsWith('idle')
   } catch (error) {
     return isServing(error)

@@ -7,14 +7,16 @@ export interface DayRange {
 /** So many partitions of the past there are at most, about. */
 const PARTITIONS = 200
 
-/** How many days a partition holds where rows are kept for so many: one, unless that made too many partitions. */
+/**
+ * How many days a partition holds where rows are kept for so many: one, unless that made too many partitions.
+ */
 export function daysOfPartition(keptDays: number): number {
   return Math.ceil(keptDays / PARTITIONS)
 }
 
 /**
- * The ranges that cover what of `wanted` is not covered, each of at most `width` days, in order. None overlaps with one that
- * is there, whatever width those have.
+ * The ranges that cover what of `wanted` is not covered, each of at most `width` days, in order. None
+ * overlaps with one that is there, whatever width those have.
  */
 export function missingRanges(
   covered: readonly DayRange[],

@@ -10,7 +10,10 @@ export interface UsagePartition extends DayRange {
   readonly name: string
 }
 
-/** The partitions of the usage log that hold whole days, the earliest first: all but the one for what fits into none. */
+/**
+ * The partitions of the usage log that hold whole days, the earliest first: all but the one for what fits
+ * into none.
+ */
 export async function partitionsOfUsage(db: Kysely<Database>): Promise<UsagePartition[]> {
   const { rows } = await sql<{ name: string; bounds: string }>`
     select partition.relname as name, pg_get_expr(partition.relpartbound, partition.oid) as bounds
@@ -27,8 +30,8 @@ export async function partitionsOfUsage(db: Kysely<Database>): Promise<UsagePart
 }
 
 /**
- * Makes the partition of these days, and moves into it what of them lies in the one for what fits into none. Returns its
- * name: the first of its days.
+ * Makes the partition of these days, and moves into it what of them lies in the one for what fits into none.
+ * Returns its name: the first of its days.
  */
 export async function attachPartition(db: Kysely<Database>, { firstDay, endDay }: DayRange): Promise<string> {
   const name = `usage_log_${new Date(firstDay * DAY_MS).toISOString().slice(0, 10).replaceAll('-', '')}`

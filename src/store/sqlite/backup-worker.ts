@@ -7,8 +7,8 @@ import type { Failure } from './messages.ts'
 import { sqliteCode } from './trouble.ts'
 
 /**
- * VACUUM INTO reads one state of the database from beginning to end, which in WAL mode nobody waits for. It goes through
- * every row, so that a damaged database is noticed here and not when the copy is needed.
+ * VACUUM INTO reads one state of the database from beginning to end, which in WAL mode nobody waits for. It
+ * goes through every row, so that a damaged database is noticed here and not when the copy is needed.
  */
 function copy({ path, target }: BackupOrders): Failure | undefined {
   try {

@@ -15,8 +15,9 @@ export interface BackupOrders {
 const WORKER = new URL(`./backup-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
 
 /**
- * Copies the database, as it is committed at one moment, in a thread and over a connection of its own: neither calls nor
- * writes wait for it. The copy is one file, on the disk when this resolves. Rejects with a sentence for the operator.
+ * Copies the database, as it is committed at one moment, in a thread and over a connection of its own:
+ * neither calls nor writes wait for it. The copy is one file, on the disk when this resolves. Rejects with a
+ * sentence for the operator.
  */
 export async function copyDatabase(orders: BackupOrders): Promise<void> {
   const worker = new Worker(WORKER, { workerData: orders, name: 'sluice backup', execArgv: [] })

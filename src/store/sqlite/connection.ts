@@ -4,7 +4,10 @@ import { DatabaseSync } from 'node:sqlite'
 /** How long a connection waits for another program that has the file locked. */
 const BUSY_MS = 2000
 
-/** Whether whoever wrote to the file last closed it, and so folded its log into it. To be asked before it is opened. */
+/**
+ * Whether whoever wrote to the file last closed it, and so folded its log into it. To be asked before it is
+ * opened.
+ */
 export function wasClosed(path: string): boolean {
   return (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0
 }

@@ -2,7 +2,10 @@ import { NO_USAGE } from '../../domain/usage.ts'
 import type { SettledCall } from '../ledger-writes.ts'
 import type { Database } from '../schema.ts'
 
-/** How a call that a crash left behind is settled: at what is known to be delivered, and at no more than was held. */
+/**
+ * How a call that a crash left behind is settled: at what is known to be delivered, and at no more than was
+ * held.
+ */
 export function crashedCall(hold: Database['holds'], nowMs: number): SettledCall {
   return {
     id: hold.id,

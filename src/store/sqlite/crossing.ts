@@ -2,8 +2,9 @@ import type { HoldOpening, SettledCall } from '../ledger-writes.ts'
 import type { QueuedOperation } from './messages.ts'
 
 /**
- * A batch of operations as it crosses to a thread: one after the other, without the names of fields. What crosses is copied
- * value by value, and every call makes a hold and a settlement: with their names they take more than twice as long.
+ * A batch of operations as it crosses to a thread: one after the other, without the names of fields. What
+ * crosses is copied value by value, and every call makes a hold and a settlement: with their names they take
+ * more than twice as long.
  */
 export type Crossing = readonly unknown[]
 

@@ -1,8 +1,8 @@
 import type { QueuedOperation } from './messages.ts'
 
 /**
- * An operation's part in the turns: the id of the user whose turn it takes; `order` for one that nothing overtakes, and that overtakes nothing;
- * `free` for one that takes nobody's turn.
+ * An operation's part in the turns: the id of the user whose turn it takes; `order` for one that nothing
+ * overtakes, and that overtakes nothing; `free` for one that takes nobody's turn.
  */
 export type Turn = number | 'order' | 'free'
 
@@ -20,8 +20,9 @@ const OF_CALLS: ReadonlySet<string> = new Set(['hold', 'growHold', 'markProgress
 const EVERYBODY = 0
 
 /**
- * Writes keep their order, but where more wait than a batch takes, those of calls go in turns that go round the users: of one user they
- * keep their order too. Few enough at once that a batch stays short, whatever has gathered.
+ * Writes keep their order, but where more wait than a batch takes, those of calls go in turns that go round
+ * the users: of one user they keep their order too. Few enough at once that a batch stays short, whatever has
+ * gathered.
  */
 export const WRITES: BatchRule = {
   most: 500,

@@ -14,16 +14,19 @@ import { UsageSums } from './usage-sums.ts'
 const RECOVERED_AT_ONCE = 2000
 
 /**
- * The ledger's rows within the transaction that is open. Each write is one statement that fails whole, or one that cannot
- * fail after another; what settlements move on balances and daily sums is added up and written once for each row, by
- * `writeSums`, which the transaction must call before its end.
+ * The ledger's rows within the transaction that is open. Each write is one statement that fails whole, or one
+ * that cannot fail after another; what settlements move on balances and daily sums is added up and written
+ * once for each row, by `writeSums`, which the transaction must call before its end.
  */
 export class LedgerRows implements LedgerWrites {
   readonly #statements: LedgerStatements
   readonly #tokens = new Map<number, { quota: number; accessedSeconds: number }>()
   readonly #users = new Map<number, { quota: number; requests: number }>()
   readonly #days: UsageSums
-  /** Calls that are settled in this transaction and have not begun in it, and the values of holds that are not written because of it. */
+  /**
+   * Calls that are settled in this transaction and have not begun in it, and the values of holds that are not
+   * written because of it.
+   */
   #settled = new Set<string>()
   #passing = new Map<string, readonly SQLInputValue[]>()
 
@@ -33,8 +36,8 @@ export class LedgerRows implements LedgerWrites {
   }
 
   /**
-   * Begins a transaction in which the calls of these ids are settled: a hold that is opened in it, too, need not be written. The ids
-   * are this ledger's to strike off.
+   * Begins a transaction in which the calls of these ids are settled: a hold that is opened in it, too, need
+   * not be written. The ids are this ledger's to strike off.
    */
   begin(settled: Set<string>): void {
     this.#settled = settled

@@ -58,7 +58,8 @@ export function prepareLedger(db: DatabaseSync): LedgerStatements {
     user: db.prepare('SELECT * FROM users WHERE id = ?'),
     heldByToken: db.prepare('SELECT coalesce(sum(amount), 0) AS amount FROM holds WHERE token_id = ?'),
     heldByUser: db.prepare('SELECT coalesce(sum(amount), 0) AS amount FROM holds WHERE user_id = ?'),
-    // Ids are in the order of the calls' starts. Looking at so many rows and no further bounds the time it takes.
+    // Ids are in the order of the calls' starts. Looking at so many rows and no further bounds the time it
+    // takes.
     prune: db.prepare(
       'DELETE FROM usage_log WHERE id IN (SELECT id FROM usage_log ORDER BY id LIMIT ?) AND ended_ms < ?',
     ),

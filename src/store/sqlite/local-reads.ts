@@ -10,9 +10,9 @@ import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 
 /**
- * What is asked at every start and at the first call of a key, as prepared statements: the writer answers it in its queue,
- * so that a gateway that serves known users needs neither a second thread nor Kysely. Each says the same as the operation
- * of its name.
+ * What is asked at every start and at the first call of a key, as prepared statements: the writer answers it
+ * in its queue, so that a gateway that serves known users needs neither a second thread nor Kysely. Each says
+ * the same as the operation of its name.
  */
 export class LocalReads {
   readonly #tokenByHash: StatementSync

@@ -10,7 +10,10 @@ import { type HoldStatements, holdValues, prepareHolds } from './hold-statements
 /** Holds settled at a time by recovery. */
 const RECOVERED_AT_ONCE = 2000
 
-/** The rows of a node's file within the transaction that is open. Each write fails whole, or not after it began. */
+/**
+ * The rows of a node's file within the transaction that is open. Each write fails whole, or not after it
+ * began.
+ */
 export class NodeRows implements NodeWrites {
   readonly #holds: HoldStatements
   readonly #insert: StatementSync

@@ -3,8 +3,9 @@ import type { StoreUnavailable } from '../store-unavailable.ts'
 import { DatabaseThread, type IdleThread } from './thread.ts'
 
 /**
- * Opens the file of a node that reports to that bank, and makes it if it is not there. Rejects, with a sentence for the
- * operator, if it is damaged, of a newer version, or has something to report to another bank.
+ * Opens the file of a node that reports to that bank, and makes it if it is not there. Rejects, with a
+ * sentence for the operator, if it is damaged, of a newer version, or has something to report to another
+ * bank.
  */
 export async function openNodeFile(options: {
   readonly path: string

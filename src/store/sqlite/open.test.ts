@@ -19,8 +19,9 @@ import { StoreUnavailable } from '../store-unavailable.ts'
 import { openSqliteStore } from './open.ts'
 
 /**
- * The commits in the file's write-ahead log: the frames that end a transaction (they tell the size of the database) and
- * belong to the log's present round (they carry its salt). https://sqlite.org/fileformat2.html#walformat
+ * The commits in the file's write-ahead log: the frames that end a transaction (they tell the size of the
+ * database) and belong to the log's present round (they carry its salt).
+ * https://sqlite.org/fileformat2.html#walformat
  */
 function commitsIn(path: string): number {
   const log = readFileSync(`${path}-wal`)

@@ -6,8 +6,9 @@ import { isLocalRead } from './messages.ts'
 import { DatabaseThread, type IdleThread, startThread } from './thread.ts'
 
 /**
- * Opens the database file, makes it if it is not there, and brings its schema up to date. Rejects, with a sentence for
- * the operator, if the file was made with another secret or by a newer version, is damaged, or cannot be used at all.
+ * Opens the database file, makes it if it is not there, and brings its schema up to date. Rejects, with a
+ * sentence for the operator, if the file was made with another secret or by a newer version, is damaged, or
+ * cannot be used at all.
  */
 export async function openSqliteStore(options: {
   readonly path: string
@@ -15,8 +16,8 @@ export async function openSqliteStore(options: {
   /** A thread that is started already. */
   readonly thread?: IdleThread | undefined
   /**
-   * True: the database is served on the calling thread. Starting threads costs a command more than its few operations,
-   * and nobody else waits for it meanwhile.
+   * True: the database is served on the calling thread. Starting threads costs a command more than its few
+   * operations, and nobody else waits for it meanwhile.
    */
   readonly isServedHere?: boolean
 }): Promise<Store> {

@@ -4,14 +4,17 @@ import { isCurrent } from '../migrations/step-names.ts'
 import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 
-/** The tables that must be whole for a single call to be charged; the log, which may be large, is not among them. */
+/**
+ * The tables that must be whole for a single call to be charged; the log, which may be large, is not among
+ * them.
+ */
 const LOOKED_THROUGH = ['store_identity', 'users', 'tokens', 'holds', 'usage_days']
 
 const SQLITE_CORRUPT = 11
 
 /**
- * Brings the schema up to date, and makes sure that the secret is the one that the database was made with. After a stop
- * that was not clean, the tables of the accounts are looked through first.
+ * Brings the schema up to date, and makes sure that the secret is the one that the database was made with.
+ * After a stop that was not clean, the tables of the accounts are looked through first.
  */
 export async function prepareDatabase(
   connection: DatabaseSync,

@@ -9,7 +9,10 @@ import type { BatchReply, Outcome, QueuedOperation } from './messages.ts'
 
 type AnyRead = (db: Kysely<Database>, input: unknown, secrets: Secrets) => Promise<unknown>
 
-/** Reads one operation after another, each in a transaction of its own, so that it sees one state of the database. */
+/**
+ * Reads one operation after another, each in a transaction of its own, so that it sees one state of the
+ * database.
+ */
 export class ReadBatches {
   readonly #db: DatabaseSync
   readonly #kysely: Kysely<Database>

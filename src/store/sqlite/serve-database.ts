@@ -54,8 +54,8 @@ function openThread(orders: ThreadOrders): Promise<OpenThread> {
 }
 
 /**
- * Takes orders from the first message, opens the database, and answers one batch at a time until it is told to close. It
- * runs on the thread that calls it.
+ * Takes orders from the first message, opens the database, and answers one batch at a time until it is told
+ * to close. It runs on the thread that calls it.
  */
 export function serveDatabase(port: MessagePort): void {
   port.once('message', (orders: ThreadOrders) => void serve(port, orders))

@@ -7,11 +7,17 @@ import { type BatchRule, fairBatch, READS, WRITES } from './fair-batch.ts'
 import { putTogether } from './failure.ts'
 import type { BatchReply, Failure, FromThread, QueuedOperation, ThreadOrders, ToThread } from './messages.ts'
 
-/** Turns of the event loop that a batch waits at the most until as many operations have gathered as the one before it had. */
+/**
+ * Turns of the event loop that a batch waits at the most until as many operations have gathered as the one
+ * before it had.
+ */
 const MOST_TURNS = 8
 /** And milliseconds. */
 const MOST_MS = 5
-/** A batch of fewer is none that the next is expected to equal: with so few callers there is no crowd to wait for. */
+/**
+ * A batch of fewer is none that the next is expected to equal: with so few callers there is no crowd to wait
+ * for.
+ */
 const CROWD = 8
 
 interface Waiting {
@@ -21,8 +27,8 @@ interface Waiting {
 }
 
 /**
- * Messages are small and soon forgotten: a small nursery keeps the memory of a busy thread small. What one holds beyond is
- * bounded by the largest answer.
+ * Messages are small and soon forgotten: a small nursery keeps the memory of a busy thread small. What one
+ * holds beyond is bounded by the largest answer.
  */
 const MEMORY = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 512 }
 
@@ -48,8 +54,8 @@ export function startThread(): IdleThread {
 export type DatabaseEnd = IdleThread | MessagePort
 
 /**
- * The main thread's end of a database thread. At most one batch is on its way: what gathers meanwhile is the next one,
- * so that commits are shared exactly as far as the disk is slower than the callers.
+ * The main thread's end of a database thread. At most one batch is on its way: what gathers meanwhile is the
+ * next one, so that commits are shared exactly as far as the disk is slower than the callers.
  */
 export class DatabaseThread {
   /** Resolves when the database is open; rejects if it cannot be opened. */
@@ -68,8 +74,8 @@ export class DatabaseThread {
   #trouble: Error | undefined
 
   /**
-   * Gives an idle thread its orders. `onFailed` is called if the database turns out to be unreliable, or the thread ends though nobody told it to. After
-   * that, every operation is refused.
+   * Gives an idle thread its orders. `onFailed` is called if the database turns out to be unreliable, or the
+   * thread ends though nobody told it to. After that, every operation is refused.
    */
   constructor(
     orders: ThreadOrders,
@@ -123,7 +129,10 @@ export class DatabaseThread {
     return this.#hasEnded
   }
 
-  /** Queues an operation. Promises settle in the order of the calls, or as `fairBatch` changes it where many wait. */
+  /**
+   * Queues an operation. Promises settle in the order of the calls, or as `fairBatch` changes it where many
+   * wait.
+   */
   run(name: string, input: unknown): Promise<unknown> {
     if (this.#refusal) return Promise.reject(this.#refusal)
     return new Promise((resolve, reject) => {
@@ -145,8 +154,9 @@ export class DatabaseThread {
     return this.#ended
   }
 
-  // At the end of this turn of the event loop, or a few turns later: what else they bring crosses with it, and crossing and committing
-  // are what costs. Turns are short where there is little to do, and by then most batches are of one operation anyway.
+  // At the end of this turn of the event loop, or a few turns later: what else they bring crosses with it,
+  // and crossing and committing are what costs. Turns are short where there is little to do, and by then most
+  // batches are of one operation anyway.
   #sendSoon(): void {
     if (this.#underWay || this.#scheduled) return
     this.#scheduled = true

@@ -2,7 +2,9 @@
 export interface Trouble {
   /** Goes on "the database …". */
   readonly is: string
-  /** The database can no longer be relied on; what is written so far is safe, and is found at the next start. */
+  /**
+   * The database can no longer be relied on; what is written so far is safe, and is found at the next start.
+   */
   readonly lasting: boolean
   /** What the operator can do. */
   readonly remedy: string

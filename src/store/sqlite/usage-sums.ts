@@ -15,8 +15,8 @@ interface DaySums {
 }
 
 /**
- * The daily sums of the usage log within the transaction that is open: settlements are added up here, and each row is
- * written once, by `write`.
+ * The daily sums of the usage log within the transaction that is open: settlements are added up here, and
+ * each row is written once, by `write`.
  */
 export class UsageSums {
   readonly #upsert: StatementSync

@@ -29,8 +29,8 @@ const LEDGER_WRITES: ReadonlySet<string> = new Set<keyof LedgerWrites>([
 const NOTHING_SEEDED: Awaited<ReturnType<typeof seedUsers>> = { users: [], tokens: [] }
 
 /**
- * Writes batches: each is one transaction, begun and committed here. An operation that fails leaves no trace and fails
- * alone; a database that fails takes the whole batch with it.
+ * Writes batches: each is one transaction, begun and committed here. An operation that fails leaves no trace
+ * and fails alone; a database that fails takes the whole batch with it.
  */
 export class WriteBatches {
   readonly #db: DatabaseSync
@@ -114,7 +114,10 @@ export class WriteBatches {
     }
   }
 
-  /** Rethrows what fails the whole batch: trouble of the database, after which SQLite may have rolled back by itself. */
+  /**
+   * Rethrows what fails the whole batch: trouble of the database, after which SQLite may have rolled back by
+   * itself.
+   */
   #failedAlone(error: unknown): Outcome {
     const cause = blamed(error)
     if (cause instanceof StoreUnavailable || !this.#db.isTransaction) throw cause

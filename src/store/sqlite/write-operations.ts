@@ -10,7 +10,10 @@ type AnyWrite = (db: Kysely<Database>, input: unknown, secrets: Secrets) => Prom
 /** Runs one operation in the transaction that is open. */
 export type WriteOperation = (name: string, input: unknown) => Promise<unknown>
 
-/** The operations over Kysely. This module brings it along: 25 MB that a thread should not load before it has to. */
+/**
+ * The operations over Kysely. This module brings it along: 25 MB that a thread should not load before it has
+ * to.
+ */
 export function writeOperations(connection: DatabaseSync, secrets: Secrets): WriteOperation {
   const db = kyselyOver(connection)
   return (name, input) => (writes[name as keyof typeof writes] as AnyWrite)(db, input, secrets)

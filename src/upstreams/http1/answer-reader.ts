@@ -16,8 +16,8 @@ export interface Step {
 }
 
 /**
- * Reads the answers of one connection, one at a time. Interim answers (1xx) are passed over, and count towards the head of the
- * answer that follows them.
+ * Reads the answers of one connection, one at a time. Interim answers (1xx) are passed over, and count
+ * towards the head of the answer that follows them.
  */
 export class AnswerReader implements Findings {
   readonly #parser = new Llhttp('answers', this)

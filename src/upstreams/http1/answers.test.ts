@@ -7,7 +7,10 @@ import { channelOf } from '../../../test/channel.ts'
 import { Connections } from './connections.ts'
 import { destinationOf } from './destination.ts'
 
-/** What came of one request. Where it failed, what was heard before does not count: it depends on how the network cuts. */
+/**
+ * What came of one request. Where it failed, what was heard before does not count: it depends on how the
+ * network cuts.
+ */
 type Outcome = { readonly status: number; readonly contentType: string; readonly body: string } | 'failed'
 
 /** What a raw server says, and in which pieces. */
@@ -217,7 +220,8 @@ describe('an answer', () => {
           const place = at % (damaged.length + 1)
           damaged = damaged.slice(0, place) + by + damaged.slice(place + (by === '' ? 1 : 0))
         }
-        // RFC 9110, 5.5: white space after a value is no part of it. The other client takes a length with it for none.
+        // RFC 9110, 5.5: white space after a value is no part of it. The other client takes a length with it
+        // for none.
         fc.pre(!/^content-length:.*[ \t]\r$/im.test(damaged))
         const sorted = cuts.map((cut) => cut % (damaged.length + 1)).sort((a, b) => a - b)
         const [own, other] = await both(damaged, sorted)

@@ -199,7 +199,9 @@ export class Connection implements Carrier, Resting {
     } else if (cause) this.#close(cause)
   }
 
-  /** Keeps it for another call, unless it must not carry one. It is free a turn later: until then it is read. */
+  /**
+   * Keeps it for another call, unless it must not carry one. It is free a turn later: until then it is read.
+   */
   #keep(): boolean {
     const said = this.#reader.keepAliveSeconds
     const keptMs =

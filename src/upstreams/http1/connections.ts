@@ -16,7 +16,9 @@ export interface ConnectionsParts {
   readonly onUnasked: (channel: string, isNews: boolean) => void
 }
 
-/** The connections to all upstreams. There is a pool for each destination while it has a connection or a call. */
+/**
+ * The connections to all upstreams. There is a pool for each destination while it has a connection or a call.
+ */
 export class Connections implements PoolOwner {
   readonly #parts: ConnectionsParts
   readonly #pools = new Map<string, Pool>()

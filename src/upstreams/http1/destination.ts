@@ -18,8 +18,8 @@ export interface Destination {
 }
 
 /**
- * Where calls of a channel with one of its keys go; the key is empty for a channel that has none. `lookup` finds the
- * addresses of its host in place of the system.
+ * Where calls of a channel with one of its keys go; the key is empty for a channel that has none. `lookup`
+ * finds the addresses of its host in place of the system.
  */
 export function destinationOf(channel: Channel, key: string, lookup?: LookupFunction): Destination {
   const url = new URL(channel.baseUrl)

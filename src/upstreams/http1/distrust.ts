@@ -1,7 +1,10 @@
 /** How long an upstream that sent what nobody asked for has a connection for each call. */
 const DISTRUST_MS = 600_000
 
-/** Upstreams that sent bytes which nobody asked for: what the next call on that connection hears may be another's answer. */
+/**
+ * Upstreams that sent bytes which nobody asked for: what the next call on that connection hears may be
+ * another's answer.
+ */
 export class Distrust {
   readonly #untilMs = new Map<string, number>()
 

@@ -16,7 +16,10 @@ export interface PoolOwner {
   keeps(difference: number): void
 }
 
-/** The connections of one channel with one key: each call has one for itself, and those that are free are used again, the latest first. */
+/**
+ * The connections of one channel with one key: each call has one for itself, and those that are free are used
+ * again, the latest first.
+ */
 export class Pool implements ConnectionOwner {
   readonly destination: Destination
   /** No channel goes there any more. */
@@ -52,7 +55,8 @@ export class Pool implements ConnectionOwner {
     return call
   }
 
-  // A connection is chosen at the moment of writing: whatever had arrived on it was read in this turn, and closed it.
+  // A connection is chosen at the moment of writing: whatever had arrived on it was read in this turn, and
+  // closed it.
   readonly #leave = (call: CallUnderWay): void => {
     this.#waiting -= 1
     if (call.isOver) return

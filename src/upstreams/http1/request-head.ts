@@ -2,7 +2,10 @@ const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 const TARGET = /^\/[\x21-\x7e]*$/
 
-/** Headers as they go out, one line each; `headers` are names and values in turn. Throws where a line would not be one. */
+/**
+ * Headers as they go out, one line each; `headers` are names and values in turn. Throws where a line would
+ * not be one.
+ */
 export function headerLines(headers: readonly string[]): string {
   let lines = ''
   for (let i = 0; i + 1 < headers.length; i += 2) {

@@ -14,8 +14,8 @@ let beingRead: Resting[] = []
 let isDue = false
 
 /**
- * Sends it off at the end of this turn of the event loop, with whatever else the turn brings. One after the other without anything in
- * between, writes cost half: whoever reads them is woken once.
+ * Sends it off at the end of this turn of the event loop, with whatever else the turn brings. One after the
+ * other without anything in between, writes cost half: whoever reads them is woken once.
  */
 export function departSoon(one: Departing): void {
   departing.push(one)
@@ -23,8 +23,8 @@ export function departSoon(one: Departing): void {
 }
 
 /**
- * Tells it at the end of the next turn of the event loop, before any call departs: all sockets were read in between, and
- * whatever had arrived on its own has been received.
+ * Tells it at the end of the next turn of the event loop, before any call departs: all sockets were read in
+ * between, and whatever had arrived on its own has been received.
  */
 export function restForATurn(one: Resting): void {
   resting.push(one)

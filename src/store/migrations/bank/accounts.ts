@@ -1,6 +1,9 @@
 import type { BankFunction } from './bank-function.ts'
 
-/** What the three functions share. An account is named `u:3` or `t:17`; whoever moves one has locked its row before. */
+/**
+ * What the three functions share. An account is named `u:3` or `t:17`; whoever moves one has locked its row
+ * before.
+ */
 export const ACCOUNTS: readonly BankFunction[] = [
   {
     // Always users first, and each kind in the order of ids, so that no two wait for each other.
@@ -46,7 +49,8 @@ begin
 end`,
   },
   {
-    // What nodes that are silent for too long do not hold goes back. A node that reports at this moment is not silent.
+    // What nodes that are silent for too long do not hold goes back. A node that reports at this moment is
+    // not silent.
     name: 'bank_reclaim(accounts text[])',
     returns: 'void',
     body: `

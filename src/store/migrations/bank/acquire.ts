@@ -1,9 +1,10 @@
 import type { BankFunction } from './bank-function.ts'
 
 /**
- * Lends. Each request names a token, by its id or by its key's HMAC, and says of token and user what it needs beyond what
- * the node has, and the most that it would take. All or nothing: an eighth of what is free, at least what is needed, at most
- * what is wanted; of an unlimited token nothing, as it never refuses. Answers each, in order, with the rows as they are now.
+ * Lends. Each request names a token, by its id or by its key's HMAC, and says of token and user what it needs
+ * beyond what the node has, and the most that it would take. All or nothing: an eighth of what is free, at
+ * least what is needed, at most what is wanted; of an unlimited token nothing, as it never refuses. Answers
+ * each, in order, with the rows as they are now.
  */
 export const ACQUIRE: readonly BankFunction[] = [
   {

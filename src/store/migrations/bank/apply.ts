@@ -1,9 +1,10 @@
 import type { BankFunction } from './bank-function.ts'
 
 /**
- * Takes a node's report: calls that were settled, each counted once whatever is repeated, and what its open holds come to.
- * That it reports is what keeps its leases. Answers with where the node stands on every account that it named. A report of
- * nothing looks after nodes that are gone, and is answered with all that the node has.
+ * Takes a node's report: calls that were settled, each counted once whatever is repeated, and what its open
+ * holds come to. That it reports is what keeps its leases. Answers with where the node stands on every
+ * account that it named. A report of nothing looks after nodes that are gone, and is answered with all that
+ * the node has.
  */
 export const APPLY: readonly BankFunction[] = [
   {

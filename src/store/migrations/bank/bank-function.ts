@@ -7,8 +7,8 @@ export interface BankFunction {
 }
 
 /**
- * Makes the function: it runs with its owner's rights and finds nothing but the tables of that schema, whoever calls it; and
- * nobody may call it until that is granted.
+ * Makes the function: it runs with its owner's rights and finds nothing but the tables of that schema,
+ * whoever calls it; and nobody may call it until that is granted.
  */
 export function statementsOf({ name, returns, body }: BankFunction, schema: string): readonly string[] {
   return [

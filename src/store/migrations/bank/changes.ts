@@ -19,9 +19,10 @@ const GRAVE_OF_TOKENS = ['status', 'deleted_time', 'unlimited_quota']
 const GRAVE_OF_USERS = ['status', 'deleted_time']
 
 /**
- * Whatever changes an account, but for the bank's own functions, is a change by hand, and every node is told of it. (The
- * bank moves what remains only together with what was used or lent.) Less quota than before, a status, a deletion call the
- * leases in: the account's epoch goes up by one, and nobody has anything of it any more.
+ * Whatever changes an account, but for the bank's own functions, is a change by hand, and every node is told
+ * of it. (The bank moves what remains only together with what was used or lent.) Less quota than before, a
+ * status, a deletion call the leases in: the account's epoch goes up by one, and nobody has anything of it
+ * any more.
  */
 export function changes(schema: string): readonly string[] {
   return [

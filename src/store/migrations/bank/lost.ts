@@ -1,9 +1,9 @@
 import type { BankFunction } from './bank-function.ts'
 
 /**
- * Nodes that are gone. After 60 seconds of silence what a node did not hold goes back; 15 minutes later what its open holds
- * were expected to cost is charged, one row of the usage log for each token, and the rest goes back too. Should the node come
- * back after that, its own report takes the place of the estimate.
+ * Nodes that are gone. After 60 seconds of silence what a node did not hold goes back; 15 minutes later what
+ * its open holds were expected to cost is charged, one row of the usage log for each token, and the rest goes
+ * back too. Should the node come back after that, its own report takes the place of the estimate.
  */
 export const LOST: readonly BankFunction[] = [
   {

@@ -1,8 +1,9 @@
 import type { BankFunction } from './bank-function.ts'
 
 /**
- * Gives back what a node does not need: of each account all but what it keeps, or, where no accounts are named, everything,
- * held or not, with which the node takes its leave. What it has settled and not yet reported it must keep.
+ * Gives back what a node does not need: of each account all but what it keeps, or, where no accounts are
+ * named, everything, held or not, with which the node takes its leave. What it has settled and not yet
+ * reported it must keep.
  */
 export const RELEASE: readonly BankFunction[] = [
   {

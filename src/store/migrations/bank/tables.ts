@@ -1,6 +1,6 @@
 /**
- * What the bank keeps: of each account how much is lent (`leased`) and how often its leases were called in (`epoch`), who
- * has borrowed what, and until when a node is believed to run. `docs/ledger.md: Many nodes`.
+ * What the bank keeps: of each account how much is lent (`leased`) and how often its leases were called in
+ * (`epoch`), who has borrowed what, and until when a node is believed to run. `docs/ledger.md: Many nodes`.
  */
 export const TABLES = [
   `alter table users
