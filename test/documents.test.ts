@@ -42,7 +42,11 @@ test('every file that the map names is there', () => {
 
 test('every rule that a comment cites is a heading of the page that it names', () => {
   const cited = sources().flatMap((file) =>
-    [...page(file).matchAll(/`(docs\/[\w/-]+\.md)(?:: ([^`]+))?`/g)].map(([, path = '', heading]) => ({
+    [
+      ...page(file)
+        .replaceAll(/\n\s*(?:\*|\/\/) /g, ' ')
+        .matchAll(/`(docs\/[\w/-]+\.md)(?:: ([^`]+))?`/g),
+    ].map(([, path = '', heading]) => ({
       file,
       path,
       heading,

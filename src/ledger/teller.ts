@@ -13,10 +13,7 @@ const REPORT_ROWS = 500
 const HEARTBEAT_MS = 2_000
 /** How often everything is compared, and nodes that are gone are looked after. */
 const COMPARE_MS = 10_000
-/**
- * After so long without a report that reached it, the bank may soon give us up: it does after 60 s, by its
- * own clock.
- */
+/** Silence after which the bank may soon fence this node; it does so after 60 s by its own clock. */
 const FENCE_MS = 50_000
 /** Between attempts to reach a bank that is away. */
 const AGAIN_MS = 250
