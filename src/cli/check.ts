@@ -13,7 +13,7 @@ export async function check(
 ): Promise<number> {
   const { readConfig } = await import('../config/config.ts')
   const { readEnvironment } = await import('../config/environment.ts')
-  const { ConfigError, formatMistake } = await import('../config/mistakes.ts')
+  const { ConfigError, formatMistake } = await import('../config/diagnostics.ts')
   const say = (colour: 'red' | 'yellow', line: string): void => {
     err.write(`${styleText(colour, line, { stream: err })}\n`)
   }

@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { type Config, readConfig } from '../config/config.ts'
 import { readEnvironment } from '../config/environment.ts'
-import { ConfigError, formatMistake } from '../config/mistakes.ts'
+import { ConfigError, formatMistake } from '../config/diagnostics.ts'
 
 /** Reads environment and configuration; says every mistake on standard error, and then gives undefined. */
 export function loadConfig(

@@ -48,7 +48,7 @@ export function printJson({ out }: Shell, value: unknown): void {
 }
 
 async function sentences(error: unknown): Promise<string> {
-  const { ConfigError, formatMistake } = await import('../config/mistakes.ts')
+  const { ConfigError, formatMistake } = await import('../config/diagnostics.ts')
   if (error instanceof ConfigError)
     return error.mistakes.map((mistake) => `${formatMistake(mistake)}\n`).join('')
   return `sluice: ${error instanceof Error ? error.message : String(error)}\n`

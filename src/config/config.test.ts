@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { type Config, readConfig } from './config.ts'
 import { readEnvironment } from './environment.ts'
-import { ConfigError, formatMistake } from './mistakes.ts'
+import { ConfigError, formatMistake } from './diagnostics.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'config-'))
 afterAll(() => rmSync(folder, { recursive: true }))

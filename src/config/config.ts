@@ -7,11 +7,11 @@ import { readContent } from './content.ts'
 import { type Remark, readDocument } from './document.ts'
 import type { Environment } from './environment.ts'
 import { freeze } from './freeze.ts'
-import { ConfigError, type Mistake, pathText } from './mistakes.ts'
+import { ConfigError, type Mistake, pathText } from './diagnostics.ts'
 import { settingsOf } from './settings.ts'
 import { type VendorChannels, vendorChannels } from './vendors/vendor-channels.ts'
 import { warnings } from './warnings.ts'
-import type { Tree } from './written.ts'
+import type { Tree } from './yaml-node.ts'
 
 /** Everything that the operator decided, frozen throughout. */
 export interface Config {

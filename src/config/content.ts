@@ -7,12 +7,12 @@ import { duplicates } from './duplicates.ts'
 import { list, section } from './fields.ts'
 import { declaredGroups, groups } from './groups.ts'
 import { type Issue, issuesOf } from './issues.ts'
-import { pathText } from './mistakes.ts'
+import { pathText } from './diagnostics.ts'
 import { type ModelEntry, models } from './models.ts'
 import { options, QUOTA_PER_UNIT } from './options.ts'
 import { rateLimits } from './rate-limits.ts'
 import { user } from './users.ts'
-import { child, type Tree } from './written.ts'
+import { child, type Tree } from './yaml-node.ts'
 
 /** What the file says, defaults filled in. */
 export interface FileContent {

@@ -1,7 +1,7 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
-import { type Path, pathText } from './mistakes.ts'
+import { type Path, pathText } from './diagnostics.ts'
 import { substitute } from './substitute.ts'
-import { type Tree, Unset, Written } from './written.ts'
+import { type Tree, Unset, Written } from './yaml-node.ts'
 
 /** A mistake whose file is not named yet. */
 export interface Remark {

@@ -1,6 +1,6 @@
 import type { Issue } from './issues.ts'
-import type { Path } from './mistakes.ts'
-import { child, items, type Tree, Written } from './written.ts'
+import type { Path } from './diagnostics.ts'
+import { child, items, type Tree, Written } from './yaml-node.ts'
 
 /**
  * What must differ: channel names, user ids and names, access tokens, the names of a user's tokens, and API

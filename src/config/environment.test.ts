@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readEnvironment } from './environment.ts'
-import { ConfigError } from './mistakes.ts'
+import { ConfigError } from './diagnostics.ts'
 
 let folder = ''
 beforeAll(() => {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { ConfigError, type Mistake } from './mistakes.ts'
+import { ConfigError, type Mistake } from './diagnostics.ts'
 import { nearest } from '../domain/nearest.ts'
 import { KEY_VARIABLES } from './vendors/vendors.ts'
 

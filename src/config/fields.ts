@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Decimal, parseDecimal } from '../domain/decimal.ts'
 import { nearest } from '../domain/nearest.ts'
 import { parseDuration, parseSize } from './units.ts'
-import { Unset, Written } from './written.ts'
+import { Unset, Written } from './yaml-node.ts'
 
 /** Reads a value of the file into a `T`; its issues say `expected …, found …`. */
 export type Field<T> = z.ZodType<T>

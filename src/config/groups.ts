@@ -2,7 +2,7 @@ import type { Decimal } from '../domain/decimal.ts'
 import type { Group } from '../domain/settings.ts'
 import { decimal, dictionary, type Field, flag, Refusal, section, text } from './fields.ts'
 import { nearest } from '../domain/nearest.ts'
-import { keys, type Tree } from './written.ts'
+import { keys, type Tree } from './yaml-node.ts'
 
 /** The group that is always there. */
 export const DEFAULT_GROUP = 'default'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Field, SILENT } from './fields.ts'
-import type { Path } from './mistakes.ts'
+import type { Path } from './diagnostics.ts'
 
 /** One thing that a field found wrong. */
 export interface Issue {

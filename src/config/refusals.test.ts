@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { readContent } from './content.ts'
 import { readDocument } from './document.ts'
-import { formatMistake } from './mistakes.ts'
+import { formatMistake } from './diagnostics.ts'
 
 const variables = new Map([
   ['KEY', 'super-secret'],

@@ -1,6 +1,6 @@
-import type { Path } from './mistakes.ts'
+import type { Path } from './diagnostics.ts'
 import type { Issue } from './issues.ts'
-import { Written, type Tree } from './written.ts'
+import { Written, type Tree } from './yaml-node.ts'
 
 /** A value, or its last word, that a shell would take for a variable: `$KEY`, `Bearer $KEY`. */
 const UNBRACED = /(?:^|\s)\$[A-Za-z_]\w*$/

@@ -18,7 +18,7 @@ import {
 import { DEFAULT_GROUP, groupName, suggestion } from './groups.ts'
 import { dependent } from './issues.ts'
 import { vendorRoutes } from './vendors/vendor-routes.ts'
-import { child, type Tree, Written } from './written.ts'
+import { child, type Tree, Written } from './yaml-node.ts'
 
 const STATUS = [1, 2] as const
 const ROLES = [1, 10, 100] as const

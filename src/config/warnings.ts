@@ -3,10 +3,10 @@ import type { UserSeed } from '../domain/seed.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { BuiltInPrices } from './prices/built-in-prices.ts'
 import type { Issue } from './issues.ts'
-import { completeBaseUrl } from './missing-path.ts'
+import { completeBaseUrl } from './complete-base-url.ts'
 import type { ModelEntry } from './models.ts'
 import { unbracedVariables } from './unbraced-variables.ts'
-import type { Tree } from './written.ts'
+import type { Tree } from './yaml-node.ts'
 
 /** Shorter secrets can be found by trying. */
 const SHORTEST_SECRET = 16

@@ -5,7 +5,7 @@ import type { Settings } from '../domain/settings.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Store } from '../store/store.ts'
 import type { Upstreams } from '../upstreams/http.ts'
-import type { SettingsInForce } from './settings/settings-in-force.ts'
+import type { SettingsInForce } from './settings/live-settings.ts'
 
 /** What a copy of the database needs to know. */
 export interface BackupParts {

@@ -3,7 +3,7 @@ import process from 'node:process'
 import type { Logger } from 'pino'
 import { type Config, readConfig } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
-import { ConfigError, formatMistake } from '../config/mistakes.ts'
+import { ConfigError, formatMistake } from '../config/diagnostics.ts'
 
 /** How a reading of the configuration ended. */
 export type ReloadResult = 'applied' | 'refused'

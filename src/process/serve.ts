@@ -7,10 +7,10 @@ import { clientAddress } from '../auth/client-address.ts'
 import { Passwords } from '../auth/passwords.ts'
 import { SignIns } from '../auth/sign-ins.ts'
 import { GlobalLimit } from '../api/global-limit.ts'
-import type { JsonDoor } from '../api/json-door.ts'
+import type { JsonDoor } from '../api/json-api.ts'
 import { App } from '../app.ts'
 import type { Config } from '../config/config.ts'
-import { InForce } from '../config/in-force.ts'
+import { InForce } from '../config/live-config.ts'
 import { serveControl } from '../control/serve-control.ts'
 import type { Settings } from '../domain/settings.ts'
 import { seedAccounts } from '../bootstrap/first-start.ts'
@@ -213,7 +213,7 @@ export async function serve({
   )
   let door: Promise<JsonDoor> | undefined
   const openDoor = async (): Promise<JsonDoor> => {
-    const { JsonDoor } = await import('../api/json-door.ts')
+    const { JsonDoor } = await import('../api/json-api.ts')
     return new JsonDoor({
       accounts: new AccountAccess({
         store,

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseDecimal } from '../../domain/decimal.ts'
 import { builtInPrices, inForce } from './built-in-prices.ts'
-import { matches, spelledOut, withHyphenatedDate } from '../matching.ts'
+import { matches, spelledOut, withHyphenatedDate } from './match-rule.ts'
 import { chargeable, unchargedKinds } from './price-data.ts'
 import { VENDORS } from '../vendors/vendors.ts'
 

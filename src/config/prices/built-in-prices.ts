@@ -3,7 +3,7 @@ import { type ConditionalPrice, findProvider, type ModelInfo, type ModelPrice } 
 import { LRUCache } from 'lru-cache'
 import { isOfOtherEndpoint } from '../../domain/other-endpoints.ts'
 import type { Price } from '../../domain/price.ts'
-import { matches, spelledOut, withHyphenatedDate } from '../matching.ts'
+import { matches, spelledOut, withHyphenatedDate } from './match-rule.ts'
 import { chargeable, unchargedKinds } from './price-data.ts'
 import { isRetired } from '../vendors/retired-models.ts'
 import { VENDORS, type Vendor } from '../vendors/vendors.ts'

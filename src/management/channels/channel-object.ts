@@ -5,7 +5,7 @@ import type { ChannelText, JsonObject, StoredChannel } from '../../domain/stored
 import { withoutVersion } from './channel-address.ts'
 import { ALLOWING } from './channel-text.ts'
 import { typeAt } from './channel-types.ts'
-import type { Declared } from '../settings/settings-in-force.ts'
+import type { Declared } from '../settings/live-settings.ts'
 
 /** Ids from here on are those of channels that the configuration declares. */
 export const FIRST_DECLARED_ID = 1_000_000_000

@@ -5,7 +5,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
 import { declaredId, FIRST_DECLARED_ID } from './channel-object.ts'
 import type { AdministrationParts } from '../parts.ts'
-import type { SettingsInForce } from '../settings/settings-in-force.ts'
+import type { SettingsInForce } from '../settings/live-settings.ts'
 
 const SAYS = 'expected the id of a channel'
 

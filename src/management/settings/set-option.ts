@@ -13,7 +13,7 @@ import { decimalsIn, mappingIn, sameDecimal } from './decimal-map.ts'
 import { modelRatios, RATIO_OPTIONS } from './model-ratios.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { SCALAR_OPTIONS } from './scalar-options.ts'
-import type { SettingsInForce } from './settings-in-force.ts'
+import type { SettingsInForce } from './live-settings.ts'
 
 /** An option to be set; `value` is a text, whatever it says. */
 export const optionBody = z.object(

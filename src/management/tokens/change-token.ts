@@ -1,4 +1,4 @@
-import { requireGroups } from '../users/allowed-group.ts'
+import { requireGroups } from '../users/require-group.ts'
 import { findUser } from '../users/find-user.ts'
 import type { ManagementParts } from '../parts.ts'
 import { mostQuota } from '../quota-bound.ts'

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { TOKEN_STATUS } from '../../domain/token.ts'
 import { generateKey } from '../../store/generate-key.ts'
-import { requireGroups } from '../users/allowed-group.ts'
+import { requireGroups } from '../users/require-group.ts'
 import { findUser } from '../users/find-user.ts'
 import type { ManagementParts } from '../parts.ts'
 import { requireQuota } from '../quota-bound.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { ManagedUser } from '../../domain/profile.ts'
 import { GatewayError } from '../../errors.ts'
-import { requireGroup } from './allowed-group.ts'
+import { requireGroup } from './require-group.ts'
 import { type Actor, queueOf, reachOf, requireGivable, requireReach } from '../authority.ts'
 import { noUser } from './find-user.ts'
 import type { ManagementParts } from '../parts.ts'

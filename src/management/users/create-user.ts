@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { ManagedUser } from '../../domain/profile.ts'
-import { requireGroup } from './allowed-group.ts'
+import { requireGroup } from './require-group.ts'
 import { type Actor, OPERATOR, queueOf, requireGivable } from '../authority.ts'
 import type { ManagementParts } from '../parts.ts'
 import { requireQuota } from '../quota-bound.ts'

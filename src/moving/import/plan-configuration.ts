@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
-import { overlay } from '../../config/overlay.ts'
-import { child, keys } from '../../config/written.ts'
+import { overlay } from '../../config/merge-layers.ts'
+import { child, keys } from '../../config/yaml-node.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type {
   ChannelText,

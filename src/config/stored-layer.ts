@@ -3,8 +3,8 @@ import type { Price } from '../domain/price.ts'
 import { pricedByRatios, readRatios } from '../domain/ratios.ts'
 import type { Json, StoredConfiguration, StoredSection } from '../domain/stored-configuration.ts'
 import type { Config } from './config.ts'
-import type { Tree } from './written.ts'
-import { treeOfJson } from './written-json.ts'
+import type { Tree } from './yaml-node.ts'
+import { treeOfJson } from './json-to-yaml.ts'
 
 /** Something set over HTTP, as the part of a file that would say the same. */
 export interface Laid {

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { StoredChannel, StoredConfiguration } from '../domain/stored-configuration.ts'
 import { type Config, readConfig } from './config.ts'
 import { readEnvironment } from './environment.ts'
-import { overlay } from './overlay.ts'
+import { overlay } from './merge-layers.ts'
 
 function fileOf(text: string, env: Record<string, string> = {}): Config {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-overlay-'))

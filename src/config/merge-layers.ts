@@ -6,10 +6,10 @@ import type { Config } from './config.ts'
 import { readSections } from './content.ts'
 import { freeze } from './freeze.ts'
 import type { Issue } from './issues.ts'
-import { type Laid, laidOut, PLACES } from './laid.ts'
-import { type Path, pathText } from './mistakes.ts'
+import { type Laid, laidOut, PLACES } from './stored-layer.ts'
+import { type Path, pathText } from './diagnostics.ts'
 import { settingsOf } from './settings.ts'
-import { child, items, keys, type Tree, Written } from './written.ts'
+import { child, items, keys, type Tree, Written } from './yaml-node.ts'
 
 /** Something that was set over HTTP and cannot be in force beside this file. */
 export interface LeftOut {

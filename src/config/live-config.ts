@@ -2,11 +2,11 @@ import type { Channel } from '../domain/channel.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { StoredConfiguration } from '../domain/stored-configuration.ts'
 import { GatewayError } from '../errors.ts'
-import type { Declared, SettingsInForce } from '../management/settings/settings-in-force.ts'
+import type { Declared, SettingsInForce } from '../management/settings/live-settings.ts'
 import type { Store } from '../store/store.ts'
 import type { Config } from './config.ts'
-import { type LeftOut, type Overlaid, overlay } from './overlay.ts'
-import { child, keys } from './written.ts'
+import { type LeftOut, type Overlaid, overlay } from './merge-layers.ts'
+import { child, keys } from './yaml-node.ts'
 
 /** What of the store is needed to know the settings. */
 type Stored = Pick<Store, 'read'>

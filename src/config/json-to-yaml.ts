@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../domain/stored-configuration.ts'
-import { type Tree, Written } from './written.ts'
+import { type Tree, Written } from './yaml-node.ts'
 
 /** JSON as the tree that a file saying the same would be. Variables are not put in. */
 export function treeOfJson(value: Json): Tree {
