@@ -29,7 +29,7 @@ import type { Relay } from './relay/relay.ts'
 import type { RequestListener } from './server/http-server.ts'
 import type { Response } from './server/response.ts'
 import type { Tracing } from './tracing/tracing.ts'
-import { refuseOwnRequest } from './upstreams/own-request.ts'
+import { refuseOwnRequest } from './upstreams/loop-detection.ts'
 
 /** What the application is made of. */
 export interface AppParts {

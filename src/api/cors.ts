@@ -1,4 +1,4 @@
-import type { AnswerHeaders } from '../server/answer-head.ts'
+import type { AnswerHeaders } from '../server/response-head.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'

@@ -1,4 +1,4 @@
-import type { AnswerHeaders } from '../server/answer-head.ts'
+import type { AnswerHeaders } from '../server/response-head.ts'
 import type { Response } from '../server/response.ts'
 import type { TextKind } from './endpoint.ts'
 

@@ -4,7 +4,7 @@ import type { SignIns } from '../auth/sign-ins.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Store } from '../store/store.ts'
-import type { Upstreams } from '../upstreams/http.ts'
+import type { Upstreams } from '../upstreams/upstream-client.ts'
 import type { SettingsInForce } from './settings/live-settings.ts'
 
 /** What a copy of the database needs to know. */

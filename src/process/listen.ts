@@ -8,7 +8,7 @@ import type { App } from '../app.ts'
 import { isLoopback } from '../domain/ip-allow-list.ts'
 import { GatewayError } from '../errors.ts'
 import { type Address, listenThroughMany } from './listeners.ts'
-import type { Refusal } from '../server/connection-owner.ts'
+import type { Refusal } from '../server/client-connection-owner.ts'
 import type { ConnectionLimits } from '../server/connection-shares.ts'
 import {
   type Callers,

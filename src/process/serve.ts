@@ -46,7 +46,7 @@ import {
 } from '../store/secrets.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { ChannelHealth } from '../upstreams/channel-health.ts'
-import { Upstreams } from '../upstreams/http.ts'
+import { Upstreams } from '../upstreams/upstream-client.ts'
 import { KeyRings } from '../upstreams/key-ring.ts'
 import { MissingModels } from '../upstreams/missing-models.ts'
 

@@ -1,4 +1,4 @@
-import type { Answer, AnswerHead, Exchange, TransportError } from '../upstreams/exchange.ts'
+import type { Answer, AnswerHead, Exchange, TransportError } from '../upstreams/upstream-request.ts'
 import { isMediaType } from '../upstreams/media-type.ts'
 import type { Call, Target } from './call.ts'
 import { type Failure, STOPPING, unanswered } from './failure.ts'

@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.ts'
 import type { RequestHead, Unreadable } from './request-reader.ts'
-import { isAuthority } from './target.ts'
+import { isAuthority } from './request-target.ts'
 
 /** What is said to a caller whose request cannot be read. */
 export function cannotBeRead(unreadable: Unreadable): GatewayError {

@@ -1,4 +1,4 @@
-import { Framing, MOST_FRAMING, MOST_HEAD, MOST_HEAD_WITH_BLANKS } from '../http1/framing.ts'
+import { Framing, MOST_FRAMING, MOST_HEAD, MOST_HEAD_WITH_BLANKS } from '../http1/framing-counter.ts'
 import { type Findings, GO_ON, Llhttp, MOST_AT_ONCE, NO_BODY, PAUSE, STOP } from '../http1/llhttp.ts'
 import { type HeaderName, type Headers, headerNameAt, joined } from './header-names.ts'
 import { type TransferTrouble, transferTrouble } from './transfer-coding.ts'

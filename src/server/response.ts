@@ -1,5 +1,5 @@
 import type { Headers } from './header-names.ts'
-import { answerHead, type AnswerHeaders } from './answer-head.ts'
+import { answerHead, type AnswerHeaders } from './response-head.ts'
 
 /** What an answer may ask of its connection. */
 export interface ResponseSink {

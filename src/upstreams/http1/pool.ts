@@ -1,6 +1,6 @@
-import { type Answer, type Exchange, TransportError } from '../exchange.ts'
-import { CallUnderWay, type WireRequest } from './call-under-way.ts'
-import { Connection, type ConnectionOwner } from './connection.ts'
+import { type Answer, type Exchange, TransportError } from '../upstream-request.ts'
+import { CallUnderWay, type WireRequest } from './pending-request.ts'
+import { Connection, type ConnectionOwner } from './upstream-connection.ts'
 import type { Destination } from './destination.ts'
 import { departSoon } from './turn-end.ts'
 

@@ -1,4 +1,4 @@
-import type { Answer, Exchange } from '../exchange.ts'
+import type { Answer, Exchange } from '../upstream-request.ts'
 import type { Departing } from './turn-end.ts'
 
 /** A request as it goes out. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Distrust } from './distrust.ts'
+import { Distrust } from './distrusted-upstreams.ts'
 
 test('an upstream is distrusted for ten minutes from the last time on, and no other is', () => {
   const distrust = new Distrust()

@@ -1,6 +1,6 @@
 import type { Channel } from '../../domain/channel.ts'
 import { type Destination, isConfigured } from './destination.ts'
-import { Distrust } from './distrust.ts'
+import { Distrust } from './distrusted-upstreams.ts'
 import { Pool, type PoolOwner } from './pool.ts'
 
 /** How often time-outs are looked at: none is noticed later than that. */

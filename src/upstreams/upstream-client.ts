@@ -1,13 +1,13 @@
 import type { Channel } from '../domain/channel.ts'
 import type { Hold } from '../domain/hold.ts'
 import { credentials } from './credentials.ts'
-import type { Answer, Exchange } from './exchange.ts'
-import { Connections, type ConnectionsParts } from './http1/connections.ts'
+import type { Answer, Exchange } from './upstream-request.ts'
+import { Connections, type ConnectionsParts } from './http1/connection-pools.ts'
 import { type Destination, destinationOf } from './http1/destination.ts'
 import { headerLines, requestLine } from './http1/request-head.ts'
 import type { UpstreamKey } from './key-ring.ts'
-import { lookupButMetadata } from './lookup-but-metadata.ts'
-import { MARK_HEADER } from './own-request.ts'
+import { lookupButMetadata } from './lookup-blocking-metadata.ts'
+import { MARK_HEADER } from './loop-detection.ts'
 
 /** Where calls of a channel with one of its keys go. */
 interface Address {

@@ -1,16 +1,16 @@
 import type { Socket } from 'node:net'
 import type { GatewayError } from '../errors.ts'
 import type { Seat } from './address-blocks.ts'
-import { Awaiting } from './awaiting.ts'
-import type { ConnectionOwner } from './connection-owner.ts'
+import { Awaiting } from './step-timeout.ts'
+import type { ConnectionOwner } from './client-connection-owner.ts'
 import type { Peer } from './connection-shares.ts'
-import { Patience } from './patience.ts'
+import { Patience } from './half-close-timeout.ts'
 import { cannotBeRead, headTrouble, tooSlow } from './refusals.ts'
 import { type RequestHead, RequestReader } from './request-reader.ts'
 import { Request, type RequestSource } from './request.ts'
-import { readingShared } from './shared-bytes.ts'
+import { readingShared } from './shared-read-buffer.ts'
 import { Response, type ResponseSink } from './response.ts'
-import { inOriginForm } from './target.ts'
+import { inOriginForm } from './request-target.ts'
 
 /** How long a caller may leave what was sent to it unread. */
 const UNREAD_MS = 60_000

@@ -4,7 +4,7 @@ import { createServer, type AddressInfo, type Server } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Agent, type Dispatcher } from 'undici'
 import { channelOf } from '../../../test/channel.ts'
-import { Connections } from './connections.ts'
+import { Connections } from './connection-pools.ts'
 import { destinationOf } from './destination.ts'
 
 /**

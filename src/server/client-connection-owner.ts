@@ -1,6 +1,6 @@
 import type { GatewayError } from '../errors.ts'
 import type { Peer } from './connection-shares.ts'
-import type { Connection } from './connection.ts'
+import type { Connection } from './client-connection.ts'
 import type { Request } from './request.ts'
 import type { Response } from './response.ts'
 

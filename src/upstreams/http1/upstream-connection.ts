@@ -1,9 +1,9 @@
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { connect as connectSecure } from 'node:tls'
 import { MOST_AT_ONCE } from '../../http1/llhttp.ts'
-import { TransportError } from '../exchange.ts'
-import { AnswerReader, type Step } from './answer-reader.ts'
-import type { CallUnderWay, Carrier } from './call-under-way.ts'
+import { TransportError } from '../upstream-request.ts'
+import { AnswerReader, type Step } from './response-reader.ts'
+import type { CallUnderWay, Carrier } from './pending-request.ts'
 import type { Origin } from './origin.ts'
 import { type Resting, restForATurn } from './turn-end.ts'
 

@@ -1,6 +1,6 @@
-import { Framing, MOST_FRAMING, MOST_HEAD, MOST_HEAD_WITH_BLANKS } from '../../http1/framing.ts'
+import { Framing, MOST_FRAMING, MOST_HEAD, MOST_HEAD_WITH_BLANKS } from '../../http1/framing-counter.ts'
 import { type Findings, GO_ON, Llhttp, PAUSE, STOP } from '../../http1/llhttp.ts'
-import type { AnswerHead } from '../exchange.ts'
+import type { AnswerHead } from '../upstream-request.ts'
 
 /** What a read brought. */
 export interface Step {
