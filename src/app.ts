@@ -111,7 +111,7 @@ export class App {
     const route: Route = { endpoint: undefined, area: pathArea(path) }
     this.#visits += 1
     // The last that is said on this connection: who waits for its end knows when to call elsewhere.
-    if (!this.#parts.isStaying()) response.isLast = true
+    if (!this.#parts.isStaying()) response.closesConnection = true
     // A visit is over when its answer is sent, or lost, and all that it set going is done: only then is its
     // charge known.
     let open = 2
@@ -226,8 +226,8 @@ export class App {
 
   #isIn({ response }: Visit, entry: Entry): boolean | Promise<never> {
     // Lost before there was anything to give back.
-    if (response.isLost) entry.leave()
-    return response.isLost || entry.isIn ? entry.isIn : this.#turnAway(NO_SLOT)
+    if (response.isAborted) entry.leave()
+    return response.isAborted || entry.isIn ? entry.isIn : this.#turnAway(NO_SLOT)
   }
 
   async #turnAway(refusal: GatewayError): Promise<never> {
@@ -240,15 +240,15 @@ export class App {
     if (code !== undefined) record.failure ??= code
     else if (!(error instanceof UpstreamRefusal))
       this.#parts.log.error({ id, err: error }, 'unforeseen error')
-    if (response.headersSent || response.isLost) {
+    if (response.headersSent || response.isAborted) {
       response.destroy()
       return
     }
     const { status, headers, body } = renderError(area, error, id)
     // One that is hardly sending is not waited for.
     if (code === 'request_timeout') {
-      response.isLast = true
-      response.hangsUp = true
+      response.closesConnection = true
+      response.closesImmediately = true
     }
     response.writeHead(status, headers).end(body)
   }

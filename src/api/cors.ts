@@ -1,4 +1,4 @@
-import type { AnswerHeaders } from '../server/response-head.ts'
+import type { ResponseHeaders } from '../server/response-head.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
@@ -54,7 +54,7 @@ function isOpenToPages(path: string): boolean {
 }
 
 /** The headers of any answer to a page of this origin; undefined where it is not let in. */
-function corsHeaders({ origins }: Cors, origin: string): AnswerHeaders | undefined {
+function corsHeaders({ origins }: Cors, origin: string): ResponseHeaders | undefined {
   const isAny = origins.includes('*')
   if (!isAny && !origins.includes(origin)) return undefined
   return {
@@ -70,7 +70,7 @@ function isPreflight({ method, headers }: Request): boolean {
 }
 
 /** The headers of a preflight answer beside `corsHeaders`: any header that is asked for may be sent. */
-function preflightHeaders({ headers }: Request): AnswerHeaders {
+function preflightHeaders({ headers }: Request): ResponseHeaders {
   const asked = headers['access-control-request-headers']
   return {
     'access-control-allow-methods': METHODS,

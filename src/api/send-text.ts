@@ -1,4 +1,4 @@
-import type { AnswerHeaders } from '../server/response-head.ts'
+import type { ResponseHeaders } from '../server/response-head.ts'
 import type { Response } from '../server/response.ts'
 import type { TextKind } from './endpoint.ts'
 
@@ -10,7 +10,7 @@ import type { TextKind } from './endpoint.ts'
 export async function sendText(
   response: Response,
   { type, filename }: TextKind,
-  headers: AnswerHeaders,
+  headers: ResponseHeaders,
   text: AsyncIterable<string>,
 ): Promise<void> {
   const pieces = text[Symbol.asyncIterator]()
@@ -18,7 +18,7 @@ export async function sendText(
   const saved = filename === undefined ? {} : { 'content-disposition': `attachment; filename="${filename}"` }
   response.writeHead(200, { 'content-type': type, ...saved, ...headers })
   try {
-    for (let piece = first; !piece.done && !response.isLost; piece = await pieces.next()) {
+    for (let piece = first; !piece.done && !response.isAborted; piece = await pieces.next()) {
       if (!response.write(Buffer.from(piece.value))) await drained(response)
       if (response.isHeadOnly) break
     }

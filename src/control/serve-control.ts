@@ -41,7 +41,7 @@ export async function serveControl(parts: ControlParts): Promise<{ close(): Prom
       const answered = answer(parts, request, response).finally(() => running.delete(answered))
       running.add(answered)
     },
-    refusal: (error) => failure(error),
+    refusalFor: (error) => failure(error),
     limits: { total: MOST_CONNECTIONS, perBlock: MOST_CONNECTIONS, reserve: 0 },
   })
   const listener = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (connected) =>
@@ -78,7 +78,7 @@ async function listenForOwner(server: Server, path: string): Promise<void> {
 }
 
 async function answer(parts: ControlParts, request: Request, response: Response): Promise<void> {
-  response.isLast = true
+  response.closesConnection = true
   try {
     const value = JSON.stringify(await outcome(parts, request))
     response.writeHead(200, JSON_ANSWER).end(value)
@@ -117,13 +117,13 @@ function bodyOf(request: Request): Promise<string> {
     const pieces: Buffer[] = []
     let length = 0
     request.read({
-      piece(bytes) {
+      onChunk(bytes) {
         length += bytes.length
         if (length <= BODY_LIMIT) pieces.push(bytes)
         else reject(new GatewayError('request_too_large', `the input is larger than ${BODY_LIMIT} bytes`))
       },
-      whole: () => resolve(Buffer.concat(pieces).toString()),
-      cut: () => reject(new GatewayError('invalid_request', 'the input was cut short')),
+      onEnd: () => resolve(Buffer.concat(pieces).toString()),
+      onAbort: () => reject(new GatewayError('invalid_request', 'the input was cut short')),
     })
   })
 }

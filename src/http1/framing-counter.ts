@@ -1,15 +1,15 @@
 /** Bytes of status line or address, header names and values, trailers included, that one message may have. */
-export const MOST_HEAD = 16_384
+export const MAX_HEAD_BYTES = 16_384
 /** Bytes before the end of a head, with blanks, empty lines and interim answers. */
-export const MOST_HEAD_WITH_BLANKS = 32_768
+export const MAX_RAW_HEAD_BYTES = 32_768
 /** Bytes between two pieces of a chunked body: sizes, their leading zeros, extensions, trailers. */
-export const MOST_FRAMING = 16_384
+export const MAX_FRAMING_BYTES = 16_384
 
 /**
  * Counts the bytes of a message that are no part of its body: a parser passes over most of them without a
  * word.
  */
-export class Framing {
+export class FramingCounter {
   #bytes = 0
   #countedTo = 0
 

@@ -1,19 +1,19 @@
 import { createRequire } from 'node:module'
 
 /** Bytes that are parsed at a time, at most. */
-export const MOST_AT_ONCE = 65_536
+export const MAX_PARSE_BYTES = 65_536
 
 /**
  * What a callback says: to go on, to stop after this, that it is wrong, or (of a head) that whoever asks
  * reads its body.
  */
-export const GO_ON = 0
-export const STOP = -1
+export const CONTINUE = 0
+export const REJECT = -1
 export const PAUSE = 21
-export const NO_BODY = 1
+export const SKIP_BODY = 1
 
 /** What the parser found, told while it runs. Positions are within the bytes that it was given. */
-export interface Findings {
+export interface ParserCallbacks {
   onMessageBegin(): number
   /** Of a request. */
   onTarget(start: number, end: number): number
@@ -27,7 +27,7 @@ export interface Findings {
 }
 
 /** How far a parser came: to the end of the bytes, to where a callback paused it, or to what is no HTTP. */
-export type Progress = 'all' | 'paused' | 'malformed'
+export type ParseResult = 'all' | 'paused' | 'malformed'
 
 /** The functions of the module that are called here; `pointer` is a parser's. */
 interface Exports {
@@ -58,7 +58,7 @@ let exports: Exports | undefined
  */
 let input = 0
 let view = new Uint8Array()
-let running: Findings | undefined
+let activeCallbacks: ParserCallbacks | undefined
 const methodNames: string[] = []
 
 /**
@@ -66,22 +66,22 @@ const methodNames: string[] = []
  * WebAssembly that comes with undici. It is as strict as it can be.
  */
 export class Llhttp {
-  readonly #findings: Findings
+  readonly #callbacks: ParserCallbacks
   #pointer: number
 
-  constructor(of: keyof typeof TYPES, findings: Findings) {
+  constructor(type: keyof typeof TYPES, callbacks: ParserCallbacks) {
     exports ??= instantiate()
-    this.#findings = findings
-    this.#pointer = exports.llhttp_alloc(TYPES[of])
+    this.#callbacks = callbacks
+    this.#pointer = exports.llhttp_alloc(TYPES[type])
   }
 
   /** Parses `bytes` from one position to another, at most 64 KiB. */
-  parse(bytes: Uint8Array, from: number, to: number): Progress {
+  parse(bytes: Uint8Array, from: number, to: number): ParseResult {
     const llhttp = exports as Exports
     const { memory } = llhttp
-    if (view.buffer !== memory.buffer) view = new Uint8Array(memory.buffer, input, MOST_AT_ONCE)
+    if (view.buffer !== memory.buffer) view = new Uint8Array(memory.buffer, input, MAX_PARSE_BYTES)
     view.set(from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to))
-    running = this.#findings
+    activeCallbacks = this.#callbacks
     try {
       switch (llhttp.llhttp_execute(this.#pointer, input, to - from)) {
         case OK:
@@ -93,12 +93,12 @@ export class Llhttp {
           return 'malformed'
       }
     } finally {
-      running = undefined
+      activeCallbacks = undefined
     }
   }
 
   /** After a pause: how many of the bytes it has parsed. */
-  get parsed(): number {
+  get parsedBytes(): number {
     return (exports as Exports).llhttp_get_error_pos(this.#pointer) - input
   }
 
@@ -111,11 +111,11 @@ export class Llhttp {
 
   /** No more will come; says whether what came may end here. */
   finish(): boolean {
-    running = this.#findings
+    activeCallbacks = this.#callbacks
     try {
       return (exports as Exports).llhttp_finish(this.#pointer) === OK
     } finally {
-      running = undefined
+      activeCallbacks = undefined
     }
   }
 
@@ -152,26 +152,26 @@ function instantiate(): Exports {
   const code = createRequire(import.meta.url)(
     'undici/lib/llhttp/llhttp_simd-wasm.js',
   ) as Uint8Array<ArrayBuffer>
-  const found = (): Findings => running as Findings
+  const callbacks = (): ParserCallbacks => activeCallbacks as ParserCallbacks
   const { exports: made } = new WebAssembly.Instance(new WebAssembly.Module(code), {
     env: {
-      wasm_on_message_begin: () => found().onMessageBegin(),
+      wasm_on_message_begin: () => callbacks().onMessageBegin(),
       wasm_on_url: (_: number, at: number, length: number) =>
-        found().onTarget(at - input, at - input + length),
+        callbacks().onTarget(at - input, at - input + length),
       wasm_on_status: (_: number, at: number, length: number) =>
-        found().onStatus(at - input, at - input + length),
+        callbacks().onStatus(at - input, at - input + length),
       wasm_on_header_field: (_: number, at: number, length: number) =>
-        found().onHeaderName(at - input, at - input + length),
+        callbacks().onHeaderName(at - input, at - input + length),
       wasm_on_header_value: (_: number, at: number, length: number) =>
-        found().onHeaderValue(at - input, at - input + length),
+        callbacks().onHeaderValue(at - input, at - input + length),
       wasm_on_headers_complete: (_: number, status: number, upgrade: number, keepAlive: number) =>
-        found().onHeadersComplete(status, upgrade === 1, keepAlive === 1),
+        callbacks().onHeadersComplete(status, upgrade === 1, keepAlive === 1),
       wasm_on_body: (_: number, at: number, length: number) =>
-        found().onBody(at - input, at - input + length),
-      wasm_on_message_complete: () => found().onMessageComplete(),
+        callbacks().onBody(at - input, at - input + length),
+      wasm_on_message_complete: () => callbacks().onMessageComplete(),
     },
   })
   const ready = made as unknown as Exports
-  input = ready.malloc(MOST_AT_ONCE)
+  input = ready.malloc(MAX_PARSE_BYTES)
   return ready
 }

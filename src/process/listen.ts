@@ -11,7 +11,7 @@ import { type Address, listenThroughMany } from './listeners.ts'
 import type { Refusal } from '../server/client-connection-owner.ts'
 import type { ConnectionLimits } from '../server/connection-shares.ts'
 import {
-  type Callers,
+  type ClientAddresses,
   type ConnectionFigures,
   HttpServer,
   type RequestListener,
@@ -64,9 +64,9 @@ export async function listen(address: Address, app: () => App | undefined): Prom
   const limits = connectionLimits(openFilesLimit())
   const server = new HttpServer({
     listener: (request, response) => (app()?.listener ?? notYet)(request, response),
-    refusal: inOurWords,
+    refusalFor: inOurWords,
     limits,
-    callers: callersOf(app),
+    clientAddresses: callersOf(app),
   })
   const { host } = address
   const listeners = await listenThroughMany(address, (socket) => server.accept(socket)).catch(
@@ -109,14 +109,14 @@ export function connectionLimits(openFiles = Number.POSITIVE_INFINITY): Connecti
   }
 }
 
-function callersOf(app: () => App | undefined): Callers {
+function callersOf(app: () => App | undefined): ClientAddresses {
   return {
-    at(address) {
+    peerAt(address) {
       const plain = plainAddress(address)
       const isProxy = app()?.clientAddress.trusts(plain) ?? false
       return { block: addressBlock(plain), isProxy, isLoopback: isLoopback(plain) }
     },
-    behind(request) {
+    blockBehindProxy(request) {
       const client = app()?.clientAddress(request)
       return client === undefined || client === peerAddress(request) ? undefined : addressBlock(client)
     },
@@ -142,7 +142,7 @@ const notYet: RequestListener = ({ url }, response) => {
     new GatewayError('overloaded', 'the gateway is starting; try again', { retryAfter: 1 }),
     url,
   )
-  response.isLast = true
+  response.closesConnection = true
   response.writeHead(status, headers).end(body)
 }
 

@@ -91,7 +91,7 @@ export class Attempts {
       try {
         prepared = await call.request.prepare(channel, model, settings.options.passThrough, call)
       } catch (error) {
-        if (call.response.isLost) {
+        if (call.response.isAborted) {
           failed.add(CALLER_GONE)
           throw failed.lastWord()
         }
@@ -147,13 +147,13 @@ export class Attempts {
   /** One attempt; undefined if the call is settled by it. Whatever becomes of it, its trial is ended here. */
   async #once(call: Call, target: Target, key: UpstreamKey): Promise<Failure | undefined> {
     const { response, request, record } = call
-    if (response.isLost) return CALLER_GONE
+    if (response.isAborted) return CALLER_GONE
     if (this.#stopped) return STOPPING
     const { channel } = target
     using trial = this.#parts.health.begin(channel)
     const attempt = new Attempt(call, target, performance.now())
     const unheed = response.onClosed(() => {
-      if (response.isLost) attempt.left()
+      if (response.isAborted) attempt.left()
     })
     this.#underWay.add(attempt)
     call.beginAttempt()

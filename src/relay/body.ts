@@ -83,7 +83,7 @@ export class Bodies {
         unwatch()
         this.#room.give(holding, holding.bytes)
         decoder?.destroy()
-        request.throwAway()
+        request.discard()
         reject(error)
       }
       const reading = new Reading(request, holding, refuse)
@@ -100,11 +100,11 @@ export class Bodies {
         unwatch()
         this.#room.give(holding, holding.bytes - gathered.length)
         // Bytes after the end of the encoded body are ignored.
-        request.throwAway()
+        request.discard()
         resolve(gathered.take())
       }
       const cut = (): void => refuse(cutShort())
-      if (!newDecoder) return request.read({ piece, whole, cut })
+      if (!newDecoder) return request.read({ onChunk: piece, onEnd: whole, onAbort: cut })
       if (!this.#take(reading, DECODER_BYTES)) return refuse(busy())
       const decoding = newDecoder()
       decoder = decoding
@@ -113,11 +113,11 @@ export class Bodies {
       decoding.on('error', () => refuse(undecodable()))
       decoding.on('drain', () => request.resume())
       request.read({
-        piece(bytes) {
+        onChunk(bytes) {
           if (!over && !decoding.write(bytes)) request.pause()
         },
-        whole: () => decoding.end(),
-        cut,
+        onEnd: () => decoding.end(),
+        onAbort: cut,
       })
     })
   }

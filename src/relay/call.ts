@@ -137,9 +137,9 @@ export class Call implements Asker {
 
   onGone(listener: () => void): () => void {
     const { response } = this
-    if (response.isLost) listener()
+    if (response.isAborted) listener()
     return response.onClosed(() => {
-      if (response.isLost) listener()
+      if (response.isAborted) listener()
     })
   }
 

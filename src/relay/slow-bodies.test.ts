@@ -21,7 +21,7 @@ beforeEach(() => refused.clear())
 function begun(slow: SlowBodies, client: Client, bytes: number): Reading {
   const request = new Request(
     { method: 'POST', url: '/', version: '1.1', headers: {}, hosts: 1, keepAlive: true },
-    { bytesRead: 0, remoteAddress: '', flow() {} },
+    { bytesRead: 0, remoteAddress: '', updateReading() {} },
   )
   const holding = new Holding(client)
   const reading: Reading = new Reading(request, holding, (error) => {

@@ -89,7 +89,7 @@ export class WholeAnswer implements WantedAnswer {
   async #deliver(reply: PreparedReply): Promise<void> {
     const charged = await this.#call.settle(this.#target, answered('complete', reply.facts), true)
     const { response } = this.#call
-    if (response.isLost) return
+    if (response.isAborted) return
     const body = reply.body(charged)
     const headers = this.#call.headers(this.#contentType, this.#target)
     response.writeHead(200, { ...headers, 'content-length': String(body.length) }).end(body)

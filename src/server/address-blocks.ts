@@ -1,12 +1,12 @@
 /** The connections of one address block, with those that are idle in the order in which they became so. */
-export class Block {
+export class AddressBlock {
   readonly key: string
   readonly isProxy: boolean
   /** Connections, and requests that came through proxies. */
-  held = 0
+  count = 0
   /** The two ends of the list of idle seats, for the block's seats alone. */
-  oldestIdle: Seat | undefined
-  newestIdle: Seat | undefined
+  oldestIdle: CountedConnection | undefined
+  newestIdle: CountedConnection | undefined
 
   constructor(key: string, isProxy: boolean) {
     this.key = key
@@ -14,8 +14,8 @@ export class Block {
   }
 
   /** A seat for a new connection of this block, idle. `left` is called once, when the connection is gone. */
-  seat(close: () => void, left: () => void): Seat {
-    return new Seat(this, close, left)
+  addConnection(close: () => void, onReleased: () => void): CountedConnection {
+    return new CountedConnection(this, close, onReleased)
   }
 }
 
@@ -23,23 +23,23 @@ export class Block {
  * The place of one connection in the accounting. Idle seats are linked to each other, so that a request costs
  * no search and no memory.
  */
-export class Seat {
-  readonly #block: Block
+export class CountedConnection {
+  readonly #block: AddressBlock
   readonly #close: () => void
-  readonly #left: () => void
-  #older: Seat | undefined
-  #newer: Seat | undefined
+  readonly #onReleased: () => void
+  #older: CountedConnection | undefined
+  #newer: CountedConnection | undefined
   #state: 'idle' | 'busy' | 'left' = 'busy'
 
-  constructor(block: Block, close: () => void, left: () => void) {
+  constructor(block: AddressBlock, close: () => void, onReleased: () => void) {
     this.#block = block
     this.#close = close
-    this.#left = left
-    this.rest()
+    this.#onReleased = onReleased
+    this.markIdle()
   }
 
   /** No answer is owed on the connection: from now on it may be closed to make room. */
-  rest(): void {
+  markIdle(): void {
     if (this.#state !== 'busy') return
     this.#state = 'idle'
     const { newestIdle } = this.#block
@@ -50,7 +50,7 @@ export class Seat {
   }
 
   /** A request is under way on it. */
-  work(): void {
+  markBusy(): void {
     if (this.#state !== 'idle') return
     this.#state = 'busy'
     if (this.#older) this.#older.#newer = this.#newer
@@ -62,16 +62,16 @@ export class Seat {
   }
 
   /** The connection is gone, or is as good as that. */
-  leave(): void {
+  release(): void {
     if (this.#state === 'left') return
-    this.work()
+    this.markBusy()
     this.#state = 'left'
-    this.#left()
+    this.#onReleased()
   }
 
   /** Closes the connection, whose place is free at once. */
   close(): void {
-    this.leave()
+    this.release()
     this.#close()
   }
 }

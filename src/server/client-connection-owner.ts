@@ -1,6 +1,6 @@
 import type { GatewayError } from '../errors.ts'
 import type { Peer } from './connection-shares.ts'
-import type { Connection } from './client-connection.ts'
+import type { ClientConnection } from './client-connection.ts'
 import type { Request } from './request.ts'
 import type { Response } from './response.ts'
 
@@ -12,9 +12,9 @@ export interface Refusal {
 }
 
 /** The server's side of a connection: notifications and questions. */
-export interface ConnectionOwner {
-  asked(request: Request, response: Response, peer: Peer): void
+export interface ClientConnectionOwner {
+  onRequest(request: Request, response: Response, peer: Peer): void
   /** `url` is what was asked for, where the head could be read. */
-  refusal(error: GatewayError, url: string | undefined): Refusal
-  closed(connection: Connection): void
+  refusalFor(error: GatewayError, url: string | undefined): Refusal
+  onClosed(connection: ClientConnection): void
 }

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Seat } from './address-blocks.ts'
+import type { CountedConnection } from './address-blocks.ts'
 import { ConnectionShares, type Peer } from './connection-shares.ts'
 
 /** Shares, with the names of the connections that were closed to make room, in their order. */
 function sharesOf(total: number, perBlock: number, reserve: number) {
   const shares = new ConnectionShares({ total, perBlock, reserve })
   const closed: string[] = []
-  const open = (name: string, peer: Partial<Peer> = {}): Seat | undefined =>
+  const open = (name: string, peer: Partial<Peer> = {}): CountedConnection | undefined =>
     shares.admit({ block: name.slice(0, 1), isProxy: false, isLoopback: false, ...peer }, () =>
       closed.push(name),
     )
@@ -24,13 +24,13 @@ describe('a block at its limit', () => {
 
   test('gets no more where all of its connections have requests under way', () => {
     const { open, closed, shares } = sharesOf(100, 2, 0)
-    open('a1')?.work()
+    open('a1')?.markBusy()
     const second = open('a2')
-    second?.work()
+    second?.markBusy()
     expect(open('a3')).toBeUndefined()
     expect(open('b1')).toBeDefined()
     expect([closed, shares.refused]).toEqual([[], 1])
-    second?.leave()
+    second?.release()
     expect(open('a3')).toBeDefined()
   })
 
@@ -38,15 +38,15 @@ describe('a block at its limit', () => {
     const { open, shares } = sharesOf(100, 2, 0)
     const proxy = { block: 'p', isProxy: true }
     for (const name of ['p1', 'p2', 'p3', 'p4']) expect(open(name, proxy)).toBeDefined()
-    expect([shares.requestBegan('a'), shares.requestBegan('a'), shares.requestBegan('a')]).toEqual([
+    expect([shares.beginRequest('a'), shares.beginRequest('a'), shares.beginRequest('a')]).toEqual([
       true,
       true,
       false,
     ])
     expect(open('a1')).toBeUndefined()
-    expect(shares.requestBegan('b')).toBe(true)
-    shares.requestEnded('a')
-    expect(shares.requestBegan('a')).toBe(true)
+    expect(shares.beginRequest('b')).toBe(true)
+    shares.endRequest('a')
+    expect(shares.beginRequest('a')).toBe(true)
   })
 })
 
@@ -59,14 +59,14 @@ describe('near the total', () => {
     open('d2')
     expect(closed).toEqual(['a1', 'b1'])
     // What became idle last is the last to go, however old its connection is.
-    first?.rest()
+    first?.markIdle()
   })
 
   test('who was idle for longest goes first, whoever connected first', () => {
     const { open, closed } = sharesOf(3, 3, 0)
     const seats = ['a1', 'a2', 'a3'].map((name) => open(name))
-    seats[0]?.work()
-    seats[0]?.rest()
+    seats[0]?.markBusy()
+    seats[0]?.markIdle()
     open('b1')
     open('b2')
     expect(closed).toEqual(['a2', 'a3'])
@@ -74,14 +74,14 @@ describe('near the total', () => {
 
   test('connections with requests under way stay, and nobody else gets in', () => {
     const { open, closed, shares } = sharesOf(3, 3, 0)
-    for (const name of ['a1', 'a2', 'b1']) open(name)?.work()
+    for (const name of ['a1', 'a2', 'b1']) open(name)?.markBusy()
     expect(open('c1')).toBeUndefined()
     expect([closed, shares.open]).toEqual([[], 3])
   })
 
   test('the reserve is for this machine, but not for a proxy on it', () => {
     const { open, shares } = sharesOf(4, 4, 2)
-    for (const name of ['a1', 'b1']) open(name)?.work()
+    for (const name of ['a1', 'b1']) open(name)?.markBusy()
     expect(open('c1')).toBeUndefined()
     expect(open('p1', { isProxy: true, isLoopback: true })).toBeUndefined()
     expect(open('l1', { isLoopback: true })).toBeDefined()
@@ -99,7 +99,7 @@ describe('near the total', () => {
     for (const name of ['p1', 'p2', 'p3', 'p4']) open(name, { isProxy: true })
     open('a1')
     open('b1')
-    open('c1')?.work()
+    open('c1')?.markBusy()
     open('d1')
     expect(closed).toEqual(['a1', 'b1', 'p1'])
   })
@@ -116,7 +116,7 @@ test('whatever happens, no limit is passed, nobody busy is closed, and in the en
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
       const shares = new ConnectionShares({ total: 12, perBlock: 4, reserve: 3 })
-      const seats: { seat: Seat; key: string; isBusy: boolean }[] = []
+      const seats: { seat: CountedConnection; key: string; isBusy: boolean }[] = []
       const requests: string[] = []
       for (const { what, which, ...peer } of steps) {
         const at = which % Math.max(1, seats.length)
@@ -128,22 +128,22 @@ test('whatever happens, no limit is passed, nobody busy is closed, and in the en
             expect(seats[closed]?.isBusy).toBe(false)
             seats.splice(closed, 1)
           })
-          const held = { seat: seat as Seat, key: `${peer.isProxy}${peer.block}`, isBusy: false }
+          const held = { seat: seat as CountedConnection, key: `${peer.isProxy}${peer.block}`, isBusy: false }
           if (seat) seats.push(held)
           else if (!isFull && seats.some(({ isBusy }) => !isBusy) && peer.isProxy)
             throw new Error('refused though there was an idle one')
         } else if (what === 'work' && chosen) {
-          chosen.seat.work()
+          chosen.seat.markBusy()
           chosen.isBusy = true
         } else if (what === 'rest' && chosen) {
-          chosen.seat.rest()
+          chosen.seat.markIdle()
           chosen.isBusy = false
         } else if (what === 'leave' && chosen) {
-          chosen.seat.leave()
-          chosen.seat.leave()
+          chosen.seat.release()
+          chosen.seat.release()
           seats.splice(at, 1)
-        } else if (what === 'begin' && shares.requestBegan(peer.block)) requests.push(peer.block)
-        else if (what === 'end' && requests.length > 0) shares.requestEnded(requests.pop() as string)
+        } else if (what === 'begin' && shares.beginRequest(peer.block)) requests.push(peer.block)
+        else if (what === 'end' && requests.length > 0) shares.endRequest(requests.pop() as string)
         expect(shares.open).toBe(seats.length)
         expect(shares.open).toBeLessThanOrEqual(12)
         for (const block of ['a', 'b', 'c', 'd']) {
@@ -151,7 +151,7 @@ test('whatever happens, no limit is passed, nobody busy is closed, and in the en
           expect(direct + requests.filter((each) => each === block).length).toBeLessThanOrEqual(4)
         }
       }
-      for (const { seat } of seats) seat.leave()
+      for (const { seat } of seats) seat.release()
       expect(shares.open).toBe(0)
     }),
     { numRuns: 500 },

@@ -1,4 +1,4 @@
-import { Block, type Seat } from './address-blocks.ts'
+import { AddressBlock, type CountedConnection } from './address-blocks.ts'
 
 /** How many connections there may be at one time. */
 export interface ConnectionLimits {
@@ -31,7 +31,7 @@ export interface Peer {
  */
 export class ConnectionShares {
   readonly #limits: ConnectionLimits
-  readonly #blocks = new Map<string, Block>()
+  readonly #blocks = new Map<string, AddressBlock>()
   #open = 0
   /** Connections that were turned away so far, and requests that came through proxies. */
   refused = 0
@@ -51,7 +51,7 @@ export class ConnectionShares {
    * Gives a new connection its seat, idle at first; `close` closes that connection. Undefined where there is
    * no room for it.
    */
-  admit({ block: name, isProxy, isLoopback }: Peer, close: () => void): Seat | undefined {
+  admit({ block: name, isProxy, isLoopback }: Peer, close: () => void): CountedConnection | undefined {
     const key = isProxy ? `proxy ${name}` : name
     const held = this.#blocks.get(key)
     const { total, reserve } = this.#limits
@@ -64,11 +64,11 @@ export class ConnectionShares {
       this.refused += 1
       return undefined
     }
-    const block = this.#joined(key, isProxy)
+    const block = this.#addTo(key, isProxy)
     this.#open += 1
-    return block.seat(close, () => {
+    return block.addConnection(close, () => {
       this.#open -= 1
-      this.#left(block)
+      this.#removeFrom(block)
     })
   }
 
@@ -76,26 +76,26 @@ export class ConnectionShares {
    * Counts a request of this block that came through a proxy, until `requestEnded`; false where the block is
    * at its limit.
    */
-  requestBegan(name: string): boolean {
+  beginRequest(name: string): boolean {
     if (!this.#hasRoomIn(this.#blocks.get(name))) {
       this.refused += 1
       return false
     }
-    this.#joined(name, false)
+    this.#addTo(name, false)
     return true
   }
 
   /** To be called once for each `requestBegan` that was true. */
-  requestEnded(name: string): void {
+  endRequest(name: string): void {
     const block = this.#blocks.get(name)
-    if (block) this.#left(block)
+    if (block) this.#removeFrom(block)
   }
 
-  #hasRoomIn(block: Block | undefined): boolean {
-    return block === undefined || block.held < this.#limits.perBlock || this.#closeOldestOf(block)
+  #hasRoomIn(block: AddressBlock | undefined): boolean {
+    return block === undefined || block.count < this.#limits.perBlock || this.#closeOldestOf(block)
   }
 
-  #closeOldestOf(block: Block | undefined): boolean {
+  #closeOldestOf(block: AddressBlock | undefined): boolean {
     const oldest = block?.oldestIdle
     if (!oldest) return false
     this.displaced += 1
@@ -104,29 +104,29 @@ export class ConnectionShares {
   }
 
   /** The block with idle connections that holds most; a proxy's only where there is no other. */
-  #largest(): Block | undefined {
-    let largest: Block | undefined
+  #largest(): AddressBlock | undefined {
+    let largest: AddressBlock | undefined
     for (const block of this.#blocks.values()) {
       if (!block.oldestIdle) continue
       const isBefore =
-        !largest || (block.isProxy === largest.isProxy ? block.held > largest.held : largest.isProxy)
+        !largest || (block.isProxy === largest.isProxy ? block.count > largest.count : largest.isProxy)
       if (isBefore) largest = block
     }
     return largest
   }
 
-  #joined(key: string, isProxy: boolean): Block {
+  #addTo(key: string, isProxy: boolean): AddressBlock {
     let block = this.#blocks.get(key)
     if (!block) {
-      block = new Block(key, isProxy)
+      block = new AddressBlock(key, isProxy)
       this.#blocks.set(key, block)
     }
-    block.held += 1
+    block.count += 1
     return block
   }
 
-  #left(block: Block): void {
-    block.held -= 1
-    if (block.held === 0) this.#blocks.delete(block.key)
+  #removeFrom(block: AddressBlock): void {
+    block.count -= 1
+    if (block.count === 0) this.#blocks.delete(block.key)
   }
 }

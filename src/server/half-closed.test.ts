@@ -53,7 +53,7 @@ test('an upstream’s answer that begins at once is sent to its end, however lon
 test('where the upstream takes longer to begin, the caller is taken to have left', async () => {
   const lost = Promise.withResolvers<boolean>()
   const said = await saidTo(POST, (_, response) => {
-    response.onClosed(() => lost.resolve(response.isLost))
+    response.onClosed(() => lost.resolve(response.isAborted))
     response.needsUpstream()
   })
   expect(said).toBe('')
@@ -65,7 +65,7 @@ test('where it is asked after that time, too, and the upstream is not asked at a
   const said = await saidTo(POST, (_, response) => {
     setTimeout(() => {
       response.needsUpstream()
-      wasLost = response.isLost
+      wasLost = response.isAborted
     }, LATE_MS)
   })
   expect([said, wasLost]).toEqual(['', true])

@@ -43,35 +43,35 @@ export type HeaderName = (typeof HEADER_NAMES)[number]
 export type Headers = { readonly [Name in HeaderName]?: string | undefined }
 
 /** Those that say one thing: where one is there twice, the first counts. Of others the values are joined. */
-const SINGLE = new Set<HeaderName>(['authorization', 'content-length', 'content-type', 'host'])
+const SINGLE_VALUED = new Set<HeaderName>(['authorization', 'content-length', 'content-type', 'host'])
 
 /** Of each length, the names and their bytes. */
 const BY_LENGTH: (readonly { readonly name: HeaderName; readonly bytes: Buffer }[] | undefined)[] = []
 for (const name of HEADER_NAMES)
   BY_LENGTH[name.length] = [...(BY_LENGTH[name.length] ?? []), { name, bytes: Buffer.from(name) }]
 
-const FORWARDED = Buffer.from('x-forwarded-')
+const FORWARDED_PREFIX = Buffer.from('x-forwarded-')
 
 /** The name that stands there, in letters of any size; undefined where nobody reads it. */
 export function headerNameAt(bytes: Uint8Array, start: number, end: number): HeaderName | undefined {
   const candidates = BY_LENGTH[end - start]
   if (candidates)
-    for (const { name, bytes: letters } of candidates) if (standsAt(bytes, start, letters)) return name
-  return end - start > FORWARDED.length && standsAt(bytes, start, FORWARDED) ? 'x-forwarded-*' : undefined
+    for (const { name, bytes: letters } of candidates) if (matchesAt(bytes, start, letters)) return name
+  return end - start > FORWARDED_PREFIX.length && matchesAt(bytes, start, FORWARDED_PREFIX) ? 'x-forwarded-*' : undefined
 }
 
 /** What a header says whose value was `before`, and that comes once more. */
-export function joined(name: HeaderName, before: string, value: string): string {
-  if (SINGLE.has(name)) return before
+export function mergedValue(name: HeaderName, before: string, value: string): string {
+  if (SINGLE_VALUED.has(name)) return before
   return `${before}${name === 'cookie' ? '; ' : ', '}${value}`
 }
 
 // Of what may stand in a name, only a capital letter becomes another of these by that bit.
-function standsAt(bytes: Uint8Array, start: number, letters: Buffer): boolean {
+function matchesAt(bytes: Uint8Array, start: number, letters: Buffer): boolean {
   for (let i = 0; i < letters.length; i++) {
     const letter = letters[i] as number
-    const there = bytes[start + i] as number
-    if (there !== letter && (there | 0x20) !== letter) return false
+    const actual = bytes[start + i] as number
+    if (actual !== letter && (actual | 0x20) !== letter) return false
   }
   return true
 }

@@ -1,14 +1,14 @@
 import type { Socket } from 'node:net'
 import { Roster } from '../domain/roster.ts'
 import type { GatewayError } from '../errors.ts'
-import type { ConnectionOwner, Refusal } from './client-connection-owner.ts'
+import type { ClientConnectionOwner, Refusal } from './client-connection-owner.ts'
 import { type ConnectionLimits, ConnectionShares, type Peer } from './connection-shares.ts'
-import { Connection } from './client-connection.ts'
-import { tooManyOfOne } from './refusals.ts'
+import { ClientConnection } from './client-connection.ts'
+import { tooManyRequestsBehindProxy } from './refusals.ts'
 import type { Request } from './request.ts'
 import type { Response } from './response.ts'
 
-const LOOK_MS = 1_000
+const TICK_MS = 1_000
 
 /** Answers a request; the body may still be on its way. */
 export type RequestListener = (request: Request, response: Response) => void
@@ -17,21 +17,21 @@ export type RequestListener = (request: Request, response: Response) => void
 export interface ServerParts {
   readonly listener: RequestListener
   /** The answer to a caller whose request cannot be read, takes too long, or is one too many. */
-  readonly refusal: (error: GatewayError, url: string | undefined) => Refusal
+  readonly refusalFor: (error: GatewayError, url: string | undefined) => Refusal
   readonly limits: ConnectionLimits
   /** Tells callers apart; without it, all are one. */
-  readonly callers?: Callers
+  readonly clientAddresses?: ClientAddresses
 }
 
 /** Tells the callers of a server apart. */
-export interface Callers {
+export interface ClientAddresses {
   /** The peer at a socket's address. */
-  at(address: string): Peer
+  peerAt(address: string): Peer
   /**
    * The address block of the client that a trusted proxy passes a request on for; undefined where it does not
    * say.
    */
-  behind(request: Request): string | undefined
+  blockBehindProxy(request: Request): string | undefined
 }
 
 /** The connections of a server, in numbers. */
@@ -43,15 +43,15 @@ export interface ConnectionFigures {
   readonly displaced: number
 }
 
-const ANYBODY: Peer = { block: '', isProxy: false, isLoopback: true }
+const COMMON_PEER: Peer = { block: '', isProxy: false, isLoopback: true }
 
 /**
  * An HTTP/1.1 server, without what it listens on. Callers have ten seconds to begin with a request, ten more
  * for its head, sixty for its body, and 65 from one to the next.
  */
-export class HttpServer implements ConnectionOwner {
+export class HttpServer implements ClientConnectionOwner {
   readonly #parts: ServerParts
-  readonly #connections = new Roster<Connection>()
+  readonly #connections = new Roster<ClientConnection>()
   readonly #shares: ConnectionShares
   readonly #clock: NodeJS.Timeout
   #isClosed = false
@@ -61,7 +61,7 @@ export class HttpServer implements ConnectionOwner {
   constructor(parts: ServerParts) {
     this.#parts = parts
     this.#shares = new ConnectionShares(parts.limits)
-    this.#clock = setInterval(() => this.#look(), LOOK_MS).unref()
+    this.#clock = setInterval(() => this.#tick(), TICK_MS).unref()
   }
 
   /** Connections that are open. */
@@ -79,13 +79,13 @@ export class HttpServer implements ConnectionOwner {
    * and to be unread.
    */
   accept(socket: Socket): void {
-    const peer = this.#parts.callers?.at(socket.remoteAddress ?? '') ?? ANYBODY
+    const peer = this.#parts.clientAddresses?.peerAt(socket.remoteAddress ?? '') ?? COMMON_PEER
     const seat = this.#isClosed ? undefined : this.#shares.admit(peer, () => connection.destroy())
     if (!seat) {
       socket.destroy()
       return
     }
-    const connection = new Connection(socket, this, peer, seat)
+    const connection = new ClientConnection(socket, this, peer, seat)
     this.#connections.add(connection)
   }
 
@@ -102,31 +102,31 @@ export class HttpServer implements ConnectionOwner {
   }
 
   /** Called by connections alone. */
-  asked(request: Request, response: Response, peer: Peer): void {
+  onRequest(request: Request, response: Response, peer: Peer): void {
     this.requests += 1
-    const client = peer.isProxy ? this.#parts.callers?.behind(request) : undefined
+    const client = peer.isProxy ? this.#parts.clientAddresses?.blockBehindProxy(request) : undefined
     if (client !== undefined) {
-      if (!this.#shares.requestBegan(client)) {
-        const { status, headers, body } = this.#parts.refusal(tooManyOfOne(), request.url)
+      if (!this.#shares.beginRequest(client)) {
+        const { status, headers, body } = this.#parts.refusalFor(tooManyRequestsBehindProxy(), request.url)
         response.writeHead(status, headers).end(body)
         return
       }
-      response.onClosed(() => this.#shares.requestEnded(client))
+      response.onClosed(() => this.#shares.endRequest(client))
     }
     this.#parts.listener(request, response)
   }
 
   /** Called by connections alone. */
-  refusal(error: GatewayError, url: string | undefined): Refusal {
-    return this.#parts.refusal(error, url)
+  refusalFor(error: GatewayError, url: string | undefined): Refusal {
+    return this.#parts.refusalFor(error, url)
   }
 
   /** Called by connections alone. */
-  closed(connection: Connection): void {
+  onClosed(connection: ClientConnection): void {
     this.#connections.delete(connection)
   }
 
-  #look(): void {
-    for (const connection of this.#connections) connection.look()
+  #tick(): void {
+    for (const connection of this.#connections) connection.tick()
   }
 }

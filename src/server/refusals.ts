@@ -1,9 +1,9 @@
 import { GatewayError } from '../errors.ts'
-import type { RequestHead, Unreadable } from './request-reader.ts'
+import type { RequestHead, UnreadableReason } from './request-reader.ts'
 import { isAuthority } from './request-target.ts'
 
 /** What is said to a caller whose request cannot be read. */
-export function cannotBeRead(unreadable: Unreadable): GatewayError {
+export function unreadableRequest(unreadable: UnreadableReason): GatewayError {
   switch (unreadable) {
     case 'malformed':
       return new GatewayError('invalid_request', 'this is no valid HTTP request')
@@ -18,14 +18,14 @@ export function cannotBeRead(unreadable: Unreadable): GatewayError {
 }
 
 /** What is said to a client that has too many requests under way behind a proxy. */
-export function tooManyOfOne(): GatewayError {
+export function tooManyRequestsBehindProxy(): GatewayError {
   return new GatewayError('rate_limited', 'as many requests of this address are under way as there may be', {
     retryAfter: 1,
   })
 }
 
 /** What is said to whoever takes too long to send a request. */
-export function tooSlow(): GatewayError {
+export function requestTimeout(): GatewayError {
   return new GatewayError('request_timeout', 'the request was not complete in time')
 }
 
@@ -33,7 +33,7 @@ export function tooSlow(): GatewayError {
  * What makes a head unfit to be answered, though its grammar is right: parties on the way may read it in
  * another way, or it asks for what is not HTTP/1.
  */
-export function headTrouble({ method, version, hosts, headers }: RequestHead): GatewayError | undefined {
+export function headError({ method, version, hosts, headers }: RequestHead): GatewayError | undefined {
   if (version !== '1.1' && version !== '1.0')
     return new GatewayError('invalid_request', 'this is no valid HTTP request')
   if (method === 'CONNECT')

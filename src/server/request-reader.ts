@@ -1,15 +1,15 @@
-import { Framing, MOST_FRAMING, MOST_HEAD, MOST_HEAD_WITH_BLANKS } from '../http1/framing-counter.ts'
-import { type Findings, GO_ON, Llhttp, MOST_AT_ONCE, NO_BODY, PAUSE, STOP } from '../http1/llhttp.ts'
-import { type HeaderName, type Headers, headerNameAt, joined } from './header-names.ts'
-import { type TransferTrouble, transferTrouble } from './transfer-coding.ts'
+import { FramingCounter, MAX_FRAMING_BYTES, MAX_HEAD_BYTES, MAX_RAW_HEAD_BYTES } from '../http1/framing-counter.ts'
+import { type ParserCallbacks, CONTINUE, Llhttp, MAX_PARSE_BYTES, SKIP_BODY, PAUSE, REJECT } from '../http1/llhttp.ts'
+import { type HeaderName, type Headers, headerNameAt, mergedValue } from './header-names.ts'
+import { type TransferCodingError, transferCodingError } from './transfer-coding.ts'
 
 /** Headers, trailers included, that one request may have. */
-const MOST_HEADERS = 100
+const MAX_HEADERS = 100
 /**
  * Bytes that are parsed at a time while a head is awaited: of a body that follows little is copied for
  * nothing.
  */
-const HEAD_AT_ONCE = 4_096
+const HEAD_PARSE_BYTES = 4_096
 
 /** The head of a request. */
 export interface RequestHead {
@@ -26,35 +26,35 @@ export interface RequestHead {
 }
 
 /** Why what came is no request. */
-export type Unreadable = 'headers too large' | TransferTrouble
+export type UnreadableReason = 'headers too large' | TransferCodingError
 
 /** Reads the requests of one connection, one at a time. */
-export class RequestReader implements Findings {
+export class RequestReader implements ParserCallbacks {
   readonly #parser = new Llhttp('requests', this)
   #bytes: Buffer = Buffer.alloc(0)
-  #from = 0
+  #parseStart = 0
   #url = ''
   #headers: { -readonly [Name in HeaderName]?: string | undefined } = {}
   #hosts = 0
   #transferEncodings = 0
-  #count = 0
+  #headerCount = 0
   #headBytes = 0
   /** Counts a head's bytes, then those since the last piece of a chunked body. */
-  readonly #framing = new Framing()
+  readonly #framing = new FramingCounter()
   #tooLarge = false
-  #transferTrouble: TransferTrouble | undefined
+  #transferCodingError: TransferCodingError | undefined
   // The header at hand. A name or a value that is cut by the end of a read comes in several pieces.
   #name: HeaderName | undefined
   #nameStart = 0
   #nameEnd = 0
   #nameText = ''
   #value = ''
-  #at: 'nothing' | 'name' | 'value' = 'nothing'
+  #headerPart: 'nothing' | 'name' | 'value' = 'nothing'
   #hasHead = false
   /** The body is the parser's to take apart: its length was not told. */
-  #inChunks = false
+  #isChunked = false
   /** Of a body whose length was told, what is still to come. */
-  #left = 0
+  #bodyBytesLeft = 0
   #isPaused = false
 
   /** The head of the request that is read, once it is complete, and until the next. */
@@ -64,7 +64,7 @@ export class RequestReader implements Findings {
   /** Whether it has come to its end. The next is not read before `next`. */
   isComplete = false
   /** Why nothing more can be read here. */
-  unreadable: Unreadable | undefined
+  unreadable: UnreadableReason | undefined
   /** Whether anything of a request has come. */
   hasBegun = false
 
@@ -73,7 +73,7 @@ export class RequestReader implements Findings {
     this.body.length = 0
     let at = 0
     while (at < bytes.length && !this.isComplete && !this.unreadable)
-      at = this.#left > 0 ? this.#readCounted(bytes, at) : this.#parse(bytes, at)
+      at = this.#bodyBytesLeft > 0 ? this.#readSizedBody(bytes, at) : this.#parse(bytes, at)
     return at
   }
 
@@ -90,11 +90,11 @@ export class RequestReader implements Findings {
     this.#parser.free()
   }
 
-  #readCounted(bytes: Buffer, at: number): number {
-    const end = Math.min(bytes.length, at + this.#left)
+  #readSizedBody(bytes: Buffer, at: number): number {
+    const end = Math.min(bytes.length, at + this.#bodyBytesLeft)
     this.body.push(Buffer.from(bytes.subarray(at, end)))
-    this.#left -= end - at
-    this.isComplete = this.#left === 0
+    this.#bodyBytesLeft -= end - at
+    this.isComplete = this.#bodyBytesLeft === 0
     return end
   }
 
@@ -103,19 +103,19 @@ export class RequestReader implements Findings {
       this.#isPaused = false
       this.#parser.resume()
     }
-    const to = Math.min(bytes.length, at + (this.#inChunks ? MOST_AT_ONCE : HEAD_AT_ONCE))
+    const to = Math.min(bytes.length, at + (this.#isChunked ? MAX_PARSE_BYTES : HEAD_PARSE_BYTES))
     this.#bytes = bytes
-    this.#from = at
+    this.#parseStart = at
     this.#framing.nextBytes()
     const progress = this.#parser.parse(bytes, at, to)
-    if (this.#at === 'name') this.#keepName()
+    if (this.#headerPart === 'name') this.#keepName()
     if (progress === 'malformed') {
-      this.unreadable = this.#tooLarge ? 'headers too large' : (this.#transferTrouble ?? 'malformed')
+      this.unreadable = this.#tooLarge ? 'headers too large' : (this.#transferCodingError ?? 'malformed')
       return to
     }
     this.#isPaused = progress === 'paused'
-    const end = this.#isPaused ? at + this.#parser.parsed : to
-    this.#weighFraming(end - at)
+    const end = this.#isPaused ? at + this.#parser.parsedBytes : to
+    this.#checkFraming(end - at)
     return end
   }
 
@@ -125,47 +125,47 @@ export class RequestReader implements Findings {
     this.#headers = {}
     this.#hosts = 0
     this.#transferEncodings = 0
-    this.#count = 0
+    this.#headerCount = 0
     this.#headBytes = 0
     this.#framing.restartAt(0)
-    this.#inChunks = false
-    return GO_ON
+    this.#isChunked = false
+    return CONTINUE
   }
 
   onTarget(start: number, end: number): number {
     this.#url += this.#text(start, end)
-    return this.#weigh(end - start)
+    return this.#countHeadBytes(end - start)
   }
 
   onStatus(): number {
-    return STOP
+    return REJECT
   }
 
   onHeaderName(start: number, end: number): number {
-    if (this.#at === 'value') this.#headerDone()
-    if (this.#at === 'name') this.#nameText += this.#text(start, end)
+    if (this.#headerPart === 'value') this.#headerDone()
+    if (this.#headerPart === 'name') this.#nameText += this.#text(start, end)
     else {
-      this.#at = 'name'
-      this.#nameStart = this.#from + start
-      this.#nameEnd = this.#from + end
+      this.#headerPart = 'name'
+      this.#nameStart = this.#parseStart + start
+      this.#nameEnd = this.#parseStart + end
     }
-    return this.#weigh(end - start)
+    return this.#countHeadBytes(end - start)
   }
 
   onHeaderValue(start: number, end: number): number {
-    if (this.#at === 'name') {
-      this.#at = 'value'
-      this.#name = this.#hasHead ? undefined : this.#wholeName()
+    if (this.#headerPart === 'name') {
+      this.#headerPart = 'value'
+      this.#name = this.#hasHead ? undefined : this.#completeName()
       this.#nameText = ''
       this.#value = ''
     }
     if (this.#name) this.#value += this.#text(start, end)
-    return this.#weigh(end - start)
+    return this.#countHeadBytes(end - start)
   }
 
   onHeadersComplete(_: number, __: boolean, keepAlive: boolean): number {
-    if (this.#at !== 'nothing') this.#headerDone()
-    if (this.#tooLarge) return STOP
+    if (this.#headerPart !== 'nothing') this.#headerDone()
+    if (this.#tooLarge) return REJECT
     const headers = this.#headers
     const coding = headers['transfer-encoding']
     this.#hasHead = true
@@ -180,49 +180,49 @@ export class RequestReader implements Findings {
     }
     const length = headers['content-length']
     if (coding !== undefined) {
-      this.#transferTrouble =
-        length === undefined ? transferTrouble(coding, this.#transferEncodings) : 'malformed'
-      if (this.#transferTrouble) return STOP
+      this.#transferCodingError =
+        length === undefined ? transferCodingError(coding, this.#transferEncodings) : 'malformed'
+      if (this.#transferCodingError) return REJECT
     }
     // The parser has looked at both already: only one of them is there, and it is as it should be.
-    this.#left = length === undefined ? 0 : Number(length)
-    this.#inChunks = length === undefined
+    this.#bodyBytesLeft = length === undefined ? 0 : Number(length)
+    this.#isChunked = length === undefined
     this.#framing.restartAt(0)
-    return length === undefined ? GO_ON : NO_BODY
+    return length === undefined ? CONTINUE : SKIP_BODY
   }
 
   onBody(start: number, end: number): number {
-    if (this.#framing.countTo(start) > MOST_FRAMING) return STOP
+    if (this.#framing.countTo(start) > MAX_FRAMING_BYTES) return REJECT
     this.#framing.restartAt(end)
-    this.body.push(Buffer.from(this.#bytes.subarray(this.#from + start, this.#from + end)))
-    return GO_ON
+    this.body.push(Buffer.from(this.#bytes.subarray(this.#parseStart + start, this.#parseStart + end)))
+    return CONTINUE
   }
 
   onMessageComplete(): number {
-    if (this.#at !== 'nothing') this.#headerDone()
-    if (this.#tooLarge) return STOP
-    this.isComplete = this.#left === 0
+    if (this.#headerPart !== 'nothing') this.#headerDone()
+    if (this.#tooLarge) return REJECT
+    this.isComplete = this.#bodyBytesLeft === 0
     return PAUSE
   }
 
   #text(start: number, end: number): string {
-    return this.#bytes.toString('latin1', this.#from + start, this.#from + end)
+    return this.#bytes.toString('latin1', this.#parseStart + start, this.#parseStart + end)
   }
 
   #keepName(): void {
     if (this.#nameText === '') this.#nameText = this.#bytes.toString('latin1', this.#nameStart, this.#nameEnd)
   }
 
-  #wholeName(): HeaderName | undefined {
+  #completeName(): HeaderName | undefined {
     if (this.#nameText === '') return headerNameAt(this.#bytes, this.#nameStart, this.#nameEnd)
     const letters = Buffer.from(this.#nameText, 'latin1')
     return headerNameAt(letters, 0, letters.length)
   }
 
   #headerDone(): void {
-    this.#at = 'nothing'
-    this.#count += 1
-    if (this.#count > MOST_HEADERS) this.#tooLarge = true
+    this.#headerPart = 'nothing'
+    this.#headerCount += 1
+    if (this.#headerCount > MAX_HEADERS) this.#tooLarge = true
     const name = this.#name
     if (!name) return
     this.#name = undefined
@@ -230,20 +230,20 @@ export class RequestReader implements Findings {
     if (name === 'host') this.#hosts += 1
     else if (name === 'transfer-encoding') this.#transferEncodings += 1
     const before = this.#headers[name]
-    this.#headers[name] = before === undefined ? value : joined(name, before, value)
+    this.#headers[name] = before === undefined ? value : mergedValue(name, before, value)
   }
 
-  #weigh(bytes: number): number {
+  #countHeadBytes(bytes: number): number {
     this.#headBytes += bytes
-    this.#tooLarge ||= this.#headBytes > MOST_HEAD
-    return this.#tooLarge ? STOP : GO_ON
+    this.#tooLarge ||= this.#headBytes > MAX_HEAD_BYTES
+    return this.#tooLarge ? REJECT : CONTINUE
   }
 
-  #weighFraming(bytes: number): void {
+  #checkFraming(bytes: number): void {
     const framing = this.#framing.countTo(bytes)
     if (!this.#hasHead) {
-      if (framing > MOST_HEAD_WITH_BLANKS) this.unreadable = 'headers too large'
-    } else if (this.#inChunks && framing > MOST_FRAMING) this.unreadable = 'malformed'
+      if (framing > MAX_RAW_HEAD_BYTES) this.unreadable = 'headers too large'
+    } else if (this.#isChunked && framing > MAX_FRAMING_BYTES) this.unreadable = 'malformed'
   }
 }
 

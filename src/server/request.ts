@@ -2,13 +2,13 @@ import type { Headers } from './header-names.ts'
 import type { RequestHead } from './request-reader.ts'
 
 /** What takes in a request's body. */
-export interface BodyTaker {
+export interface BodyConsumer {
   /** A piece of it; its bytes stay as they are. */
-  piece(bytes: Buffer): void
+  onChunk(bytes: Buffer): void
   /** That was all. */
-  whole(): void
+  onEnd(): void
   /** It ended before it was complete. */
-  cut(): void
+  onAbort(): void
 }
 
 /** What a request may ask of its connection. */
@@ -17,15 +17,15 @@ export interface RequestSource {
   readonly bytesRead: number
   readonly remoteAddress: string
   /** Looks anew whether to read on. */
-  flow(): void
+  updateReading(): void
 }
 
 /**
  * Bytes of a body that nobody has asked for yet, beyond which its connection is not read; each piece counts
  * for some more.
  */
-const UNASKED = 65_536
-const EACH_PIECE = 256
+const MAX_BUFFERED_BYTES = 65_536
+const CHUNK_OVERHEAD_BYTES = 256
 
 /** A request whose head has come, and its body as it comes. */
 export class Request {
@@ -36,9 +36,9 @@ export class Request {
   readonly version: string
   readonly headers: Headers
   readonly #source: RequestSource
-  #taker: BodyTaker | undefined
-  readonly #unasked: Buffer[] = []
-  #unaskedBytes = 0
+  #consumer: BodyConsumer | undefined
+  readonly #buffered: Buffer[] = []
+  #bufferedBytes = 0
   #wantsPause = false
   #state: 'coming' | 'whole' | 'cut' | 'thrown away' = 'coming'
 
@@ -61,63 +61,63 @@ export class Request {
   }
 
   /** Gives the body to somebody: what has come of it now, and the rest as it comes. */
-  read(taker: BodyTaker): void {
-    for (const piece of this.#unasked.splice(0)) taker.piece(piece)
-    if (this.#state === 'whole') taker.whole()
-    else if (this.#state === 'cut') taker.cut()
+  read(consumer: BodyConsumer): void {
+    for (const piece of this.#buffered.splice(0)) consumer.onChunk(piece)
+    if (this.#state === 'whole') consumer.onEnd()
+    else if (this.#state === 'cut') consumer.onAbort()
     else if (this.#state === 'coming') {
-      this.#taker = taker
-      this.#source.flow()
+      this.#consumer = consumer
+      this.#source.updateReading()
     }
   }
 
   /** Whether no more of the body should be read for the moment. */
   get isPaused(): boolean {
     if (this.#state !== 'coming') return false
-    return this.#taker ? this.#wantsPause : this.#unaskedBytes > UNASKED
+    return this.#consumer ? this.#wantsPause : this.#bufferedBytes > MAX_BUFFERED_BYTES
   }
 
   /** Has no more of the body read for the moment. */
   pause(): void {
     this.#wantsPause = true
-    this.#source.flow()
+    this.#source.updateReading()
   }
 
   /** Has it read on. */
   resume(): void {
     this.#wantsPause = false
-    this.#source.flow()
+    this.#source.updateReading()
   }
 
   /** Throws away what is still to come of the body; whoever took it hears no more. */
-  throwAway(): void {
-    this.#taker = undefined
-    this.#unasked.length = 0
+  discard(): void {
+    this.#consumer = undefined
+    this.#buffered.length = 0
     if (this.#state !== 'coming') return
     this.#state = 'thrown away'
-    this.#source.flow()
+    this.#source.updateReading()
   }
 
   /** Called by its connection alone, with what came of the body. */
-  received(pieces: readonly Buffer[]): void {
+  onChunks(pieces: readonly Buffer[]): void {
     for (const piece of pieces) {
       if (this.#state === 'thrown away') return
-      if (this.#taker) this.#taker.piece(piece)
+      if (this.#consumer) this.#consumer.onChunk(piece)
       else {
-        this.#unasked.push(piece)
-        this.#unaskedBytes += piece.length + EACH_PIECE
+        this.#buffered.push(piece)
+        this.#bufferedBytes += piece.length + CHUNK_OVERHEAD_BYTES
       }
     }
-    this.#source.flow()
+    this.#source.updateReading()
   }
 
   /** Called by its connection alone: the body is complete, or will never be. */
-  ended(state: 'whole' | 'cut'): void {
+  onBodyEnd(state: 'whole' | 'cut'): void {
     if (this.#state !== 'coming') return
     this.#state = state
-    const taker = this.#taker
-    this.#taker = undefined
-    if (state === 'whole') taker?.whole()
-    else taker?.cut()
+    const taker = this.#consumer
+    this.#consumer = undefined
+    if (state === 'whole') taker?.onEnd()
+    else taker?.onAbort()
   }
 }

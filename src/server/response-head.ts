@@ -1,8 +1,8 @@
 /** The names of headers and what they say. */
-export type AnswerHeaders = Readonly<Record<string, string>>
+export type ResponseHeaders = Readonly<Record<string, string>>
 
 /** What is said beside the number of a status, for people; programs go by the number. */
-const REASONS = new Map([
+const REASON_PHRASES = new Map([
   [200, 'OK'],
   [201, 'Created'],
   [204, 'No Content'],
@@ -44,27 +44,27 @@ let date = ''
  * An answer's head without the empty line: status, headers, and when it was made. Throws where a name or a
  * value could be read as something else on the way.
  */
-export function answerHead(status: number, headers: AnswerHeaders): string {
-  let head = `HTTP/1.1 ${status} ${REASONS.get(status) ?? ''}\r\n`
+export function responseHead(status: number, headers: ResponseHeaders): string {
+  let head = `HTTP/1.1 ${status} ${REASON_PHRASES.get(status) ?? ''}\r\n`
   for (const name in headers) {
     const value = headers[name] as string
-    if (NOT_IN_VALUE.test(value) || !isName(name)) throw new TypeError(`no header: ${name}`)
+    if (NOT_IN_VALUE.test(value) || !isValidName(name)) throw new TypeError(`no header: ${name}`)
     head += `${name}: ${value}\r\n`
   }
-  return `${head}date: ${now()}\r\n`
+  return `${head}date: ${dateHeader()}\r\n`
 }
 
-const names = new Set<string>()
+const validNames = new Set<string>()
 
 // They are few, and the same each time.
-function isName(name: string): boolean {
-  if (names.has(name)) return true
+function isValidName(name: string): boolean {
+  if (validNames.has(name)) return true
   if (!NAME.test(name)) return false
-  names.add(name)
+  validNames.add(name)
   return true
 }
 
-function now(): string {
+function dateHeader(): string {
   const passed = Math.floor(Date.now() / SECOND_MS)
   if (passed !== second) {
     second = passed

@@ -1,5 +1,5 @@
 import type { Headers } from './header-names.ts'
-import { answerHead, type AnswerHeaders } from './response-head.ts'
+import { responseHead, type ResponseHeaders } from './response-head.ts'
 
 /** What an answer may ask of its connection. */
 export interface ResponseSink {
@@ -8,14 +8,14 @@ export interface ResponseSink {
   /** Sends; false where more is waiting already than should be. */
   send(bytes: Buffer | string): boolean
   /** Everything of the answer was given to it. */
-  answered(): void
+  responseEnded(): void
   /** An upstream is about to be asked for it. */
   needsUpstream(): void
   destroy(): void
 }
 
 /** What is known of a request that shapes its answer. */
-export interface Asked {
+export interface RequestTraits {
   readonly method: string
   readonly version: string
   /** Whether its sender would have another request on this connection. */
@@ -24,12 +24,12 @@ export interface Asked {
 }
 
 /** Seconds for which a connection is kept that nothing is said on, as callers are told. */
-export const KEPT_SECONDS = 65
+export const KEEP_ALIVE_SECONDS = 65
 
 /**
  * Bytes up to which an answer leaves in one piece with its head: copying them costs less than a second write.
  */
-const ONE_PIECE = 65_536
+const MAX_COALESCED_BYTES = 65_536
 const LAST_CHUNK = Buffer.from('0\r\n\r\n')
 const CRLF = '\r\n'
 
@@ -38,29 +38,29 @@ type Listener = () => void
 /** The answer to a request. A head goes out with the first bytes after it. */
 export class Response {
   readonly #sink: ResponseSink
-  readonly #asked: Asked
+  readonly #traits: RequestTraits
   /** The status that was said; 0 before. */
   status = 0
   /** The connection ends with this answer. */
-  isLast: boolean
+  closesConnection: boolean
   /** Nor is it waited for what its caller may still be sending. */
-  hangsUp = false
-  #headers: AnswerHeaders = {}
+  closesImmediately = false
+  #headers: ResponseHeaders = {}
   /** What was said of it before its head. */
-  #early: AnswerHeaders | undefined
+  #presetHeaders: ResponseHeaders | undefined
   #isHeadSent = false
   #hasContinued = false
   #framing: 'length' | 'chunks' | 'until closed' | 'no body' = 'chunks'
   #hasEnded = false
   #isFinished = false
-  #isLost = false
-  #closed: Listener[] = []
-  #drained: Listener | undefined
+  #isAborted = false
+  #closedListeners: Listener[] = []
+  #drainListener: Listener | undefined
 
-  constructor(sink: ResponseSink, asked: Asked) {
+  constructor(sink: ResponseSink, traits: RequestTraits) {
     this.#sink = sink
-    this.#asked = asked
-    this.isLast = !asked.keepAlive
+    this.#traits = traits
+    this.closesConnection = !traits.keepAlive
   }
 
   /** Whether it is decided what its head says. */
@@ -70,11 +70,11 @@ export class Response {
 
   /** Whether its body is for nobody: it was asked for with HEAD. */
   get isHeadOnly(): boolean {
-    return this.#asked.method === 'HEAD'
+    return this.#traits.method === 'HEAD'
   }
 
   /** Whether anything of it was sent. */
-  get hasBegun(): boolean {
+  get isHeadSent(): boolean {
     return this.#isHeadSent
   }
 
@@ -89,8 +89,8 @@ export class Response {
   }
 
   /** Nobody is there to hear the rest. */
-  get isLost(): boolean {
-    return this.#isLost
+  get isAborted(): boolean {
+    return this.#isAborted
   }
 
   /** Lets a caller send its body that waits for leave to do so. */
@@ -101,40 +101,40 @@ export class Response {
 
   /** A header beside those that `writeHead` is given. */
   setHeader(name: string, value: string): void {
-    this.#early = { ...this.#early, [name]: value }
+    this.#presetHeaders = { ...this.#presetHeaders, [name]: value }
   }
 
   /** The headers that `setHeader` was given. */
-  get early(): AnswerHeaders | undefined {
-    return this.#early
+  get presetHeaders(): ResponseHeaders | undefined {
+    return this.#presetHeaders
   }
 
   /** Says what the head says. */
-  writeHead(status: number, headers: AnswerHeaders): this {
+  writeHead(status: number, headers: ResponseHeaders): this {
     this.status = status
-    this.#headers = this.#early ? { ...this.#early, ...headers } : headers
+    this.#headers = this.#presetHeaders ? { ...this.#presetHeaders, ...headers } : headers
     return this
   }
 
   /** Sends a piece of the body; false where its reader is slow, and more should wait for `whenDrained`. */
   write(piece: Buffer): boolean {
-    if (this.#hasEnded || this.#isLost || !this.#sink.isOpen) return true
+    if (this.#hasEnded || this.#isAborted || !this.#sink.isOpen) return true
     const head = this.#takeHead(undefined)
     if (this.#framing === 'no body' || piece.length === 0) return this.#sendHead(head)
     if (this.#framing === 'chunks')
-      return this.#sink.send(inOne(`${head}${piece.length.toString(16)}\r\n`, piece, CRLF))
+      return this.#sink.send(coalesced(`${head}${piece.length.toString(16)}\r\n`, piece, CRLF))
     if (head === '') return this.#sink.send(piece)
-    return this.#sink.send(inOne(head, piece, ''))
+    return this.#sink.send(coalesced(head, piece, ''))
   }
 
   /** Sends the rest, if there is any, and ends it. */
   end(rest?: Buffer | string): void {
-    if (this.#hasEnded || this.#isLost || !this.#sink.isOpen) return
+    if (this.#hasEnded || this.#isAborted || !this.#sink.isOpen) return
     const last = typeof rest === 'string' ? Buffer.from(rest) : rest
     const head = this.#takeHead(last?.length ?? 0)
     this.#hasEnded = true
     this.#sendLast(head, this.#framing === 'no body' ? undefined : last)
-    this.#sink.answered()
+    this.#sink.responseEnded()
   }
 
   /**
@@ -142,43 +142,43 @@ export class Response {
    * connection is not waited for then. It may be lost afterwards.
    */
   needsUpstream(): void {
-    if (!this.#hasEnded && !this.#isLost) this.#sink.needsUpstream()
+    if (!this.#hasEnded && !this.#isAborted) this.#sink.needsUpstream()
   }
 
   /** Breaks off. */
   destroy(): void {
-    if (!this.#isLost && !this.#isFinished) this.#sink.destroy()
+    if (!this.#isAborted && !this.#isFinished) this.#sink.destroy()
   }
 
   /** Tells when it is finished, or lost; what comes back takes that back. Never tells within this call. */
   onClosed(listener: Listener): () => void {
-    this.#closed.push(listener)
+    this.#closedListeners.push(listener)
     return () => {
-      const at = this.#closed.indexOf(listener)
-      if (at !== -1) this.#closed.splice(at, 1)
+      const at = this.#closedListeners.indexOf(listener)
+      if (at !== -1) this.#closedListeners.splice(at, 1)
     }
   }
 
   /** Tells once when its reader has caught up. */
   whenDrained(listener: Listener): void {
-    this.#drained = listener
+    this.#drainListener = listener
   }
 
   /** Called by its connection alone. */
-  drained(): void {
-    const listener = this.#drained
-    this.#drained = undefined
+  onDrain(): void {
+    const listener = this.#drainListener
+    this.#drainListener = undefined
     listener?.()
   }
 
   /** Called by its connection alone: all of it was sent, or never will be. */
-  closed(how: 'finished' | 'lost'): void {
-    if (this.#isFinished || this.#isLost) return
+  onConnectionEnd(how: 'finished' | 'lost'): void {
+    if (this.#isFinished || this.#isAborted) return
     if (how === 'finished') this.#isFinished = true
-    else this.#isLost = true
-    this.#drained = undefined
-    const listeners = this.#closed
-    this.#closed = []
+    else this.#isAborted = true
+    this.#drainListener = undefined
+    const listeners = this.#closedListeners
+    this.#closedListeners = []
     for (const listener of listeners) listener()
   }
 
@@ -186,14 +186,14 @@ export class Response {
   #takeHead(length: number | undefined): string {
     if (this.#isHeadSent) return ''
     if (this.status === 0) this.status = 200
-    const { method, version, headers } = this.#asked
+    const { method, version, headers } = this.#traits
     // Whether the body that leave was asked for comes now is up to its sender: nobody can tell where a next
     // request would begin.
     if (headers.expect !== undefined && version === '1.1' && !this.#hasContinued) {
-      this.isLast = true
-      this.hangsUp = true
+      this.closesConnection = true
+      this.closesImmediately = true
     }
-    let head = answerHead(this.status, this.#headers)
+    let head = responseHead(this.status, this.#headers)
     this.#isHeadSent = true
     const isLengthSaid = this.#headers['content-length'] !== undefined
     if (this.status === 204 || this.status === 304) this.#framing = 'no body'
@@ -204,11 +204,11 @@ export class Response {
     else if (version === '1.1') head += 'transfer-encoding: chunked\r\n'
     else {
       this.#framing = 'until closed'
-      this.isLast = true
+      this.closesConnection = true
     }
-    return this.isLast
+    return this.closesConnection
       ? `${head}connection: close\r\n\r\n`
-      : `${head}connection: keep-alive\r\nkeep-alive: timeout=${KEPT_SECONDS}\r\n\r\n`
+      : `${head}connection: keep-alive\r\nkeep-alive: timeout=${KEEP_ALIVE_SECONDS}\r\n\r\n`
   }
 
   #sendHead(head: string): boolean {
@@ -220,10 +220,10 @@ export class Response {
     if (this.#framing === 'chunks') {
       // Its head is sent already: else the length would be known.
       if (!last?.length) sink.send(LAST_CHUNK)
-      else sink.send(inOne(`${last.length.toString(16)}\r\n`, last, '\r\n0\r\n\r\n'))
+      else sink.send(coalesced(`${last.length.toString(16)}\r\n`, last, '\r\n0\r\n\r\n'))
     } else if (!last?.length) this.#sendHead(head)
     else if (head === '') sink.send(last)
-    else if (last.length <= ONE_PIECE) sink.send(inOne(head, last, ''))
+    else if (last.length <= MAX_COALESCED_BYTES) sink.send(coalesced(head, last, ''))
     else {
       sink.send(head)
       sink.send(last)
@@ -231,7 +231,7 @@ export class Response {
   }
 }
 
-function inOne(before: string, bytes: Buffer, after: string): Buffer {
+function coalesced(before: string, bytes: Buffer, after: string): Buffer {
   const one = Buffer.allocUnsafe(before.length + bytes.length + after.length)
   one.write(before, 0, 'latin1')
   one.set(bytes, before.length)

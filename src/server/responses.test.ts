@@ -157,7 +157,7 @@ describe('a connection', () => {
     let asked = 0
     const answer = await said((_, response) => {
       asked += 1
-      response.isLast = true
+      response.closesConnection = true
       response.writeHead(200, {}).end('bye')
     }, `GET / HTTP/1.1\r\n${HOST}\r\n`.repeat(3))
     expect([asked, counted(answer)]).toEqual([1, 1])
@@ -210,7 +210,7 @@ describe('a connection', () => {
     connection.socket.destroy()
     expect(await outcome.promise).toBe('cut')
     const response = await lost.promise
-    expect([response.isLost, response.isFinished]).toEqual([true, false])
+    expect([response.isAborted, response.isFinished]).toEqual([true, false])
     // Nothing comes of it, and nothing breaks.
     response.write(Buffer.from('x'))
     response.end('y')
@@ -219,7 +219,7 @@ describe('a connection', () => {
   test('that ends while its answer is made has no caller any more', async () => {
     const lost = Promise.withResolvers<boolean>()
     const port = await serve((_, response) => {
-      response.onClosed(() => lost.resolve(response.isLost))
+      response.onClosed(() => lost.resolve(response.isAborted))
       response.writeHead(200, {}).write(Buffer.from('half'))
     })
     const connection = rawConnection(port, `GET / HTTP/1.1\r\n${HOST}\r\n`)
@@ -263,7 +263,7 @@ describe('a connection', () => {
         came.push(request.bytesRead)
         let taken = 0
         request.read({
-          piece(bytes) {
+          onChunk(bytes) {
             taken += bytes.length
             if (came.length > 1) return
             came.push(0)
@@ -273,8 +273,8 @@ describe('a connection', () => {
               request.resume()
             }, 30)
           },
-          whole: () => response.writeHead(200, {}).end(String(taken)),
-          cut: () => {},
+          onEnd: () => response.writeHead(200, {}).end(String(taken)),
+          onAbort: () => {},
         })
       }, 50)
     })
@@ -346,9 +346,9 @@ describe('a connection', () => {
   test('goes on after a body whose taker asked for a pause at its last piece', async () => {
     const port = await serve((request, response) => {
       request.read({
-        piece: () => request.pause(),
-        whole: () => setTimeout(() => response.writeHead(200, {}).end('ok'), 20),
-        cut: () => {},
+        onChunk: () => request.pause(),
+        onEnd: () => setTimeout(() => response.writeHead(200, {}).end('ok'), 20),
+        onAbort: () => {},
       })
     })
     const connection = rawConnection(port, `POST / HTTP/1.1\r\n${HOST}content-length: 5\r\n\r\n`)
@@ -366,8 +366,8 @@ describe('a connection', () => {
   ])('whose caller leaves %s is seen to', async (_, more) => {
     const lost = Promise.withResolvers<boolean>()
     const port = await serve((request, response) => {
-      request.read({ piece: () => request.pause(), whole: () => {}, cut: () => {} })
-      response.onClosed(() => lost.resolve(response.isLost))
+      request.read({ onChunk: () => request.pause(), onEnd: () => {}, onAbort: () => {} })
+      response.onClosed(() => lost.resolve(response.isAborted))
       response.needsUpstream()
     })
     const connection = rawConnection(port, `POST / HTTP/1.1\r\n${HOST}content-length: 5\r\n\r\n`)
@@ -390,7 +390,7 @@ describe('a connection', () => {
     connection.socket.pause()
     await sleep(50)
     connection.socket.resetAndDestroy()
-    expect((await closed.promise).isLost).toBe(true)
+    expect((await closed.promise).isAborted).toBe(true)
   })
 
   test('is not broken off by what becomes of an answer that is finished', async () => {

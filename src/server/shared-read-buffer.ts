@@ -1,8 +1,8 @@
 import { Socket, type SocketConstructorOpts } from 'node:net'
-import { MOST_AT_ONCE } from '../http1/llhttp.ts'
+import { MAX_PARSE_BYTES } from '../http1/llhttp.ts'
 
 /** What comes on any connection is read into these bytes: it is looked at before anything else is read. */
-const BYTES = Buffer.allocUnsafeSlow(MOST_AT_ONCE)
+const READ_BUFFER = Buffer.allocUnsafeSlow(MAX_PARSE_BYTES)
 
 /** By no means part of Node's interface, though it has been there for fifteen years. */
 const HANDLE = '_handle'
@@ -13,16 +13,16 @@ const HANDLE = '_handle'
  * accepts: the handle of one goes into a socket of our own, as a server's goes into Node's. Where there is no
  * handle to be had, it is read as ever. What is `received` is overwritten by the next read.
  */
-export function readingShared(accepted: Socket, received: (bytes: Buffer) => void): Socket {
+export function withSharedReadBuffer(accepted: Socket, onData: (bytes: Buffer) => void): Socket {
   const handle: unknown = Reflect.get(accepted, HANDLE)
-  if (!handle) return accepted.on('data', received).resume()
+  if (!handle) return accepted.on('data', onData).resume()
   const options = {
     handle,
     allowHalfOpen: true,
     onread: {
-      buffer: BYTES,
+      buffer: READ_BUFFER,
       callback(length: number) {
-        received(length === BYTES.length ? BYTES : BYTES.subarray(0, length))
+        onData(length === READ_BUFFER.length ? READ_BUFFER : READ_BUFFER.subarray(0, length))
         return true
       },
     },

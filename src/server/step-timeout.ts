@@ -1,7 +1,7 @@
-import { KEPT_SECONDS } from './response.ts'
+import { KEEP_ALIVE_SECONDS } from './response.ts'
 
 /** The step that a connection waits for. */
-export type Awaited =
+export type Step =
   | 'first request'
   | 'head'
   | 'body'
@@ -15,45 +15,45 @@ export type Awaited =
  * connection's on; a request; the rest of a body that was answered already; a caller that was told to hang
  * up. An answer takes as long as it takes.
  */
-const LOOKS: Readonly<Record<Awaited, number>> = {
+const TIMEOUT_SECONDS: Readonly<Record<Step, number>> = {
   'first request': 10,
   head: 10,
   body: 60,
   answer: Number.POSITIVE_INFINITY,
   'end of body': 20,
-  'next request': KEPT_SECONDS,
+  'next request': KEEP_ALIVE_SECONDS,
   'hang-up': 2,
 }
 
 /** The step that a client owes, and how long it may still take. */
-export class Awaiting {
-  #what: Awaited = 'first request'
-  #looks = LOOKS['first request']
+export class StepTimeout {
+  #step: Step = 'first request'
+  #secondsLeft = TIMEOUT_SECONDS['first request']
 
   /** The step that is awaited. */
-  get what(): Awaited {
-    return this.#what
+  get step(): Step {
+    return this.#step
   }
 
   /** Whether it is a request, and nothing of it has come. */
-  get isRequest(): boolean {
-    return this.#what === 'first request' || this.#what === 'next request'
+  get isBetweenRequests(): boolean {
+    return this.#step === 'first request' || this.#step === 'next request'
   }
 
   /** Whether a caller is told that it took too long. */
-  get isTold(): boolean {
-    return this.#what === 'first request' || this.#what === 'head' || this.#what === 'body'
+  get isAnswered(): boolean {
+    return this.#step === 'first request' || this.#step === 'head' || this.#step === 'body'
   }
 
   /** Awaits this from now on. */
-  begin(what: Awaited): void {
-    this.#what = what
-    this.#looks = LOOKS[what]
+  begin(step: Step): void {
+    this.#step = step
+    this.#secondsLeft = TIMEOUT_SECONDS[step]
   }
 
   /** Called once a second; whether it takes too long. */
-  look(): boolean {
-    this.#looks -= 1
-    return this.#looks < 0
+  tick(): boolean {
+    this.#secondsLeft -= 1
+    return this.#secondsLeft < 0
   }
 }

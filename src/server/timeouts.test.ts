@@ -51,7 +51,7 @@ describe('a connection is ended', () => {
 
   test('by the server after two seconds where its caller does not hang up', async () => {
     using own = await startOwnServer((_, response) => {
-      response.isLast = true
+      response.closesConnection = true
       response.writeHead(200, {}).end('ok')
     })
     const connection = rawConnection(own.port, '')
@@ -69,7 +69,7 @@ describe('a connection is ended', () => {
 test('a caller that stops reading in the middle of an answer is given up after a minute', async () => {
   let lost = false
   using own = await startOwnServer((_, response) => {
-    response.onClosed(() => (lost = response.isLost))
+    response.onClosed(() => (lost = response.isAborted))
     while (response.write(Buffer.alloc(65_536)));
   })
   const waits: number[] = []

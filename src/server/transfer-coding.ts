@@ -2,14 +2,14 @@
 const CODING = /^[\w!#$%&'*+.^`|~-]+(?:[ \t]*;[^,"]*)?$/
 
 /** Why a request's Transfer-Encoding cannot be served. */
-export type TransferTrouble = 'malformed' | 'unknown transfer coding'
+export type TransferCodingError = 'malformed' | 'unknown transfer coding'
 
 /**
  * What is wrong with a Transfer-Encoding; undefined for `chunked`, the only one that is served (RFC 9112,
  * 6.1). `lines` is the number of headers that it came in: one that is repeated is read in two ways by parties
  * on the way.
  */
-export function transferTrouble(value: string, lines: number): TransferTrouble | undefined {
+export function transferCodingError(value: string, lines: number): TransferCodingError | undefined {
   const known = value.toLowerCase()
   if (lines === 1 && known === 'chunked') return undefined
   const codings = known.split(',').map((coding) => coding.trim())

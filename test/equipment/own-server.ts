@@ -14,7 +14,7 @@ export interface OwnServer extends Disposable {
 export async function startOwnServer(listener: RequestListener, total = 100): Promise<OwnServer> {
   const server = new HttpServer({
     listener,
-    refusal: (error) => renderError('relay', error, 'an-id'),
+    refusalFor: (error) => renderError('relay', error, 'an-id'),
     limits: { total, perBlock: total, reserve: 0 },
   })
   const listening = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) =>
@@ -36,9 +36,9 @@ export function bodyOf(request: Request): Promise<Buffer> {
   const pieces: Buffer[] = []
   return new Promise((resolve, reject) => {
     request.read({
-      piece: (bytes) => void pieces.push(Buffer.from(bytes)),
-      whole: () => resolve(Buffer.concat(pieces)),
-      cut: () => reject(new Error('the body was cut')),
+      onChunk: (bytes) => void pieces.push(Buffer.from(bytes)),
+      onEnd: () => resolve(Buffer.concat(pieces)),
+      onAbort: () => reject(new Error('the body was cut')),
     })
   })
 }

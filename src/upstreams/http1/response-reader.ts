@@ -1,5 +1,5 @@
-import { Framing, MOST_FRAMING, MOST_HEAD, MOST_HEAD_WITH_BLANKS } from '../../http1/framing-counter.ts'
-import { type Findings, GO_ON, Llhttp, PAUSE, STOP } from '../../http1/llhttp.ts'
+import { FramingCounter, MAX_FRAMING_BYTES, MAX_HEAD_BYTES, MAX_RAW_HEAD_BYTES } from '../../http1/framing-counter.ts'
+import { type ParserCallbacks, CONTINUE, Llhttp, PAUSE, REJECT } from '../../http1/llhttp.ts'
 import type { AnswerHead } from '../upstream-request.ts'
 
 /** What a read brought. */
@@ -19,7 +19,7 @@ export interface Step {
  * Reads the answers of one connection, one at a time. Interim answers (1xx) are passed over, and count
  * towards the head of the answer that follows them.
  */
-export class AnswerReader implements Findings {
+export class AnswerReader implements ParserCallbacks {
   readonly #parser = new Llhttp('answers', this)
   #bytes: Buffer = Buffer.alloc(0)
   #length = 0
@@ -27,7 +27,7 @@ export class AnswerReader implements Findings {
   #isPaused = false
   #headBytes = 0
   /** Counts all bytes to the end of the head, then those since the last piece of the body. */
-  readonly #framing = new Framing()
+  readonly #framing = new FramingCounter()
   /** Where in the bytes at hand the last text of a head ended: where the head ends is not told. */
   #textEnd = 0
   #tooLarge = false
@@ -77,7 +77,7 @@ export class AnswerReader implements Findings {
     this.#framing.nextBytes()
     const progress = this.#parser.parse(bytes, 0, length)
     this.#isPaused = progress === 'paused'
-    const end = this.#isPaused ? this.#parser.parsed : length
+    const end = this.#isPaused ? this.#parser.parsedBytes : length
     const isFine = (progress === 'all' || this.#complete) && this.#isFramedWithin(end)
     return this.#step(isFine, isFine && end < length)
   }
@@ -94,8 +94,8 @@ export class AnswerReader implements Findings {
 
   #isFramedWithin(end: number): boolean {
     const framing = this.#framing.countTo(end)
-    if (this.#status > 0) return framing <= MOST_FRAMING
-    this.#tooLarge ||= framing > MOST_HEAD_WITH_BLANKS
+    if (this.#status > 0) return framing <= MAX_FRAMING_BYTES
+    this.#tooLarge ||= framing > MAX_RAW_HEAD_BYTES
     return !this.#tooLarge
   }
 
@@ -112,13 +112,13 @@ export class AnswerReader implements Findings {
   }
 
   onMessageBegin(): number {
-    if (!this.#awaiting) return STOP
+    if (!this.#awaiting) return REJECT
     this.#forgetHeaders()
-    return GO_ON
+    return CONTINUE
   }
 
   onTarget(): number {
-    return STOP
+    return REJECT
   }
 
   onStatus(start: number, end: number): number {
@@ -138,36 +138,36 @@ export class AnswerReader implements Findings {
   }
 
   onHeadersComplete(status: number, upgrade: boolean, keepAlive: boolean): number {
-    if (upgrade || status === 101) return STOP
+    if (upgrade || status === 101) return REJECT
     this.#headerDone()
-    if (status < 200) return GO_ON
-    if (!this.#isFramedWithin(this.#textEnd)) return STOP
+    if (status < 200) return CONTINUE
+    if (!this.#isFramedWithin(this.#textEnd)) return REJECT
     this.#framing.restartAt(this.#textEnd)
     this.#status = status
     this.#keepsAlive = keepAlive
     this.#head = { status, contentType: this.#contentType, retryAfter: this.#retryAfter }
-    return GO_ON
+    return CONTINUE
   }
 
   onBody(start: number, end: number): number {
-    if (this.#framing.countTo(start) > MOST_FRAMING) return STOP
+    if (this.#framing.countTo(start) > MAX_FRAMING_BYTES) return REJECT
     this.#framing.restartAt(end)
     // Chunks that lie in one read become one piece: whoever is told of it writes once.
     if (this.#bodyEnd === 0) {
       this.#bodyStart = start
       this.#bodyEnd = end
-      return GO_ON
+      return CONTINUE
     }
     if (!this.#body) {
       this.#body = Buffer.allocUnsafe(this.#length - this.#bodyStart)
       this.#append(this.#bodyStart, this.#bodyEnd)
     }
     this.#append(start, end)
-    return GO_ON
+    return CONTINUE
   }
 
   onMessageComplete(): number {
-    if (this.#status === 0) return GO_ON
+    if (this.#status === 0) return CONTINUE
     this.#complete = true
     this.#awaiting = false
     return PAUSE
@@ -216,8 +216,8 @@ export class AnswerReader implements Findings {
   #weigh(start: number, end: number): number {
     this.#textEnd = end
     this.#headBytes += end - start
-    this.#tooLarge = this.#headBytes > MOST_HEAD
-    return this.#tooLarge ? STOP : GO_ON
+    this.#tooLarge = this.#headBytes > MAX_HEAD_BYTES
+    return this.#tooLarge ? REJECT : CONTINUE
   }
 }
 

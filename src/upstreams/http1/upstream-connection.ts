@@ -1,6 +1,6 @@
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { connect as connectSecure } from 'node:tls'
-import { MOST_AT_ONCE } from '../../http1/llhttp.ts'
+import { MAX_PARSE_BYTES } from '../../http1/llhttp.ts'
 import { TransportError } from '../upstream-request.ts'
 import { AnswerReader, type Step } from './response-reader.ts'
 import type { CallUnderWay, Carrier } from './pending-request.ts'
@@ -17,7 +17,7 @@ const LONGEST_KEPT_MS = 60_000
 const BEFORE_THE_UPSTREAM_MS = 1_000
 
 /** Every connection reads into the same bytes: what is kept of them is copied. */
-const READ_INTO = Buffer.allocUnsafeSlow(MOST_AT_ONCE)
+const READ_INTO = Buffer.allocUnsafeSlow(MAX_PARSE_BYTES)
 
 /** What a connection tells of itself. */
 export interface ConnectionOwner {
