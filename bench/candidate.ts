@@ -1,27 +1,30 @@
 import type { Behaviour, Wire } from './wire.ts'
 
-/** What is asked of a candidate. */
+/** A call that every candidate makes. */
 export interface Call {
   readonly method: 'POST' | 'GET'
-  /** The protocol of the caller, and that of the upstream. */
+  /** The dialect of the client, and that of the upstream. */
   readonly caller: Wire
   readonly upstream: Wire
   readonly behaviour: Behaviour
-  /** Bytes of the request's body, about. */
+  /** Approximate bytes of the request's body. */
   readonly bytes: number
 }
 
-/** A program between the caller and the upstream, or nothing. */
+/** A running program between client and upstream, or nothing for the direct path. */
 export interface Running extends AsyncDisposable {
   readonly port: number
-  /** Of the process whose tree is measured; 0 where there is none. */
+  /** Process id of the root of the measured process tree; 0 where there is none. */
   readonly pid: number
 }
 
-/** Something that is measured. */
+/** A program to measure. */
 export interface Candidate {
-  /** Starts it in front of an upstream; a folder is its own. A string says why it cannot be started here. */
+  /**
+   * Starts the candidate in front of an upstream, with a folder of its own. Resolves to the reason where it
+   * cannot be started here.
+   */
   start(upstreamPort: number, folder: string): Promise<Running | string>
-  /** The request for this call, as it is sent; undefined where it cannot serve it. */
+  /** The request for this call, as sent; undefined where the candidate cannot serve the call. */
   request(call: Call): { readonly path: string; readonly headers: string; readonly body: string } | undefined
 }

@@ -6,11 +6,11 @@ import { nginx } from './candidates/nginx.ts'
 import { portkey } from './candidates/portkey.ts'
 import { sluice } from './candidates/sluice.ts'
 
-/** Everything that is measured, by the name it has in the table. */
+/** All candidates, by their names in the table. */
 export const CANDIDATES = { direct, nginx, haproxy, forwarder, sluice, portkey } satisfies Record<
   string,
   Candidate
 >
 
-/** The name of one of them. */
+/** The name of a candidate. */
 export type Name = keyof typeof CANDIDATES

@@ -6,9 +6,9 @@ import { messagesCodec } from '../src/protocols/messages/codec.ts'
 import { randomFrom } from '../test/equipment/random.ts'
 
 /**
- * What converting a stream costs: microseconds of CPU time per event in the codec alone, from the bytes of
- * one protocol to the text of the other, each event in a network chunk of its own. `--check` fails where the
- * median of a case is above the limit.
+ * Measures what converting a stream costs: microseconds of CPU time per event in the codec alone, from the
+ * bytes of one dialect to the text of the other, each event in a network chunk of its own. `--check` fails
+ * where the median of a case is above the limit.
  */
 const LIMIT_US = 4
 const EVENTS = 2_000
@@ -160,7 +160,8 @@ const CASES: readonly Case[] = [
 ]
 
 /**
- * Converts a whole stream; the characters that were written, so that nobody finds the work to be of no use.
+ * Converts a whole stream. Returns the number of characters written, so that the compiler cannot drop the
+ * work as dead code.
  */
 function convert({ from, to, chunks }: Case): number {
   const decoder = from.streamDecoder()
@@ -174,7 +175,7 @@ function convert({ from, to, chunks }: Case): number {
   return written + encoder.last().length
 }
 
-/** Microseconds of CPU time per event, each round for itself. */
+/** Microseconds of CPU time per event, one value for each round. */
 function measure(one: Case): number[] {
   return Array.from({ length: ROUNDS }, () => {
     const before = process.cpuUsage()

@@ -8,7 +8,7 @@ const COMMITS = 300
 
 /**
  * Milliseconds that one small commit takes on the disk of the temporary folder, written as the store writes:
- * the median and the 99th of a hundred. Each answer's end waits for one.
+ * median and 99th percentile of a hundred. The end of each response waits for one.
  */
 export function commitCost(): { readonly p50: number; readonly p99: number } {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))

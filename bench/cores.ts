@@ -2,15 +2,17 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
 /**
- * Which cores the measured program and everything around it run on; undefined where they cannot be kept
- * apart.
+ * CPU cores for the measured program and for everything around it; undefined where they cannot be separated.
  */
 export interface Cores {
   readonly measured: string
   readonly others: string
 }
 
-/** The first core for what is measured, the rest for the load: where there are two, and `taskset`. */
+/**
+ * The first core for the measured program, the rest for the load, where there are at least two cores and
+ * `taskset`.
+ */
 export const cores: Cores | undefined = split()
 
 function split(): Cores | undefined {

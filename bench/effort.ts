@@ -1,28 +1,30 @@
-/** How much is measured. */
+/** The amount of measuring. */
 export interface Effort {
-  /** Rounds of each scenario: never fewer than the first, nor more than the second. */
+  /** Rounds of each scenario: minimum and maximum. */
   readonly rounds: readonly [least: number, most: number]
-  /** Milliseconds after which no further round of a scenario is begun, where it has the least of them. */
+  /**
+   * Milliseconds after which no further round of a scenario begins, once it has the minimum number of rounds.
+   */
   readonly budgetMs: number
   /**
-   * CPU time that a candidate should spend in one measurement, in microseconds: its clock ticks in steps of
+   * CPU time that a candidate should spend in one measurement, in microseconds: the clock ticks in steps of
    * 10 ms.
    */
   readonly cpuMicros: number
-  /** Before everything, and before each scenario that saturates. */
+  /** The warm-up before everything, and the warm-up before each scenario that saturates. */
   readonly firstWarmUp: WarmUp
   readonly warmUp: WarmUp
-  /** Milliseconds for which streams, and arrivals, are watched. */
+  /** Milliseconds for which streams and arrivals are observed. */
   readonly windowMs: number
 }
 
-/** It is over after so many requests, or so much CPU time. */
+/** A warm-up ends after this many requests or this much CPU time. */
 export interface WarmUp {
   readonly requests: number
   readonly cpuMicros: number
 }
 
-/** Under 15 minutes for everything. */
+/** A full run: under 15 minutes in total. */
 export const FULL: Effort = {
   rounds: [3, 9],
   budgetMs: 30_000,
@@ -32,7 +34,7 @@ export const FULL: Effort = {
   windowMs: 3000,
 }
 
-/** Under four. */
+/** A quick run: under four minutes. */
 export const QUICK: Effort = {
   rounds: [3, 5],
   budgetMs: 8000,

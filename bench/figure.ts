@@ -1,8 +1,8 @@
-/** What was measured of one candidate in one round. */
+/** The measurement of one candidate in one round. */
 export interface Figure {
-  /** In the scenario's unit. */
+  /** Cost in the scenario's unit. */
   readonly cost: number
-  /** Microseconds, where latency was looked at. */
+  /** Median latency in microseconds, where latency was measured. */
   readonly p50?: number
   readonly p99?: number
 }

@@ -1,29 +1,29 @@
 import type { Round } from './figure.ts'
 import { type Spread, spread } from './statistics.ts'
 
-/** What was found of one candidate in one scenario. */
+/** The result of one candidate in one scenario. */
 export interface Finding {
   readonly name: string
-  /** In the scenario's unit. */
+  /** Cost in the scenario's unit. */
   readonly cost: Spread
-  /** Medians of the ratios within each round; undefined where the other was not measured. */
+  /** Medians of the ratios within each round; undefined where the forwarder was not measured. */
   readonly overForwarder: Spread | undefined
   readonly overNginx: Spread | undefined
-  /** How many times as much the peer costs. */
+  /** Cost of the peer as a multiple of this candidate's cost. */
   readonly portkeyOver: Spread | undefined
-  /** Microseconds, the median round's. */
+  /** Median latency in microseconds: the median over the rounds. */
   readonly p50: number | undefined
   readonly p99: number | undefined
   /**
-   * Medians over the rounds of what p50 and p99 are above those of no gateway, and p50 above the forwarder's:
-   * microseconds.
+   * Medians over the rounds, in microseconds: p50 and p99 above those without a gateway, and p50 above the
+   * forwarder's.
    */
   readonly p50Added: number | undefined
   readonly p99Added: number | undefined
   readonly p50OverForwarder: number | undefined
 }
 
-/** What the rounds come to, candidate by candidate, in the order of these names. */
+/** Summary of the rounds for each candidate, in the order of these names. */
 export function findingsOf(rounds: readonly Round[], order: readonly string[]): Finding[] {
   const names = Object.keys(Object.assign({}, ...rounds) as Round).toSorted(
     (a, b) => order.indexOf(a) - order.indexOf(b),

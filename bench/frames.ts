@@ -1,10 +1,11 @@
 /**
- * Takes HTTP messages with a content-length off a connection, and nothing more: the cheapest reader there is.
+ * Takes HTTP messages with a content-length off a connection and does nothing else: the cheapest possible
+ * reader.
  */
 export class MessageReader {
   #pending: Buffer = Buffer.alloc(0)
 
-  /** Calls back once for each message that is complete, with its first line and its body. */
+  /** Calls back once for each complete message, with its first line and its body. */
   push(chunk: Buffer, complete: (firstLine: string, body: Buffer) => void): void {
     this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk])
     for (;;) {
@@ -12,7 +13,7 @@ export class MessageReader {
       if (headEnd === -1) return
       const head = this.#pending.toString('latin1', 0, headEnd)
       const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
-      // A request that names none has no body.
+      // A request without a content-length has no body.
       if (length === undefined && head.startsWith('HTTP/'))
         throw new Error(`a message without a length:\n${head}`)
       const end = headEnd + 4 + Number(length ?? 0)

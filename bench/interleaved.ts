@@ -2,8 +2,8 @@ import type { Effort } from './effort.ts'
 import type { Figure, Round } from './figure.ts'
 
 /**
- * Measures the candidates one after the other, in another order each round, so that a neighbour's load meets
- * all of them alike. As many rounds as the effort allows.
+ * Measures the candidates one after the other, in a different order each round, so that load from outside
+ * meets all of them alike. Makes as many rounds as the effort allows.
  */
 export async function interleaved<Name extends string>(
   names: readonly Name[],

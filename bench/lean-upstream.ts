@@ -6,9 +6,9 @@ import { type Answers, answersOf } from './upstream-answers.ts'
 import { BEHAVIOURS, type Behaviour, LATE_MS, PACE_MS, PATHS, type Wire } from './wire.ts'
 
 /**
- * An upstream that says what was prepared, as cheaply as can be; the model's name says how (`Behaviour`), and
- * one that names nothing of the kind is answered at once. Tells its port to its parent, and ends its streams
- * when that says `finish`.
+ * An upstream with prepared responses, as cheap as possible; the model's name selects the `Behaviour`, and a
+ * model that names none is answered at once. Sends its port to its parent process, and ends its streams on
+ * the message `finish`.
  */
 const answers: Readonly<Record<Wire, Answers>> = { chat: answersOf('chat'), messages: answersOf('messages') }
 
@@ -24,7 +24,7 @@ interface Stream {
 const slots = Array.from({ length: PACE_MS }, () => new Set<Stream>())
 const idle = new Set<Stream>()
 const held = new Set<Stream>()
-/** What is to be done when a connection closes: it carries one stream at a time. */
+/** Clean-up for each connection when it closes: a connection carries one stream at a time. */
 const leaving = new WeakMap<Socket, () => void>()
 
 const server = createServer({ noDelay: true }, (socket) => {
@@ -84,7 +84,7 @@ function say(stream: Stream): void {
   if (piece) socket.write(stamped(piece, nowMicros()))
 }
 
-/** A copy: what was written may not have left yet. */
+/** Copies the bytes, because bytes written before may not have left yet. */
 function stamped(bytes: Buffer, micros: number): Buffer {
   const copy = Buffer.from(bytes)
   writeStamp(copy, copy.indexOf(MARK) + 1, micros)
@@ -92,7 +92,7 @@ function stamped(bytes: Buffer, micros: number): Buffer {
 }
 
 let begun = 0
-// Spread evenly, in an order that any number of streams fills.
+// Slots in an order that spreads any number of streams evenly.
 function nextSlot(): number {
   begun += 1
   return (begun * 19) % PACE_MS
@@ -101,7 +101,7 @@ function nextSlot(): number {
 let slot = 0
 let dueMs = performance.now()
 setInterval(() => {
-  // As many as are due: a late timer must not slow the pace.
+  // Serves as many slots as are due: a late timer must not slow the pace.
   for (; dueMs <= performance.now(); dueMs += 1) {
     for (const stream of slots[slot] ?? []) say(stream)
     slot = (slot + 1) % PACE_MS

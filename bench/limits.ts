@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Finding } from './finding.ts'
 import type { ScenarioName } from './scenarios.ts'
 
-/** Figures of this gateway that limits are about. */
+/** The figures of this gateway that limits apply to. */
 const FIGURES = {
   'over forwarder': ({ overForwarder }: Finding) => overForwarder?.median,
   'portkey over this': ({ portkeyOver }: Finding) => portkeyOver?.median,
@@ -15,15 +15,15 @@ type FigureName = keyof typeof FIGURES
 type Limits = Partial<Readonly<Record<ScenarioName, Partial<Readonly<Record<FigureName, number>>>>>>
 
 interface LimitsFile {
-  /** What is aimed at. */
+  /** Target ratios. */
   readonly goals: Limits
-  /** Ratios that were reached once. */
+  /** Ratios that were reached once, and must not be lost. */
   readonly kept: Limits
-  /** How many times a kept ratio may be exceeded: machines differ, and neighbours disturb. */
+  /** Factor by which a kept ratio may be exceeded: machines differ, and other processes disturb. */
   readonly tolerance: number
 }
 
-/** A limit, and what was found. */
+/** A limit, and the measured value. */
 export interface Verdict {
   readonly scenario: ScenarioName
   readonly figure: FigureName
@@ -34,12 +34,12 @@ export interface Verdict {
 
 const file = JSON.parse(readFileSync(new URL('./limits.json', import.meta.url), 'utf8')) as LimitsFile
 
-/** What is aimed at, and whether it is reached. */
+/** Compares the findings with the targets. */
 export function againstGoals(scenario: ScenarioName, findings: readonly Finding[]): Verdict[] {
   return against(file.goals, 1, scenario, findings)
 }
 
-/** What was reached once, with its tolerance, and whether it still is. */
+/** Compares the findings with the ratios reached before, including their tolerance. */
 export function againstKept(scenario: ScenarioName, findings: readonly Finding[]): Verdict[] {
   return against(file.kept, file.tolerance, scenario, findings)
 }
@@ -55,7 +55,7 @@ function against(
   return (Object.entries(limits[scenario] ?? {}) as [FigureName, number][]).flatMap(([figure, value]) => {
     const found = FIGURES[figure](own)
     if (found === undefined) return []
-    // Of this one more is better.
+    // Higher is better for this figure alone.
     const isLeast = figure === 'portkey over this'
     const limit = isLeast ? value / tolerance : value * tolerance
     return [{ scenario, figure, limit, found, isMet: isLeast ? found >= limit : found <= limit }]

@@ -61,7 +61,7 @@ export async function measure(
   }
 }
 
-/** Lets the compiler have its say before anything is measured. */
+/** Warms up the compiler before anything is measured. */
 export async function warmUp(stage: Stage, effort: Effort): Promise<void> {
   for (const [name, running] of stage.running)
     if (running.pid > 0)
@@ -70,7 +70,7 @@ export async function warmUp(stage: Stage, effort: Effort): Promise<void> {
       )
 }
 
-/** A machine that is busy with other things may refuse a call: the measurement is made anew. */
+/** Repeats the measurement where a busy machine refused a call. */
 async function again<Value>(stage: Stage, one: () => Promise<Value>): Promise<Value> {
   for (let attempt = 1; ; attempt++) {
     try {

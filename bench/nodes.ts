@@ -9,9 +9,9 @@ import { said, start } from '../test/load/child.ts'
 import { cpuSeconds } from './cpu-time.ts'
 
 /**
- * What a call costs over three nodes that share PostgreSQL and Redis, against what it costs over one of them:
- * CPU time of the nodes per call, each node called at the same rate. `--check` fails where the median ratio
- * is above the limit.
+ * Measures what a call costs over three nodes that share PostgreSQL and Redis, against what it costs over one
+ * of them: CPU time of the nodes per call, each node called at the same rate. `--check` fails where the
+ * median ratio is above the limit.
  */
 const LIMIT = 1.15
 const { values: options } = parseArgs({
@@ -34,7 +34,7 @@ const child = (name: string): ChildProcess => {
   return started
 }
 
-/** Microseconds of CPU time a call, over so many of the nodes. */
+/** Microseconds of CPU time per call, over these nodes. */
 async function perCall(
   nodes: readonly RunningGateway[],
   generators: readonly ChildProcess[],
@@ -72,12 +72,12 @@ async function main(): Promise<number> {
   try {
     const { nodes } = ground.fleet
     const generators = nodes.map(() => child('../test/load/arrivals.ts'))
-    // No node is measured before the compiler has had its say.
+    // Warms up the compiler on every node before the first measurement.
     for (let warm = 0; warm < WARM_UPS; warm++) await perCall(nodes, generators)
     const ratios: number[] = []
     for (let round = 0; round < ROUNDS; round++) {
       const alone = nodes.slice(round % nodes.length, (round % nodes.length) + 1)
-      // Interleaved, and in turns, so that a neighbour's load meets both.
+      // Interleaves both and alternates their order, so that load from outside meets both.
       const before = round % 2 === 0 ? await perCall(alone, generators) : undefined
       const three = await perCall(nodes, generators)
       const one = before ?? (await perCall(alone, generators))

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** The fields of /proc/PID/stat after the name, of every process that there is. */
+/** The fields of /proc/PID/stat after the name, for every process. */
 export function everyStat(): ReadonlyMap<number, readonly string[]> {
   const stats = new Map<number, readonly string[]>()
   for (const name of readdirSync('/proc')) {
@@ -10,7 +10,7 @@ export function everyStat(): ReadonlyMap<number, readonly string[]> {
   return stats
 }
 
-/** A process and all its descendants. */
+/** A process id and those of all its descendants. */
 export function treeOf(pid: number, stats = everyStat()): number[] {
   const isOurs = (id: number): boolean => {
     if (id === pid) return true
@@ -23,10 +23,10 @@ export function treeOf(pid: number, stats = everyStat()): number[] {
 function statOf(pid: string): string[] | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // The name may hold spaces and brackets; the third field comes after its last bracket.
+    // The name may contain spaces and brackets; the third field follows the last bracket.
     return text.slice(text.lastIndexOf(')') + 2).split(' ')
   } catch {
-    // It ended meanwhile.
+    // The process has ended meanwhile.
     return undefined
   }
 }

@@ -3,15 +3,15 @@ import type { Call } from './candidate.ts'
 import { CALLER_KEY, modelOf, PATHS, type Wire } from './wire.ts'
 
 const SENTENCE = 'The quick brown fox jumps over the lazy dog. '
-/** Larger bodies are conversations of messages of this size. */
+/** Bytes of each message in a large body, which is a conversation. */
 const TURN = 2000
 
-/** The body of a call in this protocol. */
+/** The body of a call in this dialect. */
 export function bodyOf({ behaviour, upstream, bytes }: Call, wire: Wire): string {
   const isStream = behaviour !== 'whole' && behaviour !== 'late'
   const turns = Math.max(1, Math.round(bytes / TURN))
   const content = SENTENCE.repeat(Math.ceil(Math.min(bytes, TURN) / SENTENCE.length))
-  // The caller's turn is the first and the last.
+  // The first and the last turn are the client's.
   const messages = Array.from({ length: turns + ((turns + 1) % 2) }, (_, index) => ({
     role: index % 2 === 0 ? 'user' : 'assistant',
     content,
@@ -25,20 +25,20 @@ export function bodyOf({ behaviour, upstream, bytes }: Call, wire: Wire): string
   })
 }
 
-/** What a gateway is asked. */
+/** The request that a gateway gets. */
 export function gatewayRequest(call: Call): ReturnType<Candidate['request']> {
   const headers = `authorization: Bearer ${CALLER_KEY}\r\n`
   if (call.method === 'GET') return { path: '/v1/models', headers, body: '' }
   return { path: PATHS[call.caller], headers, body: bodyOf(call, call.caller) }
 }
 
-/** What something is asked that only copies: in the upstream's own protocol. */
+/** The request that a plain proxy gets: in the upstream's own dialect. */
 export function copiedRequest(call: Call): ReturnType<Candidate['request']> {
   if (call.method === 'GET') return undefined
   return { path: PATHS[call.upstream], headers: '', body: bodyOf(call, call.upstream) }
 }
 
-/** The bytes of a candidate's request; undefined where it cannot serve the call. */
+/** The bytes of a candidate's request; undefined where the candidate cannot serve the call. */
 export function messageTo(candidate: Candidate, port: number, call: Call): string | undefined {
   const request = candidate.request(call)
   if (!request) return undefined

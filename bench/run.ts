@@ -40,7 +40,7 @@ interface Result {
   readonly kept: readonly Verdict[]
 }
 
-/** Says something that is not part of the result. */
+/** Prints a line that is not part of the result. */
 function note(text: string): void {
   if (options.json) console.error(text)
   else console.log(text)
@@ -52,7 +52,7 @@ function asked(): ScenarioName[] {
   return all.filter((name) => !options.quick || quickOf(SCENARIOS[name]) !== 'left out')
 }
 
-// A table of constants knows only the fields that are there.
+// Widens the type: each constant in the table has only the fields that it states.
 function quickOf({ quick }: Scenario): Scenario['quick'] {
   return quick
 }
@@ -100,10 +100,10 @@ async function main(): Promise<number> {
   }
 }
 
-/** Kinds of scenarios whose processes are started for them, cold. */
+/** Kinds of scenarios whose processes are started cold for each measurement. */
 const STARTED_ANEW: ReadonlySet<Scenario['kind']> = new Set(['stream memory', 'idle memory', 'start-up'])
 
-/** Says what is not reached, and what is worse than it was; the exit code. */
+/** Prints unreached targets and regressions. Returns the exit code. */
 function judged(results: readonly Result[]): number {
   for (const { scenario, figure, found, limit, isMet } of results.flatMap(({ goals }) => goals))
     if (!isMet) note(`goal not reached: ${scenario}, ${figure}: ${found.toFixed(2)}, aimed at ${limit}`)

@@ -7,11 +7,11 @@ import type { Saturated } from './kinds/saturated.ts'
 import type { StreamMemory } from './kinds/stream-memory.ts'
 import { BURST_EVENTS } from './wire.ts'
 
-/** What is measured, of whom, and what its cost counts. */
+/** A measurement: its candidates, and the unit of its cost. */
 export type Scenario = {
   readonly title: string
   readonly unit: string
-  /** Those that are measured, in the order of the table; in a quick run, where it names fewer, the second. */
+  /** Candidates in the order of the table; a quick run takes `quick` where that names fewer. */
   readonly candidates: readonly Name[]
   readonly quick?: readonly Name[] | 'left out'
 } & (
@@ -40,7 +40,7 @@ const burst = (call: Call): Saturated => ({
 })
 const paced = (call: Call, streams: number): Paced => ({ call: { ...call, behaviour: 'paced' }, streams })
 
-/** Every scenario, by the name that `--only` and limits.json call it. */
+/** Every scenario, by its name for `--only` and limits.json. */
 export const SCENARIOS = {
   'whole-2kb': {
     kind: 'saturated',
@@ -174,5 +174,5 @@ export const SCENARIOS = {
   },
 } as const satisfies Record<string, Scenario>
 
-/** The name of one of them. */
+/** The name of a scenario. */
 export type ScenarioName = keyof typeof SCENARIOS

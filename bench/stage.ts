@@ -7,26 +7,25 @@ import type { Order, Seen } from './load/orders.ts'
 import { messageTo } from './requests.ts'
 import { said, startHelper } from './started.ts'
 
-/** The upstream, the generator, and the candidates that run between them. */
+/** The upstream, the generator, and the candidates between them. */
 export interface Stage extends AsyncDisposable {
-  /** Those that could be started; all are alive at the same time. */
+  /** Candidates that could be started; all are alive at the same time. */
   readonly running: ReadonlyMap<Name, Running>
-  /** What could not be started, and why. */
+  /** Candidates that could not be started, each with the reason. */
   readonly leftOut: readonly string[]
-  /** Starts another of a candidate. */
+  /** Starts another process of a candidate. */
   startAnother(name: Name): Promise<Running>
-  /** Tells the generator what to do, and waits until it is done; rejects where a call failed. */
+  /** Sends the generator an order, and waits until it is done; rejects where a call failed. */
   tell(order: Order): Promise<Seen>
-  /** Lets the upstream end its streams. */
+  /** Tells the upstream to end its streams. */
   finish(): void
-  /** Ends whatever is open, after a failure. */
+  /** Ends all open streams after a failure. */
   recover(): Promise<void>
 }
 
 /**
- * A stream that each candidate carries from the first to the last, as a gateway in service always carries
- * some: what one does while nobody asks it (this gateway gives memory back, and is dearer afterwards) is not
- * in the figures.
+ * A stream that each candidate carries from start to end, as a gateway in service always carries some: idle
+ * behaviour (this gateway gives memory back, and is more expensive afterwards) stays out of the figures.
  */
 const HELD: Call = { method: 'POST', caller: 'chat', upstream: 'chat', behaviour: 'held', bytes: 100 }
 

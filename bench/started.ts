@@ -15,15 +15,15 @@ export interface Started extends AsyncDisposable {
 }
 
 /**
- * Starts a program on the core of what is measured, and waits until its port answers. Its output goes to a
- * file.
+ * Starts a program on the core of the measured programs, and waits until its port answers. Its output goes to
+ * a file.
  */
 export async function startMeasured(options: {
   readonly command: readonly [string, ...string[]]
   readonly port: number
   readonly folder: string
   readonly env?: Readonly<Record<string, string>>
-  /** A path that is answered with 200 when it is ready; any answer by default. */
+  /** A path that answers with 200 once the program is ready; any response counts by default. */
   readonly readyPath?: string
 }): Promise<Started> {
   const log = openSync(join(options.folder, 'output.log'), 'a')
@@ -61,7 +61,7 @@ export function startHelper(name: string): Started {
   return running(child)
 }
 
-/** What it says next; rejects if it ends instead. */
+/** The next message of the program; rejects if the program ends instead. */
 export function said<Message>({ child }: Started): Promise<Message> {
   return new Promise((resolve, reject) => {
     const ended = (code: number | null): void =>

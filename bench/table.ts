@@ -11,7 +11,7 @@ const LATENCY: readonly Column[] = [
   ['p50 over the forwarder, ms', ({ p50OverForwarder }) => milliseconds(p50OverForwarder)],
 ]
 
-/** What was found in a scenario, as a table of Markdown; the unit is that of the costs. */
+/** The findings of a scenario as a table of Markdown; `unit` is the unit of the costs. */
 export function tableOf(unit: string, findings: readonly Finding[]): string {
   const hasLatency = findings.some(({ p50 }) => p50 !== undefined)
   const columns: Column[] = [
@@ -39,7 +39,7 @@ function milliseconds(micros: number | undefined): string {
   return micros === undefined ? '' : (micros / 1000).toFixed(2)
 }
 
-/** Three digits that count. */
+/** Formats a number with three significant digits. */
 function short(value: number | undefined): string {
   if (value === undefined) return ''
   return Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3)

@@ -1,7 +1,7 @@
 import { BLANK } from './load/stamp.ts'
 import { BURST_EVENTS, type Wire } from './wire.ts'
 
-/** What the upstream says, prepared as bytes. */
+/** Prepared bytes of the upstream's responses. */
 export interface Answers {
   /** Head and body, 2 KB; the content begins with a stamp. */
   readonly whole: Buffer
@@ -15,7 +15,7 @@ export interface Answers {
   readonly burst: Buffer
 }
 
-/** One language of the upstream. */
+/** How one dialect writes its responses. */
 interface Language {
   whole(content: string): object
   readonly start: string
@@ -105,7 +105,7 @@ const STREAM_HEAD =
 const LAST_CHUNK = '0\r\n\r\n'
 const chunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
 
-/** Prepares everything that an upstream of this protocol may say. */
+/** Prepares every response of an upstream of this dialect. */
 export function answersOf(wire: Wire): Answers {
   const language = LANGUAGES[wire]
   const body = JSON.stringify(

@@ -5,31 +5,31 @@ import type { ApiKeys } from './auth/api-key.ts'
 import type { ClientAddress } from './auth/client-address.ts'
 import { requireOperator } from './auth/operator.ts'
 import { requireKey } from './auth/sent-key.ts'
-import { answerPage, type Cors } from './api/cors.ts'
-import type { Endpoint, RawEndpoint, Visit } from './api/endpoint.ts'
+import { applyCors, type Cors } from './api/cors.ts'
+import type { Endpoint, RawEndpoint, ClientExchange } from './api/endpoint.ts'
 import { type Area, renderError } from './api/envelopes.ts'
 import type { GlobalLimit } from './api/global-limit.ts'
-import type { JsonDoor } from './api/json-api.ts'
+import type { JsonApi } from './api/json-api.ts'
 import { pathArea, pathOf } from './api/routing/path-area.ts'
 import { RAW_ROUTES } from './api/raw-routes.ts'
-import { nothingAt, otherMethod, stopping } from './api/routing-errors.ts'
-import { type FoundEndpoint, type OtherMethods, RouteTable } from './api/route-table.ts'
+import { pathNotFound, methodNotAllowed, gatewayStopping } from './api/routing-errors.ts'
+import { type FoundEndpoint, type AllowedMethods, RouteTable } from './api/route-table.ts'
 import { shownPath } from './api/routing/shown-path.ts'
 import type { RateLimit } from './domain/channel.ts'
 import { GatewayError } from './errors.ts'
 import { type CallSlots, NO_SLOT } from './limits/call-slots.ts'
-import { LIMIT_NAMES, type Limits, requireAllowed } from './limits/limits.ts'
+import { LIMIT_NAMES, type RateLimiter, requireAllowed } from './limits/limits.ts'
 import type { Overload } from './limits/overload.ts'
 import { RefusalsInTurn } from './limits/refusals-in-turn.ts'
 import type { Client } from './limits/shared-pool.ts'
-import type { Entry, SharedSlots } from './limits/shared-slots.ts'
+import type { SlotEntry, SharedSlots } from './limits/shared-slots.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { UpstreamRefusal } from './relay/failure.ts'
 import type { Relay } from './relay/relay.ts'
 import type { RequestListener } from './server/http-server.ts'
 import type { Response } from './server/response.ts'
 import type { Tracing } from './tracing/tracing.ts'
-import { refuseOwnRequest } from './upstreams/loop-detection.ts'
+import { refuseLoop } from './upstreams/loop-detection.ts'
 
 /** What the application is made of. */
 export interface AppParts {
@@ -41,14 +41,14 @@ export interface AppParts {
   /** The host that the gateway listens on, as it is configured. */
   readonly host: string
   readonly cors: () => Cors
-  readonly limits: Limits
+  readonly limits: RateLimiter
   readonly overload: Overload
   readonly slots: CallSlots
   /** Of relay calls, for each address. */
   readonly relayLimit: () => RateLimit
   readonly relay: Relay
   /** Loaded when it is asked for: most of what an idle gateway would not need. */
-  readonly json: () => Promise<JsonDoor>
+  readonly json: () => Promise<JsonApi>
   readonly globalLimit: GlobalLimit
   readonly metrics: Metrics
   /**
@@ -72,8 +72,8 @@ interface Route {
 }
 
 /** A request under way, and the slot that it has or waits for. */
-interface Going extends Visit {
-  entry: Entry | undefined
+interface Going extends ClientExchange {
+  entry: SlotEntry | undefined
 }
 
 /** The application: finds the route, lets the caller in, and turns whatever is thrown into an answer. */
@@ -101,7 +101,7 @@ export class App {
     const visit: Going = {
       id: randomUUIDv7(),
       startedMs: Date.now(),
-      begunMs: performance.now(),
+      startedAt: performance.now(),
       request,
       response,
       record: {},
@@ -125,7 +125,7 @@ export class App {
       over()
     })
     const isOfPage = request.headers.origin !== undefined
-    if (isOfPage && answerPage(this.#parts.cors(), visit, path, route.area === 'messages')) {
+    if (isOfPage && applyCors(this.#parts.cors(), visit, path, route.area === 'messages')) {
       over()
       return
     }
@@ -152,7 +152,7 @@ export class App {
     visit: Going,
     path: string,
     route: Route,
-    raw: FoundEndpoint<RawEndpoint> | OtherMethods | undefined,
+    raw: FoundEndpoint<RawEndpoint> | AllowedMethods | undefined,
   ): Promise<void> {
     const { request, response } = visit
     if (raw && 'endpoint' in raw) return this.#answerRaw(visit, raw.endpoint)
@@ -162,19 +162,19 @@ export class App {
       const { endpoint, params } = found
       route.endpoint = endpoint
       route.area = endpoint.areaOf?.(request) ?? endpoint.area
-      if (!this.#parts.isOpen()) throw stopping()
+      if (!this.#parts.isOpen()) throw gatewayStopping()
       const refusal = this.#crowded()
       if (refusal) return this.#turnAway(refusal)
       const address = addressBlock(this.#parts.clientAddress()(request))
       if (!(await this.#enter(visit, this.#parts.slots.accounts, address))) return
-      return json.answer(visit, endpoint, route.area, params)
+      return json.respond(visit, endpoint, route.area, params)
     }
     if (found) route.area = found.area
     await this.#parts.globalLimit.take(request, response, path)
-    if (found) throw otherMethod(request.method, path, found)
-    const meant = json.meant(path)
+    if (found) throw methodNotAllowed(request.method, path, found)
+    const meant = json.suggest(path)
     if (meant !== undefined && route.area === 'relay') route.area = pathArea(meant)
-    throw nothingAt(path, meant)
+    throw pathNotFound(path, meant)
   }
 
   async #answerRaw(visit: Going, endpoint: RawEndpoint): Promise<void> {
@@ -188,13 +188,13 @@ export class App {
         requireOperator(visit.request, metricsToken(), this.#parts.host)
         return endpoint.handle(visit, metrics)
       case 'api-key': {
-        if (!this.#parts.isOpen()) throw stopping()
-        refuseOwnRequest(visit.request, mark)
+        if (!this.#parts.isOpen()) throw gatewayStopping()
+        refuseLoop(visit.request, mark)
         const key = requireKey(visit.request, endpoint.keyIn)
         const address = clientAddress()(visit.request)
         const taking = limits.take({
           name: LIMIT_NAMES.relay,
-          whom: addressBlock(address),
+          subject: addressBlock(address),
           limit: relayLimit(),
         })
         requireAllowed(taking instanceof Promise ? await taking : taking, 'this address')
@@ -224,7 +224,7 @@ export class App {
     return entry.decided ? entry.decided.then(() => this.#isIn(visit, entry)) : this.#isIn(visit, entry)
   }
 
-  #isIn({ response }: Visit, entry: Entry): boolean | Promise<never> {
+  #isIn({ response }: ClientExchange, entry: SlotEntry): boolean | Promise<never> {
     // Lost before there was anything to give back.
     if (response.isAborted) entry.leave()
     return response.isAborted || entry.isIn ? entry.isIn : this.#turnAway(NO_SLOT)
@@ -235,7 +235,7 @@ export class App {
     throw refusal
   }
 
-  #refuse({ id, response, record }: Visit, area: Area, error: unknown): void {
+  #refuse({ id, response, record }: ClientExchange, area: Area, error: unknown): void {
     const code = error instanceof GatewayError ? error.code : undefined
     if (code !== undefined) record.failure ??= code
     else if (!(error instanceof UpstreamRefusal))
@@ -253,8 +253,8 @@ export class App {
     response.writeHead(status, headers).end(body)
   }
 
-  #logged(visit: Visit, endpoint: Endpoint | undefined): void {
-    const { id, startedMs, begunMs, request, response, record } = visit
+  #logged(visit: ClientExchange, endpoint: Endpoint | undefined): void {
+    const { id, startedMs, startedAt: begunMs, request, response, record } = visit
     const { log, metrics, tracing } = this.#parts
     const status = statusOf(response)
     const given = pathOf(request.url)
@@ -263,7 +263,7 @@ export class App {
     const { method } = request
     const ms = Math.round(performance.now() - begunMs)
     metrics.requests.add(1, route ?? 'other', String(status))
-    log[endpoint?.isQuiet ? 'debug' : 'info']({ id, method, path, status, ms, ...record }, 'request')
+    log[endpoint?.isPolled ? 'debug' : 'info']({ id, method, path, status, ms, ...record }, 'request')
     if (!tracing) return
     const { traceparent } = request.headers
     tracing.request({

@@ -1,6 +1,4 @@
-/**
- * What the bank is to come to, in a few sums: a token and its user, and what each node has borrowed of them.
- */
+/** A model of the bank as a few sums: a token and its user, and each node's leases on both. */
 export class BankModel {
   readonly accounts: Record<'t' | 'u', { remain: number; used: number; leased: number; epoch: number }>
   readonly leases = new Map<string, { amount: number; held: number; estimate: number }>()
@@ -59,7 +57,7 @@ export class BankModel {
     this.#silent.set(node, minutes)
   }
 
-  /** What another node does about one that is silent. */
+  /** Applies the maintenance that another node does for a silent one. */
   lookAfter(node: string): void {
     const minutes = this.#silent.get(node) ?? 0
     if (minutes >= 1) this.#reclaim(node)

@@ -14,11 +14,11 @@ export const BANKS: readonly Engine[] = ENGINES.filter(({ name }) => name === 'P
 export interface BankStage {
   readonly store: Rows
   readonly database: TestDatabase
-  /** The relay's own connection. */
+  /** The connection of the call path. */
   readonly connection: BankConnection
-  /** The bank as the node of that name sees it. */
+  /** The bank as seen by the node of that name. */
   readonly node: (name: string) => Bank
-  /** The relay's rows as they are. */
+  /** The rows of accounts and leases in the database. */
   readonly accounts: () => Promise<{
     readonly token: AccountState
     readonly user: AccountState
@@ -28,7 +28,7 @@ export interface BankStage {
   readonly silent: (node: string, seconds: number) => Promise<void>
 }
 
-/** The money of one account. */
+/** The balance of one account. */
 export interface AccountState {
   readonly remain: number
   readonly used: number
@@ -36,7 +36,7 @@ export interface AccountState {
   readonly epoch: number
 }
 
-/** Sets one up, gone after the test. */
+/** Sets up a bank that is deleted after the test. */
 export async function bankStage(engine: Engine): Promise<BankStage> {
   const { store, database } = await rowsWithAccount(engine)
   const connection = new BankConnection(database.place, { hasRole: true })
@@ -70,13 +70,13 @@ export function report(id: string, quota: number): string {
   return outboxRow(settledCall({ userId: 1, tokenId: 1 }, id, { quota }))
 }
 
-/** A request of so much, and no more, on both accounts. */
+/** A request for exactly this amount on both accounts. */
 export function exactly(amount: number, token: number | { readonly keyHash: string } = 1) {
   const both = { token: amount, user: amount }
   return { token, need: both, most: both }
 }
 
-/** What is held on an account. */
+/** The held amount on an account. */
 export function held(account: AccountName, amount: number, estimate = 0) {
   return { account, held: amount, estimate }
 }

@@ -2,8 +2,8 @@ import { onTestFinished } from 'vitest'
 import { type FaultProxy, startFaultProxy } from './equipment/fault-proxy.ts'
 
 /**
- * A PostgreSQL database by way of a line that can be spoiled, whether its server listens on an address or on
- * a socket in a folder.
+ * A PostgreSQL database behind a fault proxy, whether its server listens on an address or on a socket in a
+ * folder.
  */
 export async function behindProxy(
   place: string,

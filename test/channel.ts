@@ -1,6 +1,6 @@
 import type { Channel } from '../src/domain/channel.ts'
 
-/** A channel of the chat protocol that allows and limits nothing but what is given. */
+/** A channel of the chat dialect that allows and limits nothing except as given. */
 export function channelOf(fields: Partial<Channel>): Channel {
   return {
     name: 'upstream',

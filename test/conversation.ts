@@ -2,12 +2,12 @@ import type { UpstreamModel } from '../src/protocols/codec.ts'
 import type { Conversation } from '../src/protocols/conversation.ts'
 import { capabilitiesOf } from '../src/protocols/model-capabilities.ts'
 
-/** A model that takes what its name tells; everything, for a name that nobody knows. */
+/** The upstream model of that name with its capabilities; an unknown name has all of them. */
 export function upstreamOf(name: string): UpstreamModel {
   return { name, capabilities: capabilitiesOf(name, name) }
 }
 
-/** A conversation that asks for nothing but what is given. */
+/** A conversation with default values except as given. */
 export function conversationOf(fields: Partial<Conversation>): Conversation {
   return {
     model: 'm',

@@ -8,7 +8,7 @@ function page(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8')
 }
 
-/** The headings of a page, without those of examples. */
+/** The headings of a page, without those in examples. */
 function headings(path: string): Set<string> {
   const text = page(path).replaceAll(/^```.*?^```/gms, '')
   return new Set([...text.matchAll(/^##+ (.+)$/gm)].map(([, heading]) => heading ?? ''))

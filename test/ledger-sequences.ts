@@ -225,7 +225,7 @@ class Slot {
       }
       case 'mark':
         if (id === undefined) return
-        hold?.mark(command.by)
+        hold?.markProgress(command.by)
         return model.mark(id, command.by)
       case 'settle':
       case 'void': {

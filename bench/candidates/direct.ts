@@ -1,7 +1,7 @@
 import type { Candidate } from '../candidate.ts'
 import { copiedRequest } from '../requests.ts'
 
-/** Nothing in between. */
+/** No program in between: the client calls the upstream. */
 export const direct: Candidate = {
   start: (upstreamPort) =>
     Promise.resolve({ port: upstreamPort, pid: 0, [Symbol.asyncDispose]: () => Promise.resolve() }),

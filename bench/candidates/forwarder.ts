@@ -7,7 +7,7 @@ import { startMeasured } from '../started.ts'
 
 const PROGRAM = fileURLToPath(new URL('../forwarder/program.ts', import.meta.url))
 
-/** The bare `node:http` and `undici` forwarder, on a plain Node. */
+/** A bare forwarder on `node:http` and `undici`, on a plain Node. */
 export const forwarder: Candidate = {
   async start(upstreamPort, folder) {
     const port = await freePort()

@@ -6,7 +6,7 @@ import { installed } from '../installed.ts'
 import { copiedRequest } from '../requests.ts'
 import { startMeasured } from '../started.ts'
 
-/** HAProxy as a plain proxy: one thread, connections kept on both sides, no log. */
+/** HAProxy as a plain proxy: one thread, keep-alive on both sides, no log. */
 export const haproxy: Candidate = {
   async start(upstreamPort, folder) {
     const program = installed('haproxy')

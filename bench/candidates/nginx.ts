@@ -6,10 +6,7 @@ import { installed } from '../installed.ts'
 import { copiedRequest } from '../requests.ts'
 import { startMeasured } from '../started.ts'
 
-/**
- * nginx as a plain proxy: one worker, connections kept on both sides, no log, nothing buffered on the way
- * back.
- */
+/** nginx as a plain proxy: one worker, keep-alive on both sides, no log, no buffering of responses. */
 export const nginx: Candidate = {
   async start(upstreamPort, folder) {
     const program = installed('nginx')

@@ -14,7 +14,7 @@ const PROGRAM = join(FOLDER, 'node_modules/@portkey-ai/gateway/build/start-serve
 const PROVIDERS: Readonly<Record<Wire, string>> = { chat: 'openai', messages: 'anthropic' }
 let upstreamOrigin = ''
 
-/** The gateway of Portkey, with the versions of its server library that it works with (`bench/peer`). */
+/** Portkey's gateway, with the versions of its server library that it works with (`bench/peer`). */
 export const portkey: Candidate = {
   async start(upstreamPort, folder) {
     if (!install()) return 'the peer could not be installed from the npm registry'
@@ -28,7 +28,7 @@ export const portkey: Candidate = {
     })
     return { ...started, port }
   },
-  // It converts for callers of the chat protocol only.
+  // Portkey converts only for clients of the chat dialect.
   request(call: Call) {
     if (call.method === 'GET' || call.caller === 'messages') return undefined
     const headers = {

@@ -10,7 +10,7 @@ import { startMeasured } from '../started.ts'
 import { CALLER_KEY, MODELS, type Wire } from '../wire.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../bin/sluice.mjs', import.meta.url))
-/** Counted, and never reached. */
+/** A limit that is counted and never reached. */
 const LIMIT = { requests: 1_000_000_000, tokens: 1_000_000_000_000, window: '60s' }
 
 /** This gateway with keys, holds, settlement, every rate limit of a call, and its log on. */
@@ -38,7 +38,7 @@ function configuration(upstreamPort: number): object {
       protocol: wire,
       models: MODELS[wire],
       rate_limit: LIMIT,
-      // A stream is held for all of the run.
+      // One stream stays open for the whole run.
       timeouts: { total: '2h' },
     })
   const models = priced([...MODELS.chat, ...MODELS.messages])

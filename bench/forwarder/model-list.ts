@@ -1,4 +1,4 @@
-/** An answer to `GET /v1/models`, made once. */
+/** A response to `GET /v1/models`, made once. */
 export function modelList(names: readonly string[]): Buffer {
   return Buffer.from(
     JSON.stringify({

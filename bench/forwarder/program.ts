@@ -11,10 +11,10 @@ import { ToMessages } from './to-messages.ts'
 import { WholeAnswer } from './whole-answer.ts'
 
 /**
- * What a gateway costs at the least on `node:http` and `undici`: parse the body, find the caller's key and
- * the channel of the model, forward with the channel's key, and read the answer's usage; events are converted
- * where the protocols differ. Nothing is checked, held, limited, kept, logged or charged. Tells its port to
- * its parent.
+ * The least that a gateway costs on `node:http` and `undici`: parse the body, find the client's key and the
+ * channel of the model, forward with the channel's key, and read the response's usage; events are converted
+ * where the dialects differ. Nothing is checked, held, limited, kept, logged or charged. Sends its port to
+ * its parent process.
  */
 const upstream = new Pool(String(process.argv[2]), { connections: null })
 const callers = new Map([[CALLER_KEY, 1], ...Array.from({ length: 1000 }, (_, i) => [`sk-${i}`, i] as const)])

@@ -1,11 +1,11 @@
 type Body = Readonly<Record<string, unknown>>
 
-/** A chat request as the messages protocol has it: plain text only. */
+/** Converts a chat request to the messages dialect: plain text only. */
 export function messagesRequest({ model, messages, max_tokens, stream }: Body): object {
   return { model, messages, max_tokens, stream }
 }
 
-/** A messages request as the chat protocol has it: plain text only. */
+/** Converts a messages request to the chat dialect: plain text only. */
 export function chatRequest({ model, messages, max_tokens, stream }: Body): object {
   return {
     model,

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { used } from './used.ts'
 
-/** Turns the text of one protocol's events into that of another's. */
+/** Turns the text of one dialect's events into that of another's. */
 export interface Converter {
   push(text: string): string
 }
@@ -10,7 +10,8 @@ export interface Converter {
 const USAGE = '"usage":{'
 
 /**
- * Passes a stream on: one write for each read, held back where the caller reads slowly; stops when it leaves.
+ * Passes a stream on: one write for each read, with backpressure where the client reads slowly; stops when
+ * the client leaves.
  */
 export class StreamAnswer implements Dispatcher.DispatchHandler {
   readonly #reply: ServerResponse

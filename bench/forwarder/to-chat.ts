@@ -5,7 +5,10 @@ const SUFFIX = '"},"logprobs":null,"finish_reason":null}]}\n\n'
 const PREFIX =
   'data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1760000000,"model":"bench","choices":[{"index":0,"delta":{'
 
-/** Events of the messages protocol as chunks of chat, by cutting the text out of each: as cheap as can be. */
+/**
+ * Converts events of the messages dialect to chunks of chat, by cutting the text out of each: as cheap as
+ * possible.
+ */
 export class ToChat implements Converter {
   #rest = ''
 
@@ -15,7 +18,7 @@ export class ToChat implements Converter {
     let from = 0
     for (let end = all.indexOf('\n\n'); end !== -1; end = all.indexOf('\n\n', from)) {
       const at = all.indexOf(TEXT, from)
-      // What stands between the quotes is the same in both; the frame ends with two brackets after it.
+      // The text between the quotes is the same in both dialects; two brackets follow it in the frame.
       if (at !== -1 && at < end) out += `${PREFIX}"content":"${all.slice(at + TEXT.length, end - 3)}${SUFFIX}`
       else out += other(all.slice(from, end))
       from = end + 2

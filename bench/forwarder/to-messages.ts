@@ -8,7 +8,10 @@ const START =
   'event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"bench","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":0,"output_tokens":0}}}\n\n' +
   'event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}\n\n'
 
-/** Chunks of chat as events of the messages protocol, by cutting the text out of each: as cheap as can be. */
+/**
+ * Converts chunks of chat to events of the messages dialect, by cutting the text out of each: as cheap as
+ * possible.
+ */
 export class ToMessages implements Converter {
   #rest = ''
 

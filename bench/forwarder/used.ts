@@ -1,2 +1,2 @@
-/** What all calls have used. */
+/** Usage of all calls so far. */
 export const used = { tokens: 0 }

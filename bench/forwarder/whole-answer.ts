@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { used } from './used.ts'
 
-/** Passes a whole answer on when it is there, and reads what it used. */
+/** Passes a whole response on once it is complete, and reads its usage. */
 export class WholeAnswer implements Dispatcher.DispatchHandler {
   readonly #reply: ServerResponse
   readonly #chunks: Buffer[] = []

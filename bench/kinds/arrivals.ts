@@ -12,7 +12,10 @@ export interface Arrivals {
   readonly perSecond: number
 }
 
-/** CPU microseconds a request, and how long an answer took beyond the time that the upstream held it for. */
+/**
+ * Measures CPU microseconds per request, and the latency that was added to the time for which the upstream
+ * held the response.
+ */
 export async function measureArrivals(
   stage: Stage,
   name: Name,

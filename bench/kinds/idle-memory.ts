@@ -6,7 +6,7 @@ import { messageTo } from '../requests.ts'
 import { residentKilobytes } from '../resident.ts'
 import type { Stage } from '../stage.ts'
 
-/** A process that nobody asks any more, after so many calls, which wake everything that is loaded late. */
+/** A process that is left idle after so many calls, which load everything that is loaded lazily. */
 export interface IdleMemory {
   readonly call: Call
   readonly calls: number
@@ -15,7 +15,9 @@ export interface IdleMemory {
 const IDLE_MS = 5000
 const KILOBYTE = 1024
 
-/** Megabytes (10^6 bytes) that a process has resident which was started for it, asked, and left alone. */
+/**
+ * Megabytes (10^6 bytes) resident in a process that was started for this measurement, called, and left idle.
+ */
 export async function measureIdleMemory(
   stage: Stage,
   name: Name,

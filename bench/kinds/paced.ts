@@ -7,7 +7,7 @@ import { messageTo } from '../requests.ts'
 import type { Stage } from '../stage.ts'
 import { quantile } from '../statistics.ts'
 
-/** Streams that run at their own pace. */
+/** Streams whose upstream sends at a fixed pace. */
 export interface Paced {
   readonly call: Call
   readonly streams: number
@@ -15,7 +15,7 @@ export interface Paced {
 
 const SETTLING_MS = 300
 
-/** CPU microseconds an event while all streams run, and how long an event was on its way. */
+/** Measures CPU microseconds per event while all streams run, and the latency of each event. */
 export async function measurePaced(
   stage: Stage,
   name: Name,

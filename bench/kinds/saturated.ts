@@ -6,20 +6,20 @@ import type { Figure } from '../figure.ts'
 import { messageTo } from '../requests.ts'
 import type { Stage } from '../stage.ts'
 
-/** Calls that follow each other on so many connections, and units in each (1, or the events of a stream). */
+/** Calls back to back on so many connections, and units in each call (1, or the events of a stream). */
 export interface Saturated {
   readonly call: Call
   readonly connections: number
   readonly units: number
 }
 
-/** Requests of a measurement, at the least and the most. */
+/** Bounds of the number of requests in a measurement. */
 const LEAST = 200
 const MOST = 10_000
-/** A piece of the warm-up. */
+/** Requests in one step of the warm-up. */
 const PIECE = 1000
 
-/** Warms a candidate up, and finds how many requests cost so much CPU time. */
+/** Warms a candidate up, and finds how many requests cost the intended CPU time. */
 export async function warmed(
   stage: Stage,
   name: Name,
@@ -37,7 +37,7 @@ export async function warmed(
   return Math.round(Math.min(MOST, Math.max(LEAST, cpuMicros / Math.max(1, each))))
 }
 
-/** CPU microseconds a unit. */
+/** Measures CPU microseconds per unit. */
 export async function measureSaturated(
   stage: Stage,
   name: Name,

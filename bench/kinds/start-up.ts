@@ -8,7 +8,7 @@ import { freePort, statusOn } from '../../test/equipment/port.ts'
 import type { Figure } from '../figure.ts'
 
 /**
- * What is started: a server that does nothing but listen, and this gateway on an empty data folder and on a
+ * Programs to start: a server that does nothing but listen, and this gateway on an empty data folder and on a
  * used one.
  */
 export const STARTS = ['bare server', 'sluice', 'sluice, later'] as const
@@ -19,7 +19,7 @@ const BARE = `import { createServer } from 'node:http'
 createServer((_, response) => response.end('ok')).listen(process.env.PORT)
 `
 
-/** Where starts find what they need, until it is disposed of. */
+/** Prepared folders and files for the starts, until it is disposed of. */
 export class StartUps implements Disposable {
   readonly #folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
   readonly #used = join(this.#folder, 'used')
@@ -31,7 +31,7 @@ export class StartUps implements Disposable {
     writeFileSync(join(this.#folder, 'package.json'), JSON.stringify(manifest))
   }
 
-  /** Milliseconds from `npm start` to the first answer with 200. */
+  /** Milliseconds from `npm start` to the first response with 200. */
   async measure(start: Start): Promise<Figure> {
     switch (start) {
       case 'bare server':
@@ -70,11 +70,11 @@ async function firstAnswer(folder: string, path: string, dataDir: string): Promi
   }
 }
 
-// The whole group: npm, and what it started.
+// Signals the whole process group: npm, and its children.
 function end(child: ChildProcess): void {
   try {
     process.kill(-(child.pid ?? 0), 'SIGKILL')
   } catch {
-    // It ended by itself.
+    // The process has ended by itself.
   }
 }

@@ -12,14 +12,14 @@ export interface StreamMemory {
   readonly streams: number
 }
 
-/** Calls before, so that what is loaded late is there and the heap has its size. */
+/** Calls before the measurement, so that lazily loaded code is loaded and the heap has its size. */
 const WARM_UP = 4000
 const CONNECTIONS = 64
-/** Streams before, that ended. */
+/** Streams that began and ended before the measurement. */
 const EARLIER = 100
 const SETTLING_MS = 2000
 
-/** Resident kilobytes of each open stream, of a process that was started for it. */
+/** Resident kilobytes for each open stream, in a process that was started for this measurement. */
 export async function measureStreamMemory(
   stage: Stage,
   name: Name,

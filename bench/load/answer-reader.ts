@@ -4,26 +4,26 @@ const HEAD_END = Buffer.from('\r\n\r\n')
 const LAST_CHUNK = '0\r\n\r\n'
 
 /**
- * Reads one answer after the other off a connection that carries one at a time; of the content only the
- * marks.
+ * Reads one response after the other off a connection that carries one at a time; of the content only the
+ * marks are read.
  */
 export class AnswerReader {
-  /** Of the answer at hand. */
+  /** Status of the response being read. */
   status = 0
   marks = 0
   #head: Buffer = Buffer.alloc(0)
-  /** Bytes that are still to come; -1 in a chunked body. */
+  /** Bytes still to come; -1 in a chunked body. */
   #left = 0
   #tail = ''
 
   readonly #onMark: (stamp: number) => void
 
-  /** `onMark` is told the stamp after each mark. */
+  /** `onMark` gets the stamp after each mark. */
   constructor(onMark: (stamp: number) => void = () => {}) {
     this.#onMark = onMark
   }
 
-  /** Whether the answer is complete with these bytes. */
+  /** Takes bytes; true if they complete the response. */
   push(chunk: Buffer): boolean {
     let body = chunk
     if (this.status === 0) {
@@ -45,7 +45,7 @@ export class AnswerReader {
     return this.#left === 0
   }
 
-  /** Makes ready for the next answer. */
+  /** Prepares for the next response. */
   reset(): void {
     this.status = 0
     this.marks = 0

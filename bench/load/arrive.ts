@@ -4,9 +4,9 @@ import type { Order, Seen } from './orders.ts'
 import { nowMicros } from './stamp.ts'
 
 /**
- * Sends requests at a fixed rate, each over a connection that is free or a new one: none waits for another's
- * answer. Latency counts from the moment of sending, less what the upstream says that it held the answer for;
- * so neither a late timer here nor one there is taken for the gateway's.
+ * Sends requests at a fixed rate, each over an idle connection or a new one: none waits for another's
+ * response. Latency counts from the moment of sending, less the time for which the upstream says that it held
+ * the response; so late timers here or there are not attributed to the gateway.
  */
 export async function arrive(order: Order & { kind: 'arrive' }): Promise<Seen> {
   const message = Buffer.from(order.message)

@@ -4,7 +4,7 @@ import type { Order, Seen } from './orders.ts'
 import { saturate } from './saturate.ts'
 import { Streams } from './streams.ts'
 
-/** A program of its own: makes the load, over raw connections, and sees what comes of it. */
+/** A program of its own: generates the load over raw connections, and reports the results. */
 const streams = new Streams()
 const held = new Streams()
 

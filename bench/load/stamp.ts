@@ -1,8 +1,8 @@
 import process from 'node:process'
 
 /**
- * Each piece of content begins with this and thirteen digits: the microsecond at which it was sent, on the
- * clock that all processes of a machine share, or how many of them it was held.
+ * Marks a piece of content; thirteen digits follow it: the microsecond at which the piece was sent, on the
+ * clock that all processes of a machine share, or for how many microseconds it was held.
  */
 export const MARK = 126
 export const DIGITS = 13
@@ -15,7 +15,7 @@ export function nowMicros(): number {
   return (seconds * 1e6 + Math.floor(nanoseconds / 1000)) % MODULUS
 }
 
-/** Writes the digits at a place that holds as many. */
+/** Writes the digits at a position with enough space for them. */
 export function writeStamp(into: Buffer, at: number, micros: number): void {
   let rest = Math.max(0, Math.floor(micros))
   for (let digit = DIGITS - 1; digit >= 0; digit--) {
@@ -24,7 +24,7 @@ export function writeStamp(into: Buffer, at: number, micros: number): void {
   }
 }
 
-/** Reads them; undefined where they are not all there. */
+/** Reads the digits; undefined where not all of them are there. */
 export function readStamp(from: Buffer, at: number): number | undefined {
   if (at + DIGITS > from.length) return undefined
   let value = 0

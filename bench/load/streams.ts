@@ -3,7 +3,7 @@ import { AnswerReader } from './answer-reader.ts'
 import type { Order, Seen } from './orders.ts'
 import { nowMicros } from './stamp.ts'
 
-/** Streams that are open at one time, all to the same place. */
+/** Streams that are open at the same time, all to the same target. */
 export class Streams {
   #events = 0
   #failed = 0
@@ -20,7 +20,7 @@ export class Streams {
       const begun = Promise.withResolvers<void>()
       first.push(begun.promise)
       this.#running.push(this.#one(port, message, begun.resolve))
-      // One a millisecond: their events are spread over the pace.
+      // One new stream per millisecond spreads their events over the pace.
       await new Promise((resolve) => setTimeout(resolve, 1))
     }
     await Promise.all(first)

@@ -1,23 +1,23 @@
-/** A task for an agent, and where the gateway is. */
+/** A task for an agent, and the gateway's address. */
 export interface Task {
-  /** The gateway's, without a path. */
+  /** The gateway's URL, without a path. */
   readonly url: string
   readonly key: string
   readonly model: string
   readonly prompt: string
 }
 
-/** How an agent is run without anybody watching. */
+/** An agent program, and how to run it unattended. */
 export interface Agent {
   readonly name: string
-  /** Its package, and what that puts into node_modules/.bin. */
+  /** The package, and the command that it puts into node_modules/.bin. */
   readonly packageName: string
   readonly command: string
-  /** The endpoint that it calls. */
+  /** The endpoint that the agent calls. */
   readonly path: '/v1/messages' | '/v1/chat/completions'
   args(task: Task): readonly string[]
   env(task: Task): Readonly<Record<string, string>>
-  /** Files of its home folder. */
+  /** Files of the agent's home folder. */
   files(task: Task): ReadonlyMap<string, string>
 }
 
@@ -106,7 +106,7 @@ export const PI: Agent = {
   command: 'pi',
   path: '/v1/chat/completions',
   args: ({ prompt, model }) => ['--print', '--no-session', '--model', `sluice/${model}`, prompt],
-  // Otherwise it looks for newer versions of itself and downloads programs to search with.
+  // Offline mode: otherwise pi looks for newer versions of itself and downloads search programs.
   env: () => ({ PI_OFFLINE: '1', PI_TELEMETRY: '0' }),
   files: ({ url, key, model }) =>
     new Map([

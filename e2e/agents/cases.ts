@@ -7,7 +7,9 @@ export const STRICT_MODELS = {
   messages: ['claude-sonnet-4-5', 'claude-opus-4-7', 'claude-opus-5'],
 } as const
 
-/** An agent and a model; which channel serves the model decides whether the agent's calls are converted. */
+/**
+ * An agent and a model; the channel that serves the model decides whether the agent's calls are converted.
+ */
 export interface Case {
   readonly agent: Agent
   readonly model: string
@@ -16,7 +18,7 @@ export interface Case {
 
 export const AGENTS: readonly Agent[] = [CLAUDE_CODE, QWEN_CODE, OPENCODE, PI]
 
-/** Every agent on every model of the demo that talks, and each of them on strict models of both protocols. */
+/** Every agent on every model of the demo that talks, and each of them on strict models of both dialects. */
 export const CASES: readonly Case[] = [
   ...AGENTS.flatMap((agent) =>
     [...DEMO_MODELS.chat, ...DEMO_MODELS.messages].map((model): Case => ({ agent, model, upstream: 'demo' })),
@@ -33,7 +35,7 @@ export const CASES: readonly Case[] = [
   { agent: PI, model: 'claude-sonnet-4-5', upstream: 'strict' },
 ]
 
-/** Whether the case's calls are converted from one protocol into another. */
+/** Whether the case's calls are converted from one dialect to another. */
 export function isConverted({ agent, model }: Case): boolean {
   const chat: readonly string[] = [...DEMO_MODELS.chat, ...STRICT_MODELS.chat]
   return chat.includes(model) !== (agent.path === '/v1/chat/completions')

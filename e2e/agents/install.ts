@@ -6,7 +6,7 @@ import { runProgram } from './run-program.ts'
 const HERE = import.meta.dirname
 const INSTALL_LIMIT_MS = 600_000
 
-/** The version that package.json asks for. */
+/** The version that package.json requires. */
 export function versionAsked(packageName: string): string {
   const { optionalDependencies } = JSON.parse(readFileSync(join(HERE, 'package.json'), 'utf8')) as {
     optionalDependencies: Record<string, string>
@@ -15,8 +15,7 @@ export function versionAsked(packageName: string): string {
 }
 
 /**
- * The path of an agent's command; undefined where it is not installed, or in another version than is asked
- * for.
+ * The path of an agent's command; undefined where it is not installed, or in another version than required.
  */
 export function commandOf({ packageName, command }: Agent): string | undefined {
   const path = join(HERE, 'node_modules/.bin', command)
@@ -27,8 +26,8 @@ export function commandOf({ packageName, command }: Agent): string | undefined {
 }
 
 /**
- * Installs the agents from npm's registry if one is missing; what cannot be had stays missing. Resolves to
- * what npm said last where it failed.
+ * Installs the agents from npm's registry if one is missing; packages that cannot be installed stay missing.
+ * Resolves to npm's last output where it failed.
  */
 export async function installAgents(
   agents: readonly Agent[],
@@ -37,8 +36,8 @@ export async function installAgents(
 ): Promise<string | undefined> {
   if (agents.every((agent) => commandOf(agent) !== undefined)) return undefined
   tell('installing the agents')
-  // Not "npm ci": not every agent's platform packages are all published. "--no-save" leaves the lock file
-  // as it is.
+  // "npm install" in place of "npm ci": the platform packages of some agents are not all published.
+  // "--no-save" leaves the lock file as it is.
   const { code, out } = await runProgram('npm', ['install', '--no-save'], {
     cwd: HERE,
     env: process.env,

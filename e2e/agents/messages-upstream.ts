@@ -5,7 +5,7 @@ import { nextTurn, pieces, type Told, tokensOf } from './model.ts'
 
 const SIGNATURE = Buffer.from('signed by the model that thought it').toString('base64')
 
-/** Models that take instructions between turns too. */
+/** Models that accept system messages between turns. */
 const TAKING_SYSTEM_TURNS = new Set(['claude-opus-5'])
 
 /** A content block and its deltas. */
@@ -15,7 +15,7 @@ interface Block {
   readonly deltas: readonly Fields[]
 }
 
-/** The model behind the messages protocol, as strict about the order of blocks as the provider is. */
+/** The model behind the messages dialect, as strict about the order of blocks as the provider is. */
 export function messagesUpstream(models: readonly string[]): Upstream {
   return {
     path: '/messages',
@@ -117,8 +117,8 @@ function told(body: Fields, model: string): Told {
   }
 }
 
-// A turn that calls tools is followed by one that begins with all their results; while thinking, it begins
-// with a thought; thoughts come back as they were signed.
+// Requires after a turn with tool calls a turn that begins with all their results; with thinking on, an
+// assistant turn that begins with a thinking block; and thinking blocks with their original signatures.
 function requireOrder(turns: readonly { role: string; blocks: readonly Fields[] }[], thinks: boolean): void {
   for (const [at, { role, blocks }] of turns.entries()) {
     if (role !== 'user' && role !== 'assistant') throw new Refusal('malformed', `unexpected role ${role}`)

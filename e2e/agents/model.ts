@@ -1,15 +1,15 @@
 import { type Fields, fields, list, string } from '../../src/simulator/fields.ts'
 
-/** What a model is told, whichever protocol it came in. */
+/** A model's input, whichever dialect it came in. */
 export interface Told {
-  /** Everything that the user said, without what tools answered. */
+  /** All text of the user, without tool results. */
   readonly user: string
-  /** What tools answered so far. */
+  /** Tool results so far. */
   readonly results: readonly string[]
   readonly tools: readonly { readonly name: string; readonly schema: Fields }[]
 }
 
-/** What the model does next. */
+/** The model's next turn. */
 export interface Turn {
   readonly thinking: string
   readonly text: string
@@ -17,20 +17,20 @@ export interface Turn {
   readonly calls: readonly { readonly name: string; readonly input: string }[]
 }
 
-/** What a file says, for the model to find in it. */
+/** Content of a file, with a secret word for the model to find. */
 export function secret(word: string): string {
   return `The secret word is ${word}, and nobody else knows it.`
 }
 
 const SECRET = /The secret word is ([\w-]+),/
 const PATH = /\/\S+\.txt/g
-/** As coding agents name the tool that reads a file. */
+/** Names under which coding agents offer the tool that reads a file. */
 const READER = /^read(?:_?file)?$/i
 
 /**
  * A model that can do one thing: it reads the files that the user names, all in one turn and with the agent's
- * own tool, and then quotes the secret word of each out of what the tool answered. Where it has no such tool,
- * as when it is asked for a title, it makes conversation.
+ * own tool, and then quotes the secret word of each from the tool results. Without such a tool (as in a
+ * request for a title) it answers with small talk.
  */
 export function nextTurn({ user, results, tools }: Told): Turn {
   if (results.length > 0) {
@@ -56,12 +56,12 @@ function pathField({ required, properties }: Fields): string {
   return names.find((name) => /path/i.test(name)) ?? 'path'
 }
 
-/** In pieces as a model streams them. */
+/** Splits a text into pieces, as a model streams them. */
 export function pieces(text: string): string[] {
   return text.match(/[\s\S]{1,7}/g) ?? []
 }
 
-/** About as many tokens as a text has. */
+/** Approximate number of tokens of a text. */
 export function tokensOf(text: string): number {
   return Math.ceil(text.length / 4)
 }

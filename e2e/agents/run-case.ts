@@ -11,26 +11,29 @@ import { secret } from './model.ts'
 import { runProgram } from './run-program.ts'
 import { faults, workedMs } from './verdict.ts'
 
-/** An agent that takes longer is ended. */
+/** Milliseconds after which an agent is killed. */
 const HOPELESS_MS = 90_000
 /** Limit of a task on the demo, from the agent's first call on. */
 const DEMO_LIMIT_MS = 15_000
-/** Within which a call is settled and the gateway's log is written; it is flushed four times a second. */
+/**
+ * Milliseconds within which a call is settled and the gateway's log is written; the log is flushed four times
+ * a second.
+ */
 const LOG_DELAY_MS = 750
 
 /** The outcome of a case. */
 export interface Outcome {
   readonly ms: number
-  /** The part of it since the first call. */
+  /** Milliseconds since the first call. */
   readonly workedMs: number
   readonly calls: number
-  /** Everything that is wrong; nothing where it passed. */
+  /** Faults; empty where the case passed. */
   readonly found: readonly string[]
   /** The agent's output. */
   readonly out: string
 }
 
-/** The agent's prompt, the files that it needs for that, and the words that its answer has to quote. */
+/** The agent's prompt, the files that it needs, and the words that its answer has to quote. */
 interface Assignment {
   readonly prompt: string
   readonly files: ReadonlyMap<string, string>
@@ -78,7 +81,7 @@ export async function runCase(
   }
 }
 
-/** As somebody would try the demo. */
+/** The task that a person would try on the demo. */
 function notes(): Assignment {
   const lines = [`Meet at the ${word()} gate.`, `Bring ${word()} and a blue folder.`]
   return {
@@ -89,7 +92,7 @@ function notes(): Assignment {
   }
 }
 
-/** For the strict upstreams, whose model finds the words in what the tool returns. */
+/** The task for the strict upstreams, whose model finds the words in the tool results. */
 function secrets(folder: string): Assignment {
   const words = [word(), word()]
   const files = words.map((one, at): [string, string] => [`secret-${at}.txt`, `${secret(one)}\n`])
@@ -106,7 +109,7 @@ function word(): string {
   return `word-${randomBytes(5).toString('hex')}`
 }
 
-/** Nothing of the caller's own; and whatever wants to leave this machine meets a closed door. */
+/** A clean environment; an unreachable proxy keeps all traffic on this machine. */
 function environment(home: string): Record<string, string> {
   const nowhere = 'http://127.0.0.1:9'
   return {

@@ -1,24 +1,24 @@
 import { spawn } from 'node:child_process'
 import process from 'node:process'
 
-/** What became of a program. */
+/** The end of a program. */
 export interface Ended {
   /** The exit code; null where a signal ended it. */
   readonly code: number | null
-  /** Both outputs, as they came. */
+  /** Both outputs, interleaved as they came. */
   readonly out: string
   readonly ms: number
   readonly timedOut: boolean
 }
 
-/** Runs a program and everything that it starts, which end with it, at the limit, or when told to stop. */
+/** Runs a program and all its children, which are killed with it: at the time limit, or on abort. */
 export function runProgram(
   command: string,
   args: readonly string[],
   { cwd, env, limitMs, stop }: { cwd: string; env: NodeJS.ProcessEnv; limitMs: number; stop: AbortSignal },
 ): Promise<Ended> {
   const started = performance.now()
-  // A group of its own, so that one signal reaches all that it started.
+  // A process group of its own, so that one signal reaches all children.
   const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
   const chunks: Buffer[] = []
   let timedOut = false
@@ -29,7 +29,7 @@ export function runProgram(
     try {
       process.kill(-child.pid, 'SIGKILL')
     } catch {
-      // None of them is left.
+      // No process of the group is left.
     }
   }
   const limit = setTimeout(() => {

@@ -92,7 +92,7 @@ async function main(stop: AbortSignal): Promise<number> {
   return isFailed || stop.aborted || rows.every(({ result }) => result !== 'passed') ? 1 : 0
 }
 
-/** A case that is only too slow gets a second attempt: others may have had the machine. */
+/** Runs a case. One that is only too slow gets a second attempt: other processes may have slowed it. */
 async function attempted(
   one: Case,
   key: string,
@@ -122,7 +122,7 @@ function rowOf(one: Case, outcome: Outcome | undefined): Row {
   }
 }
 
-/** A line that the case is over, and where it failed what is wrong and the end of the agent's output. */
+/** A line that the case is over; where it failed, also the faults and the end of the agent's output. */
 function told({ agent, model }: Case, { ms, found, out }: Outcome): string {
   const head = `${found.length === 0 ? 'passed' : 'FAILED'}: ${agent.name}, ${model}, ${(ms / 1000).toFixed(1)} s`
   const more = found.length === 0 ? [] : [...found, ...out.trim().split('\n').slice(-12)]

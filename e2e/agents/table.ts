@@ -5,9 +5,9 @@ export interface Row {
   readonly upstream: 'demo' | 'strict'
   readonly path: string
   readonly converted: boolean
-  /** Calls that were charged. */
+  /** Number of charged calls. */
   readonly calls: number
-  /** From the agent's start to its end, and from its first call on. */
+  /** Seconds from the agent's start to its end, and from its first call on. */
   readonly seconds: number
   readonly working: number
   readonly result: 'passed' | 'failed' | 'not installed'
@@ -16,7 +16,7 @@ export interface Row {
 
 const HEAD = ['agent', 'model', 'upstream', 'path', 'calls', 'seconds', 'working', 'result']
 
-/** The rows as a table for the eye, and a line that sums them up. */
+/** The rows as a table for people, with a summary line. */
 export function asTable(rows: readonly Row[]): string {
   const cells = rows.map(({ agent, model, upstream, path, converted, calls, seconds, working, result }) => [
     agent,

@@ -7,18 +7,18 @@ export interface Traces {
   readonly ended: Ended
   /** Words that the answer has to quote. */
   readonly words: readonly string[]
-  /** The usage rows of its key. */
+  /** The usage rows of the case's key. */
   readonly usage: readonly UsageRow[]
   /** The gateway's log of that time. */
   readonly log: string
-  /** Where the agent's calls are expected. */
+  /** The path that the agent is expected to call. */
   readonly path: string
-  /** From the agent's first call to its end, in milliseconds, and what that may take. */
+  /** Milliseconds from the agent's first call to its end, and their limit. */
   readonly workedMs: number
   readonly limitMs: number
 }
 
-/** Everything that is wrong with a case; nothing where it passed. */
+/** Faults of a case; empty where it passed. */
 export function faults({ ended, words, usage, log, path, workedMs, limitMs }: Traces): string[] {
   const lines = log.split('\n').map(parsed)
   const requests = lines.filter(({ msg }) => msg === 'request')
@@ -48,7 +48,7 @@ export function faults({ ended, words, usage, log, path, workedMs, limitMs }: Tr
       .filter(({ reason, quota }) => reason !== 'complete' || quota <= 0)
       .map(({ model, reason, quota }) => `a call of ${model} was charged ${quota} as ${reason}`),
   ]
-  // Agents try again and again: once is enough.
+  // Agents retry: each fault is reported once.
   return [...new Set(found)]
 }
 
@@ -60,10 +60,7 @@ function parsed(line: string): Fields {
   }
 }
 
-/**
- * How long an agent that ended at that time worked since its first call; a start on a busy machine says
- * nothing.
- */
+/** Milliseconds between the agent's first call and its end; its start-up on a busy machine does not count. */
 export function workedMs(log: string, path: string, endedAt: number): number {
   const starts = log
     .split('\n')

@@ -7,16 +7,15 @@ import { runProgram } from '../agents/run-program.ts'
 const HERE = import.meta.dirname
 const FOLDER = join(HERE, '.venv')
 const REQUIREMENTS = join(HERE, 'requirements.txt')
-/** Holds the hash of the requirements that were installed; absent while an installation is not complete. */
+/** Holds the hash of the installed requirements; absent while an installation is not complete. */
 const MARK = join(FOLDER, 'installed')
 const INSTALL_LIMIT_MS = 600_000
 
-/** A Python with the clients, or why there is none. */
+/** A Python with the clients, or the reason why there is none. */
 export type Python = { readonly command: string } | { readonly missing: string }
 
 /**
- * Makes the virtual environment where it is missing or holds other versions. Nothing outside of it is
- * touched.
+ * Makes the virtual environment where it is missing or holds other versions. Changes nothing outside of it.
  */
 export async function pythonWithClients(stop: AbortSignal): Promise<Python> {
   const wanted = createHash('sha256').update(readFileSync(REQUIREMENTS)).digest('hex')

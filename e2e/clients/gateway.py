@@ -12,7 +12,8 @@ LIMITED_KEY = os.environ["SLUICE_LIMITED_KEY"]
 UPSTREAM = os.environ["UPSTREAM_CONTROL"]
 
 CHAT, MESSAGES, RERANK = "chat-model", "messages-model", "rerank-model"
-# A model of either protocol behind the gateway: one of them is reached by a conversion, whatever the client speaks.
+# A model of either dialect behind the gateway: one of them needs a conversion, whichever dialect the client
+# speaks.
 MODELS = (CHAT, MESSAGES)
 
 GREETING = "Hello there."

@@ -20,7 +20,7 @@ Without Python or its package index the clients are left out and said so; with C
 const CLIENTS = ['openai', 'anthropic', 'cohere', 'langchain']
 const RUN_LIMIT_MS = 300_000
 
-/** How one test ended, as report.py prints it. */
+/** The result of one test, as report.py prints it. */
 interface Line {
   readonly client: string
   readonly name: string

@@ -18,7 +18,7 @@ import {
 import { cohereAnswer, scored } from '../../test/equipment/rerank-behaviour.ts'
 import type { Received, ScriptedUpstream } from '../../test/equipment/scripted-upstream.ts'
 
-/** The answer where nothing else is asked for. */
+/** The default answer. */
 const GREETING = 'Hello there.'
 const AFTER_TOOL = 'It is sunny in Bern.'
 const STRUCTURED = '{"city":"Bern","degrees":21}'
@@ -27,8 +27,8 @@ const COUNTS = { input_tokens: 10, output_tokens: 5 }
 
 /**
  * Makes the lanes `chat`, `messages` and `rerank` play the scenario that a prompt names, so that a test in
- * any language says what it wants: `scenario: greet`, `tool`, `structured`, `forever`, `status 429`, `status
- * 529 once`. A word behind it tells one test's requests from another's.
+ * any language can select it: `scenario: greet`, `tool`, `structured`, `forever`, `status 429`, `status 529
+ * once`. A word behind it tells one test's requests from another's.
  */
 export function playScenarios(upstream: ScriptedUpstream): void {
   const failedOnce = new Set<string>()
@@ -115,7 +115,7 @@ function chunk(choice: object): string {
   return `data: ${JSON.stringify({ ...base, choices: [choice] })}\n\n`
 }
 
-/** A stream that goes on until its reader leaves; bounded all the same, for a reader that never does. */
+/** A stream that goes on until its reader leaves; bounded, in case the reader never does. */
 function forever(lane: 'chat' | 'messages'): Behaviour {
   const events = 2_000
   if (lane === 'chat') return { kind: 'stream', events, paceMs: 20 }

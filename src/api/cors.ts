@@ -33,14 +33,14 @@ export interface Cors {
  * Says in the answer that a page of this origin may read it, where the operator lets it. True where the
  * request was a preflight, which is answered by that.
  */
-export function answerPage(
+export function applyCors(
   cors: Cors,
   { request, response, id }: { readonly request: Request; readonly response: Response; readonly id: string },
   path: string,
   isMessages: boolean,
 ): boolean {
   const { origin = '' } = request.headers
-  const allowed = cors.origins.length > 0 && isOpenToPages(path) ? corsHeaders(cors, origin) : undefined
+  const allowed = cors.origins.length > 0 && allowsCors(path) ? corsHeaders(cors, origin) : undefined
   if (!allowed) return false
   for (const name in allowed) response.setHeader(name, allowed[name] as string)
   if (!isPreflight(request)) return false
@@ -49,7 +49,7 @@ export function answerPage(
 }
 
 /** Whether a path is one that pages may be let in at: those of the API, never those of accounts. */
-function isOpenToPages(path: string): boolean {
+function allowsCors(path: string): boolean {
   return path.startsWith('/v1/') || path.startsWith('/v1beta/') || path === '/v2/rerank'
 }
 

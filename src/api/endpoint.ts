@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { TokenForm } from '../auth/account.ts'
 import type { Caller } from '../auth/caller.ts'
-import type { KeyPlaces } from '../auth/sent-key.ts'
+import type { KeyLocations } from '../auth/sent-key.ts'
 import type { User } from '../domain/user.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import type { Metrics } from '../metrics/metrics.ts'
@@ -14,7 +14,7 @@ import type { Response } from '../server/response.ts'
 import type { Area } from './envelopes.ts'
 
 /** What every endpoint says of itself; the route table is a list of these. */
-interface Declared {
+interface EndpointDeclaration {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /**
    * Matched exactly, as the caller wrote it: no decoding, no dot segments. `:id` is one segment, `:id*` the
@@ -26,30 +26,30 @@ interface Declared {
   /** One line, for people. */
   readonly summary: string
   /** Machines ask again and again: its requests are logged at debug. */
-  readonly isQuiet?: boolean
+  readonly isPolled?: boolean
   /** A GET that changes or spends something: HEAD, which is safe by definition, is not served. */
   readonly hasEffect?: true
   /**
    * Statuses of errors of its own, beside those that follow from who may call it and what it takes; or that
    * there are none.
    */
-  readonly fails?: readonly number[] | 'never'
+  readonly errorStatuses?: readonly number[] | 'never'
 }
 
 /** What an endpoint that reads and answers by itself says of that, for the API's description. */
-interface Described {
+interface RawDescription {
   /** The schema of the JSON that it takes; nothing where it takes none. */
-  readonly takes?: () => JsonSchema
+  readonly requestSchema?: () => JsonSchema
   /** The content types that it answers with; JSON where it does not say. */
-  readonly gives?: readonly string[]
+  readonly contentTypes?: readonly string[]
   /** The status of its success; 200 where it does not say. */
   readonly status?: number
   /** Statuses of errors that it tells as plain text. */
-  readonly failsInText?: readonly number[]
+  readonly textErrorStatuses?: readonly number[]
 }
 
 /** One request at an endpoint. */
-export interface Visit {
+export interface ClientExchange {
   /** Minted by us; sent as `x-request-id`. */
   readonly id: string
   /** Unix milliseconds. */
@@ -57,41 +57,41 @@ export interface Visit {
   /**
    * The same moment by a clock that nobody sets, `performance.now()`: how long it took is measured from it.
    */
-  readonly begunMs: number
+  readonly startedAt: number
   readonly request: Request
   readonly response: Response
   readonly record: CallRecord
 }
 
 /** For whoever brings an API key; reads and answers by itself, as the bytes are the caller's. */
-export interface KeyEndpoint extends Declared, Described {
-  readonly door: 'raw'
+export interface KeyEndpoint extends EndpointDeclaration, RawDescription {
+  readonly kind: 'raw'
   readonly access: 'api-key'
-  readonly keyIn: KeyPlaces
+  readonly keyIn: KeyLocations
   /** Statuses of upstreams' errors that it does not pass on, but makes good itself. */
-  readonly withholds?: readonly number[]
-  handle(visit: Visit, caller: Caller, relay: Relay): Promise<void>
+  readonly hiddenStatuses?: readonly number[]
+  handle(visit: ClientExchange, caller: Caller, relay: Relay): Promise<void>
 }
 
 /** For everybody. */
-export interface OpenEndpoint extends Declared, Described {
-  readonly door: 'raw'
+export interface OpenEndpoint extends EndpointDeclaration, RawDescription {
+  readonly kind: 'raw'
   readonly access: 'anyone'
-  handle(visit: Visit, isReady: () => Promise<boolean>): void | Promise<void>
+  handle(visit: ClientExchange, isReady: () => Promise<boolean>): void | Promise<void>
 }
 
 /**
  * For whoever watches over the gateway: callers on this machine, or bearers of `options.metrics_token` where
  * one is set.
  */
-export interface OperatorEndpoint extends Declared, Described {
-  readonly door: 'raw'
+export interface OperatorEndpoint extends EndpointDeclaration, RawDescription {
+  readonly kind: 'raw'
   readonly access: 'operator'
-  handle(visit: Visit, metrics: Metrics): void
+  handle(visit: ClientExchange, metrics: Metrics): void
 }
 
 /** Who is let in, and what is known of them then. */
-interface Who {
+interface AccessPrincipals {
   /** Everybody. */
   readonly visitor: object
   /** An account holder; an admin (role 10) or root (role 100). */
@@ -115,41 +115,41 @@ interface Schemas<
 }
 
 /** What an endpoint is asked, read by its schemas; unknown where there is none. */
-type Asked<
-  Access extends keyof Who,
+type HandlerInput<
+  Access extends keyof AccessPrincipals,
   Params extends z.ZodType,
   Query extends z.ZodType,
   Body extends z.ZodType,
-> = Who[Access] & {
+> = AccessPrincipals[Access] & {
   readonly params: z.output<Params>
   readonly query: z.output<Query>
   readonly body: z.output<Body>
   /** The caller's address block. */
-  readonly from: string
-  readonly visit: Visit
+  readonly addressBlock: string
+  readonly exchange: ClientExchange
   readonly parts: AdministrationParts
   readonly models: ModelLists
 }
 
 /** The facts that limits going by the body are given. */
-export interface Named<Body> {
+export interface LimitInput<Body> {
   readonly body: Body
   /** The caller's address block. */
-  readonly from: string
+  readonly addressBlock: string
   readonly parts: AdministrationParts
 }
 
 /** The endpoint's limit, as it holds for somebody whom the body names. */
-export interface NamedLimit {
-  readonly whom: string
+export interface SubjectLimit {
+  readonly subject: string
   /** Names it to callers: `this name`. */
-  readonly whose: string
+  readonly label: string
   /** How many times as many requests it allows. */
-  readonly times: number
+  readonly factor: number
 }
 
 /** Text that is an answer. */
-export interface TextKind {
+export interface TextFormat {
   /** Its content type. */
   readonly type: string
   /** The name that it is saved under, where it is for that. */
@@ -157,13 +157,13 @@ export interface TextKind {
 }
 
 /** An endpoint that takes and gives JSON: it returns a value, and its area's envelope is put around it. */
-export interface JsonEndpoint extends Declared, Schemas {
-  readonly door: 'json'
-  readonly access: keyof Who
+export interface JsonEndpoint extends EndpointDeclaration, Schemas {
+  readonly kind: 'json'
+  readonly access: keyof AccessPrincipals
   /** How the access token may stand in `Authorization`; either way unless it says so. */
   readonly tokenForm?: TokenForm
   /** Where an API key may be; a bearer's unless it says so. */
-  readonly keyIn?: KeyPlaces
+  readonly keyIn?: KeyLocations
   /** Its area, where that depends on what was asked. */
   readonly areaOf?: (request: Request) => Area
   /** Bytes that its body may have; 1 MiB by default. Visitors' bodies come without a content encoding. */
@@ -173,19 +173,19 @@ export interface JsonEndpoint extends Declared, Schemas {
   /**
    * Limits by what the body names, in place of the one by address, which holds where the body cannot be read.
    */
-  readonly limitsOn?: (named: Named<never>) => readonly NamedLimit[]
+  readonly subjectLimits?: (named: LimitInput<never>) => readonly SubjectLimit[]
   /** It always fails: with what `fails` says, where nothing else is wrong. */
   readonly succeeds?: false
   /** Nothing on the way may keep the answer. */
   readonly cache?: 'never'
   /** What it answers with, inside the envelope; none = nothing. */
-  readonly answer?: z.ZodType
+  readonly responseBody?: z.ZodType
   /** What it answers with has the fields of the envelope in it already. */
   readonly envelope?: 'own'
   /**
    * It answers with text instead, without an envelope: `handle` gives its pieces (`AsyncIterable<string>`).
    */
-  readonly text?: TextKind
+  readonly text?: TextFormat
   handle(asked: never): Promise<unknown>
 }
 
@@ -197,17 +197,17 @@ export type Endpoint = RawEndpoint | JsonEndpoint
 
 /** Makes a JSON endpoint, whose `handle` is typed by its schemas. */
 export function defineEndpoint<
-  const Access extends keyof Who,
+  const Access extends keyof AccessPrincipals,
   Params extends z.ZodType,
   Query extends z.ZodType,
   Body extends z.ZodType,
 >(
-  written: Omit<JsonEndpoint, 'door' | 'access' | 'handle' | 'limitsOn' | keyof Schemas> &
+  definition: Omit<JsonEndpoint, 'door' | 'access' | 'handle' | 'limitsOn' | keyof Schemas> &
     Schemas<Params, Query, Body> & {
       readonly access: Access
-      readonly limitsOn?: (named: Named<z.output<Body>>) => readonly NamedLimit[]
-      handle(asked: Asked<Access, Params, Query, Body>): Promise<unknown>
+      readonly limitsOn?: (named: LimitInput<z.output<Body>>) => readonly SubjectLimit[]
+      handle(asked: HandlerInput<Access, Params, Query, Body>): Promise<unknown>
     },
 ): JsonEndpoint {
-  return { door: 'json', ...written }
+  return { kind: 'json', ...definition }
 }

@@ -23,10 +23,10 @@ export interface RenderedError {
   readonly body: Buffer
 }
 
-type Renderer = (error: Told, requestId: string) => Buffer
+type Renderer = (error: ErrorFacts, requestId: string) => Buffer
 
 /** What may be told of an error. */
-interface Told {
+interface ErrorFacts {
   readonly status: number
   readonly type: string
   readonly code: string
@@ -43,11 +43,11 @@ interface Told {
   readonly details: Readonly<Record<string, number>> | undefined
 }
 
-const inRelay: Renderer = ({ type, code, message, ours }, requestId) =>
-  chatErrorBody({ type, code, message: ours ? signed(message, requestId) : message })
+const relayError: Renderer = ({ type, code, message, ours }, requestId) =>
+  chatErrorBody({ type, code, message: ours ? withRequestId(message, requestId) : message })
 
 const RENDERERS: Record<Area, Renderer> = {
-  relay: inRelay,
+  relay: relayError,
   'billing-subscription': (told, requestId) => chatErrorBody(balanceError(told, 'upstream_error', requestId)),
   'billing-usage': (told, requestId) => chatErrorBody(balanceError(told, 'gateway_error', requestId)),
   usage: (told, requestId) => {
@@ -58,20 +58,20 @@ const RENDERERS: Record<Area, Renderer> = {
     ours
       ? messagesErrorBody({
           type: 'gateway_error',
-          message: signed(message, requestId),
+          message: withRequestId(message, requestId),
           code: CODES_IN_MESSAGES.get(code),
           requestId,
         })
       : (envelope ?? messagesErrorBody({ type, message, requestId })),
   // The same but for one type: `docs/api.md: Errors`, 429.
   rerank: (told, requestId) =>
-    inRelay(told.status === 429 && !told.hasOwnType ? { ...told, type: 'gateway_error' } : told, requestId),
+    relayError(told.status === 429 && !told.hasOwnType ? { ...told, type: 'gateway_error' } : told, requestId),
   management: ({ code, message, details }) => json({ success: false, message, code, ...details }),
 }
 
 // Where balances are read, two kinds of errors go by types of their own; `docs/api.md: Errors`.
 function balanceError(
-  { status, type, code, message }: Told,
+  { status, type, code, message }: ErrorFacts,
   internal: string,
   requestId: string,
 ): ErrorParts {
@@ -79,23 +79,23 @@ function balanceError(
     [429, 'gateway_error'],
     [500, internal],
   ])
-  return { type: types.get(status) ?? type, code, message: signed(message, requestId) }
+  return { type: types.get(status) ?? type, code, message: withRequestId(message, requestId) }
 }
 
 /**
  * What an endpoint answers with, in the envelope of its area; undefined is a success that has nothing to say.
  */
-export function renderAnswer(area: Area, data: unknown): Buffer {
-  return json(ANSWERS[area]?.(data) ?? data)
+export function renderSuccess(area: Area, data: unknown): Buffer {
+  return json(SUCCESS_ENVELOPES[area]?.(data) ?? data)
 }
 
 /** Whether an area puts anything around what its endpoints answer with. */
 export function hasEnvelope(area: Area): boolean {
-  return ANSWERS[area] !== undefined
+  return SUCCESS_ENVELOPES[area] !== undefined
 }
 
 /** The envelopes of successes; other areas have none. */
-const ANSWERS: { readonly [In in Area]?: (data: unknown) => object } = {
+const SUCCESS_ENVELOPES: { readonly [In in Area]?: (data: unknown) => object } = {
   management: (data) => ({ success: true, message: '', data }),
   usage: (data) => ({ code: true, message: 'ok', data }),
 }
@@ -113,7 +113,7 @@ const CODES_IN_MESSAGES = new Map([
   ['model_not_found', 'model_not_found'],
 ])
 
-function signed(message: string, requestId: string): string {
+function withRequestId(message: string, requestId: string): string {
   return `${message} (request id: ${requestId})`
 }
 
@@ -122,7 +122,7 @@ function signed(message: string, requestId: string): string {
  * text.
  */
 export function renderError(area: Area, error: unknown, requestId: string): RenderedError {
-  const told = toldOf(error)
+  const told = errorFacts(error)
   const body = RENDERERS[area](told, requestId)
   const headers: Record<string, string> = {
     'content-type': 'application/json',
@@ -136,7 +136,7 @@ export function renderError(area: Area, error: unknown, requestId: string): Rend
   return { status: told.status, headers, body }
 }
 
-function toldOf(error: unknown): Told {
+function errorFacts(error: unknown): ErrorFacts {
   if (error instanceof UpstreamRefusal) {
     const { status, type, hasOwnType, code, message, retryAfter, envelope } = error
     return {
@@ -152,7 +152,7 @@ function toldOf(error: unknown): Told {
       details: undefined,
     }
   }
-  const known = error instanceof GatewayError ? error : unforeseen(error)
+  const known = error instanceof GatewayError ? error : unexpectedError(error)
   const { code, message, kind, retryAfter } = known
   return {
     status: kind.status,
@@ -168,7 +168,7 @@ function toldOf(error: unknown): Told {
   }
 }
 
-function unforeseen(error: unknown): GatewayError {
+function unexpectedError(error: unknown): GatewayError {
   return error instanceof StoreUnavailable
     ? new GatewayError('overloaded', 'the gateway cannot reach its database at the moment; try again', {
         retryAfter: 5,

@@ -1,7 +1,7 @@
 import { addressBlock } from '../auth/address-block.ts'
 import type { ClientAddress } from '../auth/client-address.ts'
 import type { RateLimit } from '../domain/channel.ts'
-import { LIMIT_NAMES, type Limits } from '../limits/limits.ts'
+import { LIMIT_NAMES, type RateLimiter } from '../limits/limits.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
 import { takeAndTell } from './relay/take-and-tell.ts'
@@ -16,11 +16,11 @@ export function isGloballyLimited(path: string): boolean {
 
 /** The limit of each address on all of accounts and billing together. */
 export class GlobalLimit {
-  readonly #limits: Limits
+  readonly #limits: RateLimiter
   readonly #clientAddress: () => ClientAddress
   readonly #limit: () => RateLimit
 
-  constructor(limits: Limits, clientAddress: () => ClientAddress, limit: () => RateLimit) {
+  constructor(limits: RateLimiter, clientAddress: () => ClientAddress, limit: () => RateLimit) {
     this.#limits = limits
     this.#clientAddress = clientAddress
     this.#limit = limit
@@ -33,7 +33,7 @@ export class GlobalLimit {
     return takeAndTell(
       this.#limits,
       response,
-      { name: LIMIT_NAMES.global, whom, limit: this.#limit() },
+      { name: LIMIT_NAMES.global, subject: whom, limit: this.#limit() },
       'this address',
     )
   }

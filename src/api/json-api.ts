@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { AccountAccess } from '../auth/account.ts'
+import type { AccountAuthenticator } from '../auth/account.ts'
 import { addressBlock } from '../auth/address-block.ts'
 import type { ApiKeys } from '../auth/api-key.ts'
 import type { Caller } from '../auth/caller.ts'
@@ -7,20 +7,20 @@ import type { ClientAddress } from '../auth/client-address.ts'
 import { requireKey } from '../auth/sent-key.ts'
 import type { Role, User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
-import { LIMIT_NAMES, type Limits, requireAllowed } from '../limits/limits.ts'
+import { LIMIT_NAMES, type RateLimiter, requireAllowed } from '../limits/limits.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import { readInput } from '../management/read-input.ts'
 import type { Bodies } from '../relay/body.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
 import { idHeaders } from '../server/id-headers.ts'
-import type { JsonEndpoint, NamedLimit, Visit } from './endpoint.ts'
-import { type Area, renderAnswer } from './envelopes.ts'
+import type { JsonEndpoint, SubjectLimit, ClientExchange } from './endpoint.ts'
+import { type Area, renderSuccess } from './envelopes.ts'
 import type { GlobalLimit } from './global-limit.ts'
 import { JSON_ROUTES } from './json-routes.ts'
-import { MistypedPaths } from './routing/mistyped-path.ts'
+import { PathSuggestions } from './routing/mistyped-path.ts'
 import type { PathParams } from './routing/path-pattern.ts'
 import { RAW_ROUTES } from './raw-routes.ts'
-import { type FoundEndpoint, type OtherMethods, RouteTable } from './route-table.ts'
+import { type FoundEndpoint, type AllowedMethods, RouteTable } from './route-table.ts'
 import { sendText } from './send-text.ts'
 import { takeAndTell } from './relay/take-and-tell.ts'
 
@@ -35,10 +35,10 @@ const NEVER_CACHED = {
 
 /** What JSON endpoints are answered with. */
 export interface JsonParts {
-  readonly accounts: AccountAccess
+  readonly accounts: AccountAuthenticator
   readonly apiKeys: ApiKeys
   readonly clientAddress: () => ClientAddress
-  readonly limits: Limits
+  readonly limits: RateLimiter
   readonly globalLimit: GlobalLimit
   readonly bodies: Bodies
   readonly management: AdministrationParts
@@ -46,14 +46,14 @@ export interface JsonParts {
 }
 
 /** The same of somebody who is known by an id. */
-type Limit = Omit<NamedLimit, 'whom'> & { readonly whom: string | number }
+type Limit = Omit<SubjectLimit, 'whom'> & { readonly whom: string | number }
 
 type Handle = (asked: object) => Promise<unknown>
 
 /** Answers JSON endpoints: limits, access, input by schema, and the envelope, the same for all of them. */
-export class JsonDoor {
+export class JsonApi {
   readonly #routes = new RouteTable(JSON_ROUTES)
-  readonly #mistyped = new MistypedPaths([...RAW_ROUTES, ...JSON_ROUTES])
+  readonly #suggestions = new PathSuggestions([...RAW_ROUTES, ...JSON_ROUTES])
   readonly #parts: JsonParts
 
   constructor(parts: JsonParts) {
@@ -61,32 +61,32 @@ export class JsonDoor {
   }
 
   /** The endpoint that is asked; undefined where nothing is at the path. */
-  find(method: string, path: string): FoundEndpoint<JsonEndpoint> | OtherMethods | undefined {
+  find(method: string, path: string): FoundEndpoint<JsonEndpoint> | AllowedMethods | undefined {
     return this.#routes.find(method, path)
   }
 
   /** The path of the API that a wrong one probably stands for. */
-  meant(path: string): string | undefined {
-    return this.#mistyped.meant(path)
+  suggest(path: string): string | undefined {
+    return this.#suggestions.suggest(path)
   }
 
   /** Rejects with what the caller is to be told. `area`: the endpoint's, for this request. */
-  async answer(visit: Visit, endpoint: JsonEndpoint, area: Area, params: PathParams): Promise<void> {
+  async respond(visit: ClientExchange, endpoint: JsonEndpoint, area: Area, params: PathParams): Promise<void> {
     const { request, response } = visit
     const { management, clientAddress, globalLimit, models } = this.#parts
     await globalLimit.take(request, response, endpoint.path)
-    const who = await this.#enter(visit, endpoint)
+    const who = await this.#authenticate(visit, endpoint)
     const from = addressBlock(clientAddress()(request))
-    if (!endpoint.limitsOn) {
+    if (!endpoint.subjectLimits) {
       const limited = who.user
         ? { whom: who.user.id, whose: 'this user' }
         : { whom: from, whose: 'this address' }
-      await this.#take(visit, endpoint, [{ ...limited, times: 1 }])
+      await this.#takeFromLimits(visit, endpoint, [{ ...limited, factor: 1 }])
     }
     const asked = {
       params: endpoint.params && readInput(endpoint.params, params),
       query: endpoint.query && readInput(endpoint.query, queryOf(request.url)),
-      body: endpoint.body && (await this.#namingBody(visit, endpoint, endpoint.body, from)),
+      body: endpoint.body && (await this.#bodyWithinLimits(visit, endpoint, endpoint.body, from)),
       from,
     }
     const data = await (endpoint.handle as Handle)({
@@ -101,24 +101,24 @@ export class JsonDoor {
       ...(endpoint.cache === 'never' ? NEVER_CACHED : { 'cache-control': 'no-store' }),
     }
     if (endpoint.text) return sendText(response, endpoint.text, headers, data as AsyncIterable<string>)
-    const body = renderAnswer(endpoint.envelope === 'own' ? 'relay' : endpoint.area, data)
+    const body = renderSuccess(endpoint.envelope === 'own' ? 'relay' : endpoint.area, data)
     const length = String(body.length)
     response
       .writeHead(200, { 'content-type': 'application/json', 'content-length': length, ...headers })
       .end(body)
   }
 
-  async #enter(visit: Visit, endpoint: JsonEndpoint): Promise<{ user?: User }> {
+  async #authenticate(visit: ClientExchange, endpoint: JsonEndpoint): Promise<{ user?: User }> {
     const { request, record } = visit
     const { access, tokenForm } = endpoint
     if (access === 'visitor') return {}
-    if (access === 'key' || access === 'reading-key') return this.#enterByKey(visit, endpoint)
-    const user = await this.#parts.accounts.authenticate(request, tokenForm ?? 'either', LEAST_ROLE[access])
+    if (access === 'key' || access === 'reading-key') return this.#authenticateByKey(visit, endpoint)
+    const user = await this.#parts.accounts.authenticate(request, tokenForm ?? 'either', MIN_ROLE[access])
     record.userId = user.id
     return { user }
   }
 
-  async #enterByKey({ request, record }: Visit, { access, keyIn }: JsonEndpoint): Promise<Caller> {
+  async #authenticateByKey({ request, record }: ClientExchange, { access, keyIn }: JsonEndpoint): Promise<Caller> {
     const { apiKeys, clientAddress } = this.#parts
     const key = requireKey(request, keyIn ?? 'bearer')
     const use = access === 'key' ? 'call' : 'read'
@@ -129,11 +129,11 @@ export class JsonDoor {
   }
 
   /** Takes a request off each of the endpoint's limits; the caller is told what is left of the first. */
-  async #take({ response }: Visit, { limit }: JsonEndpoint, limited: readonly Limit[]): Promise<void> {
+  async #takeFromLimits({ response }: ClientExchange, { limit }: JsonEndpoint, limited: readonly Limit[]): Promise<void> {
     if (!limit) return
     const { limits, management } = this.#parts
     const { requests, tokens, windowMs } = management.settings().rateLimits[limit]
-    for (const [index, { whom, whose, times }] of limited.entries()) {
+    for (const [index, { whom, label: whose, factor: times }] of limited.entries()) {
       const asked = {
         name: LIMIT_NAMES[limit],
         whom,
@@ -148,21 +148,21 @@ export class JsonDoor {
    * The body, with what it names taken off the endpoint's limits, where it has such; of one that cannot be
    * read, the address.
    */
-  async #namingBody(visit: Visit, endpoint: JsonEndpoint, schema: z.ZodType, from: string): Promise<unknown> {
-    const { limitsOn } = endpoint
+  async #bodyWithinLimits(visit: ClientExchange, endpoint: JsonEndpoint, schema: z.ZodType, from: string): Promise<unknown> {
+    const { subjectLimits: limitsOn } = endpoint
     if (!limitsOn) return this.#body(visit, endpoint, schema)
     let body: unknown
     try {
       body = await this.#body(visit, endpoint, schema)
     } catch (error) {
-      await this.#take(visit, endpoint, [{ whom: from, whose: 'this address', times: 1 }])
+      await this.#takeFromLimits(visit, endpoint, [{ whom: from, label: 'this address', factor: 1 }])
       throw error
     }
-    await this.#take(visit, endpoint, limitsOn({ body: body as never, from, parts: this.#parts.management }))
+    await this.#takeFromLimits(visit, endpoint, limitsOn({ body: body as never, addressBlock: from, parts: this.#parts.management }))
     return body
   }
 
-  async #body(visit: Visit, endpoint: JsonEndpoint, schema: z.ZodType): Promise<unknown> {
+  async #body(visit: ClientExchange, endpoint: JsonEndpoint, schema: z.ZodType): Promise<unknown> {
     const address = this.#parts.clientAddress()(visit.request)
     const body = await this.#parts.bodies.read(visit, {
       client: addressBlock(address),
@@ -171,14 +171,14 @@ export class JsonDoor {
       isPlain: endpoint.access === 'visitor',
     })
     try {
-      return readInput(schema, parsed(body.bytes))
+      return readInput(schema, parseJson(body.bytes))
     } finally {
       body.release()
     }
   }
 }
 
-const LEAST_ROLE = { account: 1, admin: 10, root: 100 } as const satisfies Record<string, Role>
+const MIN_ROLE = { account: 1, admin: 10, root: 100 } as const satisfies Record<string, Role>
 
 /** Of a parameter that is there twice, the first counts. */
 function queryOf(url: string): Record<string, string> {
@@ -187,7 +187,7 @@ function queryOf(url: string): Record<string, string> {
   return Object.fromEntries([...new URLSearchParams(url.slice(start))].toReversed())
 }
 
-function parsed(bytes: Buffer): unknown {
+function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch (error) {

@@ -9,7 +9,7 @@ export interface FoundEndpoint<Kind extends Endpoint> {
 }
 
 /** A path that takes other methods. */
-export interface OtherMethods {
+export interface AllowedMethods {
   readonly methods: readonly string[]
   readonly area: Area
 }
@@ -35,7 +35,7 @@ export class RouteTable<Kind extends Endpoint> {
   }
 
   /** Undefined where nothing is at the path. HEAD is answered where GET is (RFC 9110, 9.3.2). */
-  find(method: string, path: string): FoundEndpoint<Kind> | OtherMethods | undefined {
+  find(method: string, path: string): FoundEndpoint<Kind> | AllowedMethods | undefined {
     const pattern = this.#byPath.has(path) ? undefined : this.#patterned(path)
     const found = this.#byPath.get(pattern?.path ?? path)
     if (!found) return undefined

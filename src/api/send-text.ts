@@ -1,6 +1,6 @@
 import type { ResponseHeaders } from '../server/response-head.ts'
 import type { Response } from '../server/response.ts'
-import type { TextKind } from './endpoint.ts'
+import type { TextFormat } from './endpoint.ts'
 
 /**
  * Answers with text, piece by piece as the caller reads it. What goes wrong before the first piece rejects
@@ -9,7 +9,7 @@ import type { TextKind } from './endpoint.ts'
  */
 export async function sendText(
   response: Response,
-  { type, filename }: TextKind,
+  { type, filename }: TextFormat,
   headers: ResponseHeaders,
   text: AsyncIterable<string>,
 ): Promise<void> {
@@ -31,9 +31,9 @@ export async function sendText(
 /** Resolves when the caller has read what there was, or left. */
 function drained(response: Response): Promise<void> {
   return new Promise((resolve) => {
-    const unheed = response.onClosed(resolve)
+    const removeListener = response.onClosed(resolve)
     response.whenDrained(() => {
-      unheed()
+      removeListener()
       resolve()
     })
   })

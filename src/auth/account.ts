@@ -2,7 +2,7 @@ import { USER_STATUS, type Role, type User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
 import type { Request } from '../server/request.ts'
 import type { Store } from '../store/store.ts'
-import { refuseOtherSite } from './refuse-other-site.ts'
+import { refuseCrossSite } from './refuse-other-site.ts'
 import { sessionOf } from './session-cookie.ts'
 
 /** How an access token may stand in `Authorization`: alone, or behind `Bearer` too. */
@@ -20,7 +20,7 @@ export interface AccountParts {
 /**
  * Checks who acts for an account: by an access token or a session, and the id of its owner in `Gateway-User`.
  */
-export class AccountAccess {
+export class AccountAuthenticator {
   readonly #parts: AccountParts
 
   constructor(parts: AccountParts) {
@@ -60,7 +60,7 @@ export class AccountAccess {
     const session = sessionOf(request)
     if (session === undefined) throw nobody()
     const { store, hashSession, trustedProxies } = this.#parts
-    refuseOtherSite(request, trustedProxies())
+    refuseCrossSite(request, trustedProxies())
     const sessionHash = hashSession(session)
     const nowSeconds = Math.floor(Date.now() / 1000)
     const user = await store.read('userBySession', { sessionHash, nowSeconds })

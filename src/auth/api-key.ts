@@ -4,7 +4,7 @@ import { lookupKey } from '../domain/api-key.ts'
 import type { Change } from '../domain/change.ts'
 import { type AddressSet, allowedAddresses } from '../domain/ip-allow-list.ts'
 import { TOKEN_STATUS, type Token, type TokenStatus } from '../domain/token.ts'
-import { type KeyUse, refuseDead } from '../domain/refuse-dead.ts'
+import { type KeyUse, refuseUnusableKey } from '../domain/refuse-dead.ts'
 import { statusAt } from '../domain/token-status.ts'
 import type { User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
@@ -90,7 +90,7 @@ export class ApiKeys {
   }
 
   /** Forgets what another node has changed. */
-  heard(change: Change): void {
+  applyChange(change: Change): void {
     switch (change.of) {
       case 'tokens': {
         const ids = new Set(change.ids)
@@ -108,7 +108,7 @@ export class ApiKeys {
   }
 
   #forgetAndTell(change: Change): void {
-    this.heard(change)
+    this.applyChange(change)
     this.#tell?.(change)
   }
 
@@ -153,7 +153,7 @@ export class ApiKeys {
   async #read(key: string): Promise<KnownKey | undefined> {
     const forgotten = this.#forgotten
     const readMs = performance.now()
-    const found = await this.#ledger.accounts.find(this.#hash(key))
+    const found = await this.#ledger.accounts.findByKeyHash(this.#hash(key))
     // What changed while it was read is read again.
     const isLatest = forgotten === this.#forgotten
     if (!found) {
@@ -167,11 +167,11 @@ export class ApiKeys {
   }
 
   #check({ token, user, account, addresses }: KnownKey, address: string, use: KeyUse): Caller {
-    const status = statusAt(token, account.token.left, Date.now())
+    const status = statusAt(token, account.token.accountRemain, Date.now())
     if (status !== TOKEN_STATUS.enabled && token.status === TOKEN_STATUS.enabled) {
       this.#moveTo(token.id, status)
     }
-    refuseDead(token, user, status, use)
+    refuseUnusableKey(token, user, status, use)
     if (!addresses(address))
       throw new GatewayError('ip_not_allowed', 'this API key may not be used from this address')
     return { token, user }
@@ -181,7 +181,7 @@ export class ApiKeys {
   #moveTo(tokenId: number, status: TokenStatus): void {
     this.#store
       .write('setTokenStatus', { tokenId, status, onlyFrom: TOKEN_STATUS.enabled })
-      .then(() => this.heard({ of: 'tokens', ids: [tokenId] }))
+      .then(() => this.applyChange({ of: 'tokens', ids: [tokenId] }))
       .catch(() => {})
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { FairTurns } from './fair-turns.ts'
+import { FairQueue } from './fair-turns.ts'
 
 const refusal = (): Error => new Error('too many')
 
@@ -8,7 +8,7 @@ const refusal = (): Error => new Error('too many')
  * began.
  */
 function stage(atOnce: number, mostWaiting: number) {
-  const turns = new FairTurns(atOnce, mostWaiting)
+  const turns = new FairQueue(atOnce, mostWaiting)
   const began: string[] = []
   const ends: (() => void)[] = []
   const refused: string[] = []
@@ -21,7 +21,7 @@ function stage(atOnce: number, mostWaiting: number) {
           began.push(whose)
           await new Promise<void>((resolve) => ends.push(resolve))
         }
-        turns.take(whose, refusal, work).catch(() => refused.push(whose))
+        turns.run(whose, refusal, work).catch(() => refused.push(whose))
       }
     },
     end: async (pieces = 1): Promise<void> => {
@@ -93,11 +93,11 @@ describe('turns', () => {
   })
 
   test('are given on by work that fails', async () => {
-    const turns = new FairTurns(1, 10)
-    const fails = turns.take('a', refusal, () => Promise.reject(new Error('broken')))
-    const next = turns.take('a', refusal, () => Promise.resolve('done'))
+    const turns = new FairQueue(1, 10)
+    const fails = turns.run('a', refusal, () => Promise.reject(new Error('broken')))
+    const next = turns.run('a', refusal, () => Promise.resolve('done'))
     await expect(fails).rejects.toThrow('broken')
     expect(await next).toBe('done')
-    expect(await turns.take('a', refusal, () => Promise.resolve('again'))).toBe('again')
+    expect(await turns.run('a', refusal, () => Promise.resolve('again'))).toBe('again')
   })
 })

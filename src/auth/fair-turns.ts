@@ -12,7 +12,7 @@ interface Waiting {
  * them has brought: the start tags of start-time fair queueing. Where too many wait, those who brought the
  * most are refused.
  */
-export class FairTurns {
+export class FairQueue {
   readonly #atOnce: number
   readonly #mostWaiting: number
   /** In the order that it came. */
@@ -29,7 +29,7 @@ export class FairTurns {
   }
 
   /** Runs `work` in its turn; rejects with what `refusal` makes where too many wait. */
-  async take<Result>(whose: string, refusal: () => Error, work: () => Promise<Result>): Promise<Result> {
+  async run<Result>(whose: string, refusal: () => Error, work: () => Promise<Result>): Promise<Result> {
     const latest = this.#latest.get(whose)
     const tag = latest ? Math.max(this.#now, latest.tag + 1) : this.#now
     if (this.#running >= this.#atOnce) this.#makeRoom(tag, refusal)

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import { FairTurns } from './fair-turns.ts'
+import { FairQueue } from './fair-turns.ts'
 
 /** Argon2id (the library's own choice) over 19 MiB, twice: as OWASP recommends. */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
@@ -20,7 +20,7 @@ type Library = typeof import('@node-rs/argon2')
  * address block of a visitor, or the account that is signed in. The library is loaded when somebody needs it.
  */
 export class Passwords {
-  readonly #turns = new FairTurns(AT_ONCE, WAITING)
+  readonly #turns = new FairQueue(AT_ONCE, WAITING)
 
   /** What is kept of a password. Rejects with `overloaded` where too many wait. */
   hash(password: string, whose: string): Promise<string> {
@@ -37,7 +37,7 @@ export class Passwords {
   }
 
   #turn<Result>(whose: string, work: (library: Library) => Promise<Result>): Promise<Result> {
-    return this.#turns.take(whose, tooMany, async () => work(await import('@node-rs/argon2')))
+    return this.#turns.run(whose, tooMany, async () => work(await import('@node-rs/argon2')))
   }
 }
 

@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.ts'
 import type { Request } from '../server/request.ts'
-import { toldByProxy } from './trusted-peer.ts'
+import { proxyHeader } from './trusted-peer.ts'
 
 /** What browsers say of requests that a page of ours makes, or a person by hand. */
 const OURS = new Set(['same-origin', 'none'])
@@ -10,14 +10,14 @@ const OURS = new Set(['same-origin', 'none'])
  * browser says so (`Sec-Fetch-Site`) that counts; else `Origin` must name the host that was asked. Programs
  * send neither.
  */
-export function refuseOtherSite(request: Request, trustedProxies: readonly string[]): void {
+export function refuseCrossSite(request: Request, trustedProxies: readonly string[]): void {
   const { 'sec-fetch-site': site, origin } = request.headers
   if (site !== undefined) {
     if (!OURS.has(site.toLowerCase())) throw otherSite()
     return
   }
   if (origin === undefined) return
-  const host = toldByProxy(request, 'x-forwarded-host', trustedProxies) ?? request.headers.host?.toLowerCase()
+  const host = proxyHeader(request, 'x-forwarded-host', trustedProxies) ?? request.headers.host?.toLowerCase()
   if (hostOf(origin) !== host) throw otherSite()
 }
 

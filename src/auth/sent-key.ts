@@ -8,10 +8,10 @@ import { bearerKey } from './bearer.ts'
  * places too, which win; or in any of them, first `x-api-key`, then the alternate vendor's. `docs/api.md:
  * Authentication`.
  */
-export type KeyPlaces = 'bearer' | 'x-api-key' | 'alternate' | 'any'
+export type KeyLocations = 'bearer' | 'x-api-key' | 'alternate' | 'any'
 
 /** Headers to name to those who sent no key. */
-const HEADERS: Readonly<Record<KeyPlaces, string>> = {
+const HEADERS: Readonly<Record<KeyLocations, string>> = {
   bearer: '"Authorization: Bearer sk-…"',
   'x-api-key': '"x-api-key: sk-…" or "Authorization: Bearer sk-…"',
   alternate: '"x-goog-api-key: sk-…" or "Authorization: Bearer sk-…"',
@@ -21,7 +21,7 @@ const HEADERS: Readonly<Record<KeyPlaces, string>> = {
 /**
  * The key that came with a request, as it was sent; where none is in any of the places, a `missing_api_key`.
  */
-export function requireKey(request: Request, places: KeyPlaces): string {
+export function requireKey(request: Request, places: KeyLocations): string {
   const key = sentKey(request, places)
   if (key !== undefined && key !== '') return key
   throw new GatewayError(
@@ -30,7 +30,7 @@ export function requireKey(request: Request, places: KeyPlaces): string {
   )
 }
 
-function sentKey(request: Request, places: KeyPlaces): string | undefined {
+function sentKey(request: Request, places: KeyLocations): string | undefined {
   switch (places) {
     case 'bearer':
       return bearerKey(request.headers.authorization)

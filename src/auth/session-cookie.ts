@@ -1,6 +1,6 @@
 import { parseCookie, type SetCookie, stringifySetCookie } from 'cookie'
 import type { Request } from '../server/request.ts'
-import { toldByProxy } from './trusted-peer.ts'
+import { proxyHeader } from './trusted-peer.ts'
 
 /** How long a session lasts: 30 days. */
 export const SESSION_SECONDS = 30 * 86_400
@@ -29,7 +29,7 @@ export function sessionCookie(
     sameSite: 'strict',
     path: '/',
     // The gateway itself speaks plain HTTP; TLS ends at a proxy.
-    secure: toldByProxy(request, 'x-forwarded-proto', trustedProxies) === 'https',
+    secure: proxyHeader(request, 'x-forwarded-proto', trustedProxies) === 'https',
     maxAge: session === undefined ? 0 : SESSION_SECONDS,
   }
   return stringifySetCookie(cookie)

@@ -17,7 +17,7 @@ export function plainAddress(address: string): string {
 }
 
 /** What a header of a request says, if a trusted proxy says it: its first word, in lower case. */
-export function toldByProxy(
+export function proxyHeader(
   request: Request,
   header: 'x-forwarded-proto' | 'x-forwarded-host',
   trustedProxies: readonly string[],

@@ -4,18 +4,18 @@ import { seedAccounts } from './first-start.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { pruneUsage } from '../store/prune-usage.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
-import type { OpenedLedger, OpeningParts } from './opened-ledger.ts'
+import type { OpenedLedger, OpenLedgerOptions } from './opened-ledger.ts'
 
 /**
  * Opens the store that the configuration names, and settles what a crash left behind. Rejects with a sentence
  * for the operator.
  */
-export function openLedger(parts: OpeningParts): Promise<OpenedLedger> {
+export function openLedger(parts: OpenLedgerOptions): Promise<OpenedLedger> {
   const { databaseUrl } = parts.config.environment
   return databaseUrl.startsWith('sqlite:') ? openOwnLedger(parts) : openShared(parts)
 }
 
-async function openOwnLedger({ config, secrets, thread }: OpeningParts): Promise<OpenedLedger> {
+async function openOwnLedger({ config, secrets, thread }: OpenLedgerOptions): Promise<OpenedLedger> {
   const { environment, users } = config
   const path = environment.databaseUrl.slice('sqlite:'.length)
   const store = await openSqliteStore({ path, secret: secrets, thread })
@@ -25,7 +25,7 @@ async function openOwnLedger({ config, secrets, thread }: OpeningParts): Promise
     const recovered = await ledger.recover()
     return {
       store,
-      place: `${hostname()} ${path}`,
+      databaseId: `${hostname()} ${path}`,
       ledger,
       firstCredentials,
       recovered,
@@ -41,7 +41,7 @@ async function openOwnLedger({ config, secrets, thread }: OpeningParts): Promise
 }
 
 // What several nodes need is loaded where there are several.
-async function openShared(parts: OpeningParts): Promise<OpenedLedger> {
+async function openShared(parts: OpenLedgerOptions): Promise<OpenedLedger> {
   const { openSharedLedger } = await import('./open-shared-ledger.ts')
   return openSharedLedger(parts)
 }

@@ -5,7 +5,7 @@ import { seedAccounts } from './first-start.ts'
 import { LeasedAccounts } from '../ledger/leased-accounts.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { sharedStore } from '../ledger/shared-store.ts'
-import { Teller } from '../ledger/teller.ts'
+import { BankClient } from '../ledger/teller.ts'
 import type { AccountName } from '../store/bank.ts'
 import { Announcements } from '../store/postgres/announcements.ts'
 import { postgresBank } from '../store/postgres/bank.ts'
@@ -14,7 +14,7 @@ import { openPostgresStore, type SharedRows } from '../store/postgres/open.ts'
 import { RELAY_ROLE } from '../store/postgres/relay-role.ts'
 import { openNodeFile } from '../store/sqlite/open-node-file.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
-import type { OpenedLedger, OpeningLog, OpeningParts } from './opened-ledger.ts'
+import type { OpenedLedger, StartupLog, OpenLedgerOptions } from './opened-ledger.ts'
 
 /** How long a start waits for a server that may be starting, too. */
 const PATIENCE_MS = 30_000
@@ -29,7 +29,7 @@ export async function openSharedLedger({
   secrets,
   log,
   thread,
-}: OpeningParts): Promise<OpenedLedger> {
+}: OpenLedgerOptions): Promise<OpenedLedger> {
   await using opened = new AsyncDisposableStack()
   const { environment } = config
   const url = environment.databaseUrl
@@ -50,15 +50,15 @@ export async function openSharedLedger({
   )
   const connection = opened.adopt(new BankConnection(url, { hasRole: hasRelayRole }), (open) => open.close())
   const announcements = opened.adopt(new Announcements(url), (open) => open.close())
-  const teller = new Teller({
+  const teller = new BankClient({
     bank: postgresBank(connection, file.node),
     file,
-    openHolds: () => ledger.open,
-    onReach: (trouble) => {
+    openHolds: () => ledger.openHolds,
+    onReachabilityChange: (trouble) => {
       if (trouble) log.warn(`calls go on with what is borrowed: ${trouble.message}`)
       else log.info('the database can be reached again')
     },
-    onUnknown: (calls) => {
+    onUnknownTokens: (calls) => {
       const tokens = [...new Set(calls.map(({ tokenId }) => tokenId))].join(', ')
       log.warn(`${calls.length} calls could not be charged: the database does not know the tokens ${tokens}`)
     },
@@ -66,7 +66,7 @@ export async function openSharedLedger({
   const accounts = new LeasedAccounts(rows, teller, (account) =>
     announcements.announce(`recall ${account} ${file.node}`),
   )
-  const store = sharedStore(rows, { file, settled: () => teller.settled(), flush: () => teller.flush() })
+  const store = sharedStore(rows, { file, onSettled: () => teller.onSettled(), flush: () => teller.flush() })
   const ledger: Ledger = new Ledger(store, randomUUID(), accounts)
   const firstCredentials = await seedAccounts(store, config.users)
   const recovered = await ledger.recover()
@@ -74,14 +74,14 @@ export async function openSharedLedger({
   opened.defer(() => teller.close({ isUnresolved: ledger.unresolved > 0 }))
   announcements.listen({
     heard: (text) => heed(text, { accounts, teller, node: file.node }),
-    connected: () => accounts.changedAll(),
+    connected: () => accounts.onAllChanged(),
   })
   // What others change is heard from the first call on.
   await announcements.tried
   const everything = opened.move()
   return {
     store,
-    place: bankId,
+    databaseId: bankId,
     ledger,
     firstCredentials,
     recovered,
@@ -89,7 +89,7 @@ export async function openSharedLedger({
     prune: (days, signal) => rows.keepUsageLog(days, signal),
     // Calls of keys in use are answered without the database all the same, for as long as anything borrowed
     // can be spent.
-    isReady: async () => teller.reachesBank && (await ledger.probe()),
+    isReady: async () => teller.isConnected && (await ledger.probe()),
     close: () => everything.disposeAsync(),
   }
 }
@@ -100,18 +100,18 @@ export async function openSharedLedger({
  */
 function heed(
   text: string,
-  to: { readonly accounts: LeasedAccounts; readonly teller: Teller; readonly node: string },
+  to: { readonly accounts: LeasedAccounts; readonly teller: BankClient; readonly node: string },
 ): void {
   const [, word, account, rest] = /^(account|recall) ([ut]:\d+) (\S+)$/.exec(text) ?? []
   if (word === 'account') to.accounts.changed(account as AccountName, Number(rest))
   if (word === 'recall' && rest !== to.node) {
-    to.teller.book.recall(account as AccountName)
-    to.teller.hurry()
+    to.teller.leases.requestRecall(account as AccountName)
+    to.teller.wake()
   }
 }
 
 // Servers that start together need not start in order.
-async function patiently<Opened>(open: () => Promise<Opened>, log: OpeningLog): Promise<Opened> {
+async function patiently<Opened>(open: () => Promise<Opened>, log: StartupLog): Promise<Opened> {
   const endMs = performance.now() + PATIENCE_MS
   let hasTold = false
   for (;;) {

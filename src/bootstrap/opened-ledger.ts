@@ -11,7 +11,7 @@ import type { Store } from '../store/store.ts'
 export interface OpenedLedger {
   readonly store: Store
   /** What is the same for all nodes on one database, and for nobody else. */
-  readonly place: string
+  readonly databaseId: string
   readonly ledger: Ledger
   readonly firstCredentials: FirstCredentials | undefined
   /** What earlier runs left open and this one settled. */
@@ -27,16 +27,16 @@ export interface OpenedLedger {
 }
 
 /** What an opening is given. */
-export interface OpeningParts {
+export interface OpenLedgerOptions {
   readonly config: Config
   readonly secrets: Secrets
-  readonly log: OpeningLog
+  readonly log: StartupLog
   /** One that is started already, if one is. */
   readonly thread: IdleThread | undefined
 }
 
 /** What the opening tells the operator, in sentences. */
-export interface OpeningLog {
+export interface StartupLog {
   info(sentence: string): void
   warn(sentence: string): void
 }

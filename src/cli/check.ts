@@ -13,7 +13,7 @@ export async function check(
 ): Promise<number> {
   const { readConfig } = await import('../config/config.ts')
   const { readEnvironment } = await import('../config/environment.ts')
-  const { ConfigError, formatMistake } = await import('../config/diagnostics.ts')
+  const { ConfigError, formatDiagnostic: formatMistake } = await import('../config/diagnostics.ts')
   const say = (colour: 'red' | 'yellow', line: string): void => {
     err.write(`${styleText(colour, line, { stream: err })}\n`)
   }
@@ -22,7 +22,7 @@ export async function check(
     const config = readConfig(readEnvironment(env, { config: options.config }))
     if (options.json) {
       out.write(
-        `${JSON.stringify({ ok: true, ...counts(config), mistakes: [], warnings: config.warnings })}\n`,
+        `${JSON.stringify({ ok: true, ...countsOf(config), mistakes: [], warnings: config.warnings })}\n`,
       )
     } else {
       for (const warning of config.warnings) say('yellow', `warning: ${formatMistake(warning)}`)
@@ -31,14 +31,14 @@ export async function check(
     return 0
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    const { mistakes } = error
+    const { diagnostics: mistakes } = error
     if (options.json) out.write(`${JSON.stringify({ ok: false, mistakes, warnings: [] })}\n`)
     else for (const mistake of mistakes) say('red', formatMistake(mistake))
     return 1
   }
 }
 
-function counts({ settings, users }: Config): Record<'channels' | 'models' | 'groups' | 'users', number> {
+function countsOf({ settings, users }: Config): Record<'channels' | 'models' | 'groups' | 'users', number> {
   return {
     channels: settings.channels.length,
     models: new Set(settings.channels.flatMap((channel) => channel.models)).size,
@@ -49,7 +49,7 @@ function counts({ settings, users }: Config): Record<'channels' | 'models' | 'gr
 
 /** `The configuration is good: 2 channels, 3 models, 2 groups, 1 user.` */
 function summary(config: Config): string {
-  const parts = Object.entries(counts(config)).map(
+  const parts = Object.entries(countsOf(config)).map(
     ([things, count]) => `${count} ${count === 1 ? things.slice(0, -1) : things}`,
   )
   return `The configuration is good: ${parts.join(', ')}.`

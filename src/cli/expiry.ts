@@ -6,7 +6,7 @@ const SECONDS = new Map([
 ])
 
 /** The end of the year 9999: a later time is one in milliseconds. */
-const LATEST = 253_402_300_799
+const MAX_TIME = 253_402_300_799
 
 const DATE = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:\d\d)?)?$/i
 
@@ -18,8 +18,8 @@ const DATE = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:\d\d)?)?$/
 export function parseExpiry(text: string, nowMs: number): number | undefined {
   if (text === 'never' || text === '-1') return -1
   const [, amount, unit = ''] = /^(\d{1,6})([mhdw])$/.exec(text) ?? []
-  if (amount !== undefined) return valid(Math.floor(nowMs / 1000) + Number(amount) * (SECONDS.get(unit) ?? 0))
-  if (/^\d{1,12}$/.test(text)) return valid(Number(text))
+  if (amount !== undefined) return inRange(Math.floor(nowMs / 1000) + Number(amount) * (SECONDS.get(unit) ?? 0))
+  if (/^\d{1,12}$/.test(text)) return inRange(Number(text))
   if (!DATE.test(text)) return undefined
   const written = text.toUpperCase().replace(' ', 'T')
   const isDay = !written.includes('T')
@@ -32,9 +32,9 @@ export function parseExpiry(text: string, nowMs: number): number | undefined {
   ) {
     return undefined
   }
-  return valid(Math.floor(milliseconds / 1000))
+  return inRange(Math.floor(milliseconds / 1000))
 }
 
-function valid(seconds: number): number | undefined {
-  return seconds > 0 && seconds <= LATEST ? seconds : undefined
+function inRange(seconds: number): number | undefined {
+  return seconds > 0 && seconds <= MAX_TIME ? seconds : undefined
 }

@@ -4,7 +4,7 @@ import { type Fate, type Kind, type ReportLine, shown } from '../moving/import/r
 import { CONFIG, JSON_OUTPUT } from './options.ts'
 import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
-import { type AccountOptions, printJson, sayingWhatGoesWrong } from './with-accounts.ts'
+import { type AccountOptions, printJson, reportingErrors } from './with-accounts.ts'
 
 const HELP = `
 SOURCE is the SQLite file of a one-api or new-api, or postgres://user@host/database. It is read only; the other gateway may run.
@@ -20,7 +20,7 @@ Examples:
 
 const KINDS: readonly Kind[] = ['user', 'token', 'channel', 'group', 'price', 'option']
 
-const WORDS: Readonly<Record<Fate, string>> = {
+const OUTCOMES: Readonly<Record<Fate, string>> = {
   carried: 'carries over',
   changed: 'carries over',
   there: 'is there already',
@@ -49,7 +49,7 @@ async function importFrom(
   source: string,
   { apply = false, json = false, ...options }: ImportOptions,
 ): Promise<void> {
-  await sayingWhatGoesWrong(shell, async () => {
+  await reportingErrors(shell, async () => {
     const { readConfig } = await import('../config/config.ts')
     const { readEnvironment } = await import('../config/environment.ts')
     const { importFamily } = await import('../moving/import/import.ts')
@@ -121,7 +121,7 @@ function reportText(report: ImportReport, { out }: Shell): string {
 function lineText({ kind, id, name, fate, notes }: ReportLine): string {
   const number = id === undefined ? '' : ` ${id}`
   const why = notes.length > 0 ? `: ${notes.map(plain).join('; ')}` : ''
-  return `${kind}${number} ${shown(name)} ${WORDS[fate]}${why}\n`
+  return `${kind}${number} ${shown(name)} ${OUTCOMES[fate]}${why}\n`
 }
 
 // What a note quotes is somebody else's, too.

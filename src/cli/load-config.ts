@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { type Config, readConfig } from '../config/config.ts'
 import { readEnvironment } from '../config/environment.ts'
-import { ConfigError, formatMistake } from '../config/diagnostics.ts'
+import { ConfigError, formatDiagnostic } from '../config/diagnostics.ts'
 
 /** Reads environment and configuration; says every mistake on standard error, and then gives undefined. */
 export function loadConfig(
@@ -12,7 +12,7 @@ export function loadConfig(
     return readConfig(readEnvironment(env, options))
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    for (const mistake of error.mistakes) process.stderr.write(`${formatMistake(mistake)}\n`)
+    for (const mistake of error.diagnostics) process.stderr.write(`${formatDiagnostic(mistake)}\n`)
     process.stderr.write('Nothing was started. "sluice check" reads the configuration without starting.\n')
     return undefined
   }

@@ -4,10 +4,10 @@ import type { AccountSums } from '../moving/copy/sums.ts'
 import { JSON_OUTPUT } from './options.ts'
 import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
-import { printJson, sayingWhatGoesWrong } from './with-accounts.ts'
+import { printJson, reportingErrors } from './with-accounts.ts'
 
 /** Users that are listed one by one. */
-const LISTED = 50
+const MAX_LISTED = 50
 
 const HELP = `
 Copies users, keys, channels, settings, sessions and the whole usage log of the embedded database in DATA_DIR, then compares every
@@ -39,7 +39,7 @@ export function addMigrateCommand(program: Command, shell: Shell): void {
 }
 
 async function migrate(shell: Shell, { to, dryRun = false, json = false }: MigrateOptions): Promise<void> {
-  await sayingWhatGoesWrong(shell, async () => {
+  await reportingErrors(shell, async () => {
     const { readEnvironment } = await import('../config/environment.ts')
     const { migrate } = await import('../moving/copy/migrate.ts')
     const environment = readEnvironment(shell.env)
@@ -62,15 +62,15 @@ async function migrate(shell: Shell, { to, dryRun = false, json = false }: Migra
 /** One line that is written over itself, where somebody looks. */
 class ProgressLine {
   readonly #err: Shell['err']
-  readonly #silent: boolean
+  readonly #isSilent: boolean
 
   constructor({ err }: Shell, silent: boolean) {
     this.#err = err
-    this.#silent = silent || !err.isTTY
+    this.#isSilent = silent || !err.isTTY
   }
 
   show(text: string): void {
-    if (!this.#silent) this.#err.write(`\r\u001B[2K${text}`)
+    if (!this.#isSilent) this.#err.write(`\r\u001B[2K${text}`)
   }
 
   clear(): void {
@@ -90,7 +90,7 @@ function report(migration: Migration, { out }: Shell): string {
     here: sum,
     there: there?.totals[what as keyof typeof here.totals] ?? '',
   }))
-  const users = here.users.slice(0, LISTED)
+  const users = here.users.slice(0, MAX_LISTED)
   const more = here.users.length - users.length
   const copied = tables.reduce((sum, { there }, index) => sum + there - (before[index]?.there ?? 0), 0)
   return [
@@ -146,7 +146,7 @@ function userColumns(there: readonly AccountSums[]): readonly Column<AccountSums
 }
 
 function failureText({ to, differences }: Migration): string {
-  const told = differences.slice(0, LISTED).map((sentence) => `  ${sentence}\n`)
+  const told = differences.slice(0, MAX_LISTED).map((sentence) => `  ${sentence}\n`)
   const more = differences.length - told.length
   return (
     `sluice: what is in ${to} now is not what is here:\n${told.join('')}` +

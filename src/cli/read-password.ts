@@ -3,7 +3,7 @@ import { Writable } from 'node:stream'
 import type { Shell } from './shell.ts'
 
 /** Bytes of standard input that are read of a password, at most. */
-const LONGEST = 16_384
+const MAX_BYTES = 16_384
 
 /**
  * A password from the shell's input: typed twice without an echo at a terminal, else the one line that is
@@ -39,7 +39,7 @@ async function everything({ input }: Shell): Promise<string> {
   for await (const chunk of input) {
     chunks.push(chunk as Buffer)
     length += (chunk as Buffer).length
-    if (length > LONGEST) break
+    if (length > MAX_BYTES) break
   }
   return Buffer.concat(chunks).toString()
 }

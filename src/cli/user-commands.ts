@@ -6,7 +6,7 @@ import { quotaText } from './quota-text.ts'
 import { readPassword } from './read-password.ts'
 import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
-import { type AccountOptions, printJson, sayingWhatGoesWrong, withAccounts } from './with-accounts.ts'
+import { type AccountOptions, printJson, reportingErrors, withAccounts } from './with-accounts.ts'
 
 const ROLES = new Map([
   [1, 'user'],
@@ -181,7 +181,7 @@ async function password(
   user: string,
   { keepAccessTokens, ...options }: AccountOptions & { readonly keepAccessTokens?: boolean },
 ): Promise<void> {
-  await sayingWhatGoesWrong(shell, async () => {
+  await reportingErrors(shell, async () => {
     // Asked for first: somebody who types slowly keeps no data folder locked.
     const given = await readPassword(shell)
     await withAccounts(shell, options, async (accounts) => {

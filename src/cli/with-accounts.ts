@@ -18,7 +18,7 @@ export async function withAccounts(
   work: (accounts: Accounts) => Promise<void>,
   { makesDatabase = false }: { readonly makesDatabase?: boolean } = {},
 ): Promise<void> {
-  await sayingWhatGoesWrong(shell, async () => {
+  await reportingErrors(shell, async () => {
     const { readEnvironment } = await import('../config/environment.ts')
     const { openAccounts } = await import('../control/open-accounts.ts')
     const accounts = await openAccounts(readEnvironment(shell.env, options), { makesDatabase })
@@ -26,18 +26,18 @@ export async function withAccounts(
       await work(accounts)
     } finally {
       const first = await accounts.firstCredentials().catch(() => undefined)
-      if (first) shell.err.write(firstText(first))
+      if (first) shell.err.write(firstCredentialsText(first))
       await accounts.close()
     }
   })
 }
 
 /** Does the work; an error is a sentence on standard error, and exit code 1. */
-export async function sayingWhatGoesWrong(shell: Shell, work: () => Promise<void>): Promise<void> {
+export async function reportingErrors(shell: Shell, work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {
-    shell.err.write(await sentences(error))
+    shell.err.write(await errorText(error))
     shell.exitCode = 1
   }
 }
@@ -47,14 +47,14 @@ export function printJson({ out }: Shell, value: unknown): void {
   out.write(`${JSON.stringify(value)}\n`)
 }
 
-async function sentences(error: unknown): Promise<string> {
-  const { ConfigError, formatMistake } = await import('../config/diagnostics.ts')
+async function errorText(error: unknown): Promise<string> {
+  const { ConfigError, formatDiagnostic: formatMistake } = await import('../config/diagnostics.ts')
   if (error instanceof ConfigError)
-    return error.mistakes.map((mistake) => `${formatMistake(mistake)}\n`).join('')
+    return error.diagnostics.map((mistake) => `${formatMistake(mistake)}\n`).join('')
   return `sluice: ${error instanceof Error ? error.message : String(error)}\n`
 }
 
-function firstText({ userId, accessToken, key }: FirstCredentials): string {
+function firstCredentialsText({ userId, accessToken, key }: FirstCredentials): string {
   return (
     'The database is new, and a root user was made in it. This is printed once; keep it:\n' +
     `  user id       ${userId}\n  access token  ${accessToken}\n  API key       ${key}\n`

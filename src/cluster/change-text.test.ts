@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Change } from '../domain/change.ts'
-import { changeText, MOST_TOKENS, readChangeText } from './change-text.ts'
+import { formatChange, MAX_TOKENS, parseChange } from './change-text.ts'
 
 const id = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER })
 const change: fc.Arbitrary<Change> = fc.oneof(
-  fc.record({ of: fc.constant('tokens'), ids: fc.array(id, { minLength: 1, maxLength: MOST_TOKENS }) }),
+  fc.record({ of: fc.constant('tokens'), ids: fc.array(id, { minLength: 1, maxLength: MAX_TOKENS }) }),
   fc.record({ of: fc.constant('user'), id }),
   fc.record({ of: fc.constantFrom('keys', 'settings', 'anything') }),
 )
@@ -13,9 +13,9 @@ const change: fc.Arbitrary<Change> = fc.oneof(
 test('a change is read as it was told, and fits into what PostgreSQL takes', () => {
   fc.assert(
     fc.property(change, fc.uuid(), (told, node) => {
-      const text = changeText(node, told)
+      const text = formatChange(node, told)
       expect(text.length).toBeLessThan(8_000)
-      expect(readChangeText(text)).toEqual({ node, change: told })
+      expect(parseChange(text)).toEqual({ node, change: told })
     }),
   )
 })
@@ -33,7 +33,7 @@ test.each([
   'changed n user 99999999999999999',
   'changed n settings 1',
   'changed n balance 5',
-  `changed n tokens ${'1 '.repeat(MOST_TOKENS)}1`,
+  `changed n tokens ${'1 '.repeat(MAX_TOKENS)}1`,
 ])('what nobody would tell is not heard: %j', (text) => {
-  expect(readChangeText(text)).toBeUndefined()
+  expect(parseChange(text)).toBeUndefined()
 })

@@ -3,10 +3,10 @@ import type { Change } from '../domain/change.ts'
 /** Begins all texts, so that others may share the channel. */
 const WORD = 'changed'
 /** Tokens that one text names at most: PostgreSQL takes less than 8,000 bytes. */
-export const MOST_TOKENS = 400
+export const MAX_TOKENS = 400
 
 /** A change as nodes tell it to each other, and which node did it. */
-export function changeText(node: string, change: Change): string {
+export function formatChange(node: string, change: Change): string {
   return [WORD, node, change.of, ...objects(change)].join(' ')
 }
 
@@ -24,9 +24,9 @@ function objects(change: Change): readonly number[] {
 }
 
 /** What such a text says; undefined for one that is none, or that somebody else wrote. */
-export function readChangeText(text: string): { node: string; change: Change } | undefined {
+export function parseChange(text: string): { node: string; change: Change } | undefined {
   const [word, node = '', of, ...rest] = text.split(' ')
-  if (word !== WORD || node === '' || rest.length > MOST_TOKENS) return undefined
+  if (word !== WORD || node === '' || rest.length > MAX_TOKENS) return undefined
   const ids = rest.map((id) => (/^\d{1,16}$/.test(id) ? Number(id) : Number.NaN))
   const [id] = ids
   if (ids.some((one) => !Number.isSafeInteger(one))) return undefined

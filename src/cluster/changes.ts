@@ -1,12 +1,12 @@
 import type { Change } from '../domain/change.ts'
-import { changeText, MOST_TOKENS, readChangeText } from './change-text.ts'
+import { formatChange, MAX_TOKENS, parseChange } from './change-text.ts'
 
 /** A way to tell all nodes a short text. What is told while it is out of order is lost. */
-export interface Announcing {
+export interface Announcer {
   /** Rejects where it is out of order. */
   announce(text: string): Promise<void>
   /** Tells this listener what nodes say, this one too, and when the way is in order, or in order again. */
-  listen(listener: { heard(text: string): void; connected?(): void }): () => void
+  listen(listener: { onText(text: string): void; onConnected?(): void }): () => void
 }
 
 /** How often what could not be told is tried again. */
@@ -16,21 +16,21 @@ const AGAIN_MS = 500
  * What other nodes change, and telling them what this one does. These are hints: whoever hears of a change
  * reads what is so now from the database. Where one may have been missed, anything may have changed.
  */
-export class Changes {
+export class ChangeFeed {
   readonly #node: string
-  readonly #announcing: Announcing
+  readonly #announcing: Announcer
   readonly #listeners = new Set<(change: Change) => void>()
   readonly #endListening: () => void
   #isFirst = true
   #again: NodeJS.Timeout | undefined
 
   /** `node` tells this one from the others. */
-  constructor(node: string, announcing: Announcing) {
+  constructor(node: string, announcing: Announcer) {
     this.#node = node
     this.#announcing = announcing
     this.#endListening = announcing.listen({
-      heard: (text) => this.#heard(text),
-      connected: () => this.#connected(),
+      onText: (text) => this.#heard(text),
+      onConnected: () => this.#connected(),
     })
   }
 
@@ -43,10 +43,10 @@ export class Changes {
    * Tells the other nodes; to be called when the change is committed. What they miss now they hear when they
    * can.
    */
-  tell(change: Change): void {
+  notify(change: Change): void {
     if (change.of !== 'tokens') return this.#announce(change)
-    for (let from = 0; from < change.ids.length; from += MOST_TOKENS) {
-      this.#announce({ of: 'tokens', ids: change.ids.slice(from, from + MOST_TOKENS) })
+    for (let from = 0; from < change.ids.length; from += MAX_TOKENS) {
+      this.#announce({ of: 'tokens', ids: change.ids.slice(from, from + MAX_TOKENS) })
     }
   }
 
@@ -56,7 +56,7 @@ export class Changes {
   }
 
   #announce(change: Change): void {
-    this.#announcing.announce(changeText(this.#node, change)).catch(() => {
+    this.#announcing.announce(formatChange(this.#node, change)).catch(() => {
       // Which it was need not be kept in mind: everything contains it.
       this.#again ??= setTimeout(() => {
         this.#again = undefined
@@ -66,7 +66,7 @@ export class Changes {
   }
 
   #heard(text: string): void {
-    const told = readChangeText(text)
+    const told = parseChange(text)
     if (!told || told.node === this.#node) return
     for (const listener of this.#listeners) listener(told.change)
   }

@@ -1,20 +1,20 @@
-import type { Changes } from './changes.ts'
-import type { Counts } from '../limits/counts.ts'
-import { OwnCounts } from '../limits/own-counts.ts'
+import type { ChangeFeed } from './changes.ts'
+import type { LimitCounter } from '../limits/counts.ts'
+import { LocalCounter } from '../limits/own-counts.ts'
 
 /** What a node has in common with others. */
-export interface Nodes {
+export interface Cluster {
   /** What limits count. */
-  readonly counts: Counts
+  readonly limitCounter: LimitCounter
   /** What others change; undefined where there are none. */
-  readonly changes: Changes | undefined
+  readonly changes: ChangeFeed | undefined
   /** Whether the Redis server answers; undefined where none is named. */
-  readonly isRedisThere: (() => boolean) | undefined
+  readonly isRedisReachable: (() => boolean) | undefined
   close(): Promise<void>
 }
 
 /** How nodes find each other. */
-export interface NodesOptions {
+export interface ClusterOptions {
   readonly redisUrl: string | undefined
   /** Of the database that nodes share; undefined where this one has its own. */
   readonly postgresUrl: string | undefined
@@ -24,14 +24,14 @@ export interface NodesOptions {
   readonly node: string
   readonly log: { info(sentence: string): void; warn(sentence: string): void }
   /** Hears of each request that was counted without the others, though they should have been asked. */
-  readonly onAlone: () => void
+  readonly onIsolated: () => void
 }
 
 /**
  * Joins the others: through Redis, else through the database that they share, else there are none. Resolves
  * when it is known whether they can be reached.
  */
-export async function joinNodes(options: NodesOptions): Promise<Nodes> {
+export async function joinCluster(options: ClusterOptions): Promise<Cluster> {
   const { redisUrl, postgresUrl } = options
   // Most gateways are alone, and should not carry what they never use.
   if (redisUrl !== undefined) {
@@ -42,5 +42,5 @@ export async function joinNodes(options: NodesOptions): Promise<Nodes> {
     const { joinThroughPostgres } = await import('./through-postgres.ts')
     return joinThroughPostgres(postgresUrl, options)
   }
-  return { counts: new OwnCounts(), changes: undefined, isRedisThere: undefined, close: async () => {} }
+  return { limitCounter: new LocalCounter(), changes: undefined, isRedisReachable: undefined, close: async () => {} }
 }

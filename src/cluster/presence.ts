@@ -1,4 +1,4 @@
-import type { Announcing } from './changes.ts'
+import type { Announcer } from './changes.ts'
 
 /** How often a node says that it is there, and for how long it is believed. */
 const BEAT_MS = 1_000
@@ -11,17 +11,17 @@ const BELIEVED_MS = 3_000
  */
 export class Presence {
   readonly #node: string
-  readonly #announcing: Announcing
+  readonly #announcing: Announcer
   readonly #seenMs = new Map<string, number>()
   readonly #endListening: () => void
   readonly #beating: NodeJS.Timeout
 
-  constructor(node: string, announcing: Announcing) {
+  constructor(node: string, announcing: Announcer) {
     this.#node = node
     this.#announcing = announcing
     this.#endListening = announcing.listen({
-      heard: (text) => this.#heard(text),
-      connected: () => this.#say('here'),
+      onText: (text) => this.#heard(text),
+      onConnected: () => this.#say('here'),
     })
     this.#beating = setInterval(() => this.#say('here'), BEAT_MS).unref()
   }

@@ -1,37 +1,37 @@
-import { RedisLink } from '../redis/link.ts'
-import type { Announcing } from './changes.ts'
+import { RedisConnection } from '../redis/link.ts'
+import type { Announcer } from './changes.ts'
 
-type Listener = Parameters<Announcing['listen']>[0]
+type Listener = Parameters<Announcer['listen']>[0]
 
 /** Short texts that every node on the same Redis server hears, over a connection of its own. */
-export class RedisAnnouncements implements Announcing {
+export class RedisAnnouncements implements Announcer {
   readonly #channel: string
-  readonly #link: RedisLink
+  readonly #link: RedisConnection
   readonly #listeners = new Set<Listener>()
 
   /** Begins to connect at once. What has the same namespace hears each other. */
   constructor(url: string, namespace: string) {
     this.#channel = `${namespace}:changes`
-    this.#link = new RedisLink(url, {
-      connected: async (client) => {
+    this.#link = new RedisConnection(url, {
+      onConnected: async (client) => {
         await client.subscribe(this.#channel, (text) => {
-          for (const listener of this.#listeners) listener.heard(text)
+          for (const listener of this.#listeners) listener.onText(text)
         })
-        for (const listener of this.#listeners) listener.connected?.()
+        for (const listener of this.#listeners) listener.onConnected?.()
       },
-      beat: async (client) => void (await client.ping()),
-      lost: () => {},
+      heartbeat: async (client) => void (await client.ping()),
+      onLost: () => {},
     })
   }
 
   /** Resolves when it is known whether the server can be reached. */
   get tried(): Promise<void> {
-    return this.#link.tried
+    return this.#link.firstAttempt
   }
 
   listen(listener: Listener): () => void {
     this.#listeners.add(listener)
-    if (this.#link.client) listener.connected?.()
+    if (this.#link.client) listener.onConnected?.()
     return () => void this.#listeners.delete(listener)
   }
 

@@ -1,25 +1,25 @@
-import { Changes } from './changes.ts'
-import { peersApart } from '../limits/peers.ts'
-import { SharedCounts } from '../limits/shared-counts.ts'
+import { ChangeFeed } from './changes.ts'
+import { isolatedPeers } from '../limits/peers.ts'
+import { SharedCounter } from '../limits/shared-counts.ts'
 import { Announcements } from '../store/postgres/announcements.ts'
-import type { Nodes, NodesOptions } from './join.ts'
+import type { Cluster, ClusterOptions } from './join.ts'
 import { Presence } from './presence.ts'
 
 /**
  * Joins the nodes on one PostgreSQL database: they hear what each changes, and each has its share of every
  * limit.
  */
-export async function joinThroughPostgres(url: string, options: NodesOptions): Promise<Nodes> {
+export async function joinThroughPostgres(url: string, options: ClusterOptions): Promise<Cluster> {
   const { node } = options
   const announcements = new Announcements(url)
-  const changes = new Changes(node, announcements)
+  const changes = new ChangeFeed(node, announcements)
   const presence = new Presence(node, announcements)
-  const counts = new SharedCounts(peersApart(() => presence.count))
+  const counts = new SharedCounter(isolatedPeers(() => presence.count))
   await announcements.tried
   return {
-    counts,
+    limitCounter: counts,
     changes,
-    isRedisThere: undefined,
+    isRedisReachable: undefined,
     async close() {
       await counts.close()
       changes.close()

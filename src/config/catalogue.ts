@@ -4,9 +4,9 @@ import type { BuiltInPrices } from './prices/built-in-prices.ts'
 import type { ModelEntry } from './models.ts'
 import { NO_LIMIT } from './rate-limits.ts'
 
-const MOST_REMEMBERED = 4096
+const MAX_CACHED_MODELS = 4096
 
-const NOTHING_STATED: Model['capabilities'] = Object.freeze({})
+const NO_CAPABILITIES: Model['capabilities'] = Object.freeze({})
 
 /**
  * The declared models over the built-in prices. `preferred` names the vendor by whose list a model goes that
@@ -17,7 +17,7 @@ export function catalogue(
   preferred: ReadonlyMap<string, string>,
   builtIn: BuiltInPrices,
 ): ModelCatalogue {
-  const models = new LRUCache<string, Model>({ max: MOST_REMEMBERED })
+  const models = new LRUCache<string, Model>({ max: MAX_CACHED_MODELS })
   return Object.freeze({
     declared: Object.freeze([...declared.keys()]),
     get(name: string): Model {
@@ -32,7 +32,7 @@ export function catalogue(
         vendor,
         price,
         rateLimit: entry?.rateLimit ?? NO_LIMIT,
-        capabilities: entry?.capabilities ?? NOTHING_STATED,
+        capabilities: entry?.capabilities ?? NO_CAPABILITIES,
       })
       if (entry || listed) models.set(name, model)
       return model

@@ -20,14 +20,14 @@ import { DEFAULT_GROUP, groupName } from './groups.ts'
 import { rateLimit } from './rate-limits.ts'
 
 /** What a channel waits for, in milliseconds, where nobody says otherwise. */
-export const TIMEOUTS: Channel['timeouts'] = {
+export const DEFAULT_TIMEOUTS: Channel['timeouts'] = {
   connectMs: 5_000,
   firstByteMs: 120_000,
   idleMs: 120_000,
   totalMs: 900_000,
 }
 
-const ALLOWABLE = [
+const ALLOWABLE_FIELDS = [
   'service_tier',
   'safety_identifier',
   'include_obfuscation',
@@ -37,7 +37,7 @@ const ALLOWABLE = [
 ] as const
 
 /** Headers that belong to the connection or to the body that is sent, not to the operator. */
-const NOT_TO_BE_ADDED: ReadonlySet<string> = new Set([
+const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'accept-encoding',
   'connection',
   'content-encoding',
@@ -80,7 +80,7 @@ const headers: Field<ReadonlyMap<string, string>> = dictionary(headerValue, 'a m
       const lower = key.toLowerCase()
       const refuse = (message: string): void => ctx.addIssue({ code: 'custom', path: [key], message })
       if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(key)) refuse('expected the name of a header')
-      else if (NOT_TO_BE_ADDED.has(lower)) refuse('expected a header that the gateway does not set itself')
+      else if (RESERVED_HEADERS.has(lower)) refuse('expected a header that the gateway does not set itself')
       else if (seen.has(lower))
         refuse('expected this header once (names are the same in upper and lower case)')
       seen.add(lower)
@@ -89,10 +89,10 @@ const headers: Field<ReadonlyMap<string, string>> = dictionary(headerValue, 'a m
   .transform((given) => new Map([...given].map(([key, value]) => [key.toLowerCase(), value])))
 
 const timeouts = section({
-  connect: duration.default(TIMEOUTS.connectMs),
-  first_byte: duration.default(TIMEOUTS.firstByteMs),
-  idle: duration.default(TIMEOUTS.idleMs),
-  total: duration.default(TIMEOUTS.totalMs),
+  connect: duration.default(DEFAULT_TIMEOUTS.connectMs),
+  first_byte: duration.default(DEFAULT_TIMEOUTS.firstByteMs),
+  idle: duration.default(DEFAULT_TIMEOUTS.idleMs),
+  total: duration.default(DEFAULT_TIMEOUTS.totalMs),
 }).transform((given): Channel['timeouts'] => ({
   connectMs: given.connect,
   firstByteMs: given.first_byte,
@@ -112,7 +112,7 @@ export function channel(groups: ReadonlySet<string>): Field<Channel> {
     priority: integer(-1_000_000, 1_000_000).default(0),
     weight: weight.default(1),
     model_mapping: dictionary(model, 'a mapping from asked-for to upstream model names'),
-    allow: list(oneOf(ALLOWABLE), `a list out of ${ALLOWABLE.join(', ')}`),
+    allow: list(oneOf(ALLOWABLE_FIELDS), `a list out of ${ALLOWABLE_FIELDS.join(', ')}`),
     disable_store: flag.default(false),
     pass_through: flag.default(false),
     headers,

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { type Config, readConfig } from './config.ts'
 import { readEnvironment } from './environment.ts'
-import { ConfigError, formatMistake } from './diagnostics.ts'
+import { ConfigError, formatDiagnostic } from './diagnostics.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'config-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -17,7 +17,7 @@ function config(text: string, env: NodeJS.ProcessEnv = {}): Config {
 
 const withoutFile = (env: NodeJS.ProcessEnv) => readConfig(readEnvironment(env, {}, folder))
 const warnings = ({ warnings }: Config) =>
-  warnings.map((warning) => formatMistake(warning).replace(`${folder}/`, ''))
+  warnings.map((warning) => formatDiagnostic(warning).replace(`${folder}/`, ''))
 const CHANNEL = 'channels: [{ name: a, protocol: chat, base_url: "http://a", models: [gpt-4o-mini] }]\n'
 
 describe('the configuration', () => {

@@ -4,14 +4,14 @@ import type { UserSeed } from '../domain/seed.ts'
 import type { Settings } from '../domain/settings.ts'
 import { type BuiltInPrices, builtInPrices } from './prices/built-in-prices.ts'
 import { readContent } from './content.ts'
-import { type Remark, readDocument } from './document.ts'
+import { type DocumentDiagnostic, parseYamlDocument } from './document.ts'
 import type { Environment } from './environment.ts'
 import { freeze } from './freeze.ts'
-import { ConfigError, type Mistake, pathText } from './diagnostics.ts'
+import { ConfigError, type Diagnostic, pathText } from './diagnostics.ts'
 import { settingsOf } from './settings.ts'
 import { type VendorChannels, vendorChannels } from './vendors/vendor-channels.ts'
 import { warnings } from './warnings.ts'
-import type { Tree } from './yaml-node.ts'
+import type { YamlNode } from './yaml-node.ts'
 
 /** Everything that the operator decided, frozen throughout. */
 export interface Config {
@@ -20,11 +20,11 @@ export interface Config {
   readonly settings: Settings
   readonly users: readonly UserSeed[]
   /** What is allowed but probably not meant. */
-  readonly warnings: readonly Mistake[]
+  readonly warnings: readonly Diagnostic[]
   /** The file with its variables put in, for what is set over HTTP to be laid under it. */
-  readonly tree: Tree
+  readonly fileNode: YamlNode
   /** The channels that keys in the environment make; none where the file declares any. */
-  readonly fromKeys: VendorChannels
+  readonly environmentChannels: VendorChannels
   readonly builtIn: BuiltInPrices
 }
 
@@ -34,12 +34,12 @@ export interface Config {
  */
 export function readConfig(environment: Environment): Config {
   const { configFile } = environment
-  const file = configFile === undefined ? 'environment' : shown(configFile)
-  const document = readDocument(contentOf(configFile, file), (name) => environment.variables.get(name))
+  const file = configFile === undefined ? 'environment' : displayPath(configFile)
+  const document = parseYamlDocument(contentOf(configFile, file), (name) => environment.variables.get(name))
   const { content, remarks } = readContent(document)
   if (!content) {
     const inOrder = remarks.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0))
-    throw new ConfigError(inOrder.map((remark) => mistakeIn(file, remark)))
+    throw new ConfigError(inOrder.map((remark) => inFile(file, remark)))
   }
 
   const { models, channels, users } = content
@@ -48,12 +48,12 @@ export function readConfig(environment: Environment): Config {
   const settings = settingsOf(content, [...channels, ...fromKeys.channels], fromKeys, builtIn)
   const found = warnings(settings, models, users, builtIn, document.tree).map(({ path, message }) => {
     const remark = { path: pathText(path), message }
-    return mistakeIn(file, configFile === undefined ? remark : { line: document.lineOf(path), ...remark })
+    return inFile(file, configFile === undefined ? remark : { line: document.lineOf(path), ...remark })
   })
   return freeze({ environment, settings, users, warnings: found, tree: document.tree, fromKeys, builtIn })
 }
 
-function mistakeIn(file: string, remark: Remark): Mistake {
+function inFile(file: string, remark: DocumentDiagnostic): Diagnostic {
   return { file, ...remark }
 }
 
@@ -68,7 +68,7 @@ function contentOf(file: string | undefined, name: string): string {
 }
 
 /** A file as a person in the current folder would name it. */
-function shown(file: string): string {
+function displayPath(file: string): string {
   const near = relative(process.cwd(), file)
   return near.startsWith('..') || isAbsolute(near) ? file : near
 }

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest'
 import { charge, rateOf } from '../domain/price.ts'
 import { NO_USAGE } from '../domain/usage.ts'
 import { type FileContent, readContent } from './content.ts'
-import { readDocument } from './document.ts'
+import { parseYamlDocument } from './document.ts'
 
 function read(text: string, env: Record<string, string> = {}): FileContent {
   const { content, remarks } = readContent(
-    readDocument(text, (name) => new Map(Object.entries(env)).get(name)),
+    parseYamlDocument(text, (name) => new Map(Object.entries(env)).get(name)),
   )
   expect(remarks).toEqual([])
   if (!content) throw new Error('the file was refused without a remark')

@@ -2,17 +2,17 @@ import type { Channel } from '../domain/channel.ts'
 import type { UserSeed } from '../domain/seed.ts'
 import type { Group, Options, RateLimits } from '../domain/settings.ts'
 import { channel } from './channels.ts'
-import type { ReadDocument, Remark } from './document.ts'
+import type { ParsedDocument, DocumentDiagnostic } from './document.ts'
 import { duplicates } from './duplicates.ts'
 import { list, section } from './fields.ts'
 import { declaredGroups, groups } from './groups.ts'
 import { type Issue, issuesOf } from './issues.ts'
 import { pathText } from './diagnostics.ts'
 import { type ModelEntry, models } from './models.ts'
-import { options, QUOTA_PER_UNIT } from './options.ts'
+import { options, DEFAULT_QUOTA_PER_UNIT } from './options.ts'
 import { rateLimits } from './rate-limits.ts'
 import { user } from './users.ts'
-import { child, type Tree } from './yaml-node.ts'
+import { child, type YamlNode } from './yaml-node.ts'
 
 /** What the file says, defaults filled in. */
 export interface FileContent {
@@ -25,13 +25,13 @@ export interface FileContent {
 }
 
 /** Reads the six sections of the file; every mistake is a remark with its line. */
-export function readContent({ tree, lineOf, remarks }: ReadDocument): {
+export function readContent({ tree, lineOf, diagnostics: diagnostics }: ParsedDocument): {
   content?: FileContent
-  remarks: Remark[]
+  remarks: DocumentDiagnostic[]
 } {
   const { content, issues } = readSections(tree)
   const all = [
-    ...remarks,
+    ...diagnostics,
     ...issues.map(({ path, message }) => ({ line: lineOf(path), path: pathText(path), message })),
   ]
   return content && all.length === 0 ? { content, remarks: [] } : { remarks: all }
@@ -41,9 +41,9 @@ export function readContent({ tree, lineOf, remarks }: ReadDocument): {
  * Reads six sections, wherever they come from. Channels and users refer to groups, and quotas are bounded by
  * `quota_per_unit`: what those sections say of them counts even if something else in there is wrong.
  */
-export function readSections(tree: Tree): { content?: FileContent; issues: Issue[] } {
+export function readSections(tree: YamlNode): { content?: FileContent; issues: Issue[] } {
   const declared = declaredGroups(child(tree, 'groups'))
-  const quotaPerUnit = options.safeParse(child(tree, 'options')).data?.quotaPerUnit ?? QUOTA_PER_UNIT
+  const quotaPerUnit = options.safeParse(child(tree, 'options')).data?.quotaPerUnit ?? DEFAULT_QUOTA_PER_UNIT
   const read = section({
     options,
     rate_limits: rateLimits,

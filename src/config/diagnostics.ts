@@ -2,7 +2,7 @@
 export type Path = readonly (string | number)[]
 
 /** One thing that the operator should put right. */
-export interface Mistake {
+export interface Diagnostic {
   /** The file as a person would name it, or `environment`. */
   readonly file: string
   /** 1-based; absent where there is no line to point at. */
@@ -15,17 +15,17 @@ export interface Mistake {
 
 /** The configuration as a whole is refused: every mistake in it, in the order of its lines. */
 export class ConfigError extends Error {
-  readonly mistakes: readonly Mistake[]
+  readonly diagnostics: readonly Diagnostic[]
 
-  constructor(mistakes: readonly Mistake[]) {
-    super(mistakes.map(formatMistake).join('\n'))
+  constructor(mistakes: readonly Diagnostic[]) {
+    super(mistakes.map(formatDiagnostic).join('\n'))
     this.name = 'ConfigError'
-    this.mistakes = mistakes
+    this.diagnostics = mistakes
   }
 }
 
 /** `gateway.yaml:12: channels[0].base_url: expected …`. */
-export function formatMistake({ file, line, path, message }: Mistake): string {
+export function formatDiagnostic({ file, line, path, message }: Diagnostic): string {
   const place = line === undefined ? file : `${file}:${line}`
   return path === '' ? `${place}: ${message}` : `${place}: ${path}: ${message}`
 }

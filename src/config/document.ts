@@ -1,30 +1,30 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
 import { type Path, pathText } from './diagnostics.ts'
 import { substitute } from './substitute.ts'
-import { type Tree, Unset, Written } from './yaml-node.ts'
+import { type YamlNode, UnresolvedScalar, YamlScalar } from './yaml-node.ts'
 
 /** A mistake whose file is not named yet. */
-export interface Remark {
+export interface DocumentDiagnostic {
   readonly line?: number
   readonly path: string
   readonly message: string
 }
 
 /** A YAML file as a tree with its variables put in, and where everything stands. */
-export interface ReadDocument {
-  readonly tree: Tree
+export interface ParsedDocument {
+  readonly tree: YamlNode
   /** The line of what stands at `path`, or of the nearest thing around it. */
   readonly lineOf: (path: Path) => number
   /** What YAML itself does not allow, keys written twice, and variables that are not set. */
-  readonly remarks: readonly Remark[]
+  readonly diagnostics: readonly DocumentDiagnostic[]
 }
 
 /** More than any configuration needs, and few enough that aliases of aliases cannot fill the memory. */
-const MOST_NODES = 100_000
-const DEEPEST = 32
+const MAX_NODES = 100_000
+const MAX_DEPTH = 32
 
 /** Reads the text of a YAML file. Every mistake is a remark; nothing is thrown. */
-export function readDocument(text: string, lookup: (name: string) => string | undefined): ReadDocument {
+export function parseYamlDocument(text: string, lookup: (name: string) => string | undefined): ParsedDocument {
   const counter = new LineCounter()
   const document = parseDocument(text, { lineCounter: counter, uniqueKeys: false, prettyErrors: false })
   const faults = [...document.errors, ...document.warnings]
@@ -35,7 +35,7 @@ export function readDocument(text: string, lookup: (name: string) => string | un
       const hint = lines[line - 1]?.includes('${') ? ' (a value with ${NAME} in a [list] needs quotes)' : ''
       return { line, path: '', message: `expected YAML: ${fault.message}${hint}` }
     })
-    return { tree: undefined, lineOf: () => 1, remarks }
+    return { tree: undefined, lineOf: () => 1, diagnostics: remarks }
   }
   return new TreeBuilder(document, counter, lookup).build()
 }
@@ -45,7 +45,7 @@ class TreeBuilder {
   readonly #counter: LineCounter
   readonly #lookup: (name: string) => string | undefined
   readonly #lines = new Map<string, number>()
-  readonly #remarks: Remark[] = []
+  readonly #diagnostics: DocumentDiagnostic[] = []
   #nodes = 0
 
   constructor(document: Document, counter: LineCounter, lookup: (name: string) => string | undefined) {
@@ -54,7 +54,7 @@ class TreeBuilder {
     this.#lookup = lookup
   }
 
-  build(): ReadDocument {
+  build(): ParsedDocument {
     const tree = this.#convert(this.#document.contents, [], 1)
     const lines = this.#lines
     return {
@@ -66,18 +66,18 @@ class TreeBuilder {
         }
         return 1
       },
-      remarks: this.#remarks,
+      diagnostics: this.#diagnostics,
     }
   }
 
-  #convert(node: unknown, path: Path, line: number): Tree {
+  #convert(node: unknown, path: Path, line: number): YamlNode {
     this.#lines.set(JSON.stringify(path), line)
-    if (this.#nodes++ === MOST_NODES) this.#refuse(path, line, `expected at most ${MOST_NODES} values`)
-    if (this.#nodes > MOST_NODES) return undefined
-    if (path.length > DEEPEST) return this.#refuse(path, line, `expected at most ${DEEPEST} levels`)
+    if (this.#nodes++ === MAX_NODES) this.#report(path, line, `expected at most ${MAX_NODES} values`)
+    if (this.#nodes > MAX_NODES) return undefined
+    if (path.length > MAX_DEPTH) return this.#report(path, line, `expected at most ${MAX_DEPTH} levels`)
     if (isAlias(node)) {
       const target = node.resolve(this.#document)
-      if (!target) return this.#refuse(path, line, `expected the anchor &${node.source} further up`)
+      if (!target) return this.#report(path, line, `expected the anchor &${node.source} further up`)
       return this.#convert(target, path, line)
     }
     if (isMap(node)) return this.#mapping(node.items, path, line)
@@ -87,19 +87,19 @@ class TreeBuilder {
     return isScalar(node) ? this.#scalar(node.value, node.source, path, line) : undefined
   }
 
-  #mapping(pairs: readonly { key: unknown; value: unknown }[], path: Path, around: number): Tree {
-    const result: Record<string, Tree> = Object.create(null)
+  #mapping(pairs: readonly { key: unknown; value: unknown }[], path: Path, around: number): YamlNode {
+    const result: Record<string, YamlNode> = Object.create(null)
     for (const { key, value } of pairs) {
       const line = this.#lineAt(key, around)
       const name = isScalar(key) ? String(key.source ?? key.value) : ''
       if (name === '' || name === '__proto__') {
-        this.#refuse(path, line, 'expected a name as the key')
+        this.#report(path, line, 'expected a name as the key')
         continue
       }
       const at = [...path, name]
       if (name in result) {
         const first = this.#lines.get(JSON.stringify(at))
-        this.#refuse(at, line, `expected this key once, it is already on line ${first}`)
+        this.#report(at, line, `expected this key once, it is already on line ${first}`)
         continue
       }
       result[name] = this.#convert(value, at, line)
@@ -107,15 +107,15 @@ class TreeBuilder {
     return result
   }
 
-  #scalar(value: unknown, source: string | undefined, path: Path, line: number): Tree {
+  #scalar(value: unknown, source: string | undefined, path: Path, line: number): YamlNode {
     if (typeof value === 'string') {
       const substituted = substitute(value, this.#lookup)
-      if ('text' in substituted) return new Written(substituted.text, value)
-      for (const message of substituted.mistakes) this.#refuse(path, line, message)
-      return new Unset(value)
+      if ('text' in substituted) return new YamlScalar(substituted.text, value)
+      for (const message of substituted.errors) this.#report(path, line, message)
+      return new UnresolvedScalar(value)
     }
-    if (typeof value === 'number' || typeof value === 'boolean') return new Written(value, source)
-    if (value !== null) this.#refuse(path, line, 'expected text, a number, true or false')
+    if (typeof value === 'number' || typeof value === 'boolean') return new YamlScalar(value, source)
+    if (value !== null) this.#report(path, line, 'expected text, a number, true or false')
     return undefined
   }
 
@@ -124,7 +124,7 @@ class TreeBuilder {
     return range ? this.#counter.linePos(range[0]).line : around
   }
 
-  #refuse(path: Path, line: number, message: string): undefined {
-    this.#remarks.push({ line, path: pathText(path), message })
+  #report(path: Path, line: number, message: string): undefined {
+    this.#diagnostics.push({ line, path: pathText(path), message })
   }
 }

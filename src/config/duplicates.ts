@@ -1,12 +1,12 @@
 import type { Issue } from './issues.ts'
 import type { Path } from './diagnostics.ts'
-import { child, items, type Tree, Written } from './yaml-node.ts'
+import { child, items, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /**
  * What must differ: channel names, user ids and names, access tokens, the names of a user's tokens, and API
  * keys. Looked for in the file itself, so that a mistake elsewhere in an entry does not hide these.
  */
-export function duplicates(tree: Tree): Issue[] {
+export function duplicates(tree: YamlNode): Issue[] {
   const users = entries(child(tree, 'users'), ['users'])
   const tokens = users.map(({ tree, path }) => entries(child(tree, 'tokens'), [...path, 'tokens']))
   return [
@@ -20,11 +20,11 @@ export function duplicates(tree: Tree): Issue[] {
 }
 
 interface Entry {
-  readonly tree: Tree
+  readonly tree: YamlNode
   readonly path: Path
 }
 
-function entries(tree: Tree, path: Path): Entry[] {
+function entries(tree: YamlNode, path: Path): Entry[] {
   return items(tree).map((entry, index) => ({ tree: entry, path: [...path, index] }))
 }
 
@@ -32,7 +32,7 @@ function repeated(all: readonly Entry[], key: string, plain = (value: string): s
   const seen = new Set<string>()
   return all.flatMap(({ tree, path }) => {
     const written = child(tree, key)
-    if (!(written instanceof Written)) return []
+    if (!(written instanceof YamlScalar)) return []
     const value = plain(String(written.value))
     if (!seen.has(value)) {
       seen.add(value)

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { ConfigError, type Mistake } from './diagnostics.ts'
+import { ConfigError, type Diagnostic } from './diagnostics.ts'
 import { nearest } from '../domain/nearest.ts'
 import { KEY_VARIABLES } from './vendors/vendors.ts'
 
@@ -40,7 +40,7 @@ export function readEnvironment(
   flags: { config?: string | undefined } = {},
   folder = process.cwd(),
 ): Environment {
-  const mistakes: Mistake[] = []
+  const mistakes: Diagnostic[] = []
   const expect = (name: string, expected: string): undefined => {
     mistakes.push({ file: 'environment', path: name, message: `expected ${expected}` })
   }

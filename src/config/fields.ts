@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Decimal, parseDecimal } from '../domain/decimal.ts'
 import { nearest } from '../domain/nearest.ts'
 import { parseDuration, parseSize } from './units.ts'
-import { Unset, Written } from './yaml-node.ts'
+import { UnresolvedScalar, YamlScalar } from './yaml-node.ts'
 
 /** Reads a value of the file into a `T`; its issues say `expected …, found …`. */
 export type Field<T> = z.ZodType<T>
@@ -16,20 +16,20 @@ export class Refusal {
 }
 
 /** The message of an issue that something else has reported already. */
-export const SILENT = '(reported already)'
+export const ALREADY_REPORTED = '(reported already)'
 
 /** The longest time that a timer can wait. */
-const MOST_MILLISECONDS = 2 ** 31 - 1
+const MAX_TIMER_MS = 2 ** 31 - 1
 
 /**
  * A scalar: `read` answers with the value, with undefined if it is not what is expected, or with a refusal
  * that says more.
  */
-export function scalar<T>(expected: string, read: (written: Written) => T | Refusal | undefined): Field<T> {
+export function scalar<T>(expected: string, read: (written: YamlScalar) => T | Refusal | undefined): Field<T> {
   return z.unknown().transform((given, ctx): T => {
-    const result = given instanceof Written ? read(given) : undefined
+    const result = given instanceof YamlScalar ? read(given) : undefined
     if (result !== undefined && !(result instanceof Refusal)) return result
-    const message = complaint(result instanceof Refusal ? result.expected : expected, given)
+    const message = mismatch(result instanceof Refusal ? result.expected : expected, given)
     ctx.issues.push({ code: 'custom', message, input: given })
     return z.NEVER
   })
@@ -44,9 +44,9 @@ export function text(
 }
 
 /** A text of at least one character, none of them a control character, and no space around it. */
-export function name(expected: string, longest = 200): Field<string> {
-  return text(`${expected} (1 to ${longest} characters, in quotes if it looks like a number)`, (given) =>
-    given === given.trim() && /^[^\p{Cc}]+$/u.test(given) && Array.from(given).length <= longest
+export function name(expected: string, maxLength = 200): Field<string> {
+  return text(`${expected} (1 to ${maxLength} characters, in quotes if it looks like a number)`, (given) =>
+    given === given.trim() && /^[^\p{Cc}]+$/u.test(given) && Array.from(given).length <= maxLength
       ? given
       : undefined,
   )
@@ -61,10 +61,10 @@ export function credential(expected: string): Field<string> {
 export function secret(expected: string, accept: (text: string) => string | undefined): Field<string> {
   return z.unknown().transform((given, ctx): string => {
     const value =
-      given instanceof Written && typeof given.value === 'string' ? accept(given.value) : undefined
+      given instanceof YamlScalar && typeof given.value === 'string' ? accept(given.value) : undefined
     if (value !== undefined) return value
-    const found = given instanceof Written ? 'something else' : kindOf(given)
-    const message = given instanceof Unset ? SILENT : `expected ${expected}, found ${found}`
+    const found = given instanceof YamlScalar ? 'something else' : kindOf(given)
+    const message = given instanceof UnresolvedScalar ? ALREADY_REPORTED : `expected ${expected}, found ${found}`
     ctx.issues.push({ code: 'custom', message, input: undefined })
     return z.NEVER
   })
@@ -77,10 +77,10 @@ export const flag: Field<boolean> = scalar('true or false', ({ value }) => {
 })
 
 /** A whole number within bounds. */
-export function integer(least: number, most = Number.MAX_SAFE_INTEGER): Field<number> {
-  return scalar(`a whole number from ${least} to ${most}`, ({ value }) => {
+export function integer(min: number, max = Number.MAX_SAFE_INTEGER): Field<number> {
+  return scalar(`a whole number from ${min} to ${max}`, ({ value }) => {
     const number = typeof value === 'string' && /^-?\d{1,16}$/.test(value) ? Number(value) : value
-    return Number.isSafeInteger(number) && Number(number) >= least && Number(number) <= most
+    return Number.isSafeInteger(number) && Number(number) >= min && Number(number) <= max
       ? Number(number)
       : undefined
   })
@@ -115,17 +115,17 @@ export function decimal(options: { aboveZero?: boolean } = {}): Field<Decimal> {
 export const duration: Field<number> = scalar('a duration such as 500ms, 5s, 20m or 1h', ({ value }) => {
   const milliseconds = typeof value === 'string' ? parseDuration(value) : undefined
   if (milliseconds === undefined) return undefined
-  return milliseconds > 0 && milliseconds <= MOST_MILLISECONDS
+  return milliseconds > 0 && milliseconds <= MAX_TIMER_MS
     ? milliseconds
     : new Refusal('a duration from 1ms to 596h')
 })
 
 /** Bytes, written `32MiB`, `1KB` or `1024`. */
-export function size(least: number, most: number): Field<number> {
+export function size(min: number, max: number): Field<number> {
   return scalar('a size such as 32MiB, 20MB or 1048576', ({ value }) => {
     const bytes = typeof value === 'boolean' ? undefined : parseSize(String(value))
     if (bytes === undefined) return undefined
-    return bytes >= least && bytes <= most ? bytes : new Refusal(`a size from ${least} to ${most} bytes`)
+    return bytes >= min && bytes <= max ? bytes : new Refusal(`a size from ${min} to ${max} bytes`)
   })
 }
 
@@ -142,11 +142,11 @@ export function section<S extends z.ZodRawShape>(shape: S) {
     error: (issue) =>
       issue.code === 'unrecognized_keys'
         ? issue.keys.map(unknownKey).join('\n')
-        : complaint(`a mapping with ${known.join(', ')}`, issue.input),
+        : mismatch(`a mapping with ${known.join(', ')}`, issue.input),
   })
   return z.preprocess((given, ctx) => {
-    if (given instanceof Written) {
-      const message = complaint(`a mapping with ${known.join(', ')}`, given)
+    if (given instanceof YamlScalar) {
+      const message = mismatch(`a mapping with ${known.join(', ')}`, given)
       ctx.issues.push({ code: 'custom', message, input: undefined })
     }
     return given ?? {}
@@ -155,16 +155,16 @@ export function section<S extends z.ZodRawShape>(shape: S) {
 
 /** A mapping from names of the operator's own choice. Null and absent are an empty one. */
 export function dictionary<T>(value: Field<T>, expected: string): Field<ReadonlyMap<string, T>> {
-  const record = z.record(z.string(), value, { error: (issue) => complaint(expected, issue.input) })
+  const record = z.record(z.string(), value, { error: (issue) => mismatch(expected, issue.input) })
   return z.preprocess((given) => given ?? {}, record).transform((entries) => new Map(Object.entries(entries)))
 }
 
 /** A list whose entries differ from each other. Absent = empty, or refused where at least one is needed. */
-export function list<T>(item: Field<T>, expected: string, least = 0): Field<readonly T[]> {
+export function list<T>(item: Field<T>, expected: string, minLength = 0): Field<readonly T[]> {
   return z
-    .preprocess((given) => given ?? [], z.array(item, { error: (issue) => complaint(expected, issue.input) }))
+    .preprocess((given) => given ?? [], z.array(item, { error: (issue) => mismatch(expected, issue.input) }))
     .superRefine((values, ctx) => {
-      if (values.length < least) ctx.addIssue({ code: 'custom', message: complaint(expected, undefined) })
+      if (values.length < minLength) ctx.addIssue({ code: 'custom', message: mismatch(expected, undefined) })
       for (const [index, value] of values.entries()) {
         const first = values.indexOf(value)
         if (first < index)
@@ -177,14 +177,14 @@ export function list<T>(item: Field<T>, expected: string, least = 0): Field<read
     })
 }
 
-function complaint(expected: string, given: unknown): string {
-  return given instanceof Unset ? SILENT : `expected ${expected}, found ${kindOf(given)}`
+function mismatch(expected: string, given: unknown): string {
+  return given instanceof UnresolvedScalar ? ALREADY_REPORTED : `expected ${expected}, found ${kindOf(given)}`
 }
 
 function kindOf(given: unknown): string {
   if (given === undefined) return 'nothing'
   if (Array.isArray(given)) return 'a list'
-  if (!(given instanceof Written)) return 'a mapping'
+  if (!(given instanceof YamlScalar)) return 'a mapping'
   const { source, value } = given
   const short = source.length > 60 ? `${source.slice(0, 60)}…` : source
   return typeof value === 'string' ? JSON.stringify(short) : short

@@ -2,7 +2,7 @@ import type { Decimal } from '../domain/decimal.ts'
 import type { Group } from '../domain/settings.ts'
 import { decimal, dictionary, type Field, flag, Refusal, section, text } from './fields.ts'
 import { nearest } from '../domain/nearest.ts'
-import { keys, type Tree } from './yaml-node.ts'
+import { keys, type YamlNode } from './yaml-node.ts'
 
 /** The group that is always there. */
 export const DEFAULT_GROUP = 'default'
@@ -20,7 +20,7 @@ export const groups: Field<ReadonlyMap<string, Group>> = dictionary(
 })
 
 /** The groups that the file names, whatever else is wrong with them. */
-export function declaredGroups(section: Tree): ReadonlyMap<string, Group> {
+export function declaredGroups(section: YamlNode): ReadonlyMap<string, Group> {
   const read = groups.safeParse(section)
   if (read.success) return read.data
   return new Map([DEFAULT_GROUP, ...keys(section)].map((name) => [name, { name, ratio: ONE, open: true }]))

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Field, SILENT } from './fields.ts'
+import { type Field, ALREADY_REPORTED } from './fields.ts'
 import type { Path } from './diagnostics.ts'
 
 /** One thing that a field found wrong. */
@@ -20,7 +20,7 @@ export function issuesOf(error: z.ZodError): Issue[] {
         message: messages[index] ?? issue.message,
       }))
     })
-    .filter(({ message }) => message !== SILENT)
+    .filter(({ message }) => message !== ALREADY_REPORTED)
 }
 
 /** A field that is chosen by what it is to read. */
@@ -31,7 +31,7 @@ export function dependent<T>(choose: (given: unknown) => Field<T>): Field<T> {
     for (const issue of issuesOf(read.error)) {
       ctx.issues.push({ code: 'custom', message: issue.message, path: [...issue.path], input: undefined })
     }
-    if (ctx.issues.length === 0) ctx.issues.push({ code: 'custom', message: SILENT, input: undefined })
+    if (ctx.issues.length === 0) ctx.issues.push({ code: 'custom', message: ALREADY_REPORTED, input: undefined })
     return z.NEVER
   })
 }

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { StoredChannel, StoredConfiguration } from '../domain/stored-configuration.ts'
 import { type Config, readConfig } from './config.ts'
 import { readEnvironment } from './environment.ts'
-import { overlay } from './merge-layers.ts'
+import { mergeLayers } from './merge-layers.ts'
 
 function fileOf(text: string, env: Record<string, string> = {}): Config {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-overlay-'))
@@ -37,11 +37,11 @@ channels:
 
 test('nothing that was set leaves the settings of the file as they are', () => {
   const file = fileOf(FILE)
-  expect(overlay(file, only({})).settings).toBe(file.settings)
+  expect(mergeLayers(file, only({})).settings).toBe(file.settings)
 })
 
 test('stored channels come behind those of the file; disabled ones are known, and not called', () => {
-  const { settings, stored: known } = overlay(
+  const { settings, storedChannels: known } = mergeLayers(
     fileOf(FILE),
     only({ channels: [stored('on'), stored('off', { status: 2 })] }),
   )
@@ -51,7 +51,7 @@ test('stored channels come behind those of the file; disabled ones are known, an
 })
 
 test('what one thing spoils, others do not suffer from, not even those that come to light after it', () => {
-  const { settings, leftOut } = overlay(
+  const { settings, ignored: leftOut } = mergeLayers(
     fileOf(FILE),
     only({
       channels: [
@@ -77,7 +77,7 @@ test('what one thing spoils, others do not suffer from, not even those that come
 })
 
 test('variables are not put in', () => {
-  const { settings } = overlay(
+  const { settings } = mergeLayers(
     fileOf(FILE, { HOME: '/root' }),
     only({ channels: [stored('literal', { keys: ['${HOME}'] })] }),
   )
@@ -90,7 +90,7 @@ options: { retries: 1 }
 groups: { vip: { ratio: 2 } }
 models: { m: { price: { input: 1, output: 1 } } }
 ${FILE}`)
-  const { settings, leftOut } = overlay(
+  const { settings, ignored: leftOut } = mergeLayers(
     file,
     only({
       channels: [stored('filed', {}, { models: ['other'] })],
@@ -112,7 +112,7 @@ ${FILE}`)
 test('channels of keys in the environment are there as long as the file declares none, whatever is stored', () => {
   const env = { MISTRAL_API_KEY: 'k' }
   const beside = only({ channels: [stored('own'), stored('mistral')] })
-  const names = (file: Config) => overlay(file, beside).settings.channels.map(({ name }) => name)
+  const names = (file: Config) => mergeLayers(file, beside).settings.channels.map(({ name }) => name)
   expect(names(fileOf('options: {}', env))).toEqual(['mistral', 'own'])
   expect(names(fileOf(FILE, env))).toEqual(['filed', 'own', 'mistral'])
 })

@@ -6,13 +6,13 @@ import type { Config } from './config.ts'
 import { readSections } from './content.ts'
 import { freeze } from './freeze.ts'
 import type { Issue } from './issues.ts'
-import { type Laid, laidOut, PLACES } from './stored-layer.ts'
+import { type LayerEntry, storedLayer, SECTION_KEYS } from './stored-layer.ts'
 import { type Path, pathText } from './diagnostics.ts'
 import { settingsOf } from './settings.ts'
-import { child, items, keys, type Tree, Written } from './yaml-node.ts'
+import { child, items, keys, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** Something that was set over HTTP and cannot be in force beside this file. */
-export interface LeftOut {
+export interface IgnoredEntry {
   /** `channels`, or a section of entries, and the name in it. */
   readonly section: 'channels' | StoredSection
   readonly name: string
@@ -22,66 +22,66 @@ export interface LeftOut {
 }
 
 /** The file and what was set over HTTP, together. */
-export interface Overlaid {
+export interface MergedSettings {
   readonly settings: Settings
   /** The channels that were set over HTTP, by name, whether they are enabled or not. */
-  readonly stored: ReadonlyMap<string, Channel>
-  readonly leftOut: readonly LeftOut[]
+  readonly storedChannels: ReadonlyMap<string, Channel>
+  readonly ignored: readonly IgnoredEntry[]
 }
 
 /**
  * Lays what was set over HTTP under the file: where both say something, the file counts. All of it is read by
  * the schemas of the file; what they refuse is left out.
  */
-export function overlay(config: Config, stored: StoredConfiguration): Overlaid {
-  if (stored.channels.length === 0 && stored.entries.length === 0) return ofFile(config)
-  const leftOut: LeftOut[] = []
-  let laid = laidOut(config, stored).filter((one) => {
-    const message = overruled(config, one)
-    if (message !== undefined) leftOut.push(told(one, message))
+export function mergeLayers(config: Config, stored: StoredConfiguration): MergedSettings {
+  if (stored.channels.length === 0 && stored.entries.length === 0) return fileOnly(config)
+  const leftOut: IgnoredEntry[] = []
+  let laid = storedLayer(config, stored).filter((one) => {
+    const message = conflictOf(config, one)
+    if (message !== undefined) leftOut.push(ignoredEntry(one, message))
     return message === undefined
   })
   for (;;) {
-    const { content, issues } = readSections(together(config.tree, laid))
-    if (content && issues.length === 0) return { ...inForce(config, content, laid), leftOut }
-    const blamed = blame(config.tree, laid, issues)
+    const { content, issues } = readSections(mergedNode(config.fileNode, laid))
+    if (content && issues.length === 0) return { ...settingsFrom(config, content, laid), ignored: leftOut }
+    const blamed = faultyEntries(config.fileNode, laid, issues)
     // Nothing in particular is to blame, which cannot be while the file is good by itself.
-    if (blamed.size === 0) return { ...ofFile(config), leftOut: laid.map((one) => told(one, 'not read')) }
-    for (const [one, message] of blamed) leftOut.push(told(one, message))
+    if (blamed.size === 0) return { ...fileOnly(config), ignored: laid.map((one) => ignoredEntry(one, 'not read')) }
+    for (const [one, message] of blamed) leftOut.push(ignoredEntry(one, message))
     laid = laid.filter((one) => !blamed.has(one))
   }
 }
 
-function ofFile({ settings }: Config): Overlaid {
-  return { settings, stored: new Map(), leftOut: [] }
+function fileOnly({ settings }: Config): MergedSettings {
+  return { settings, storedChannels: new Map(), ignored: [] }
 }
 
 /** What speaks against it before it is read. */
-function overruled({ tree, fromKeys }: Config, { section, name, tree: laid }: Laid): string | undefined {
+function conflictOf({ fileNode: tree, environmentChannels: fromKeys }: Config, { section, name, tree: laid }: LayerEntry): string | undefined {
   if (section === 'channels') {
     const taken =
       fromKeys.channels.some((one) => one.name === name) ||
       items(child(tree, 'channels')).some((one) => isText(child(one, 'name'), name))
     if (taken) return 'the configuration declares a channel of that name'
     const url = child(laid, 'base_url')
-    return url instanceof Written && namesMetadataAddress(String(url.value))
+    return url instanceof YamlScalar && namesMetadataAddress(String(url.value))
       ? "base_url: expected another address than that of a cloud's metadata service"
       : undefined
   }
-  return keys(child(tree, PLACES[section])).includes(name)
+  return keys(child(tree, SECTION_KEYS[section])).includes(name)
     ? 'the configuration file says otherwise'
     : undefined
 }
 
-function isText(tree: Tree, text: string): boolean {
-  return tree instanceof Written && String(tree.value) === text
+function isText(tree: YamlNode, text: string): boolean {
+  return tree instanceof YamlScalar && String(tree.value) === text
 }
 
-function together(file: Tree, laid: readonly Laid[]): Tree {
-  const under = (section: StoredSection): Tree => {
-    const mapping: Record<string, Tree> = Object.create(null)
+function mergedNode(file: YamlNode, laid: readonly LayerEntry[]): YamlNode {
+  const under = (section: StoredSection): YamlNode => {
+    const mapping: Record<string, YamlNode> = Object.create(null)
     for (const one of laid) if (one.section === section) mapping[one.name] = one.tree
-    const declared = child(file, PLACES[section])
+    const declared = child(file, SECTION_KEYS[section])
     for (const name of keys(declared)) mapping[name] = child(declared, name)
     return mapping
   }
@@ -97,11 +97,11 @@ function together(file: Tree, laid: readonly Laid[]): Tree {
   }
 }
 
-function inForce(
-  { tree, fromKeys, builtIn }: Config,
+function settingsFrom(
+  { fileNode: tree, environmentChannels: fromKeys, builtIn }: Config,
   content: NonNullable<ReturnType<typeof readSections>['content']>,
-  laid: readonly Laid[],
-): Pick<Overlaid, 'settings' | 'stored'> {
+  laid: readonly LayerEntry[],
+): Pick<MergedSettings, 'settings' | 'stored'> {
   const declared = items(child(tree, 'channels')).length
   const disabled = new Set(laid.filter(({ enabled }) => !enabled).map(({ name }) => name))
   const fromFile = [...content.channels.slice(0, declared), ...fromKeys.channels]
@@ -114,8 +114,8 @@ function inForce(
 }
 
 /** What was set over HTTP and issues are about, with the issues in words. */
-function blame(file: Tree, laid: readonly Laid[], issues: readonly Issue[]): ReadonlyMap<Laid, string> {
-  const blamed = new Map<Laid, string>()
+function faultyEntries(file: YamlNode, laid: readonly LayerEntry[], issues: readonly Issue[]): ReadonlyMap<LayerEntry, string> {
+  const blamed = new Map<LayerEntry, string>()
   const declared = items(child(file, 'channels')).length
   const channels = laid.filter(({ section }) => section === 'channels')
   for (const { path, message } of issues) {
@@ -124,7 +124,7 @@ function blame(file: Tree, laid: readonly Laid[], issues: readonly Issue[]): Rea
     const one = isChannel
       ? channels[Number(which) - declared]
       : laid.find(
-          ({ section, name }) => section !== 'channels' && PLACES[section] === place && name === which,
+          ({ section, name }) => section !== 'channels' && SECTION_KEYS[section] === place && name === which,
         )
     if (!one) continue
     const words = sentence(isChannel ? rest : path, message)
@@ -138,6 +138,6 @@ function sentence(path: Path, message: string): string {
   return path.length === 0 ? message : `${pathText(path)}: ${message}`
 }
 
-function told({ section, name, content }: Laid, message: string): LeftOut {
+function ignoredEntry({ section, name, content }: LayerEntry, message: string): IgnoredEntry {
   return { section, name, content, message }
 }

@@ -17,10 +17,10 @@ import {
 const MEBIBYTE = 2 ** 20
 
 /** So many that a billion times as many is still counted exactly. */
-const MOST_QUOTA_PER_UNIT = 9_000_000
+const MAX_QUOTA_PER_UNIT = 9_000_000
 
 /** What `quota_per_unit` is where nobody says otherwise. */
-export const QUOTA_PER_UNIT = 500_000
+export const DEFAULT_QUOTA_PER_UNIT = 500_000
 
 const addressRange = text('an address or CIDR such as 10.0.0.0/8', (given) =>
   isAddressRange(given) ? given : undefined,
@@ -53,7 +53,7 @@ function isOrigin(given: string): boolean {
 
 /** `docs/configuration.md: Options`. */
 export const options: Field<Options> = section({
-  quota_per_unit: integer(1, MOST_QUOTA_PER_UNIT).default(QUOTA_PER_UNIT),
+  quota_per_unit: integer(1, MAX_QUOTA_PER_UNIT).default(DEFAULT_QUOTA_PER_UNIT),
   display: oneOf(['USD', 'CNY', 'TOKENS']).default('USD'),
   usd_exchange_rate: decimal({ aboveZero: true }).default({ digits: 73n, scale: 1 }),
   token_stats: flag.default(true),

@@ -17,7 +17,7 @@ const DEFAULTS: RateLimits = {
 }
 
 const count = integer(0, 1_000_000_000_000).default(0)
-const window = (unlessGiven: number): Field<number> => duration.default(unlessGiven)
+const window = (defaultMs: number): Field<number> => duration.default(defaultMs)
 
 /** `{ requests, tokens, window }`, off where nothing is given. */
 export const rateLimit: Field<RateLimit> = section({

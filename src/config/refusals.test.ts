@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { readContent } from './content.ts'
-import { readDocument } from './document.ts'
-import { formatMistake } from './diagnostics.ts'
+import { parseYamlDocument } from './document.ts'
+import { formatDiagnostic } from './diagnostics.ts'
 
 const variables = new Map([
   ['KEY', 'super-secret'],
@@ -10,8 +10,8 @@ const variables = new Map([
 
 /** What is said of a file, as the operator reads it. */
 function said(text: string): string[] {
-  const { remarks } = readContent(readDocument(text, (name) => variables.get(name)))
-  return remarks.map((remark) => formatMistake({ file: 'gateway.yaml', ...remark }))
+  const { remarks } = readContent(parseYamlDocument(text, (name) => variables.get(name)))
+  return remarks.map((remark) => formatDiagnostic({ file: 'gateway.yaml', ...remark }))
 }
 
 function channel(lines: string): string {

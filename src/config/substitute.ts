@@ -1,5 +1,5 @@
 /** A text with its variables put in, or what is wrong with it. */
-export type Substituted = { readonly text: string } | { readonly mistakes: readonly string[] }
+export type Substituted = { readonly text: string } | { readonly errors: readonly string[] }
 
 const REFERENCE = /\$\$\{|\$\{([^}]*)\}?/g
 const NAME = /^[A-Za-z_]\w*$/
@@ -20,5 +20,5 @@ export function substitute(text: string, lookup: (name: string) => string | unde
     if (value === undefined) mistakes.push(`expected the environment variable ${name} to be set`)
     return value ?? found
   })
-  return mistakes.length > 0 ? { mistakes } : { text: result }
+  return mistakes.length > 0 ? { errors: mistakes } : { text: result }
 }

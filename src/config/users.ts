@@ -18,13 +18,13 @@ import {
 import { DEFAULT_GROUP, groupName, suggestion } from './groups.ts'
 import { dependent } from './issues.ts'
 import { vendorRoutes } from './vendors/vendor-routes.ts'
-import { child, type Tree, Written } from './yaml-node.ts'
+import { child, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 const STATUS = [1, 2] as const
 const ROLES = [1, 10, 100] as const
 
 /** No quota is larger than so many units of currency; `docs/api.md: Limits`. */
-const MOST_UNITS = 1_000_000_000
+const MAX_UNITS = 1_000_000_000
 
 /**
  * Base62; every leading `sk-` is taken off. Keys are cut at hyphens when they are looked up, so none may have
@@ -61,14 +61,14 @@ function tokenGroup(groups: ReadonlyMap<string, Group>, own: string): (given: st
   }
 }
 
-function token(groups: ReadonlyMap<string, Group>, own: string, mostQuota: number): Field<TokenSeed> {
+function token(groups: ReadonlyMap<string, Group>, own: string, maxQuota: number): Field<TokenSeed> {
   const group = tokenGroup(groups, own)
   return section({
     name: name('a name for the token', 50),
     key: key.optional(),
     status: oneOf(STATUS).optional(),
     expired_time: expiredTime.default(-1),
-    remain_quota: integer(0, mostQuota).optional(),
+    remain_quota: integer(0, maxQuota).optional(),
     unlimited_quota: flag.default(false),
     model_limits_enabled: flag.default(false),
     model_limits: text('model names with commas between them', (given) => given.trim()).default(''),
@@ -100,19 +100,19 @@ function token(groups: ReadonlyMap<string, Group>, own: string, mostQuota: numbe
 
 /** `docs/configuration.md: Users`. */
 export function user(groups: ReadonlyMap<string, Group>, quotaPerUnit: number): Field<UserSeed> {
-  const mostQuota = MOST_UNITS * quotaPerUnit
+  const maxQuota = MAX_UNITS * quotaPerUnit
   return dependent((given) => {
-    const written = child(given as Tree, 'group')
-    const own = written instanceof Written ? String(written.value) : DEFAULT_GROUP
+    const written = child(given as YamlNode, 'group')
+    const own = written instanceof YamlScalar ? String(written.value) : DEFAULT_GROUP
     return section({
       id: integer(1).optional(),
       username: name('a name for the user', 64),
       role: oneOf(ROLES).default(1),
       status: oneOf(STATUS).optional(),
       group: groupName(new Set(groups.keys())).default(DEFAULT_GROUP),
-      quota: integer(0, mostQuota).default(0),
+      quota: integer(0, maxQuota).default(0),
       access_token: credential('a token: printable characters without spaces').optional(),
-      tokens: list(token(groups, own, mostQuota), 'a list of tokens'),
+      tokens: list(token(groups, own, maxQuota), 'a list of tokens'),
     }).transform(
       (seed): UserSeed => ({
         id: seed.id,

@@ -6,10 +6,10 @@ import type { Issue } from './issues.ts'
 import { completeBaseUrl } from './complete-base-url.ts'
 import type { ModelEntry } from './models.ts'
 import { unbracedVariables } from './unbraced-variables.ts'
-import type { Tree } from './yaml-node.ts'
+import type { YamlNode } from './yaml-node.ts'
 
 /** Shorter secrets can be found by trying. */
-const SHORTEST_SECRET = 16
+const MIN_SECRET_LENGTH = 16
 
 /** What is added to a base URL. */
 const ENDPOINTS: Readonly<Record<ProtocolName, string>> = {
@@ -24,7 +24,7 @@ export function warnings(
   models: ReadonlyMap<string, ModelEntry>,
   users: readonly UserSeed[],
   builtIn: BuiltInPrices,
-  tree: Tree,
+  tree: YamlNode,
 ): Issue[] {
   const served = new Set(settings.channels.flatMap((channel) => channel.models))
   return [
@@ -103,13 +103,13 @@ function uncharged(
 function userWarnings(user: UserSeed, index: number): Issue[] {
   const issues: Issue[] = []
   const path = ['users', index]
-  const short = `fewer than ${SHORTEST_SECRET} characters can be guessed`
-  if (user.accessToken !== undefined && user.accessToken.length < SHORTEST_SECRET) {
+  const short = `fewer than ${MIN_SECRET_LENGTH} characters can be guessed`
+  if (user.accessToken !== undefined && user.accessToken.length < MIN_SECRET_LENGTH) {
     issues.push({ path: [...path, 'access_token'], message: short })
   }
   for (const [position, token] of user.tokens.entries()) {
     const at = [...path, 'tokens', position]
-    if (token.key !== undefined && token.key.length < SHORTEST_SECRET) {
+    if (token.key !== undefined && token.key.length < MIN_SECRET_LENGTH) {
       issues.push({ path: [...at, 'key'], message: short })
     }
     if (token.modelLimits !== '' && !token.modelLimitsEnabled) {

@@ -1,5 +1,5 @@
 /** A scalar of the file: what it stands for, and how it is written there. */
-export class Written {
+export class YamlScalar {
   readonly value: string | number | boolean
   /**
    * As in the file, before variables were put in: fit to be shown, and exact where a number is longer than a
@@ -14,26 +14,26 @@ export class Written {
 }
 
 /** A text whose variables could not be put in: already remarked upon, so that whoever reads it need not. */
-export class Unset extends Written {}
+export class UnresolvedScalar extends YamlScalar {}
 
 /** The file's content; null and absent are both undefined. Mappings have no prototype. */
-export type Tree = Written | undefined | readonly Tree[] | { readonly [key: string]: Tree }
+export type YamlNode = YamlScalar | undefined | readonly YamlNode[] | { readonly [key: string]: YamlNode }
 
 /** What stands under `key`, if `tree` is a mapping. */
-export function child(tree: Tree, key: string): Tree {
+export function child(tree: YamlNode, key: string): YamlNode {
   return isMapping(tree) ? tree[key] : undefined
 }
 
 /** The entries of a list; none if `tree` is something else. */
-export function items(tree: Tree): readonly Tree[] {
+export function items(tree: YamlNode): readonly YamlNode[] {
   return Array.isArray(tree) ? tree : []
 }
 
 /** The keys of a mapping; none if `tree` is something else. */
-export function keys(tree: Tree): readonly string[] {
+export function keys(tree: YamlNode): readonly string[] {
   return isMapping(tree) ? Object.keys(tree) : []
 }
 
-function isMapping(tree: Tree): tree is { readonly [key: string]: Tree } {
-  return typeof tree === 'object' && !Array.isArray(tree) && !(tree instanceof Written)
+function isMapping(tree: YamlNode): tree is { readonly [key: string]: YamlNode } {
+  return typeof tree === 'object' && !Array.isArray(tree) && !(tree instanceof YamlScalar)
 }

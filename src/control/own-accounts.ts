@@ -4,7 +4,7 @@ import { ApiKeys } from '../auth/api-key.ts'
 import { Passwords } from '../auth/passwords.ts'
 import { readConfig } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
-import { overlay } from '../config/merge-layers.ts'
+import { mergeLayers } from '../config/merge-layers.ts'
 import { type FirstCredentials, seedAccounts } from '../bootstrap/first-start.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { sharedStore } from '../ledger/shared-store.ts'
@@ -82,7 +82,7 @@ async function openParts(environment: Environment): Promise<OpenParts> {
     // On a new database what the first start makes comes first: its ids are declared.
     const isNew = (await store.read('countUsers')) === 0
     const firstCredentials = isNew ? await seedAccounts(store, users) : undefined
-    const { settings } = overlay(config, await store.read('storedConfiguration'))
+    const { settings } = mergeLayers(config, await store.read('storedConfiguration'))
     const ledger = new Ledger(store, 'command')
     return {
       ...backupParts(environment),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isOfOtherEndpoint } from './other-endpoints.ts'
+import { isForUnsupportedEndpoint } from './other-endpoints.ts'
 
 test.each([
   'text-embedding-3-small',
@@ -21,7 +21,7 @@ test.each([
   'mj_imagine',
   'suno_music',
 ])('%s is of another endpoint', (model) => {
-  expect(isOfOtherEndpoint(model)).toBe(true)
+  expect(isForUnsupportedEndpoint(model)).toBe(true)
 })
 
 test.each([
@@ -37,5 +37,5 @@ test.each([
   'kimi-k3',
   'o3',
 ])('%s is not', (model) => {
-  expect(isOfOtherEndpoint(model)).toBe(false)
+  expect(isForUnsupportedEndpoint(model)).toBe(false)
 })

@@ -11,6 +11,6 @@ const PATTERNS: readonly RegExp[] = [
 ]
 
 /** Whether a model, by its name, belongs to endpoints that the gateway does not have. */
-export function isOfOtherEndpoint(model: string): boolean {
+export function isForUnsupportedEndpoint(model: string): boolean {
   return PATTERNS.some((pattern) => pattern.test(model))
 }

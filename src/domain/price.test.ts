@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type Decimal, parseDecimal } from './decimal.ts'
-import { charge, mostItCanCost, type Price, rateOf, type TokenPrices } from './price.ts'
+import { charge, maxCharge, type Price, rateOf, type TokenPrices } from './price.ts'
 import { NO_USAGE } from './usage.ts'
 
 const decimal = (text: string): Decimal => {
@@ -86,7 +86,7 @@ describe('a charge', () => {
 describe('the most that a call can cost', () => {
   test('takes the dearest way to bill the prompt, cache writes included', () => {
     const rate = rateOf(price({ tokens: tokens('3', '15', '0.3', '3.75', '6') }), ONE, 500_000)
-    expect(mostItCanCost(rate, 100, 10)).toBe(300 + 75)
+    expect(maxCharge(rate, 100, 10)).toBe(300 + 75)
   })
 
   test('reckons with a tier that the prompt may reach, and not with one that it cannot', () => {
@@ -95,8 +95,8 @@ describe('the most that a call can cost', () => {
       ONE,
       500_000,
     )
-    expect(mostItCanCost(rate, 1000, 10)).toBe(1500 + 75)
-    expect(mostItCanCost(rate, 1001, 10)).toBe(3003 + 150)
+    expect(maxCharge(rate, 1000, 10)).toBe(1500 + 75)
+    expect(maxCharge(rate, 1001, 10)).toBe(3003 + 150)
   })
 
   test('reckons with a tier below that is dearer: the prompt may turn out to be shorter', () => {
@@ -111,8 +111,8 @@ describe('the most that a call can cost', () => {
       ONE,
       500_000,
     )
-    expect(mostItCanCost(rate, 1001, 10)).toBe(1502 + 150)
-    expect(mostItCanCost(rate, 2002, 10)).toBe(3003 + 150)
+    expect(maxCharge(rate, 1001, 10)).toBe(1502 + 150)
+    expect(maxCharge(rate, 2002, 10)).toBe(3003 + 150)
   })
 })
 

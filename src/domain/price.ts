@@ -29,8 +29,8 @@ interface TokenRates {
   readonly cacheWrite5m: bigint
   readonly cacheWrite1h: bigint
   /** What a prompt token, cached or not, and one of output cost at most here or in a tier below. */
-  readonly dearestInput: bigint
-  readonly dearestOutput: bigint
+  readonly maxInput: bigint
+  readonly maxOutput: bigint
 }
 
 /** A price made ready for one group: whole numbers only, so that a charge is exact. */
@@ -71,7 +71,7 @@ export function rateOf(price: Price, ratio: Decimal, quotaPerUnit: number): Rate
     const cacheWrite1h = rate(tokens.cacheWrite1h, byToken)
     dearestInput = greatest(dearestInput, input, cacheRead, cacheWrite5m, cacheWrite1h)
     dearestOutput = greatest(dearestOutput, output)
-    return { input, output, cacheRead, cacheWrite5m, cacheWrite1h, dearestInput, dearestOutput }
+    return { input, output, cacheRead, cacheWrite5m, cacheWrite1h, maxInput: dearestInput, maxOutput: dearestOutput }
   }
   const scaled = {
     denominator: 10n ** BigInt(scale),
@@ -110,8 +110,8 @@ export function charge(rate: Rate, usage: Usage): number {
  * can trigger, cache writes included, and the whole output, at the dearest tier that a prompt of that size
  * can reach.
  */
-export function mostItCanCost(rate: Rate, promptBound: number, outputBound: number, webSearches = 0): number {
-  const { dearestInput, dearestOutput } = ratesFor(rate, promptBound)
+export function maxCharge(rate: Rate, promptBound: number, outputBound: number, webSearches = 0): number {
+  const { maxInput: dearestInput, maxOutput: dearestOutput } = ratesFor(rate, promptBound)
   const sum =
     times(promptBound, dearestInput) +
     times(outputBound, dearestOutput) +

@@ -12,7 +12,7 @@ export type KeyUse = 'call' | 'read'
  * Refuses a dead key (deleted, disabled, expired, exhausted: 401), by the status that it has now, and a
  * disabled user (403). An expired or exhausted key may read. `docs/api.md: Authentication`.
  */
-export function refuseDead(
+export function refuseUnusableKey(
   { deletedTime }: Pick<Token, 'deletedTime'>,
   user: Pick<User, 'status'>,
   status: TokenStatus,

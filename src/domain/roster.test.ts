@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Roster } from './roster.ts'
+import { DenseSet } from './roster.ts'
 
 interface Member {
   readonly name: number
@@ -14,7 +14,7 @@ describe('a roster', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(20), { maxLength: 200 }), (names) => {
         const members = Array.from({ length: 21 }, (_, name) => member(name))
-        const roster = new Roster<Member>()
+        const roster = new DenseSet<Member>()
         const set = new Set<Member>()
         for (const name of names) {
           const one = members[name] as Member
@@ -33,7 +33,7 @@ describe('a roster', () => {
   })
 
   test('does nothing where it is to strike off who is not in it', () => {
-    const roster = new Roster<Member>()
+    const roster = new DenseSet<Member>()
     const [one, other] = [member(1), member(2)]
     roster.add(one)
     roster.delete(other)
@@ -49,7 +49,7 @@ describe('a roster', () => {
         fc.array(fc.array(fc.nat(11)), { maxLength: 12 }),
         (size, leaving) => {
           const members = Array.from({ length: size }, (_, name) => member(name))
-          const roster = new Roster<Member>()
+          const roster = new DenseSet<Member>()
           for (const one of members) roster.add(one)
           const told = new Set<Member>()
           let step = 0

@@ -1,7 +1,7 @@
 /** What a roster can hold: it keeps its own place in it, and is in one roster at a time. */
-export interface Enrolled {
+export interface Indexed {
   /** Of the roster alone; -1 while it is in none. */
-  place: number
+  index: number
 }
 
 /**
@@ -10,7 +10,7 @@ export interface Enrolled {
  * grown old keeps all that came after it from being collected young, and with it whatever every call has
  * made.
  */
-export class Roster<Member extends Enrolled> implements Iterable<Member> {
+export class DenseSet<Member extends Indexed> implements Iterable<Member> {
   readonly #members: Member[] = []
 
   get size(): number {
@@ -19,18 +19,18 @@ export class Roster<Member extends Enrolled> implements Iterable<Member> {
 
   /** Enrols one that is in no roster. */
   add(member: Member): void {
-    member.place = this.#members.push(member) - 1
+    member.index = this.#members.push(member) - 1
   }
 
   /** Strikes one off; nothing happens where it is not in it. */
   delete(member: Member): void {
-    const { place } = member
+    const { index: place } = member
     if (place === -1) return
-    member.place = -1
+    member.index = -1
     const last = this.#members.pop() as Member
     if (last === member) return
     this.#members[place] = last
-    last.place = place
+    last.index = place
   }
 
   /** All that stay meanwhile come at least once, whoever else is struck off. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { hasWildcard, matches, matchesAnyCase, patternMistake } from './search-pattern.ts'
+import { hasWildcard, matches, matchesAnyCase, patternError } from './search-pattern.ts'
 
 describe('a pattern', () => {
   test.each([
@@ -24,7 +24,7 @@ describe('a pattern', () => {
     ['a%b%c%d', 'expected at most 2 %'],
     ['a%b%c', undefined],
   ])('%j: %s', (pattern, mistake) => {
-    expect(patternMistake(pattern)).toBe(mistake)
+    expect(patternError(pattern)).toBe(mistake)
   })
 
   test.each([
@@ -82,7 +82,7 @@ describe('whatever the pattern', () => {
   test('what is taken has at most two % and never two in a row', () => {
     fc.assert(
       fc.property(patterns, (pattern) => {
-        if (patternMistake(pattern) !== undefined) return
+        if (patternError(pattern) !== undefined) return
         expect(pattern).not.toContain('%%')
         expect(pattern.split('%').length).toBeLessThanOrEqual(3)
         if (hasWildcard(pattern)) expect(pattern.replaceAll('%', '').length).toBeGreaterThanOrEqual(2)

@@ -14,7 +14,7 @@ export function hasWildcard(pattern: string): boolean {
  * What a pattern breaks of the rules of a search, in words; undefined if nothing. `docs/api.md: Token
  * management`.
  */
-export function patternMistake(pattern: string): string | undefined {
+export function patternError(pattern: string): string | undefined {
   if (!hasWildcard(pattern)) return undefined
   if (pattern.includes('%%')) return 'expected no two % in a row'
   const pieces = pattern.split('%')

@@ -7,7 +7,7 @@ export interface JsonObject {
 }
 
 /** What a channel is, as it was set over HTTP. */
-export interface ChannelText {
+export interface ChannelDefinition {
   readonly name: string
   /** The fields of a channel as gateway.yaml writes them, but for its name and its keys. */
   readonly declared: JsonObject
@@ -19,7 +19,7 @@ export interface ChannelText {
 }
 
 /** The same as it is stored. */
-export interface StoredChannel extends ChannelText {
+export interface StoredChannel extends ChannelDefinition {
   readonly id: number
   /** Unix seconds. */
   readonly createdTime: number

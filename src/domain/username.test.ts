@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isSeenWhole, withoutCase } from './username.ts'
+import { isFullyVisible, foldCase } from './username.ts'
 
 describe('a name that is seen whole', () => {
   test.each([
@@ -14,7 +14,7 @@ describe('a name that is seen whole', () => {
     '❤\uFE0F',
     '🎉',
   ])('is %j', (name) => {
-    expect(isSeenWhole(name)).toBe(true)
+    expect(isFullyVisible(name)).toBe(true)
   })
 
   test.each([
@@ -38,7 +38,7 @@ describe('a name that is seen whole', () => {
     ['a joiner between two scripts of which one has none', 'می\u200Ca'],
     ['a joiner between emoji', '👩\u200D🚀'],
   ])('has no %s', (_, name) => {
-    expect(isSeenWhole(name)).toBe(false)
+    expect(isFullyVisible(name)).toBe(false)
   })
 })
 
@@ -51,7 +51,7 @@ test.each([
   ['ＡＮＮ', 'ａｎｎ'],
   ['\u212Aarl', 'karl'],
 ])('%j and %j differ in case alone', (one, other) => {
-  expect(withoutCase(one)).toBe(withoutCase(other))
+  expect(foldCase(one)).toBe(foldCase(other))
 })
 
 test.each([
@@ -59,5 +59,5 @@ test.each([
   ['straße', 'strasse'],
   ['ann', 'аnn'],
 ])('%j and %j do not', (one, other) => {
-  expect(withoutCase(one)).not.toBe(withoutCase(other))
+  expect(foldCase(one)).not.toBe(foldCase(other))
 })

@@ -28,12 +28,12 @@ const JOINERS = new RegExp(String.raw`(?<=[${JOINING}])[\u200C\u200D](?=[${JOINI
 const UNSEEN = /[\p{Bidi_Control}[\p{Default_Ignorable_Code_Point}--\p{Variation_Selector}]]/v
 
 /** Whether a user's name shows all of itself, in the order that it is written in. `docs/api.md: Users`. */
-export function isSeenWhole(username: string): boolean {
+export function isFullyVisible(username: string): boolean {
   return !UNSEEN.test(username.replaceAll(JOINERS, ''))
 }
 
 /** A name with the code points in place of what is not seen in it: `ann\u202e`. */
-export function shownWhole(username: string): string {
+export function escapeInvisible(username: string): string {
   return username.replaceAll(
     new RegExp(UNSEEN, 'gv'),
     (unseen) => `\\u${unseen.codePointAt(0)?.toString(16)}`,
@@ -41,7 +41,7 @@ export function shownWhole(username: string): string {
 }
 
 /** A name without its case: names that differ in case alone have the same. */
-export function withoutCase(username: string): string {
+export function foldCase(username: string): string {
   return Array.from(username, (letter) => {
     const upper = letter.toUpperCase()
     return (Array.from(upper).length === 1 ? upper : letter).toLowerCase()

@@ -16,7 +16,7 @@ export interface FoundAccount {
 /**
  * The accounts that calls are made on, whether this node has their balances to itself or borrows from them.
  */
-export interface Accounts {
+export interface AccountSource {
   /**
    * The account of a token, if it was used before and nothing is known to have changed; makes no database
    * call.
@@ -28,12 +28,12 @@ export interface Accounts {
    */
   load(tokenId: number): Promise<Account | undefined>
   /** Whose key has that HMAC; undefined if it is nobody's. Deleted tokens are found too. */
-  find(keyHash: string): Promise<FoundAccount | undefined>
+  findByKeyHash(keyHash: string): Promise<FoundAccount | undefined>
   /**
    * The account, once it can afford so much, if it ever can: where balances are borrowed, it waits for a
    * loan. Rejects with `insufficient_quota` where it cannot, which names what remains.
    */
-  borrow(account: Account, amount: number): Promise<Account>
+  ensureAffordable(account: Account, amount: number): Promise<Account>
   /**
    * Changes a user; undefined if there is no such user. A quota that changes counts when it is durable, not
    * before.

@@ -9,7 +9,7 @@ export class Balance {
   remain: number
   held = 0
   /** Writes of this balance that are not yet durable. */
-  unwritten = 0
+  pendingWrites = 0
 
   constructor(id: number, remain: number) {
     this.id = id
@@ -22,13 +22,13 @@ export class Balance {
   }
 
   /** What the account has, as far as this node knows: at nothing it is exhausted. */
-  get left(): number {
+  get accountRemain(): number {
     return this.remain
   }
 
   /** Nothing that the store does not know: it may be forgotten and read again. */
-  get idle(): boolean {
-    return this.held === 0 && this.unwritten === 0
+  get isIdle(): boolean {
+    return this.held === 0 && this.pendingWrites === 0
   }
 
   /** Holds so much more; a negative amount lets go. */

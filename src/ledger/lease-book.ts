@@ -9,7 +9,7 @@ const FIRST_TYPICAL = 50_000
 const IDLE_MS = 5_000
 
 /** All that this node has borrowed, account by account. */
-export class LeaseBook {
+export class LeaseTable {
   readonly #balances = new Map<AccountName, LeasedBalance>()
   readonly #recalled = new Set<AccountName>()
   readonly #isCutOff: () => boolean
@@ -24,7 +24,7 @@ export class LeaseBook {
   }
 
   /** The balance of an account of which the bank has said where we stand. */
-  open({ account }: Standing): LeasedBalance {
+  getOrCreate({ account }: Standing): LeasedBalance {
     let balance = this.#balances.get(account)
     if (!balance) {
       balance = new LeasedBalance(account, FIRST_TYPICAL, this.#isCutOff)
@@ -34,41 +34,41 @@ export class LeaseBook {
   }
 
   /** Takes over what the bank said. */
-  stand(standings: readonly Standing[]): void {
-    for (const standing of standings) this.#balances.get(standing.account)?.stand(standing)
+  applyStates(standings: readonly Standing[]): void {
+    for (const standing of standings) this.#balances.get(standing.account)?.applyState(standing)
   }
 
   /** What the bank does not know yet of what is open here, or, with `all`, everything. */
-  reports(open: Iterable<OpenHold>, all: boolean): HeldReport[] {
+  takeReports(open: Iterable<OpenHold>, all: boolean): HeldReport[] {
     const estimates = new Map<number, number>()
-    for (const { account, expected } of open) {
+    for (const { account, expectedCost: expected } of open) {
       estimates.set(account.token.id, (estimates.get(account.token.id) ?? 0) + expected)
     }
     const reports: HeldReport[] = []
     for (const balance of this.#balances.values()) {
-      if (all) balance.doubt()
+      if (all) balance.markUnsynced()
       const isToken = balance.account.startsWith('t:')
-      const report = balance.report(isToken ? (estimates.get(balance.id) ?? 0) : 0)
+      const report = balance.takeReport(isToken ? (estimates.get(balance.id) ?? 0) : 0)
       if (report) reports.push(report)
     }
     return reports
   }
 
   /** What the bank was told did perhaps not reach it. */
-  doubt(reports: readonly HeldReport[]): void {
-    for (const { account } of reports) this.#balances.get(account)?.doubt()
+  markUnsynced(reports: readonly HeldReport[]): void {
+    for (const { account } of reports) this.#balances.get(account)?.markUnsynced()
   }
 
   /** The bank has counted these calls. */
-  reported(entries: readonly OutboxEntry[]): void {
+  applyReported(entries: readonly OutboxEntry[]): void {
     for (const { tokenId, userId, quota } of entries) {
-      this.#balances.get(`t:${tokenId}`)?.reported(quota)
-      this.#balances.get(`u:${userId}`)?.reported(quota)
+      this.#balances.get(`t:${tokenId}`)?.applyReported(quota)
+      this.#balances.get(`u:${userId}`)?.applyReported(quota)
     }
   }
 
   /** Another node needs what this one does not. */
-  recall(account: AccountName): void {
+  requestRecall(account: AccountName): void {
     if (this.#balances.get(account)?.hasSpare) this.#recalled.add(account)
   }
 
@@ -80,22 +80,22 @@ export class LeaseBook {
    * What goes back now, all of it no longer spendable here: what was recalled, and what nobody has used for a
    * while.
    */
-  spare(nowMs: number): { readonly account: AccountName; readonly keep: number }[] {
+  releaseSpare(nowMs: number): { readonly account: AccountName; readonly keep: number }[] {
     const spare: { account: AccountName; keep: number }[] = []
     for (const balance of this.#balances.values()) {
-      const isIdle = nowMs - balance.usedMs > IDLE_MS
+      const isIdle = nowMs - balance.lastUsedMs > IDLE_MS
       if (!balance.hasSpare || !(isIdle || this.#recalled.has(balance.account))) continue
-      spare.push({ account: balance.account, keep: balance.giveBack() })
+      spare.push({ account: balance.account, keep: balance.releaseSpare() })
     }
     this.#recalled.clear()
     return spare
   }
 
   /** Forgets accounts of which nothing is here any more; tells which. */
-  forgetIdle(nowMs: number): AccountName[] {
+  evictIdle(nowMs: number): AccountName[] {
     const forgotten: AccountName[] = []
     for (const [account, balance] of this.#balances) {
-      if (!balance.idle || balance.hasSpare || nowMs - balance.usedMs <= IDLE_MS) continue
+      if (!balance.isIdle || balance.hasSpare || nowMs - balance.lastUsedMs <= IDLE_MS) continue
       this.#balances.delete(account)
       forgotten.push(account)
     }

@@ -16,14 +16,14 @@ import { LeasedAccounts } from './leased-accounts.ts'
 import { Ledger } from './ledger.ts'
 import type { OpenHold } from './open-hold.ts'
 import { sharedStore } from './shared-store.ts'
-import { Teller } from './teller.ts'
+import { BankClient } from './teller.ts'
 
 const MOST = 1_000_000_000_000
 
 interface Node {
   readonly ledger: Ledger
   readonly accounts: LeasedAccounts
-  readonly teller: Teller
+  readonly teller: BankClient
   readonly store: Store
   readonly close: () => Promise<void>
 }
@@ -34,26 +34,26 @@ async function nodesOn(rows: Rows, place: string, count: number): Promise<readon
   for (let index = 0; index < count; index += 1) {
     const file = await openNodeFile({ path: join(temporaryFolder(), 'node.db'), bankId: 'bank' })
     const connection = new BankConnection(place, { hasRole: true })
-    const teller = new Teller({
+    const teller = new BankClient({
       bank: postgresBank(connection, file.node),
       file,
-      openHolds: () => ledger.open,
-      onReach: () => {},
-      onUnknown: () => expect.unreachable('every token is known'),
+      openHolds: () => ledger.openHolds,
+      onReachabilityChange: () => {},
+      onUnknownTokens: () => expect.unreachable('every token is known'),
     })
     const accounts = new LeasedAccounts(rows, teller, async (account) => {
       for (const other of nodes) {
         if (other.teller === teller) continue
-        other.teller.book.recall(account)
-        other.teller.hurry()
+        other.teller.leases.requestRecall(account)
+        other.teller.wake()
       }
     })
-    const store = sharedStore(rows, { file, settled: () => teller.settled(), flush: () => teller.flush() })
+    const store = sharedStore(rows, { file, onSettled: () => teller.onSettled(), flush: () => teller.flush() })
     const ledger: Ledger = new Ledger(store, 'run', accounts)
     await teller.start()
     let closing: Promise<void> | undefined
     const close = (): Promise<void> =>
-      (closing ??= teller.close({ isUnresolved: ledger.open.size > 0 }).then(async () => {
+      (closing ??= teller.close({ isUnresolved: ledger.openHolds.size > 0 }).then(async () => {
         await connection.close()
         await file.close()
       }))
@@ -71,7 +71,7 @@ async function admit(
 ): Promise<OpenHold> {
   const account = accounts.get(tokenId) ?? (await accounts.load(tokenId))
   if (!account) throw new Error('no account')
-  return ledger.admit(await accounts.borrow(account, amount), amount, factsOf(id))
+  return ledger.admit(await accounts.ensureAffordable(account, amount), amount, factsOf(id))
 }
 
 describe.each(BANKS)('nodes that borrow from $name', (engine) => {
@@ -90,17 +90,17 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
   test('find a key and its balances in one go, and know it from then on', async () => {
     const { store, database, tokenId } = await rowsWithAccount(engine)
     const [node] = await nodesOn(store, database.place, 1)
-    const found = await node?.accounts.find(hashKey(SECRETS, 'k1'))
+    const found = await node?.accounts.findByKeyHash(hashKey(SECRETS, 'k1'))
     expect(found).toMatchObject({ token: { id: tokenId }, user: { username: 'ada' } })
     expect(node?.accounts.get(tokenId)).toBe(found?.account)
-    expect(await node?.accounts.find('of nobody')).toBeUndefined()
+    expect(await node?.accounts.findByKeyHash('of nobody')).toBeUndefined()
   })
 
   test('what was changed while a key was asked for is asked for again', async () => {
     const { store, database, tokenId } = await rowsWithAccount(engine)
     const [node] = await nodesOn(store, database.place, 1)
     if (!node) throw new Error('no node')
-    const finding = node.accounts.find(hashKey(SECRETS, 'k1'))
+    const finding = node.accounts.findByKeyHash(hashKey(SECRETS, 'k1'))
     node.accounts.changed(`t:${tokenId}`, 0)
     expect(await finding).toBeDefined()
     expect(node.accounts.get(tokenId)).toBeUndefined()
@@ -127,7 +127,7 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
     const account = node.accounts.get(tokenId)
     await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
     if (!account) throw new Error('no account')
-    await expect(node.accounts.borrow(account, 499_000)).rejects.toThrow('this API key is disabled')
+    await expect(node.accounts.ensureAffordable(account, 499_000)).rejects.toThrow('this API key is disabled')
   })
 
   test('a read shows at once all that its node has charged', async () => {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ManagedUser } from '../domain/profile.ts'
-import { refuseDead } from '../domain/refuse-dead.ts'
+import { refuseUnusableKey } from '../domain/refuse-dead.ts'
 import { statusAt } from '../domain/token-status.ts'
 import { GatewayError } from '../errors.ts'
 import type { AccountName, Loan, LoanRequest } from '../store/bank.ts'
@@ -8,10 +8,10 @@ import type { TokenChange } from '../store/operations/change-token.ts'
 import type { UserChange } from '../store/operations/change-user.ts'
 import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
 import type { Rows } from '../store/store.ts'
-import type { Accounts, FoundAccount } from './accounts.ts'
+import type { AccountSource, FoundAccount } from './accounts.ts'
 import { type Account, affordable, InsufficientQuota } from './balance.ts'
 import type { LeasedBalance } from './leased-balance.ts'
-import type { Teller } from './teller.ts'
+import type { BankClient } from './teller.ts'
 
 /** Calls that a loan is to last for, at most, and with how many of them left the next is asked for. */
 const CALLS_LENT = 64
@@ -33,9 +33,9 @@ interface LeasedAccount extends Account {
 }
 
 /** The accounts of one node among many: it spends what it has borrowed. */
-export class LeasedAccounts implements Accounts {
+export class LeasedAccounts implements AccountSource {
   readonly #rows: Pick<Rows, 'write'>
-  readonly #teller: Teller
+  readonly #teller: BankClient
   /** Asks the other nodes to give back what they do not need of an account. */
   readonly #recall: (account: AccountName) => Promise<void>
   /** Those of which nothing is known to have changed. */
@@ -45,11 +45,11 @@ export class LeasedAccounts implements Accounts {
   /** Moves whenever something was changed: what was asked for before is not remembered after. */
   #changes = 0
 
-  constructor(rows: Pick<Rows, 'write'>, teller: Teller, recall: (account: AccountName) => Promise<void>) {
+  constructor(rows: Pick<Rows, 'write'>, teller: BankClient, recall: (account: AccountName) => Promise<void>) {
     this.#rows = rows
     this.#teller = teller
     this.#recall = recall
-    teller.onForgotten = (names) => {
+    teller.onEvicted = (names) => {
       for (const name of names) this.#drop(name)
     }
   }
@@ -64,7 +64,7 @@ export class LeasedAccounts implements Accounts {
     return (await this.#lend(firstLoan(tokenId)))?.account
   }
 
-  find(keyHash: string): Promise<FoundAccount | undefined> {
+  findByKeyHash(keyHash: string): Promise<FoundAccount | undefined> {
     let finding = this.#finding.get(keyHash)
     if (!finding) {
       finding = this.#find(keyHash).finally(() => this.#finding.delete(keyHash))
@@ -73,7 +73,7 @@ export class LeasedAccounts implements Accounts {
     return finding
   }
 
-  async borrow(given: Account, amount: number): Promise<Account> {
+  async ensureAffordable(given: Account, amount: number): Promise<Account> {
     let account = given
     let hasRecalled = false
     for (let loans = 0; loans < LOANS; ) {
@@ -87,7 +87,7 @@ export class LeasedAccounts implements Accounts {
         loans += 1
         continue
       }
-      refuseDead(token, user, statusAt(token, token.remainQuota, Date.now()), 'call')
+      refuseUnusableKey(token, user, statusAt(token, token.remainQuota, Date.now()), 'call')
       if (hasRecalled) throw new InsufficientQuota(within(loan, account), amount)
       hasRecalled = true
       await this.#recallFor(loan, account, amount)
@@ -97,9 +97,9 @@ export class LeasedAccounts implements Accounts {
 
   async changeUser(change: UserChange): Promise<ManagedUser | undefined> {
     if (change.quota) await this.#teller.flush()
-    const changed = await this.#rows.write('changeUser', change)
+    const onChanged = await this.#rows.write('changeUser', change)
     await this.#heed(`u:${change.userId}`)
-    return changed?.user
+    return onChanged?.user
   }
 
   async changeToken(change: TokenChange): Promise<KeyedToken | undefined> {
@@ -114,16 +114,16 @@ export class LeasedAccounts implements Accounts {
    * takes its lease.
    */
   changed(name: AccountName, epoch: number): void {
-    const balance = this.#teller.book.get(name)
-    if (balance?.callIn(epoch) && balance.held > 0) this.#cover(name)
+    const balance = this.#teller.leases.get(name)
+    if (balance?.advanceEpoch(epoch) && balance.held > 0) this.#cover(name)
     this.forget(name)
   }
 
   /** Everything may have been changed. */
-  changedAll(): void {
+  onAllChanged(): void {
     this.#changes += 1
     this.#accounts.clear()
-    void this.#teller.compare()
+    void this.#teller.resync()
   }
 
   /** Reads an account again at its next use; a user's, all of the user's tokens. */
@@ -158,11 +158,11 @@ export class LeasedAccounts implements Accounts {
   }
 
   #open({ token, ofToken, ofUser }: Loan, known: LeasedAccount | undefined): LeasedAccount {
-    const { book } = this.#teller
-    const [tokenBalance, userBalance] = [book.open(ofToken), book.open(ofUser)]
+    const { leases: book } = this.#teller
+    const [tokenBalance, userBalance] = [book.getOrCreate(ofToken), book.getOrCreate(ofUser)]
     const unlimited = token.unlimitedQuota
     const isPoor =
-      ofUser.free < 8 * userBalance.typical || (!unlimited && ofToken.free < 8 * tokenBalance.typical)
+      ofUser.free < 8 * userBalance.typicalHold || (!unlimited && ofToken.free < 8 * tokenBalance.typicalHold)
     if (known?.token !== tokenBalance || known.user !== userBalance) {
       return { token: tokenBalance, user: userBalance, unlimited, isPoor, isRenewing: false }
     }
@@ -174,7 +174,7 @@ export class LeasedAccounts implements Accounts {
   // What is over for this node, the bank says at once; what was charged before it stays charged.
   async #heed(name: AccountName): Promise<void> {
     this.forget(name)
-    if (this.#teller.book.get(name)) await this.#teller.compare()
+    if (this.#teller.leases.get(name)) await this.#teller.resync()
   }
 
   async #recallFor(
@@ -225,7 +225,7 @@ function firstLoan(token: LoanRequest['token']): LoanRequest {
 function loanFor({ token, user, unlimited }: Account, amount: number): LoanRequest {
   const need = (free: number): number => Math.max(0, Math.ceil(amount - free))
   const most = (balance: LeasedBalance): number =>
-    Math.max(0, Math.ceil(CALLS_LENT * Math.max(balance.typical, amount) - balance.free))
+    Math.max(0, Math.ceil(CALLS_LENT * Math.max(balance.typicalHold, amount) - balance.free))
   return {
     token: token.id,
     need: { token: unlimited ? 0 : need(token.free), user: need(user.free) },
@@ -234,7 +234,7 @@ function loanFor({ token, user, unlimited }: Account, amount: number): LoanReque
 }
 
 function isLow({ token, user, unlimited }: LeasedAccount): boolean {
-  return user.free < CALLS_LEFT * user.typical || (!unlimited && token.free < CALLS_LEFT * token.typical)
+  return user.free < CALLS_LEFT * user.typicalHold || (!unlimited && token.free < CALLS_LEFT * token.typicalHold)
 }
 
 /** What a call could still have: what is free here and in the bank. */

@@ -6,7 +6,7 @@ const standing = (amount: number, epoch = 0) =>
 
 function lent(amount: number): LeasedBalance {
   const balance = new LeasedBalance('u:3', 10, () => false)
-  balance.stand(standing(amount))
+  balance.applyState(standing(amount))
   return balance
 }
 
@@ -18,17 +18,17 @@ describe('what a node has borrowed', () => {
     balance.charge(40)
     expect(balance.free).toBe(60)
     // Said before it was told of the charge.
-    balance.stand(standing(100))
-    expect([balance.free, balance.left]).toEqual([60, 960])
-    balance.reported(40)
-    balance.stand({ ...standing(60), remain: 960 })
-    expect([balance.free, balance.left]).toEqual([60, 960])
+    balance.applyState(standing(100))
+    expect([balance.free, balance.accountRemain]).toEqual([60, 960])
+    balance.applyReported(40)
+    balance.applyState({ ...standing(60), remain: 960 })
+    expect([balance.free, balance.accountRemain]).toEqual([60, 960])
   })
 
   test('can no longer be spent once the bank may have given the node up', () => {
     let isCutOff = false
     const balance = new LeasedBalance('u:3', 10, () => isCutOff)
-    balance.stand(standing(100))
+    balance.applyState(standing(100))
     isCutOff = true
     expect(balance.free).toBe(0)
     isCutOff = false
@@ -37,12 +37,12 @@ describe('what a node has borrowed', () => {
 
   test('is gone when it is called in, whatever the bank said of it before', () => {
     const balance = lent(100)
-    expect(balance.callIn(4)).toBe(true)
-    balance.stand(standing(100, 3))
+    expect(balance.advanceEpoch(4)).toBe(true)
+    balance.applyState(standing(100, 3))
     expect(balance.free).toBe(0)
-    balance.stand(standing(30, 4))
+    balance.applyState(standing(30, 4))
     expect(balance.free).toBe(30)
-    expect(balance.callIn(4)).toBe(false)
+    expect(balance.advanceEpoch(4)).toBe(false)
   })
 
   test('goes back but for what is held and what is still to be reported, from this very moment', () => {
@@ -50,18 +50,18 @@ describe('what a node has borrowed', () => {
     balance.hold(30)
     balance.charge(20)
     expect(balance.hasSpare).toBe(true)
-    expect(balance.giveBack()).toBe(50)
+    expect(balance.releaseSpare()).toBe(50)
     expect([balance.free, balance.hasSpare]).toEqual([0, false])
   })
 
   test('is reported where what is held has changed, and again where the bank may not know', () => {
     const balance = lent(100)
     balance.hold(30)
-    expect(balance.report(5)).toEqual({ account: 'u:3', held: 30, estimate: 5 })
-    expect(balance.report(5)).toBeUndefined()
-    balance.doubt()
-    expect(balance.report(5)).toBeDefined()
-    balance.callIn(1)
-    expect(balance.report(5)).toBeDefined()
+    expect(balance.takeReport(5)).toEqual({ account: 'u:3', held: 30, estimate: 5 })
+    expect(balance.takeReport(5)).toBeUndefined()
+    balance.markUnsynced()
+    expect(balance.takeReport(5)).toBeDefined()
+    balance.advanceEpoch(1)
+    expect(balance.takeReport(5)).toBeDefined()
   })
 })

@@ -13,9 +13,9 @@ export class LeasedBalance extends Balance {
   /** Goes up whenever the bank calls its leases in. */
   epoch = 0
   /** Quota units that a hold comes to, lately. */
-  typical: number
+  typicalHold: number
   /** When a hold was last taken or let go; on the clock of `performance.now()`. */
-  usedMs = performance.now()
+  lastUsedMs = performance.now()
   /** Charged, and not known to the bank as far as we know. */
   #unreported = 0
   #lent = 0
@@ -26,7 +26,7 @@ export class LeasedBalance extends Balance {
   constructor(account: AccountName, typical: number, isCutOff: () => boolean) {
     super(Number(account.slice(2)), 0)
     this.account = account
-    this.typical = typical
+    this.typicalHold = typical
     this.#isCutOff = isCutOff
   }
 
@@ -34,28 +34,28 @@ export class LeasedBalance extends Balance {
     return this.#isCutOff() ? Math.min(0, this.remain - this.held) : this.remain - this.held
   }
 
-  override get left(): number {
+  override get accountRemain(): number {
     return this.#bankRemain - this.#unreported
   }
 
-  override get idle(): boolean {
-    return super.idle && this.#unreported === 0
+  override get isIdle(): boolean {
+    return super.isIdle && this.#unreported === 0
   }
 
   /** What of the lease must stay here: open holds, and what is still to be reported. */
-  get kept(): number {
+  get required(): number {
     return Math.max(0, this.held + this.#unreported)
   }
 
   /** There is something that could be given back. */
   get hasSpare(): boolean {
-    return this.#lent > this.kept
+    return this.#lent > this.required
   }
 
   override hold(amount: number): void {
     super.hold(amount)
-    this.usedMs = performance.now()
-    if (amount > 0) this.typical += (amount - this.typical) * WEIGHT
+    this.lastUsedMs = performance.now()
+    if (amount > 0) this.typicalHold += (amount - this.typicalHold) * WEIGHT
   }
 
   override charge(quota: number): void {
@@ -64,12 +64,12 @@ export class LeasedBalance extends Balance {
   }
 
   /** The bank has counted so much of what was charged here. */
-  reported(quota: number): void {
+  applyReported(quota: number): void {
     this.#unreported -= quota
   }
 
   /** Takes over where the bank says that we stand; what it said of an earlier epoch is void. */
-  stand({ epoch, amount, remain }: Standing): void {
+  applyState({ epoch, amount, remain }: Standing): void {
     if (epoch < this.epoch) return
     if (epoch > this.epoch) this.#calledIn(epoch)
     this.#bankRemain = remain
@@ -77,21 +77,21 @@ export class LeasedBalance extends Balance {
   }
 
   /** Its leases were called in: nothing of an earlier epoch is worth anything. False if that was known. */
-  callIn(epoch: number): boolean {
+  advanceEpoch(epoch: number): boolean {
     if (epoch <= this.epoch) return false
     this.#calledIn(epoch)
     return true
   }
 
   /** Lets go of what is not kept, before the bank is told; resolves what is kept. */
-  giveBack(): number {
-    const { kept } = this
+  releaseSpare(): number {
+    const { required: kept } = this
     this.#lend(Math.min(this.#lent, kept))
     return kept
   }
 
   /** What the bank is to be told is open here; undefined if it knows. */
-  report(estimate: number): HeldReport | undefined {
+  takeReport(estimate: number): HeldReport | undefined {
     const { held, account } = this
     if (held === this.#told.held && estimate === this.#told.estimate) return undefined
     this.#told = { held, estimate }
@@ -99,7 +99,7 @@ export class LeasedBalance extends Balance {
   }
 
   /** What the bank knows of it is in doubt: it is told anew. */
-  doubt(): void {
+  markUnsynced(): void {
     this.#told = { held: -1, estimate: -1 }
   }
 

@@ -53,7 +53,7 @@ describe('the ledger', () => {
     const hold = ledger.admit(await accountOf(ledger, tokenId), 100, factsOf('h1'))
     await hold.settle(settlementOf(7))
     expect(() => hold.settle(settlementOf(7))).toThrow(/twice/)
-    expect(ledger.open.size).toBe(0)
+    expect(ledger.openHolds.size).toBe(0)
   })
 
   test('a hold grows only by what is affordable, and gives back all of it', async () => {

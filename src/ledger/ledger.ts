@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { HoldFacts } from '../domain/hold.ts'
 import type { ManagedUser } from '../domain/profile.ts'
-import { Roster } from '../domain/roster.ts'
+import { DenseSet } from '../domain/roster.ts'
 import type { Settlement } from '../domain/settlement.ts'
 import type { SettledCall } from '../store/ledger-writes.ts'
 import type { TokenChange } from '../store/operations/change-token.ts'
@@ -9,19 +9,19 @@ import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
 import type { UserChange } from '../store/operations/change-user.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Store } from '../store/store.ts'
-import type { Accounts } from './accounts.ts'
+import type { AccountSource } from './accounts.ts'
 import { type Account, affordable, InsufficientQuota } from './balance.ts'
 import { OpenHold } from './open-hold.ts'
-import { OwnAccounts } from './own-accounts.ts'
+import { LocalAccounts } from './own-accounts.ts'
 
 /** How long a settlement that the store refused (a full disk, say) waits before it is tried again. */
 const SETTLE_AGAIN_MS = 200
 
 /** The accounts of this node: admits, grows and settles holds. `docs/ledger.md` tells the whole story. */
 export class Ledger {
-  readonly accounts: Accounts
+  readonly accounts: AccountSource
   /** The holds not yet resolved. */
-  readonly open = new Roster<OpenHold>()
+  readonly openHolds = new DenseSet<OpenHold>()
   readonly #store: Store
   readonly #owner: string
   /** Holds that are to grow, and for which more is borrowed. */
@@ -31,7 +31,7 @@ export class Ledger {
   #givenUp = false
 
   /** `owner` names this run of the process; holds of any other are recovered at start. */
-  constructor(store: Store, owner: string, accounts: Accounts = new OwnAccounts(store)) {
+  constructor(store: Store, owner: string, accounts: AccountSource = new LocalAccounts(store)) {
     this.#store = store
     this.#owner = owner
     this.accounts = accounts
@@ -39,7 +39,7 @@ export class Ledger {
 
   /** Calls whose charge is not durable yet: open holds, and settlements that are being written. */
   get unresolved(): number {
-    return this.open.size + this.#settling
+    return this.openHolds.size + this.#settling
   }
 
   /** Tries whether the store can write, by a write that changes nothing. */
@@ -53,7 +53,7 @@ export class Ledger {
   }
 
   /** Settlements that cannot be written are not tried again: the next start will settle them as a crash. */
-  giveUp(): void {
+  stopRetrying(): void {
     this.#givenUp = true
   }
 
@@ -81,7 +81,7 @@ export class Ledger {
       }),
     )
     const hold = new OpenHold(this, account, facts, amount, written)
-    this.open.add(hold)
+    this.openHolds.add(hold)
     return hold
   }
 
@@ -119,14 +119,14 @@ export class Ledger {
   #borrowFor(hold: OpenHold, by: number): void {
     if (this.#borrowing.has(hold)) return
     this.#borrowing.add(hold)
-    this.accounts.borrow(hold.account, by).then(
+    this.accounts.ensureAffordable(hold.account, by).then(
       () => this.#borrowing.delete(hold),
       () => {},
     )
   }
 
   /** Called by `OpenHold.mark`. */
-  mark(hold: OpenHold, amount: number): void {
+  markProgress(hold: OpenHold, amount: number): void {
     const { facts, account } = hold
     const userId = account.user.id
     void this.#write(account, this.#store.write('markProgress', { id: facts.id, userId, amount }))
@@ -137,7 +137,7 @@ export class Ledger {
     const { account } = hold
     take(account, -hold.amount)
     chargeBoth(account, settlement.quota)
-    this.open.delete(hold)
+    this.openHolds.delete(hold)
     return this.#settleUntilWritten(hold, settlement)
   }
 
@@ -158,7 +158,7 @@ export class Ledger {
     this.#settling += 1
     try {
       while (!(await this.#settled(account, row))) {
-        if (hold.isLost) throw this.#undone(account, settlement)
+        if (hold.hasWriteFailed) throw this.#undone(account, settlement)
         await delay(SETTLE_AGAIN_MS)
       }
     } finally {
@@ -215,11 +215,11 @@ function chargeBoth({ token, user }: Account, quota: number): void {
 }
 
 function begin({ token, user }: Account): void {
-  token.unwritten += 1
-  user.unwritten += 1
+  token.pendingWrites += 1
+  user.pendingWrites += 1
 }
 
 function end({ token, user }: Account): void {
-  token.unwritten -= 1
-  user.unwritten -= 1
+  token.pendingWrites -= 1
+  user.pendingWrites -= 1
 }

@@ -7,28 +7,28 @@ const PATIENCE_MS = 1_500
 const AT_ONCE = 100
 
 /** A request that waits for the bank. */
-interface Asked {
+interface PendingLoan {
   readonly request: LoanRequest
   resolve(loan: Loan | undefined): void
   reject(error: unknown): void
 }
 
 /** The requests for loans that wait, in the order in which they came. */
-export class Loans {
-  #waiting: Asked[] = []
+export class LoanQueue {
+  #waiting: PendingLoan[] = []
 
   get isEmpty(): boolean {
     return this.#waiting.length === 0
   }
 
   /** Resolves to what the bank says; rejects with `StoreUnavailable` where it does not say so in time. */
-  ask(request: LoanRequest): Promise<Loan | undefined> {
+  enqueue(request: LoanRequest): Promise<Loan | undefined> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting = this.#waiting.filter((one) => one !== asked)
         reject(new StoreUnavailable('the database that lends quota does not answer'))
       }, PATIENCE_MS)
-      const asked: Asked = {
+      const asked: PendingLoan = {
         request,
         resolve(loan) {
           clearTimeout(timer)
@@ -44,14 +44,14 @@ export class Loans {
   }
 
   /** Those that go next. */
-  take(): Asked[] {
+  takeBatch(): PendingLoan[] {
     const next = this.#waiting.slice(0, AT_ONCE)
     this.#waiting = this.#waiting.slice(AT_ONCE)
     return next
   }
 
   /** Tells all that wait that there is nothing to be had. */
-  refuse(error: unknown): void {
+  rejectAll(error: unknown): void {
     const refused = this.#waiting
     this.#waiting = []
     for (const one of refused) one.reject(error)

@@ -3,15 +3,15 @@ import type { Settlement } from '../domain/settlement.ts'
 import { type Account, affordable } from './balance.ts'
 
 /** Takes what becomes of a hold: a ledger, or nobody. */
-interface HoldKeeper {
+interface HoldLedger {
   grow(hold: OpenHold, by: number): boolean
-  mark(hold: OpenHold, amount: number): void
+  markProgress(hold: OpenHold, amount: number): void
   settle(hold: OpenHold, settlement: Settlement): Promise<void>
 }
 
-const NOBODY: HoldKeeper = {
+const NOBODY: HoldLedger = {
   grow: () => true,
-  mark: () => {},
+  markProgress: () => {},
   settle: () => Promise.resolve(),
 }
 
@@ -33,11 +33,11 @@ export class OpenHold implements Hold {
   #settled = false
   #amount: number
   #marked = 0
-  readonly #keeper: HoldKeeper
+  readonly #keeper: HoldLedger
 
   /** Made by `Ledger.admit` and `OpenHold.ofNothing` alone. */
   constructor(
-    keeper: HoldKeeper,
+    keeper: HoldLedger,
     account: Account,
     facts: HoldFacts,
     amount: number,
@@ -58,7 +58,7 @@ export class OpenHold implements Hold {
    * A hold for a call that costs nothing and is not recorded: nothing of it is written, then or at its
    * settlement.
    */
-  static ofNothing(account: Account, facts: HoldFacts): OpenHold {
+  static unrecorded(account: Account, facts: HoldFacts): OpenHold {
     return new OpenHold(NOBODY, account, facts, 0, Promise.resolve(true))
   }
 
@@ -67,7 +67,7 @@ export class OpenHold implements Hold {
   }
 
   /** What it is known to cost so far: what a crash would be charged. */
-  get expected(): number {
+  get expectedCost(): number {
     return Math.min(this.#amount, this.facts.promptAmount + this.#marked)
   }
 
@@ -76,7 +76,7 @@ export class OpenHold implements Hold {
   }
 
   /** It could not be written: nothing may be sent for it any more. */
-  get isLost(): boolean {
+  get hasWriteFailed(): boolean {
     return this.#isLost
   }
 
@@ -85,7 +85,7 @@ export class OpenHold implements Hold {
   }
 
   /** Quota units that it could take beside what it has, at this moment. */
-  get mayGrowBy(): number {
+  get maxGrowth(): number {
     return affordable(this.account)
   }
 
@@ -97,10 +97,10 @@ export class OpenHold implements Hold {
   }
 
   /** Notes what the answer's output is worth so far; written with whatever commit comes next. */
-  mark(amount: number): void {
+  markProgress(amount: number): void {
     if (this.#settled) return
     this.#marked = Math.max(this.#marked, amount)
-    this.#keeper.mark(this, amount)
+    this.#keeper.markProgress(this, amount)
   }
 
   /** Ends the hold with its charge. Resolves when that is durable: gate two waits for it. */

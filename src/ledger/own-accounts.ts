@@ -3,7 +3,7 @@ import type { TokenChange } from '../store/operations/change-token.ts'
 import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
 import type { UserChange } from '../store/operations/change-user.ts'
 import type { Store } from '../store/store.ts'
-import type { Accounts, FoundAccount } from './accounts.ts'
+import type { AccountSource, FoundAccount } from './accounts.ts'
 import { type Account, Balance } from './balance.ts'
 
 /**
@@ -17,7 +17,7 @@ const KEPT = 50_000
  * that no write queued before it is missed; from then on the balances here are ahead of the store, never
  * behind it.
  */
-export class OwnAccounts implements Accounts {
+export class LocalAccounts implements AccountSource {
   readonly #store: Store
   readonly #accounts = new Map<number, Account>()
   readonly #users = new Map<number, Balance>()
@@ -42,14 +42,14 @@ export class OwnAccounts implements Accounts {
     return loading
   }
 
-  async find(keyHash: string): Promise<FoundAccount | undefined> {
+  async findByKeyHash(keyHash: string): Promise<FoundAccount | undefined> {
     const found = await this.#store.read('tokenByKeyHash', keyHash)
     const account = found && (await this.load(found.token.id))
     return found && account ? { ...found, account } : undefined
   }
 
   // There is nobody to borrow from: admission says what remains.
-  borrow(account: Account): Promise<Account> {
+  ensureAffordable(account: Account): Promise<Account> {
     return Promise.resolve(account)
   }
 
@@ -109,11 +109,11 @@ export class OwnAccounts implements Accounts {
     const users = new Set<number>()
     let excess = this.#accounts.size - KEPT
     for (const [tokenId, account] of this.#accounts) {
-      if (excess > 0 && account.token.idle) {
+      if (excess > 0 && account.token.isIdle) {
         this.#accounts.delete(tokenId)
         excess -= 1
       } else users.add(account.user.id)
     }
-    for (const [userId, user] of this.#users) if (user.idle && !users.has(userId)) this.#users.delete(userId)
+    for (const [userId, user] of this.#users) if (user.isIdle && !users.has(userId)) this.#users.delete(userId)
   }
 }

@@ -23,10 +23,10 @@ const WITHOUT_CHARGES: ReadonlySet<string> = new Set([
 ])
 
 /** What the store is made of beside the rows, where calls are made on it. */
-export interface OwnPart {
+export interface NodePart {
   readonly file: NodeFile
   /** Hears that a call was settled. */
-  settled(): void
+  onSettled(): void
   /** Resolves when what was settled here is in the rows. */
   flush(): Promise<void>
 }
@@ -36,7 +36,7 @@ export interface OwnPart {
  * file. A read that shows what was charged shows all that this node has charged. Without a part of its own it
  * is the store of a command, on which no calls are made.
  */
-export function sharedStore(rows: Rows, own?: OwnPart): Store {
+export function sharedStore(rows: Rows, own?: NodePart): Store {
   const write = async (name: string, input: unknown): Promise<unknown> => {
     if (name === 'loadAccount') {
       await own?.flush()
@@ -47,7 +47,7 @@ export function sharedStore(rows: Rows, own?: OwnPart): Store {
     if (!OF_THE_FILE.has(name)) return rows.write(name as never, ...([input] as never))
     if (!own) throw new StoreUnavailable('no calls are made on this store')
     const result = await own.file.write(name as keyof NodeWrites, ...([input] as never))
-    if (name === 'settle') own.settled()
+    if (name === 'settle') own.onSettled()
     return result
   }
   return {

@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Bank, Loan, LoanRequest } from '../store/bank.ts'
 import type { NodeFile, OutboxEntry } from '../store/node-file.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
-import { LeaseBook } from './lease-book.ts'
-import { Loans } from './loans.ts'
+import { LeaseTable } from './lease-book.ts'
+import { LoanQueue } from './loans.ts'
 import type { OpenHold } from './open-hold.ts'
 
 /** How often the bank is told what was settled, at the latest, and how much it is told at a time. */
@@ -23,19 +23,19 @@ const FAREWELL_MS = 2_000
 const FLUSH_MS = 1_000
 
 /** What the teller works with. */
-export interface TellerParts {
+export interface BankClientParts {
   readonly bank: Bank
   readonly file: NodeFile
   readonly openHolds: () => Iterable<OpenHold>
   /**
    * Hears what could not be done, once for each time that the bank goes away, and of its return (undefined).
    */
-  readonly onReach: (trouble: Error | undefined) => void
+  readonly onReachabilityChange: (trouble: Error | undefined) => void
   /**
    * Hears of calls of tokens that are not in this database, as after an older copy of it was put back: nobody
    * can be charged.
    */
-  readonly onUnknown: (calls: readonly OutboxEntry[]) => void
+  readonly onUnknownTokens: (calls: readonly OutboxEntry[]) => void
 }
 
 /**
@@ -43,10 +43,10 @@ export interface TellerParts {
  * reports, and what goes back strictly after the report before it. What the bank says is therefore always the
  * latest word.
  */
-export class Teller {
-  readonly book: LeaseBook
-  readonly #parts: TellerParts
-  readonly #loans = new Loans()
+export class BankClient {
+  readonly leases: LeaseTable
+  readonly #parts: BankClientParts
+  readonly #loans = new LoanQueue()
   #validUntilMs = Number.NEGATIVE_INFINITY
   #reportedMs = Number.NEGATIVE_INFINITY
   #comparedMs = Number.NEGATIVE_INFINITY
@@ -68,23 +68,23 @@ export class Teller {
   #running: Promise<void> | undefined
   #onForgotten: (accounts: readonly string[]) => void = () => {}
 
-  constructor(parts: TellerParts) {
+  constructor(parts: BankClientParts) {
     this.#parts = parts
-    this.book = new LeaseBook(() => this.isCutOff)
+    this.leases = new LeaseTable(() => this.mayBeFenced)
   }
 
   /** The bank may have given this node up, or is about to: nothing borrowed may be spent. */
-  get isCutOff(): boolean {
+  get mayBeFenced(): boolean {
     return performance.now() > this.#validUntilMs
   }
 
   /** The bank heard us when we last spoke to it. */
-  get reachesBank(): boolean {
-    return !this.#isAway && !this.isCutOff
+  get isConnected(): boolean {
+    return !this.#isAway && !this.mayBeFenced
   }
 
   /** Tells of accounts that were forgotten. */
-  set onForgotten(told: (accounts: readonly string[]) => void) {
+  set onEvicted(told: (accounts: readonly string[]) => void) {
     this.#onForgotten = told
   }
 
@@ -103,13 +103,13 @@ export class Teller {
    */
   acquire(request: LoanRequest): Promise<Loan | undefined> {
     if (this.#isStopping) return Promise.reject(new StoreUnavailable('the bank is closed'))
-    const loan = this.#loans.ask(request)
+    const loan = this.#loans.enqueue(request)
     this.#wake.resolve()
     return loan
   }
 
   /** A call was settled: it is in the outbox. */
-  settled(): void {
+  onSettled(): void {
     this.#hasOutbox = true
     this.#settled += 1
     if (this.#settled >= REPORT_ROWS) this.#wake.resolve()
@@ -121,13 +121,13 @@ export class Teller {
   }
 
   /** Resolves when the bank has said anew where we stand with everything, or after a second. */
-  async compare(): Promise<void> {
+  async resync(): Promise<void> {
     this.#mustCompare = true
     await this.#untilReported()
   }
 
   /** Something is to go back. */
-  hurry(): void {
+  wake(): void {
     this.#wake.resolve()
   }
 
@@ -138,7 +138,7 @@ export class Teller {
     this.#isStopping = true
     this.#wake.resolve()
     await this.#running
-    this.#loans.refuse(new StoreUnavailable('the bank is closed'))
+    this.#loans.rejectAll(new StoreUnavailable('the bank is closed'))
     // What is still lent when it ends is nobody's for a minute: one answer that is lost must not be enough
     // for that.
     for (const endMs = performance.now() + FAREWELL_MS; ; await delay(AGAIN_MS)) {
@@ -175,7 +175,7 @@ export class Teller {
         if (this.#isAway) this.#reach(undefined)
         if (!this.#isBehind) await this.#nap(REPORT_MS)
       } catch (error) {
-        this.#loans.refuse(error)
+        this.#loans.rejectAll(error)
         // Whatever was under way may have happened or not.
         this.#mustCompare = true
         if (!this.#isAway) this.#reach(error instanceof Error ? error : new Error(String(error)))
@@ -186,17 +186,17 @@ export class Teller {
 
   #reach(trouble: Error | undefined): void {
     this.#isAway = trouble !== undefined
-    this.#parts.onReach(trouble)
+    this.#parts.onReachabilityChange(trouble)
   }
 
   async #round(): Promise<void> {
     // First of all it must be known what is left of what was borrowed.
-    if (this.isCutOff) await this.#report()
-    const loans = this.#loans.take()
+    if (this.mayBeFenced) await this.#report()
+    const loans = this.#loans.takeBatch()
     if (loans.length > 0) await this.#lend(loans)
     const nowMs = performance.now()
     const isUrgent =
-      this.#isBehind || this.#settled >= REPORT_ROWS || this.#flushes.length > 0 || this.book.hasRecalls
+      this.#isBehind || this.#settled >= REPORT_ROWS || this.#flushes.length > 0 || this.leases.hasRecalls
     if (isUrgent || nowMs - this.#lookedMs >= REPORT_MS) {
       this.#lookedMs = nowMs
       await this.#report()
@@ -204,13 +204,13 @@ export class Teller {
     }
   }
 
-  async #lend(asked: ReturnType<Loans['take']>): Promise<void> {
+  async #lend(asked: ReturnType<LoanQueue['takeBatch']>): Promise<void> {
     try {
       const loans = await this.#parts.bank.acquire(asked.map(({ request }) => request))
       for (const [index, one] of asked.entries()) {
         const loan = loans[index]
         if (loan) {
-          for (const standing of [loan.ofToken, loan.ofUser]) this.book.open(standing).stand(standing)
+          for (const standing of [loan.ofToken, loan.ofUser]) this.leases.getOrCreate(standing).applyState(standing)
         }
         one.resolve(loan)
       }
@@ -222,11 +222,11 @@ export class Teller {
 
   async #report(): Promise<void> {
     const sentMs = performance.now()
-    const isWhole = this.#mustCompare || this.isCutOff || sentMs - this.#comparedMs > COMPARE_MS
+    const isWhole = this.#mustCompare || this.mayBeFenced || sentMs - this.#comparedMs > COMPARE_MS
     this.#mustCompare = false
     const flushes = [...this.#flushes]
     const entries = await this.#outbox()
-    const held = this.book.reports(this.#parts.openHolds(), isWhole)
+    const held = this.leases.takeReports(this.#parts.openHolds(), isWhole)
     const isDue = isWhole || flushes.length > 0 || sentMs - this.#reportedMs >= HEARTBEAT_MS
     if (entries.length === 0 && held.length === 0 && !isDue) return
     await this.#apply(entries, held)
@@ -257,10 +257,10 @@ export class Teller {
 
   // A report of nothing is answered with everything. What a loan brought whose answer was lost is found here.
   async #compare(): Promise<void> {
-    for (const standing of await this.#parts.bank.apply([], [])) this.book.open(standing).stand(standing)
+    for (const standing of await this.#parts.bank.apply([], [])) this.leases.getOrCreate(standing).applyState(standing)
   }
 
-  async #apply(entries: readonly OutboxEntry[], held: ReturnType<LeaseBook['reports']>): Promise<void> {
+  async #apply(entries: readonly OutboxEntry[], held: ReturnType<LeaseTable['takeReports']>): Promise<void> {
     const { bank, file } = this.#parts
     try {
       const standings = await bank.apply(
@@ -269,13 +269,13 @@ export class Teller {
       )
       const known = new Set<string>(standings.map(({ account }) => account))
       const unknown = entries.filter(({ tokenId }) => !known.has(`t:${tokenId}`))
-      if (unknown.length > 0) this.#parts.onUnknown(unknown)
+      if (unknown.length > 0) this.#parts.onUnknownTokens(unknown)
       // What could not be taken out of the outbox comes again.
-      this.book.reported(entries.filter(({ place }) => place > this.#reportedPlace))
+      this.leases.applyReported(entries.filter(({ place }) => place > this.#reportedPlace))
       this.#reportedPlace = entries.at(-1)?.place ?? this.#reportedPlace
-      this.book.stand(standings)
+      this.leases.applyStates(standings)
     } catch (error) {
-      this.book.doubt(held)
+      this.leases.markUnsynced(held)
       throw error
     }
     const last = entries.at(-1)
@@ -285,9 +285,9 @@ export class Teller {
   }
 
   async #giveBack(nowMs: number): Promise<void> {
-    const spare = this.book.spare(nowMs)
-    if (spare.length > 0) this.book.stand(await this.#parts.bank.release(spare))
-    const forgotten = this.book.forgetIdle(nowMs)
+    const spare = this.leases.releaseSpare(nowMs)
+    if (spare.length > 0) this.leases.applyStates(await this.#parts.bank.release(spare))
+    const forgotten = this.leases.evictIdle(nowMs)
     if (forgotten.length > 0) this.#onForgotten(forgotten)
   }
 

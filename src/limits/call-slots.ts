@@ -26,12 +26,12 @@ export class CallSlots {
   constructor(maxCalls: () => number, nowMs: () => number) {
     const part = (least: number) => () => Math.max(least, Math.ceil(maxCalls() * PART))
     const rules = { alone: ALONE, waitMs: () => WAIT_MS, waiting: part(LEAST_WAITING), nowMs }
-    this.calls = new SharedSlots({ ...rules, most: maxCalls })
-    this.accounts = new SharedSlots({ ...rules, most: part(LEAST_ACCOUNTS) })
+    this.calls = new SharedSlots({ ...rules, max: maxCalls })
+    this.accounts = new SharedSlots({ ...rules, max: part(LEAST_ACCOUNTS) })
   }
 
   /** How many requests may have a slot or wait for one. */
   get bound(): number {
-    return this.calls.bound + this.accounts.bound
+    return this.calls.capacity + this.accounts.capacity
   }
 }

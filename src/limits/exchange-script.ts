@@ -11,7 +11,7 @@
  * the slot of it, and slot and amount of all there is. A new memory means that windows were lost: nobody gets
  * anything before they have told again what they used.
  */
-export const EXCHANGE_SCRIPT = `
+export const SHARE_SCRIPT = `
 local key, field = KEYS[1], ARGV[1]
 local windowMs, widthMs, ahead, most = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local slot, used, back, kept = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])

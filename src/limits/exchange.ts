@@ -20,8 +20,8 @@ export function slotsOf(windowMs: number): Slots {
 }
 
 /** What a node tells of its part in a limit, and what it asks for. */
-export interface Question {
-  readonly most: number
+export interface ShareRequest {
+  readonly max: number
   readonly windowMs: number
   /** The slot that its permits are counted in. */
   readonly slot: number
@@ -29,7 +29,7 @@ export interface Question {
    * Permits of that slot which were used since it told last, which it gives back, and which it wants to keep.
    */
   readonly used: number
-  readonly back: number
+  readonly returned: number
   readonly kept: number
   /** What was used without a permit, and how long ago. */
   readonly added: readonly (readonly [agoMs: number, amount: number])[]
@@ -39,7 +39,7 @@ export interface Question {
 }
 
 /** What all nodes together have used of a limit, after it. */
-export interface Answer {
+export interface ShareResponse {
   /** By the clock that all share, in milliseconds. */
   readonly nowMs: number
   readonly granted: number

@@ -1,10 +1,10 @@
-import type { Answer } from './exchange.ts'
+import type { ShareResponse } from './exchange.ts'
 
 /**
  * What all nodes together were known to have used at some moment, as it leaves the window. Times are of the
  * node's clock.
  */
-export class Known {
+export class WindowSnapshot {
   /** When an amount leaves the window, ascending. */
   readonly #leaving: readonly (readonly [atMs: number, amount: number])[]
 
@@ -38,7 +38,7 @@ export class Known {
 }
 
 /** What an answer that came at `nowMs` tells. */
-export function knownFrom(answer: Answer, nowMs: number, widthMs: number, windowMs: number): Known {
+export function snapshotFrom(answer: ShareResponse, nowMs: number, widthMs: number, windowMs: number): WindowSnapshot {
   const aheadMs = nowMs - answer.nowMs
-  return new Known(answer.amounts.map(([slot, amount]) => [slot * widthMs + windowMs + aheadMs, amount]))
+  return new WindowSnapshot(answer.amounts.map(([slot, amount]) => [slot * widthMs + windowMs + aheadMs, amount]))
 }

@@ -1,6 +1,6 @@
 import type { RateLimit } from '../domain/channel.ts'
 import { GatewayError } from '../errors.ts'
-import type { Counted, Counts } from './counts.ts'
+import type { CountedLimit, LimitCounter } from './counts.ts'
 import type { Verdict } from './sliding-window.ts'
 
 /** Which limit that is, and what its two counts are named. */
@@ -21,25 +21,25 @@ export const LIMIT_NAMES = {
 } as const
 
 /** A limit, and who is limited by it. */
-export interface Limited {
+export interface SubjectLimit {
   readonly name: LimitName
-  readonly whom: string | number
+  readonly subject: string | number
   readonly limit: RateLimit
 }
 
 /** What a limit says; undefined where it is off. */
-export type Said = Verdict | undefined
+export type OptionalVerdict = Verdict | undefined
 
 /** The rate limits, each by its name and by whom it is for. */
-export class Limits {
-  readonly #counts: Counts
+export class RateLimiter {
+  readonly #counts: LimitCounter
 
-  constructor(counts: Counts) {
+  constructor(counts: LimitCounter) {
     this.#counts = counts
   }
 
   /** Takes one request off a limit, if one is free and not all of its tokens are spent. */
-  take(limited: Limited): Said | Promise<Said> {
+  take(limited: SubjectLimit): OptionalVerdict | Promise<OptionalVerdict> {
     const { requests, tokens } = limited.limit
     if (tokens === 0) return requests === 0 ? undefined : this.#counts.take(requestsOf(limited))
     const spent = this.#counts.check(tokensOf(limited))
@@ -50,15 +50,15 @@ export class Limits {
   }
 
   /** The same by what is known in this turn, without taking it. */
-  look(limited: Limited): Said {
+  peek(limited: SubjectLimit): OptionalVerdict {
     const { requests, tokens } = limited.limit
-    const spent = tokens === 0 ? undefined : this.#counts.look(tokensOf(limited))
+    const spent = tokens === 0 ? undefined : this.#counts.peek(tokensOf(limited))
     if (requests === 0 || spent?.allowed === false) return spent
-    return this.#counts.look(requestsOf(limited))
+    return this.#counts.peek(requestsOf(limited))
   }
 
   /** Takes note of tokens that a call has used; what was said of it before may have been less. */
-  spend(limited: Limited, tokens: number): void {
+  spend(limited: SubjectLimit, tokens: number): void {
     if (limited.limit.tokens > 0 && tokens > 0) this.#counts.add(tokensOf(limited), tokens)
   }
 }
@@ -67,18 +67,18 @@ function named(name: string): LimitName {
   return { requests: `${name} requests`, tokens: `${name} tokens` }
 }
 
-function requestsOf({ name, whom, limit: { requests, windowMs } }: Limited): Counted {
-  return { name: name.requests, whom, most: requests, windowMs }
+function requestsOf({ name, subject: whom, limit: { requests, windowMs } }: SubjectLimit): CountedLimit {
+  return { name: name.requests, subject: whom, max: requests, windowMs }
 }
 
-function tokensOf({ name, whom, limit: { tokens, windowMs } }: Limited): Counted {
-  return { name: name.tokens, whom, most: tokens, windowMs }
+function tokensOf({ name, subject: whom, limit: { tokens, windowMs } }: SubjectLimit): CountedLimit {
+  return { name: name.tokens, subject: whom, max: tokens, windowMs }
 }
 
 /** Goes on with what a limit says: in the same turn where it says it in this one. */
-export function afterwards<Result>(
-  said: Said | Promise<Said>,
-  after: (said: Said) => Result,
+export function whenDecided<Result>(
+  said: OptionalVerdict | Promise<OptionalVerdict>,
+  after: (said: OptionalVerdict) => Result,
 ): Result | Promise<Result> {
   return said instanceof Promise ? said.then(after) : after(said)
 }
@@ -87,7 +87,7 @@ export function afterwards<Result>(
  * Throws `rate_limited`, which says when to come back, unless the verdict lets one through. `whose` names the
  * limit.
  */
-export function requireAllowed(verdict: Said, whose: string): void {
+export function requireAllowed(verdict: OptionalVerdict, whose: string): void {
   if (verdict && !verdict.allowed) throw rateLimited(verdict.waitMs, whose)
 }
 

@@ -1,10 +1,10 @@
-import type { Counted, Counts } from './counts.ts'
-import { Roll } from './roll.ts'
+import type { CountedLimit, LimitCounter } from './counts.ts'
+import { ClientTable } from './roll.ts'
 import { SlidingWindow, type Verdict } from './sliding-window.ts'
 
 /** The counts of one node that is alone: in memory, exact, and answered in the same turn. */
-export class OwnCounts implements Counts {
-  readonly #rolls = new Map<string, Roll<KeptWindow>>()
+export class LocalCounter implements LimitCounter {
+  readonly #rolls = new Map<string, ClientTable<KeptWindow>>()
   readonly #nowMs: () => number
 
   /** `nowMs` is a clock that never goes back. */
@@ -12,30 +12,30 @@ export class OwnCounts implements Counts {
     this.#nowMs = nowMs
   }
 
-  take(counted: Counted): Verdict {
+  take(counted: CountedLimit): Verdict {
     const nowMs = this.#nowMs()
-    return this.#window(counted, nowMs).take(nowMs, 1, counted.most, counted.windowMs)
+    return this.#window(counted, nowMs).take(nowMs, 1, counted.max, counted.windowMs)
   }
 
-  check(counted: Counted): Verdict {
-    return this.look(counted)
+  check(counted: CountedLimit): Verdict {
+    return this.peek(counted)
   }
 
-  look({ name, whom, most, windowMs }: Counted): Verdict {
+  peek({ name, subject: whom, max: most, windowMs }: CountedLimit): Verdict {
     const kept = this.#rolls.get(name)?.get(whom)
     if (!kept) return { allowed: most > 0, remaining: most, resetMs: 0, waitMs: 0 }
-    return kept.window.look(this.#nowMs(), 1, most, windowMs)
+    return kept.window.peek(this.#nowMs(), 1, most, windowMs)
   }
 
-  add(counted: Counted, amount: number): void {
+  add(counted: CountedLimit, amount: number): void {
     const nowMs = this.#nowMs()
     this.#window(counted, nowMs).add(nowMs, amount, counted.windowMs)
   }
 
-  #window({ name, whom, windowMs }: Counted, nowMs: number): SlidingWindow {
+  #window({ name, subject: whom, windowMs }: CountedLimit, nowMs: number): SlidingWindow {
     let roll = this.#rolls.get(name)
-    if (!roll) this.#rolls.set(name, (roll = new Roll(() => new KeptWindow())))
-    const kept = roll.of(whom, nowMs)
+    if (!roll) this.#rolls.set(name, (roll = new ClientTable(() => new KeptWindow())))
+    const kept = roll.getOrCreate(whom, nowMs)
     kept.windowMs = windowMs
     return kept.window
   }

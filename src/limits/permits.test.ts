@@ -38,15 +38,15 @@ function play(steps: readonly Step[], most: number, windowMs: number): Outcome {
       return isThrough
     }
     for (let i = 0; i < calls; i++) call()
-    const question = permits.ask(nowMs + aheadMs, wanting, ONE_MEMORY)
+    const question = permits.buildRequest(nowMs + aheadMs, wanting, ONE_MEMORY)
     // While it is under way others call.
     for (let i = 0; i < calls; i++) call()
     nowMs += wayMs
     const answer =
       fate === 'unheard' ? undefined : shared.exchange(nowMs + SERVER_AHEAD_MS, question, nodes.length)
     nowMs += wayMs
-    if (fate === 'well' && answer) permits.answered(nowMs + aheadMs, question, answer)
-    else permits.unanswered()
+    if (fate === 'well' && answer) permits.applyResponse(nowMs + aheadMs, question, answer)
+    else permits.failRequest()
     for (let i = 0; i < wanting; i++) call()
   }
   return { through }
@@ -91,10 +91,10 @@ describe('permits at hand', () => {
   function atHand(): { permits: Permits; shared: SharedWindow; untilMs: number } {
     const shared = new SharedWindow()
     const permits = new Permits(90, 1000)
-    const question = permits.ask(0, 5, ONE_MEMORY)
+    const question = permits.buildRequest(0, 5, ONE_MEMORY)
     const answer = shared.exchange(800_000, question, 3)
     // It was long on its way back.
-    permits.answered(100, question, answer)
+    permits.applyResponse(100, question, answer)
     return { permits, shared, untilMs: answer.slot * slotsOf(1000).widthMs - 800_000 }
   }
 
@@ -107,18 +107,18 @@ describe('permits at hand', () => {
   test('are good no more where a question about them was not answered', () => {
     const { permits } = atHand()
     expect(permits.take(101)?.allowed).toBe(true)
-    permits.ask(102, 0, ONE_MEMORY)
+    permits.buildRequest(102, 0, ONE_MEMORY)
     expect(permits.take(103)?.allowed).toBe(true)
-    permits.unanswered()
+    permits.failRequest()
     expect(permits.take(104)).toBeUndefined()
-    expect(permits.ask(105, 0, ONE_MEMORY)).toMatchObject({ used: 0, back: 0, kept: 0 })
+    expect(permits.buildRequest(105, 0, ONE_MEMORY)).toMatchObject({ used: 0, back: 0, kept: 0 })
   })
 })
 
 describe('a node that cannot hear the others', () => {
   const ask = (permits: Permits, shared: SharedWindow, nowMs: number, need: number): void => {
-    const question = permits.ask(nowMs, need, ONE_MEMORY)
-    permits.answered(nowMs, question, shared.exchange(nowMs, question, 3))
+    const question = permits.buildRequest(nowMs, need, ONE_MEMORY)
+    permits.applyResponse(nowMs, question, shared.exchange(nowMs, question, 3))
   }
   const times = (n: number, take: () => boolean): number =>
     Array.from({ length: n }, take).filter(Boolean).length
@@ -130,9 +130,9 @@ describe('a node that cannot hear the others', () => {
       [2, 1],
     ] as const) {
       const permits = new Permits(most, 1000)
-      expect(times(100, () => permits.takeAlone(0, 3).allowed)).toBe(share)
-      expect(permits.takeAlone(999, 3).allowed).toBe(false)
-      expect(permits.takeAlone(1000, 3).allowed).toBe(true)
+      expect(times(100, () => permits.takeIsolated(0, 3).allowed)).toBe(share)
+      expect(permits.takeIsolated(999, 3).allowed).toBe(false)
+      expect(permits.takeIsolated(1000, 3).allowed).toBe(true)
     }
   })
 
@@ -142,29 +142,29 @@ describe('a node that cannot hear the others', () => {
     ask(one, shared, 0, 60)
     times(60, () => one.take(1)?.allowed ?? false)
     ask(other, shared, 1, 1)
-    const left = times(90, () => other.takeAlone(2, 3).allowed)
+    const left = times(90, () => other.takeIsolated(2, 3).allowed)
     expect(left).toBeGreaterThan(5)
     expect(left).toBeLessThanOrEqual(10)
-    expect(times(90, () => other.takeAlone(1500, 3).allowed)).toBe(30)
+    expect(times(90, () => other.takeIsolated(1500, 3).allowed)).toBe(30)
   })
 
   test('says when it is worth asking again', () => {
     const permits = new Permits(3, 1000)
-    permits.takeAlone(0, 3)
-    expect(permits.takeAlone(400, 3)).toMatchObject({ allowed: false, waitMs: 600 })
+    permits.takeIsolated(0, 3)
+    expect(permits.takeIsolated(400, 3)).toMatchObject({ allowed: false, waitMs: 600 })
   })
 
   test('tells what it let through as soon as it can', () => {
     const shared = new SharedWindow()
     const permits = new Permits(90, 1000)
-    times(30, () => permits.takeAlone(0, 3).allowed)
-    const question = permits.ask(10, 0, ONE_MEMORY)
+    times(30, () => permits.takeIsolated(0, 3).allowed)
+    const question = permits.buildRequest(10, 0, ONE_MEMORY)
     expect(question.added).toEqual([[10, 30]])
-    permits.unanswered()
-    expect(permits.ask(20, 0, ONE_MEMORY).added).toEqual([[20, 30]])
-    permits.unanswered()
+    permits.failRequest()
+    expect(permits.buildRequest(20, 0, ONE_MEMORY).added).toEqual([[20, 30]])
+    permits.failRequest()
     ask(permits, shared, 30, 0)
-    expect(permits.ask(40, 0, ONE_MEMORY).added).toEqual([])
+    expect(permits.buildRequest(40, 0, ONE_MEMORY).added).toEqual([])
   })
 })
 
@@ -172,10 +172,10 @@ describe('a common memory that is lost', () => {
   test('is told again what this node let through, and nothing that was told before counts', () => {
     const lost = new SharedWindow()
     const permits = new Permits(90, 1000)
-    const question = permits.ask(0, 40, 'before')
-    permits.answered(0, question, lost.exchange(0, question, 3))
+    const question = permits.buildRequest(0, 40, 'before')
+    permits.applyResponse(0, question, lost.exchange(0, question, 3))
     for (let i = 0; i < 40; i++) permits.take(1)
-    expect(permits.ask(2, 0, 'after')).toMatchObject({ used: 0, kept: 0, back: 0, added: [[1, 40]] })
+    expect(permits.buildRequest(2, 0, 'after')).toMatchObject({ used: 0, kept: 0, back: 0, added: [[1, 40]] })
   })
 })
 
@@ -183,8 +183,8 @@ test('whatever it is told, a node lets no more through than the limit', () => {
   const permits = new Permits(10, 1000)
   let through = 0
   for (let i = 0; i < 100; i++) {
-    const question = permits.ask(i, 5, ONE_MEMORY)
-    permits.answered(i, question, { nowMs: i, granted: 5, slot: 100, amounts: [] })
+    const question = permits.buildRequest(i, 5, ONE_MEMORY)
+    permits.applyResponse(i, question, { nowMs: i, granted: 5, slot: 100, amounts: [] })
     for (let j = 0; j < 5; j++) if (permits.take(i)?.allowed) through += 1
   }
   expect(through).toBe(10)

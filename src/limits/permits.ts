@@ -1,5 +1,5 @@
-import { type Answer, type Question, type Slots, slotsOf } from './exchange.ts'
-import { type Known, knownFrom } from './known-window.ts'
+import { type ShareResponse, type ShareRequest, type Slots, slotsOf } from './exchange.ts'
+import { type WindowSnapshot, snapshotFrom } from './known-window.ts'
 import { type Moment, SlidingWindow, type Verdict } from './sliding-window.ts'
 
 /**
@@ -28,7 +28,7 @@ const FRESH_MS = 1_000
  */
 export class Permits {
   /** The limit as it is now; it may change. */
-  most: number
+  max: number
   readonly windowMs: number
   readonly #slots: Slots
   /** All that this node let through. */
@@ -43,7 +43,7 @@ export class Permits {
   #added: readonly Moment[] = []
   /** What is being told. */
   #told: { readonly sentMs: number; readonly added: readonly Moment[] } | undefined
-  #known: Known | undefined
+  #known: WindowSnapshot | undefined
   #heardMs = Number.NEGATIVE_INFINITY
   #askedMs = Number.NEGATIVE_INFINITY
   #usedMs = Number.NEGATIVE_INFINITY
@@ -54,14 +54,14 @@ export class Permits {
   #memory: string | undefined
 
   constructor(most: number, windowMs: number) {
-    this.most = most
+    this.max = most
     this.windowMs = windowMs
     this.#slots = slotsOf(windowMs)
   }
 
   /** Takes one of those at hand, or refuses by what is known; undefined where the others have to be asked. */
   take(nowMs: number): Verdict | undefined {
-    const own = this.#own.look(nowMs, 1, this.most, this.windowMs)
+    const own = this.#own.peek(nowMs, 1, this.max, this.windowMs)
     if (!own.allowed) return own
     if (this.#left > 0 && nowMs < this.#untilMs) {
       this.#left -= 1
@@ -78,12 +78,12 @@ export class Permits {
    */
   check(nowMs: number): Verdict | undefined {
     const isFresh = nowMs - this.#heardMs < Math.min(FRESH_MS, this.windowMs)
-    return isFresh ? this.look(nowMs) : undefined
+    return isFresh ? this.peek(nowMs) : undefined
   }
 
   /** By what is known, however old it is. */
-  look(nowMs: number): Verdict {
-    const own = this.#own.look(nowMs, 1, this.most, this.windowMs)
+  peek(nowMs: number): Verdict {
+    const own = this.#own.peek(nowMs, 1, this.max, this.windowMs)
     if (!own.allowed) return own
     return this.#verdict(nowMs, (this.#left > 0 && nowMs < this.#untilMs) || this.#free(nowMs) > 0)
   }
@@ -101,10 +101,10 @@ export class Permits {
   }
 
   /** While the others cannot be heard: within this node's share of what they have left. */
-  takeAlone(nowMs: number, nodes: number): Verdict {
-    const verdict = this.lookAlone(nowMs, nodes)
+  takeIsolated(nowMs: number, nodes: number): Verdict {
+    const verdict = this.peekIsolated(nowMs, nodes)
     if (!verdict.allowed) return verdict
-    this.addAlone(nowMs, 1)
+    this.addIsolated(nowMs, 1)
     return { ...verdict, remaining: verdict.remaining - 1 }
   }
 
@@ -113,28 +113,28 @@ export class Permits {
    * through counted.
    */
   takeShare(nowMs: number, nodes: number): Verdict {
-    const share = Math.max(1, Math.floor(this.most / nodes))
-    const verdict = this.#own.look(nowMs, 1, share, this.windowMs)
+    const share = Math.max(1, Math.floor(this.max / nodes))
+    const verdict = this.#own.peek(nowMs, 1, share, this.windowMs)
     if (!verdict.allowed) return verdict
-    this.addAlone(nowMs, 1)
+    this.addIsolated(nowMs, 1)
     return { ...verdict, remaining: verdict.remaining - 1 }
   }
 
   /** The same without taking it. */
-  lookAlone(nowMs: number, nodes: number): Verdict {
-    const own = this.#own.look(nowMs, 1, this.most, this.windowMs)
+  peekIsolated(nowMs: number, nodes: number): Verdict {
+    const own = this.#own.peek(nowMs, 1, this.max, this.windowMs)
     if (!own.allowed) return own
     const used = this.#known?.used(nowMs) ?? 0
-    const share = Math.floor(Math.max(0, this.most - used) / nodes)
+    const share = Math.floor(Math.max(0, this.max - used) / nodes)
     // A limit below the number of nodes is one for each: nobody is refused for ever.
     const most = used === 0 ? Math.max(1, share) : share
-    const verdict = (this.#alone ?? NOTHING_USED).look(nowMs, 1, most, this.windowMs)
+    const verdict = (this.#alone ?? NOTHING_USED).peek(nowMs, 1, most, this.windowMs)
     if (verdict.allowed || verdict.waitMs > 0) return verdict
-    return { ...verdict, waitMs: Math.max(1, this.#known?.waitMs(nowMs, this.most, nodes) ?? this.windowMs) }
+    return { ...verdict, waitMs: Math.max(1, this.#known?.waitMs(nowMs, this.max, nodes) ?? this.windowMs) }
   }
 
   /** Takes note of what was used while the others could not be heard. */
-  addAlone(nowMs: number, amount: number): void {
+  addIsolated(nowMs: number, amount: number): void {
     this.#alone ??= new SlidingWindow()
     this.#alone.add(nowMs, amount, this.windowMs)
     this.add(nowMs, amount)
@@ -156,7 +156,7 @@ export class Permits {
   }
 
   /** Whether what was heard of the others grows old. */
-  isOld(nowMs: number): boolean {
+  isStale(nowMs: number): boolean {
     return !this.#told && nowMs - this.#heardMs > COMFORT_MS
   }
 
@@ -171,7 +171,7 @@ export class Permits {
   }
 
   /** Whether there is anything that the others are to hear sooner or later. */
-  get isOpen(): boolean {
+  get hasUnreported(): boolean {
     return this.#told !== undefined || this.#left + this.#used + this.#added.length > 0
   }
 
@@ -179,7 +179,7 @@ export class Permits {
    * What to ask, with so many waiting. It is answered, or unanswered, before anything else is asked. Where
    * the others have lost their memory they are told all that this node let through.
    */
-  ask(nowMs: number, need: number, memory: string | undefined): Question {
+  buildRequest(nowMs: number, need: number, memory: string | undefined): ShareRequest {
     if (this.#memory !== undefined && memory !== this.#memory) this.#tellAnew(nowMs)
     this.#memory = memory
     const isGivenBack = nowMs >= this.#untilMs || (need === 0 && this.#isIdle(nowMs))
@@ -188,7 +188,7 @@ export class Permits {
     const fetches = need > 0 || (this.#added.length === 0 && !this.#isIdle(nowMs))
     const want = fetches ? Math.max(0, this.#comfort(nowMs) - kept) : 0
     const question = {
-      most: this.most,
+      most: this.max,
       windowMs: this.windowMs,
       slot: this.#slot,
       used: this.#used,
@@ -210,7 +210,7 @@ export class Permits {
   }
 
   /** What was answered to it. */
-  answered(nowMs: number, question: Question, answer: Answer): void {
+  applyResponse(nowMs: number, question: ShareRequest, answer: ShareResponse): void {
     const sentMs = this.#told?.sentMs ?? nowMs
     this.#told = undefined
     this.#alone = undefined
@@ -219,12 +219,12 @@ export class Permits {
     this.#left += answer.granted
     // Since it was sent, not since it came: no permit is used later than it is counted.
     this.#untilMs = sentMs + answer.slot * widthMs - answer.nowMs
-    this.#known = knownFrom(answer, nowMs, widthMs, this.windowMs)
+    this.#known = snapshotFrom(answer, nowMs, widthMs, this.windowMs)
     this.#heardMs = nowMs
     if (answer.granted === 0) this.#fetchAgainMs = nowMs + TELL_MS
     if (answer.granted >= question.need) return
     const { least, most } = ASK_AGAIN_MS
-    const againMs = Math.min(most, this.windowMs / 64, this.#known.waitMs(nowMs, this.most, 1))
+    const againMs = Math.min(most, this.windowMs / 64, this.#known.waitMs(nowMs, this.max, 1))
     this.#refusedUntilMs = nowMs + Math.max(least, againMs)
   }
 
@@ -232,7 +232,7 @@ export class Permits {
    * If anything was asked, nobody knows whether it was heard. All at hand counts as used, what was added is
    * told again.
    */
-  unanswered(): void {
+  failRequest(): void {
     if (!this.#told) return
     this.#added = [...this.#told.added, ...this.#added]
     this.#told = undefined
@@ -241,7 +241,7 @@ export class Permits {
   }
 
   /** All that is at hand is to be given back at the next exchange. */
-  retire(): void {
+  returnAll(): void {
     this.#untilMs = Number.NEGATIVE_INFINITY
     this.#usedMs = Number.NEGATIVE_INFINITY
   }
@@ -265,7 +265,7 @@ export class Permits {
   }
 
   #isIdle(nowMs: number): boolean {
-    const isScarce = this.#free(nowMs) < this.most * FEW
+    const isScarce = this.#free(nowMs) < this.max * FEW
     const idleMs = Math.min(IDLE_MS, this.windowMs * IDLE_SHARE)
     return nowMs - this.#usedMs >= (isScarce ? Math.min(idleMs, this.#slots.widthMs, 250) : idleMs)
   }
@@ -273,14 +273,14 @@ export class Permits {
   /** What nobody has used, nor has at hand, as far as is known. */
   #free(nowMs: number): number {
     const untold = this.#added.reduce((sum, [, amount]) => sum + amount, 0)
-    return this.most - (this.#known?.used(nowMs) ?? 0) - untold
+    return this.max - (this.#known?.used(nowMs) ?? 0) - untold
   }
 
   #verdict(nowMs: number, allowed: boolean): Verdict {
-    const own = this.#own.look(nowMs, 1, this.most, this.windowMs)
+    const own = this.#own.peek(nowMs, 1, this.max, this.windowMs)
     const remaining = Math.max(0, Math.min(own.remaining, this.#free(nowMs) + this.#left))
     const resetMs = Math.max(own.resetMs, this.#known?.resetMs(nowMs) ?? 0)
-    const waitMs = allowed ? 0 : Math.max(1, this.#known?.waitMs(nowMs, this.most, 1) ?? 1)
+    const waitMs = allowed ? 0 : Math.max(1, this.#known?.waitMs(nowMs, this.max, 1) ?? 1)
     return { allowed, remaining, resetMs, waitMs }
   }
 }

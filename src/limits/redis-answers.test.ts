@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { readAnswer, readBeat } from './redis-answers.ts'
+import { readShareResponse, readHeartbeat } from './redis-answers.ts'
 
 // Slots of 8 ms, 31 ahead.
 const QUESTION = { most: 10, windowMs: 1024, slot: 0, used: 0, back: 0, kept: 0, added: [], need: 2, want: 3 }
 
 test('an answer is read', () => {
-  expect(readAnswer(['1.5', 1000, 3, 60, 50, 4, 60, 3], QUESTION)).toEqual({
+  expect(readShareResponse(['1.5', 1000, 3, 60, 50, 4, 60, 3], QUESTION)).toEqual({
     nowMs: 1000,
     granted: 3,
     slot: 60,
@@ -14,9 +14,9 @@ test('an answer is read', () => {
       [60, 3],
     ],
   })
-  expect(readAnswer(['1.5'], QUESTION)).toEqual({ memory: '1.5' })
-  expect(readBeat([1000, '1.5', 3])).toEqual({ nowMs: 1000, memory: '1.5', nodes: 3 })
-  expect(readBeat([1000, '1.5', 0]).nodes).toBe(1)
+  expect(readShareResponse(['1.5'], QUESTION)).toEqual({ memory: '1.5' })
+  expect(readHeartbeat([1000, '1.5', 3])).toEqual({ nowMs: 1000, memory: '1.5', nodes: 3 })
+  expect(readHeartbeat([1000, '1.5', 0]).nodes).toBe(1)
 })
 
 describe('what no server would say is refused:', () => {
@@ -37,13 +37,13 @@ describe('what no server would say is refused:', () => {
     ['amounts out of order', ['1.5', 1000, 3, 60, 50, 1, 50, 1]],
     ['more amounts than there can be', ['1.5', 9e6, 0, 9e5, ...Array.from({ length: 2000 }, (_, i) => i)]],
   ])('%s', (_, told) => {
-    expect(() => readAnswer(told, QUESTION)).toThrow('no server would say')
+    expect(() => readShareResponse(told, QUESTION)).toThrow('no server would say')
   })
 
   test.each([[null], [[]], [[1, 2, 3]], [['1', '1.5', 1]], [[1, '1.5', -1]], [[1, '1.5']]])(
     'a beat of %j',
     (told) => {
-      expect(() => readBeat(told)).toThrow('no server would say')
+      expect(() => readHeartbeat(told)).toThrow('no server would say')
     },
   )
 })

@@ -1,10 +1,10 @@
-import { type Answer, type Question, slotsOf } from './exchange.ts'
+import { type ShareResponse, type ShareRequest, slotsOf } from './exchange.ts'
 
 /** More amounts than slots there are: no window has as many. */
 const MOST_AMOUNTS = 512
 
 /** What a beat tells. Throws unless it can be one. */
-export function readBeat(told: unknown): { nowMs: number; memory: string; nodes: number } {
+export function readHeartbeat(told: unknown): { nowMs: number; memory: string; nodes: number } {
   const [nowMs, memory, nodes] = list(told)
   return { nowMs: count(nowMs), memory: text(memory), nodes: Math.max(1, Math.min(10_000, count(nodes))) }
 }
@@ -13,7 +13,7 @@ export function readBeat(told: unknown): { nowMs: number; memory: string; nodes:
  * What an exchange tells: an answer to the question, or that the memory is another. Throws unless it can be
  * one.
  */
-export function readAnswer(told: unknown, question: Question): Answer | { memory: string } {
+export function readShareResponse(told: unknown, question: ShareRequest): ShareResponse | { memory: string } {
   const [memory, ...rest] = list(told)
   if (rest.length === 0) return { memory: text(memory) }
   const [nowMs = 0, granted = 0, slot = 0, ...pairs] = rest.map(count)

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto'
 import type { RedisClientType } from '@redis/client'
-import { RedisLink } from '../redis/link.ts'
-import { Script } from '../redis/script.ts'
-import type { Counted } from './counts.ts'
-import { type Answer, type Question, slotsOf } from './exchange.ts'
-import { EXCHANGE_SCRIPT } from './exchange-script.ts'
+import { RedisConnection } from '../redis/link.ts'
+import { RedisScript } from '../redis/script.ts'
+import type { CountedLimit } from './counts.ts'
+import { type ShareResponse, type ShareRequest, slotsOf } from './exchange.ts'
+import { SHARE_SCRIPT } from './exchange-script.ts'
 import type { Peers } from './peers.ts'
-import { readAnswer, readBeat } from './redis-answers.ts'
+import { readShareResponse, readHeartbeat } from './redis-answers.ts'
 import { ServerClock } from './server-clock.ts'
 
 /** How long an exchange may take; the request that waits for it waits a little longer at most. */
@@ -52,7 +52,7 @@ export interface RedisPeersOptions {
   /** This node, among those that share them. */
   readonly node: string
   /** Hears when the server is reached, and with a reason when it is not any more. */
-  readonly tell: (isThere: boolean, reason?: string) => void
+  readonly onReachability: (isThere: boolean, reason?: string) => void
 }
 
 /**
@@ -61,9 +61,9 @@ export interface RedisPeersOptions {
  */
 export class RedisPeers implements Peers {
   readonly #options: RedisPeersOptions
-  readonly #link: RedisLink
-  readonly #beat = new Script(BEAT_SCRIPT)
-  readonly #exchange = new Script(EXCHANGE_SCRIPT)
+  readonly #link: RedisConnection
+  readonly #beat = new RedisScript(BEAT_SCRIPT)
+  readonly #exchange = new RedisScript(SHARE_SCRIPT)
   readonly #nodesKey: string
   readonly #memoryKey: string
   #memory: string | undefined
@@ -79,24 +79,24 @@ export class RedisPeers implements Peers {
     this.#options = options
     this.#nodesKey = `${options.namespace}:nodes`
     this.#memoryKey = `${options.namespace}:memory`
-    this.#link = new RedisLink(options.url, {
-      connected: (client) => this.#exchange.load(client),
-      beat: (client) => this.#live(client),
-      leave: (client) => client.zRem(this.#nodesKey, options.node),
-      lost: (reason) => this.#away(reason),
+    this.#link = new RedisConnection(options.url, {
+      onConnected: (client) => this.#exchange.load(client),
+      heartbeat: (client) => this.#live(client),
+      onClose: (client) => client.zRem(this.#nodesKey, options.node),
+      onLost: (reason) => this.#away(reason),
     })
   }
 
   /** Resolves when it is known whether the server can be reached. */
-  get tried(): Promise<void> {
-    return this.#link.tried
+  get firstAttempt(): Promise<void> {
+    return this.#link.firstAttempt
   }
 
-  get isThere(): boolean {
+  get isReachable(): boolean {
     return this.#answers && this.#link.client !== undefined
   }
 
-  get isFilling(): boolean {
+  get isRefilling(): boolean {
     if (this.#filling && performance.now() > this.#filling.untilMs) this.#filling = undefined
     return this.#filling !== undefined
   }
@@ -105,21 +105,21 @@ export class RedisPeers implements Peers {
     return Math.max(1, this.#nodes, this.#filling?.nodes ?? 1)
   }
 
-  get memory(): string | undefined {
+  get generation(): string | undefined {
     return this.#memory === undefined ? undefined : `${this.#memory} ${this.#clock.steps}`
   }
 
-  async exchange(counted: Counted, question: Question): Promise<Answer | 'forgotten'> {
+  async exchange(counted: CountedLimit, question: ShareRequest): Promise<ShareResponse | 'forgotten'> {
     const client = this.#link.client
     if (!client) throw new Error('there is no connection')
     const { widthMs, ahead } = slotsOf(question.windowMs)
     const { key, field } = this.#place(counted)
-    const { slot, used, back, kept, added, need, want, most, windowMs } = question
+    const { slot, used, returned: back, kept, added, need, want, max: most, windowMs } = question
     const numbers = [slot, used, back, kept, need, want, this.nodes, ...added.flat()]
     const words = [field, windowMs, widthMs, ahead, most, this.#memory ?? '', ...numbers]
     const running = this.#exchange.run(client, [key, this.#memoryKey], words.map(String))
     try {
-      const answer = readAnswer(await within(running, EXCHANGE_MS), question)
+      const answer = readShareResponse(await within(running, EXCHANGE_MS), question)
       if ('memory' in answer) {
         if (this.#memory !== undefined && answer.memory !== this.#memory) this.#refill(answer.memory)
         this.#memory = answer.memory
@@ -129,7 +129,7 @@ export class RedisPeers implements Peers {
     } catch (error) {
       // Nobody else is to wait for it, until it has answered a beat.
       this.#answers = false
-      this.#link.beatNow()
+      this.#link.checkNow()
       throw error
     }
   }
@@ -142,16 +142,16 @@ export class RedisPeers implements Peers {
   async #live(client: RedisClientType): Promise<void> {
     const sentMs = performance.now()
     const keys = [this.#nodesKey, this.#memoryKey]
-    const beat = readBeat(await this.#beat.run(client, keys, [this.#options.node, String(NODE_MS)]))
+    const beat = readHeartbeat(await this.#beat.run(client, keys, [this.#options.node, String(NODE_MS)]))
     const { nowMs, memory, nodes } = beat
-    this.#clock.read(nowMs, sentMs)
-    if (this.#memory !== undefined && (memory !== this.#memory || this.isFilling)) this.#refill(memory, nowMs)
+    this.#clock.observe(nowMs, sentMs)
+    if (this.#memory !== undefined && (memory !== this.#memory || this.isRefilling)) this.#refill(memory, nowMs)
     this.#memory = memory
     this.#nodes = nodes
     this.#answers = performance.now() - sentMs < EXCHANGE_MS
     if (!this.#answers || this.#wasThere === true) return
     this.#wasThere = true
-    this.#options.tell(true)
+    this.#options.onReachability(true)
   }
 
   // By the age of the memory, which is the same for all: they begin to rely on it together. A server that
@@ -168,11 +168,11 @@ export class RedisPeers implements Peers {
     this.#answers = false
     if (this.#wasThere === false) return
     this.#wasThere = false
-    this.#options.tell(false, reason)
+    this.#options.onReachability(false, reason)
   }
 
   // Who is counted is an address, a user, the name of a model: nobody who looks into Redis needs to know.
-  #place({ name, whom, windowMs }: Counted): { key: string; field: string } {
+  #place({ name, subject: whom, windowMs }: CountedLimit): { key: string; field: string } {
     const { namespace } = this.#options
     const digest = hash('sha256', `${namespace}\n${name}\n${whom}`, 'buffer')
     const part = digest.readUInt32LE(12) % HASHES

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { OwnCounts } from './own-counts.ts'
-import { Roll } from './roll.ts'
+import { LocalCounter } from './own-counts.ts'
+import { ClientTable } from './roll.ts'
 
 class Seat {
   untilMs = Number.POSITIVE_INFINITY
@@ -11,39 +11,39 @@ class Seat {
 
 describe('who is counted', () => {
   test('keeps a place for as long as it limits, however many others come', () => {
-    const roll = new Roll(() => new Seat(), 10, 4)
-    const first = roll.of('first', 0)
-    for (let i = 0; i < 1000; i++) roll.of(`stranger ${i}`, 0)
+    const roll = new ClientTable(() => new Seat(), 10, 4)
+    const first = roll.getOrCreate('first', 0)
+    for (let i = 0; i < 1000; i++) roll.getOrCreate(`stranger ${i}`, 0)
     expect(roll.get('first')).toBe(first)
-    expect(roll.of('first', 0)).toBe(first)
+    expect(roll.getOrCreate('first', 0)).toBe(first)
     expect(roll.size).toBeLessThanOrEqual(10 + 4)
   })
 
   test('shares a place with others when all are taken, always the same', () => {
-    const roll = new Roll(() => new Seat(), 10, 4)
-    for (let i = 0; i < 10; i++) roll.of(i, 0)
-    const late = Array.from({ length: 100 }, (_, i) => roll.of(`late ${i}`, 0))
+    const roll = new ClientTable(() => new Seat(), 10, 4)
+    for (let i = 0; i < 10; i++) roll.getOrCreate(i, 0)
+    const late = Array.from({ length: 100 }, (_, i) => roll.getOrCreate(`late ${i}`, 0))
     expect(new Set(late).size).toBe(4)
-    expect(Array.from({ length: 100 }, (_, i) => roll.of(`late ${i}`, 0))).toEqual(late)
+    expect(Array.from({ length: 100 }, (_, i) => roll.getOrCreate(`late ${i}`, 0))).toEqual(late)
     expect(roll.get('late 7')).toBe(late[7])
   })
 
   test('has a place of its own again when others are idle', () => {
-    const roll = new Roll(() => new Seat(), 2, 1)
-    const first = roll.of('a', 0)
-    roll.of('b', 0)
+    const roll = new ClientTable(() => new Seat(), 2, 1)
+    const first = roll.getOrCreate('a', 0)
+    roll.getOrCreate('b', 0)
     first.untilMs = 5
-    expect(roll.of('c', 5)).not.toBe(roll.of('d', 5))
+    expect(roll.getOrCreate('c', 5)).not.toBe(roll.getOrCreate('d', 5))
     expect(roll.get('a')).toBe(roll.get('d'))
   })
 })
 
 test('an idle place is found wherever it is, a few being looked at for each who comes', () => {
-  const roll = new Roll(() => new Seat(), 1_000, 1)
-  for (let i = 0; i < 1_000; i++) roll.of(i, 0)
-  for (const i of [900, 901]) roll.of(i, 0).untilMs = 0
-  const shared = roll.of('early', 0)
-  const late = Array.from({ length: 100 }, (_, i) => roll.of(`late ${i}`, 0))
+  const roll = new ClientTable(() => new Seat(), 1_000, 1)
+  for (let i = 0; i < 1_000; i++) roll.getOrCreate(i, 0)
+  for (const i of [900, 901]) roll.getOrCreate(i, 0).untilMs = 0
+  const shared = roll.getOrCreate('early', 0)
+  const late = Array.from({ length: 100 }, (_, i) => roll.getOrCreate(`late ${i}`, 0))
   expect(late.filter((place) => place !== shared)).toHaveLength(1)
   // Nor is anybody looked at twice before all others.
   expect(roll.get(900)).toBe(shared)
@@ -52,9 +52,9 @@ test('an idle place is found wherever it is, a few being looked at for each who 
 
 test('a crowd of strangers gives nobody a fresh start, nor is it without a limit itself', () => {
   let nowMs = 0
-  const counts = new OwnCounts(() => nowMs)
+  const counts = new LocalCounter(() => nowMs)
   const take = (whom: string): boolean =>
-    counts.take({ name: 'login requests', whom, most: 2, windowMs: 60_000 }).allowed
+    counts.take({ name: 'login requests', subject: whom, max: 2, windowMs: 60_000 }).allowed
   expect([take('flooder'), take('flooder'), take('flooder')]).toEqual([true, true, false])
   let through = 0
   for (let i = 0; i < 60_000; i++) if (take(`stranger ${i}`)) through += 1

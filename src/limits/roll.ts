@@ -20,7 +20,7 @@ interface Place {
  * somebody: whoever comes when all are taken shares one with others, so that no crowd of strangers makes
  * anybody's count start anew.
  */
-export class Roll<Kept extends Place> {
+export class ClientTable<Kept extends Place> {
   readonly #places = new Map<string | number, Kept>()
   /** Goes round the places, a few for each newcomer once all are taken. */
   #hand: Iterator<[string | number, Kept]> | undefined
@@ -45,7 +45,7 @@ export class Roll<Kept extends Place> {
   }
 
   /** The place of somebody, a new one if need be. */
-  of(whom: string | number, nowMs: number): Kept {
+  getOrCreate(whom: string | number, nowMs: number): Kept {
     const known = this.#places.get(whom)
     if (known) return known
     if (this.#isFull && !this.#giveUpOne(nowMs)) return this.#openFor(this.#sharedBy(whom))

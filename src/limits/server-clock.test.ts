@@ -11,6 +11,6 @@ test.each([
   ['is put forward again and again', [0, HOUR, 2 * HOUR], 2],
 ])('a clock that %s', (_, readings, steps) => {
   const clock = new ServerClock()
-  for (const [i, reading] of readings.entries()) clock.read(1.8e12 + reading, 5_000 + 250 * i)
+  for (const [i, reading] of readings.entries()) clock.observe(1.8e12 + reading, 5_000 + 250 * i)
   expect(clock.steps).toBe(steps)
 })

@@ -17,7 +17,7 @@ export class ServerClock {
   /**
    * It said `serverMs` to a question that was sent at `nowMs` of our own clock, which is never put anywhere.
    */
-  read(serverMs: number, nowMs: number): void {
+  observe(serverMs: number, nowMs: number): void {
     const aheadMs = serverMs - nowMs
     if (this.#aheadMs !== undefined && aheadMs - this.#aheadMs > STEP_MS) this.#steps += 1
     this.#aheadMs = aheadMs

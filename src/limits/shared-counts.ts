@@ -1,7 +1,7 @@
-import type { Counted, Counts } from './counts.ts'
+import type { CountedLimit, LimitCounter } from './counts.ts'
 import type { Peers } from './peers.ts'
 import { Permits } from './permits.ts'
-import { Roll } from './roll.ts'
+import { ClientTable } from './roll.ts'
 import type { Verdict } from './sliding-window.ts'
 
 /** The longest that a request waits for the others; a little less than is promised. */
@@ -23,10 +23,10 @@ interface Waiter {
  * asked; only where none is does it wait for an exchange, all that come meanwhile for the same one. Where the
  * others cannot be reached in time, a node goes by its share.
  */
-export class SharedCounts implements Counts {
-  readonly #rolls = new Map<string, Roll<Entry>>()
+export class SharedCounter implements LimitCounter {
+  readonly #rolls = new Map<string, ClientTable<SubjectEntry>>()
   /** Those that have something to tell. */
-  readonly #open = new Set<Entry>()
+  readonly #open = new Set<SubjectEntry>()
   readonly #peers: Peers
   readonly #onAlone: () => void
   readonly #nowMs: () => number
@@ -44,41 +44,41 @@ export class SharedCounts implements Counts {
     this.#sweep = setInterval(() => this.#swept(), SWEEP_MS).unref()
   }
 
-  take(counted: Counted): Verdict | Promise<Verdict> {
+  take(counted: CountedLimit): Verdict | Promise<Verdict> {
     const nowMs = this.#nowMs()
     const entry = this.#entry(counted, nowMs)
-    if (!this.#peers.isThere) return this.#alone(entry, true)
-    if (this.#peers.isFilling) return this.#share(entry, nowMs)
+    if (!this.#peers.isReachable) return this.#alone(entry, true)
+    if (this.#peers.isRefilling) return this.#share(entry, nowMs)
     const verdict = entry.permits.take(nowMs)
     if (!verdict) return this.#wait(entry, true)
-    if (entry.permits.isOpen) this.#open.add(entry)
+    if (entry.permits.hasUnreported) this.#open.add(entry)
     if (entry.permits.isLow(nowMs)) void this.#exchange(entry)
     return verdict
   }
 
-  check(counted: Counted): Verdict | Promise<Verdict> {
+  check(counted: CountedLimit): Verdict | Promise<Verdict> {
     const nowMs = this.#nowMs()
     const entry = this.#entry(counted, nowMs)
-    if (!this.#peers.isThere) return this.#alone(entry, false)
+    if (!this.#peers.isReachable) return this.#alone(entry, false)
     const verdict = entry.permits.check(nowMs)
     if (!verdict) return this.#wait(entry, false)
-    if (entry.permits.isOld(nowMs)) void this.#exchange(entry)
+    if (entry.permits.isStale(nowMs)) void this.#exchange(entry)
     return verdict
   }
 
-  look({ name, whom, most }: Counted): Verdict {
+  peek({ name, subject: whom, max: most }: CountedLimit): Verdict {
     const entry = this.#rolls.get(name)?.get(whom)
     if (!entry) return { allowed: most > 0, remaining: most, resetMs: 0, waitMs: 0 }
     const { permits } = entry
     const nowMs = this.#nowMs()
-    return this.#peers.isThere ? permits.look(nowMs) : permits.lookAlone(nowMs, this.#peers.nodes)
+    return this.#peers.isReachable ? permits.peek(nowMs) : permits.peekIsolated(nowMs, this.#peers.nodes)
   }
 
-  add(counted: Counted, amount: number): void {
+  add(counted: CountedLimit, amount: number): void {
     const nowMs = this.#nowMs()
     const entry = this.#entry(counted, nowMs)
-    if (this.#peers.isThere) entry.permits.add(nowMs, amount)
-    else entry.permits.addAlone(nowMs, amount)
+    if (this.#peers.isReachable) entry.permits.add(nowMs, amount)
+    else entry.permits.addIsolated(nowMs, amount)
     this.#open.add(entry)
   }
 
@@ -87,43 +87,43 @@ export class SharedCounts implements Counts {
    */
   async close(): Promise<void> {
     clearInterval(this.#sweep)
-    if (!this.#peers.isThere) return
-    for (const entry of this.#open) entry.permits.retire()
+    if (!this.#peers.isReachable) return
+    for (const entry of this.#open) entry.permits.returnAll()
     await Promise.all([...this.#open].map((entry) => this.#exchange(entry)))
   }
 
-  #entry({ name, whom, most, windowMs }: Counted, nowMs: number): Entry {
+  #entry({ name, subject: whom, max: most, windowMs }: CountedLimit, nowMs: number): SubjectEntry {
     let roll = this.#rolls.get(name)
-    if (!roll) this.#rolls.set(name, (roll = new Roll((place) => new Entry(name, place, most, windowMs))))
-    const entry = roll.of(whom, nowMs)
+    if (!roll) this.#rolls.set(name, (roll = new ClientTable((place) => new SubjectEntry(name, place, most, windowMs))))
+    const entry = roll.getOrCreate(whom, nowMs)
     entry.settle(most, windowMs)
     return entry
   }
 
-  #share(entry: Entry, nowMs: number): Verdict {
+  #share(entry: SubjectEntry, nowMs: number): Verdict {
     this.#onAlone()
     const verdict = entry.permits.takeShare(nowMs, this.#peers.nodes)
-    if (entry.permits.isOpen) this.#open.add(entry)
+    if (entry.permits.hasUnreported) this.#open.add(entry)
     return verdict
   }
 
-  #alone(entry: Entry, takes: boolean): Verdict {
+  #alone(entry: SubjectEntry, takes: boolean): Verdict {
     this.#onAlone()
     const { permits } = entry
     const { nodes } = this.#peers
-    if (!takes) return permits.lookAlone(this.#nowMs(), nodes)
-    const verdict = permits.takeAlone(this.#nowMs(), nodes)
-    if (permits.isOpen) this.#open.add(entry)
+    if (!takes) return permits.peekIsolated(this.#nowMs(), nodes)
+    const verdict = permits.takeIsolated(this.#nowMs(), nodes)
+    if (permits.hasUnreported) this.#open.add(entry)
     return verdict
   }
 
-  #wait(entry: Entry, takes: boolean): Promise<Verdict> {
+  #wait(entry: SubjectEntry, takes: boolean): Promise<Verdict> {
     const { promise, resolve } = Promise.withResolvers<Verdict>()
     const timer = setTimeout(() => {
       // Where this node was late itself, the answer may be there already, and only not be read.
       setImmediate(() => {
         if (entry.waiting.delete(waiter)) waiter.resolve(this.#alone(entry, takes))
-        if (entry.permits.isOpen) this.#open.add(entry)
+        if (entry.permits.hasUnreported) this.#open.add(entry)
       })
     }, WAIT_MS)
     const waiter: Waiter = { takes, resolve, timer }
@@ -133,57 +133,57 @@ export class SharedCounts implements Counts {
   }
 
   // One at a time for each: the next one says what happened during this one.
-  async #exchange(entry: Entry): Promise<void> {
+  async #exchange(entry: SubjectEntry): Promise<void> {
     if (entry.isAsking) return
     entry.isAsking = true
     const { permits, waiting } = entry
     for (let tries = 1; tries <= TRIES; ) {
       // Who waits is not to be served from a memory that may not know of everything yet; it is told all the
       // same.
-      if (this.#peers.isFilling) this.#serveShares(entry)
+      if (this.#peers.isRefilling) this.#serveShares(entry)
       const need = [...waiting].filter(({ takes }) => takes).length
-      const question = permits.ask(this.#nowMs(), need, this.#peers.memory)
+      const question = permits.buildRequest(this.#nowMs(), need, this.#peers.generation)
       const answer = await this.#peers.exchange(entry.counted, question).catch(() => undefined)
       if (answer === undefined) break
       if (answer === 'forgotten') {
-        permits.unanswered()
+        permits.failRequest()
         tries += 1
         continue
       }
-      permits.answered(this.#nowMs(), question, answer)
+      permits.applyResponse(this.#nowMs(), question, answer)
       this.#serve(entry)
       if (waiting.size === 0) break
     }
-    permits.unanswered()
+    permits.failRequest()
     entry.isAsking = false
     for (const waiter of waiting) this.#resolve(entry, waiter, this.#alone(entry, waiter.takes))
-    if (permits.isOpen) this.#open.add(entry)
+    if (permits.hasUnreported) this.#open.add(entry)
   }
 
-  #serve(entry: Entry): void {
+  #serve(entry: SubjectEntry): void {
     const nowMs = this.#nowMs()
     for (const waiter of entry.waiting) {
-      const verdict = waiter.takes ? entry.permits.take(nowMs) : entry.permits.look(nowMs)
+      const verdict = waiter.takes ? entry.permits.take(nowMs) : entry.permits.peek(nowMs)
       if (!verdict) return
       this.#resolve(entry, waiter, verdict)
     }
   }
 
-  #serveShares(entry: Entry): void {
+  #serveShares(entry: SubjectEntry): void {
     for (const waiter of entry.waiting) {
       const nowMs = this.#nowMs()
-      this.#resolve(entry, waiter, waiter.takes ? this.#share(entry, nowMs) : entry.permits.look(nowMs))
+      this.#resolve(entry, waiter, waiter.takes ? this.#share(entry, nowMs) : entry.permits.peek(nowMs))
     }
   }
 
-  #resolve({ waiting }: Entry, waiter: Waiter, verdict: Verdict): void {
+  #resolve({ waiting }: SubjectEntry, waiter: Waiter, verdict: Verdict): void {
     waiting.delete(waiter)
     clearTimeout(waiter.timer)
     waiter.resolve(verdict)
   }
 
   #swept(): void {
-    const { isThere, memory } = this.#peers
+    const { isReachable: isThere, generation: memory } = this.#peers
     if (!isThere) return
     if (memory !== this.#memory) this.#openAll()
     this.#memory = memory
@@ -195,7 +195,7 @@ export class SharedCounts implements Counts {
       if (entry.permits.isDue(nowMs, memory)) {
         begun += 1
         void this.#exchange(entry)
-      } else if (!entry.permits.isOpen) this.#open.delete(entry)
+      } else if (!entry.permits.hasUnreported) this.#open.delete(entry)
     }
   }
 
@@ -206,18 +206,18 @@ export class SharedCounts implements Counts {
 }
 
 /** Who is counted, what this node has of it, and who waits for more. */
-class Entry {
+class SubjectEntry {
   readonly waiting = new Set<Waiter>()
   isAsking = false
-  #counted: Counted
+  #counted: CountedLimit
   #permits: Permits
 
   constructor(name: string, whom: string | number, most: number, windowMs: number) {
-    this.#counted = { name, whom, most, windowMs }
+    this.#counted = { name, subject: whom, max: most, windowMs }
     this.#permits = new Permits(most, windowMs)
   }
 
-  get counted(): Counted {
+  get counted(): CountedLimit {
     return this.#counted
   }
 
@@ -227,10 +227,10 @@ class Entry {
 
   /** Takes over what the configuration says by now. A window of another length begins anew. */
   settle(most: number, windowMs: number): void {
-    if (most === this.#counted.most && windowMs === this.#counted.windowMs) return
+    if (most === this.#counted.max && windowMs === this.#counted.windowMs) return
     if (windowMs !== this.#counted.windowMs) this.#permits = new Permits(most, windowMs)
-    this.#counted = { ...this.#counted, most, windowMs }
-    this.#permits.most = most
+    this.#counted = { ...this.#counted, max: most, windowMs }
+    this.#permits.max = most
   }
 
   isIdle(nowMs: number): boolean {

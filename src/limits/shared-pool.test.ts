@@ -6,7 +6,7 @@ const MINUTE_MS = 60_000
 
 function pool(most: number, alone = 1): { pool: SharedPool; clock: { ms: number } } {
   const clock = { ms: 0 }
-  return { pool: new SharedPool({ most: () => most, alone, nowMs: () => clock.ms }), clock }
+  return { pool: new SharedPool({ max: () => most, aloneShare: alone, nowMs: () => clock.ms }), clock }
 }
 
 /** Takes one after the other for as long as it may; how many that were. */

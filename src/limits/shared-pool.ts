@@ -4,9 +4,9 @@ export type Client = number | string
 /** How a pool is divided. */
 export interface PoolSize {
   /** How much there is; it may change. */
-  readonly most: () => number
+  readonly max: () => number
   /** The part of it, 0 to 1, that a client may hold while no other has asked for any lately. */
-  readonly alone: number
+  readonly aloneShare: number
   /** A clock that never goes back, in milliseconds. */
   readonly nowMs: () => number
 }
@@ -44,7 +44,7 @@ export class SharedPool {
 
   /** Whether nothing is left. */
   get isFull(): boolean {
-    return this.#held >= this.#size.most()
+    return this.#held >= this.#size.max()
   }
 
   /** The amount that one of them holds. */
@@ -55,11 +55,11 @@ export class SharedPool {
   /** Takes an amount above 0; false, with nothing taken, where that is more than the client may have now. */
   take(client: Client, amount: number): boolean {
     const isAlone = this.#noteAsking(client)
-    const most = this.#size.most()
+    const most = this.#size.max()
     const free = most - this.#held - amount
     if (free < 0) return false
     const own = this.heldBy(client)
-    if (own > 0 && own + amount > (isAlone ? Math.ceil(most * this.#size.alone) : free)) return false
+    if (own > 0 && own + amount > (isAlone ? Math.ceil(most * this.#size.aloneShare) : free)) return false
     this.#held += amount
     this.#shares.set(client, own + amount)
     return true

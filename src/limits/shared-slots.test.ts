@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { type Entry, SharedSlots } from './shared-slots.ts'
+import { type SlotEntry, SharedSlots } from './shared-slots.ts'
 
 const WAIT_MS = 2_000
 
@@ -9,17 +9,17 @@ afterEach(() => void vi.useRealTimers())
 
 function slotsOf(most: number, waiting = 100): SharedSlots {
   return new SharedSlots({
-    most: () => most,
-    alone: 1,
+    max: () => most,
+    aloneShare: 1,
     waiting: () => waiting,
     waitMs: () => WAIT_MS,
     nowMs: () => performance.now(),
   })
 }
 
-const enterAll = (slots: SharedSlots, clients: string): Entry[] =>
+const enterAll = (slots: SharedSlots, clients: string): SlotEntry[] =>
   clients.split('').map((client) => slots.enter(client))
-const statesOf = (entries: readonly Entry[]): string => entries.map(({ state }) => state).join(' ')
+const statesOf = (entries: readonly SlotEntry[]): string => entries.map(({ state }) => state).join(' ')
 
 describe('slots that clients share', () => {
   test('are taken at once where they are free: nothing is waited for', () => {
@@ -31,7 +31,7 @@ describe('slots that clients share', () => {
 
   test('are waited for, and had when one is given back', async () => {
     const slots = slotsOf(1)
-    const [first, second] = enterAll(slots, 'ab') as [Entry, Entry]
+    const [first, second] = enterAll(slots, 'ab') as [SlotEntry, SlotEntry]
     expect(second.state).toBe('waiting')
     first.leave()
     await second.decided
@@ -41,7 +41,7 @@ describe('slots that clients share', () => {
 
   test('are waited for no longer than is said', async () => {
     const slots = slotsOf(1)
-    const [first, second] = enterAll(slots, 'ab') as [Entry, Entry]
+    const [first, second] = enterAll(slots, 'ab') as [SlotEntry, SlotEntry]
     await vi.advanceTimersByTimeAsync(WAIT_MS - 1)
     expect(second.state).toBe('waiting')
     await vi.advanceTimersByTimeAsync(1)
@@ -53,9 +53,9 @@ describe('slots that clients share', () => {
 
   test('are given in turn to the clients that wait, not to the one with the most that wait', () => {
     const slots = slotsOf(1)
-    const [holder, ...waiting] = enterAll(slots, 'zaaaabbc') as [Entry, ...Entry[]]
+    const [holder, ...waiting] = enterAll(slots, 'zaaaabbc') as [SlotEntry, ...SlotEntry[]]
     const order: string[] = []
-    for (let next: Entry | undefined = holder; next; ) {
+    for (let next: SlotEntry | undefined = holder; next; ) {
       next.leave()
       next = waiting.find(({ isIn }) => isIn)
       if (next) order.push(String(next.client))
@@ -65,7 +65,7 @@ describe('slots that clients share', () => {
 
   test('go to the oldest of those that a client has waiting', () => {
     const slots = slotsOf(1)
-    const [holder, ...waiting] = enterAll(slots, 'aaa') as [Entry, ...Entry[]]
+    const [holder, ...waiting] = enterAll(slots, 'aaa') as [SlotEntry, ...SlotEntry[]]
     holder.leave()
     expect(statesOf(waiting)).toBe('in waiting')
   })
@@ -91,7 +91,7 @@ describe('slots that clients share', () => {
 
   test('whoever leaves while it waits gives its place back, and waits no more', async () => {
     const slots = slotsOf(1)
-    const [first, second, third] = enterAll(slots, 'abc') as [Entry, Entry, Entry]
+    const [first, second, third] = enterAll(slots, 'abc') as [SlotEntry, SlotEntry, SlotEntry]
     second.leave()
     await second.decided
     expect([second.state, slots.waiting]).toEqual(['out', 1])
@@ -105,7 +105,7 @@ test('whatever happens, no more are in than there may be, nobody waits for what 
   fc.assert(
     fc.property(fc.array(step, { maxLength: 120 }), fc.integer({ min: 1, max: 12 }), (steps, most) => {
       const slots = slotsOf(most, 6)
-      const entries: Entry[] = []
+      const entries: SlotEntry[] = []
       const count = (state: string): number => entries.filter((entry) => entry.state === state).length
       for (const { client, leaves, which, passMs } of steps) {
         vi.advanceTimersByTime(passMs)
@@ -115,7 +115,7 @@ test('whatever happens, no more are in than there may be, nobody waits for what 
         expect(slots.waiting).toBe(count('waiting'))
         expect(slots.taken).toBeLessThanOrEqual(most)
         expect(slots.waiting).toBeLessThanOrEqual(6)
-        const isHere = (one: Entry): boolean => one.isIn
+        const isHere = (one: SlotEntry): boolean => one.isIn
         for (const waiting of entries.filter(({ state }) => state === 'waiting'))
           if (!entries.some((one) => isHere(one) && one.client === waiting.client))
             expect(slots.taken).toBe(most)

@@ -17,13 +17,13 @@ export class SharedSlots {
   readonly #slots: SharedPool
   readonly #places: SharedPool
   /** Entries that wait, the oldest first, by client; the client whose turn it is comes first. */
-  readonly #queues = new Map<Client, Set<Entry>>()
-  readonly #leave = (entry: Entry): void => this.#left(entry)
+  readonly #queues = new Map<Client, Set<SlotEntry>>()
+  readonly #leave = (entry: SlotEntry): void => this.#left(entry)
 
   constructor(size: SlotsSize) {
     this.#size = size
     this.#slots = new SharedPool(size)
-    this.#places = new SharedPool({ ...size, most: size.waiting, alone: WAITING_ALONE })
+    this.#places = new SharedPool({ ...size, max: size.waiting, aloneShare: WAITING_ALONE })
   }
 
   /** Slots that are taken. */
@@ -37,23 +37,23 @@ export class SharedSlots {
   }
 
   /** How many may be in or wait, all together. */
-  get bound(): number {
-    return this.#size.most() + this.#size.waiting()
+  get capacity(): number {
+    return this.#size.max() + this.#size.waiting()
   }
 
   /** Takes a slot, waits for one, or is turned away where no place to wait is left either. */
-  enter(client: Client): Entry {
+  enter(client: Client): SlotEntry {
     const queue = this.#queues.get(client)
-    if (!queue && this.#slots.take(client, 1)) return new Entry(client, 'in', this.#leave)
-    if (!this.#places.take(client, 1)) return new Entry(client, 'out', this.#leave)
-    const entry = new Entry(client, 'waiting', this.#leave)
+    if (!queue && this.#slots.take(client, 1)) return new SlotEntry(client, 'in', this.#leave)
+    if (!this.#places.take(client, 1)) return new SlotEntry(client, 'out', this.#leave)
+    const entry = new SlotEntry(client, 'waiting', this.#leave)
     if (queue) queue.add(entry)
     else this.#queues.set(client, new Set([entry]))
     entry.waitFor(this.#size.waitMs())
     return entry
   }
 
-  #left(entry: Entry): void {
+  #left(entry: SlotEntry): void {
     const { client, state } = entry
     if (state === 'in') {
       this.#slots.give(client, 1)
@@ -61,7 +61,7 @@ export class SharedSlots {
     } else this.#unqueue(entry)
   }
 
-  #unqueue(entry: Entry): void {
+  #unqueue(entry: SlotEntry): void {
     const queue = this.#queues.get(entry.client)
     queue?.delete(entry)
     if (queue?.size === 0) this.#queues.delete(entry.client)
@@ -76,11 +76,11 @@ export class SharedSlots {
   #passOnOne(): boolean {
     for (const [client, queue] of this.#queues) {
       if (!this.#slots.take(client, 1)) continue
-      const first = queue.values().next().value as Entry
+      const first = queue.values().next().value as SlotEntry
       this.#unqueue(first)
       // Its next turn comes after those of all others.
       if (this.#queues.delete(client)) this.#queues.set(client, queue)
-      first.letIn()
+      first.admit()
       return true
     }
     return false
@@ -88,17 +88,17 @@ export class SharedSlots {
 }
 
 /** One that has a slot, waits for one, or has none: it was turned away, waited in vain, or left. */
-export class Entry {
+export class SlotEntry {
   readonly client: Client
   /** Settles when it waits no more; undefined where it never did. */
   readonly decided: Promise<void> | undefined
   #state: 'in' | 'waiting' | 'out'
-  readonly #leave: (entry: Entry) => void
+  readonly #leave: (entry: SlotEntry) => void
   #decide: (() => void) | undefined
   #timer: NodeJS.Timeout | undefined
 
   /** Made by its slots alone. */
-  constructor(client: Client, state: 'in' | 'waiting' | 'out', leave: (entry: Entry) => void) {
+  constructor(client: Client, state: 'in' | 'waiting' | 'out', leave: (entry: SlotEntry) => void) {
     this.client = client
     this.#state = state
     this.#leave = leave
@@ -127,7 +127,7 @@ export class Entry {
   }
 
   /** Called by its slots alone. */
-  letIn(): void {
+  admit(): void {
     this.#end('in')
   }
 

@@ -22,8 +22,8 @@ describe('a sliding window', () => {
     const window = new SlidingWindow()
     window.take(0, 40, 100, 1000)
     window.take(500, 60, 100, 1000)
-    expect(window.look(600, 50, 100, 1000)).toMatchObject({ allowed: false, waitMs: 900 })
-    expect(window.look(600, 40, 100, 1000)).toMatchObject({ allowed: false, waitMs: 400 })
+    expect(window.peek(600, 50, 100, 1000)).toMatchObject({ allowed: false, waitMs: 900 })
+    expect(window.peek(600, 40, 100, 1000)).toMatchObject({ allowed: false, waitMs: 400 })
   })
 
   test('never lets more through in any stretch of its length, however the calls come', () => {
@@ -59,7 +59,7 @@ describe('a sliding window', () => {
           nowMs += step
           window.add(nowMs, 1, 1000)
           came.push(nowMs)
-          const counted = 10_000 - window.look(nowMs, 0, 10_000, 1000).remaining
+          const counted = 10_000 - window.peek(nowMs, 0, 10_000, 1000).remaining
           const within = (length: number): number => came.filter((at) => at > nowMs - length).length
           expect(counted).toBeGreaterThanOrEqual(within(1000))
           expect(counted).toBeLessThanOrEqual(came.length <= 64 ? within(1000) : within(1000 + 1000 / 64))

@@ -27,14 +27,14 @@ export class SlidingWindow {
 
   /** Asks for `amount`, and takes it if it is free. */
   take(nowMs: number, amount: number, most: number, windowMs: number): Verdict {
-    const verdict = this.look(nowMs, amount, most, windowMs)
+    const verdict = this.peek(nowMs, amount, most, windowMs)
     if (!verdict.allowed) return verdict
     this.add(nowMs, amount, windowMs)
     return { ...verdict, remaining: verdict.remaining - amount, resetMs: windowMs }
   }
 
   /** The same without taking it. */
-  look(nowMs: number, amount: number, most: number, windowMs: number): Verdict {
+  peek(nowMs: number, amount: number, most: number, windowMs: number): Verdict {
     this.#forget(nowMs, windowMs)
     const last = this.#times.at(-1)
     const free = most - this.#sum

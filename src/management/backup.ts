@@ -44,12 +44,12 @@ export async function backup(
   try {
     closeSync(openSync(unfinished, 'wx', 0o600))
     await copyDatabase({ path, target: unfinished })
-    if (!force && exists(target)) throw taken(target)
+    if (!force && exists(target)) throw alreadyThere(target)
     renameSync(unfinished, target)
     syncFolder(dirname(target))
   } catch (error) {
     rmSync(unfinished, { force: true })
-    throw told(target, error)
+    throw asFileError(target, error)
   }
   return { file: target, bytes: statSync(target).size, secret_file: secretFile ?? null }
 }
@@ -70,10 +70,10 @@ function refuseTarget(target: string, path: string, force: boolean): void {
   if (!exists(target)) return
   if (!lstatSync(target).isFile()) throw new GatewayError('invalid_request', `${target} is not a file`)
   if (isSame(target, path)) throw new GatewayError('invalid_request', `${target} is the database itself`)
-  if (!force) throw taken(target)
+  if (!force) throw alreadyThere(target)
 }
 
-function taken(target: string): GatewayError {
+function alreadyThere(target: string): GatewayError {
   return new GatewayError('invalid_request', `${target} is there already; --force replaces it`)
 }
 
@@ -93,7 +93,7 @@ function syncFolder(path: string): void {
 }
 
 /** Trouble with either file is the caller's to know. */
-function told(target: string, error: unknown): unknown {
+function asFileError(target: string, error: unknown): unknown {
   if (error instanceof GatewayError) return error
   const reason = error instanceof Error ? error.message : String(error)
   return new GatewayError('internal_error', `the copy ${target} could not be made: ${reason}`, {

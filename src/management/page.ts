@@ -1,16 +1,16 @@
 import { z } from 'zod'
 
-const PAGE_SIZE = 10
+const DEFAULT_PAGE_SIZE = 10
 /** `docs/api.md: Limits`. */
-const MOST_ON_A_PAGE = 100
+const MAX_PAGE_SIZE = 100
 
-const written = z.string().optional()
+const queryText = z.string().optional()
 
 /**
  * What a query may say of pages. Nothing in it is a mistake: what is no number from 1 on is as if it were not
  * there.
  */
-export const pageQuery = z.object({ p: written, page_size: written, ps: written, size: written })
+export const pageQuery = z.object({ p: queryText, page_size: queryText, ps: queryText, size: queryText })
 
 /** A page, counted from 1, and how many items it has at most. */
 export interface Page {
@@ -20,8 +20,8 @@ export interface Page {
 
 /** The page that a query asks for; of the names for its size the first that has one counts. */
 export function pageOf({ p, page_size, ps, size }: z.output<typeof pageQuery>): Page {
-  const pageSize = count(page_size) ?? count(ps) ?? count(size) ?? PAGE_SIZE
-  return { page: count(p) ?? 1, pageSize: Math.min(pageSize, MOST_ON_A_PAGE) }
+  const pageSize = count(page_size) ?? count(ps) ?? count(size) ?? DEFAULT_PAGE_SIZE
+  return { page: count(p) ?? 1, pageSize: Math.min(pageSize, MAX_PAGE_SIZE) }
 }
 
 /** How many items stand on the pages before. */

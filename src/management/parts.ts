@@ -4,8 +4,8 @@ import type { SignIns } from '../auth/sign-ins.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Store } from '../store/store.ts'
-import type { Upstreams } from '../upstreams/upstream-client.ts'
-import type { SettingsInForce } from './settings/live-settings.ts'
+import type { UpstreamClient } from '../upstreams/upstream-client.ts'
+import type { LiveSettings } from './settings/live-settings.ts'
 
 /** What a copy of the database needs to know. */
 export interface BackupParts {
@@ -31,7 +31,7 @@ export interface ManagementParts extends BackupParts {
 
 /** Parts that sign-ins, and the administration of channels, options and prices, need beside those. */
 export interface AdministrationParts extends ManagementParts {
-  readonly inForce: SettingsInForce
-  readonly upstreams: Upstreams
+  readonly liveConfig: LiveSettings
+  readonly upstreams: UpstreamClient
   readonly signIns: SignIns
 }

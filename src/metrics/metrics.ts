@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Settlement } from '../domain/settlement.ts'
-import { Counter, Gauge, Histogram, type Metric, Standing } from './series.ts'
+import { Counter, Gauge, Histogram, type Metric, LabelSetGauge } from './series.ts'
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900]
 
@@ -15,12 +15,12 @@ export interface Gauges {
   readonly openStreams: () => number
   readonly openCalls: () => number
   readonly openHolds: () => number
-  readonly restingChannels: () => number
+  readonly coolingChannels: () => number
   readonly missingModels: () => Iterable<{ readonly channel: string; readonly model: string }>
-  readonly unwrittenOperations: () => number
+  readonly pendingWrites: () => number
   readonly droppedLines: () => number
   /** Undefined where there is no Redis server to be reached. */
-  readonly isRedisThere: (() => boolean) | undefined
+  readonly isRedisReachable: (() => boolean) | undefined
 }
 
 /**
@@ -53,7 +53,7 @@ export class Metrics {
     'Attempts that failed, before or in the middle of an answer.',
     ['channel', 'cause'],
   )
-  readonly unaskedBytes = new Counter(
+  readonly unsolicitedBytes = new Counter(
     'sluice_upstream_unasked_total',
     'Connections on which an upstream sent bytes that nobody asked for.',
     ['channel'],
@@ -93,14 +93,14 @@ export class Metrics {
       new Gauge(
         'sluice_resting_channels',
         'Channels that are passed over after failures, or asked by a single call.',
-        gauges.restingChannels,
+        gauges.coolingChannels,
       ),
-      new Standing(
+      new LabelSetGauge(
         'sluice_missing_models',
         'Models that a channel answered 404 for, and is passed over for.',
         () => [...gauges.missingModels()].map(({ channel, model }) => ({ channel, model })),
       ),
-      new Gauge('sluice_ledger_lag', 'Writes that are not durable yet.', gauges.unwrittenOperations),
+      new Gauge('sluice_ledger_lag', 'Writes that are not durable yet.', gauges.pendingWrites),
       new Gauge(
         'sluice_log_lines_dropped_total',
         'Lines of the log that nobody read in time.',
@@ -110,7 +110,7 @@ export class Metrics {
       new Gauge('sluice_event_loop_delay_p50_seconds', 'Since the last look.', delay(50)),
       new Gauge('sluice_event_loop_delay_p99_seconds', 'Since the last look.', delay(99)),
       new Gauge('sluice_event_loop_delay_max_seconds', 'Since the last look.', delay(100)),
-      ...(gauges.isRedisThere ? [redisGauge(gauges.isRedisThere)] : []),
+      ...(gauges.isRedisReachable ? [redisGauge(gauges.isRedisReachable)] : []),
       new Gauge('sluice_resident_memory_bytes', 'Resident memory.', () => process.memoryUsage.rss()),
     ]
   }
@@ -135,7 +135,7 @@ export class Metrics {
     yield this.quota
     yield this.settlements
     yield this.upstreamErrors
-    yield this.unaskedBytes
+    yield this.unsolicitedBytes
     yield this.reloads
     yield this.limitsAlone
     yield* this.#gauges

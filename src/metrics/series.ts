@@ -99,7 +99,7 @@ export class Gauge implements Metric {
 }
 
 /** Things that are so at the moment, each by its labels with the value 1. */
-export class Standing implements Metric {
+export class LabelSetGauge implements Metric {
   readonly type = 'gauge'
   readonly name: string
   readonly help: string

@@ -1,5 +1,5 @@
 import type { ApiKeys } from '../auth/api-key.ts'
-import type { Changes } from '../cluster/changes.ts'
+import type { ChangeFeed } from '../cluster/changes.ts'
 import type { Change } from '../domain/change.ts'
 
 /**
@@ -19,7 +19,7 @@ interface Stored {
  * prices.
  */
 export function followChanges(
-  changes: Changes,
+  changes: ChangeFeed,
   apiKeys: ApiKeys,
   stored: Stored,
   warn: (sentence: string) => void,
@@ -42,7 +42,7 @@ export function followChanges(
     soon ??= setTimeout(reread, ms).unref()
   }
   changes.listen((change: Change) => {
-    apiKeys.heard(change)
+    apiKeys.applyChange(change)
     if (change.of === 'settings' || change.of === 'anything') rereadIn(0)
   })
   const regularly = setInterval(() => rereadIn(0), REREAD_MS).unref()

@@ -3,7 +3,7 @@ import process from 'node:process'
 import type { Logger } from 'pino'
 import { type Config, readConfig } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
-import { ConfigError, formatMistake } from '../config/diagnostics.ts'
+import { ConfigError, formatDiagnostic } from '../config/diagnostics.ts'
 
 /** How a reading of the configuration ended. */
 export type ReloadResult = 'applied' | 'refused'
@@ -71,11 +71,11 @@ async function read(
     refuseEmpty(environment.configFile)
     const config = readConfig(environment)
     await apply(config)
-    for (const warning of config.warnings) log.warn(formatMistake(warning))
+    for (const warning of config.warnings) log.warn(formatDiagnostic(warning))
     log.info({ channels: config.settings.channels.length }, 'configuration applied')
     return 'applied'
   } catch (error) {
-    const mistakes = error instanceof ConfigError ? error.mistakes.map(formatMistake) : [String(error)]
+    const mistakes = error instanceof ConfigError ? error.diagnostics.map(formatDiagnostic) : [String(error)]
     log.error({ mistakes }, 'configuration refused; the running one stays')
     return 'refused'
   }

@@ -1,28 +1,28 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { AccountAccess } from '../auth/account.ts'
+import { AccountAuthenticator } from '../auth/account.ts'
 import { ApiKeys } from '../auth/api-key.ts'
 import { clientAddress } from '../auth/client-address.ts'
 import { Passwords } from '../auth/passwords.ts'
 import { SignIns } from '../auth/sign-ins.ts'
 import { GlobalLimit } from '../api/global-limit.ts'
-import type { JsonDoor } from '../api/json-api.ts'
+import type { JsonApi } from '../api/json-api.ts'
 import { App } from '../app.ts'
 import type { Config } from '../config/config.ts'
-import { InForce } from '../config/live-config.ts'
+import { LiveConfig } from '../config/live-config.ts'
 import { serveControl } from '../control/serve-control.ts'
 import type { Settings } from '../domain/settings.ts'
 import { seedAccounts } from '../bootstrap/first-start.ts'
 import { followChanges } from './follow-changes.ts'
 import { giveBackWhenIdle } from './idle-memory.ts'
 import { CallSlots } from '../limits/call-slots.ts'
-import { Limits } from '../limits/limits.ts'
+import { RateLimiter } from '../limits/limits.ts'
 import { LOOP_CLOCKS } from '../limits/loop-clocks.ts'
 import { Overload } from '../limits/overload.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import { Metrics } from '../metrics/metrics.ts'
-import { joinNodes } from '../cluster/join.ts'
+import { joinCluster } from '../cluster/join.ts'
 import type { OpenedLedger } from '../bootstrap/opened-ledger.ts'
 import { pruneRegularly } from '../bootstrap/prune.ts'
 import { Bodies } from '../relay/body.ts'
@@ -46,7 +46,7 @@ import {
 } from '../store/secrets.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { ChannelHealth } from '../upstreams/channel-health.ts'
-import { Upstreams } from '../upstreams/upstream-client.ts'
+import { UpstreamClient } from '../upstreams/upstream-client.ts'
 import { KeyRings } from '../upstreams/key-ring.ts'
 import { MissingModels } from '../upstreams/missing-models.ts'
 
@@ -95,24 +95,24 @@ export async function serve({
   const { environment } = config
   const { store, ledger } = accounts
   const nodes = opened.adopt(
-    await joinNodes({
+    await joinCluster({
       redisUrl: environment.redisUrl,
       postgresUrl: accounts.announcements && environment.databaseUrl,
-      namespace: namespaceOf(secrets, accounts.place),
+      namespace: namespaceOf(secrets, accounts.databaseId),
       node: randomUUID(),
       log,
-      onAlone: () => metrics.limitsAlone.add(1),
+      onIsolated: () => metrics.limitsAlone.add(1),
     }),
     (joined) => joined.close(),
   )
   const { changes } = nodes
   const warn = (sentence: string): void => log.warn(sentence)
-  const inForce = await InForce.open(store, config, warn, () => changes?.tell({ of: 'settings' }))
+  const inForce = await LiveConfig.open(store, config, warn, () => changes?.notify({ of: 'settings' }))
   const apiKeys = new ApiKeys(
     store,
     ledger,
     (key) => hashKey(secrets, key),
-    changes && ((change) => changes.tell(change)),
+    changes && ((change) => changes.notify(change)),
   )
   if (changes) {
     const following = followChanges(changes, apiKeys, inForce, warn)
@@ -134,21 +134,21 @@ export async function serve({
     connections,
     openStreams: () => relay.openStreams,
     openCalls: () => app.visits,
-    openHolds: () => ledger.open.size,
-    restingChannels: () => health.resting(performance.now()),
+    openHolds: () => ledger.openHolds.size,
+    coolingChannels: () => health.openCircuits(performance.now()),
     missingModels: () => missing.list(performance.now()),
-    unwrittenOperations: () => store.queued,
+    pendingWrites: () => store.queued,
     droppedLines: () => lines.dropped,
-    isRedisThere: nodes.isRedisThere,
+    isRedisReachable: nodes.isRedisReachable,
   })
   const nowMs = (): number => performance.now()
   const bodies = new Bodies(new BodyRoom(() => inForce.settings.options.bodyLimit, nowMs))
-  const limits = new Limits(nodes.counts)
+  const limits = new RateLimiter(nodes.limitCounter)
   const upstreams = opened.adopt(
-    new Upstreams(ownMark(secrets), {
+    new UpstreamClient(ownMark(secrets), {
       channels: () => inForce.settings.channels,
-      onUnasked(channel, isNews) {
-        metrics.unaskedBytes.add(1, channel)
+      onUnsolicited(channel, isNews) {
+        metrics.unsolicitedBytes.add(1, channel)
         if (isNews) log.warn({ channel }, UNASKED)
       },
     }),
@@ -180,7 +180,7 @@ export async function serve({
     apiKeys,
     passwords: new Passwords(),
     settings: () => inForce.settings,
-    inForce,
+    liveConfig: inForce,
     upstreams,
     signIns: new SignIns(),
     nowMs: () => Date.now(),
@@ -190,7 +190,7 @@ export async function serve({
   const reloading = await reloadOnChange(
     environment,
     async (next) => {
-      await inForce.replaceFile(next, async () => void (await seedAccounts(store, next.users)))
+      await inForce.check(next, async () => void (await seedAccounts(store, next.users)))
       addressOf = addresses()
       apiKeys.forgetAll()
     },
@@ -211,11 +211,11 @@ export async function serve({
     () => addressOf,
     () => inForce.settings.rateLimits.global,
   )
-  let door: Promise<JsonDoor> | undefined
-  const openDoor = async (): Promise<JsonDoor> => {
-    const { JsonDoor } = await import('../api/json-api.ts')
+  let door: Promise<JsonApi> | undefined
+  const openDoor = async (): Promise<JsonApi> => {
+    const { JsonDoor: JsonApi } = await import('../api/json-api.ts')
     return new JsonDoor({
-      accounts: new AccountAccess({
+      accounts: new AccountAuthenticator({
         store,
         hashAccessToken: (accessToken) => hashAccessToken(secrets, accessToken),
         hashSession: (session) => hashSession(secrets, session),
@@ -230,7 +230,7 @@ export async function serve({
       models: new ModelLists(),
     })
   }
-  const json = (): Promise<JsonDoor> => (door ??= openDoor())
+  const json = (): Promise<JsonApi> => (door ??= openDoor())
 
   const app: App = new App({
     mark: ownMark(secrets),
@@ -272,7 +272,7 @@ export async function serve({
       relay.stop()
       await until(() => app.visits === 0 && ledger.unresolved === 0, SETTLING_MS)
       const unresolved = ledger.unresolved
-      ledger.giveUp()
+      ledger.stopRetrying()
       return unresolved
     },
     [Symbol.asyncDispose]: () => everything.disposeAsync(),

@@ -6,24 +6,24 @@ const PATIENCE_MS = 1_000
 const BEAT_MS = 250
 
 /** What is done over a link. */
-export interface LinkUse {
+export interface RedisConnectionHandlers {
   /** Once for each connection, before anything else. Rejecting gives the connection up. */
-  connected?(client: RedisClientType): Promise<void>
+  onConnected?(client: RedisClientType): Promise<void>
   /** Every quarter of a second: shows that the server answers. Rejecting gives the connection up. */
-  beat(client: RedisClientType): Promise<void>
+  heartbeat(client: RedisClientType): Promise<void>
   /** Once, before the connection is ended from here. */
-  leave?(client: RedisClientType): Promise<unknown>
+  onClose?(client: RedisClientType): Promise<unknown>
   /** The connection is gone; `reason` is a word for the operator. It is told once, not at every attempt. */
-  lost(reason: string): void
+  onLost(reason: string): void
 }
 
 /**
  * A connection to a Redis server that is made again whenever it is lost, in whatever way: refused, cut, or
  * silent. Commands on a connection that is not there are refused at once, never queued.
  */
-export class RedisLink {
+export class RedisConnection {
   readonly #url: string
-  readonly #use: LinkUse
+  readonly #use: RedisConnectionHandlers
   readonly #running: Promise<void>
   readonly #tried = Promise.withResolvers<void>()
   #client: RedisClientType | undefined
@@ -33,14 +33,14 @@ export class RedisLink {
   #wake: () => void = () => {}
 
   /** Begins to connect at once, and goes on trying until `close`. */
-  constructor(url: string, use: LinkUse) {
+  constructor(url: string, use: RedisConnectionHandlers) {
     this.#url = url
     this.#use = use
     this.#running = this.#run()
   }
 
   /** Resolves when the first attempt to connect has ended, in whatever way. */
-  get tried(): Promise<void> {
+  get firstAttempt(): Promise<void> {
     return this.#tried.promise
   }
 
@@ -50,7 +50,7 @@ export class RedisLink {
   }
 
   /** Has the next beat come at once: somebody doubts that the server answers. */
-  beatNow(): void {
+  checkNow(): void {
     this.#wake()
   }
 
@@ -64,7 +64,7 @@ export class RedisLink {
   async #run(): Promise<void> {
     while (!this.#isStopping) {
       const reason = await this.#hold()
-      if (!this.#isLost && !this.#isStopping) this.#use.lost(reason)
+      if (!this.#isLost && !this.#isStopping) this.#use.onLost(reason)
       this.#isLost = true
       this.#tried.resolve()
       await this.#pause()
@@ -83,16 +83,16 @@ export class RedisLink {
     client.on('error', (error: unknown) => (failure ??= error))
     try {
       await inTime(client.connect())
-      await inTime(this.#use.connected?.(client))
-      await inTime(this.#use.beat(client))
+      await inTime(this.#use.onConnected?.(client))
+      await inTime(this.#use.heartbeat(client))
       this.#client = client
       this.#isLost = false
       this.#tried.resolve()
       while (!this.#isStopping) {
         await this.#pause()
-        if (!this.#isStopping) await inTime(this.#use.beat(client))
+        if (!this.#isStopping) await inTime(this.#use.heartbeat(client))
       }
-      await inTime(this.#use.leave?.(client))
+      await inTime(this.#use.onClose?.(client))
     } catch (error) {
       failure ??= error
     }

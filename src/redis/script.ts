@@ -5,7 +5,7 @@ import type { RedisClientType } from '@redis/client'
  * A Lua script: several commands that nobody comes between. It is sent once to each server, and by its digest
  * from then on.
  */
-export class Script {
+export class RedisScript {
   readonly #text: string
   readonly #digest: string
 

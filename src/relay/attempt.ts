@@ -1,4 +1,4 @@
-import type { Answer, AnswerHead, Exchange, TransportError } from '../upstreams/upstream-request.ts'
+import type { UpstreamResponseListener, UpstreamResponseHead, UpstreamRequest, TransportError } from '../upstreams/upstream-request.ts'
 import { isMediaType } from '../upstreams/media-type.ts'
 import type { Call, Target } from './call.ts'
 import { type Failure, STOPPING, unanswered } from './failure.ts'
@@ -11,7 +11,7 @@ import { WholeAnswer } from './whole-answer.ts'
 const AFTERMATH_MS = 2_000
 
 /** One request to one upstream with one key. Decides by status and content type who takes in the answer. */
-export class Attempt implements Answer, Source {
+export class Attempt implements UpstreamResponseListener, Source {
   /** Resolves once, with how it ended; rejects where the call could not be settled. */
   readonly end: Promise<AttemptEnd>
   readonly #call: Call
@@ -23,7 +23,7 @@ export class Attempt implements Answer, Source {
   /** Of the roster of those under way. */
   place = -1
   #sink: Sink
-  #exchange: Exchange | undefined
+  #exchange: UpstreamRequest | undefined
   #succeeded = false
   #silent = false
   #finishedMs = 0
@@ -62,13 +62,13 @@ export class Attempt implements Answer, Source {
   }
 
   /** To be told as soon as the request is on its way. */
-  sent(exchange: Exchange): void {
+  sent(exchange: UpstreamRequest): void {
     this.#exchange = exchange
   }
 
   /** The caller went away. */
   left(): void {
-    const reached = this.#exchange?.begun === true && this.#sink === this.#wanted
+    const reached = this.#exchange?.isSent === true && this.#sink === this.#wanted
     this.#guarded(() => this.#wanted.left(reached))
   }
 
@@ -90,7 +90,7 @@ export class Attempt implements Answer, Source {
     }
   }
 
-  started({ status, contentType, retryAfter }: AnswerHead): void {
+  onHead({ status, contentType, retryAfter }: UpstreamResponseHead): void {
     if (status < 200 || status > 299 || status === 204) {
       this.#sink = new RefusedAnswer(this, this.#wanted, this.#target.channel, status, retryAfter)
     } else if (
@@ -105,7 +105,7 @@ export class Attempt implements Answer, Source {
     }
   }
 
-  received(chunk: Buffer): void {
+  onData(chunk: Buffer): void {
     try {
       this.#sink.received(chunk)
     } catch (error) {
@@ -113,12 +113,12 @@ export class Attempt implements Answer, Source {
     }
   }
 
-  ended(): void {
+  onEnd(): void {
     this.#silent = true
     this.#guarded(() => this.#sink.ended())
   }
 
-  failed(error: TransportError): void {
+  onError(error: TransportError): void {
     this.#silent = true
     this.#guarded(() => this.#sink.failed(failureOf(error)))
   }
@@ -171,7 +171,7 @@ export class Attempt implements Answer, Source {
   }
 }
 
-function failureOf({ message, wasKept }: TransportError): Failure {
+function failureOf({ message, wasReused: wasKept }: TransportError): Failure {
   const failure = unanswered(message)
   return wasKept ? { ...failure, onward: 'same-again' } : failure
 }

@@ -1,11 +1,11 @@
 import type { Channel } from '../domain/channel.ts'
-import { Roster } from '../domain/roster.ts'
+import { DenseSet } from '../domain/roster.ts'
 import type { Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import { rateLimited } from '../limits/limits.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { ChannelHealth, Trial } from '../upstreams/channel-health.ts'
-import type { Upstreams } from '../upstreams/upstream-client.ts'
+import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
 import type { MissingModels } from '../upstreams/missing-models.ts'
 import { Attempt } from './attempt.ts'
@@ -21,7 +21,7 @@ import type { AttemptEnd } from './sink.ts'
 
 /** What attempts are made with. */
 export interface AttemptParts {
-  readonly upstreams: Upstreams
+  readonly upstreams: UpstreamClient
   readonly keyRings: KeyRings
   readonly health: ChannelHealth
   readonly missing: MissingModels
@@ -39,7 +39,7 @@ interface Turn {
 export class Attempts {
   readonly #parts: AttemptParts
   /** The attempts under way, and those whose upstream has not fallen silent yet. */
-  readonly #underWay = new Roster<Attempt>()
+  readonly #underWay = new DenseSet<Attempt>()
   readonly #sweep: NodeJS.Timeout
   readonly #retries = new RetryBudget(performance.now())
   #stopped = false
@@ -107,12 +107,12 @@ export class Attempts {
         let failure = await this.#once(call, { channel, prepared }, key)
         if (failure?.onward === 'same-again') failure = await this.#once(call, { channel, prepared }, key)
         if (!failure) return
-        if (call.hold.isLost) throw unwritable()
+        if (call.hold.hasWriteFailed) throw unwritable()
         if (isOfUpstream(failure)) failed.addOf({ call, channel, key }, failure)
         else failed.add(failure)
-        if (failure.blames === 'key') keyRings.setAside(channel, key, performance.now(), failure.restMs)
+        if (failure.blames === 'key') keyRings.startCooldown(channel, key, performance.now(), failure.restMs)
         if (failure.blames === 'model')
-          this.#parts.missing.note(channel, call.request.model, performance.now())
+          this.#parts.missing.add(channel, call.request.model, performance.now())
         if (failure.onward === 'nowhere') throw failed.lastWord()
         if (failure.onward !== 'next-key') break
       }
@@ -135,10 +135,10 @@ export class Attempts {
     const good: Turn[] = []
     for (const channel of channels) {
       if (limits.waitMs(channel) > 0) continue
-      const keys = keyRings.inTurn(channel)
+      const keys = keyRings.rotated(channel)
       turns.push({ channel, keys })
-      if (health.isResting(channel, nowMs) || this.#parts.missing.isMissing(channel, model, nowMs)) continue
-      const taken = keys.filter((key) => !keyRings.isSetAside(channel, key, nowMs))
+      if (health.isCircuitOpen(channel, nowMs) || this.#parts.missing.isMissing(channel, model, nowMs)) continue
+      const taken = keys.filter((key) => !keyRings.isCoolingDown(channel, key, nowMs))
       if (taken.length > 0) good.push({ channel, keys: taken })
     }
     return (good.length > 0 ? good : turns).slice(0, 1 + settings.options.retries)
@@ -168,8 +168,8 @@ export class Attempts {
       if (attempt.isSilent) this.#underWay.delete(attempt)
     }
     if (attempt.succeeded) {
-      this.#parts.keyRings.restore(channel, key)
-      this.#parts.missing.found(channel, request.model)
+      this.#parts.keyRings.endCooldown(channel, key)
+      this.#parts.missing.remove(channel, request.model)
     }
     if (end === 'settled') {
       const { brokenOff } = call
@@ -182,7 +182,7 @@ export class Attempts {
       return undefined
     }
     record.failure = end.cause
-    if (isOfUpstream(end) && !call.hold.isLost)
+    if (isOfUpstream(end) && !call.hold.hasWriteFailed)
       this.#parts.metrics.upstreamErrors.add(1, channel.name, end.cause)
     return end
   }
@@ -204,9 +204,9 @@ export class Attempts {
   #judge(trial: Trial, attempt: Attempt, end: AttemptEnd | undefined, { brokenOff, hold }: Call): void {
     if (brokenOff && brokenOff.said === undefined) trial.failed(performance.now())
     else if (end === undefined || end === 'settled' || end === STOPPING || end.onward === 'same-again') {
-      if (attempt.succeeded) trial.works()
-    } else if (end.blames !== 'channel') trial.works()
-    else if (!hold.isLost) trial.failed(performance.now(), end.restMs)
+      if (attempt.succeeded) trial.succeeded()
+    } else if (end.blames !== 'channel') trial.succeeded()
+    else if (!hold.hasWriteFailed) trial.failed(performance.now(), end.restMs)
   }
 
   #tick(nowMs: number): void {

@@ -35,8 +35,8 @@ export class BodyRoom {
   /** `bodyLimit`: bytes of the largest body. `nowMs`: a clock that never goes back. */
   constructor(bodyLimit: () => number, nowMs: () => number) {
     const most = (): number => Math.max(COMMON_BYTES, COMMON_BODIES * bodyLimit())
-    this.#common = new SharedPool({ most, alone: COMMON_ALONE, nowMs })
-    this.#reserve = new SharedPool({ most: () => RESERVE_BYTES, alone: RESERVE_ALONE, nowMs })
+    this.#common = new SharedPool({ max: most, aloneShare: COMMON_ALONE, nowMs })
+    this.#reserve = new SharedPool({ max: () => RESERVE_BYTES, aloneShare: RESERVE_ALONE, nowMs })
   }
 
   /** Bytes that all bodies hold. */

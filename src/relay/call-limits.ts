@@ -1,12 +1,12 @@
 import type { Channel, RateLimit } from '../domain/channel.ts'
 import type { Model, Settings } from '../domain/settings.ts'
 import {
-  afterwards,
+  whenDecided,
   type LimitName,
   LIMIT_NAMES,
-  type Limits,
+  type RateLimiter,
   requireAllowed,
-  type Said,
+  type OptionalVerdict,
 } from '../limits/limits.ts'
 
 /**
@@ -14,9 +14,9 @@ import {
  * Limits`.
  */
 export class CallLimits {
-  readonly #limits: Limits
+  readonly #limits: RateLimiter
 
-  constructor(limits: Limits) {
+  constructor(limits: RateLimiter) {
     this.#limits = limits
   }
 
@@ -29,30 +29,30 @@ export class CallLimits {
     const { name, rateLimit } = model
     if (isOff(rateLimit)) return isOff(key) ? undefined : this.#takeOfKey(tokenId, key)
     const limited = { name: LIMIT_NAMES.model, whom: name, limit: rateLimit }
-    const require = (said: Said): void => requireAllowed(said, `the model ${name}`)
-    require(this.#limits.look(limited))
+    const require = (said: OptionalVerdict): void => requireAllowed(said, `the model ${name}`)
+    require(this.#limits.peek(limited))
     const entering = isOff(key) ? undefined : this.#takeOfKey(tokenId, key)
     if (entering) return entering.then(() => this.#limits.take(limited)).then(require)
-    return afterwards(this.#limits.take(limited), require)
+    return whenDecided(this.#limits.take(limited), require)
   }
 
   #takeOfKey(tokenId: number, limit: RateLimit): void | Promise<void> {
-    const said = this.#limits.take({ name: LIMIT_NAMES.key, whom: tokenId, limit })
-    return afterwards(said, (verdict) => requireAllowed(verdict, 'this API key'))
+    const said = this.#limits.take({ name: LIMIT_NAMES.key, subject: tokenId, limit })
+    return whenDecided(said, (verdict) => requireAllowed(verdict, 'this API key'))
   }
 
   /** Milliseconds until a channel may be asked again; 0 = now. */
   waitMs({ name, rateLimit }: Channel): number {
     if (isOff(rateLimit)) return 0
-    const verdict = this.#limits.look({ name: LIMIT_NAMES.channel, whom: name, limit: rateLimit })
+    const verdict = this.#limits.peek({ name: LIMIT_NAMES.channel, subject: name, limit: rateLimit })
     return verdict?.allowed === false ? Math.max(1, verdict.waitMs) : 0
   }
 
   /** Takes one request off a channel's limit; says whether one was free. */
   ask({ name, rateLimit }: Channel): boolean | Promise<boolean> {
     if (isOff(rateLimit)) return true
-    const said = this.#limits.take({ name: LIMIT_NAMES.channel, whom: name, limit: rateLimit })
-    return afterwards(said, (verdict) => verdict?.allowed ?? true)
+    const said = this.#limits.take({ name: LIMIT_NAMES.channel, subject: name, limit: rateLimit })
+    return whenDecided(said, (verdict) => verdict?.allowed ?? true)
   }
 
   /** Takes note of the tokens, prompt and output, that a call has used. */
@@ -69,7 +69,7 @@ export class CallLimits {
   }
 
   #spend(name: LimitName, whom: string | number, limit: RateLimit, tokens: number): void {
-    if (limit.tokens > 0) this.#limits.spend({ name, whom, limit }, tokens)
+    if (limit.tokens > 0) this.#limits.spend({ name, subject: whom, limit }, tokens)
   }
 }
 

@@ -187,7 +187,7 @@ export class Call implements Asker {
   /** Notes that `tokens` of output were generated: a crash from now on is charged them, too. */
   mark(tokens: number): void {
     const amount = charge(this.rate, { ...NO_USAGE, input: this.#promptTokens, output: tokens })
-    this.hold.mark(amount - this.hold.facts.promptAmount)
+    this.hold.markProgress(amount - this.hold.facts.promptAmount)
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { Channel } from '../domain/channel.ts'
-import { mostItCanCost, type Rate } from '../domain/price.ts'
+import { maxCharge, type Rate } from '../domain/price.ts'
 import type { Model, Settings } from '../domain/settings.ts'
 import type { OutputBudget } from './call.ts'
 import type { Resolution } from './resolve.ts'
@@ -28,7 +28,7 @@ export function estimate(
 ): Estimate {
   const searches = request.webSearch ? SEARCHES_HELD : 0
   const { tokens, named } = outputBound(request, channels, model, holdTokens)
-  const most = (output: number): number => mostItCanCost(rate, request.promptBound, output, searches)
+  const most = (output: number): number => maxCharge(rate, request.promptBound, output, searches)
   const amount = most(tokens)
   return {
     amount,

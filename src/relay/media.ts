@@ -2,7 +2,7 @@ import type { Agent } from 'undici'
 import type { Options } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import type { Client } from '../limits/shared-pool.ts'
-import { type Entry, SharedSlots } from '../limits/shared-slots.ts'
+import { type SlotEntry, SharedSlots } from '../limits/shared-slots.ts'
 import type { Conversation, MediaPart, Part, Turn } from '../protocols/conversation.ts'
 import { MediaUnavailable } from '../upstreams/media-unavailable.ts'
 
@@ -38,8 +38,8 @@ export class Media {
   constructor(options: () => Options['media'], nowMs: () => number) {
     this.#options = options
     this.#slots = new SharedSlots({
-      most: () => AT_ONCE,
-      alone: ALONE,
+      max: () => AT_ONCE,
+      aloneShare: ALONE,
       waiting: () => MOST_WAITING,
       waitMs: () => options().timeoutMs,
       nowMs,
@@ -141,7 +141,7 @@ type Inline = Extract<MediaPart['source'], { kind: 'inline' }>
 class Haul {
   readonly #client: Client
   readonly #fetches = new Map<string, Promise<Inline>>()
-  readonly #entries = new Set<Entry>()
+  readonly #entries = new Set<SlotEntry>()
   readonly #givenUp = new AbortController()
   #signal: AbortSignal | undefined
   #bytes = 0
@@ -151,7 +151,7 @@ class Haul {
   }
 
   /** Takes a slot for a fetch, or has it wait for one; a haul that was given up has none. */
-  enter(slots: SharedSlots): Entry {
+  enter(slots: SharedSlots): SlotEntry {
     const entry = slots.enter(this.#client)
     if (this.isGivenUp) entry.leave()
     else this.#entries.add(entry)
@@ -159,7 +159,7 @@ class Haul {
   }
 
   /** Gives the slot of a fetch back. */
-  leave(entry: Entry): void {
+  leave(entry: SlotEntry): void {
     this.#entries.delete(entry)
     entry.leave()
   }

@@ -45,7 +45,7 @@ export class OutputWatch {
    */
   get roomBytes(): number {
     const { budget, hold } = this.#call
-    const slices = budget.sliceQuota === 0 ? Infinity : Math.floor(hold.mayGrowBy / budget.sliceQuota)
+    const slices = budget.sliceQuota === 0 ? Infinity : Math.floor(hold.maxGrowth / budget.sliceQuota)
     return Math.max(0, this.#budget * GROW_AT + slices * budget.slice - this.tokens) * BYTES_PER_TOKEN
   }
 

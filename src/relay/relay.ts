@@ -17,7 +17,7 @@ import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
 import type { MissingModels } from '../upstreams/missing-models.ts'
-import type { Upstreams } from '../upstreams/upstream-client.ts'
+import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
 import { Attempts, unwritable } from './attempts.ts'
 import type { Bodies, BodyTerms } from './body.ts'
@@ -43,7 +43,7 @@ export interface RelayParts {
   /** The configuration in force; each call keeps the one it began with. */
   readonly settings: () => Settings
   readonly ledger: Ledger
-  readonly upstreams: Upstreams
+  readonly upstreams: UpstreamClient
   readonly keyRings: KeyRings
   readonly health: ChannelHealth
   readonly missing: MissingModels
@@ -171,7 +171,7 @@ export class Relay {
     let account = accounts.get(caller.token.id) ?? (await accounts.load(caller.token.id))
     if (!account) throw new GatewayError('invalid_api_key', 'this API key is unknown')
     if (!request.isFree && estimated.amount > affordable(account))
-      account = await accounts.borrow(account, estimated.amount)
+      account = await accounts.ensureAffordable(account, estimated.amount)
     const call = this.#admit(settings, relayed, account, {
       dialect,
       request,
@@ -207,7 +207,7 @@ export class Relay {
       promptAmount: charge(rate, { ...NO_USAGE, input: promptTokens }),
     }
     const hold = request.isFree
-      ? OpenHold.ofNothing(account, facts)
+      ? OpenHold.unrecorded(account, facts)
       : this.#parts.ledger.admit(account, amount, facts)
     const { count, drains, metrics, limits } = this.#parts
     return new Call({

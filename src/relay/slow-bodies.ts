@@ -1,4 +1,4 @@
-import { Roster } from '../domain/roster.ts'
+import { DenseSet } from '../domain/roster.ts'
 import { GatewayError } from '../errors.ts'
 import type { Request } from '../server/request.ts'
 import type { BodyRoom, Holding } from './body-room.ts'
@@ -59,7 +59,7 @@ export class Reading {
  * is refused at once where others need the memory that it holds.
  */
 export class SlowBodies {
-  readonly #readings = new Roster<Reading>()
+  readonly #readings = new DenseSet<Reading>()
   #timer: NodeJS.Timeout | undefined
 
   /**

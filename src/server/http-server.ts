@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { Roster } from '../domain/roster.ts'
+import { DenseSet } from '../domain/roster.ts'
 import type { GatewayError } from '../errors.ts'
 import type { ClientConnectionOwner, Refusal } from './client-connection-owner.ts'
 import { type ConnectionLimits, ConnectionShares, type Peer } from './connection-shares.ts'
@@ -51,7 +51,7 @@ const COMMON_PEER: Peer = { block: '', isProxy: false, isLoopback: true }
  */
 export class HttpServer implements ClientConnectionOwner {
   readonly #parts: ServerParts
-  readonly #connections = new Roster<ClientConnection>()
+  readonly #connections = new DenseSet<ClientConnection>()
   readonly #shares: ConnectionShares
   readonly #clock: NodeJS.Timeout
   #isClosed = false

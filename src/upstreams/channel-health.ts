@@ -1,20 +1,20 @@
 import type { Channel } from '../domain/channel.ts'
 
 /** Failures in a row after which a channel is left alone. */
-const FAILURES = 5
+const FAILURES_TO_OPEN = 5
 /** How long it rests at first; twice as long after each failed probe, up to the longest. */
-const FIRST_REST_MS = 5_000
-const LONGEST_REST_MS = 60_000
+const MIN_COOLDOWN_MS = 5_000
+const MAX_COOLDOWN_MS = 60_000
 /** No upstream's word sends it to rest for longer. */
-const LONGEST_WISH_MS = 300_000
+const MAX_RETRY_AFTER_MS = 300_000
 
-interface Trouble {
+interface Circuit {
   failures: number
   /** How long the last rest was. */
-  restMs: number
-  restsUntilMs: number
+  cooldownMs: number
+  openUntilMs: number
   /** The attempt that is finding out whether it works again. */
-  probe: Trial | undefined
+  trial: Trial | undefined
 }
 
 /**
@@ -24,60 +24,60 @@ interface Trouble {
  */
 export class ChannelHealth {
   /** Of channels that failed lately; nothing is kept of the others. */
-  readonly #troubles = new Map<string, Trouble>()
+  readonly #circuits = new Map<string, Circuit>()
 
   /** Whether a channel should be passed over: it rests, or another attempt is probing it. */
-  isResting({ name }: Channel, nowMs: number): boolean {
-    if (this.#troubles.size === 0) return false
-    const trouble = this.#troubles.get(name)
-    return trouble !== undefined && (trouble.restsUntilMs > nowMs || trouble.probe !== undefined)
+  isCircuitOpen({ name }: Channel, nowMs: number): boolean {
+    if (this.#circuits.size === 0) return false
+    const circuit = this.#circuits.get(name)
+    return circuit !== undefined && (circuit.openUntilMs > nowMs || circuit.trial !== undefined)
   }
 
   /** How many channels rest or are being probed. */
-  resting(nowMs: number): number {
-    return [...this.#troubles.values()].filter(
-      ({ restsUntilMs, probe }) => restsUntilMs > nowMs || probe !== undefined,
+  openCircuits(nowMs: number): number {
+    return [...this.#circuits.values()].filter(
+      ({ openUntilMs: restsUntilMs, trial: probe }) => restsUntilMs > nowMs || probe !== undefined,
     ).length
   }
 
   /** An attempt is about to be made: the first after a rest is the probe. Hold its trial with `using`. */
   begin({ name }: Channel): Trial {
     const trial = new Trial(this, name)
-    const trouble = this.#troubles.size === 0 ? undefined : this.#troubles.get(name)
-    if (trouble && trouble.restMs > 0) trouble.probe ??= trial
+    const circuit = this.#circuits.size === 0 ? undefined : this.#circuits.get(name)
+    if (circuit && circuit.cooldownMs > 0) circuit.trial ??= trial
     return trial
   }
 
   /** Called by `Trial` alone. */
-  works(name: string): void {
-    if (this.#troubles.size > 0) this.#troubles.delete(name)
+  succeeded(name: string): void {
+    if (this.#circuits.size > 0) this.#circuits.delete(name)
   }
 
   /** Called by `Trial` alone: another may probe. */
-  unknown(name: string, trial: Trial): void {
-    const trouble = this.#troubles.size === 0 ? undefined : this.#troubles.get(name)
-    if (trouble?.probe === trial) trouble.probe = undefined
+  abandoned(name: string, trial: Trial): void {
+    const circuit = this.#circuits.size === 0 ? undefined : this.#circuits.get(name)
+    if (circuit?.trial === trial) circuit.trial = undefined
   }
 
   /** Called by `Trial` alone. */
-  failed(name: string, trial: Trial, nowMs: number, wishMs: number): void {
-    let trouble = this.#troubles.get(name)
-    if (!trouble) {
-      trouble = { failures: 0, restMs: 0, restsUntilMs: 0, probe: undefined }
-      this.#troubles.set(name, trouble)
+  failed(name: string, trial: Trial, nowMs: number, retryAfterMs: number): void {
+    let circuit = this.#circuits.get(name)
+    if (!circuit) {
+      circuit = { failures: 0, cooldownMs: 0, openUntilMs: 0, trial: undefined }
+      this.#circuits.set(name, circuit)
     }
-    trouble.failures += 1
-    const isProbe = trouble.probe === trial
+    circuit.failures += 1
+    const isTrial = circuit.trial === trial
     // Attempts that were begun before it was sent to rest add nothing to it.
-    if (trouble.restsUntilMs > nowMs && !isProbe) return
-    trouble.probe = undefined
-    if (isProbe || trouble.failures >= FAILURES) {
-      trouble.restMs = Math.min(Math.max(trouble.restMs * 2, FIRST_REST_MS), LONGEST_REST_MS)
-      trouble.restsUntilMs = nowMs + trouble.restMs
+    if (circuit.openUntilMs > nowMs && !isTrial) return
+    circuit.trial = undefined
+    if (isTrial || circuit.failures >= FAILURES_TO_OPEN) {
+      circuit.cooldownMs = Math.min(Math.max(circuit.cooldownMs * 2, MIN_COOLDOWN_MS), MAX_COOLDOWN_MS)
+      circuit.openUntilMs = nowMs + circuit.cooldownMs
     }
-    if (wishMs > 0) {
-      trouble.restMs = Math.max(trouble.restMs, FIRST_REST_MS)
-      trouble.restsUntilMs = Math.max(trouble.restsUntilMs, nowMs + Math.min(wishMs, LONGEST_WISH_MS))
+    if (retryAfterMs > 0) {
+      circuit.cooldownMs = Math.max(circuit.cooldownMs, MIN_COOLDOWN_MS)
+      circuit.openUntilMs = Math.max(circuit.openUntilMs, nowMs + Math.min(retryAfterMs, MAX_RETRY_AFTER_MS))
     }
   }
 }
@@ -99,21 +99,21 @@ export class Trial implements Disposable {
   }
 
   /** The channel answered. */
-  works(): void {
-    if (this.#ends()) this.#health.works(this.#name)
+  succeeded(): void {
+    if (this.#endOnce()) this.#health.succeeded(this.#name)
   }
 
   /** It did not answer, or with an error of its own. `wishMs`: for how long it asked to be left alone. */
   failed(nowMs: number, wishMs = 0): void {
-    if (this.#ends()) this.#health.failed(this.#name, this, nowMs, wishMs)
+    if (this.#endOnce()) this.#health.failed(this.#name, this, nowMs, wishMs)
   }
 
   /** Ends a trial that told nothing. */
   [Symbol.dispose](): void {
-    if (this.#ends()) this.#health.unknown(this.#name, this)
+    if (this.#endOnce()) this.#health.abandoned(this.#name, this)
   }
 
-  #ends(): boolean {
+  #endOnce(): boolean {
     if (this.#isOver) return false
     this.#isOver = true
     return true

@@ -10,7 +10,7 @@ export interface FetchedMedia {
   readonly mediaType: string
 }
 
-const MOST_REDIRECTS = 3
+const MAX_REDIRECTS = 3
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
 /**
@@ -24,9 +24,9 @@ export async function fetchMedia(
   signal: AbortSignal,
 ): Promise<FetchedMedia> {
   let target = checkedUrl(url)
-  for (let hop = 0; hop <= MOST_REDIRECTS; hop += 1) {
-    const answer = await get(target, agent, signal)
-    const { statusCode, headers, body } = answer
+  for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
+    const response = await get(target, agent, signal)
+    const { statusCode, headers, body } = response
     // To give a body up is an error to it, and to nobody else.
     body.on('error', () => {})
     try {
@@ -41,7 +41,7 @@ export async function fetchMedia(
       body.destroy()
     }
   }
-  throw new MediaUnavailable(`it redirects more than ${MOST_REDIRECTS} times`)
+  throw new MediaUnavailable(`it redirects more than ${MAX_REDIRECTS} times`)
 }
 
 function checkedUrl(text: string): URL {

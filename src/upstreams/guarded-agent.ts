@@ -18,7 +18,7 @@ export class ForbiddenAddress extends Error {
  */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3')
 /** Where pictures are served. What listens elsewhere was not made for everybody to speak to. */
-const PORTS: ReadonlySet<string> = new Set(['', '80', '443'])
+const ALLOWED_PORTS: ReadonlySet<string> = new Set(['', '80', '443'])
 
 /**
  * Whether an address is somewhere on the public internet: everything else is private until shown otherwise.
@@ -51,7 +51,7 @@ export function guardedAgent(allowPrivateNetworks: boolean, timeoutMs: number): 
       // A literal is never looked up.
       if (!allowPrivateNetworks && ipaddr.isValid(host) && !isPublicAddress(host)) {
         callback(new ForbiddenAddress(), null)
-      } else if (!allowPrivateNetworks && !PORTS.has(options.port)) {
+      } else if (!allowPrivateNetworks && !ALLOWED_PORTS.has(options.port)) {
         callback(new ForbiddenAddress('a URL at port 80 or 443 is expected'), null)
       } else connect(options, callback)
     },

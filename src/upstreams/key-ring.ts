@@ -1,9 +1,9 @@
 import type { Channel } from '../domain/channel.ts'
 
 /** How long a key that an upstream refused is left alone before it is tried again. */
-const SET_ASIDE_MS = 60_000
+const COOLDOWN_MS = 60_000
 /** No upstream's word sets one aside for longer. */
-const LONGEST_WISH_MS = 300_000
+const MAX_RETRY_AFTER_MS = 300_000
 
 /** One credential of a channel; `value` is empty for an upstream that asks for none. */
 export interface UpstreamKey {
@@ -19,10 +19,10 @@ interface Ring {
 export class KeyRings {
   readonly #rings = new WeakMap<Channel, Ring>()
   // By channel name and key, so that it outlives a reading of the configuration.
-  readonly #asideUntil = new Map<string, number>()
+  readonly #cooldownEndMs = new Map<string, number>()
 
   /** The channel's keys in the order in which to try them now. */
-  inTurn(channel: Channel): readonly UpstreamKey[] {
+  rotated(channel: Channel): readonly UpstreamKey[] {
     let ring = this.#rings.get(channel)
     if (!ring) {
       const values = channel.keys.length === 0 ? [''] : channel.keys
@@ -36,19 +36,19 @@ export class KeyRings {
   }
 
   /** Whether a key was refused a short while ago, or is at its limit. */
-  isSetAside(channel: Channel, key: UpstreamKey, nowMs: number): boolean {
-    if (this.#asideUntil.size === 0) return false
-    return (this.#asideUntil.get(nameOf(channel, key)) ?? 0) > nowMs
+  isCoolingDown(channel: Channel, key: UpstreamKey, nowMs: number): boolean {
+    if (this.#cooldownEndMs.size === 0) return false
+    return (this.#cooldownEndMs.get(nameOf(channel, key)) ?? 0) > nowMs
   }
 
   /** Leaves a key alone that the upstream refused, or for as long as the upstream asks for. */
-  setAside(channel: Channel, key: UpstreamKey, nowMs: number, wishMs = SET_ASIDE_MS): void {
-    this.#asideUntil.set(nameOf(channel, key), nowMs + Math.min(wishMs, LONGEST_WISH_MS))
+  startCooldown(channel: Channel, key: UpstreamKey, nowMs: number, cooldownMs = COOLDOWN_MS): void {
+    this.#cooldownEndMs.set(nameOf(channel, key), nowMs + Math.min(cooldownMs, MAX_RETRY_AFTER_MS))
   }
 
   /** Takes a key back that was not refused any more. */
-  restore(channel: Channel, key: UpstreamKey): void {
-    if (this.#asideUntil.size > 0) this.#asideUntil.delete(nameOf(channel, key))
+  endCooldown(channel: Channel, key: UpstreamKey): void {
+    if (this.#cooldownEndMs.size > 0) this.#cooldownEndMs.delete(nameOf(channel, key))
   }
 }
 

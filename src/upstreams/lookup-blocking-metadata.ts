@@ -7,7 +7,7 @@ import { isMetadataAddress } from '../domain/metadata-address.ts'
  * metadata service. The connection goes to what was checked, so that a name that changes its mind gains
  * nothing.
  */
-export const lookupButMetadata: LookupFunction = (hostname, options, callback) => {
+export const lookupBlockingMetadata: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, { ...options, all: true }, (error, addresses) => {
     const forbidden = !error && addresses.some(({ address }) => isMetadataAddress(address))
     const [first] = addresses ?? []

@@ -3,15 +3,15 @@ import { GatewayError } from '../errors.ts'
 import type { Request } from '../server/request.ts'
 
 /** Carries our mark on every request to an upstream. */
-export const MARK_HEADER = 'x-gateway-via'
+export const LOOP_MARK_HEADER = 'x-gateway-via'
 
 /**
  * Refuses a request that this gateway, or another with the same secret, sent itself: a channel that leads
  * back here would call itself until something breaks. Whoever sends a mark that was seen elsewhere is
  * refused, and nobody else.
  */
-export function refuseOwnRequest({ headers }: Request, mark: string): void {
-  const given = headers[MARK_HEADER]
+export function refuseLoop({ headers }: Request, mark: string): void {
+  const given = headers[LOOP_MARK_HEADER]
   if (given === undefined || !sameText(given, mark)) return
   throw new GatewayError(
     'loop_detected',

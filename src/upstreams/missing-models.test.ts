@@ -11,7 +11,7 @@ beforeEach(() => {
 
 describe('a model that a channel answered 404 for', () => {
   test('is missing there for a minute, and nowhere else', () => {
-    missing.note(channel, 'm', 1_000)
+    missing.add(channel, 'm', 1_000)
     expect(missing.isMissing(channel, 'm', 60_999)).toBe(true)
     expect([...missing.list(60_999)]).toEqual([{ channel: 'a', model: 'm' }])
     expect([...missing.list(61_000)]).toEqual([])
@@ -21,24 +21,24 @@ describe('a model that a channel answered 404 for', () => {
   })
 
   test('is missing for a minute from the last 404 on', () => {
-    missing.note(channel, 'm', 0)
-    missing.note(channel, 'm', 50_000)
+    missing.add(channel, 'm', 0)
+    missing.add(channel, 'm', 50_000)
     expect(missing.isMissing(channel, 'm', 109_999)).toBe(true)
   })
 
   test('is there again once the channel answered for it, or was configured anew', () => {
-    missing.note(channel, 'm', 0)
-    missing.found(channel, 'm')
+    missing.add(channel, 'm', 0)
+    missing.remove(channel, 'm')
     expect(missing.isMissing(channel, 'm', 1)).toBe(false)
-    missing.note(channel, 'm', 0)
+    missing.add(channel, 'm', 0)
     expect(missing.isMissing(channelOf({ name: 'a' }), 'm', 1)).toBe(false)
   })
 
   test('is forgotten where a thousand others came after it', () => {
-    missing.note(channel, 'first', 0)
-    for (let i = 0; i < 999; i++) missing.note(channel, `m${i}`, 0)
+    missing.add(channel, 'first', 0)
+    for (let i = 0; i < 999; i++) missing.add(channel, `m${i}`, 0)
     expect(missing.isMissing(channel, 'first', 1)).toBe(true)
-    missing.note(channel, 'm999', 0)
+    missing.add(channel, 'm999', 0)
     expect(missing.isMissing(channel, 'first', 1)).toBe(false)
     expect(missing.isMissing(channel, 'm0', 1)).toBe(true)
   })

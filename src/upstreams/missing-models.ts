@@ -3,7 +3,7 @@ import type { Channel } from '../domain/channel.ts'
 /** How long a channel is passed over for a model that it said it does not have. */
 const MISSING_MS = 60_000
 /** Pairs of channel and model that are kept; the one that was noted first makes room. */
-const MOST = 1_000
+const MAX_ENTRIES = 1_000
 
 interface Missing {
   readonly channel: Channel
@@ -37,11 +37,11 @@ export class MissingModels {
   }
 
   /** Notes that the channel answered 404 for the model. */
-  note(channel: Channel, model: string, nowMs: number): void {
+  add(channel: Channel, model: string, nowMs: number): void {
     const name = nameOf(channel, model)
     this.#missing.delete(name)
     this.#missing.set(name, { channel, model, untilMs: nowMs + MISSING_MS })
-    if (this.#missing.size <= MOST) return
+    if (this.#missing.size <= MAX_ENTRIES) return
     for (const oldest of this.#missing.keys()) {
       this.#missing.delete(oldest)
       break
@@ -55,7 +55,7 @@ export class MissingModels {
   }
 
   /** Notes that the channel has the model after all. */
-  found(channel: Channel, model: string): void {
+  remove(channel: Channel, model: string): void {
     if (this.#missing.size > 0) this.#missing.delete(nameOf(channel, model))
   }
 }

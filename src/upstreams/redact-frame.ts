@@ -2,12 +2,12 @@ import type { Channel } from '../domain/channel.ts'
 import { redact } from './redact.ts'
 
 /** A string literal of JSON, what lies between two, or all that follows a quote without another. */
-const PIECES = /"[^"\\]*(?:\\.[^"\\]*)*"|[^"]+|".*/gs
+const PIECE = /"[^"\\]*(?:\\.[^"\\]*)*"|[^"]+|".*/gs
 
 /** The bytes of an upstream's error, changed only in the strings that name our keys or its address. */
 export function redactFrame(bytes: Buffer, channel: Channel): Buffer {
   let isChanged = false
-  const redacted = bytes.toString().replaceAll(PIECES, (piece) => {
+  const redacted = bytes.toString().replaceAll(PIECE, (piece) => {
     const value = valueOf(piece)
     const text = value ?? piece
     const result = redact(text, channel)

@@ -1,18 +1,18 @@
 import type { Channel } from '../domain/channel.ts'
 
-const LOOKS_LIKE_A_KEY = /\b(?:sk|pk|rk|gsk|xai|key)-[A-Za-z0-9_*-]{6,}|\bBearer\s+[^\s"',]+/gi
+const KEY_PATTERN = /\b(?:sk|pk|rk|gsk|xai|key)-[A-Za-z0-9_*-]{6,}|\bBearer\s+[^\s"',]+/gi
 
 /** Shorter values of headers are words that an upstream may use. */
-const SHORTEST_SECRET = 8
+const MIN_SECRET_LENGTH = 8
 
 /** `text` of an upstream's without our keys for it and without its address. */
 export function redact(text: string, channel: Channel): string {
   let result = text
-  const headers = [...channel.headers.values()].filter((value) => value.length >= SHORTEST_SECRET)
+  const headers = [...channel.headers.values()].filter((value) => value.length >= MIN_SECRET_LENGTH)
   for (const secret of [...channel.keys, ...headers]) {
     if (secret !== '') result = result.replaceAll(secret, '[redacted]')
   }
   const { host, hostname } = new URL(channel.baseUrl)
   for (const address of [channel.baseUrl, host, hostname]) result = result.replaceAll(address, '[upstream]')
-  return result.replace(LOOKS_LIKE_A_KEY, '[redacted]')
+  return result.replace(KEY_PATTERN, '[redacted]')
 }

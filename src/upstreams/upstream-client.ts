@@ -1,16 +1,16 @@
 import type { Channel } from '../domain/channel.ts'
 import type { Hold } from '../domain/hold.ts'
 import { credentials } from './credentials.ts'
-import type { Answer, Exchange } from './upstream-request.ts'
-import { Connections, type ConnectionsParts } from './http1/connection-pools.ts'
+import type { UpstreamResponseListener, UpstreamRequest } from './upstream-request.ts'
+import { ConnectionPools, type ConnectionPoolsParts } from './http1/connection-pools.ts'
 import { type Destination, destinationOf } from './http1/destination.ts'
 import { headerLines, requestLine } from './http1/request-head.ts'
 import type { UpstreamKey } from './key-ring.ts'
-import { lookupButMetadata } from './lookup-blocking-metadata.ts'
-import { MARK_HEADER } from './loop-detection.ts'
+import { lookupBlockingMetadata } from './lookup-blocking-metadata.ts'
+import { LOOP_MARK_HEADER } from './loop-detection.ts'
 
 /** Where calls of a channel with one of its keys go. */
-interface Address {
+interface CachedAddress {
   readonly destination: Destination
   readonly basePath: string
   /** The headers that all of them carry. */
@@ -22,17 +22,17 @@ interface Address {
 /**
  * The one HTTP client for model upstreams. A call needs a hold: nothing goes upstream that nobody pays for.
  */
-export class Upstreams {
-  readonly #connections: Connections
+export class UpstreamClient {
+  readonly #pools: ConnectionPools
   // What is the same for each call of a channel with a key. It is forgotten with the channel, which holds its
   // keys as well.
-  readonly #addresses = new WeakMap<Channel, Map<string, Address>>()
-  readonly #mark: string
+  readonly #addresses = new WeakMap<Channel, Map<string, CachedAddress>>()
+  readonly #loopMark: string
 
   /** `mark` goes out with every request, so that one that comes back to us is known. */
-  constructor(mark: string, parts: ConnectionsParts) {
-    this.#mark = mark
-    this.#connections = new Connections(parts)
+  constructor(loopMark: string, parts: ConnectionPoolsParts) {
+    this.#loopMark = loopMark
+    this.#pools = new ConnectionPools(parts)
   }
 
   /** Posts `body` to `path` below the channel's base URL; `headers` are names and values in turn. */
@@ -43,17 +43,17 @@ export class Upstreams {
     path: string,
     headers: readonly string[],
     body: Buffer,
-    answer: Answer,
-  ): Exchange {
+    listener: UpstreamResponseListener,
+  ): UpstreamRequest {
     if (hold.isSettled) throw new Error(`hold ${hold.facts.id} is settled: nothing may be sent for it`)
     const address = this.#address(channel, key)
     const { connectMs, firstByteMs, idleMs } = channel.timeouts
     const head = `${headFor(address, path)}${headerLines(headers)}content-length: ${body.length}\r\n\r\n`
-    const pool = this.#connections.to(address.destination)
-    return pool.send({ head, body, connectMs, firstByteMs, idleMs }, answer)
+    const pool = this.#pools.poolFor(address.destination)
+    return pool.send({ head, body, connectMs, firstByteMs, idleMs }, listener)
   }
 
-  #address(channel: Channel, key: UpstreamKey): Address {
+  #address(channel: Channel, key: UpstreamKey): CachedAddress {
     let addresses = this.#addresses.get(channel)
     if (!addresses) this.#addresses.set(channel, (addresses = new Map()))
     let address = addresses.get(key.value)
@@ -61,15 +61,15 @@ export class Upstreams {
     return address
   }
 
-  #addressOf(channel: Channel, key: UpstreamKey): Address {
+  #addressOf(channel: Channel, key: UpstreamKey): CachedAddress {
     const destination = destinationOf(
       channel,
       key.value,
-      channel.isSetOverHttp ? lookupButMetadata : undefined,
+      channel.isSetOverHttp ? lookupBlockingMetadata : undefined,
     )
     const { url } = destination
     const headers = ['host', url.host, 'connection', 'keep-alive', 'content-type', 'application/json']
-    headers.push('accept-encoding', 'identity', MARK_HEADER, this.#mark)
+    headers.push('accept-encoding', 'identity', LOOP_MARK_HEADER, this.#loopMark)
     headers.push(...credentials(channel.protocol, key.value))
     for (const [name, value] of channel.headers) headers.push(name, value)
     const basePath = url.pathname === '/' ? '' : url.pathname
@@ -78,11 +78,11 @@ export class Upstreams {
 
   /** Closes every connection. */
   close(): void {
-    this.#connections.close()
+    this.#pools.close()
   }
 }
 
-function headFor({ basePath, headers, heads }: Address, path: string): string {
+function headFor({ basePath, headers, heads }: CachedAddress, path: string): string {
   let head = heads.get(path)
   if (head === undefined) heads.set(path, (head = requestLine(basePath + path) + headers))
   return head

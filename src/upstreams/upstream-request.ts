@@ -1,5 +1,5 @@
 /** The head of an answer, as far as anybody here asks for it. */
-export interface AnswerHead {
+export interface UpstreamResponseHead {
   readonly status: number
   /** Empty where there is none. */
   readonly contentType: string
@@ -7,18 +7,18 @@ export interface AnswerHead {
 }
 
 /** Hears what an upstream answers. Exactly one of `ended` and `failed` comes last; neither after `cancel`. */
-export interface Answer {
-  started(head: AnswerHead): void
+export interface UpstreamResponseListener {
+  onHead(head: UpstreamResponseHead): void
   /** The bytes are the hearer's to keep. */
-  received(chunk: Buffer): void
-  ended(): void
-  failed(error: TransportError): void
+  onData(chunk: Buffer): void
+  onEnd(): void
+  onError(error: TransportError): void
 }
 
 /** A call under way. */
-export interface Exchange {
+export interface UpstreamRequest {
   /** A connection was found, and the request is being sent: the upstream may be at work. */
-  readonly begun: boolean
+  readonly isSent: boolean
   /** Stops reading until `resume`. */
   pause(): void
   resume(): void
@@ -35,11 +35,11 @@ export class TransportError extends Error {
    * The connection was kept from an earlier call and broke before a byte of the answer came: it most likely
    * was closed before the request arrived.
    */
-  readonly wasKept: boolean
+  readonly wasReused: boolean
 
-  constructor(message: string, wasKept: boolean) {
+  constructor(message: string, wasReused: boolean) {
     super(message)
     this.name = 'TransportError'
-    this.wasKept = wasKept
+    this.wasReused = wasReused
   }
 }

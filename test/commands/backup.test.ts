@@ -43,7 +43,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
-/** What docs/operations.md says of restoring, done to a gateway of its own. */
+/** Restores a copy into a gateway of its own, as docs/operations.md describes it. */
 async function restored(copy: string, env: Record<string, string> = ENV): Promise<RunningGateway> {
   const gateway = await startGateway({
     config: readFileSync(join(stage.gateway.dataDir, 'gateway.yaml'), 'utf8'),
@@ -92,7 +92,7 @@ test('a copy that is made under load is restored: its keys work, and its account
     const copied = databaseOf(gateway.dataDir).usage()
     const ids = new Set(copied.map(({ id }) => id))
     expect(before.filter((id) => !ids.has(id))).toEqual([])
-    // What was not settled yet when the copy was made was settled by the restored gateway.
+    // Calls that were not settled when the copy was made were settled by the restored gateway.
     const original = new Map(
       databaseOf(stage.gateway.dataDir)
         .usage()

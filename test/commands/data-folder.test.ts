@@ -29,7 +29,7 @@ afterEach(async () => {
   gateway = undefined
 })
 
-/** Asks the gateway's socket, as no command would. */
+/** Sends a request to the gateway's socket, without a command. */
 function ask(socketPath: string, method: string, path: string, body?: string): Promise<[number, string]> {
   return new Promise((resolve, reject) => {
     const sent = request({ socketPath, method, path, agent: false }, (reply) => {
@@ -144,7 +144,7 @@ describe('a data folder', () => {
     await stopped.stop()
     const lock = lockDataFolder(stopped.dataDir, 'command')
     const waiting = Promise.all([processOn(stopped, 'user', 'list'), stopped.restart()])
-    // Longer than a process may hold it that is no command, and does not listen.
+    // Longer than a process may hold the folder without being a command or listening.
     await sleep(6_000)
     lock.release()
     const [{ code, err }] = await waiting

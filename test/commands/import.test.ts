@@ -27,7 +27,7 @@ interface Line {
   readonly notes: readonly string[]
 }
 
-/** What `--json` prints. */
+/** The output of `--json`. */
 interface Report {
   readonly family: string
   readonly applied: boolean
@@ -518,7 +518,7 @@ describe('what is converted', () => {
     const made = await sluice(['user', 'create', 'first'], { DATA_DIR: dataDir, GATEWAY_SECRET: SECRET })
     expect(made.code).toBe(0)
     const done = await report(dataDir, source.place, '--apply')
-    // The root user that a new database gets is 1, and has the first token.
+    // The root user of a new database has id 1, and owns the first token.
     expect(fateOf(done, 'user', 'ben')).toEqual({
       fate: 'changed',
       notes: ["id: 10 here, as 1 is somebody else's"],
@@ -559,7 +559,7 @@ test('a user that the database refuses is named, and no other is left out for it
     BEGIN SELECT RAISE(ABORT, 'not this one'); END`)
   file.close()
   const { code, out, err } = await importInto(dataDir, source.place, '--apply')
-  // A database that was made without one gets no root user by itself.
+  // A database that was made without a root user gets none by itself.
   expect(out).toContain('root: nobody has role 100; "sluice user create NAME --role 100"')
   expect([code, err]).toEqual([1, 'sluice: 1 users could not be written; the report says why\n'])
   expect(out).toContain('user 12 "ben" does not carry over: it could not be written: not this one\n')
@@ -710,7 +710,7 @@ describe('rubbish', () => {
     ).toEqual([
       { role: 1, status: 2, group_name: 'default', email: '', display_name: 'ok', request_count: 0 },
     ])
-    // An address list that nobody is on lets nobody in, and a time of 0 is over.
+    // An empty address list allows no address, and an expiry time of 0 is in the past.
     expect(embeddedRows(dataDir, 'SELECT id, name, status, expired_time, allow_ips FROM tokens')).toEqual([
       { id: 1, name: 'token 1', status: 2, expired_time: 1, allow_ips: 'nowhere' },
     ])
@@ -758,7 +758,7 @@ test('a source with a log of its own is read, and its folder stays as it was', a
   expect(done.summary['user']).toMatchObject({ carried: 1 })
   expect(readdirSync(dirname(source.place))).toEqual(['one-api.db'])
   expect(readFileSync(source.place).equals(before)).toBe(true)
-  // Somebody writes to it: what is committed is seen.
+  // Another program writes to the source: the import sees committed rows.
   const open = new DatabaseSync(source.place)
   try {
     open.exec("INSERT INTO users (id, username, password, quota) VALUES (3, 'cyd', '', 1)")

@@ -16,7 +16,7 @@ import { embeddedRows } from './embedded-rows.ts'
 const SECRETS = deriveSecrets(SECRET)
 const FEW: Filling = { users: 3, tokensEach: 2, charges: [100, 250, 7, 0, 31, 900, 12], openHolds: 2 }
 
-/** What `--json` prints. */
+/** The output of `--json`. */
 interface Told {
   readonly open_calls: { readonly count: number; readonly quota: number }
   readonly before: readonly { readonly table: string; readonly rows: number }[]
@@ -31,7 +31,7 @@ function migrate(folder: string, to: string, ...more: string[]): Promise<Outcome
   return sluice(['migrate', '--to', to, ...more], { DATA_DIR: folder, GATEWAY_SECRET: SECRET })
 }
 
-/** All that is copied, of both databases; columns that the target alone has are not. */
+/** Rows of all copied columns, from both databases; columns that only the target has are left out. */
 async function both(
   folder: string,
   { sql }: TestDatabase,
@@ -84,7 +84,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
       const made = await store.write('createToken', newToken(1, { key: 'another' }))
       expect(made.id).toBe(7)
       const text = { name: 'third', declared: {}, keys: [], status: 1, family: {} } as const
-      // The second one was deleted; its id is not given again.
+      // The second channel was deleted; its id is not reused.
       expect(await store.write('createChannels', { channels: [text], createdTime: 1 })).toEqual([3])
       expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
     } finally {
@@ -217,7 +217,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
       charges: Array.from({ length: 3500 }, (_, index) => index % 97),
       openHolds: 3,
     }
-    // Where the copy stands when it is killed: the last table is the daily sums, in pages of 100.
+    // The progress of the copy when it is killed: the last table is the daily sums, in pages of 100.
     const MOMENTS = [
       'SELECT count(*) >= 1 AS is_reached FROM users',
       'SELECT count(*) >= 1 AS is_reached FROM sessions',
@@ -253,7 +253,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
       expect(outcome).toMatchObject({ code: 0, err: '' })
       const told = outcome.json() as Told
       expect(told.verified).toBe(true)
-      // Settled by the first run, before it was killed.
+      // Open calls were settled by the first run, before it was killed.
       expect(told.open_calls).toEqual({ count: 0, quota: 0 })
       const { here, there } = await both(folder, database)
       expect(there).toEqual(here)

@@ -4,7 +4,7 @@ import { channel, priced, ROOT, token, user } from '../equipment/configuration.t
 import { databaseOf } from '../equipment/database.ts'
 import { ask, type Stage, setStage } from '../equipment/stage.ts'
 
-/** What `--json` prints of a token, in part. */
+/** A token in the output of `--json`, in part. */
 interface TokenLine {
   readonly id: number
   readonly name: string

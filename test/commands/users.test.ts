@@ -6,7 +6,7 @@ import { channel, priced, ROOT, token, user } from '../equipment/configuration.t
 import { databaseOf } from '../equipment/database.ts'
 import { ask, type Stage, setStage } from '../equipment/stage.ts'
 
-/** What `--json` prints of a user. */
+/** A user in the output of `--json`. */
 interface UserLine {
   readonly id: number
   readonly username: string

@@ -42,7 +42,7 @@ const weather = {
 }
 const LANE = { native: MODEL.messages, converted: MODEL.chat } as const
 
-/** The model to ask for, once its upstream is told what to answer. */
+/** Scripts the upstream's response. Returns the model to request. */
 function ready(road: Road, what: 'text' | 'thoughts' | 'calls', stream: boolean): string {
   const calls = what === 'calls' ? CALLS : []
   if (road === 'converted') {

@@ -32,7 +32,7 @@ const RUBBISH = [
   'data: {"choices":[{"delta":{"tool_calls":{"__proto__":[]}}}],"usage":{"prompt_tokens":-1,"completion_tokens":1e99}}\n\n',
 ]
 
-/** Frames of an answer, some lost, some twice, some elsewhere, with rubbish between. */
+/** Frames of an answer, some lost, some repeated, some reordered, with invalid frames between. */
 const wild = (from: 'chat' | 'messages'): fc.Arbitrary<string> =>
   fc
     .tuple(answers(), answers())

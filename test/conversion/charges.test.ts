@@ -27,7 +27,8 @@ afterAll(() => stage?.close())
 const messages = [{ role: 'user', content: 'hi' }]
 
 describe('what a converted call costs is what its upstream counted, to the unit', () => {
-  // One unit a prompt token, four an output token, a quarter a cached one, one and a quarter to write one.
+  // One unit for each prompt token, four for each output token, a quarter for a cached one, one and a quarter
+  // for a cache write.
   const counts = {
     input_tokens: 100,
     cache_read_input_tokens: 200,
@@ -111,7 +112,7 @@ describe('what is charged on the converted road', () => {
         (stream ? streamedMessage : wholeMessage)([{ text: 'Hello.' }], { counts }),
       )
       const answer = await chat({ stream, web_search_options: {} })
-      // A search is a cent, 5,000 units.
+      // A search costs a cent, 5,000 units.
       expect(charged(answer)).toMatchObject({ quota: 10 + 5 * 4 + 2 * 5000 })
     }
   })
@@ -145,7 +146,7 @@ describe('what is charged on the converted road', () => {
     await live.until(' banana')
     live.abort()
     const received = stage.upstream.only(MODEL.chat)
-    // It goes on for ever, unless it is let go.
+    // The stream goes on forever unless the gateway aborts it.
     await received.ended
     const id = String(live.headers['x-request-id'])
     await expect.poll(() => database.usageOf(id)?.reason).toBe('client_gone')

@@ -10,7 +10,8 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.close())
 
-// As a provider sent it: a conversation is read from the cache and summarized, and the summary is answered.
+// Recorded from a provider: a conversation is read from the cache and summarized, and the summary is
+// answered.
 const TOP = {
   input_tokens: 180,
   output_tokens: 8,
@@ -25,7 +26,7 @@ const COMPACTION = {
   cache_creation_input_tokens: 0,
 }
 const USAGE = { ...TOP, iterations: [COMPACTION, { type: 'message', ...TOP }] }
-// One unit a prompt token, four an output token, a quarter a cached one.
+// One unit for each prompt token, four for each output token, a quarter for a cached one.
 const QUOTA = 180 + 100 + 55_096 / 4 + (8 + 83) * 4
 
 const { type: _, ...begun } = COMPACTION

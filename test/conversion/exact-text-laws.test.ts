@@ -16,8 +16,8 @@ const LEAVES = ['null', 'true', '{}', '[ ]', '1.0', '-0', '9007199254740993', '1
 const SPACES = ['', ' ', '\n  ', '\t']
 
 /**
- * Values in which a parser would move, merge, round or respell something: keys twice and white space among
- * it.
+ * Values in which a parser would move, merge, round or respell something: duplicate keys and white space
+ * among them.
  */
 const { object } = fc.letrec<{ value: string; object: string }>((tie) => ({
   value: fc.oneof({ depthSize: 'small' }, fc.constantFrom(...LEAVES), tie('object'), listOf(tie('object'))),
@@ -36,7 +36,7 @@ function listOf(texts: fc.Arbitrary<string>): fc.Arbitrary<string> {
   return fc.array(texts, { maxLength: 2 }).map((all) => `[${all.join(' ,')}]`)
 }
 
-/** A schema that says what it is of, in the middle of its members. */
+/** A schema with `type` in the middle of its members. */
 const schemas = fc
   .tuple(object, object)
   .map(([one, other]) => `{"properties": ${one},"type":"object" , "enum":[${other},"x"],"7":${other}}`)
@@ -184,7 +184,7 @@ function chatReply(message: object): Buffer {
   return Buffer.from(jsonText({ id: 'chatcmpl-1', model: 'm', choices }))
 }
 
-/** The input of the one call in the stream that a messages caller gets for a chunk with this call. */
+/** The input of the one call in the stream that a messages client gets for a chunk with this call. */
 function streamedInput(call: object): string {
   const chunk = { id: 'x', model: 'm', choices: [{ index: 0, delta: { tool_calls: [call] } }] }
   const finish = { id: 'x', choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] }

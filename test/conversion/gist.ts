@@ -1,8 +1,8 @@
 import type { Reply, ReplyPart } from '../../src/protocols/reply.ts'
 
 /**
- * A reply as far as every form of it agrees: empty texts say nothing, and an empty input is an empty object.
- * `in sum` leaves out what a whole chat answer cannot say: what came before what.
+ * The parts of a reply on which all its forms agree: empty texts are dropped, and an empty input is an empty
+ * object. `in sum` also drops the order of parts, which a whole chat response cannot express.
  */
 export function gist(reply: Reply | undefined, how: 'in order' | 'in sum' = 'in order'): unknown {
   if (!reply) return undefined

@@ -2,7 +2,9 @@ import { expect } from 'vitest'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The frames of a stream that we wrote: our own line ends, one event line at most, one data line. */
+/**
+ * The frames of a stream that the gateway wrote: its own line ends, at most one event line, one data line.
+ */
 function framesOf(text: string): { readonly event: string | undefined; readonly data: string }[] {
   if (text === '') return []
   expect(text.endsWith('\n\n')).toBe(true)
@@ -17,9 +19,9 @@ function framesOf(text: string): { readonly event: string | undefined; readonly 
 }
 
 /**
- * Whether a stream is one that a messages client can read: one message_start, blocks one after the other and
+ * Asserts that a messages client can read the stream: one message_start, blocks one after the other and
  * numbered without gaps, deltas of the kind of their block and within it, one message_delta, one message_stop
- * at the end; or an error at the end. `complete` says which of the two it was to be.
+ * at the end; or an error at the end. `complete` says which of the two is expected.
  */
 export function checkMessagesStream(text: string, complete: boolean): void {
   let next = 0
@@ -61,9 +63,9 @@ const DELTAS: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Whether a stream is one that a chat client can read: the role first and once, calls numbered from 0 without
- * gaps and introduced by id and name, one finish reason with nothing said after it, one [DONE] at the end; or
- * an error at the end.
+ * Asserts that a chat client can read the stream: the role first and once, calls numbered from 0 without gaps
+ * and introduced by id and name, one finish reason with nothing after it, one [DONE] at the end; or an error
+ * at the end.
  */
 export function checkChatStream(text: string, complete: boolean): void {
   const frames = framesOf(text)

@@ -43,14 +43,14 @@ const messages = [{ role: 'user', content: 'Hi' }]
 const ask = (key: string, caller: 'chat' | 'messages', fields: object): Promise<Answer> =>
   stage.chat(key, { max_tokens: 5, messages, ...fields }, { path: PATHS[caller] })
 
-/** The units that a call would have held, told by the refusal of it. */
+/** The hold of a call in units, read from the refusal of the call. */
 async function held(caller: 'chat' | 'messages', fields: object): Promise<number> {
   const answer = await ask('poor', caller, fields)
   expect(answer.status, answer.text).toBe(403)
   return Number(/(\d+) are needed/.exec(answer.text)?.[1])
 }
 
-/** 8 prompt tokens, of one unit each, and 5 output tokens of four. */
+/** Answers with 8 prompt tokens, of one unit each, and 5 output tokens of four. Returns the charge. */
 function answerHi(): number {
   stage.upstream.script(MODEL.chat, wholeChat({ text: 'Hello! How can I', usage: usageText(8, 5) }))
   stage.upstream.script(

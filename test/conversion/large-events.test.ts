@@ -29,7 +29,7 @@ afterAll(() => stage?.close())
 const stream = (frames: readonly string[]): Streamed => ({ kind: 'stream', frames, ending: 'no done' })
 const base64 = (bytes: number): string => 'iVBORw0K'.repeat(bytes / 8)
 
-/** A chat stream with a picture of so many bytes, whose usage and reason come in the same event. */
+/** A chat stream with an image of so many bytes, whose usage and finish reason come in the same event. */
 function chatPicture(bytes: number): string[] {
   const delta = {
     content: 'Look.',
@@ -39,7 +39,7 @@ function chatPicture(bytes: number): string[] {
   return [roleFrame(), last, DONE_FRAME]
 }
 
-/** The same of a messages upstream. */
+/** The same stream from a messages upstream. */
 function messagesPicture(bytes: number): string[] {
   const [start = '', ...rest] = messageFrames([{ text: 'Look.' }])
   const block = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: base64(bytes) } }
@@ -76,7 +76,7 @@ describe('natively an event of any size goes on byte for byte, and is charged as
     const { text, headers } = await chat({ model: MODEL.chat, stream: true })
     expect(text.startsWith(role + half)).toBe(true)
     expect(JSON.parse(events(text).at(-1) ?? '')).toMatchObject({ error: { code: 'upstream_error' } })
-    // A part of a picture is content.
+    // A part of an image counts as content.
     expect(databaseOf(stage.gateway.dataDir).usageOf(String(headers['x-request-id']))).toMatchObject({
       reason: 'cut',
     })
@@ -121,13 +121,13 @@ describe('on its way to the other protocol an event may have 32 MiB', () => {
     const answers = await Promise.all(
       Array.from({ length: 9 }, () => open(stage.gateway.url, body, { key: 'ann', path: '/v1/messages' })),
     )
-    // Nine of 31 MiB are more than 256 MiB: one of them is refused, and no other.
+    // Nine events of 31 MiB are more than 256 MiB: exactly one of them is refused.
     const refused = await Promise.race(answers.map((answer) => answer.end()))
     checkMessagesStream(refused.text, false)
     expect(refused.text).toContain('too many large events')
     expect(answers.filter((answer) => answer.text().includes('event: error'))).toHaveLength(1)
     for (const answer of answers) answer.abort()
-    // Nor is it held against the channel.
+    // The refusal does not count against the channel.
     stage.upstream.script(MODEL.chat, stream([...chatPicture(24 * MIB).slice(0, 2), finishFrame()]))
     await expect
       .poll(async () => (await message({ stream: true })).text, { timeout: 20_000 })

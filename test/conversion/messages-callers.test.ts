@@ -139,7 +139,7 @@ describe('messages callers', () => {
     expect((await count()).status).toBe(500)
     stage.upstream.script(MODEL.messages, { kind: 'status', status: 404, body: '{}' })
     expect((await count()).status).toBe(200)
-    // Whatever those had written would be written before the row of this call.
+    // Writes of the earlier calls would be committed before the row of this call.
     stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     await message({ model: MODEL.messages })
     const after = seen()

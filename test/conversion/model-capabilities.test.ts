@@ -52,7 +52,7 @@ interface Sent {
   readonly dropped: readonly string[]
 }
 
-/** What a messages channel is sent for a chat request. */
+/** The request that a messages channel gets for a chat request. */
 async function asMessages(fields: Record<string, unknown>): Promise<Sent> {
   stage.upstream.forget('claude')
   stage.upstream.script('claude', wholeMessage([{ text: 'Hello.' }]))
@@ -60,7 +60,7 @@ async function asMessages(fields: Record<string, unknown>): Promise<Sent> {
   return sent('claude', answer)
 }
 
-/** What a chat channel is sent for a messages request. */
+/** The request that a chat channel gets for a messages request. */
 async function asChat(fields: Record<string, unknown>, lane = 'gpt'): Promise<Sent> {
   stage.upstream.forget(lane)
   stage.upstream.script(lane, wholeChat({ text: 'Hello.' }))

@@ -30,7 +30,7 @@ const USAGE = usageText(100, 7, 70)
 const messages = [{ role: 'user' as const, content: 'hi' }]
 const tools = [{ type: 'function' as const, function: { name: 'weather', parameters: { type: 'object' } } }]
 
-/** The model to ask for, once its upstream is told what to answer. */
+/** Scripts the upstream's response. Returns the model to request. */
 function ready(road: Road, what: 'text' | 'thoughts' | 'calls', stream: boolean): string {
   const calls = what === 'calls' ? CALLS : []
   if (road === 'native') {
@@ -124,7 +124,7 @@ describe.each(ROADS)('the official OpenAI client, %s', (road) => {
     const done: string[] = []
     runner.on('tool_calls.function.arguments.done', ({ arguments: text }) => void done.push(text))
     const final = await runner.finalChatCompletion()
-    // The helper tells of a call each time that another goes on.
+    // The helper reports a call only when the next one begins.
     expect(done.slice(-CALLS.length)).toEqual(CALLS.map(({ input }) => input))
     expect(final.choices[0]?.finish_reason).toBe('tool_calls')
     expect(final.choices[0]?.message.tool_calls).toMatchObject(

@@ -1,17 +1,19 @@
 /**
- * What an answer says, read off its wire by JSON.parse and nothing of the product's: what conversions are
- * held against.
+ * The content of an answer, parsed by JSON.parse alone and none of the product's code: the reference for
+ * conversions.
  */
 export interface Said {
   readonly text: string
   readonly thoughts: string
-  /** Names, and inputs as JSON values; text that is no JSON as it is. */
+  /** Names, and inputs as JSON values; a text that is not JSON stays a string. */
   readonly calls: readonly { readonly name: string; readonly input: unknown }[]
-  /** All prompt tokens, those of them that were cached, and generated ones; undefined where nobody tells. */
+  /**
+   * All prompt tokens, how many of them were cached, and generated tokens; undefined where none are reported.
+   */
   readonly usage: { readonly prompt: number; readonly cached: number; readonly output: number } | undefined
 }
 
-type Json = Record<string, any> // oxlint-disable-line typescript/no-explicit-any -- whatever a provider sent
+type Json = Record<string, any> // oxlint-disable-line typescript/no-explicit-any -- JSON of a provider
 
 interface Call {
   readonly key: string
@@ -42,7 +44,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** A chat stream; of several choices the first. */
+/** Reads a chat stream; where there are several choices, the first. */
 export function chatStreamSays(stream: string): Said {
   let text = ''
   let thoughts = ''
@@ -71,7 +73,7 @@ function isWhole(input: string): boolean {
   return typeof parsed(input) === 'object'
 }
 
-/** A whole chat reply. */
+/** Reads a whole chat reply. */
 export function chatReplySays(json: string): Said {
   const reply = JSON.parse(json) as Json
   const message = reply['choices'].find((one: Json) => (one['index'] ?? 0) === 0)?.message ?? {}
@@ -106,8 +108,8 @@ function thoughtsIn(message: Json): string {
 }
 
 /**
- * What is left of the total after prompt and completion is what a provider counts apart: sound in the prompt,
- * or else thoughts in the answer. No more tokens are cached than the prompt has.
+ * Usage of a chat reply. The rest of the total after prompt and completion is what a provider counts
+ * separately: audio in the prompt, or else reasoning in the answer. Cached tokens are capped at the prompt.
  */
 function chatUsage(usage: Json | undefined | null): Said['usage'] {
   if (typeof usage?.['prompt_tokens'] !== 'number') return undefined
@@ -120,7 +122,7 @@ function chatUsage(usage: Json | undefined | null): Said['usage'] {
     : { prompt, cached, output: output + Math.max(rest, 0) }
 }
 
-/** A messages stream. `proofs` is put where a signature came. */
+/** Reads a messages stream. `proofs` replaces each signature. */
 export function messagesStreamSays(stream: string, proofs = ''): Said {
   let text = ''
   let thoughts = ''
@@ -129,7 +131,7 @@ export function messagesStreamSays(stream: string, proofs = ''): Said {
   for (const event of dataOf(stream)) {
     const block = event['content_block']
     const delta = event['delta'] ?? {}
-    // A message that is finished already may come whole in its first event.
+    // A message that is already finished may come whole in its first event.
     const whole = (event['message']?.content ?? []) as Json[]
     for (const { type, name, input } of whole)
       if (type === 'tool_use') calls.push({ key: '', name, input: JSON.stringify(input) })
@@ -152,7 +154,7 @@ export function messagesStreamSays(stream: string, proofs = ''): Said {
   return { text, thoughts, calls: finished(calls), usage: messagesUsage(counts) }
 }
 
-/** A whole messages reply. */
+/** Reads a whole messages reply. */
 export function messagesReplySays(json: string, proofs = ''): Said {
   const reply = JSON.parse(json) as Json
   const blocks = reply['content'] as Json[]

@@ -17,7 +17,7 @@ afterAll(() => stage?.close())
 
 const messages = [{ role: 'user', content: 'hi' }]
 
-/** The first bytes of a picture, by which it is known. */
+/** The first bytes of an image, which identify its type. */
 const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
   'base64',
@@ -105,7 +105,7 @@ describe('a picture by its URL', () => {
     expect(answer.status).toBe(400)
     expect(answer.json().error.message).toContain(why)
     expect(permissive.upstream.received(MODEL.messages)).toEqual([])
-    // The gateway lives on.
+    // The gateway keeps serving.
     permissive.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     expect((await permissive.chat('ann', { model: MODEL.messages, messages })).status).toBe(200)
   })

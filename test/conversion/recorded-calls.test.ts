@@ -10,14 +10,14 @@ import { askRerank, rerankChannel } from '../equipment/rerank-stage.ts'
 import { patiently, type Stage, setStage } from '../equipment/stage.ts'
 import { MODEL } from './stage.ts'
 
-/** What providers really sent, where somebody keeps some of it. */
+/** Folder with recorded answers of providers, where there is one. */
 const FOLDER = process.env['RECORDINGS']
 
-type Counts = Record<string, any> // oxlint-disable-line typescript/no-explicit-any -- whatever a provider sent
+type Counts = Record<string, any> // oxlint-disable-line typescript/no-explicit-any -- JSON of a provider
 
 type Protocol = 'chat' | 'messages'
 
-/** Recorded answers that are not charged what they report, and why. */
+/** Recorded answers that are not charged as reported, with the reason. */
 const EXCEPTIONS: Record<string, { readonly settled: 'cut' | 'estimated'; readonly because: string }> = {
   'groq--tool-use-failed-error-streaming.sse': {
     settled: 'cut',
@@ -29,7 +29,7 @@ const EXCEPTIONS: Record<string, { readonly settled: 'cut' | 'estimated'; readon
   },
 }
 
-/** Every token costs one unit, of whatever kind: a charge is a number of tokens. */
+/** Every token of any kind costs one unit: a charge is a number of tokens. */
 const ONE_UNIT = {
   input: 2,
   output: 2,
@@ -79,7 +79,7 @@ function replay(folder: string): void {
 
   const usageOf = (answer: Answer) =>
     databaseOf(stage.gateway.dataDir).usageOf(String(answer.headers['x-request-id']))
-  /** What a call came to: its row in the usage log. */
+  /** The call's row in the usage log. */
   const rowOf = (answer: Answer) => {
     const row = usageOf(answer)
     if (!row) throw new Error(`there is no row for ${answer.status} ${answer.text.slice(0, 300)}`)
@@ -100,8 +100,8 @@ function replay(folder: string): void {
       const stream = name.endsWith('.sse')
       const reported = USAGE[from](bytes.toString(), stream)
       stage.upstream.script(MODEL[from], stream ? streaming(bytes) : { kind: 'whole', body: bytes })
-      // Whoever did not ask for usage is not sent it, and who asked is sent it where clients look: the bytes
-      // are to stay.
+      // Asks for usage exactly where the recording has it in the place where clients look for it: then the
+      // gateway neither removes nor adds a frame.
       const wanted =
         stream && caller === 'chat' && (from !== 'chat' || tellsUsage(bytes))
           ? { stream_options: { include_usage: true } }
@@ -152,7 +152,7 @@ function replay(folder: string): void {
         stage.upstream.script(MODEL[from], { kind: 'status', status, body })
         const answer = await ask(caller, from)
         const { message } = answer.json().error
-        // A refused key is the operator's affair: nothing of it is passed on.
+        // A refused upstream key concerns the operator: nothing of it is passed on.
         const isPassedOn = status !== 401
         expect(answer.status).toBe(isPassedOn ? status : 500)
         const said = JSON.parse(body) as Counts
@@ -170,7 +170,7 @@ const streaming = (bytes: Buffer): Behaviour => ({
   ending: 'no done',
 })
 
-/** The JSON that a reply is, or that the events of a stream are. */
+/** The JSON of a reply, or of each event of a stream. */
 function documentsIn(text: string, stream: boolean): Counts[] {
   if (!stream) return [JSON.parse(text) as Counts]
   return text
@@ -181,8 +181,8 @@ function documentsIn(text: string, stream: boolean): Counts[] {
 }
 
 /**
- * The tokens that an answer reports: the provider's own total where it tells one; undefined if it tells
- * nothing.
+ * The tokens that an answer reports: the provider's own total where there is one; undefined if none are
+ * reported.
  */
 const USAGE = {
   chat(text: string, stream: boolean): number | undefined {
@@ -201,13 +201,13 @@ const USAGE = {
       (counts['cache_read_input_tokens'] ?? 0) +
       (counts['cache_creation_input_tokens'] ?? 0) +
       counts['output_tokens']
-    // What the summary of a long conversation takes is not in the sums.
+    // The sums leave out the tokens for summarizing a long conversation.
     const compactions = ((said['iterations'] ?? []) as Counts[]).filter(({ type }) => type === 'compaction')
     return [said, ...compactions].reduce((sum, counts) => sum + told(counts), 0)
   },
 } as const
 
-/** Whether some chunk of a chat stream has its usage where clients look for it. */
+/** Whether a chunk of a chat stream has its usage where clients look for it. */
 function tellsUsage(bytes: Buffer): boolean {
   return bytes
     .toString()

@@ -24,10 +24,10 @@ import {
   PROTOCOLS,
 } from './road.ts'
 
-/** What providers really sent, where somebody keeps some of it. */
+/** Folder with recorded answers of providers, where there is one. */
 const FOLDER = process.env['RECORDINGS']
 const TAPS = { chat: () => new ChatTap({ swallowUsage: false }), messages: () => new MessagesTap() } as const
-/** What a chat caller sees of a signature. */
+/** The form of a signature for a chat client. */
 const PROOF = '\n'
 /** Streams up to this size are cut at each of their bytes; longer ones at some. */
 const CUT_EVERYWHERE = 2_000
@@ -49,8 +49,7 @@ const recordings = (ending: string): Recording[] =>
 const streams = recordings('.sse')
 const replies = recordings('.json')
 /**
- * Recordings that are not replayed like the others, by name, each with the reason. Errors:
- * `recorded-calls.test.ts`.
+ * Recordings that need a different replay, by name, each with the reason. Errors: `recorded-calls.test.ts`.
  */
 const FAILING_STREAMS: Record<string, string> = {
   'groq--tool-use-failed-error-streaming.sse': 'the provider reports an error in the middle of its stream',
@@ -159,10 +158,10 @@ function replay(folder: string): void {
     })
 
     test.each(requests)('$name is accepted, and so is what the other side gets', async ({ name, from }) => {
-      // Nothing is fetched from where it was fetched then.
+      // Replaces the URLs of media at the time of recording: nothing is fetched from them.
       const here = `"http://127.0.0.1:${(server.address() as AddressInfo).port}/a.png"`
       const text = readFileSync(join(folder, 'requests', name), 'utf8').replaceAll(/"https?:[^"]*"/g, here)
-      // Some providers have the model in their URL.
+      // Some providers put the model into their URL.
       const named = text.includes('"model":') ? text : text.replace('{', '{"model":"m",')
       check(from, Buffer.from(named))
       const converted = await convertRequest(from, Buffer.from(named), media)
@@ -175,12 +174,12 @@ function replay(folder: string): void {
   })
 }
 
-/** A messages caller is always told counts: none where the upstream told none. */
+/** A messages client always gets counts: 0 where the upstream reported none. */
 function withUsage(said: Said): Said {
   return { ...said, usage: said.usage ?? { prompt: 0, cached: 0, output: 0 } }
 }
 
-/** The bytes up to which a stream has not said that it is finished. */
+/** Offset up to which a stream has not reported its finish. */
 function finishOf(from: ConversionProtocol, bytes: Buffer): number {
   const text = bytes.toString('latin1')
   const said = from === 'chat' ? /"finish_reason": ?"\w/.exec(text) : /"stop_reason": ?"\w/.exec(text)

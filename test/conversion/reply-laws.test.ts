@@ -14,7 +14,7 @@ import { gist } from './gist.ts'
 const FRAMES = { chat: chatFrames, messages: messagesFrames } as const
 const REPLIES = { chat: chatReply, messages: messagesReply } as const
 
-/** What a stream says, as the hub has it. */
+/** The content of a stream, in the shared form. */
 function folded(protocol: ConversionProtocol, bytes: Buffer): Reply | undefined {
   const decoder = CODECS[protocol].streamDecoder()
   return foldReply([...decoder.push(bytes), ...decoder.end()])
@@ -31,7 +31,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
         if (!before) throw new Error('the stream is incomplete')
         const after = folded(to, Buffer.from(convertStream(from, [bytes]).writes.join('')))
         const converted = CODECS[to].decodeReply(CODECS[to].encodeReply(before, MINTED))
-        // A whole chat answer cannot say what came before what.
+        // A whole chat answer cannot express the order of its parts.
         const how = to === 'chat' ? 'in sum' : 'in order'
         expect(gist(after, how)).toEqual(gist(converted, how))
       }),
@@ -88,7 +88,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
           const isFinish = (frame: string): boolean => /"finish_reason":"|"stop_reason":"/.test(frame)
           const last = frames.findIndex(isFinish)
           const upTo = Buffer.from(frames.slice(0, last + 1).join(''))
-          // Up to the line end that makes the last frame one.
+          // Up to the line end that completes the last frame.
           const size = Math.floor(share * (upTo.length - 4))
           const { writes, complete } = convertStream(from, [upTo.subarray(0, size)])
           expect(complete).toBe(false)

@@ -16,7 +16,7 @@ afterAll(() => media?.close())
 
 const REQUESTS = { chat: chatRequests, messages: messagesRequests } as const
 
-/** As `protocol` has it, and back. */
+/** Encodes to the protocol and decodes the result. */
 function there(protocol: ConversionProtocol, conversation: Conversation, dropped: Set<string>): Conversation {
   const body = CODECS[protocol].encodeRequest(conversation, upstreamOf(conversation.model), dropped)
   check(protocol, body)

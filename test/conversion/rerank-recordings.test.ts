@@ -6,7 +6,7 @@ import { NO_USAGE } from '../../src/domain/usage.ts'
 import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import { readRerankReply, readRerankRequest } from '../../src/protocols/rerank/index.ts'
 
-/** What providers really sent, where somebody keeps some of it. */
+/** Folder with recorded answers of providers, where there is one. */
 const FOLDER = process.env['RECORDINGS']
 
 interface Result {
@@ -71,7 +71,7 @@ function replay(folder: string): void {
 }
 
 function requested(text: string): Asked {
-  // Some providers have the model in their URL.
+  // Some providers put the model into their URL.
   const whole = text.includes('"model"') ? text : text.replace('{', '{"model":"m",')
   readRerankRequest(scanObject(Buffer.from(whole)))
   return JSON.parse(whole) as Asked

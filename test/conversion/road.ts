@@ -15,39 +15,39 @@ import type { Channel } from '../../src/domain/channel.ts'
 import type { Model, StatedCapabilities } from '../../src/domain/settings.ts'
 import { channelOf } from '../channel.ts'
 
-/** Both protocols, for tests that hold for each. */
+/** Both dialects, for tests that hold for each. */
 export const PROTOCOLS = ['chat', 'messages'] as const satisfies readonly ConversionProtocol[]
 
 export const CODECS: Record<ConversionProtocol, Codec> = { chat: chatCodec, messages: messagesCodec }
 
 export const OTHER: Record<ConversionProtocol, ConversionProtocol> = { chat: 'messages', messages: 'chat' }
 
-/** The check that each protocol makes of a request. */
+/** The request check of each dialect. */
 export const CHECKERS = { chat: readChatRequest, messages: readMessagesRequest } as const
 
 const BROKEN_OFF = { chat: chatErrorFrame, messages: messagesErrorFrame } as const
 
-/** What clock and chance would give. */
+/** Fixed values in place of clock and random id. */
 export const MINTED: Minted = { created: 1_700_000_000, id: '00000000000000000000000000000000' }
 
-/** A request on the other side, or why it was refused. */
+/** A converted request, or the reason for its refusal. */
 export type ConvertedRequest =
   | { readonly dropped: readonly string[]; readonly body: Buffer }
   | { readonly refused: string }
 
-/** Fetches from anywhere, this machine too. */
+/** Media fetched from anywhere, this machine included. */
 export const anyMedia = (): Media =>
   new Media(
     () => ({ allowPrivateNetworks: true, maxBytes: 1_000_000, timeoutMs: 5_000 }),
     () => performance.now(),
   )
 
-/** A caller that stays. */
+/** A client that stays connected. */
 const ASKER: Asker = { client: 1, onGone: () => () => {} }
 
 /**
- * Converts a `from` caller's request by the gateway's own road to a channel of the other protocol, its check
- * included.
+ * Converts a request of the dialect `from` for a channel of the other dialect, by the gateway's own path,
+ * request check included.
  */
 export async function convertRequest(
   from: ConversionProtocol,
@@ -79,18 +79,18 @@ export async function convertRequest(
   }
 }
 
-/** Throws what the check of the protocol has to say about a request. */
+/** Runs the dialect's request check, which throws where it refuses. */
 export function check(protocol: ConversionProtocol, body: Buffer): void {
   CHECKERS[protocol](scanObject(body))
 }
 
-/** Converts a whole reply of a `from` upstream's for a caller of the other protocol. */
+/** Converts a whole reply of a `from` upstream for a client of the other dialect. */
 export function convertReply(from: ConversionProtocol, bytes: Buffer): Buffer {
   return CODECS[OTHER[from]].encodeReply(CODECS[from].decodeReply(bytes), MINTED)
 }
 
 /**
- * What a caller of the other protocol gets for a stream of a `from` upstream's, in the writes it gets it in;
+ * Converts a stream of a `from` upstream for a client of the other dialect. Returns the gateway's writes;
  * nothing is counted.
  */
 export function convertStream(

@@ -13,15 +13,15 @@ import type { GatewayOptions } from '../equipment/gateway.ts'
 import type { ScriptedUpstream } from '../equipment/scripted-upstream.ts'
 import { type Stage, setStage } from '../equipment/stage.ts'
 
-/** Whether the channel speaks the protocol of whoever asks. */
+/** Whether the channel speaks the client's dialect. */
 export const ROADS = ['native', 'converted'] as const
 export type Road = (typeof ROADS)[number]
 
-/** The model behind a channel of each protocol. */
+/** The model behind a channel of each dialect. */
 export const MODEL = { chat: 'speaks-chat', messages: 'speaks-messages' } as const
 
 /**
- * A gateway with a channel of each protocol; its lanes are named like its models. `quota` is what the key may
+ * A gateway with a channel of each dialect; its lanes are named like its models. `quota` is what the key may
  * spend.
  */
 export function stageOfBoth(
@@ -48,7 +48,7 @@ export function stageOfBoth(
   return setStage(configure, gateway)
 }
 
-/** The body of the one request that the upstream of this model was sent. */
+/** The body of the one request that this model's upstream received. */
 export function sentTo(
   stage: Stage,
   model: string,
@@ -56,12 +56,10 @@ export function sentTo(
   return JSON.parse(stage.upstream.only(model).text)
 }
 
-/**
- * Asks for something, whole or streamed, of the channel that speaks the other protocol if no model is named.
- */
+/** Sends a request, whole or streamed, to the channel of the other dialect if no model is named. */
 export type Caller = (fields?: object, options?: CallOptions) => Promise<Answer>
 
-/** A caller of each protocol. */
+/** A client of each dialect. */
 export function callersOf(stage: Stage): { readonly chat: Caller; readonly message: Caller } {
   const messages = [{ role: 'user', content: 'hi' }]
   return {

@@ -31,7 +31,7 @@ const CALLERS = [
 
 const stream = (frames: readonly string[]): Streamed => ({ kind: 'stream', frames, ending: 'no done' })
 
-/** What a caller of an upstream's gets for these frames: of its own protocol, or of the other. */
+/** The client's response for these frames of an upstream, native or converted. */
 async function told(upstream: Protocol, road: Road, frames: readonly string[]): Promise<Answer> {
   stage.upstream.script(MODEL[upstream], stream(frames))
   const { chat, message } = callersOf(stage)
@@ -46,7 +46,7 @@ function charged({ headers }: Answer): UsageRow | undefined {
 const MESSAGE = messageFrames([{ text: 'Hello.' }])
 const UNFINISHED = MESSAGE.slice(0, -2)
 const REASON = MESSAGE.at(-2) ?? ''
-/** The ways for a stream to end: its frames up to there, and what comes at the end. */
+/** The ways in which a stream can end: its frames so far, and its end. */
 const ENDS: Record<
   Protocol,
   { readonly begun: readonly string[]; readonly reason: string; readonly last: string }
@@ -67,7 +67,7 @@ describe.each(CALLERS)('a stream of a %s upstream, %s,', (upstream, road) => {
     ]) {
       const answer = await told(upstream, road, frames)
       expect(answer.text).not.toContain('"error"')
-      // Natively nothing is added.
+      // Nothing is added to a native stream.
       if (road === 'native') expect(answer.text).toBe(frames.join(''))
       else expect(isEnded(answer.text)).toBe(true)
       expect(charged(answer)?.reason).toBeOneOf(['complete', 'estimated'])
@@ -163,7 +163,7 @@ describe('an error of the upstream', () => {
   )
 })
 
-// One unit a prompt token, four an output token.
+// One unit for each prompt token, four for each output token.
 describe('usage that comes before an error, or with it, is charged', () => {
   const usage = usageText(300, 50)
   const begun = [roleFrame(), contentFrame('Hello.')]

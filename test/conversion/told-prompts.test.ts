@@ -5,12 +5,12 @@ import { databaseOf } from '../equipment/database.ts'
 import { patchedCopy } from '../equipment/patched-copy.ts'
 import { askStream, type Stage, setStage } from '../equipment/stage.ts'
 
-/** A gateway that counts differently each time, and waits for its count. */
+/** A gateway whose token count differs each time, and which waits for the count. */
 const copy = patchedCopy([
   {
     file: 'src/relay/local-count-worker.ts',
-    text: 'parentPort?.postMessage(tokens)',
-    by: 'parentPort?.postMessage(tokens + 1000 * (globalThis.times = (globalThis.times ?? 0) + 1))',
+    text: '  return length > text.length ?',
+    by: '  tokens += 1000 * (globalThis.times = (globalThis.times ?? 0) + 1)\n  return length > text.length ?',
   },
   { file: 'src/relay/prompt-count.ts', text: 'PATIENCE_MS = 250', by: 'PATIENCE_MS = 60_000' },
 ])

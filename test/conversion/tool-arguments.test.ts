@@ -23,7 +23,7 @@ const called = (input: string): { id: string; name: string; input: string } => (
   input,
 })
 
-/** A history in which a chat caller's model called a tool with these arguments. */
+/** A history in which a chat client's model called a tool with these arguments. */
 const chatHistory = (args: unknown): object => ({
   messages: [
     HI,
@@ -35,7 +35,7 @@ const chatHistory = (args: unknown): object => ({
   ],
 })
 
-/** The same of a messages caller's. */
+/** The same history for a messages client. */
 const messagesHistory = (input: unknown): object => ({
   messages: [
     HI,
@@ -136,7 +136,7 @@ describe('arguments that are text of something else than an object', () => {
   )
 })
 
-/** The arguments of calls in a chat stream, added up. */
+/** The arguments of calls in a chat stream, concatenated. */
 function argumentsIn(stream: string): string[] {
   const calls: string[] = []
   for (const line of stream.split('\n').filter((one) => one.startsWith('data: {'))) {

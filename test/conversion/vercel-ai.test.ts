@@ -21,7 +21,7 @@ const CALL = { id: 'call_1', name: 'weather', input: '{"city":"Bern"}' }
 
 type Protocol = (typeof PROTOCOLS)[number]
 
-/** The library's model of a protocol, whose upstream speaks that protocol or the other. */
+/** The library's model for a dialect, whose upstream speaks that dialect or the other. */
 function modelOf(protocol: Protocol, road: Road): LanguageModel {
   const baseURL = `${stage.gateway.url}/v1`
   const name = MODEL[upstreamOf(protocol, road)]
@@ -34,10 +34,7 @@ function upstreamOf(protocol: Protocol, road: Road): Protocol {
   return road === 'native' ? protocol : OTHER[protocol]
 }
 
-/**
- * The same answer in the words of either protocol: 100 prompt tokens, 60 of them cached, and 7 generated
- * ones.
- */
+/** The same answer in either dialect: 100 prompt tokens, 60 of them cached, and 7 generated ones. */
 function answer(protocol: Protocol, stream: boolean, what: 'text' | 'call'): Behaviour {
   if (protocol === 'chat') {
     const said: ChatSaid = {

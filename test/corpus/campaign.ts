@@ -129,7 +129,7 @@ const grownRequests = (protocol: ConversionProtocol): Grown[] => [
   ],
 ]
 
-/** Of the frames of a stream one is repeated: text, a piece of a call's input, a whole block. */
+/** A part of a stream that is repeated: text, a piece of a call's input, a whole block. */
 const GROWN_STREAMS: Record<ConversionProtocol, readonly Grown[]> = {
   chat: [
     [roleFrame(), contentFrame('a'), `${finishFrame()}${DONE_FRAME}`],
@@ -250,7 +250,7 @@ const PARSERS: Readonly<Record<string, Target>> = {
     run(input, random) {
       const bytes = unmarked(input)
       const ours = JSON.stringify(ourEvents(choppedAtRandom(bytes, 20, random)))
-      // Theirs takes square time for carriage returns.
+      // The reference parser takes quadratic time for carriage returns.
       if (bytes.length < 100_000 && ours !== JSON.stringify(theirEvents(bytes)))
         throw new Error('other events')
     },
@@ -273,13 +273,13 @@ const PARSERS: Readonly<Record<string, Target>> = {
   'answers of messages': reply('messages'),
 }
 
-/** Every part, by name. */
+/** Every target, by name. */
 export const TARGETS: Readonly<Record<string, Target>> = { ...PARSERS, ...TEXTS }
 
-/** What no input may take. */
+/** Upper limit for any input, in milliseconds. */
 const SLOW_MS = 1000
 
-/** An input bred from those of a target: cut, spliced, with tokens and bytes put in. */
+/** Mutates one of the target's seeds: cut, spliced, with tokens and bytes inserted. */
 function bred({ seeds, tokens }: Target, random: () => number): Buffer {
   const upTo = (end: number): number => Math.floor(random() * end)
   const pick = (texts: readonly string[]): string => texts[upTo(texts.length)] ?? ''
@@ -301,8 +301,8 @@ function bred({ seeds, tokens }: Target, random: () => number): Buffer {
 }
 
 /**
- * Throws at a target what was bred for it, for a while; tells how much that was, or fails with the input that
- * broke it.
+ * Runs a target on mutated inputs for a while. Returns the number of runs, or fails with the input that broke
+ * the target.
  */
 export function campaign(target: Target, random: () => number, forMs: number): number {
   const end = performance.now() + forMs
@@ -310,7 +310,7 @@ export function campaign(target: Target, random: () => number, forMs: number): n
   for (; performance.now() < end; runs++) {
     const input = bred(target, random)
     try {
-      // On a busy machine only a second look, and a third, tell a slow input from a slow moment.
+      // Repeats the measurement, because on a busy machine any input may be slow once.
       if ([1, 2, 3].every(() => millisecondsOf(target, input, random) > SLOW_MS))
         throw new Error('it is slow')
     } catch (cause) {
@@ -320,7 +320,7 @@ export function campaign(target: Target, random: () => number, forMs: number): n
   return runs
 }
 
-/** How long an input takes; what refuses it is no fault. */
+/** Runs the target. Returns the milliseconds; a refusal is no fault. */
 function millisecondsOf(target: Target, input: Buffer, random: () => number): number {
   const began = performance.now()
   try {

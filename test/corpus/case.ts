@@ -1,26 +1,25 @@
 import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
 
 /**
- * What the contract says of an input. `unreadable`: no JSON object that we read, refused on every path;
- * `refused`: it breaks the rule of a field; `forwarded`: nothing is wrong with it; `either`: the contract
- * leaves it open.
+ * Expected outcome of an input, by the contract. `unreadable`: not a JSON object, refused on every path;
+ * `refused`: breaks the rule of a field; `forwarded`: valid; `either`: the contract leaves it open.
  */
 export type Outcome = 'unreadable' | 'refused' | 'forwarded' | 'either'
 
 /** One input. */
 export interface Case {
   readonly name: string
-  /** Whose requests it looks like. */
+  /** Dialects whose requests the input resembles. */
   readonly protocols: readonly ConversionProtocol[]
   readonly outcome: Outcome
-  /** What a refusal may be; 400 unless said otherwise. */
+  /** Allowed statuses of a refusal; 400 by default. */
   readonly statuses?: readonly number[]
-  /** Natively the upstream gets just these bytes. */
+  /** A native upstream gets exactly these bytes. */
   readonly verbatim?: true
   readonly headers?: Readonly<Record<string, string>>
   /** The body, for a model of this name. */
   body(model: string, protocol: ConversionProtocol): string | Buffer
-  /** What is sent in place of the body, where that is not the same. */
+  /** The bytes on the wire, where they differ from the body. */
   wire?(body: Buffer): Buffer
 }
 
@@ -37,7 +36,7 @@ const LEAST: Record<ConversionProtocol, readonly MemberText[]> = {
   ],
 }
 
-/** The least that a request says, with these members in place of its own or added to them. */
+/** A minimal request, with these members replaced or added. */
 export function requestText(
   protocol: ConversionProtocol,
   model: string,
@@ -49,7 +48,7 @@ export function requestText(
   return `{${all.map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(',')}}`
 }
 
-/** A text without what makes it differ from others only in print. */
+/** Quotes and shortens a text for messages. */
 export function shown(text: string): string {
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 50)}… (${text.length})` : text)
 }

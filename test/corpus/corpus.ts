@@ -6,7 +6,7 @@ import { jsonZoo } from './json-zoo.ts'
 import { encodings, headers, modelNames } from './outer.ts'
 import { shapes } from './shapes.ts'
 
-/** The families of inputs, the same every time; an input that two families have is in the first of them. */
+/** The families of inputs, the same in every run; an input in two families counts for the first. */
 export function corpus(): ReadonlyMap<string, readonly Case[]> {
   const seen = new Set<string>()
   const isNew = (each: Case): boolean => {
@@ -16,7 +16,7 @@ export function corpus(): ReadonlyMap<string, readonly Case[]> {
   return new Map(Object.entries(FAMILIES).map(([name, family]) => [name, family().filter(isNew)]))
 }
 
-/** What an input says, in a line. */
+/** Digest of an input, to detect duplicates. */
 function printOf(each: Case): string {
   const digests = each.protocols.map((protocol) => {
     const body = Buffer.from(each.body('m', protocol) as string)

@@ -1,7 +1,7 @@
 import { createParser } from 'eventsource-parser'
 import { dataOf, eventOf, FrameSplitter } from '../../src/protocols/sse/sse.ts'
 
-/** An event as its reader gets it. */
+/** A server-sent event as its reader gets it. */
 export interface StreamEvent {
   readonly event: string
   readonly data: string
@@ -10,8 +10,8 @@ export interface StreamEvent {
 const MARK = Buffer.from('\ufeff')
 
 /**
- * The events that we read, in chunks as they come. A mark at the start is taken off, as callers of the parser
- * do.
+ * The events that the gateway reads, in chunks as given. A byte order mark at the start is removed, as the
+ * parser's users do.
  */
 export function ourEvents(chunks: readonly Buffer[]): StreamEvent[] {
   const splitter = new FrameSplitter(Number.POSITIVE_INFINITY)
@@ -39,12 +39,12 @@ export function theirEvents(bytes: Buffer): StreamEvent[] {
   const events: StreamEvent[] = []
   const parser = createParser({ onEvent: ({ event, data }) => events.push({ event: event ?? '', data }) })
   parser.feed(bytes.toString())
-  // A last CR waits for the LF that could belong to it.
+  // A last CR is kept back until the next byte, which could be its LF.
   parser.feed(':\n')
   return events
 }
 
-/** Without the mark that a stream may begin with. */
+/** Removes the byte order mark at the start of a stream. */
 export function unmarked(bytes: Buffer): Buffer {
   return bytes.subarray(0, MARK.length).equals(MARK) ? bytes.subarray(MARK.length) : bytes
 }

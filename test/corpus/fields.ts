@@ -4,7 +4,7 @@ import { type Kind, kindOf, VALUES } from './values.ts'
 
 type Fields = Readonly<Record<string, readonly Kind[]>>
 
-/** Which kinds of values each field takes; docs/api.md: Chat completions and Messages. */
+/** Kinds of values that each field accepts; docs/api.md: Chat completions and Messages. */
 const FIELDS: Record<ConversionProtocol, Fields> = {
   chat: {
     model: ['string'],
@@ -83,7 +83,7 @@ export function fieldKinds(): Case[] {
           name: `${field} = ${value}`,
           protocols: [protocol],
           outcome: kind === 'null' ? ofNull : ofOther,
-          // A text in place of the model's name is the name of another model.
+          // A string as the model's name is the name of another model.
           ...(field === 'model' && { statuses: [400, 503] }),
           body: (model) => requestText(protocol, model, [field, value]),
         }
@@ -97,7 +97,7 @@ interface Range {
   readonly from: number
   readonly to: number
   readonly whole: boolean
-  /** Inside the range it is forwarded for certain. */
+  /** Values inside the range are certainly forwarded. */
   readonly certain: boolean
 }
 
@@ -109,7 +109,7 @@ const range = (field: string, from: number, to: number, whole = false, certain =
   certain,
 })
 
-/** docs/api.md: the ranges of numbers. Where a bound is not told, the case is left open there. */
+/** docs/api.md: the ranges of numbers. Where the contract states no bound, the outcome is open. */
 const RANGES: Record<ConversionProtocol, readonly Range[]> = {
   chat: [
     range('n', 1, 128, true),
@@ -165,7 +165,7 @@ const NUMBERS = [
   '1e400',
 ] as const
 
-/** Numbers at the edges of what fields take, and of what computers do. */
+/** Numbers at the limits of fields and of number formats. */
 export function numbers(): Case[] {
   return (['chat', 'messages'] as const).flatMap((protocol) =>
     RANGES[protocol].flatMap((rule) =>

@@ -4,8 +4,7 @@ import { BOTH, type Case } from './case.ts'
 const FOLDER = new URL('found/', import.meta.url)
 
 /**
- * Bodies that once broke something, kept as they were found: `found/<what it broke>.body`; ◊ stands for the
- * model.
+ * Bodies that broke something before, kept as found: `found/<what it broke>.body`; ◊ stands for the model.
  */
 export function found(): Case[] {
   return readdirSync(FOLDER).map((file) => {

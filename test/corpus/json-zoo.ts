@@ -149,7 +149,7 @@ const NO_OBJECTS = [
   '\ufeff\ufeff{}',
 ]
 
-/** The least request with this as the value of a field that nobody knows. */
+/** A minimal request with this as the value of an unknown field. */
 const withUnknown = (name: string, value: string, more: Partial<Case> & Pick<Case, 'outcome'>): Case => ({
   name,
   protocols: BOTH,
@@ -160,7 +160,7 @@ const withUnknown = (name: string, value: string, more: Partial<Case> & Pick<Cas
 const FORWARDED = { outcome: 'forwarded', verbatim: true } as const
 const UNREADABLE = { outcome: 'unreadable' } as const
 
-/** JSON, what is nearly JSON, and what only some parsers take for it. */
+/** Valid JSON, almost valid JSON, and texts that only some parsers accept. */
 export function jsonZoo(): Case[] {
   return [...values(), ...texts(), ...wholes(), ...keys(), ...depths()]
 }

@@ -18,7 +18,7 @@ const TEXTS = [
 
 interface Change {
   readonly kind: 'replace' | 'mark' | 'delete' | 'repeat' | 'move' | 'cut'
-  /** Where, as a share of the whole; and where to. */
+  /** Position as a share of the whole, and destination. */
   readonly at: number
   readonly to: number
   readonly text: string
@@ -38,7 +38,7 @@ const changes: fc.Arbitrary<Change> = fc.record({
   mark: fc.constantFrom(...MARKS),
 })
 
-/** Requests that were right, with some of their tokens replaced, lost, doubled or moved. */
+/** Valid requests with some of their tokens replaced, removed, doubled or moved. */
 export function mutations(): fc.Arbitrary<Case> {
   return fc
     .constantFrom('chat' as const, 'messages' as const)
@@ -57,7 +57,7 @@ function mutated(protocol: ConversionProtocol, text: string, all: readonly Chang
     name: changed,
     protocols: [protocol],
     outcome: isObject(changed) ? 'either' : 'unreadable',
-    // The model may have become another one's name.
+    // The mutation may have changed the model's name.
     statuses: [400, 503],
     body: (model) => changed.replaceAll('◊', model),
   }
@@ -67,7 +67,7 @@ function apply(tokens: string[], { kind, at, to, text, mark }: Change): void {
   const place = Math.floor(at * tokens.length)
   switch (kind) {
     case 'replace': {
-      // Values and names of members; what holds them together stays.
+      // Values and names of members; structural characters stay.
       const places = tokens.flatMap((token, i) => (MARKS.includes(token) ? [] : [i]))
       const chosen = places[Math.floor(at * places.length)]
       if (chosen !== undefined)

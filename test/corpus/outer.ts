@@ -81,7 +81,7 @@ const NAMES = [
   ...INHERITED,
 ] as const
 
-/** Names that are no model's. */
+/** Names that no model has. */
 export function modelNames(): Case[] {
   return NAMES.map((name) => ({
     name: `the model ${shown(name)}`,
@@ -100,7 +100,7 @@ const CODINGS = {
   zstd: zstdCompressSync,
 } as const
 
-/** Compressed bodies, whole, cut, damaged and called by wrong names. */
+/** Compressed bodies: whole, cut, damaged and mislabelled. */
 export function encodings(): Case[] {
   const random = randomFrom(7)
   return [
@@ -124,7 +124,7 @@ export function encodings(): Case[] {
           bytes[at] = (bytes[at] ?? 0) ^ (1 << bit)
           return bytes
         }
-        // Where nothing checks a sum it may be another model's name that comes out.
+        // Without a checksum the result may be another model's name.
         return {
           ...encoded(coding, `with a bit turned at ${where.toFixed(3)}`, 'either', turned),
           statuses: [400, 503],
@@ -266,7 +266,7 @@ const HEADERS: readonly HeaderCase[] = [
   ),
 ]
 
-/** Headers that say odd things. */
+/** Unusual headers. */
 export function headers(): Case[] {
   return HEADERS.map(([name, value, outcome, statuses]) => ({
     name: `${name}: ${shown(value)}`,

@@ -10,12 +10,12 @@ import { patiently, type Stage } from '../equipment/stage.ts'
 import { paceMs } from '../equipment/pace.ts'
 import type { Case } from './case.ts'
 
-/** A way through the gateway. */
+/** A path through the gateway. */
 interface Road {
   readonly path: string
   readonly protocol: ConversionProtocol
   readonly native: boolean
-  /** Answered by what answers another path, or by less. */
+  /** Served by another path's code, or by part of it. */
   readonly isSide: boolean
 }
 
@@ -33,15 +33,15 @@ const ROADS: readonly Road[] = PATHS.flatMap(([path, protocol, isSide]) =>
 const WORKERS = 8
 const SIDE_SHARE = 4
 const SLOW_MS = 1000
-/** The same as a multiple of this machine's pace at the moment. */
+/** The limit as a multiple of this machine's present pace. */
 const SLOW_PACES = 50
 const REFUSALS: readonly number[] = [400]
-/** What no answer may show: our stack, paths of this machine, addresses and keys. */
+/** Internals that no response may show: stack traces, paths of this machine, addresses and keys. */
 const INSIDE =
   /node_modules|node:internal|\n\s+at |\bat \w+[ .]\w* ?\(|\/src\/|\/tmp\/|\/home\/|127\.0\.0\.1|upstream-key-of|sk-ann\b/
 const LONGEST_MESSAGE = 600
 
-/** Lets both lanes answer whatever comes. */
+/** Lets both lanes answer any request. */
 export function letAnswer(stage: Stage): void {
   const answers = (request: Received): Behaviour => {
     if (request.path.endsWith('/count_tokens')) return { kind: 'whole', body: '{"input_tokens":3}' }
@@ -53,13 +53,13 @@ export function letAnswer(stage: Stage): void {
   stage.upstream.script(MODEL.chat)
 }
 
-/** One input on its way down one road. */
+/** One input on one path. */
 interface Run {
   readonly each: Case
   readonly road: Road
 }
 
-/** Sends each case down the roads of its protocols; what comes back is what was wrong with the answers. */
+/** Sends each case over the paths of its dialects. Returns the faults of the responses. */
 export async function replay(stage: Stage, cases: readonly Case[]): Promise<string[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: WORKERS })
   const runs = cases.flatMap((each, i) => roadsOf(each, i).map((road): Run => ({ each, road })))
@@ -72,7 +72,7 @@ export async function replay(stage: Stage, cases: readonly Case[]): Promise<stri
     const body = Buffer.from(each.body(modelOf(road), road.protocol) as string)
     const { answer, ms } = await ask(stage, each, road, body, agent)
     const name = `${road.path} ${road.native ? '' : '(converted) '}${each.name}`
-    // The pace is looked at where it matters: looking takes a while itself.
+    // The pace is measured only when needed: measuring takes time itself.
     if (ms > SLOW_MS && ms > SLOW_PACES * Math.max(paceMs(), paceMs())) late(ms)
     if (typeof answer === 'string') complaints.push(`${name}: ${answer}`)
     else {
@@ -88,7 +88,7 @@ export async function replay(stage: Stage, cases: readonly Case[]): Promise<stri
     }
   }
   await Promise.all(Array.from({ length: WORKERS }, work))
-  // On a busy machine only a second look, alone, tells a slow answer from a slow moment.
+  // Repeats slow cases alone, because on a busy machine any case may be slow once.
   for (const run of slow) {
     await take(run, () => take(run, (ms) => complaints.push(`${run.each.name}: it took ${ms.toFixed(0)} ms`)))
   }
@@ -98,7 +98,7 @@ export async function replay(stage: Stage, cases: readonly Case[]): Promise<stri
   return complaints
 }
 
-/** What an upstream must have got, by the answers that came. */
+/** The requests that an upstream must have received, judging by the responses. */
 class Lane {
   #answers = 0
   readonly #verbatim: { readonly digest: string; readonly name: string }[] = []
@@ -120,7 +120,7 @@ class Lane {
   }
 }
 
-// Old completions are read as chat is, and counting reads little: of each family they get a part.
+// Legacy completions are read as chat is, and counting reads little: both get a sample of each family.
 function roadsOf({ protocols }: Case, place: number): Road[] {
   return ROADS.filter(
     ({ protocol, isSide }) => protocols.includes(protocol) && (!isSide || place % SIDE_SHARE === 0),
@@ -171,7 +171,10 @@ function faults(each: Case, road: Road, answer: Answer): string[] {
   return faults
 }
 
-/** Whether it may be accepted, and refused. Counting reads less of a request than answering it does. */
+/**
+ * Whether the case may be accepted, and whether it may be refused. Counting reads less of a request than
+ * answering does.
+ */
 function permitted({ outcome }: Case, { path }: Road): [boolean, boolean] {
   const counts = path.endsWith('/count_tokens')
   switch (outcome) {

@@ -2,7 +2,7 @@ import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
 import { type Case, type MemberText, requestText } from './case.ts'
 import { VALUES } from './values.ts'
 
-/** Where values of every kind are put: ◊ stands for one. */
+/** A template in which ◊ stands for a value of any kind. */
 type Hole = readonly [field: string, template: string]
 
 const chatPart = (part: string): Hole => ['messages', `[{"role":"user","content":[${part}]}]`]
@@ -137,7 +137,7 @@ const MESSAGES: readonly Hole[] = [
   ['stop_sequences', '[◊]'],
 ]
 
-/** Messages, parts, blocks, tools and options with values of every kind in each of their places. */
+/** Messages, parts, blocks, tools and options with values of every kind in each position. */
 export function shapes(): Case[] {
   return [...filled('chat', CHAT), ...filled('messages', MESSAGES)]
 }
@@ -146,7 +146,7 @@ function filled(protocol: ConversionProtocol, holes: readonly Hole[]): Case[] {
   return holes.flatMap(([field, template]) =>
     VALUES.map((value, i): Case => {
       const member: MemberText = [field, template.replace('◊', () => value)]
-      // Every other one as a stream, so that both ways of answering are seen.
+      // Every second case is a stream, so that both forms of response are covered.
       const stream: readonly MemberText[] = i % 2 === 1 ? [['stream', 'true']] : []
       return {
         name: `${field} ${member[1]}`,

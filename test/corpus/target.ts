@@ -1,12 +1,12 @@
-/** What may be long without end: what is before it, what is repeated, and what comes after. */
+/** An input that can grow without bound: prefix, repeated piece, suffix. */
 export type Grown = readonly [before: string, piece: string, after: string]
 
-/** A pure part of the gateway that outside bytes reach. */
+/** A pure part of the gateway that parses bytes from outside. */
 export interface Target {
-  /** What its inputs are bred from. */
+  /** Seeds of the mutated inputs. */
   readonly seeds: readonly string[]
   readonly tokens: readonly string[]
   readonly grown: readonly Grown[]
-  /** Fails where it breaks a promise; a refusal in a `GatewayError` is none. */
+  /** Throws where it breaks a promise; a `GatewayError` is a refusal and no fault. */
   run(input: Buffer, random: () => number): void
 }

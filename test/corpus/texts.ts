@@ -3,12 +3,12 @@ import { bearerKey } from '../../src/auth/bearer.ts'
 import { lookupKey } from '../../src/domain/api-key.ts'
 import { atScale, decimalText, parseDecimal } from '../../src/domain/decimal.ts'
 import { parseAddresses } from '../../src/domain/ip-allow-list.ts'
-import { matches, patternMistake } from '../../src/domain/search-pattern.ts'
+import { matches, patternError } from '../../src/domain/search-pattern.ts'
 import { isPublicAddress } from '../../src/upstreams/guarded-agent.ts'
 import type { Target } from './target.ts'
 import { INHERITED } from './values.ts'
 
-/** What no picture may be fetched from, by Node's own reckoning. */
+/** Addresses from which no image may be fetched, by Node's own classification. */
 const PRIVATE = new BlockList()
 for (const [address, prefix] of [
   ['0.0.0.0', 8],
@@ -25,7 +25,7 @@ for (const [address, prefix] of [
   PRIVATE.addSubnet(address, prefix, 'ipv4')
 const GLOBAL_IPV6 = new BlockList()
 GLOBAL_IPV6.addSubnet('2000::', 3, 'ipv6')
-/** Ways into IPv4, and addresses for documents. */
+/** IPv6 transition prefixes into IPv4, and addresses for documentation. */
 const ODD_IPV6 = new BlockList()
 ODD_IPV6.addSubnet('2002::', 16, 'ipv6')
 ODD_IPV6.addSubnet('2001::', 32, 'ipv6')
@@ -38,7 +38,7 @@ function isPrivate(address: string): boolean {
   return !GLOBAL_IPV6.check(address, 'ipv6') || ODD_IPV6.check(address, 'ipv6')
 }
 
-/** Parts that read short texts: addresses, keys, numbers, patterns. */
+/** Parsers of short texts: addresses, keys, numbers, patterns. */
 export const TEXTS: Readonly<Record<string, Target>> = {
   'lists of addresses': {
     grown: [['', '10.0.0.0/8\n', '::1']],
@@ -122,7 +122,7 @@ export const TEXTS: Readonly<Record<string, Target>> = {
     tokens: ['%', '_', '\\', '\n', 'a', 'b', '.', '*', '(', '😀'],
     run(input) {
       const [pattern = '', text = ''] = input.toString().split('\n')
-      if (patternMistake(pattern) !== undefined || text.length > 200) return
+      if (patternError(pattern) !== undefined || text.length > 200) return
       const parts = pattern.split('%').map((part) => part.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'))
       if (matches(pattern, text) !== new RegExp(`^${parts.join('[^]*')}$`).test(text))
         throw new Error(`${pattern} and ${text}`)

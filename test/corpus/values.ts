@@ -39,7 +39,7 @@ export function kindOf(text: string): Kind {
   return KINDS.get(text.charAt(0)) ?? 'number'
 }
 
-/** Names that a plain object has by itself. */
+/** Names that a plain object inherits. */
 export const INHERITED = [
   '__proto__',
   'constructor',

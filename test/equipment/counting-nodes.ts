@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
-import type { Counted } from '../../src/limits/counts.ts'
+import type { CountedLimit } from '../../src/limits/counts.ts'
 import { RedisPeers } from '../../src/limits/redis-peers.ts'
-import { SharedCounts } from '../../src/limits/shared-counts.ts'
+import { SharedCounter } from '../../src/limits/shared-counts.ts'
 
 /** One of several nodes, as far as limits go. */
 export interface CountingNode {
   readonly peers: RedisPeers
-  readonly counts: SharedCounts
+  readonly counts: SharedCounter
 }
 
 /** Callers of which nine in ten go to one node, and half of the rest to each of the others. */
@@ -24,7 +24,7 @@ export interface LimitStorm {
 /** So many callers ask again and again, for so long. */
 export async function limitStorm(
   nodes: readonly CountingNode[],
-  counted: Counted,
+  counted: CountedLimit,
   callers: number,
   lastMs: number,
 ): Promise<LimitStorm> {
@@ -66,8 +66,8 @@ export function mostWithin(through: readonly number[], windowMs: number): number
 export async function threeNodes(url: string, onAlone: () => void): Promise<CountingNode[]> {
   const namespace = `test:${randomUUID()}`
   const nodes = [0, 1, 2].map((i) => {
-    const peers = new RedisPeers({ url, namespace, node: `node ${i}`, tell: () => {} })
-    return { peers, counts: new SharedCounts(peers, onAlone) }
+    const peers = new RedisPeers({ url, namespace, node: `node ${i}`, onReachability: () => {} })
+    return { peers, counts: new SharedCounter(peers, onAlone) }
   })
   await haveMet(nodes)
   return nodes
@@ -76,7 +76,7 @@ export async function threeNodes(url: string, onAlone: () => void): Promise<Coun
 /** Resolves when each of them knows of all. */
 export function haveMet(nodes: readonly CountingNode[]): Promise<void> {
   const isMet = (): boolean =>
-    nodes.every(({ peers }) => peers.isThere && !peers.isFilling && peers.nodes === nodes.length)
+    nodes.every(({ peers }) => peers.isReachable && !peers.isRefilling && peers.nodes === nodes.length)
   return expect.poll(isMet).toBe(true)
 }
 
@@ -87,6 +87,6 @@ export async function partNodes(nodes: readonly CountingNode[]): Promise<void> {
 }
 
 /** A limit that nobody else uses. */
-export function ownLimit(most: number, windowMs: number): Counted {
-  return { name: 'key requests', whom: randomUUID(), most, windowMs }
+export function ownLimit(most: number, windowMs: number): CountedLimit {
+  return { name: 'key requests', subject: randomUUID(), max: most, windowMs }
 }

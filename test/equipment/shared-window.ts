@@ -1,4 +1,4 @@
-import { type Answer, type Question, slotsOf } from '../../src/limits/exchange.ts'
+import { type ShareResponse, type ShareRequest, slotsOf } from '../../src/limits/exchange.ts'
 
 /**
  * The window that all nodes share, as one exchange after the other changes it. Permits count from when they
@@ -13,8 +13,8 @@ export class SharedWindow {
   #amounts = new Map<number, number>()
 
   /** `nodes` is how many share it. */
-  exchange(nowMs: number, question: Question, nodes: number): Answer {
-    const { windowMs, most, used, back, kept, added, need, want } = question
+  exchange(nowMs: number, question: ShareRequest, nodes: number): ShareResponse {
+    const { windowMs, max: most, used, returned: back, kept, added, need, want } = question
     const { widthMs, ahead } = slotsOf(windowMs)
     const current = Math.ceil(nowMs / widthMs)
     const last = current + ahead

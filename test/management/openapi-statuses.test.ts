@@ -98,10 +98,10 @@ async function provoke(route: Endpoint): Promise<void> {
   if (route.path === '/api/user/token') return
   for (const id of ['abc', '%zz', '999999'])
     if (path !== route.path) await see(route, route.path.replace(/:\w+\*?/, id), good)
-  for (const name of route.door === 'json' ? queryNames(route.query) : [])
+  for (const name of route.kind === 'json' ? queryNames(route.query) : [])
     for (const value of ['%00', '-1', 'abc', '%25%25', 'x'.repeat(3000)])
       await see(route, `${path}?${name}=${value}`, good)
-  const takes = route.door === 'json' ? route.body : route.access === 'api-key'
+  const takes = route.kind === 'json' ? route.body : route.access === 'api-key'
   if (!takes) return void (await see(route, path, good))
   for (const body of ['{', '[]', {}, { id: 999_999, ids: [1], action: 'disable', key: 'x', value: 'y' }])
     await see(route, path, good, body)

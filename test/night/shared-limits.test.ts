@@ -67,10 +67,10 @@ test.skipIf(withoutRedis('a million windows'))(
       url: server.url,
       namespace: 'sluice:0123456789abcdef',
       node: 'one',
-      tell: () => {},
+      onReachability: () => {},
     })
     try {
-      await peers.tried
+      await peers.firstAttempt
       const usedBytes = async (): Promise<number> =>
         Number(/^used_memory:(\d+)/m.exec(String(await server.command(['INFO', 'memory'])))?.[1])
       const windowMs = 600_000

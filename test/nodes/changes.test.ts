@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { ApiKeys } from '../../src/auth/api-key.ts'
-import { type Announcing, Changes } from '../../src/cluster/changes.ts'
+import { type Announcer, ChangeFeed } from '../../src/cluster/changes.ts'
 import { RedisAnnouncements } from '../../src/cluster/redis-announcements.ts'
 import type { Change } from '../../src/domain/change.ts'
 import { followChanges } from '../../src/process/follow-changes.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { joinNodes, type Nodes } from '../../src/cluster/join.ts'
+import { joinCluster, type Cluster } from '../../src/cluster/join.ts'
 import { Announcements } from '../../src/store/postgres/announcements.ts'
 import { hashKey } from '../../src/store/secrets.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../equipment/redis-server.ts'
@@ -16,19 +16,19 @@ import { newToken, SECRETS, storeWithAccount } from '../store-rows.ts'
 const SOON = { timeout: 30_000, interval: 10 }
 
 /** A node's keys and how often it has read what is stored, beside another node's on the same database. */
-async function twoNodes(announcing: () => Announcing & { tried: Promise<void>; close(): Promise<void> }) {
+async function twoNodes(announcing: () => Announcer & { tried: Promise<void>; close(): Promise<void> }) {
   const account = await storeWithAccount()
   const ledger = new Ledger(account.store, 'run')
   const join = async () => {
     const way = announcing()
-    const changes = new Changes(randomUUID(), way)
+    const changes = new ChangeFeed(randomUUID(), way)
     const heard: Change[] = []
     changes.listen((change) => void heard.push(change))
     const keys = new ApiKeys(
       account.store,
       ledger,
       (key) => hashKey(SECRETS, key),
-      (change) => changes.tell(change),
+      (change) => changes.notify(change),
     )
     let rereads = 0
     let fails = 0
@@ -53,7 +53,7 @@ async function twoNodes(announcing: () => Announcing & { tried: Promise<void>; c
 }
 
 function sentences(
-  announcing: () => Promise<() => Announcing & { tried: Promise<void>; close(): Promise<void> }>,
+  announcing: () => Promise<() => Announcer & { tried: Promise<void>; close(): Promise<void> }>,
 ) {
   test('a token that is disabled on one node is refused on another within a second', async () => {
     const { store, userId, tokenId, here, there } = await twoNodes(await announcing())
@@ -83,7 +83,7 @@ function sentences(
   test('settings are read again where another node has set them, and not where it was this one', async () => {
     const { here, there } = await twoNodes(await announcing())
     there.failTwice()
-    here.changes.tell({ of: 'settings' })
+    here.changes.notify({ of: 'settings' })
     await expect.poll(() => there.rereads()).toBe(1)
     expect(here.rereads()).toBe(0)
   })
@@ -91,7 +91,7 @@ function sentences(
   test('a long list of tokens is told whole', async () => {
     const { here, there } = await twoNodes(await announcing())
     const ids = Array.from({ length: 1_000 }, (_, i) => 9_000_000_000_000_000 + i)
-    here.changes.tell({ of: 'tokens', ids })
+    here.changes.notify({ of: 'tokens', ids })
     const told = (): number[] => there.heard.flatMap((change) => (change.of === 'tokens' ? change.ids : []))
     await expect.poll(told, SOON).toEqual(ids)
   })
@@ -167,9 +167,9 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
     test('have their share of each limit: who is new counts at once, and who goes no more', async () => {
       const { place: postgresUrl } = await engine.database()
       const log = { info: () => {}, warn: () => {} }
-      const join = async (node: string): Promise<Nodes> => {
+      const join = async (node: string): Promise<Cluster> => {
         const options = { redisUrl: undefined, postgresUrl, namespace: 'test', node, log, onAlone: () => {} }
-        const joined = await joinNodes(options)
+        const joined = await joinCluster(options)
         onTestFinished(() => joined.close())
         return joined
       }
@@ -177,7 +177,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
       const two = await join('two')
       let whom = 0
       // Of somebody new each time: how many are let through.
-      const burst = async ({ counts }: Nodes): Promise<number> => {
+      const burst = async ({ limitCounter: counts }: Cluster): Promise<number> => {
         const counted = { name: 'key requests', whom: (whom += 1), most: 90, windowMs: 60_000 }
         const verdicts = await Promise.all(Array.from({ length: 90 }, async () => counts.take(counted)))
         return verdicts.filter(({ allowed }) => allowed).length

@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Answer, type Question, slotsOf } from '../../src/limits/exchange.ts'
+import { type ShareResponse, type ShareRequest, slotsOf } from '../../src/limits/exchange.ts'
 import { RedisPeers } from '../../src/limits/redis-peers.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../equipment/redis-server.ts'
 import { SharedWindow } from '../equipment/shared-window.ts'
 
-const NOTHING: Omit<Question, 'most' | 'windowMs' | 'slot'> = {
+const NOTHING: Omit<ShareRequest, 'most' | 'windowMs' | 'slot'> = {
   used: 0,
-  back: 0,
+  returned: 0,
   kept: 0,
   added: [],
   need: 0,
@@ -23,8 +23,8 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
   const namespace = `test:${randomUUID()}`
   beforeAll(async () => {
     server = await startRedisServer()
-    peers = new RedisPeers({ url: server.url, namespace, node: 'one', tell: () => {} })
-    await peers.tried
+    peers = new RedisPeers({ url: server.url, namespace, node: 'one', onReachability: () => {} })
+    await peers.firstAttempt
   })
   afterAll(async () => {
     await peers?.close()
@@ -33,7 +33,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
 
   const fresh = (windowMs = HOUR) => ({ name: 'key requests', whom: randomUUID(), most: 100, windowMs })
   /** Asks until it is answered: a busy machine may be late. */
-  const exchange = async (counted: ReturnType<typeof fresh>, fields: Partial<Question>): Promise<Answer> => {
+  const exchange = async (counted: ReturnType<typeof fresh>, fields: Partial<ShareRequest>): Promise<ShareResponse> => {
     const question = { ...NOTHING, most: counted.most, windowMs: counted.windowMs, slot: 0, ...fields }
     for (;;) {
       const answer = await peers.exchange(counted, question).catch(() => 'late' as const)
@@ -97,7 +97,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     await server.command(['SET', `${namespace}:memory`, '1.5'])
     const question = { ...NOTHING, most: 100, windowMs: HOUR, slot: 0, need: 10 }
     // Unless a beat has told it meanwhile.
-    const told = peers.memory === '1.5 0' ? 'forgotten' : await peers.exchange(counted, question)
+    const told = peers.generation === '1.5 0' ? 'forgotten' : await peers.exchange(counted, question)
     expect(told).toBe('forgotten')
     expect((await exchange(counted, {})).amounts.map(([, amount]) => amount)).toEqual([40])
   })
@@ -116,10 +116,10 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
       if (words[0] === 'SET') await server.command(['SET', key, 'rubbish'])
       else for (const field of fields) await server.command(['HSET', key, field, words[3] ?? ''])
     }
-    const { memory } = peers
+    const { generation: memory } = peers
     const question = { ...NOTHING, most: 100, windowMs: HOUR, slot: 0, need: 1 }
     expect(await peers.exchange(counted, question)).toBe('forgotten')
-    expect(peers.memory).not.toBe(memory)
+    expect(peers.generation).not.toBe(memory)
     expect(await peers.exchange(counted, question)).toMatchObject({ granted: 1 })
     await server.command(['FLUSHALL'])
     await sleep(400)

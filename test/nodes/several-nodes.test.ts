@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Counted } from '../../src/limits/counts.ts'
+import type { CountedLimit } from '../../src/limits/counts.ts'
 import type { Peers } from '../../src/limits/peers.ts'
-import { SharedCounts } from '../../src/limits/shared-counts.ts'
+import { SharedCounter } from '../../src/limits/shared-counts.ts'
 import {
   type CountingNode,
   haveMet,
@@ -39,11 +39,11 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
   })
 
   /** All that a node lets through now. */
-  const burst = async ({ counts }: CountingNode, counted: Counted, calls: number): Promise<number> => {
+  const burst = async ({ counts }: CountingNode, counted: CountedLimit, calls: number): Promise<number> => {
     const verdicts = await Promise.all(Array.from({ length: calls }, async () => counts.take(counted)))
     return verdicts.filter(({ allowed }) => allowed).length
   }
-  const bursts = async (counted: Counted, calls: number): Promise<number> => {
+  const bursts = async (counted: CountedLimit, calls: number): Promise<number> => {
     const each = await Promise.all(nodes.map((node) => burst(node, counted, calls)))
     return each.reduce((sum, one) => sum + one, 0)
   }
@@ -143,18 +143,18 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     const [{ peers }] = nodes as [CountingNode]
     // A long line: two exchanges on it, one after the other, take longer than a call may wait.
     const far: Peers = {
-      isThere: true,
-      isFilling: false,
+      isReachable: true,
+      isRefilling: false,
       nodes: 3,
-      get memory() {
-        return peers.memory
+      get generation() {
+        return peers.generation
       },
       async exchange(...asked) {
         await sleep(32)
         return peers.exchange(...asked)
       },
     }
-    const counts = new SharedCounts(far)
+    const counts = new SharedCounter(far)
     const counted = limit(30, 60_000)
     const first = counts.take(counted)
     await sleep(5)

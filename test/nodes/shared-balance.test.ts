@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { usageText } from '../equipment/behaviour.ts'
 import { manage } from '../equipment/account.ts'
-import { call } from '../equipment/client.ts'
+import { type Answer, call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { ask } from '../equipment/stage.ts'
@@ -63,12 +63,19 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
     const after = new Promise((resolve) => (release = resolve))
     upstream.script('m', { kind: 'whole', usage: usageText(10, 5), after })
     let refused = 0
-    const calls = Array.from({ length: 40 }, async (_, index) => {
-      const answer = await chat(index % 2, 'ann', ask('m', { max_tokens: MAXIMUM }))
+    const calls: Promise<Answer>[] = []
+    const answered = async (): Promise<Answer> => {
+      const answer = await chat(calls.length % 2, 'ann', ask('m', { max_tokens: MAXIMUM }))
       if (answer.status !== 200) refused += 1
       return answer
-    })
-    await expect.poll(() => refused + upstream.received('m').length).toBe(40)
+    }
+    const held = async (): Promise<number> => {
+      await expect.poll(() => refused + upstream.received('m').length, SOON).toBe(calls.length)
+      return upstream.received('m').length
+    }
+    while (calls.length < 40) calls.push(answered())
+    // On a busy machine a node may return its unused lease too late for one call; the next call gets it.
+    while ((await held()) < 10) calls.push(answered())
     release()
     const answers = await Promise.all(calls)
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(10)

@@ -172,14 +172,17 @@ test('the ledger lags while nothing can be written', async () => {
 
 test('the delay of the event loop is near nothing in an idle gateway', async () => {
   const own = monitorEventLoopDelay({ resolution: 10 })
-  await metricsOf(program.url)
-  own.enable()
-  await sleep(500)
-  own.disable()
-  const here = own.percentile(50) / 1e9
-  // Of a process that has nothing to do either.
-  const quiet = Math.max(0.015, 5 * here)
-  expect((await metricsOf(program.url)).sum('sluice_event_loop_delay_p50_seconds')).toBeLessThan(quiet)
+  // A busy machine delays the gateway now and then: one quiet moment is enough.
+  const delay = async (): Promise<number> => {
+    await metricsOf(program.url)
+    own.reset()
+    own.enable()
+    await sleep(500)
+    own.disable()
+    const idle = Math.max(0.015, (5 * own.percentile(50)) / 1e9)
+    return (await metricsOf(program.url)).sum('sluice_event_loop_delay_p50_seconds') / idle
+  }
+  await expect.poll(delay, { timeout: 60_000 }).toBeLessThan(1)
 })
 
 test('a pause of the event loop is the longest delay, once', async () => {

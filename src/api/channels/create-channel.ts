@@ -9,8 +9,8 @@ export const createChannel = defineEndpoint({
   area: 'management',
   access: 'admin',
   summary: 'Makes a channel, or one for each of several keys',
-  fails: [409],
+  errorStatuses: [409],
   body: newChannelBody,
-  answer: z.object({ ids: z.array(z.int()) }),
+  responseBody: z.object({ ids: z.array(z.int()) }),
   handle: ({ body, parts }) => createChannels(parts, body),
 })

@@ -10,7 +10,7 @@ export const deleteChannel = defineEndpoint({
   area: 'management',
   access: 'admin',
   summary: 'Removes a channel',
-  fails: [409],
+  errorStatuses: [409],
   params: channelPath,
   async handle({ params, parts }) {
     const removed = await deleteChannels(parts, [params.id])

@@ -9,8 +9,8 @@ export const deleteChannelsEndpoint = defineEndpoint({
   area: 'management',
   access: 'admin',
   summary: 'Removes channels; answers with how many there were',
-  fails: [409],
+  errorStatuses: [409],
   body: channelIdsBody,
-  answer: z.int(),
+  responseBody: z.int(),
   handle: ({ body, parts }) => deleteChannels(parts, body.ids),
 })

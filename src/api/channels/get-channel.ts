@@ -10,11 +10,11 @@ export const getChannel = defineEndpoint({
   access: 'admin',
   summary: 'One channel, without its keys',
   params: channelPath,
-  answer: channelSchema,
+  responseBody: channelSchema,
   async handle({ params, parts }) {
     const found = await findChannel(parts, params.id)
     return 'stored' in found
       ? storedObject(found.stored)
-      : declaredObject(found.declared, parts.inForce.declared.by)
+      : declaredObject(found.declared, parts.liveConfig.declared.by)
   },
 })

@@ -8,8 +8,8 @@ export const listChannelsEndpoint = defineEndpoint({
   area: 'management',
   access: 'admin',
   summary: 'The channels, without their keys',
-  fails: [400],
+  errorStatuses: [400],
   query: channelQuery,
-  answer: channelPage,
+  responseBody: channelPage,
   handle: ({ query, parts }) => listChannels(parts, query),
 })

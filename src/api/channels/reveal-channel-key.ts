@@ -12,8 +12,8 @@ export const revealChannelKey = defineEndpoint({
   limit: 'critical',
   cache: 'never',
   summary: 'The keys of a channel, one a line',
-  fails: [409],
+  errorStatuses: [409],
   params: channelPath,
-  answer: z.object({ key: z.string() }),
+  responseBody: z.object({ key: z.string() }),
   handle: ({ params, parts }) => revealChannelKeys(parts, params.id),
 })

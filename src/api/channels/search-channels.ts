@@ -8,8 +8,8 @@ export const searchChannels = defineEndpoint({
   area: 'management',
   access: 'admin',
   summary: 'Channels by a part of their name or address, by group and by model',
-  fails: [400],
+  errorStatuses: [400],
   query: channelQuery,
-  answer: channelPage,
+  responseBody: channelPage,
   handle: ({ query, parts }) => listChannels(parts, query),
 })

@@ -12,7 +12,7 @@ export const testChannelEndpoint = defineEndpoint({
   summary: 'Asks the upstream of a channel for one token',
   params: channelPath,
   query: testQuery,
-  answer: testResult,
+  responseBody: testResult,
   envelope: 'own',
   handle: ({ user, params, query, parts }) => testChannel(parts, { id: params.id, model: query.model }, user),
 })

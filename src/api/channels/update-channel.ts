@@ -9,8 +9,8 @@ export const updateChannelEndpoint = defineEndpoint({
   area: 'management',
   access: 'admin',
   summary: 'Changes a channel; what is absent stays',
-  fails: [404, 409],
+  errorStatuses: [404, 409],
   body: channelChange,
-  answer: channelSchema,
+  responseBody: channelSchema,
   handle: ({ user, body, parts }) => updateChannel(parts, body, user),
 })

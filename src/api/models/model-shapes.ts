@@ -10,7 +10,7 @@ export type ModelShape = 'chat' | 'messages' | 'alternate'
 const CREATED = 1_626_777_600
 const CREATED_AT = '2021-07-20T10:40:00Z'
 /** The owner of a model of which nobody says a vendor. */
-const NO_VENDOR = 'custom'
+const UNKNOWN_VENDOR = 'custom'
 
 /** One model in each shape. */
 export const MODEL_ENTRY: Record<ModelShape, (model: ListedModel) => object> = {
@@ -18,7 +18,7 @@ export const MODEL_ENTRY: Record<ModelShape, (model: ListedModel) => object> = {
     id,
     object: 'model',
     created: CREATED,
-    owned_by: vendor ?? NO_VENDOR,
+    owned_by: vendor ?? UNKNOWN_VENDOR,
     supported_endpoint_types: endpointTypes,
   }),
   messages: ({ id }) => ({ type: 'model', id, display_name: id, created_at: CREATED_AT }),

@@ -21,7 +21,7 @@ export const model = defineEndpoint({
   keyIn: 'any',
   summary: 'One model that the API key may call',
   params,
-  async handle({ token, user, params: { id }, visit, models, parts }) {
+  async handle({ token, user, params: { id }, exchange: visit, models, parts }) {
     const name = decodeURIComponent(id)
     const found = models.find(parts.settings(), { token, user }, name)
     if (!found) {
@@ -46,7 +46,7 @@ export const deleteModel = defineEndpoint({
   access: 'key',
   keyIn: 'any',
   summary: 'Not implemented',
-  fails: [501],
+  errorStatuses: [501],
   succeeds: false,
   handle: () => Promise.reject(new GatewayError('not_implemented', 'deleting a model is not implemented')),
 })

@@ -8,7 +8,7 @@ export const pricingEndpoint = defineEndpoint({
   area: 'management',
   access: 'account',
   summary: 'What the models cost that the caller may call',
-  answer: pricingSchema,
+  responseBody: pricingSchema,
   envelope: 'own',
   handle: ({ user, parts }) => Promise.resolve(pricing(parts.settings(), user)),
 })

@@ -7,34 +7,34 @@ const PLAIN = ['text/plain']
 export const healthz: OpenEndpoint = {
   method: 'GET',
   path: '/healthz',
-  isQuiet: true,
+  isPolled: true,
   summary: 'Whether the process runs',
-  fails: 'never',
-  gives: PLAIN,
+  errorStatuses: 'never',
+  contentTypes: PLAIN,
   area: 'relay',
-  door: 'raw',
+  kind: 'raw',
   access: 'anyone',
-  handle: ({ response }) => say(response, 200, 'ok'),
+  handle: ({ response }) => sendText(response, 200, 'ok'),
 }
 
 /** 200 while calls are taken; 503 before, while draining, and while the database cannot be written. */
 export const readyz: OpenEndpoint = {
   method: 'GET',
   path: '/readyz',
-  isQuiet: true,
+  isPolled: true,
   summary: 'Whether calls are taken',
-  failsInText: [503],
-  gives: PLAIN,
+  textErrorStatuses: [503],
+  contentTypes: PLAIN,
   area: 'relay',
-  door: 'raw',
+  kind: 'raw',
   access: 'anyone',
   async handle({ response }, isReady) {
-    if (await isReady()) say(response, 200, 'ready')
-    else say(response, 503, 'not ready')
+    if (await isReady()) sendText(response, 200, 'ready')
+    else sendText(response, 503, 'not ready')
   },
 }
 
-function say(response: Response, status: number, word: string): void {
+function sendText(response: Response, status: number, word: string): void {
   const headers = { 'content-type': 'text/plain', 'cache-control': 'no-store' }
   response.writeHead(status, status === 503 ? { ...headers, 'retry-after': '5' } : headers).end(`${word}\n`)
 }

@@ -5,12 +5,12 @@ import type { OperatorEndpoint } from '../endpoint.ts'
 export const metricsEndpoint: OperatorEndpoint = {
   method: 'GET',
   path: '/metrics',
-  isQuiet: true,
+  isPolled: true,
   area: 'relay',
-  door: 'raw',
+  kind: 'raw',
   access: 'operator',
   summary: "The gateway's figures for Prometheus",
-  gives: [METRICS_CONTENT_TYPE],
+  contentTypes: [METRICS_CONTENT_TYPE],
   handle({ response }, metrics) {
     response.writeHead(200, { 'content-type': METRICS_CONTENT_TYPE, 'cache-control': 'no-store' })
     response.end(metricsText(metrics.read()))

@@ -2,15 +2,15 @@ import { ERRORS, type ErrorCode, GatewayError } from '../../errors.ts'
 import type { JsonSchema } from '../../protocols/accepting.ts'
 import { asRecord } from '../../protocols/json/record.ts'
 import type { Endpoint, KeyEndpoint } from '../endpoint.ts'
-import { type Area, hasEnvelope, renderAnswer, renderError } from '../envelopes.ts'
+import { type Area, hasEnvelope, renderSuccess, renderError } from '../envelopes.ts'
 import { isGloballyLimited } from '../global-limit.ts'
 
 /** What an upstream's refusal of a call may come as, beside what the gateway's own errors do. */
-const PASSED_ON = [404, 409, 422, 529]
+const UPSTREAM_STATUSES = [404, 409, 422, 529]
 
 /** The statuses that an endpoint's errors may have, in order. */
 export function errorStatuses(endpoint: Endpoint): number[] {
-  const { access, door, fails = [], path } = endpoint
+  const { access, kind: door, errorStatuses: fails = [], path } = endpoint
   if (fails === 'never') return []
   const statuses = new Set([500, 503, ...fails])
   const add = (...more: number[]): void => more.forEach((status) => statuses.add(status))
@@ -18,7 +18,7 @@ export function errorStatuses(endpoint: Endpoint): number[] {
   else if (access !== 'anyone' && access !== 'visitor') add(401, 403)
   if (door === 'raw') {
     if (access === 'api-key' || isGloballyLimited(path)) add(429)
-    if (access === 'api-key' && endpoint.takes) add(400, 408, 413, 415, ...passedOn(endpoint))
+    if (access === 'api-key' && endpoint.requestSchema) add(400, 408, 413, 415, ...upstreamStatuses(endpoint))
   } else {
     if (isGloballyLimited(path) || endpoint.limit) add(429)
     if (endpoint.params) add(400, 404)
@@ -27,8 +27,8 @@ export function errorStatuses(endpoint: Endpoint): number[] {
   return [...statuses].sort((one, other) => one - other)
 }
 
-function passedOn({ withholds = [] }: KeyEndpoint): number[] {
-  return PASSED_ON.filter((status) => !withholds.includes(status))
+function upstreamStatuses({ hiddenStatuses: withholds = [] }: KeyEndpoint): number[] {
+  return UPSTREAM_STATUSES.filter((status) => !withholds.includes(status))
 }
 
 /** Which errors of the gateway's own a status is for. */
@@ -55,7 +55,7 @@ const EXAMPLES: readonly ErrorCode[] = ['overloaded', 'invalid_request']
 export function answerSchema(area: Area, answer: JsonSchema | undefined): JsonSchema {
   if (!hasEnvelope(area)) return answer ?? {}
   const place = 'the place of the answer'
-  const body = renderAnswer(area, answer && place)
+  const body = renderSuccess(area, answer && place)
   return shapeOf([JSON.parse(body.toString())], new Map(answer ? [[place, answer]] : []))
 }
 

@@ -23,7 +23,7 @@ export function operationOf(endpoint: Endpoint): JsonSchema {
 }
 
 function successes(endpoint: Endpoint): JsonSchema {
-  if (endpoint.door === 'json')
+  if (endpoint.kind === 'json')
     return endpoint.succeeds === false
       ? {}
       : { 200: { description: 'Success', content: successOf(endpoint) } }
@@ -38,7 +38,7 @@ export function templateOf({ path }: Endpoint): string {
 }
 
 function parametersOf(endpoint: Endpoint): JsonSchema[] {
-  const { params, query } = endpoint.door === 'json' ? endpoint : {}
+  const { params, query } = endpoint.kind === 'json' ? endpoint : {}
   const inPath = params ? fieldsOf(params).properties : {}
   const inQuery = query ? fieldsOf(query) : { properties: {}, required: [] }
   return [
@@ -63,13 +63,13 @@ function fieldsOf(schema: z.ZodType): { properties: Record<string, JsonSchema>; 
 }
 
 function bodyOf(endpoint: Endpoint): JsonSchema | undefined {
-  if (endpoint.door === 'json') return endpoint.body && jsonSchema(endpoint.body, 'input')
-  return endpoint.access === 'api-key' ? endpoint.takes?.() : undefined
+  if (endpoint.kind === 'json') return endpoint.body && jsonSchema(endpoint.body, 'input')
+  return endpoint.access === 'api-key' ? endpoint.requestSchema?.() : undefined
 }
 
 function successOf(endpoint: Endpoint): JsonSchema {
-  if (endpoint.door === 'raw') {
-    return Object.fromEntries((endpoint.gives ?? ['application/json']).map((type) => [type, { schema: {} }]))
+  if (endpoint.kind === 'raw') {
+    return Object.fromEntries((endpoint.contentTypes ?? ['application/json']).map((type) => [type, { schema: {} }]))
   }
   if (endpoint.text) return { [endpoint.text.type]: { schema: { type: 'string' } } }
   return { 'application/json': { schema: schemaOf(endpoint) } }
@@ -80,13 +80,13 @@ function schemaOf(endpoint: JsonEndpoint): JsonSchema {
   return endpoint.envelope === 'own' ? (answer ?? {}) : answerSchema(endpoint.area, answer)
 }
 
-function answerOf({ answer }: JsonEndpoint): JsonSchema | undefined {
+function answerOf({ responseBody: answer }: JsonEndpoint): JsonSchema | undefined {
   return answer && jsonSchema(answer, 'output')
 }
 
 function errorOf(endpoint: Endpoint, status: number): JsonSchema {
   const schema = { $ref: `#/components/schemas/error-${endpoint.area}` }
-  const isText = endpoint.door === 'raw' && endpoint.failsInText?.includes(status)
+  const isText = endpoint.kind === 'raw' && endpoint.textErrorStatuses?.includes(status)
   const text = isText && { 'text/plain': { schema: { type: 'string' } } }
   return { description: errorDescription(status), content: { 'application/json': { schema }, ...text } }
 }

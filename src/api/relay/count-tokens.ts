@@ -8,12 +8,12 @@ export const countTokens: KeyEndpoint = {
   method: 'POST',
   path: '/v1/messages/count_tokens',
   area: 'messages',
-  door: 'raw',
+  kind: 'raw',
   access: 'api-key',
   keyIn: 'x-api-key',
   summary: 'How many tokens a conversation has',
-  takes: countRequestSchema,
+  requestSchema: countRequestSchema,
   // Upstreams need not have such a path: then it is counted here.
-  withholds: [404],
+  hiddenStatuses: [404],
   handle: (visit, caller, relay) => relay.countTokens(visit, caller),
 }

@@ -1,4 +1,4 @@
-import { afterwards, type Limited, type Limits, requireAllowed } from '../../limits/limits.ts'
+import { whenDecided, type SubjectLimit, type RateLimiter, requireAllowed } from '../../limits/limits.ts'
 import type { Response } from '../../server/response.ts'
 
 /**
@@ -6,12 +6,12 @@ import type { Response } from '../../server/response.ts'
  * header fields that most clients know. Throws `rate_limited` where nothing is; `whose` names the limit.
  */
 export function takeAndTell(
-  limits: Limits,
+  limits: RateLimiter,
   response: Response,
-  limited: Limited,
+  limited: SubjectLimit,
   whose: string,
 ): void | Promise<void> {
-  return afterwards(limits.take(limited), (verdict) => {
+  return whenDecided(limits.take(limited), (verdict) => {
     if (!verdict) return
     response.setHeader('ratelimit-limit', String(limited.limit.requests))
     response.setHeader('ratelimit-remaining', String(verdict.remaining))

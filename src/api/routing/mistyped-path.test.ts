@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { JSON_ROUTES } from '../json-routes.ts'
-import { MistypedPaths } from './mistyped-path.ts'
+import { PathSuggestions } from './mistyped-path.ts'
 import { RAW_ROUTES } from '../raw-routes.ts'
 
-const paths = new MistypedPaths([...RAW_ROUTES, ...JSON_ROUTES])
+const paths = new PathSuggestions([...RAW_ROUTES, ...JSON_ROUTES])
 
 describe('the path that was meant', () => {
   test.each([
@@ -37,7 +37,7 @@ describe('the path that was meant', () => {
     ['/v2/v1/rerank', '/v1/rerank'],
     ['/v1/rerank/v2/rerank', '/v2/rerank'],
   ])('by %s is %s', (path, meant) => {
-    expect(paths.meant(path)).toBe(meant)
+    expect(paths.suggest(path)).toBe(meant)
   })
 })
 
@@ -65,6 +65,6 @@ describe('nothing is meant', () => {
     `/v1/chat/completions${'/x'.repeat(5000)}`,
     `${'/v1'.repeat(5000)}/messages`,
   ])('by %s', (path) => {
-    expect(paths.meant(path)).toBeUndefined()
+    expect(paths.suggest(path)).toBeUndefined()
   })
 })

@@ -2,8 +2,8 @@ import { nearest } from '../../domain/nearest.ts'
 import type { Endpoint } from '../endpoint.ts'
 
 /** Longer paths are no slips, and longer words are not misspelt ones. */
-const LONGEST = 200
-const LONGEST_MISSPELT = 48
+const MAX_LENGTH = 200
+const MAX_MISSPELT_LENGTH = 48
 const VERSION = /^v\d+(?:beta)?$/
 /** Prefixes that base addresses have before the version, here or at the vendors. */
 const PREFIXES = new Set(['api', 'openai', 'anthropic'])
@@ -22,7 +22,7 @@ interface Candidate {
  * another, a base address that is repeated, capitals and slashes too many, a letter wrong. `docs/api.md:
  * Errors`.
  */
-export class MistypedPaths {
+export class PathSuggestions {
   readonly #candidates: readonly Candidate[]
   readonly #words: ReadonlySet<string>
 
@@ -35,8 +35,8 @@ export class MistypedPaths {
   }
 
   /** The path that was meant; undefined where none is near. */
-  meant(path: string): string | undefined {
-    if (path.length > LONGEST) return undefined
+  suggest(path: string): string | undefined {
+    if (path.length > MAX_LENGTH) return undefined
     const segments = path.toLowerCase().split('/').filter(Boolean)
     return this.#repeated(segments) ?? modelPath(segments) ?? this.#misspelt(segments)
   }
@@ -64,7 +64,7 @@ export class MistypedPaths {
   #misspelt(segments: readonly string[]): string | undefined {
     const start = segments.findIndex((word) => !isPrefix(word))
     const given = start === -1 ? '' : segments.slice(start).join('/')
-    if (given === '' || given.length > LONGEST_MISSPELT) return undefined
+    if (given === '' || given.length > MAX_MISSPELT_LENGTH) return undefined
     const rest = nearest(
       given,
       this.#candidates.map((candidate) => candidate.rest),

@@ -1,4 +1,4 @@
-const LONGEST = 200
+const MAX_LENGTH = 200
 
 /** A key as callers write it, and any run of letters and digits that is as long as one. */
 const KEY = /sk-[^/]*|[0-9a-z]{32,}/gi
@@ -10,7 +10,7 @@ const UNSAFE = /[^\w/.~%:@+,=…-]/g
  */
 const ESCAPED = /%(?:25)*(2[5d]|3\d|[46][1-9a-f]|[57][0-9a])/gi
 /** How often escapes are undone that stand in each other in other ways. */
-const DEPTH = 5
+const MAX_PASSES = 5
 
 /**
  * A path as it may be told and logged: at most 200 characters, no markup, and nothing that may be a key, in
@@ -20,7 +20,7 @@ export function shownPath(path: string): string {
   return unescaped(path)
     .replace(KEY, (found) => (/^sk-/i.test(found) ? 'sk-…' : '…'))
     .replace(UNSAFE, '?')
-    .slice(0, LONGEST)
+    .slice(0, MAX_LENGTH)
 }
 
 /**
@@ -28,7 +28,7 @@ export function shownPath(path: string): string {
  */
 function unescaped(path: string): string {
   let text = path
-  for (let i = 0; i < DEPTH; i++) {
+  for (let i = 0; i < MAX_PASSES; i++) {
     const before = text
     text = before.replace(ESCAPED, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
     if (text === before) return text

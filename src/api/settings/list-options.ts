@@ -9,6 +9,6 @@ export const listOptionsEndpoint = defineEndpoint({
   area: 'management',
   access: 'root',
   summary: 'The options, prices and groups in force',
-  answer: z.array(optionSchema),
+  responseBody: z.array(optionSchema),
   handle: ({ parts }) => listOptions(parts),
 })

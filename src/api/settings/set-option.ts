@@ -8,7 +8,7 @@ export const setOptionEndpoint = defineEndpoint({
   area: 'management',
   access: 'root',
   summary: 'Sets an option, prices or groups',
-  fails: [409],
+  errorStatuses: [409],
   body: optionBody,
   handle: ({ body, parts }) => setOption(parts, body),
 })

@@ -13,11 +13,11 @@ export const changeToken = defineEndpoint({
   access: 'account',
   tokenForm: 'bare',
   summary: "Changes one of the caller's tokens; with status_only=1 its status alone",
-  fails: [404],
+  errorStatuses: [404],
   query: z.object({ status_only: z.string().optional() }),
   // Which of the other fields are read, and so must be right, the query decides.
   body: z.looseObject({ id: tokenIdField }, { error: 'expected an object with the id of a token' }),
-  answer: tokenSchema,
+  responseBody: tokenSchema,
   handle: ({ user, query, body, parts }) =>
     (query.status_only === '1' ? switchToken : change)(parts, { ...body, user: user.id }),
 })

@@ -12,6 +12,6 @@ export const deleteTokens = defineEndpoint({
   tokenForm: 'bare',
   summary: "Deletes several of the caller's tokens, and tells how many there were",
   body: tokenIdsBody,
-  answer: z.int(),
+  responseBody: z.int(),
   handle: ({ user, body, parts }) => deleteAll(parts, { user: user.id, ids: body.ids }),
 })

@@ -11,7 +11,7 @@ export const getToken = defineEndpoint({
   tokenForm: 'bare',
   summary: "One of the caller's tokens, its key masked",
   params: tokenPath,
-  answer: tokenSchema,
+  responseBody: tokenSchema,
   async handle({ user, params, parts }) {
     const token = await parts.store.read('keyedToken', { tokenId: params.id, userId: user.id })
     return maskedToken(token ?? noOwnToken(), parts.nowMs())

@@ -11,6 +11,6 @@ export const listTokens = defineEndpoint({
   tokenForm: 'bare',
   summary: "A page of the caller's tokens, newest first",
   query: pageQuery,
-  answer: tokenPageSchema,
+  responseBody: tokenPageSchema,
   handle: ({ user, query, parts }) => tokenPage(parts, { user: user.id, ...pageOf(query) }),
 })

@@ -14,7 +14,7 @@ export const revealToken = defineEndpoint({
   cache: 'never',
   summary: "The whole key of one of the caller's tokens",
   params: tokenPath,
-  answer: z.object({ key: z.string() }),
+  responseBody: z.object({ key: z.string() }),
   async handle({ user, params, parts }) {
     return { key: await revealKey(parts, { user: user.id, id: params.id }) }
   },

@@ -14,7 +14,7 @@ export const revealTokens = defineEndpoint({
   cache: 'never',
   summary: "The whole keys of several of the caller's tokens",
   body: tokenIdsBody,
-  answer: z.object({ keys: z.record(z.string(), z.string()) }),
+  responseBody: z.object({ keys: z.record(z.string(), z.string()) }),
   async handle({ user, body, parts }) {
     return { keys: await revealKeys(parts, { user: user.id, ids: body.ids }) }
   },

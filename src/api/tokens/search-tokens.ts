@@ -13,9 +13,9 @@ export const searchTokens = defineEndpoint({
   tokenForm: 'bare',
   limit: 'search',
   summary: "A page of those of the caller's tokens whose name and key match",
-  fails: [400],
+  errorStatuses: [400],
   query: pageQuery.extend({ keyword: z.string().optional(), token: z.string().optional() }),
-  answer: tokenPageSchema,
+  responseBody: tokenPageSchema,
   handle: ({ user, query: { keyword, token, ...page }, parts }) =>
     search(parts, { user: user.id, keyword, token, ...pageOf(page) }),
 })

@@ -7,7 +7,7 @@ export const tokenUsageRedirect: OpenEndpoint = {
   method: 'GET',
   path: '/api/usage/token',
   area: 'usage',
-  door: 'raw',
+  kind: 'raw',
   access: 'anyone',
   summary: 'Leads to the path with a slash at its end',
   status: 301,

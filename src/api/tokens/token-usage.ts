@@ -10,7 +10,7 @@ export const tokenUsage = defineEndpoint({
   area: 'usage',
   access: 'reading-key',
   summary: 'What the API key has used and has left',
-  answer: tokenUsageSchema,
+  responseBody: tokenUsageSchema,
   async handle({ token: { id }, parts }) {
     const { token } = await accountFigures(parts, id)
     return tokenUsageObject(token, allowedNames(token) ?? [])

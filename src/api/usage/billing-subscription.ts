@@ -10,7 +10,7 @@ export const billingSubscription: readonly JsonEndpoint[] = ['/v1', ''].map((pre
     area: 'billing-subscription',
     access: 'reading-key',
     summary: 'What the API key, or its user, was granted',
-    answer: subscriptionSchema,
+    responseBody: subscriptionSchema,
     async handle({ token, parts }) {
       return subscriptionObject(await accountFigures(parts, token.id), parts.settings().options)
     },

@@ -10,7 +10,7 @@ export const billingUsage: readonly JsonEndpoint[] = ['/v1', ''].map((prefix) =>
     area: 'billing-usage',
     access: 'reading-key',
     summary: 'What the API key, or its user, has consumed',
-    answer: billingUsageSchema,
+    responseBody: billingUsageSchema,
     async handle({ token, parts }) {
       return billingUsageObject(await accountFigures(parts, token.id), parts.settings().options)
     },

@@ -9,9 +9,9 @@ export const usageDays = defineEndpoint({
   area: 'management',
   access: 'admin',
   summary: 'What each model used on each day',
-  fails: [400],
+  errorStatuses: [400],
   query: daysQuery,
-  answer: z.array(usageDaySchema),
+  responseBody: z.array(usageDaySchema),
   handle: ({ query, parts }) => usageByDay(parts, query, { username: query.username }, query.username),
 })
 
@@ -22,8 +22,8 @@ export const ownUsageDays = defineEndpoint({
   area: 'management',
   access: 'account',
   summary: "What each model used on each day, of the caller's own",
-  fails: [400],
+  errorStatuses: [400],
   query: ownDaysQuery,
-  answer: z.array(usageDaySchema),
+  responseBody: z.array(usageDaySchema),
   handle: ({ user, query, parts }) => usageByDay(parts, query, { userId: user.id }, user.username),
 })

@@ -17,7 +17,7 @@ export const usageExport = defineEndpoint({
   area: 'management',
   access: 'admin',
   summary: "Everybody's settled calls as CSV",
-  fails: [400],
+  errorStatuses: [400],
   query: usageQuery,
   text: CSV,
   handle: ({ query, parts }) =>
@@ -31,7 +31,7 @@ export const ownUsageExport = defineEndpoint({
   area: 'management',
   access: 'account',
   summary: "The caller's own settled calls as CSV",
-  fails: [400],
+  errorStatuses: [400],
   query: ownUsageQuery,
   text: CSV,
   handle: ({ user, query, parts }) =>

@@ -17,9 +17,9 @@ export const usageLog = defineEndpoint({
   area: 'management',
   access: 'admin',
   summary: "Everybody's settled calls, the newest first",
-  fails: [400],
+  errorStatuses: [400],
   query: z.object({ ...usageQuery.shape, ...pageQuery.shape }),
-  answer: pageSchema(usageSchema),
+  responseBody: pageSchema(usageSchema),
   handle: ({ query, parts }) => listUsage(parts, filterOf(query), pageOf(query), usageObject),
 })
 
@@ -30,9 +30,9 @@ export const ownUsageLog = defineEndpoint({
   area: 'management',
   access: 'account',
   summary: "The caller's own settled calls, the newest first",
-  fails: [400],
+  errorStatuses: [400],
   query: z.object({ ...ownUsageQuery.shape, ...pageQuery.shape }),
-  answer: pageSchema(ownUsageSchema),
+  responseBody: pageSchema(ownUsageSchema),
   handle: ({ user, query, parts }) =>
     listUsage(parts, filterOf(query, user.id), pageOf(query), ownUsageObject),
 })

@@ -10,9 +10,9 @@ export const usageSums = defineEndpoint({
   area: 'management',
   access: 'admin',
   summary: 'What was used in sum, and in the last minute',
-  fails: [400],
+  errorStatuses: [400],
   query: usageQuery,
-  answer: usageStatSchema,
+  responseBody: usageStatSchema,
   handle: ({ query, parts }) => usageStat(parts, filterOf(query)),
 })
 
@@ -23,8 +23,8 @@ export const ownUsageSums = defineEndpoint({
   area: 'management',
   access: 'account',
   summary: 'What the caller used in sum, and in the last minute',
-  fails: [400],
+  errorStatuses: [400],
   query: ownUsageQuery,
-  answer: usageStatSchema,
+  responseBody: usageStatSchema,
   handle: ({ user, query, parts }) => usageStat(parts, filterOf(query, user.id)),
 })

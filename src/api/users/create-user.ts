@@ -11,7 +11,7 @@ export const createUser = defineEndpoint({
   access: 'admin',
   summary: 'Make a user who can log in',
   body: newUserInput.extend({ password: passwordField }),
-  answer: managedUserSchema,
+  responseBody: managedUserSchema,
   async handle({ user, body, parts }) {
     return managedUserObject(await makeUser(parts, body, user))
   },

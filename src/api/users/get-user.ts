@@ -12,7 +12,7 @@ export const getUser = defineEndpoint({
   access: 'admin',
   summary: 'One user',
   params: z.object({ id: userIdText }),
-  answer: managedUserSchema,
+  responseBody: managedUserSchema,
   async handle({ params: { id: userId }, parts }) {
     return managedUserObject((await parts.store.read('managedUser', { userId })) ?? noUser(userId))
   },

@@ -8,6 +8,6 @@ export const listGroups = defineEndpoint({
   area: 'management',
   access: 'admin',
   summary: 'The names of all groups',
-  answer: z.array(z.string()),
+  responseBody: z.array(z.string()),
   handle: ({ parts }) => Promise.resolve([...parts.settings().groups.keys()].toSorted()),
 })

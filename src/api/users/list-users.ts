@@ -10,7 +10,7 @@ export const listUsers = defineEndpoint({
   access: 'admin',
   summary: 'All users, a page of them, newest first',
   query: pageQuery,
-  answer: userPageSchema,
+  responseBody: userPageSchema,
   async handle({ query, parts }) {
     return findUsers(parts, query)
   },

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { refuseOtherSite } from '../../auth/refuse-other-site.ts'
+import { refuseCrossSite } from '../../auth/refuse-other-site.ts'
 import { sessionCookie } from '../../auth/session-cookie.ts'
 import { logIn, loginInput } from '../../management/users/log-in.ts'
 import { defineEndpoint } from '../endpoint.ts'
@@ -14,22 +14,22 @@ export const login = defineEndpoint({
   area: 'management',
   access: 'visitor',
   summary: 'Begin a session of the console',
-  fails: [401, 403],
+  errorStatuses: [401, 403],
   limit: 'critical',
-  limitsOn({ body: { username }, from, parts }) {
+  limitsOn({ body: { username }, addressBlock: from, parts }) {
     // Guesses from elsewhere, or of other names, must not keep out who signed in from here before.
     if (parts.signIns.knows(username, from)) {
-      return [{ whom: `at ${from} ${username}`, whose: 'this name at this address', times: 1 }]
+      return [{ subject: `at ${from} ${username}`, label: 'this name at this address', factor: 1 }]
     }
     return [
-      { whom: from, whose: 'this address', times: 1 },
-      { whom: `named ${username}`, whose: 'this name', times: TIMES_BY_NAME },
+      { subject: from, label: 'this address', factor: 1 },
+      { subject: `named ${username}`, label: 'this name', factor: TIMES_BY_NAME },
     ]
   },
   cache: 'never',
   body: loginInput,
   bodyLimit: 4096,
-  answer: z.object({
+  responseBody: z.object({
     id: z.int(),
     username: z.string(),
     display_name: z.string(),
@@ -37,9 +37,9 @@ export const login = defineEndpoint({
     status: z.int(),
     group: z.string(),
   }),
-  async handle({ body, from, visit, parts }) {
+  async handle({ body, addressBlock: from, exchange: visit, parts }) {
     const { trustedProxies } = parts.settings().options
-    refuseOtherSite(visit.request, trustedProxies)
+    refuseCrossSite(visit.request, trustedProxies)
     const { user, session } = await logIn(parts, body, from)
     visit.record.userId = user.id
     visit.response.setHeader('set-cookie', sessionCookie(visit.request, session, trustedProxies))

@@ -1,4 +1,4 @@
-import { refuseOtherSite } from '../../auth/refuse-other-site.ts'
+import { refuseCrossSite } from '../../auth/refuse-other-site.ts'
 import { sessionCookie, sessionOf } from '../../auth/session-cookie.ts'
 import { defineEndpoint, type JsonEndpoint } from '../endpoint.ts'
 
@@ -11,11 +11,11 @@ function endsSession(method: 'GET' | 'POST'): JsonEndpoint {
     // Whoever has no session is logged out already.
     access: 'visitor',
     summary: 'End the session of the console',
-    fails: [403],
+    errorStatuses: [403],
     cache: 'never',
-    async handle({ visit: { request, response }, parts }) {
+    async handle({ exchange: { request, response }, parts }) {
       const { trustedProxies } = parts.settings().options
-      refuseOtherSite(request, trustedProxies)
+      refuseCrossSite(request, trustedProxies)
       const session = sessionOf(request)
       if (session !== undefined) await parts.store.write('endSession', { session })
       response.setHeader('set-cookie', sessionCookie(request, undefined, trustedProxies))

@@ -9,9 +9,9 @@ export const manage = defineEndpoint({
   area: 'management',
   access: 'admin',
   summary: 'Disable, enable, delete, promote or demote a user, or change its quota',
-  fails: [404],
+  errorStatuses: [404],
   body: managedInput,
-  answer: managedUserSchema.optional(),
+  responseBody: managedUserSchema.optional(),
   async handle({ user, body, parts }) {
     const managed = await manageUser(parts, body, user)
     return managed && managedUserObject(managed)

@@ -12,7 +12,7 @@ export const ownAccessToken = defineEndpoint({
   summary: "A new access token, in the place of the caller's old one",
   limit: 'critical',
   cache: 'never',
-  answer: z.string(),
+  responseBody: z.string(),
   async handle({ user, parts }) {
     return (await issueAccessToken(parts, { user: user.id })).access_token
   },

@@ -8,6 +8,6 @@ export const ownGroups = defineEndpoint({
   area: 'management',
   access: 'account',
   summary: "The groups that the caller's tokens may name",
-  answer: groupsSchema,
+  responseBody: groupsSchema,
   handle: ({ user, parts }) => Promise.resolve(usableGroupsObject(parts.settings(), user)),
 })

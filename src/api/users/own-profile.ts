@@ -9,7 +9,7 @@ export const ownProfile = defineEndpoint({
   area: 'management',
   access: 'account',
   summary: "The caller's own profile",
-  answer: profileSchema,
+  responseBody: profileSchema,
   async handle({ user, parts }) {
     return profileObject((await parts.store.read('profile', { userId: user.id })) ?? noUser(user.id))
   },

@@ -9,9 +9,9 @@ export const searchUsers = defineEndpoint({
   access: 'admin',
   summary: 'Users by a part of their name or e-mail address, by id, by group',
   limit: 'search',
-  fails: [400],
+  errorStatuses: [400],
   query: userSearchInput,
-  answer: userPageSchema,
+  responseBody: userPageSchema,
   async handle({ query, parts }) {
     return findUsers(parts, query)
   },

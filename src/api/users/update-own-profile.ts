@@ -12,7 +12,7 @@ export const updateOwnProfile = defineEndpoint({
   // A password could be guessed here.
   limit: 'critical',
   body: ownProfileInput,
-  answer: profileSchema,
+  responseBody: profileSchema,
   async handle({ user, body, parts }) {
     return profileObject(await changeOwnProfile(parts, user, body))
   },

@@ -9,9 +9,9 @@ export const updateUser = defineEndpoint({
   area: 'management',
   access: 'admin',
   summary: 'Change fields of a user',
-  fails: [404],
+  errorStatuses: [404],
   body: changedUserInput,
-  answer: managedUserSchema,
+  responseBody: managedUserSchema,
   async handle({ user, body, parts }) {
     return managedUserObject(await changeUser(parts, body, user))
   },

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseDecimal } from '../../domain/decimal.ts'
-import { builtInPrices, inForce } from './built-in-prices.ts'
-import { matches, spelledOut, withHyphenatedDate } from './match-rule.ts'
-import { chargeable, unchargedKinds } from './price-data.ts'
+import { builtInPrices, currentPrice } from './built-in-prices.ts'
+import { matches, literalNames, withHyphenatedDate } from './match-rule.ts'
+import { chargeablePrice, unchargedKinds } from './price-data.ts'
 import { VENDORS } from '../vendors/vendors.ts'
 
 const prices = builtInPrices()
@@ -93,13 +93,13 @@ describe('the built-in prices', () => {
 
 describe('prices as the data has them', () => {
   test('stand for tokens per million, calls and searches per thousand', () => {
-    const price = chargeable({ input_mtok: 1.5, output_mtok: 2, requests_kcount: 12, web_searches_kcount: 5 })
+    const price = chargeablePrice({ input_mtok: 1.5, output_mtok: 2, requests_kcount: 12, web_searches_kcount: 5 })
     expect(price?.tokens.input).toEqual(usd('1.5'))
     expect([plain(price?.request), plain(price?.webSearch)]).toEqual([0.012, 0.005])
   })
 
   test('that are missing follow from input; a web search is one cent', () => {
-    const price = chargeable({ input_mtok: 0.15, output_mtok: 0.6 })
+    const price = chargeablePrice({ input_mtok: 0.15, output_mtok: 0.6 })
     expect(price?.tokens).toEqual({
       input: { digits: 15n, scale: 2 },
       output: { digits: 6n, scale: 1 },
@@ -111,7 +111,7 @@ describe('prices as the data has them', () => {
   })
 
   test('rise with the prompt: above the start of a tier, and untiered kinds stay', () => {
-    const price = chargeable({
+    const price = chargeablePrice({
       input_mtok: {
         base: 1,
         tiers: [
@@ -133,8 +133,8 @@ describe('prices as the data has them', () => {
   })
 
   test('are none where there is nothing that we charge', () => {
-    expect(chargeable({})).toBeUndefined()
-    expect(chargeable({ audio_hours: 0.36 })).toBeUndefined()
+    expect(chargeablePrice({})).toBeUndefined()
+    expect(chargeablePrice({ audio_hours: 0.36 })).toBeUndefined()
   })
 
   test('of kinds that we do not charge are named', () => {
@@ -162,7 +162,7 @@ describe('dated prices', () => {
     ['2026-06-02T01:59:59Z', 3],
     ['2026-06-02T02:00:00Z', 2],
   ])('at %s the input costs %d', (time, expected) => {
-    expect(inForce(dated, new Date(time))).toEqual({ input_mtok: expected })
+    expect(currentPrice(dated, new Date(time))).toEqual({ input_mtok: expected })
   })
 
   test('change while the gateway runs', () => {
@@ -191,11 +191,11 @@ describe('rules about names', () => {
   })
 
   test('spell some names out', () => {
-    expect(spelledOut({ or: [{ equals: 'a' }, { starts_with: 'b' }, { or: [{ equals: 'c' }] }] })).toEqual([
+    expect(literalNames({ or: [{ equals: 'a' }, { starts_with: 'b' }, { or: [{ equals: 'c' }] }] })).toEqual([
       'a',
       'c',
     ])
-    expect(spelledOut({ and: [{ equals: 'a' }] })).toEqual([])
+    expect(literalNames({ and: [{ equals: 'a' }] })).toEqual([])
   })
 
   test('take a date with and without hyphens', () => {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { type ConditionalPrice, findProvider, type ModelInfo, type ModelPrice } from '@pydantic/genai-prices'
 import { LRUCache } from 'lru-cache'
-import { isOfOtherEndpoint } from '../../domain/other-endpoints.ts'
+import { isForUnsupportedEndpoint } from '../../domain/other-endpoints.ts'
 import type { Price } from '../../domain/price.ts'
-import { matches, spelledOut, withHyphenatedDate } from './match-rule.ts'
-import { chargeable, unchargedKinds } from './price-data.ts'
+import { matches, literalNames, withHyphenatedDate } from './match-rule.ts'
+import { chargeablePrice, unchargedKinds } from './price-data.ts'
 import { isRetired } from '../vendors/retired-models.ts'
 import { VENDORS, type Vendor } from '../vendors/vendors.ts'
 
@@ -27,17 +27,17 @@ export interface BuiltInPrices {
   readonly version: string
 }
 
-interface Listed {
+interface PriceListEntry {
   readonly vendor: string
   readonly model: ModelInfo
 }
 
 /** Callers may ask for any name; only so many are remembered, and longer ones are nobody's. */
-const MOST_REMEMBERED = 4096
-const LONGEST_NAME = 200
+const MAX_CACHED_NAMES = 4096
+const MAX_NAME_LENGTH = 200
 
 /** Priced by their vendor for each call, which the data does not list. */
-const MORE_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map([
+const ADDITIONAL_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map([
   [
     'cohere',
     ['rerank-v3.5', 'rerank-english-v3.0', 'rerank-multilingual-v3.0'].map((id) => ({
@@ -54,20 +54,20 @@ const MORE_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map([
  */
 export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices {
   const lists = new Map(VENDORS.map(({ id }) => [id, modelsOf(id)]))
-  const found = new LRUCache<string, Listed | 'none'>({ max: MOST_REMEMBERED })
+  const found = new LRUCache<string, PriceListEntry | 'none'>({ max: MAX_CACHED_NAMES })
   const read = new WeakMap<ModelPrice, BuiltInModel>()
 
-  function listedBy(vendor: string, name: string): Listed | undefined {
+  function listedBy(vendor: string, name: string): PriceListEntry | undefined {
     const models = lists.get(vendor) ?? modelsOf(vendor)
     const model = models.find(({ match }) => matches(match, name))
     return model && { vendor, model }
   }
 
-  function search(name: string, vendor: string | undefined): Listed | undefined {
+  function search(name: string, vendor: string | undefined): PriceListEntry | undefined {
     for (const spelling of new Set([name, withHyphenatedDate(name)])) {
       const own = vendor === undefined ? undefined : listedBy(vendor, spelling)
       if (own) return own
-      for (const { id, offers } of VENDORS) {
+      for (const { id, served: offers } of VENDORS) {
         const listed = offers && !offers.test(spelling) ? undefined : listedBy(id, spelling)
         if (listed) return listed
       }
@@ -76,7 +76,7 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
   }
 
   function get(name: string, vendor?: string): BuiltInModel | undefined {
-    if (name.length > LONGEST_NAME) return undefined
+    if (name.length > MAX_NAME_LENGTH) return undefined
     const key = JSON.stringify([name, vendor])
     let listed = found.get(key)
     if (listed === undefined) {
@@ -84,12 +84,12 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
       found.set(key, listed)
     }
     if (listed === 'none') return undefined
-    const data = inForce(listed.model.prices, now())
+    const data = currentPrice(listed.model.prices, now())
     let result = read.get(data)
     if (!result) {
       result = Object.freeze({
         vendor: listed.vendor,
-        price: chargeable(data),
+        price: chargeablePrice(data),
         uncharged: unchargedKinds(data),
       })
       read.set(data, result)
@@ -99,18 +99,18 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
 
   return {
     get,
-    namesOf({ id, protocol, offers, uncallable }) {
+    namesOf({ id, protocol, served: offers, uncallable }) {
       const today = now()
       const names = (lists.get(id) ?? []).flatMap((model) => {
-        const prices = inForce(model.prices, today)
+        const prices = currentPrice(model.prices, today)
         const served = protocol === 'rerank' ? 'requests_kcount' in prices : 'output_mtok' in prices
-        return served && chargeable(prices) ? concreteNames(model) : []
+        return served && chargeablePrice(prices) ? concreteNames(model) : []
       })
       return [...new Set(names)].filter(
         (name) =>
           (offers?.test(name) ?? true) &&
           !uncallable?.test(name) &&
-          !isOfOtherEndpoint(name) &&
+          !isForUnsupportedEndpoint(name) &&
           !isRetired(id, name, today),
       )
     },
@@ -122,7 +122,7 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
 
 function modelsOf(vendor: string): readonly ModelInfo[] {
   const provider = findProvider({ providerId: vendor })
-  return [...(provider?.id === vendor ? provider.models : []), ...(MORE_MODELS.get(vendor) ?? [])]
+  return [...(provider?.id === vendor ? provider.models : []), ...(ADDITIONAL_MODELS.get(vendor) ?? [])]
 }
 
 /**
@@ -130,12 +130,12 @@ function modelsOf(vendor: string): readonly ModelInfo[] {
  * a stem.
  */
 function concreteNames({ id, match }: ModelInfo): string[] {
-  const own = matches(match, id) && !id.endsWith('-') && !spelledOut(match).some((name) => name === id)
-  return own ? [id, ...spelledOut(match)] : spelledOut(match)
+  const own = matches(match, id) && !id.endsWith('-') && !literalNames(match).some((name) => name === id)
+  return own ? [id, ...literalNames(match)] : literalNames(match)
 }
 
 /** Of prices with dates or times of day, the last whose condition holds; else the first. */
-export function inForce(prices: ModelPrice | readonly ConditionalPrice[], now: Date): ModelPrice {
+export function currentPrice(prices: ModelPrice | readonly ConditionalPrice[], now: Date): ModelPrice {
   if (!isList(prices)) return prices
   return (prices.findLast(({ constraint }) => holds(constraint, now)) ?? prices[0])?.prices ?? {}
 }

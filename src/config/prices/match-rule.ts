@@ -15,8 +15,8 @@ export function matches(rule: MatchLogic, name: string): boolean {
 }
 
 /** The names that a rule spells out. */
-export function spelledOut(rule: MatchLogic): string[] {
-  if ('or' in rule) return rule.or.flatMap(spelledOut)
+export function literalNames(rule: MatchLogic): string[] {
+  if ('or' in rule) return rule.or.flatMap(literalNames)
   return 'equals' in rule ? [rule.equals] : []
 }
 

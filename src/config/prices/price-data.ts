@@ -2,7 +2,7 @@ import type { ModelPrice, TieredPrices } from '@pydantic/genai-prices'
 import { type Decimal, parseDecimal } from '../../domain/decimal.ts'
 import type { Price } from '../../domain/price.ts'
 import { freeze } from '../freeze.ts'
-import { completePrices, type GivenPrices, WEB_SEARCH, ZERO } from './prices.ts'
+import { completePrices, type GivenPrices, DEFAULT_WEB_SEARCH_PRICE, ZERO } from './prices.ts'
 
 /** Keys of the price data that stand for tokens, in USD per million, and what they are called here. */
 const TOKEN_KEYS = {
@@ -16,15 +16,15 @@ const TOKEN_KEYS = {
 /** Keys that stand for calls and searches, in USD per thousand. */
 const COUNT_KEYS = { request: 'requests_kcount', webSearch: 'web_searches_kcount' } as const
 
-const CHARGED: ReadonlySet<string> = new Set([...Object.keys(TOKEN_KEYS), ...Object.values(COUNT_KEYS)])
+const CHARGED_KEYS: ReadonlySet<string> = new Set([...Object.keys(TOKEN_KEYS), ...Object.values(COUNT_KEYS)])
 
 /** For the search of files in a vendor's store, a tool that none of the endpoints here has. */
-const NEVER_DUE: ReadonlySet<string> = new Set(['storage_searches_kcount'])
+const INAPPLICABLE_KEYS: ReadonlySet<string> = new Set(['storage_searches_kcount'])
 
 /**
  * A model's prices as the data has them, as ours; undefined where it has none of the kinds that we charge.
  */
-export function chargeable(data: ModelPrice): Price | undefined {
+export function chargeablePrice(data: ModelPrice): Price | undefined {
   if (
     data['input_mtok'] === undefined &&
     data['output_mtok'] === undefined &&
@@ -38,14 +38,14 @@ export function chargeable(data: ModelPrice): Price | undefined {
     tokens: tokensAt(data, 0),
     tiers: above.map((start) => ({ above: start, tokens: tokensAt(data, start + 1) })),
     request: perCall(data[COUNT_KEYS.request]) ?? ZERO,
-    webSearch: perCall(data[COUNT_KEYS.webSearch]) ?? WEB_SEARCH,
+    webSearch: perCall(data[COUNT_KEYS.webSearch]) ?? DEFAULT_WEB_SEARCH_PRICE,
   })
 }
 
 /** The kinds of price that a model has in the data, that a call can come to, and that we do not charge. */
 export function unchargedKinds(data: ModelPrice): readonly string[] {
   return Object.keys(data).filter(
-    (key) => data[key] !== undefined && !CHARGED.has(key) && !NEVER_DUE.has(key),
+    (key) => data[key] !== undefined && !CHARGED_KEYS.has(key) && !INAPPLICABLE_KEYS.has(key),
   )
 }
 
@@ -53,7 +53,7 @@ function tokensAt(data: ModelPrice, prompt: number): Price['tokens'] {
   const given: Partial<Record<keyof GivenPrices, Decimal>> = {}
   for (const [key, kind] of Object.entries(TOKEN_KEYS)) {
     const value = data[key]
-    if (value !== undefined) given[kind] = exactly(priceAt(value, prompt))
+    if (value !== undefined) given[kind] = exactDecimal(priceAt(value, prompt))
   }
   return completePrices({ input: ZERO, output: ZERO, ...given })
 }
@@ -65,12 +65,12 @@ function priceAt(value: number | TieredPrices, prompt: number): number {
 
 function perCall(perThousand: number | TieredPrices | undefined): Decimal | undefined {
   if (perThousand === undefined) return undefined
-  const { digits, scale } = exactly(priceAt(perThousand, 0))
+  const { digits, scale } = exactDecimal(priceAt(perThousand, 0))
   return { digits, scale: scale + 3 }
 }
 
 /** The data writes prices as decimals; their shortest form is what was written. */
-function exactly(value: number): Decimal {
+function exactDecimal(value: number): Decimal {
   const decimal = parseDecimal(value)
   if (!decimal || decimal.digits < 0n)
     throw new RangeError(`the price data holds ${value}, which is no price`)

@@ -44,7 +44,7 @@ function tokensContent(tokens: TokenPrices): string[] {
 
 /** `0.30` and `0.3` alike. */
 function canonical({ digits, scale }: Decimal): string {
-  let [most, places] = [digits, scale]
-  while (places > 0 && most % 10n === 0n) [most, places] = [most / 10n, places - 1]
-  return `${most}/${places}`
+  let [unscaled, places] = [digits, scale]
+  while (places > 0 && unscaled % 10n === 0n) [unscaled, places] = [unscaled / 10n, places - 1]
+  return `${unscaled}/${places}`
 }

@@ -6,7 +6,7 @@ import { decimal, type Field, integer, list, section } from '../fields.ts'
 export const ZERO: Decimal = { digits: 0n, scale: 0 }
 
 /** USD per web search where nobody says otherwise. */
-export const WEB_SEARCH: Decimal = { digits: 1n, scale: 2 }
+export const DEFAULT_WEB_SEARCH_PRICE: Decimal = { digits: 1n, scale: 2 }
 
 /** Prices per million tokens, of which the cached kinds may be left open. */
 export interface GivenPrices {
@@ -40,7 +40,7 @@ const cached = {
 }
 
 const tier = section({ above: integer(1), input: amount, output: amount, ...cached }).transform(
-  ({ above, ...prices }) => ({ above, tokens: completed(prices) }),
+  ({ above, ...prices }) => ({ above, tokens: completeWrittenPrices(prices) }),
 )
 
 /** `docs/configuration.md: Prices`. */
@@ -49,7 +49,7 @@ export const price: Field<Price> = section({
   output: amount.optional(),
   ...cached,
   request: amount.optional(),
-  web_search: amount.default(WEB_SEARCH),
+  web_search: amount.default(DEFAULT_WEB_SEARCH_PRICE),
   tiers: list(tier, 'a list of { above, input, output }'),
 })
   .superRefine((given, ctx) => {
@@ -75,7 +75,7 @@ export const price: Field<Price> = section({
     }
   })
   .transform((given) => ({
-    tokens: completed({ ...given, input: given.input ?? ZERO, output: given.output ?? ZERO }),
+    tokens: completeWrittenPrices({ ...given, input: given.input ?? ZERO, output: given.output ?? ZERO }),
     tiers: given.tiers,
     request: given.request ?? ZERO,
     webSearch: given.web_search,
@@ -89,7 +89,7 @@ interface WrittenPrices {
   readonly cache_write_1h?: Decimal | undefined
 }
 
-function completed(given: WrittenPrices): TokenPrices {
+function completeWrittenPrices(given: WrittenPrices): TokenPrices {
   return completePrices({
     input: given.input,
     output: given.output,

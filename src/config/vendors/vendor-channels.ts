@@ -1,6 +1,6 @@
 import type { Channel } from '../../domain/channel.ts'
 import type { BuiltInPrices } from '../prices/built-in-prices.ts'
-import { TIMEOUTS } from '../channels.ts'
+import { DEFAULT_TIMEOUTS } from '../channels.ts'
 import { DEFAULT_GROUP } from '../groups.ts'
 import { NO_LIMIT } from '../rate-limits.ts'
 import { VENDORS } from './vendors.ts'
@@ -41,7 +41,7 @@ export function vendorChannels(keys: ReadonlyMap<string, string>, builtIn: Built
         headers: new Map(),
         rateLimit: NO_LIMIT,
         onClientGone: 'cancel',
-        timeouts: TIMEOUTS,
+        timeouts: DEFAULT_TIMEOUTS,
       },
     ]
   })

@@ -10,7 +10,7 @@ export interface Vendor {
   /** Up to and including the version. */
   readonly baseUrl: string
   /** Which of its models in the built-in prices are offered at that address; all, if absent. */
-  readonly offers?: RegExp
+  readonly served?: RegExp
   /** Which of these the gateway cannot call there: spellings of resellers, and models of other endpoints. */
   readonly uncallable?: RegExp
 }

@@ -8,7 +8,7 @@ const VERSION = /\/v\d+(?:(?:alpha|beta)\d*)?(?=\/|$)/i
  * The address up to and including the version that a bare one stands for. One that has a version, or what is
  * no address at all, stays as it is; an empty one is the vendor's own.
  */
-export function withVersion(given: string, { address, version }: ChannelType): string {
+export function withVersion(given: string, { defaultAddress: address, version }: ChannelType): string {
   const bare = withoutTrailing(given.trim() || address, '/')
   const url = URL.canParse(bare) ? new URL(bare) : undefined
   const isPlain = url !== undefined && !/[?#\s\\]/.test(bare)

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Channel } from '../../domain/channel.ts'
-import type { ChannelText, JsonObject, StoredChannel } from '../../domain/stored-configuration.ts'
+import type { ChannelDefinition, JsonObject, StoredChannel } from '../../domain/stored-configuration.ts'
 import { withoutVersion } from './channel-address.ts'
-import { ALLOWING } from './channel-text.ts'
+import { ALLOW_FLAGS } from './channel-text.ts'
 import { typeAt } from './channel-types.ts'
-import type { Declared } from '../settings/live-settings.ts'
+import type { DeclaredSettings } from '../settings/live-settings.ts'
 
 /** Ids from here on are those of channels that the configuration declares. */
 export const FIRST_DECLARED_ID = 1_000_000_000
@@ -38,10 +38,10 @@ export const channelSchema = z.looseObject({
 export type ChannelObject = z.output<typeof channelSchema>
 
 /** What tools wrote of a channel, from how it is stored. */
-export function fieldsOf({ name, declared, status, family }: ChannelText) {
+export function fieldsOf({ name, declared, status, family }: ChannelDefinition) {
   const allowed = declared['allow'] as readonly string[]
   const flags = Object.fromEntries(
-    Object.entries(ALLOWING).map(([flag, gated]) => [flag, allowed.includes(gated)]),
+    Object.entries(ALLOW_FLAGS).map(([flag, gated]) => [flag, allowed.includes(gated)]),
   )
   const setting = {
     ...(family['setting'] as JsonObject),
@@ -88,9 +88,9 @@ export function storedObject(channel: StoredChannel): ChannelObject {
  * A channel that the configuration declares, shown: the values of its headers are not, for they may be
  * secrets.
  */
-export function declaredObject(channel: Channel, by: Declared['by']): ChannelObject {
+export function declaredObject(channel: Channel, by: DeclaredSettings['by']): ChannelObject {
   const type = typeAt(channel.protocol, channel.baseUrl)
-  const flags = Object.entries(ALLOWING).map(([flag, gated]) => [flag, channel.allow.has(gated)])
+  const flags = Object.entries(ALLOW_FLAGS).map(([flag, gated]) => [flag, channel.allow.has(gated)])
   return {
     id: declaredId(channel.name),
     name: channel.name,

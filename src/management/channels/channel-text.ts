@@ -1,11 +1,11 @@
-import type { ChannelText, Json, JsonObject } from '../../domain/stored-configuration.ts'
+import type { ChannelDefinition, Json, JsonObject } from '../../domain/stored-configuration.ts'
 import { GatewayError } from '../../errors.ts'
 import { withVersion } from './channel-address.ts'
 import { type ChannelFields, OWN_FIELDS, objectIn, textsIn } from './channel-fields.ts'
 import { type ChannelType, channelType, KNOWN_TYPES } from './channel-types.ts'
 
 /** Flags in `settings`, and the field that each of them allows. */
-export const ALLOWING = {
+export const ALLOW_FLAGS = {
   allow_service_tier: 'service_tier',
   allow_safety_identifier: 'safety_identifier',
   allow_include_obfuscation: 'include_obfuscation',
@@ -15,10 +15,10 @@ export const ALLOWING = {
 } as const
 
 /** Characters of what is kept with a channel and means nothing here. */
-const MOST_FAMILY = 65_536
+const MAX_EXTRA_CHARACTERS = 65_536
 
 /** Fields that are read below; the others belong to the family. */
-const READ = new Set([
+const MAPPED_FIELDS = new Set([
   'name',
   'models',
   'group',
@@ -43,7 +43,7 @@ export function requireType(type: number): ChannelType {
  * texts with commas become lists, texts with JSON become mappings. What the result may be is for the schema
  * of the file to say.
  */
-export function channelText(fields: ChannelFields, keys: readonly string[]): ChannelText {
+export function channelText(fields: ChannelFields, keys: readonly string[]): ChannelDefinition {
   const type = requireType(fields.type)
   const { pass_through_body_enabled: passThrough, ...setting } = objectIn('setting', fields.setting)
   const settings = objectIn('settings', fields.settings)
@@ -54,7 +54,7 @@ export function channelText(fields: ChannelFields, keys: readonly string[]): Cha
     models: listIn(fields.models),
     model_mapping: textsIn('model_mapping', fields.model_mapping),
     headers: headersIn(fields.header_override),
-    allow: Object.entries(ALLOWING).flatMap(([name, gated]) =>
+    allow: Object.entries(ALLOW_FLAGS).flatMap(([name, gated]) =>
       flag('settings', settings, name) ? [gated] : [],
     ),
     disable_store: flag('settings', settings, 'disable_store'),
@@ -64,16 +64,16 @@ export function channelText(fields: ChannelFields, keys: readonly string[]): Cha
   if (fields.priority) declared['priority'] = fields.priority
   if (fields.weight) declared['weight'] = fields.weight
   const family = {
-    ...rest(fields),
+    ...extraFields(fields),
     setting: setting as JsonObject,
     settings: Object.fromEntries(
-      Object.entries(settings).filter(([name]) => !Object.hasOwn(ALLOWING, name) && name !== 'disable_store'),
+      Object.entries(settings).filter(([name]) => !Object.hasOwn(ALLOW_FLAGS, name) && name !== 'disable_store'),
     ) as JsonObject,
   }
-  if (JSON.stringify(family).length > MOST_FAMILY) {
+  if (JSON.stringify(family).length > MAX_EXTRA_CHARACTERS) {
     throw new GatewayError(
       'invalid_request',
-      `a channel may not have more than ${MOST_FAMILY} characters of other fields`,
+      `a channel may not have more than ${MAX_EXTRA_CHARACTERS} characters of other fields`,
     )
   }
   return { name: fields.name, declared, keys, status: fields.status ?? 1, family }
@@ -92,9 +92,9 @@ export function keysIn(text: string | null | undefined): string[] {
   return [...new Set(keys)]
 }
 
-function rest(fields: ChannelFields): Record<string, Json> {
+function extraFields(fields: ChannelFields): Record<string, Json> {
   const others = Object.entries(fields).filter(
-    ([name, value]) => value !== undefined && !READ.has(name) && !OWN_FIELDS.has(name),
+    ([name, value]) => value !== undefined && !MAPPED_FIELDS.has(name) && !OWN_FIELDS.has(name),
   )
   return Object.fromEntries(others) as Record<string, Json>
 }

@@ -8,7 +8,7 @@ export interface ChannelType {
   /**
    * Where it is reached unless a channel says otherwise: without the version. Empty = a channel has to say.
    */
-  readonly address: string
+  readonly defaultAddress: string
   /** What such an address lacks. */
   readonly version: string
   /** It may ask for no key. */
@@ -91,9 +91,9 @@ export const KNOWN_TYPES = CHANNEL_TYPES.map(({ type, vendor }) => `${type} (${v
 export function typeAt(protocol: ProtocolName, baseUrl: string): ChannelType | undefined {
   const speaking = CHANNEL_TYPES.filter((one) => one.protocol === protocol)
   const host = new URL(baseUrl).host
-  const own = speaking.find(({ address }) => address !== '' && new URL(address).host === host)
-  return own ?? speaking.find(({ type }) => type === ELSEWHERE[protocol])
+  const own = speaking.find(({ defaultAddress: address }) => address !== '' && new URL(address).host === host)
+  return own ?? speaking.find(({ type }) => type === DEFAULT_TYPES[protocol])
 }
 
 /** What an upstream is that is nobody's we know. */
-const ELSEWHERE: Record<ProtocolName, number> = { chat: 8, messages: 14, rerank: 34 }
+const DEFAULT_TYPES: Record<ProtocolName, number> = { chat: 8, messages: 14, rerank: 34 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ChannelText, StoredChannel } from '../../domain/stored-configuration.ts'
+import type { ChannelDefinition, StoredChannel } from '../../domain/stored-configuration.ts'
 import { GatewayError } from '../../errors.ts'
 import { channelFields } from './channel-fields.ts'
 import { channelText, keysIn, requireType } from './channel-text.ts'
@@ -8,7 +8,7 @@ import type { AdministrationParts } from '../parts.ts'
 import { readInput } from '../read-input.ts'
 
 /** Channels that one request may make. */
-const MOST_AT_ONCE = 1000
+const MAX_CHANNELS_PER_REQUEST = 1000
 
 /** A channel to be made: its fields under `channel`, or beside `mode`. */
 export const newChannelBody = z.looseObject(
@@ -27,7 +27,7 @@ export const newChannelBody = z.looseObject(
  * them.
  */
 export async function createChannels(
-  { store, inForce, nowMs }: AdministrationParts,
+  { store, liveConfig: inForce, nowMs }: AdministrationParts,
   { mode, channel, ...beside }: z.output<typeof newChannelBody>,
 ): Promise<{ ids: number[] }> {
   const fields = readInput(channelFields, channel ?? beside)
@@ -46,14 +46,14 @@ export async function createChannels(
   return { ids }
 }
 
-function numbered(channel: ChannelText): ChannelText[] {
-  if (channel.keys.length > MOST_AT_ONCE) {
-    throw new GatewayError('invalid_request', `key: expected at most ${MOST_AT_ONCE} keys in a batch`)
+function numbered(channel: ChannelDefinition): ChannelDefinition[] {
+  if (channel.keys.length > MAX_CHANNELS_PER_REQUEST) {
+    throw new GatewayError('invalid_request', `key: expected at most ${MAX_CHANNELS_PER_REQUEST} keys in a batch`)
   }
   return channel.keys.map((key, index) => ({ ...channel, name: `${channel.name}-${index + 1}`, keys: [key] }))
 }
 
 /** As it will be stored, but for what only the store knows. */
-function unstored(channel: ChannelText): StoredChannel {
+function unstored(channel: ChannelDefinition): StoredChannel {
   return { ...channel, id: 0, createdTime: 0, testTime: 0, responseMs: 0 }
 }

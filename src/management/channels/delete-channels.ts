@@ -22,7 +22,7 @@ export const channelIdsBody = z.object(
  * all.
  */
 export async function deleteChannels(
-  { store, inForce }: AdministrationParts,
+  { store, liveConfig: inForce }: AdministrationParts,
   ids: readonly number[],
 ): Promise<number> {
   for (const id of ids) refuseDeclared(inForce, id)

@@ -5,18 +5,18 @@ import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
 import { declaredId, FIRST_DECLARED_ID } from './channel-object.ts'
 import type { AdministrationParts } from '../parts.ts'
-import type { SettingsInForce } from '../settings/live-settings.ts'
+import type { LiveSettings } from '../settings/live-settings.ts'
 
-const SAYS = 'expected the id of a channel'
+const EXPECTED = 'expected the id of a channel'
 
 /** The id of a channel: a whole number from 1 to 2^53 − 1. */
-export const channelIdField = z.int({ error: SAYS }).positive({ error: SAYS })
+export const channelIdField = z.int({ error: EXPECTED }).positive({ error: EXPECTED })
 
 /** Of a path with a channel in it. */
 export const channelPath = z.object({
   id: z
     .string()
-    .regex(/^[1-9]\d{0,15}$/, { error: SAYS })
+    .regex(/^[1-9]\d{0,15}$/, { error: EXPECTED })
     .transform(Number)
     .pipe(channelIdField),
 })
@@ -26,7 +26,7 @@ export type FoundChannel = { readonly stored: StoredChannel } | { readonly decla
 
 /** The channel of that id; `not_found` if there is none. */
 export async function findChannel(
-  { store, inForce }: Pick<AdministrationParts, 'store' | 'inForce'>,
+  { store, liveConfig: inForce }: Pick<AdministrationParts, 'store' | 'liveConfig'>,
   id: number,
 ): Promise<FoundChannel> {
   const declared = declaredChannel(inForce, id)
@@ -35,7 +35,7 @@ export async function findChannel(
 
 /** The stored channel of that id; `managed_by_file` where it is a declared one, which is not changed here. */
 export function editableChannel(
-  { store, inForce }: Pick<AdministrationParts, 'store' | 'inForce'>,
+  { store, liveConfig: inForce }: Pick<AdministrationParts, 'store' | 'liveConfig'>,
   id: number,
 ): Promise<StoredChannel> {
   refuseDeclared(inForce, id)
@@ -43,23 +43,23 @@ export function editableChannel(
 }
 
 /** Refuses to change a channel that the configuration declares. */
-export function refuseDeclared(inForce: SettingsInForce, id: number): void {
+export function refuseDeclared(inForce: LiveSettings, id: number): void {
   const declared = declaredChannel(inForce, id)
-  if (declared) throw declaredHere(inForce, declared.name)
+  if (declared) throw declaredError(inForce, declared.name)
 }
 
 /** Refuses a name that the configuration declares. */
-export function refuseDeclaredName(inForce: SettingsInForce, name: string): void {
-  if (inForce.declared.channels.some((one) => one.name === name)) throw declaredHere(inForce, name)
+export function refuseDeclaredName(inForce: LiveSettings, name: string): void {
+  if (inForce.declared.channels.some((one) => one.name === name)) throw declaredError(inForce, name)
 }
 
-function declaredHere({ declared }: SettingsInForce, name: string): GatewayError {
+function declaredError({ declared }: LiveSettings, name: string): GatewayError {
   const where =
     declared.by === 'environment' ? 'comes from a key in the environment' : 'is declared in gateway.yaml'
   return new GatewayError('managed_by_file', `the channel "${name}" ${where}, and is changed there alone`)
 }
 
-function declaredChannel({ declared }: SettingsInForce, id: number): Channel | undefined {
+function declaredChannel({ declared }: LiveSettings, id: number): Channel | undefined {
   return id < FIRST_DECLARED_ID ? undefined : declared.channels.find(({ name }) => declaredId(name) === id)
 }
 

@@ -35,7 +35,7 @@ const STATUSES = new Map<string | undefined, number>([
 
 /** Channels that were set over HTTP, oldest first, and after them those that the configuration declares. */
 export async function listChannels(
-  { store, inForce }: Pick<AdministrationParts, 'store' | 'inForce'>,
+  { store, liveConfig: inForce }: Pick<AdministrationParts, 'store' | 'liveConfig'>,
   query: z.output<typeof channelQuery>,
 ): Promise<z.output<typeof channelPage>> {
   const { channels } = await store.read('storedConfiguration')

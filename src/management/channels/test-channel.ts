@@ -5,29 +5,29 @@ import type { Channel } from '../../domain/channel.ts'
 import { GatewayError } from '../../errors.ts'
 import { OperatorHold } from '../../ledger/operator-hold.ts'
 import { readUpstreamError } from '../../protocols/upstream-error.ts'
-import type { Upstreams } from '../../upstreams/upstream-client.ts'
+import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
 import { redact } from '../../upstreams/redact.ts'
-import { type Actor, reachOf } from '../authority.ts'
+import { type Actor, roleCeiling } from '../authority.ts'
 import { findChannel } from './find-channel.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { testRequest } from './test-request.ts'
 
 /** The longest that root's test may take; a channel's own time-out, where that is shorter. */
-const PATIENCE_MS = 30_000
+const ROOT_TIMEOUT_MS = 30_000
 /**
  * The same for those below root, who hear of every port without a model server after this time, and in these
  * words.
  */
-const PATIENCE_BELOW_ROOT_MS = 10_000
-const NOBODY = 'no model server answered'
+const TIMEOUT_MS = 10_000
+const NO_SERVER = 'no model server answered'
 /** Bytes of an answer that are read. */
-const MOST_BYTES = 65_536
-const LONGEST_MESSAGE = 1000
+const MAX_BODY_BYTES = 65_536
+const MAX_MESSAGE_LENGTH = 1000
 
 /** A fault of an upstream. */
 interface Failure {
   /** Neither its key nor its address, but what it said itself. */
-  readonly words: string
+  readonly message: string
   /**
    * The status of an error that it told as JSON, as servers of models do; undefined where nothing like that
    * came.
@@ -54,7 +54,7 @@ export async function testChannel(
   { id, model }: { readonly id: number; readonly model: string | undefined },
   by: Actor,
 ): Promise<z.output<typeof testResult>> {
-  const { store, inForce, upstreams, nowMs } = parts
+  const { store, liveConfig: inForce, upstreams, nowMs } = parts
   const found = await findChannel(parts, id)
   const channel = 'stored' in found ? inForce.storedChannel(found.stored.name) : found.declared
   if (!channel) {
@@ -62,33 +62,33 @@ export async function testChannel(
   }
   const preferred = 'stored' in found ? found.stored.family['test_model'] : undefined
   const asked = model || (typeof preferred === 'string' && preferred) || channel.models[0] || ''
-  const isRoot = reachOf(by) === undefined
-  const patienceMs = Math.min(isRoot ? PATIENCE_MS : PATIENCE_BELOW_ROOT_MS, channel.timeouts.totalMs)
+  const isRoot = roleCeiling(by) === undefined
+  const timeoutMs = Math.min(isRoot ? ROOT_TIMEOUT_MS : TIMEOUT_MS, channel.timeouts.totalMs)
   const startedMs = performance.now()
-  const failure = await failureOf(upstreams, channel, asked, nowMs(), patienceMs)
-  const isNobody = !isRoot && failure !== undefined && failure.status === undefined
-  if (isNobody) await sleep(Math.max(0, startedMs + patienceMs - performance.now()))
-  const tookMs = isNobody ? patienceMs : Math.round(performance.now() - startedMs)
+  const failure = await failureOf(upstreams, channel, asked, nowMs(), timeoutMs)
+  const isHidden = !isRoot && failure !== undefined && failure.status === undefined
+  if (isHidden) await sleep(Math.max(0, startedMs + timeoutMs - performance.now()))
+  const tookMs = isHidden ? timeoutMs : Math.round(performance.now() - startedMs)
   if ('stored' in found) {
     const testTime = Math.floor(nowMs() / 1000)
     await store.write('noteChannelTest', { id, testTime, responseMs: tookMs })
   }
-  const message = isRoot ? failure?.words : told(failure)
+  const message = isRoot ? failure?.message : publicMessage(failure)
   return { success: failure === undefined, message: message ?? '', time: tookMs / 1000 }
 }
 
 /** A failure in words that hold nothing of what came back. */
-function told(failure: Failure | undefined): string | undefined {
-  return failure?.status === undefined ? failure && NOBODY : `the upstream answered ${failure.status}`
+function publicMessage(failure: Failure | undefined): string | undefined {
+  return failure?.status === undefined ? failure && NO_SERVER : `the upstream answered ${failure.status}`
 }
 
 /** The fault of the upstream; undefined if it answers. */
 function failureOf(
-  upstreams: Upstreams,
+  upstreams: UpstreamClient,
   channel: Channel,
   model: string,
   startedMs: number,
-  patienceMs: number,
+  timeoutMs: number,
 ): Promise<Failure | undefined> {
   const hold = new OperatorHold({
     id: randomUUIDv7(),
@@ -105,35 +105,35 @@ function failureOf(
   let status = 0
   const chunks: Buffer[] = []
   let length = 0
-  const ended = (): void => resolve(verdict(channel, status, Buffer.concat(chunks)))
+  const ended = (): void => resolve(failureIn(channel, status, Buffer.concat(chunks)))
   const exchange = upstreams.post(hold, channel, { value: channel.keys[0] ?? '' }, path, headers, body, {
-    started: (head) => void (status = head.status),
-    received(chunk) {
+    onHead: (head) => void (status = head.status),
+    onData(chunk) {
       chunks.push(chunk)
       length += chunk.length
-      if (length <= MOST_BYTES) return
+      if (length <= MAX_BODY_BYTES) return
       exchange.cancel()
       ended()
     },
-    ended,
-    failed: ({ message }) => resolve({ words: `no answer: ${message}` }),
+    onEnd: ended,
+    onError: ({ message }) => resolve({ message: `no answer: ${message}` }),
   })
-  const patience = setTimeout(() => {
+  const timer = setTimeout(() => {
     exchange.cancel()
-    resolve({ words: `no answer within ${patienceMs / 1000} s` })
-  }, patienceMs)
+    resolve({ message: `no answer within ${timeoutMs / 1000} s` })
+  }, timeoutMs)
   return promise.finally(() => {
     hold.settle()
-    clearTimeout(patience)
+    clearTimeout(timer)
   })
 }
 
-function verdict(channel: Channel, status: number, body: Buffer): Failure | undefined {
-  const isTold = isObject(body)
-  if (status >= 200 && status <= 299) return isTold ? undefined : { words: 'the answer is not JSON' }
+function failureIn(channel: Channel, status: number, body: Buffer): Failure | undefined {
+  const isJson = isObject(body)
+  if (status >= 200 && status <= 299) return isJson ? undefined : { message: 'the answer is not JSON' }
   const said = readUpstreamError(body).message
   const words = `the upstream answered ${status}${said === undefined ? '' : `: ${redact(said, channel)}`}`
-  return { words: words.slice(0, LONGEST_MESSAGE), ...(isTold && { status }) }
+  return { message: words.slice(0, MAX_MESSAGE_LENGTH), ...(isJson && { status }) }
 }
 
 function isObject(body: Buffer): boolean {

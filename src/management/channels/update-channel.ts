@@ -7,7 +7,7 @@ import { channelText, keysIn } from './channel-text.ts'
 import { channelIdField, editableChannel, refuseDeclaredName } from './find-channel.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { readInput } from '../read-input.ts'
-import { requireSecretsForNewPlace } from './secret-destination.ts'
+import { requireSecretsForNewAddress } from './secret-destination.ts'
 
 /** A change of a channel: what is absent stays, and so do the keys where `key` is empty. */
 export const channelChange = someChannelFields.extend({ id: channelIdField })
@@ -21,13 +21,13 @@ export async function updateChannel(
   { id, ...given }: z.output<typeof channelChange>,
   by: Actor,
 ): Promise<ChannelObject> {
-  const { store, inForce } = parts
+  const { store, liveConfig: inForce } = parts
   const before = await editableChannel(parts, id)
   const sent = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
   const fields = readInput(channelFields, { ...fieldsOf(before), ...sent })
   const keys = keysIn(given.key)
   const channel = channelText(fields, keys.length > 0 ? keys : before.keys)
-  requireSecretsForNewPlace(by, before, channel, {
+  requireSecretsForNewAddress(by, before, channel, {
     keys: keys.length > 0,
     headers: given.header_override !== undefined,
   })

@@ -7,9 +7,9 @@ import { GatewayError } from '../../errors.ts'
  */
 type SourceReviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown
 
-const exactly = JSON.parse as (text: string, reviver: SourceReviver) => unknown
+const parseWithSource = JSON.parse as (text: string, reviver: SourceReviver) => unknown
 
-const SAYS = 'expected a text that holds a JSON object'
+const EXPECTED = 'expected a text that holds a JSON object'
 
 /**
  * The mapping in a text with JSON. Numbers come as the texts that they are written as; `invalid_request` for
@@ -18,14 +18,14 @@ const SAYS = 'expected a text that holds a JSON object'
 export function mappingIn(key: string, text: string): ReadonlyMap<string, unknown> {
   let value: unknown
   try {
-    value = exactly(text, (_, part, { source }) =>
+    value = parseWithSource(text, (_, part, { source }) =>
       typeof part === 'number' ? new NumberText(source ?? String(part)) : part,
     )
   } catch {
-    throw new GatewayError('invalid_request', `${key}: ${SAYS}`)
+    throw new GatewayError('invalid_request', `${key}: ${EXPECTED}`)
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof NumberText) {
-    throw new GatewayError('invalid_request', `${key}: ${SAYS}`)
+    throw new GatewayError('invalid_request', `${key}: ${EXPECTED}`)
   }
   const mapping = new Map(Object.entries(value))
   for (const name of mapping.keys()) {

@@ -17,8 +17,8 @@ export const optionSchema = z.object({
 export async function listOptions({
   store,
   settings,
-  inForce,
-}: Pick<AdministrationParts, 'store' | 'settings' | 'inForce'>): Promise<z.output<typeof optionSchema>[]> {
+  liveConfig: inForce,
+}: Pick<AdministrationParts, 'store' | 'settings' | 'liveConfig'>): Promise<z.output<typeof optionSchema>[]> {
   const stored = await store.read('storedConfiguration')
   const { options, groups } = settings()
   const ratios = modelRatios(settings(), inForce, stored)

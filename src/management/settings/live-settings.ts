@@ -2,7 +2,7 @@ import type { Channel } from '../../domain/channel.ts'
 import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
 
 /** What the configuration file, or a key in the environment, says: it is changed there and nowhere else. */
-export interface Declared {
+export interface DeclaredSettings {
   readonly channels: readonly Channel[]
   /** Where the channels come from. */
   readonly by: 'gateway.yaml' | 'environment'
@@ -12,8 +12,8 @@ export interface Declared {
 }
 
 /** The configuration that calls go by, as far as it can be changed over HTTP. */
-export interface SettingsInForce {
-  readonly declared: Declared
+export interface LiveSettings {
+  readonly declared: DeclaredSettings
   /**
    * The channel of that name which was set over HTTP, enabled or not; undefined where it cannot be in force.
    */

@@ -2,7 +2,7 @@ import type { Decimal } from '../../domain/decimal.ts'
 import { type RatioName, type Ratios, ratiosOf, readRatios } from '../../domain/ratios.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
-import type { SettingsInForce } from './live-settings.ts'
+import type { LiveSettings } from './live-settings.ts'
 
 /** The options that hold ratios of models, and which. */
 export const RATIO_OPTIONS = new Map<string, RatioName>([
@@ -19,7 +19,7 @@ export const RATIO_OPTIONS = new Map<string, RatioName>([
  */
 export function modelRatios(
   settings: Settings,
-  { declared }: SettingsInForce,
+  { declared }: LiveSettings,
   { entries }: StoredConfiguration,
 ): ReadonlyMap<string, Ratios> {
   const set = new Map(

@@ -13,7 +13,7 @@ import { decimalsIn, mappingIn, sameDecimal } from './decimal-map.ts'
 import { modelRatios, RATIO_OPTIONS } from './model-ratios.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { SCALAR_OPTIONS } from './scalar-options.ts'
-import type { SettingsInForce } from './live-settings.ts'
+import type { LiveSettings } from './live-settings.ts'
 
 /** An option to be set; `value` is a text, whatever it says. */
 export const optionBody = z.object(
@@ -30,9 +30,9 @@ export const optionBody = z.object(
 type Change = { readonly section: StoredSection; readonly name: string; readonly value: Json | undefined }
 
 /** What a change is made from. */
-interface Standing {
+interface OptionState {
   readonly settings: Settings
-  readonly inForce: SettingsInForce
+  readonly inForce: LiveSettings
   readonly stored: StoredConfiguration
 }
 
@@ -41,7 +41,7 @@ interface Standing {
  * `invalid_request`; what the file says otherwise is `managed_by_file`. Resolves when it is in force.
  */
 export async function setOption(
-  { store, settings, inForce }: AdministrationParts,
+  { store, settings, liveConfig: inForce }: AdministrationParts,
   { key, value }: z.output<typeof optionBody>,
 ): Promise<void> {
   const reader = readerOf(key)
@@ -55,7 +55,7 @@ export async function setOption(
   )
 }
 
-function readerOf(key: string): (value: string, standing: Standing) => Change[] {
+function readerOf(key: string): (value: string, state: OptionState) => Change[] {
   const scalar = SCALAR_OPTIONS.find((option) => option.key === key)
   if (scalar) return (value, standing) => scalarChange(key, scalar.name, value.trim(), scalar.text, standing)
   if (key === 'GroupRatio') return groupRatioChanges
@@ -76,7 +76,7 @@ function scalarChange(
   name: string,
   value: string,
   text: (options: Settings['options']) => string,
-  { settings, inForce }: Standing,
+  { settings, inForce }: OptionState,
 ): Change[] {
   if (inForce.declared.options.has(name)) {
     if (text(settings.options) === value) return []
@@ -85,7 +85,7 @@ function scalarChange(
   return [{ section: 'options', name, value }]
 }
 
-function groupRatioChanges(value: string, { settings, inForce, stored }: Standing): Change[] {
+function groupRatioChanges(value: string, { settings, inForce, stored }: OptionState): Change[] {
   const ratios = decimalsIn('GroupRatio', value)
   const set = [...ratios].flatMap(([name, ratio]): Change[] => {
     const group = settings.groups.get(name)
@@ -97,7 +97,7 @@ function groupRatioChanges(value: string, { settings, inForce, stored }: Standin
   return [...set, ...gone.map(({ name }): Change => ({ section: 'groups', name, value: undefined }))]
 }
 
-function openGroupChanges(value: string, { settings, inForce }: Standing): Change[] {
+function openGroupChanges(value: string, { settings, inForce }: OptionState): Change[] {
   const open = mappingIn('UserUsableGroups', value)
   const names = new Set([...settings.groups.keys(), ...open.keys()])
   return [...names].flatMap((name): Change[] => {
@@ -117,7 +117,7 @@ function ratioChanges(
   key: string,
   ratio: RatioName,
   given: ReadonlyMap<string, Decimal>,
-  { settings, inForce, stored }: Standing,
+  { settings, inForce, stored }: OptionState,
 ): Change[] {
   const now = modelRatios(settings, inForce, stored)
   const entries = new Map(

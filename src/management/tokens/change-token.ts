@@ -1,13 +1,13 @@
 import { requireGroups } from '../users/require-group.ts'
 import { findUser } from '../users/find-user.ts'
 import type { ManagementParts } from '../parts.ts'
-import { mostQuota } from '../quota-bound.ts'
+import { maxQuota } from '../quota-bound.ts'
 import { readInput } from '../read-input.ts'
 import { changedTokenFields, storedFields } from './token-fields.ts'
-import { noOwnToken, ofToken } from './token-id.ts'
+import { noOwnToken, tokenInput } from './token-id.ts'
 import { maskedToken, type TokenObject } from './token-object.ts'
 
-const INPUT = changedTokenFields.extend(ofToken.shape)
+const INPUT = changedTokenFields.extend(tokenInput.shape)
 
 /**
  * Writes those fields of one of the user's tokens that are given; the next call counts by them, calls under
@@ -20,7 +20,7 @@ export async function changeToken(parts: ManagementParts, given: unknown): Promi
   const user = await findUser(store, userId)
   const fields = storedFields(input)
   requireGroups(settings(), user, fields)
-  const change = { tokenId, userId, fields, most: mostQuota(settings()), nowMs: nowMs() }
+  const change = { tokenId, userId, fields, most: maxQuota(settings()), nowMs: nowMs() }
   const token = (await ledger.changeToken(change)) ?? noOwnToken()
   apiKeys.forget(tokenId)
   return maskedToken(token, nowMs())

@@ -32,7 +32,7 @@ export async function createToken(
       key,
       status: TOKEN_STATUS.enabled,
       createdTime: Math.floor(nowMs() / 1000),
-      ...UNLESS_GIVEN,
+      ...DEFAULTS,
       ...fields,
       name: input.name,
       expiredTime: input.expired_time,
@@ -43,7 +43,7 @@ export async function createToken(
   return tokenObject(token, `sk-${key}`, nowMs())
 }
 
-const UNLESS_GIVEN = {
+const DEFAULTS = {
   unlimitedQuota: false,
   modelLimitsEnabled: false,
   modelLimits: '',

@@ -3,7 +3,7 @@ import type { ManagementParts } from '../parts.ts'
 import { noOwnToken } from './token-id.ts'
 
 /** `docs/api.md: Limits`. */
-const MOST_AT_ONCE = 100
+const MAX_KEYS_PER_REQUEST = 100
 
 /** The whole key of one of the user's tokens, with `sk-`. */
 export async function revealKey(
@@ -20,11 +20,11 @@ export async function revealKeys(
   { store }: ManagementParts,
   { user: userId, ids }: { readonly user: number; readonly ids: readonly number[] },
 ): Promise<Record<string, string>> {
-  if (ids.length > MOST_AT_ONCE) {
+  if (ids.length > MAX_KEYS_PER_REQUEST) {
     throw new GatewayError(
       'batch_too_many',
-      `ids: at most ${MOST_AT_ONCE} keys are revealed at once, not ${ids.length}`,
-      { details: { limit: MOST_AT_ONCE, given: ids.length } },
+      `ids: at most ${MAX_KEYS_PER_REQUEST} keys are revealed at once, not ${ids.length}`,
+      { details: { limit: MAX_KEYS_PER_REQUEST, given: ids.length } },
     )
   }
   const found = await store.read('revealKeys', { tokenIds: ids, userId })

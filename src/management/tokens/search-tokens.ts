@@ -1,8 +1,8 @@
-import { hasWildcard, matches, matchesAnyCase, patternMistake } from '../../domain/search-pattern.ts'
+import { hasWildcard, matches, matchesAnyCase, patternError } from '../../domain/search-pattern.ts'
 import { GatewayError } from '../../errors.ts'
 import { offsetOf, type Page } from '../page.ts'
 import type { ManagementParts } from '../parts.ts'
-import { shown, type TokenPage } from './token-page.ts'
+import { tokenPageObject, type TokenPage } from './token-page.ts'
 
 /** What is searched for; an empty pattern, and one that is not there, matches everything. */
 export interface TokenSearch extends Page {
@@ -23,8 +23,8 @@ export async function searchTokens(
   { user: userId, keyword = '', token = '', ...page }: TokenSearch,
 ): Promise<TokenPage> {
   const keyPattern = token.replace(/^(?:sk-)+/, '')
-  refuse('keyword', patternMistake(keyword))
-  refuse('token', patternMistake(keyPattern))
+  refuse('keyword', patternError(keyword))
+  refuse('token', patternError(keyPattern))
   const tokens = await store.read('keyedTokens', { userId })
   if (tokens.length >= settings().options.maxUserTokens) {
     const mistake = 'with as many tokens as a user may have, only an exact search is possible, without %'
@@ -36,7 +36,7 @@ export async function searchTokens(
       (keyword === '' || matchesAnyCase(keyword, name)) && (keyPattern === '' || matches(keyPattern, key)),
   )
   const start = offsetOf(page)
-  return shown(page, found.length, found.slice(start, start + page.pageSize), nowMs())
+  return tokenPageObject(page, found.length, found.slice(start, start + page.pageSize), nowMs())
 }
 
 function refuse(field: string, mistake: string | undefined): void {

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { TOKEN_STATUS } from '../../domain/token.ts'
 import type { ManagementParts } from '../parts.ts'
 import { readInput } from '../read-input.ts'
-import { noOwnToken, ofToken } from './token-id.ts'
+import { noOwnToken, tokenInput } from './token-id.ts'
 import { maskedToken, type TokenObject } from './token-object.ts'
 
-const INPUT = ofToken.extend({
+const INPUT = tokenInput.extend({
   status: z.literal([TOKEN_STATUS.enabled, TOKEN_STATUS.disabled], {
     error: 'expected 1 (enabled) or 2 (disabled)',
   }),

@@ -4,7 +4,7 @@ import type { TokenFields } from '../../store/operations/change-token.ts'
 import { groupField, listField, nameField } from '../read-input.ts'
 
 /** Below it a balance could leave the numbers that count exactly, however much an unlimited token spends. */
-const LEAST_QUOTA = -(2 ** 52)
+const MIN_QUOTA = -(2 ** 52)
 
 const A_TIME = { error: 'expected -1 (never) or a time in Unix seconds' }
 const A_QUOTA = { error: 'expected a whole number of quota units' }
@@ -12,7 +12,7 @@ const flag = z.boolean({ error: 'expected true or false' }).nullish()
 
 const name = nameField(50)
 const expiredTime = z.int(A_TIME).refine((time) => time === -1 || time > 0, A_TIME)
-const remainQuota = z.int(A_QUOTA).min(LEAST_QUOTA, A_QUOTA)
+const remainQuota = z.int(A_QUOTA).min(MIN_QUOTA, A_QUOTA)
 
 const optional = {
   unlimited_quota: flag,
@@ -27,12 +27,12 @@ const optional = {
   vendor_routes: listField().nullish(),
 }
 
-const SAYS = { error: 'expected an object with the fields of a token' }
+const FIELDS_EXPECTED = { error: 'expected an object with the fields of a token' }
 
 /** What a token is made from; null in an optional field is absence. `docs/api.md: Token management`. */
 export const newTokenFields = z.object(
   { name, expired_time: expiredTime, remain_quota: remainQuota, ...optional },
-  SAYS,
+  FIELDS_EXPECTED,
 )
 
 /**
@@ -46,7 +46,7 @@ export const changedTokenFields = z.object(
     remain_quota: remainQuota.nullish(),
     ...optional,
   },
-  SAYS,
+  FIELDS_EXPECTED,
 )
 
 /** Those fields that are given, as they are stored. */

@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import { GatewayError } from '../../errors.ts'
 
-const SAYS = 'expected the id of a token'
+const EXPECTED = 'expected the id of a token'
 
 /** The id of a token: a whole number from 1 to 2^53 − 1. */
-export const tokenIdField = z.int({ error: SAYS }).positive({ error: SAYS })
+export const tokenIdField = z.int({ error: EXPECTED }).positive({ error: EXPECTED })
 
 /** The same as a path has it, in digits. */
 const writtenTokenId = z
   .string()
-  .regex(/^[1-9]\d{0,15}$/, { error: SAYS })
+  .regex(/^[1-9]\d{0,15}$/, { error: EXPECTED })
   .transform(Number)
   .pipe(tokenIdField)
 
@@ -17,7 +17,7 @@ const writtenTokenId = z
 export const tokenPath = z.object({ id: writtenTokenId })
 
 /** The input of operations that are about one token of a user, who is asked for by id alone. */
-export const ofToken = z.object(
+export const tokenInput = z.object(
   { user: z.int().positive(), id: tokenIdField },
   { error: 'expected an object that names a token' },
 )

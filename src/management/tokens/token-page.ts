@@ -16,11 +16,11 @@ export async function tokenPage(
   { user: userId, ...page }: Page & { readonly user: number },
 ): Promise<TokenPage> {
   const found = await store.read('keyedTokenPage', { userId, offset: offsetOf(page), limit: page.pageSize })
-  return shown(page, found.total, found.tokens, nowMs())
+  return tokenPageObject(page, found.total, found.tokens, nowMs())
 }
 
 /** A page as it is shown. */
-export function shown(page: Page, total: number, tokens: readonly KeyedToken[], nowMs: number): TokenPage {
+export function tokenPageObject(page: Page, total: number, tokens: readonly KeyedToken[], nowMs: number): TokenPage {
   return {
     page: page.page,
     page_size: page.pageSize,

@@ -3,7 +3,7 @@ import type { UsagePlace } from '../../store/operations/usage-stretch.ts'
 import { type Cell, csvLine } from './csv.ts'
 import type { ManagementParts } from '../parts.ts'
 
-interface Stretch {
+interface Batch {
   readonly entries: readonly UsageEntry[]
   readonly next: UsagePlace | null
 }
@@ -11,7 +11,7 @@ interface Stretch {
 /**
  * Rows that one read of the store looks at: few enough to hold in memory, and to let others read in between.
  */
-const AT_ONCE = 2_000
+const BATCH_ROWS = 2_000
 
 /**
  * The usage log as CSV, newest first, in pieces of whole lines: a line of the columns' names, then one for
@@ -28,13 +28,13 @@ export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
   let piece = header
   let after: UsagePlace | null = null
   do {
-    const stretch: Stretch = await store.read('usageStretch', { filter, after, most: AT_ONCE })
-    for (const entry of stretch.entries) {
+    const batch: Batch = await store.read('usageStretch', { filter, after, most: BATCH_ROWS })
+    for (const entry of batch.entries) {
       const row = shown(entry)
       piece += csvLine(columns.map((column) => row[column] ?? null))
     }
     if (piece !== '') yield piece
     piece = ''
-    after = stretch.next
+    after = batch.next
   } while (after)
 }

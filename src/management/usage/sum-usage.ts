@@ -8,17 +8,17 @@ import { countsObject, type usageStatSchema } from './usage-object.ts'
 import { wholeDays } from './whole-days.ts'
 
 /** Rows that one read of the store looks at, so that others get their turn in between. */
-const AT_ONCE = 20_000
+const BATCH_ROWS = 20_000
 const MINUTE_MS = 60_000
 /** The newest rows that the last minute is looked for in. */
-const OF_A_MINUTE = 100_000
+const MAX_ROWS_OF_LAST_MINUTE = 100_000
 
-interface Stretch {
+interface Batch {
   readonly totals: UsageTotals
   readonly next: UsagePlace | null
 }
 
-const NOTHING: UsageTotals = { requests: 0, quota: 0, usage: NO_USAGE }
+const NO_TOTALS: UsageTotals = { requests: 0, quota: 0, usage: NO_USAGE }
 
 /**
  * What was used, and how much goes on just now. Whole days (UTC) are taken from the daily sums, which are
@@ -29,8 +29,8 @@ export async function usageStat(
   { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
   filter: UsageFilter | null,
 ): Promise<z.output<typeof usageStatSchema>> {
-  const total = filter ? await totalOf(store, filter, nowMs()) : NOTHING
-  const minute = filter ? await lastMinute(store, filter, nowMs()) : NOTHING
+  const total = filter ? await totalOf(store, filter, nowMs()) : NO_TOTALS
+  const minute = filter ? await lastMinute(store, filter, nowMs()) : NO_TOTALS
   return {
     quota: total.quota,
     ...countsObject(total.usage),
@@ -43,18 +43,18 @@ export async function usageStat(
 async function totalOf(store: Pick<Store, 'read'>, filter: UsageFilter, nowMs: number): Promise<UsageTotals> {
   if (filter.id !== undefined) return rowsTotal(store, filter)
   const { days, edges } = wholeDays(filter, nowMs)
-  let total = days ? await store.read('sumUsageDays', { filter, days }) : NOTHING
+  let total = days ? await store.read('sumUsageDays', { filter, days }) : NO_TOTALS
   for (const edge of edges) total = added(total, await rowsTotal(store, { ...filter, ...edge }))
   return total
 }
 
 async function rowsTotal(store: Pick<Store, 'read'>, filter: UsageFilter): Promise<UsageTotals> {
-  let total = NOTHING
+  let total = NO_TOTALS
   let after: UsagePlace | null = null
   do {
-    const stretch: Stretch = await store.read('sumUsageStretch', { filter, after, most: AT_ONCE })
-    total = added(total, stretch.totals)
-    after = stretch.next
+    const batch: Batch = await store.read('sumUsageStretch', { filter, after, most: BATCH_ROWS })
+    total = added(total, batch.totals)
+    after = batch.next
   } while (after)
   return total
 }
@@ -65,7 +65,7 @@ async function lastMinute(
   nowMs: number,
 ): Promise<UsageTotals> {
   const recent = { ...filter, fromMs: nowMs - MINUTE_MS, beforeMs: undefined }
-  const { totals } = await store.read('sumUsageStretch', { filter: recent, after: null, most: OF_A_MINUTE })
+  const { totals } = await store.read('sumUsageStretch', { filter: recent, after: null, most: MAX_ROWS_OF_LAST_MINUTE })
   return totals
 }
 

@@ -8,8 +8,8 @@ import { timesOf } from './usage-query.ts'
 
 const DAY_MS = 86_400_000
 /** Days that are shown where no start is asked for, and the most that are. */
-const USUAL_DAYS = 30
-const MOST_DAYS = 366
+const DEFAULT_DAYS = 30
+const MAX_DAYS = 366
 
 /** Which days of a user's own are asked for, in Unix seconds. */
 export const ownDaysQuery = z.object({ start_timestamp: wholeNumber(), end_timestamp: wholeNumber() })
@@ -40,11 +40,11 @@ export async function usageByDay(
 ): Promise<z.output<typeof usageDaySchema>[]> {
   const { fromMs, beforeMs } = timesOf(query)
   const last = Math.floor(((beforeMs ?? nowMs() + 1) - 1) / DAY_MS)
-  const first = fromMs === undefined ? last - USUAL_DAYS + 1 : Math.floor(fromMs / DAY_MS)
-  if (last - first >= MOST_DAYS) {
+  const first = fromMs === undefined ? last - DEFAULT_DAYS + 1 : Math.floor(fromMs / DAY_MS)
+  if (last - first >= MAX_DAYS) {
     throw new GatewayError(
       'invalid_request',
-      `start_timestamp: expected at most ${MOST_DAYS} days before the end`,
+      `start_timestamp: expected at most ${MAX_DAYS} days before the end`,
     )
   }
   const days = await store.read('usageByDay', { filter, days: { first, last } })

@@ -21,20 +21,20 @@ export function wholeDays(
 ): WholeDays {
   const endMs = beforeMs === undefined || beforeMs > nowMs ? undefined : beforeMs
   const first = fromMs === undefined ? undefined : Math.ceil(fromMs / DAY_MS)
-  const behind = endMs === undefined ? undefined : Math.floor(endMs / DAY_MS)
+  const endDay = endMs === undefined ? undefined : Math.floor(endMs / DAY_MS)
   if (
     fromMs !== undefined &&
     endMs !== undefined &&
     first !== undefined &&
-    behind !== undefined &&
-    first > behind
+    endDay !== undefined &&
+    first > endDay
   )
     return { days: undefined, edges: fromMs < endMs ? [{ fromMs, beforeMs: endMs }] : [] }
   const edges: { fromMs: number; beforeMs: number }[] = []
   if (fromMs !== undefined && first !== undefined && first * DAY_MS > fromMs)
     edges.push({ fromMs, beforeMs: first * DAY_MS })
-  if (endMs !== undefined && behind !== undefined && behind * DAY_MS < endMs)
-    edges.push({ fromMs: behind * DAY_MS, beforeMs: endMs })
-  const isNone = first !== undefined && behind !== undefined && first === behind
-  return { days: isNone ? undefined : { first, last: behind === undefined ? undefined : behind - 1 }, edges }
+  if (endMs !== undefined && endDay !== undefined && endDay * DAY_MS < endMs)
+    edges.push({ fromMs: endDay * DAY_MS, beforeMs: endMs })
+  const isNone = first !== undefined && endDay !== undefined && first === endDay
+  return { days: isNone ? undefined : { first, last: endDay === undefined ? undefined : endDay - 1 }, edges }
 }

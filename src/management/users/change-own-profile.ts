@@ -2,17 +2,17 @@ import { z } from 'zod'
 import type { Profile } from '../../domain/profile.ts'
 import type { User } from '../../domain/user.ts'
 import { GatewayError } from '../../errors.ts'
-import { queueOf } from '../authority.ts'
+import { fairQueueKey } from '../authority.ts'
 import { noUser } from './find-user.ts'
 import type { ManagementParts } from '../parts.ts'
-import { displayNameField, guessField, keepAccessTokensField, passwordField } from './user-fields.ts'
+import { displayNameField, claimedPasswordField, keepAccessTokensField, passwordField } from './user-fields.ts'
 
 /** What users may change of themselves; null and absence leave it as it is. */
 export const ownProfileInput = z.object(
   {
     display_name: displayNameField.nullish(),
     password: passwordField.nullish(),
-    original_password: guessField.nullish(),
+    original_password: claimedPasswordField.nullish(),
     keep_access_tokens: keepAccessTokensField.nullish(),
   },
   { error: 'expected an object with the fields to change' },
@@ -52,7 +52,7 @@ async function newPassword(
       'password: you have none yet; an administrator, or "sluice user password", gives the first one',
     )
   }
-  const queue = queueOf({ id: userId })
+  const queue = fairQueueKey({ id: userId })
   if (typeof original !== 'string' || !(await passwords.verify(passwordWas, original, queue))) {
     throw new GatewayError('invalid_request', 'original_password: expected the password that you have now')
   }

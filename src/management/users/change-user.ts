@@ -2,10 +2,10 @@ import { z } from 'zod'
 import type { ManagedUser } from '../../domain/profile.ts'
 import { GatewayError } from '../../errors.ts'
 import { requireGroup } from './require-group.ts'
-import { type Actor, queueOf, reachOf, requireGivable, requireReach } from '../authority.ts'
+import { type Actor, fairQueueKey, roleCeiling, requireAssignable, requireManageable } from '../authority.ts'
 import { noUser } from './find-user.ts'
 import type { ManagementParts } from '../parts.ts'
-import { mostQuota, requireQuota } from '../quota-bound.ts'
+import { maxQuota, requireQuota } from '../quota-bound.ts'
 import { groupField } from '../read-input.ts'
 import {
   displayNameField,
@@ -59,11 +59,11 @@ export async function changeUser(
 ): Promise<ManagedUser> {
   const { id: userId } = input
   const before = (await store.read('managedUser', { userId })) ?? noUser(userId)
-  const isOwn = reachOf(by) !== undefined && userId === by.id
+  const isOwn = roleCeiling(by) !== undefined && userId === by.id
   if (isOwn) refuseOwn(before, input)
-  else requireReach(by, before)
+  else requireManageable(by, before)
   const { username, group, role, quota, password } = changesOf(before, input)
-  if (role !== undefined) requireGivable(by, role)
+  if (role !== undefined) requireAssignable(by, role)
   if (group !== undefined) requireGroup(settings(), group)
   if (quota !== undefined) requireQuota('quota', quota, 0, settings())
   const user = await ledger.changeUser({
@@ -75,11 +75,11 @@ export async function changeUser(
       displayName: input.display_name ?? undefined,
       email: input.email ?? undefined,
       remark: input.remark ?? undefined,
-      passwordHash: password === undefined ? undefined : await passwords.hash(password, queueOf(by)),
+      passwordHash: password === undefined ? undefined : await passwords.hash(password, fairQueueKey(by)),
     },
-    quota: quota === undefined ? undefined : { mode: 'override', value: quota, most: mostQuota(settings()) },
+    quota: quota === undefined ? undefined : { mode: 'override', value: quota, most: maxQuota(settings()) },
     keepAccessTokens: input.keep_access_tokens ?? false,
-    roleBelow: isOwn ? undefined : reachOf(by),
+    roleBelow: isOwn ? undefined : roleCeiling(by),
   })
   apiKeys.forgetUser(userId)
   return user ?? noUser(userId)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { ManagedUser } from '../../domain/profile.ts'
 import { requireGroup } from './require-group.ts'
-import { type Actor, OPERATOR, queueOf, requireGivable } from '../authority.ts'
+import { type Actor, OPERATOR, fairQueueKey, requireAssignable } from '../authority.ts'
 import type { ManagementParts } from '../parts.ts'
 import { requireQuota } from '../quota-bound.ts'
 import { groupField, readInput } from '../read-input.ts'
@@ -49,7 +49,7 @@ export async function makeUser(
   by: Actor,
 ): Promise<ManagedUser> {
   const { username, role, group, quota, password } = input
-  requireGivable(by, role)
+  requireAssignable(by, role)
   requireGroup(settings(), group)
   requireQuota('quota', quota, 0, settings())
   return store.write('createUser', {
@@ -60,7 +60,7 @@ export async function makeUser(
     group,
     quota,
     accessToken: null,
-    passwordHash: password === undefined ? undefined : await passwords.hash(password, queueOf(by)),
+    passwordHash: password === undefined ? undefined : await passwords.hash(password, fairQueueKey(by)),
     remark: input.remark,
     createdTime: Math.floor(nowMs() / 1000),
   })

@@ -1,4 +1,4 @@
-import { type Actor, reachOf } from '../authority.ts'
+import { type Actor, roleCeiling } from '../authority.ts'
 import { noUser } from './find-user.ts'
 import type { ManagementParts } from '../parts.ts'
 
@@ -12,7 +12,7 @@ export async function deleteUser(
   by: Actor,
 ): Promise<undefined> {
   const deletedTime = Math.floor(nowMs() / 1000)
-  const isGone = await store.write('deleteUser', { userId, deletedTime, roleBelow: reachOf(by) })
+  const isGone = await store.write('deleteUser', { userId, deletedTime, roleBelow: roleCeiling(by) })
   if (!isGone) noUser(userId)
   apiKeys.forgetUser(userId)
 }

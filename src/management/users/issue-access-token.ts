@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { z } from 'zod'
 import { findUser, noUser } from './find-user.ts'
 import type { ManagementParts } from '../parts.ts'
-import { ofUser, readInput } from '../read-input.ts'
+import { userInput, readInput } from '../read-input.ts'
 
 /** A new access token. It is told here and nowhere else, for only its HMAC is kept. */
 export interface IssuedAccessToken {
@@ -14,9 +14,9 @@ export interface IssuedAccessToken {
 /** Gives a user a new access token: 43 characters of base64url. The one before stops working. */
 export async function issueAccessToken(
   { store }: ManagementParts,
-  given: z.input<typeof ofUser>,
+  given: z.input<typeof userInput>,
 ): Promise<IssuedAccessToken> {
-  const { user: who } = readInput(ofUser, given)
+  const { user: who } = readInput(userInput, given)
   const { id } = await findUser(store, who)
   const accessToken = randomBytes(32).toString('base64url')
   const user = (await store.write('setAccessToken', { userId: id, accessToken })) ?? noUser(who)

@@ -5,13 +5,13 @@ import type { ManagedUser } from '../../domain/profile.ts'
 import { USER_STATUS } from '../../domain/user.ts'
 import { GatewayError } from '../../errors.ts'
 import type { AdministrationParts } from '../parts.ts'
-import { guessField } from './user-fields.ts'
+import { claimedPasswordField } from './user-fields.ts'
 
 const USERNAME = 'expected the name of a user'
 
 /** Who somebody claims to be. */
 export const loginInput = z.object(
-  { username: z.string({ error: USERNAME }).min(1).max(2000, { error: USERNAME }), password: guessField },
+  { username: z.string({ error: USERNAME }).min(1).max(2000, { error: USERNAME }), password: claimedPasswordField },
   { error: 'expected an object with username and password' },
 )
 
@@ -33,7 +33,7 @@ export async function logIn(
   const found = await store.read('credentials', { username })
   const passwordHash = found?.passwordHash ?? null
   const isRight = await passwords.verify(passwordHash, password, from)
-  if (!found || passwordHash === null || !isRight) throw notLetIn()
+  if (!found || passwordHash === null || !isRight) throw invalidCredentials()
   const { user } = found
   if (user.status !== USER_STATUS.enabled) {
     throw new GatewayError('user_disabled', 'this user has been banned')
@@ -48,11 +48,11 @@ export async function logIn(
     createdTime,
     expiresTime,
   })
-  if (!isBegun) throw notLetIn()
+  if (!isBegun) throw invalidCredentials()
   signIns.remember(username, from)
   return { user, session }
 }
 
-function notLetIn(): GatewayError {
+function invalidCredentials(): GatewayError {
   return new GatewayError('unauthorized', 'username or password is incorrect, or the user has been banned')
 }

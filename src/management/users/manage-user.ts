@@ -2,11 +2,11 @@ import { z } from 'zod'
 import type { ManagedUser } from '../../domain/profile.ts'
 import { type Role, USER_STATUS } from '../../domain/user.ts'
 import { GatewayError } from '../../errors.ts'
-import { type Actor, reachOf, requireGivable, requireReach } from '../authority.ts'
+import { type Actor, roleCeiling, requireAssignable, requireManageable } from '../authority.ts'
 import { deleteUser } from './delete-user.ts'
 import { findUser, noUser } from './find-user.ts'
 import type { ManagementParts } from '../parts.ts'
-import { mostQuota, requireQuota } from '../quota-bound.ts'
+import { maxQuota, requireQuota } from '../quota-bound.ts'
 import { quotaField, userIdField } from './user-fields.ts'
 import { setStatus } from './user-status.ts'
 
@@ -38,7 +38,7 @@ export async function manageUser(
   by: Actor,
 ): Promise<ManagedUser | undefined> {
   const found = await findUser(parts.store, input.id ?? input.username ?? '')
-  requireReach(by, found)
+  requireManageable(by, found)
   const userId = found.id
   switch (input.action) {
     case 'disable':
@@ -63,11 +63,11 @@ async function setRole(
   role: 1 | 10,
   by: Actor,
 ): Promise<ManagedUser> {
-  requireGivable(by, role)
+  requireAssignable(by, role)
   if (role > 1 ? before >= role : before === role) {
     throw new GatewayError('invalid_request', `the user "${username}" has the role ${before} already`)
   }
-  const user = await ledger.changeUser({ userId, fields: { role }, roleBelow: reachOf(by) })
+  const user = await ledger.changeUser({ userId, fields: { role }, roleBelow: roleCeiling(by) })
   apiKeys.forgetUser(userId)
   return user ?? noUser(userId)
 }
@@ -82,6 +82,6 @@ async function changeQuota(
     throw new GatewayError('invalid_request', 'value: expected a whole number of quota units')
   }
   requireQuota('value', value, mode === 'override' ? 0 : 1, settings())
-  const quota = { mode, value, most: mostQuota(settings()) }
-  return (await ledger.changeUser({ userId, quota, roleBelow: reachOf(by) })) ?? noUser(userId)
+  const quota = { mode, value, most: maxQuota(settings()) }
+  return (await ledger.changeUser({ userId, quota, roleBelow: roleCeiling(by) })) ?? noUser(userId)
 }

@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { OPERATOR, queueOf } from '../authority.ts'
+import { OPERATOR, fairQueueKey } from '../authority.ts'
 import { findUser, noUser } from './find-user.ts'
 import type { ManagementParts } from '../parts.ts'
-import { ofUser, readInput } from '../read-input.ts'
+import { userInput, readInput } from '../read-input.ts'
 import { keepAccessTokensField, passwordField } from './user-fields.ts'
 import { type UserObject, userObject } from './user-object.ts'
 
-const INPUT = ofUser.extend({
+const INPUT = userInput.extend({
   password: passwordField,
   keep_access_tokens: keepAccessTokensField.optional(),
 })
@@ -21,7 +21,7 @@ export async function setPassword(
 ): Promise<UserObject> {
   const { user: who, password, keep_access_tokens: keepAccessTokens } = readInput(INPUT, given)
   const { id: userId } = await findUser(store, who)
-  const passwordHash = await passwords.hash(password, queueOf(OPERATOR))
+  const passwordHash = await passwords.hash(password, fairQueueKey(OPERATOR))
   const changed = await ledger.changeUser({ userId, fields: { passwordHash }, keepAccessTokens })
   return userObject(changed ?? noUser(who))
 }

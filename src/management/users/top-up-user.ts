@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { findUser, noUser } from './find-user.ts'
 import type { ManagementParts } from '../parts.ts'
-import { mostQuota, requireQuota } from '../quota-bound.ts'
+import { maxQuota, requireQuota } from '../quota-bound.ts'
 import { readInput, userField } from '../read-input.ts'
 import { type UserObject, userObject } from './user-object.ts'
 
@@ -21,6 +21,6 @@ export async function topUpUser(
   const { user: who, amount } = readInput(INPUT, given)
   requireQuota('amount', amount, 1, settings())
   const { id } = await findUser(store, who)
-  const quota = { mode: 'add', value: amount, most: mostQuota(settings()) } as const
+  const quota = { mode: 'add', value: amount, most: maxQuota(settings()) } as const
   return userObject((await ledger.changeUser({ userId: id, quota })) ?? noUser(who))
 }

@@ -4,7 +4,7 @@ import { nameField } from '../read-input.ts'
 
 const PASSWORD = 'expected a text of 8 to 128 characters'
 /** Of what is only compared: far above what a password may be. */
-const LONGEST_GUESS = 4096
+const MAX_INPUT_LENGTH = 4096
 
 /** A name to log in by. */
 export const usernameField = nameField(64)
@@ -15,7 +15,7 @@ export const displayNameField = nameField(64)
 /** A new password: 8 to 128 characters as a person counts them. */
 export const passwordField = z.string({ error: PASSWORD }).refine(
   (text) => {
-    if (!text.isWellFormed() || text.length > LONGEST_GUESS) return false
+    if (!text.isWellFormed() || text.length > MAX_INPUT_LENGTH) return false
     const count = characterCount(text)
     return count >= 8 && count <= 128
   },
@@ -23,9 +23,9 @@ export const passwordField = z.string({ error: PASSWORD }).refine(
 )
 
 /** A password that somebody claims to be theirs. */
-export const guessField = z
+export const claimedPasswordField = z
   .string({ error: 'expected a password' })
-  .max(LONGEST_GUESS, { error: 'expected a password' })
+  .max(MAX_INPUT_LENGTH, { error: 'expected a password' })
 
 const KEEP = 'expected true or false'
 
@@ -47,7 +47,7 @@ export const remarkField = z
   .string({ error: REMARK })
   .refine(
     (text) =>
-      text.length <= LONGEST_GUESS &&
+      text.length <= MAX_INPUT_LENGTH &&
       text.isWellFormed() &&
       !text.includes('\0') &&
       characterCount(text) <= 255,

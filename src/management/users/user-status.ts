@@ -1,24 +1,24 @@
 import type { z } from 'zod'
 import type { ManagedUser } from '../../domain/profile.ts'
 import { USER_STATUS, type User } from '../../domain/user.ts'
-import { type Actor, OPERATOR, reachOf } from '../authority.ts'
+import { type Actor, OPERATOR, roleCeiling } from '../authority.ts'
 import { findUser, noUser } from './find-user.ts'
 import type { ManagementParts } from '../parts.ts'
-import { ofUser, readInput } from '../read-input.ts'
+import { userInput, readInput } from '../read-input.ts'
 import { type UserObject, userObject } from './user-object.ts'
 
 /** Every key of the user is refused from the next call on; calls under way go on. */
 export async function disableUser(
   parts: ManagementParts,
-  given: z.input<typeof ofUser>,
+  given: z.input<typeof userInput>,
 ): Promise<UserObject> {
-  const { id } = await findUser(parts.store, readInput(ofUser, given).user)
+  const { id } = await findUser(parts.store, readInput(userInput, given).user)
   return userObject(await setStatus(parts, id, USER_STATUS.disabled, OPERATOR))
 }
 
 /** The user's keys work again. */
-export async function enableUser(parts: ManagementParts, given: z.input<typeof ofUser>): Promise<UserObject> {
-  const { id } = await findUser(parts.store, readInput(ofUser, given).user)
+export async function enableUser(parts: ManagementParts, given: z.input<typeof userInput>): Promise<UserObject> {
+  const { id } = await findUser(parts.store, readInput(userInput, given).user)
   return userObject(await setStatus(parts, id, USER_STATUS.enabled, OPERATOR))
 }
 
@@ -29,7 +29,7 @@ export async function setStatus(
   status: User['status'],
   by: Actor,
 ): Promise<ManagedUser> {
-  const user = await ledger.changeUser({ userId, fields: { status }, roleBelow: reachOf(by) })
+  const user = await ledger.changeUser({ userId, fields: { status }, roleBelow: roleCeiling(by) })
   apiKeys.forgetUser(userId)
   return user ?? noUser(userId)
 }

@@ -1,6 +1,6 @@
 import type { ChannelFields } from '../../management/channels/channel-fields.ts'
 import { objectIn } from '../../management/channels/channel-fields.ts'
-import { ALLOWING, keysIn } from '../../management/channels/channel-text.ts'
+import { ALLOW_FLAGS, keysIn } from '../../management/channels/channel-text.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Cells } from './cells.ts'
 import type { Family } from './family.ts'
@@ -135,7 +135,7 @@ function settingsOf(cells: Cells): Pick<ChannelFields, 'setting' | 'settings'> {
     Object.fromEntries(names.filter((name) => object[name] === true).map((name) => [name, true]))
   return {
     setting: JSON.stringify(flags(setting, ['pass_through_body_enabled'])),
-    settings: JSON.stringify(flags(settings, [...Object.keys(ALLOWING), 'disable_store'])),
+    settings: JSON.stringify(flags(settings, [...Object.keys(ALLOW_FLAGS), 'disable_store'])),
   }
 }
 

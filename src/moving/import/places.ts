@@ -1,4 +1,4 @@
-import { withoutCase } from '../../domain/username.ts'
+import { foldCase } from '../../domain/username.ts'
 import type { TakenPlaces } from '../../store/operations/taken-places.ts'
 import type { ReadUser } from './plan-users.ts'
 
@@ -40,7 +40,7 @@ export class Places {
     this.#hashes = hashes
     this.#users = new Map(taken.users.map((user) => [user.username, user]))
     const live = taken.users.filter(({ isDeleted }) => !isDeleted)
-    this.#withoutCase = new Map(live.map(({ username }) => [withoutCase(username), username]))
+    this.#withoutCase = new Map(live.map(({ username }) => [foldCase(username), username]))
     this.#accessTokens = new Set(taken.users.flatMap((user) => user.accessTokenHash ?? []))
     this.#userIds = new Set(taken.users.map(({ id }) => id))
     this.#tokenIds = new Set(taken.tokens.map(({ id }) => id))
@@ -61,7 +61,7 @@ export class Places {
 
   /** The name of a user here that differs from that one in case alone, or not at all. */
   nameAlike(username: string): string | undefined {
-    return this.#withoutCase.get(withoutCase(username))
+    return this.#withoutCase.get(foldCase(username))
   }
 
   /**
@@ -77,7 +77,7 @@ export class Places {
     const isOwn = accessTokenHash !== null && !this.#accessTokens.has(accessTokenHash)
     this.#userIds.add(id)
     if (isOwn) this.#accessTokens.add(accessTokenHash)
-    this.#withoutCase.set(withoutCase(username), username)
+    this.#withoutCase.set(foldCase(username), username)
     this.#users.set(username, { id, username, group, role, isDeleted: false, accessTokenHash, isNew: true })
     return { id, accessToken: isOwn ? accessToken : null }
   }

@@ -1,5 +1,5 @@
 import type { Settings } from '../../domain/settings.ts'
-import { isSeenWhole } from '../../domain/username.ts'
+import { isFullyVisible } from '../../domain/username.ts'
 import type { ImportedAccount, ImportedToken, ImportedUser } from '../../store/operations/import-account.ts'
 import { Cells, Unreadable } from './cells.ts'
 import type { FamilyDatabase } from './family.ts'
@@ -100,7 +100,7 @@ function planOwner(
     const line: ReportLine = { kind: 'user', id, name, fate: 'there', notes }
     return { username: read.username, idHere: there.id, group: there.group, user: undefined, lines: [line] }
   }
-  if (!isSeenWhole(read.username)) return left('username: it has characters that are not seen')
+  if (!isFullyVisible(read.username)) return left('username: it has characters that are not seen')
   const alike = places.nameAlike(read.username)
   if (alike !== undefined) return left(`username: it differs from "${alike}" in case alone`)
   const own = places.takeUser(id, read)

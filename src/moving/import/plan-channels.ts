@@ -1,5 +1,5 @@
-import { isOfOtherEndpoint } from '../../domain/other-endpoints.ts'
-import type { ChannelText } from '../../domain/stored-configuration.ts'
+import { isForUnsupportedEndpoint } from '../../domain/other-endpoints.ts'
+import type { ChannelDefinition } from '../../domain/stored-configuration.ts'
 import { GatewayError } from '../../errors.ts'
 import { withVersion } from '../../management/channels/channel-address.ts'
 import type { ChannelFields } from '../../management/channels/channel-fields.ts'
@@ -18,7 +18,7 @@ const RERANK = 38
 
 /** A channel to be made, and what it was. */
 export interface PlannedChannel {
-  readonly channel: ChannelText
+  readonly channel: ChannelDefinition
   readonly line: ReportLine
 }
 
@@ -63,8 +63,8 @@ function nameFor(name: string, id: number, taken: ReadonlySet<string>): string {
 }
 
 /** One channel there may be two here: those who rank documents speak a protocol of their own. */
-function partsOf(name: string, read: ChannelCells, kind: KnownKind): ChannelText[] {
-  const foreign = read.models.filter(isOfOtherEndpoint)
+function partsOf(name: string, read: ChannelCells, kind: KnownKind): ChannelDefinition[] {
+  const foreign = read.models.filter(isForUnsupportedEndpoint)
   const models = read.models.filter((model) => !foreign.includes(model))
   if (foreign.length > 0 && models.length === 0) {
     throw new Unreadable('models', `a model of an endpoint that there is here; not ${foreign.join(', ')}`)
@@ -101,7 +101,7 @@ function text(
   type: number,
   address: string,
   models: readonly string[],
-): ChannelText {
+): ChannelDefinition {
   const { fields, keys, headers, modelMapping } = read
   const written: ChannelFields = { ...fields, name, type, models: models.join(','), base_url: address }
   const channel = channelText(written, keys)

@@ -1,9 +1,9 @@
 import type { Config } from '../../config/config.ts'
-import { overlay } from '../../config/merge-layers.ts'
+import { mergeLayers } from '../../config/merge-layers.ts'
 import { child, keys } from '../../config/yaml-node.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type {
-  ChannelText,
+  ChannelDefinition,
   StoredChannel,
   StoredConfiguration,
   StoredEntry,
@@ -19,7 +19,7 @@ import type { Fate, ReportLine } from './report.ts'
 /** Settings and channels that would be made, and what would be in force then. */
 export interface ConfigurationPlan {
   readonly entries: readonly StoredEntry[]
-  readonly channels: readonly ChannelText[]
+  readonly channels: readonly ChannelDefinition[]
   readonly settings: Settings
   readonly lines: readonly ReportLine[]
 }
@@ -93,7 +93,7 @@ function ended({ kind, id, name }: ReportLine, fate: Fate, notes: readonly strin
 
 function entryIsThere(
   { section, name }: StoredEntry,
-  { tree }: Config,
+  { fileNode: tree }: Config,
   stored: StoredConfiguration,
 ): boolean {
   return (
@@ -102,7 +102,7 @@ function entryIsThere(
   )
 }
 
-function channelIsThere({ name }: ChannelText, { settings }: Config, stored: StoredConfiguration): boolean {
+function channelIsThere({ name }: ChannelDefinition, { settings }: Config, stored: StoredConfiguration): boolean {
   return [...settings.channels, ...stored.channels].some((one) => one.name === name)
 }
 
@@ -119,7 +119,7 @@ function inForce(
     testTime: 0,
     responseMs: 0,
   })
-  const { settings, leftOut } = overlay(config, {
+  const { settings, ignored: leftOut } = mergeLayers(config, {
     entries: [...stored.entries, ...entries.map(({ entry }) => entry)],
     channels: [...stored.channels, ...channels.map(unstored)],
   })

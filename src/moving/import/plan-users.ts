@@ -1,6 +1,6 @@
 import type { Settings } from '../../domain/settings.ts'
 import type { Role } from '../../domain/user.ts'
-import { mostQuota } from '../../management/quota-bound.ts'
+import { maxQuota } from '../../management/quota-bound.ts'
 import {
   displayNameField,
   emailField,
@@ -25,8 +25,8 @@ export type ReadUser = Omit<ImportedUser, 'id'>
  */
 export function readUser(cells: Cells, units: Units, settings: Settings, nowSeconds: number): ReadUser {
   const quota = units.convert('quota', cells.integer('quota'))
-  if (Math.abs(quota) > mostQuota(settings)) {
-    throw new Unreadable('quota', `at most ${mostQuota(settings)} quota units, not ${quota}`)
+  if (Math.abs(quota) > maxQuota(settings)) {
+    throw new Unreadable('quota', `at most ${maxQuota(settings)} quota units, not ${quota}`)
   }
   return {
     username: usernameOf(cells),

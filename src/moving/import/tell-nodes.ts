@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { changeText } from '../../cluster/change-text.ts'
+import { formatChange } from '../../cluster/change-text.ts'
 import { RedisAnnouncements } from '../../cluster/redis-announcements.ts'
 import type { Environment } from '../../config/environment.ts'
 import { Announcements } from '../../store/postgres/announcements.ts'
@@ -13,7 +13,7 @@ export async function tellNodes({ databaseUrl, redisUrl }: Environment, namespac
     redisUrl === undefined ? new Announcements(databaseUrl) : new RedisAnnouncements(redisUrl, namespace)
   try {
     await way.tried
-    await way.announce(changeText(randomUUID(), { of: 'anything' }))
+    await way.announce(formatChange(randomUUID(), { of: 'anything' }))
   } finally {
     await way.close()
   }

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors.ts'
-import type { ChannelText } from '../../domain/stored-configuration.ts'
+import type { ChannelDefinition } from '../../domain/stored-configuration.ts'
 import { sealedKeys } from '../channel-rows.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Db } from './operation.ts'
@@ -7,7 +7,7 @@ import type { Db } from './operation.ts'
 /** Makes channels, their keys sealed; answers with their ids. A name that a stored channel has is refused. */
 export async function createChannels(
   db: Db,
-  { channels, createdTime }: { readonly channels: readonly ChannelText[]; readonly createdTime: number },
+  { channels, createdTime }: { readonly channels: readonly ChannelDefinition[]; readonly createdTime: number },
   secrets: Secrets,
 ): Promise<number[]> {
   const ids: number[] = []
@@ -38,7 +38,7 @@ export async function createChannels(
 /** Writes a channel anew; false if there is none of that id. */
 export async function changeChannel(
   db: Db,
-  { id, channel }: { readonly id: number; readonly channel: ChannelText },
+  { id, channel }: { readonly id: number; readonly channel: ChannelDefinition },
   secrets: Secrets,
 ): Promise<boolean> {
   await refuseTaken(db, channel.name, id)
@@ -73,7 +73,7 @@ export async function noteChannelTest(
     .execute()
 }
 
-function columnsOf({ name, declared, status, family }: ChannelText) {
+function columnsOf({ name, declared, status, family }: ChannelDefinition) {
   return { name, declared: JSON.stringify(declared), status, family: JSON.stringify(family) }
 }
 

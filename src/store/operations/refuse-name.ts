@@ -1,5 +1,5 @@
 import { type SqlBool, sql } from 'kysely'
-import { isSeenWhole, shownWhole, withoutCase } from '../../domain/username.ts'
+import { isFullyVisible, escapeInvisible, foldCase } from '../../domain/username.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Db } from './operation.ts'
 
@@ -9,20 +9,20 @@ import type { Db } from './operation.ts'
  * stay as they are.
  */
 export async function refuseName(db: Db, username: string, own?: number): Promise<void> {
-  if (!isSeenWhole(username)) {
+  if (!isFullyVisible(username)) {
     throw new GatewayError(
       'invalid_request',
-      `username: expected a name without controls of direction and characters that are not seen, found "${shownWhole(username)}"`,
+      `username: expected a name without controls of direction and characters that are not seen, found "${escapeInvisible(username)}"`,
     )
   }
-  const wanted = withoutCase(username)
+  const wanted = foldCase(username)
   const alike = await db
     .selectFrom('users')
     .select(['id', 'username'])
     .where(sql<SqlBool>`lower(username) like ${patternOf(username)} escape '!'`)
     .where('deleted_time', 'is', null)
     .execute()
-  const taken = alike.find((user) => user.id !== own && withoutCase(user.username) === wanted)
+  const taken = alike.find((user) => user.id !== own && foldCase(user.username) === wanted)
   if (taken) throw takenName(username, taken.username)
 }
 

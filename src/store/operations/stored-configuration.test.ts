@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows } from '../../../test/store-engines.ts'
-import type { ChannelText } from '../../domain/stored-configuration.ts'
+import type { ChannelDefinition } from '../../domain/stored-configuration.ts'
 
-const channel = (name: string, of: Partial<ChannelText> = {}): ChannelText => ({
+const channel = (name: string, of: Partial<ChannelDefinition> = {}): ChannelDefinition => ({
   name,
   declared: { protocol: 'chat', base_url: 'https://a.example/v1', models: ['m'] },
   keys: ['key-one', 'key-two'],

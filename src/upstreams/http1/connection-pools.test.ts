@@ -4,8 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { channelOf } from '../../../test/channel.ts'
 import type { Channel } from '../../domain/channel.ts'
-import type { Exchange, TransportError } from '../upstream-request.ts'
-import { Connections } from './connection-pools.ts'
+import type { UpstreamRequest, TransportError } from '../upstream-request.ts'
+import { ConnectionPools } from './connection-pools.ts'
 import { destinationOf } from './destination.ts'
 
 const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
@@ -31,7 +31,7 @@ async function upstream(
 }
 
 interface Heard {
-  readonly exchange: Exchange
+  readonly exchange: UpstreamRequest
   readonly body: () => string
   /** How it ended. */
   readonly end: Promise<'ended' | TransportError>
@@ -39,16 +39,16 @@ interface Heard {
 
 /** Connections, the channels that they are for, and what was told of these. */
 interface Opened {
-  readonly connections: Connections
+  readonly connections: ConnectionPools
   channels: readonly Channel[]
   readonly unasked: { readonly channel: string; readonly isNews: boolean }[]
 }
 
 function opened(): Opened {
   const unasked: { channel: string; isNews: boolean }[] = []
-  const connections = new Connections({
+  const connections = new ConnectionPools({
     channels: () => it.channels,
-    onUnasked: (channel, isNews) => void unasked.push({ channel, isNews }),
+    onUnsolicited: (channel, isNews) => void unasked.push({ channel, isNews }),
   })
   const it: Opened = { connections, channels: [], unasked }
   onTestFinished(() => connections.close())
@@ -71,14 +71,14 @@ function send(to: Opened, url: URL, options: Sent = {}): Heard {
   let text = ''
   const used = channelOf({ name: channel, baseUrl: url.origin, keys: ['k', 'l'] })
   if (!to.channels.some(({ name }) => name === channel)) to.channels = [...to.channels, used]
-  const pool = to.connections.to(destinationOf(used, key))
+  const pool = to.connections.poolFor(destinationOf(used, key))
   const exchange = pool.send(
     { head, body, connectMs: 5_000, firstByteMs, idleMs },
     {
-      started: () => {},
-      received: (chunk) => void (text += chunk.toString('latin1')),
-      ended: () => resolve('ended'),
-      failed: resolve,
+      onHead: () => {},
+      onData: (chunk) => void (text += chunk.toString('latin1')),
+      onEnd: () => resolve('ended'),
+      onError: resolve,
     },
   )
   return { exchange, body: () => text, end: promise }
@@ -259,10 +259,10 @@ describe('connections of a channel with a key', () => {
     const to = opened()
     const used = channelOf({ name: 'a', baseUrl: url.origin, keys: ['k', 'l'] })
     const sent = send(to, url)
-    const pool = to.connections.to(destinationOf(used, 'k'))
-    expect(to.connections.to(destinationOf(used, 'k'))).toBe(pool)
+    const pool = to.connections.poolFor(destinationOf(used, 'k'))
+    expect(to.connections.poolFor(destinationOf(used, 'k'))).toBe(pool)
     expect(await sent.end).toBe('ended')
-    await expect.poll(() => to.connections.to(destinationOf(used, 'k')) === pool).toBe(false)
+    await expect.poll(() => to.connections.poolFor(destinationOf(used, 'k')) === pool).toBe(false)
   })
 
   test('are kept up to 1,024 of all channels; the channel with most gives way', async () => {
@@ -343,7 +343,7 @@ describe('a call', () => {
   test('that is given up closes its connection at once, and is heard of no more', async () => {
     const { url, sockets } = await upstream(() => {})
     const heard = send(opened(), url)
-    await expect.poll(() => heard.exchange.begun && sockets.length).toBe(1)
+    await expect.poll(() => heard.exchange.isSent && sockets.length).toBe(1)
     let over = false
     void heard.end.then(() => (over = true))
     heard.exchange.cancel()
@@ -356,7 +356,7 @@ describe('a call', () => {
     let asked = 0
     const { url } = await upstream(() => (asked += 1))
     const heard = send(opened(), url)
-    expect(heard.exchange.begun).toBe(false)
+    expect(heard.exchange.isSent).toBe(false)
     heard.exchange.cancel()
     await delay(50)
     expect(asked).toBe(0)

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
-import { Distrust } from './distrusted-upstreams.ts'
+import { DistrustedUpstreams } from './distrusted-upstreams.ts'
 
 test('an upstream is distrusted for ten minutes from the last time on, and no other is', () => {
-  const distrust = new Distrust()
-  expect(distrust.isFor('a', 0)).toBe(false)
-  expect(distrust.note('a', 0)).toBe(true)
-  expect(distrust.isFor('a', 599_999)).toBe(true)
-  expect(distrust.isFor('b', 1)).toBe(false)
-  expect(distrust.note('a', 300_000)).toBe(false)
-  expect(distrust.isFor('a', 899_999)).toBe(true)
-  expect(distrust.isFor('a', 900_000)).toBe(false)
+  const distrust = new DistrustedUpstreams()
+  expect(distrust.has('a', 0)).toBe(false)
+  expect(distrust.add('a', 0)).toBe(true)
+  expect(distrust.has('a', 599_999)).toBe(true)
+  expect(distrust.has('b', 1)).toBe(false)
+  expect(distrust.add('a', 300_000)).toBe(false)
+  expect(distrust.has('a', 899_999)).toBe(true)
+  expect(distrust.has('a', 900_000)).toBe(false)
   // It is news again.
-  expect(distrust.note('a', 900_001)).toBe(true)
+  expect(distrust.add('a', 900_001)).toBe(true)
 })

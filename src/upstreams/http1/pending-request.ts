@@ -1,8 +1,8 @@
-import type { Answer, Exchange } from '../upstream-request.ts'
-import type { Departing } from './turn-end.ts'
+import type { UpstreamResponseListener, UpstreamRequest } from '../upstream-request.ts'
+import type { QueuedRequest } from './turn-end.ts'
 
 /** A request as it goes out. */
-export interface WireRequest {
+export interface RequestToSend {
   /** Request line and headers, to the empty line; one byte a character. */
   readonly head: string
   readonly body: Buffer
@@ -12,7 +12,7 @@ export interface WireRequest {
 }
 
 /** What carries a call, as far as the call asks for it. */
-export interface Carrier {
+export interface RequestCarrier {
   pause(): void
   resume(): void
   /** Gives the call up. */
@@ -20,27 +20,27 @@ export interface Carrier {
 }
 
 /** A call, until it is over: it waits for the end of a turn of the event loop, and then has a connection. */
-export class CallUnderWay implements Exchange, Departing {
-  readonly request: WireRequest
-  readonly answer: Answer
+export class PendingRequest implements UpstreamRequest, QueuedRequest {
+  readonly request: RequestToSend
+  readonly listener: UpstreamResponseListener
   /** What carries it, once it has departed. */
-  carrier: Carrier | undefined
-  begun = false
+  carrier: RequestCarrier | undefined
+  isSent = false
   isOver = false
   isPaused = false
   /** It has waited once for a connection that was about to be free. */
   hasWaited = false
-  readonly #leave: (call: CallUnderWay) => void
+  readonly #assignConnection: (call: PendingRequest) => void
 
   /** `leave` finds a carrier for it; called once for each time that it was told to depart soon. */
-  constructor(request: WireRequest, answer: Answer, leave: (call: CallUnderWay) => void) {
+  constructor(request: RequestToSend, listener: UpstreamResponseListener, assignConnection: (call: PendingRequest) => void) {
     this.request = request
-    this.answer = answer
-    this.#leave = leave
+    this.listener = listener
+    this.#assignConnection = assignConnection
   }
 
-  depart(): void {
-    this.#leave(this)
+  send(): void {
+    this.#assignConnection(this)
   }
 
   pause(): void {

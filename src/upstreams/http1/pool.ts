@@ -1,35 +1,35 @@
-import { type Answer, type Exchange, TransportError } from '../upstream-request.ts'
-import { CallUnderWay, type WireRequest } from './pending-request.ts'
-import { Connection, type ConnectionOwner } from './upstream-connection.ts'
+import { type UpstreamResponseListener, type UpstreamRequest, TransportError } from '../upstream-request.ts'
+import { PendingRequest, type RequestToSend } from './pending-request.ts'
+import { UpstreamConnection, type UpstreamConnectionOwner } from './upstream-connection.ts'
 import type { Destination } from './destination.ts'
-import { departSoon } from './turn-end.ts'
+import { sendAtTurnEnd } from './turn-end.ts'
 
 /** What a pool tells of itself, and asks. */
 export interface PoolOwner {
   /** It has opened a connection. */
-  opened(): void
+  onOpened(): void
   /** The upstream sent bytes that nobody asked for. */
-  spokeUnasked(destination: Destination): void
+  onUnsolicited(destination: Destination): void
   /** Whether its connections may carry more than one call. */
   mayReuse(pool: Pool): boolean
   /** It keeps so many free connections more, or fewer. */
-  keeps(difference: number): void
+  onIdleChange(difference: number): void
 }
 
 /**
  * The connections of one channel with one key: each call has one for itself, and those that are free are used
  * again, the latest first.
  */
-export class Pool implements ConnectionOwner {
+export class Pool implements UpstreamConnectionOwner {
   readonly destination: Destination
   /** No channel goes there any more. */
   isRetired = false
   readonly #owner: PoolOwner
-  readonly #all = new Set<Connection>()
-  readonly #free: Connection[] = []
+  readonly #all = new Set<UpstreamConnection>()
+  readonly #idle: UpstreamConnection[] = []
   /** Calls that have not departed yet, and connections that are about to be free. */
   #waiting = 0
-  #resting = 0
+  #becomingIdle = 0
   #isClosed = false
 
   constructor(destination: Destination, owner: PoolOwner) {
@@ -43,59 +43,59 @@ export class Pool implements ConnectionOwner {
   }
 
   /** Connections that are kept for the next call. */
-  get free(): number {
-    return this.#free.length
+  get idle(): number {
+    return this.#idle.length
   }
 
   /** Sends a request over a connection that is free, or a new one. */
-  send(request: WireRequest, answer: Answer): Exchange {
-    const call = new CallUnderWay(request, answer, this.#leave)
+  send(request: RequestToSend, listener: UpstreamResponseListener): UpstreamRequest {
+    const pending = new PendingRequest(request, listener, this.#assignConnection)
     this.#waiting += 1
-    departSoon(call)
-    return call
+    sendAtTurnEnd(pending)
+    return pending
   }
 
   // A connection is chosen at the moment of writing: whatever had arrived on it was read in this turn, and
   // closed it.
-  readonly #leave = (call: CallUnderWay): void => {
+  readonly #assignConnection = (request: PendingRequest): void => {
     this.#waiting -= 1
-    if (call.isOver) return
+    if (request.isOver) return
     if (this.#isClosed) {
-      call.isOver = true
-      return call.answer.failed(new TransportError('connection closed', false))
+      request.isOver = true
+      return request.listener.onError(new TransportError('connection closed', false))
     }
-    if (this.#free.length === 0 && this.#resting > 0 && !call.hasWaited) {
-      call.hasWaited = true
+    if (this.#idle.length === 0 && this.#becomingIdle > 0 && !request.hasWaited) {
+      request.hasWaited = true
       this.#waiting += 1
-      return departSoon(call)
+      return sendAtTurnEnd(request)
     }
-    const connection = this.#takeFree() ?? this.#open(call.request.connectMs)
-    connection.carry(call)
+    const connection = this.#takeIdle() ?? this.#open(request.request.connectMs)
+    connection.carry(request)
   }
 
-  mayKeep(): boolean {
+  mayKeepAlive(): boolean {
     if (!this.#owner.mayReuse(this)) return false
-    this.#resting += 1
+    this.#becomingIdle += 1
     return true
   }
 
-  rested(connection: Connection): void {
-    this.#resting -= 1
+  onIdle(connection: UpstreamConnection): void {
+    this.#becomingIdle -= 1
     if (!connection.isUsable || !this.#owner.mayReuse(this)) return connection.close()
-    this.#free.push(connection)
-    this.#owner.keeps(1)
+    this.#idle.push(connection)
+    this.#owner.onIdleChange(1)
   }
 
-  spokeUnasked(): void {
-    this.#owner.spokeUnasked(this.destination)
+  onUnsolicited(): void {
+    this.#owner.onUnsolicited(this.destination)
   }
 
-  closed(connection: Connection): void {
+  onClosed(connection: UpstreamConnection): void {
     this.#all.delete(connection)
-    const index = this.#free.indexOf(connection)
+    const index = this.#idle.indexOf(connection)
     if (index === -1) return
-    this.#free.splice(index, 1)
-    this.#owner.keeps(-1)
+    this.#idle.splice(index, 1)
+    this.#owner.onIdleChange(-1)
   }
 
   /** Gives up what is due. */
@@ -104,13 +104,13 @@ export class Pool implements ConnectionOwner {
   }
 
   /** Closes the free connection that was used longest ago. */
-  closeOldest(): void {
-    this.#free[0]?.close()
+  closeOldestIdle(): void {
+    this.#idle[0]?.close()
   }
 
   /** Closes the connections that carry no call. */
-  closeFree(): void {
-    for (const connection of this.#free.toReversed()) connection.close()
+  closeIdle(): void {
+    for (const connection of this.#idle.toReversed()) connection.close()
   }
 
   /** Closes every connection, and opens no more. */
@@ -119,16 +119,16 @@ export class Pool implements ConnectionOwner {
     for (const connection of this.#all) connection.close()
   }
 
-  #takeFree(): Connection | undefined {
-    const connection = this.#free.pop()
-    if (connection) this.#owner.keeps(-1)
+  #takeIdle(): UpstreamConnection | undefined {
+    const connection = this.#idle.pop()
+    if (connection) this.#owner.onIdleChange(-1)
     return connection
   }
 
-  #open(connectMs: number): Connection {
-    const connection = new Connection(this.destination.origin, connectMs, performance.now(), this)
+  #open(connectMs: number): UpstreamConnection {
+    const connection = new UpstreamConnection(this.destination.origin, connectMs, performance.now(), this)
     this.#all.add(connection)
-    this.#owner.opened()
+    this.#owner.onOpened()
     return connection
   }
 }

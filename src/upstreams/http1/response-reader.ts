@@ -1,29 +1,29 @@
 import { FramingCounter, MAX_FRAMING_BYTES, MAX_HEAD_BYTES, MAX_RAW_HEAD_BYTES } from '../../http1/framing-counter.ts'
 import { type ParserCallbacks, CONTINUE, Llhttp, PAUSE, REJECT } from '../../http1/llhttp.ts'
-import type { AnswerHead } from '../upstream-request.ts'
+import type { UpstreamResponseHead } from '../upstream-request.ts'
 
 /** What a read brought. */
-export interface Step {
+export interface ReadResult {
   /** The head, if it is complete since this read. */
-  readonly head: AnswerHead | undefined
+  readonly head: UpstreamResponseHead | undefined
   /** What came of the body, in one piece; its own copy. */
   readonly body: Buffer | undefined
-  readonly complete: boolean
+  readonly isComplete: boolean
   /** Whether more came than the answer that is complete: nobody asked for it. */
-  readonly surplus: boolean
+  readonly hasSurplus: boolean
   /** Why the connection cannot be read any further, if it cannot. */
-  readonly broken: 'malformed answer' | 'headers too large' | undefined
+  readonly error: 'malformed answer' | 'headers too large' | undefined
 }
 
 /**
  * Reads the answers of one connection, one at a time. Interim answers (1xx) are passed over, and count
  * towards the head of the answer that follows them.
  */
-export class AnswerReader implements ParserCallbacks {
+export class ResponseReader implements ParserCallbacks {
   readonly #parser = new Llhttp('answers', this)
   #bytes: Buffer = Buffer.alloc(0)
   #length = 0
-  #awaiting = false
+  #isExpecting = false
   #isPaused = false
   #headBytes = 0
   /** Counts all bytes to the end of the head, then those since the last piece of the body. */
@@ -39,29 +39,29 @@ export class AnswerReader implements ParserCallbacks {
   #retryAfter: string | undefined
   #keepAliveSeconds: number | undefined
   #status = 0
-  #keepsAlive = false
-  #head: AnswerHead | undefined
+  #isKeepAlive = false
+  #head: UpstreamResponseHead | undefined
   #bodyStart = 0
   #bodyEnd = 0
   #body: Buffer | undefined
   #bodyLength = 0
-  #complete = false
+  #isComplete = false
 
   /** Prepares for the next answer. */
   expect(): void {
     if (this.#isPaused) this.#parser.resume()
     this.#isPaused = false
-    this.#awaiting = true
+    this.#isExpecting = true
     this.#headBytes = 0
     this.#framing.restartAt(0)
     this.#status = 0
-    this.#complete = false
-    this.#forgetHeaders()
+    this.#isComplete = false
+    this.#resetHeaders()
   }
 
   /** After a complete answer: whether the connection may carry another. */
-  get mayBeKept(): boolean {
-    return this.#keepsAlive && this.#status !== 204 && this.#status !== 304
+  get isReusable(): boolean {
+    return this.#isKeepAlive && this.#status !== 204 && this.#status !== 304
   }
 
   /** After a complete answer: for how many seconds its upstream says that it keeps the connection. */
@@ -70,7 +70,7 @@ export class AnswerReader implements ParserCallbacks {
   }
 
   /** Takes in the first `length` of `bytes`, which may change afterwards. */
-  read(bytes: Buffer, length: number): Step {
+  read(bytes: Buffer, length: number): ReadResult {
     this.#bytes = bytes
     this.#length = length
     this.#textEnd = 0
@@ -78,13 +78,13 @@ export class AnswerReader implements ParserCallbacks {
     const progress = this.#parser.parse(bytes, 0, length)
     this.#isPaused = progress === 'paused'
     const end = this.#isPaused ? this.#parser.parsedBytes : length
-    const isFine = (progress === 'all' || this.#complete) && this.#isFramedWithin(end)
-    return this.#step(isFine, isFine && end < length)
+    const isFine = (progress === 'all' || this.#isComplete) && this.#isFramingWithinLimit(end)
+    return this.#result(isFine, isFine && end < length)
   }
 
   /** The connection was closed by the upstream: an answer without a length ends so. */
-  end(): Step {
-    return this.#step(this.#parser.finish() || this.#complete, false)
+  end(): ReadResult {
+    return this.#result(this.#parser.finish() || this.#isComplete, false)
   }
 
   /** Gives the parser back. */
@@ -92,28 +92,28 @@ export class AnswerReader implements ParserCallbacks {
     this.#parser.free()
   }
 
-  #isFramedWithin(end: number): boolean {
+  #isFramingWithinLimit(end: number): boolean {
     const framing = this.#framing.countTo(end)
     if (this.#status > 0) return framing <= MAX_FRAMING_BYTES
     this.#tooLarge ||= framing > MAX_RAW_HEAD_BYTES
     return !this.#tooLarge
   }
 
-  #step(isFine: boolean, surplus: boolean): Step {
-    const step: Step = {
+  #result(isFine: boolean, surplus: boolean): ReadResult {
+    const result: ReadResult = {
       head: this.#head,
       body: this.#takeBody(),
-      complete: this.#complete && isFine,
-      surplus,
-      broken: isFine ? undefined : this.#tooLarge ? 'headers too large' : 'malformed answer',
+      isComplete: this.#isComplete && isFine,
+      hasSurplus: surplus,
+      error: isFine ? undefined : this.#tooLarge ? 'headers too large' : 'malformed answer',
     }
     this.#head = undefined
-    return step
+    return result
   }
 
   onMessageBegin(): number {
-    if (!this.#awaiting) return REJECT
-    this.#forgetHeaders()
+    if (!this.#isExpecting) return REJECT
+    this.#resetHeaders()
     return CONTINUE
   }
 
@@ -122,29 +122,29 @@ export class AnswerReader implements ParserCallbacks {
   }
 
   onStatus(start: number, end: number): number {
-    return this.#weigh(start, end)
+    return this.#countHeadBytes(start, end)
   }
 
   onHeaderName(start: number, end: number): number {
     if (this.#inValue) this.#headerDone()
     this.#name += this.#bytes.toString('latin1', start, end)
-    return this.#weigh(start, end)
+    return this.#countHeadBytes(start, end)
   }
 
   onHeaderValue(start: number, end: number): number {
     this.#inValue = true
     this.#value += this.#bytes.toString('latin1', start, end)
-    return this.#weigh(start, end)
+    return this.#countHeadBytes(start, end)
   }
 
   onHeadersComplete(status: number, upgrade: boolean, keepAlive: boolean): number {
     if (upgrade || status === 101) return REJECT
     this.#headerDone()
     if (status < 200) return CONTINUE
-    if (!this.#isFramedWithin(this.#textEnd)) return REJECT
+    if (!this.#isFramingWithinLimit(this.#textEnd)) return REJECT
     this.#framing.restartAt(this.#textEnd)
     this.#status = status
-    this.#keepsAlive = keepAlive
+    this.#isKeepAlive = keepAlive
     this.#head = { status, contentType: this.#contentType, retryAfter: this.#retryAfter }
     return CONTINUE
   }
@@ -168,8 +168,8 @@ export class AnswerReader implements ParserCallbacks {
 
   onMessageComplete(): number {
     if (this.#status === 0) return CONTINUE
-    this.#complete = true
-    this.#awaiting = false
+    this.#isComplete = true
+    this.#isExpecting = false
     return PAUSE
   }
 
@@ -204,7 +204,7 @@ export class AnswerReader implements ParserCallbacks {
     this.#inValue = false
   }
 
-  #forgetHeaders(): void {
+  #resetHeaders(): void {
     this.#name = ''
     this.#value = ''
     this.#inValue = false
@@ -213,7 +213,7 @@ export class AnswerReader implements ParserCallbacks {
     this.#keepAliveSeconds = undefined
   }
 
-  #weigh(start: number, end: number): number {
+  #countHeadBytes(start: number, end: number): number {
     this.#textEnd = end
     this.#headBytes += end - start
     this.#tooLarge = this.#headBytes > MAX_HEAD_BYTES

@@ -4,7 +4,7 @@ import { createServer, type AddressInfo, type Server } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Agent, type Dispatcher } from 'undici'
 import { channelOf } from '../../../test/channel.ts'
-import { Connections } from './connection-pools.ts'
+import { ConnectionPools } from './connection-pools.ts'
 import { destinationOf } from './destination.ts'
 
 /**
@@ -53,7 +53,7 @@ afterAll(async () => {
 
 /** Each over a connection of its own: what is left of one answer is not to meet the next. */
 function ours(): Promise<Outcome> {
-  const connections = new Connections({ channels: () => [], onUnasked: () => {} })
+  const connections = new ConnectionPools({ channels: () => [], onUnsolicited: () => {} })
   const head = `POST / HTTP/1.1\r\nhost: ${url.host}\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\n`
   const body = Buffer.from('{}')
   const request = { head, body, connectMs: 20_000, firstByteMs: 20_000, idleMs: 20_000 }
@@ -61,11 +61,11 @@ function ours(): Promise<Outcome> {
   let status = 0
   let contentType = ''
   const chunks: Buffer[] = []
-  connections.to(destinationOf(channelOf({ baseUrl: url.origin }), '')).send(request, {
-    started: (answer) => ({ status, contentType } = answer),
-    received: (chunk) => chunks.push(chunk),
-    ended: () => resolve({ status, contentType, body: Buffer.concat(chunks).toString('latin1') }),
-    failed({ message }) {
+  connections.poolFor(destinationOf(channelOf({ baseUrl: url.origin }), '')).send(request, {
+    onHead: (answer) => ({ status, contentType } = answer),
+    onData: (chunk) => chunks.push(chunk),
+    onEnd: () => resolve({ status, contentType, body: Buffer.concat(chunks).toString('latin1') }),
+    onError({ message }) {
       failure = message
       resolve('failed')
     },

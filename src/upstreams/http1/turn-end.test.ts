@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
-import { departSoon, restForATurn } from './turn-end.ts'
+import { sendAtTurnEnd, notifyAfterTurn } from './turn-end.ts'
 
 const nextTurn = (): Promise<void> => new Promise(setImmediate)
 
 test('what departs in one turn of the event loop leaves at its end, in order, and once', async () => {
   const left: string[] = []
   const departing = (name: string): { depart(): void } => ({ depart: () => void left.push(name) })
-  departSoon(departing('first'))
-  departSoon(departing('second'))
+  sendAtTurnEnd(departing('first'))
+  sendAtTurnEnd(departing('second'))
   await Promise.resolve()
-  departSoon(departing('third'))
+  sendAtTurnEnd(departing('third'))
   expect(left).toEqual([])
   await nextTurn()
   expect(left).toEqual(['first', 'second', 'third'])
@@ -19,10 +19,10 @@ test('what departs in one turn of the event loop leaves at its end, in order, an
 
 test('what is asked to depart by a departure leaves in the turn after', async () => {
   const left: string[] = []
-  departSoon({
-    depart() {
+  sendAtTurnEnd({
+    send() {
       left.push('first')
-      departSoon({ depart: () => void left.push('second') })
+      sendAtTurnEnd({ send: () => void left.push('second') })
     },
   })
   await nextTurn()
@@ -33,11 +33,11 @@ test('what is asked to depart by a departure leaves in the turn after', async ()
 
 test('what rests is told after the sockets were read once more, and before anything departs', async () => {
   const told: string[] = []
-  restForATurn({ rested: () => void told.push('rested') })
-  departSoon({
-    depart() {
+  notifyAfterTurn({ turnPassed: () => void told.push('rested') })
+  sendAtTurnEnd({
+    send() {
       told.push('departed')
-      departSoon({ depart: () => void told.push('departed a turn later') })
+      sendAtTurnEnd({ send: () => void told.push('departed a turn later') })
     },
   })
   await nextTurn()
@@ -48,7 +48,7 @@ test('what rests is told after the sockets were read once more, and before anyth
 
 test('what begins to rest after the end of a turn is told no earlier than after the turn that follows', async () => {
   const told: string[] = []
-  departSoon({ depart: () => restForATurn({ rested: () => void told.push('rested') }) })
+  sendAtTurnEnd({ send: () => notifyAfterTurn({ turnPassed: () => void told.push('rested') }) })
   await nextTurn()
   await nextTurn()
   expect(told).toEqual([])

@@ -2,56 +2,56 @@ import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { connect as connectSecure } from 'node:tls'
 import { MAX_PARSE_BYTES } from '../../http1/llhttp.ts'
 import { TransportError } from '../upstream-request.ts'
-import { AnswerReader, type Step } from './response-reader.ts'
-import type { CallUnderWay, Carrier } from './pending-request.ts'
+import { ResponseReader, type ReadResult } from './response-reader.ts'
+import type { PendingRequest, RequestCarrier } from './pending-request.ts'
 import type { Origin } from './origin.ts'
-import { type Resting, restForATurn } from './turn-end.ts'
+import { type UsedConnection, notifyAfterTurn } from './turn-end.ts'
 
 /** Bytes up to which a request leaves as one piece: copying them costs less than a second write. */
-const ONE_PIECE = 16_384
+const MAX_COALESCED_BYTES = 16_384
 /** How long a connection is kept for the next call, where the upstream does not say how long it keeps it. */
-const KEPT_MS = 10_000
+const KEEP_ALIVE_MS = 10_000
 /** No upstream's word keeps one for longer. */
-const LONGEST_KEPT_MS = 60_000
+const MAX_KEEP_ALIVE_MS = 60_000
 /** A connection is given up so long before the upstream gives it up. */
-const BEFORE_THE_UPSTREAM_MS = 1_000
+const KEEP_ALIVE_MARGIN_MS = 1_000
 
 /** Every connection reads into the same bytes: what is kept of them is copied. */
-const READ_INTO = Buffer.allocUnsafeSlow(MAX_PARSE_BYTES)
+const READ_BUFFER = Buffer.allocUnsafeSlow(MAX_PARSE_BYTES)
 
 /** What a connection tells of itself. */
-export interface ConnectionOwner {
+export interface UpstreamConnectionOwner {
   /** It has carried a call. Whether to keep it for another: then `rested` follows, whatever becomes of it. */
-  mayKeep(): boolean
+  mayKeepAlive(): boolean
   /** A turn later: it may carry another call, if it still is usable. */
-  rested(connection: Connection): void
+  onIdle(connection: UpstreamConnection): void
   /** Its upstream sent bytes that nobody asked for. */
-  spokeUnasked(): void
+  onUnsolicited(): void
   /** It is gone. */
-  closed(connection: Connection): void
+  onClosed(connection: UpstreamConnection): void
 }
 
 /** One connection to an upstream, and the call that it carries, one at a time. */
-export class Connection implements Carrier, Resting {
-  readonly #owner: ConnectionOwner
+export class UpstreamConnection implements RequestCarrier, UsedConnection {
+  readonly #owner: UpstreamConnectionOwner
   readonly #socket: Socket
-  readonly #reader = new AnswerReader()
-  #call: CallUnderWay | undefined
+  readonly #reader = new ResponseReader()
+  #request: PendingRequest | undefined
   #isOpen = false
   #isClosed = false
   /** It has carried a call to its end. */
   #wasUsed = false
-  #heardAnything = false
-  #paused = false
+  #hasReceived = false
+  #isPaused = false
   /** When it is given up, and what for. */
   #deadlineMs: number
-  #deadlineIs: 'connect time-out' | 'first byte time-out' | 'idle time-out' | 'kept long enough'
+  #deadlineReason: 'connect time-out' | 'first byte time-out' | 'idle time-out' | 'kept long enough'
 
   /** Begins to connect. `nowMs` and all times are of a clock that never goes back. */
-  constructor(origin: Origin, connectMs: number, nowMs: number, owner: ConnectionOwner) {
+  constructor(origin: Origin, connectMs: number, nowMs: number, owner: UpstreamConnectionOwner) {
     this.#owner = owner
     this.#deadlineMs = nowMs + connectMs
-    this.#deadlineIs = 'connect time-out'
+    this.#deadlineReason = 'connect time-out'
     const { host, port, lookup } = origin
     const options = {
       host,
@@ -61,9 +61,9 @@ export class Connection implements Carrier, Resting {
       keepAlive: true,
       keepAliveInitialDelay: 60_000,
       onread: {
-        buffer: READ_INTO,
+        buffer: READ_BUFFER,
         callback: (length: number) => {
-          this.#received(length)
+          this.#handleData(length)
           return true
         },
       },
@@ -76,9 +76,9 @@ export class Connection implements Carrier, Resting {
           ...(origin.session && { session: origin.session }),
         })
       : connectPlain(options)
-    this.#socket.on(origin.isSecure ? 'secureConnect' : 'connect', () => this.#opened())
+    this.#socket.on(origin.isSecure ? 'secureConnect' : 'connect', () => this.#handleOpen())
     if (origin.isSecure) this.#socket.on('session', (session: Buffer) => (origin.session = session))
-    this.#socket.on('end', () => this.#ended())
+    this.#socket.on('end', () => this.#handleEnd())
     this.#socket.on('error', (error: NodeJS.ErrnoException) => this.#close(error.code ?? 'connection error'))
     this.#socket.on('close', () => this.#close('connection closed'))
   }
@@ -90,22 +90,22 @@ export class Connection implements Carrier, Resting {
   }
 
   /** Carries a call; the connection is free, or new. */
-  carry(call: CallUnderWay): void {
-    this.#call = call
-    call.carrier = this
-    this.#paused = call.isPaused
-    if (this.#isOpen) this.#write(call)
+  carry(request: PendingRequest): void {
+    this.#request = request
+    request.carrier = this
+    this.#isPaused = request.isPaused
+    if (this.#isOpen) this.#write(request)
   }
 
   /** Called by `restForATurn` alone. */
-  rested(): void {
-    this.#owner.rested(this)
+  turnPassed(): void {
+    this.#owner.onIdle(this)
   }
 
   /** Gives it up if it is time. */
   tick(nowMs: number): void {
-    if (nowMs < this.#deadlineMs || (this.#paused && this.#deadlineIs === 'idle time-out')) return
-    this.#close(this.#deadlineIs)
+    if (nowMs < this.#deadlineMs || (this.#isPaused && this.#deadlineReason === 'idle time-out')) return
+    this.#close(this.#deadlineReason)
   }
 
   /** Closes it. A call that it carries fails. */
@@ -115,41 +115,41 @@ export class Connection implements Carrier, Resting {
 
   /** Called by `CallUnderWay` alone. */
   pause(): void {
-    this.#paused = true
+    this.#isPaused = true
     this.#socket.pause()
   }
 
   /** Called by `CallUnderWay` alone. */
   resume(): void {
-    this.#paused = false
-    const { idleMs } = (this.#call as CallUnderWay).request
-    if (this.#deadlineIs === 'idle time-out') this.#deadlineMs = performance.now() + idleMs
+    this.#isPaused = false
+    const { idleMs } = (this.#request as PendingRequest).request
+    if (this.#deadlineReason === 'idle time-out') this.#deadlineMs = performance.now() + idleMs
     this.#socket.resume()
   }
 
   /** Called by `CallUnderWay` alone. */
   abandon(): void {
-    this.#call = undefined
+    this.#request = undefined
     this.#close('connection closed')
   }
 
-  #opened(): void {
+  #handleOpen(): void {
     this.#isOpen = true
-    if (this.#call) this.#write(this.#call)
+    if (this.#request) this.#write(this.#request)
     else this.#close('connection closed')
   }
 
-  #write(call: CallUnderWay): void {
-    const { head, body, firstByteMs } = call.request
-    this.#heardAnything = false
+  #write(request: PendingRequest): void {
+    const { head, body, firstByteMs } = request.request
+    this.#hasReceived = false
     this.#deadlineMs = performance.now() + firstByteMs
-    this.#deadlineIs = 'first byte time-out'
+    this.#deadlineReason = 'first byte time-out'
     this.#reader.expect()
-    call.begun = true
-    if (this.#paused) this.#socket.pause()
+    request.isSent = true
+    if (this.#isPaused) this.#socket.pause()
     const socket = this.#socket
     const length = head.length + body.length
-    if (length <= ONE_PIECE) {
+    if (length <= MAX_COALESCED_BYTES) {
       const bytes = Buffer.allocUnsafe(length)
       bytes.write(head, 'latin1')
       bytes.set(body, head.length)
@@ -162,56 +162,56 @@ export class Connection implements Carrier, Resting {
     }
   }
 
-  #received(length: number): void {
+  #handleData(length: number): void {
     if (this.#isClosed) return
     // What comes now would be taken for the answer to the next call.
-    if (!this.#call?.begun) {
-      this.#owner.spokeUnasked()
+    if (!this.#request?.isSent) {
+      this.#owner.onUnsolicited()
       return this.#close('connection closed')
     }
-    this.#heardAnything = true
-    this.#heed(this.#reader.read(READ_INTO, length))
+    this.#hasReceived = true
+    this.#handleResult(this.#reader.read(READ_BUFFER, length))
   }
 
-  #ended(): void {
-    if (this.#call?.begun) this.#heed(this.#reader.end(), 'connection closed')
+  #handleEnd(): void {
+    if (this.#request?.isSent) this.#handleResult(this.#reader.end(), 'connection closed')
     this.#close('connection closed')
   }
 
-  #heed({ head, body, complete, surplus, broken }: Step, cause: string | undefined = broken): void {
-    const call = this.#call as CallUnderWay
-    const { answer, request } = call
-    if (surplus) this.#owner.spokeUnasked()
+  #handleResult({ head, body, isComplete: complete, hasSurplus: surplus, error: broken }: ReadResult, cause: string | undefined = broken): void {
+    const pending = this.#request as PendingRequest
+    const { listener: answer, request } = pending
+    if (surplus) this.#owner.onUnsolicited()
     if (head || body) {
       this.#deadlineMs = performance.now() + request.idleMs
-      this.#deadlineIs = 'idle time-out'
+      this.#deadlineReason = 'idle time-out'
     }
-    if (head) answer.started(head)
+    if (head) answer.onHead(head)
     // Whoever hears of it may give the call up.
-    if (body && this.#call === call) answer.received(body)
-    if (this.#call !== call) return
+    if (body && this.#request === pending) answer.onData(body)
+    if (this.#request !== pending) return
     if (complete) {
-      this.#call = undefined
-      call.isOver = true
+      this.#request = undefined
+      pending.isOver = true
       this.#wasUsed = true
-      if (!this.#keep()) this.#close('connection closed')
-      answer.ended()
+      if (!this.#keepAlive()) this.#close('connection closed')
+      answer.onEnd()
     } else if (cause) this.#close(cause)
   }
 
   /**
    * Keeps it for another call, unless it must not carry one. It is free a turn later: until then it is read.
    */
-  #keep(): boolean {
-    const said = this.#reader.keepAliveSeconds
-    const keptMs =
-      said === undefined ? KEPT_MS : Math.min(said * 1000 - BEFORE_THE_UPSTREAM_MS, LONGEST_KEPT_MS)
-    if (!this.#reader.mayBeKept || keptMs <= 0 || !this.#owner.mayKeep()) return false
-    if (this.#paused) this.#socket.resume()
-    this.#paused = false
-    this.#deadlineMs = performance.now() + keptMs
-    this.#deadlineIs = 'kept long enough'
-    restForATurn(this)
+  #keepAlive(): boolean {
+    const statedSeconds = this.#reader.keepAliveSeconds
+    const keepAliveMs =
+      statedSeconds === undefined ? KEEP_ALIVE_MS : Math.min(statedSeconds * 1000 - KEEP_ALIVE_MARGIN_MS, MAX_KEEP_ALIVE_MS)
+    if (!this.#reader.isReusable || keepAliveMs <= 0 || !this.#owner.mayKeepAlive()) return false
+    if (this.#isPaused) this.#socket.resume()
+    this.#isPaused = false
+    this.#deadlineMs = performance.now() + keepAliveMs
+    this.#deadlineReason = 'kept long enough'
+    notifyAfterTurn(this)
     return true
   }
 
@@ -220,12 +220,12 @@ export class Connection implements Carrier, Resting {
     this.#isClosed = true
     this.#socket.destroy()
     this.#reader.free()
-    this.#owner.closed(this)
-    const call = this.#call
-    this.#call = undefined
-    if (!call) return
-    call.isOver = true
-    const wasKept = this.#wasUsed && !this.#heardAnything && !cause.endsWith('time-out')
-    call.answer.failed(new TransportError(cause, wasKept))
+    this.#owner.onClosed(this)
+    const request = this.#request
+    this.#request = undefined
+    if (!request) return
+    request.isOver = true
+    const wasReused = this.#wasUsed && !this.#hasReceived && !cause.endsWith('time-out')
+    request.listener.onError(new TransportError(cause, wasReused))
   }
 }
