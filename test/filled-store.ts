@@ -54,7 +54,7 @@ async function fill(store: Store, { users, tokensEach, charges, openHolds }: Fil
     }
     await store.write('beginSession', {
       userId: user.id,
-      session: `session-${index}`,
+      cookieValue: `session-${index}`,
       passwordHash: '$argon2id$x',
       createdTime: 1_760_000_000,
       expiresTime: 4_000_000_000,

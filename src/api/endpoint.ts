@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { TokenForm } from '../auth/account.ts'
+import type { TokenForm } from '../auth/account-authenticator.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { KeyLocations } from '../auth/sent-key.ts'
 import type { User } from '../domain/user.ts'

@@ -1,13 +1,13 @@
 import type { z } from 'zod'
-import type { AccountAuthenticator } from '../auth/account.ts'
+import type { AccountAuthenticator } from '../auth/account-authenticator.ts'
 import { addressBlock } from '../auth/address-block.ts'
-import type { ApiKeys } from '../auth/api-key.ts'
+import type { ApiKeys } from '../auth/api-keys.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ClientAddress } from '../auth/client-address.ts'
 import { requireKey } from '../auth/sent-key.ts'
 import type { Role, User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
-import { LIMIT_NAMES, type RateLimiter, requireAllowed } from '../limits/limits.ts'
+import { LIMIT_NAMES, type RateLimiter, requireAllowed } from '../limits/rate-limiter.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import { readInput } from '../management/read-input.ts'
 import type { Bodies } from '../relay/body.ts'
@@ -133,14 +133,14 @@ export class JsonApi {
     if (!limit) return
     const { limits, management } = this.#parts
     const { requests, tokens, windowMs } = management.settings().rateLimits[limit]
-    for (const [index, { whom, label: whose, factor: times }] of limited.entries()) {
+    for (const [index, { subject, label, factor }] of limited.entries()) {
       const asked = {
         name: LIMIT_NAMES[limit],
-        whom,
-        limit: { requests: requests * times, tokens, windowMs },
+        whom: subject,
+        limit: { requests: requests * factor, tokens, windowMs },
       }
-      if (index === 0) await takeAndTell(limits, response, asked, whose)
-      else requireAllowed(await limits.take(asked), whose)
+      if (index === 0) await takeAndTell(limits, response, asked, label)
+      else requireAllowed(await limits.take(asked), label)
     }
   }
 

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import { FairQueue } from './fair-turns.ts'
+import { FairQueue } from './fair-queue.ts'
 
 /** Argon2id (the library's own choice) over 19 MiB, twice: as OWASP recommends. */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { seedAccounts } from './first-start.ts'
+import { seedAccounts } from './seed-accounts.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { pruneUsage } from '../store/prune-usage.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'

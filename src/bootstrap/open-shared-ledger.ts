@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { seedAccounts } from './first-start.ts'
+import { seedAccounts } from './seed-accounts.ts'
 import { LeasedAccounts } from '../ledger/leased-accounts.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { sharedStore } from '../ledger/shared-store.ts'
-import { BankClient } from '../ledger/teller.ts'
+import { BankClient } from '../ledger/bank-client.ts'
 import type { AccountName } from '../store/bank.ts'
 import { Announcements } from '../store/postgres/announcements.ts'
 import { postgresBank } from '../store/postgres/bank.ts'
@@ -73,11 +73,11 @@ export async function openSharedLedger({
   await teller.start()
   opened.defer(() => teller.close({ isUnresolved: ledger.unresolved > 0 }))
   announcements.listen({
-    heard: (text) => heed(text, { accounts, teller, node: file.node }),
+    received: (text) => heed(text, { accounts, teller, node: file.node }),
     connected: () => accounts.onAllChanged(),
   })
   // What others change is heard from the first call on.
-  await announcements.tried
+  await announcements.firstAttempt
   const everything = opened.move()
   return {
     store,
@@ -86,7 +86,7 @@ export async function openSharedLedger({
     firstCredentials,
     recovered,
     announcements,
-    prune: (days, signal) => rows.keepUsageLog(days, signal),
+    prune: (days, signal) => rows.maintainUsageLog(days, signal),
     // Calls of keys in use are answered without the database all the same, for as long as anything borrowed
     // can be spent.
     isReady: async () => teller.isConnected && (await ledger.probe()),

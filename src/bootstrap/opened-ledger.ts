@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts'
-import type { FirstCredentials } from './first-start.ts'
+import type { FirstCredentials } from './seed-accounts.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Prune } from './prune.ts'
 import type { Announcements } from '../store/postgres/announcements.ts'

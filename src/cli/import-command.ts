@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { ImportReport } from '../moving/import/import.ts'
-import { type Fate, type Kind, type ReportLine, shown } from '../moving/import/report.ts'
+import { type Fate, type Kind, type ReportLine, displayText } from '../moving/import/report.ts'
 import { CONFIG, JSON_OUTPUT } from './options.ts'
 import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
@@ -97,7 +97,7 @@ const COLUMNS: readonly Column<Count>[] = [
 ]
 
 function reportText(report: ImportReport, { out }: Shell): string {
-  const { family, into, applied, lines, passwords, converted, hasRoot, toldNodes } = report
+  const { family, into, applied, lines, passwords, converted, hasRoot, nodesNotified: toldNodes } = report
   const told = lines.filter(({ fate }) => fate !== 'carried').toSorted((a, b) => rank(a) - rank(b))
   return [
     `From a database of ${family} into ${into}.\n\n`,
@@ -121,7 +121,7 @@ function reportText(report: ImportReport, { out }: Shell): string {
 function lineText({ kind, id, name, fate, notes }: ReportLine): string {
   const number = id === undefined ? '' : ` ${id}`
   const why = notes.length > 0 ? `: ${notes.map(plain).join('; ')}` : ''
-  return `${kind}${number} ${shown(name)} ${OUTCOMES[fate]}${why}\n`
+  return `${kind}${number} ${displayText(name)} ${OUTCOMES[fate]}${why}\n`
 }
 
 // What a note quotes is somebody else's, too.
@@ -134,7 +134,7 @@ function rank({ kind, fate }: ReportLine): number {
 }
 
 function asJson(report: ImportReport): unknown {
-  const { family, into, applied, lines, passwords, converted, hasRoot, failed, toldNodes } = report
+  const { family, into, applied, lines, passwords, converted, hasRoot, failed, nodesNotified: toldNodes } = report
   return {
     family,
     into,

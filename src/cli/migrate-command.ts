@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Migration } from '../moving/copy/migrate.ts'
+import type { MigrationReport } from '../moving/copy/migrate.ts'
 import type { AccountSums } from '../moving/copy/sums.ts'
 import { JSON_OUTPUT } from './options.ts'
 import type { Shell } from './shell.ts'
@@ -78,7 +78,7 @@ class ProgressLine {
   }
 }
 
-function report(migration: Migration, { out }: Shell): string {
+function report(migration: MigrationReport, { out }: Shell): string {
   const { to, dryRun, openCalls, before, tables, here, there, differences } = migration
   const rows = tables.map(({ table: name, here, there }) => ({
     what: `rows of ${name}`,
@@ -145,7 +145,7 @@ function userColumns(there: readonly AccountSums[]): readonly Column<AccountSums
   ]
 }
 
-function failureText({ to, differences }: Migration): string {
+function failureText({ to, differences }: MigrationReport): string {
   const told = differences.slice(0, MAX_LISTED).map((sentence) => `  ${sentence}\n`)
   const more = differences.length - told.length
   return (
@@ -168,7 +168,7 @@ function nextSteps(secret: string | undefined, dataDir: string): string {
   )
 }
 
-function asJson({ to, dryRun, openCalls, before, tables, here, there, differences }: Migration): unknown {
+function asJson({ to, dryRun, openCalls, before, tables, here, there, differences }: MigrationReport): unknown {
   return {
     to,
     dry_run: dryRun,

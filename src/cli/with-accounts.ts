@@ -1,5 +1,5 @@
-import type { Accounts } from '../control/accounts.ts'
-import type { FirstCredentials } from '../bootstrap/first-start.ts'
+import type { CommandBackend } from '../control/accounts.ts'
+import type { FirstCredentials } from '../bootstrap/seed-accounts.ts'
 import type { Shell } from './shell.ts'
 
 /** Options that every command on accounts has. */
@@ -15,12 +15,12 @@ export interface AccountOptions {
 export async function withAccounts(
   shell: Shell,
   options: AccountOptions,
-  work: (accounts: Accounts) => Promise<void>,
+  work: (accounts: CommandBackend) => Promise<void>,
   { makesDatabase = false }: { readonly makesDatabase?: boolean } = {},
 ): Promise<void> {
   await reportingErrors(shell, async () => {
     const { readEnvironment } = await import('../config/environment.ts')
-    const { openAccounts } = await import('../control/open-accounts.ts')
+    const { openCommandBackend: openAccounts } = await import('../control/open-accounts.ts')
     const accounts = await openAccounts(readEnvironment(shell.env, options), { makesDatabase })
     try {
       await work(accounts)

@@ -1,4 +1,4 @@
-import type { Announcer } from './changes.ts'
+import type { Announcer } from './change-feed.ts'
 
 /** How often a node says that it is there, and for how long it is believed. */
 const BEAT_MS = 1_000

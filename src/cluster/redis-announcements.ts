@@ -1,5 +1,5 @@
-import { RedisConnection } from '../redis/link.ts'
-import type { Announcer } from './changes.ts'
+import { RedisConnection } from '../redis/redis-connection.ts'
+import type { Announcer } from './change-feed.ts'
 
 type Listener = Parameters<Announcer['listen']>[0]
 

@@ -50,7 +50,7 @@ export function readConfig(environment: Environment): Config {
     const remark = { path: pathText(path), message }
     return inFile(file, configFile === undefined ? remark : { line: document.lineOf(path), ...remark })
   })
-  return freeze({ environment, settings, users, warnings: found, tree: document.tree, fromKeys, builtIn })
+  return freeze({ environment, settings, users, warnings: found, fileNode: document.tree, environmentChannels: fromKeys, builtIn })
 }
 
 function inFile(file: string, remark: DocumentDiagnostic): Diagnostic {

@@ -101,7 +101,7 @@ function settingsFrom(
   { fileNode: tree, environmentChannels: fromKeys, builtIn }: Config,
   content: NonNullable<ReturnType<typeof readSections>['content']>,
   laid: readonly LayerEntry[],
-): Pick<MergedSettings, 'settings' | 'stored'> {
+): Pick<MergedSettings, 'settings' | 'storedChannels'> {
   const declared = items(child(tree, 'channels')).length
   const disabled = new Set(laid.filter(({ enabled }) => !enabled).map(({ name }) => name))
   const fromFile = [...content.channels.slice(0, declared), ...fromKeys.channels]
@@ -109,7 +109,7 @@ function settingsFrom(
   const channels = [...fromFile, ...stored.filter(({ name }) => !disabled.has(name))]
   return freeze({
     settings: settingsOf(content, channels, fromKeys, builtIn),
-    stored: new Map(stored.map((one) => [one.name, one])),
+    storedChannels: new Map(stored.map((one) => [one.name, one])),
   })
 }
 

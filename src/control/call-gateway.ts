@@ -11,12 +11,12 @@ import { socketPath } from './socket-path.ts'
 const { request } = process.getBuiltinModule('node:http')
 
 /** How long a gateway may take to say that it is there. */
-const HELLO_MS = 5_000
+const HELLO_TIMEOUT_MS = 5_000
 /** How long an operation may take. */
-const OPERATION_MS = 60_000
+const OPERATION_TIMEOUT_MS = 60_000
 
 /** Nobody listens on the socket of a data folder. */
-export class NobodyListens extends Error {
+export class GatewayNotListening extends Error {
   constructor(dataDir: string, options: { cause?: unknown } = {}) {
     super(`the gateway on ${dataDir} has just stopped: run the command again`, options)
     this.name = 'NobodyListens'
@@ -25,7 +25,7 @@ export class NobodyListens extends Error {
 
 /** Asks the gateway that holds this data folder whether it is there; throws `NobodyListens` if it is not. */
 export async function greetGateway(dataDir: string): Promise<Hello> {
-  return (await exchange(dataDir, 'GET', '/', undefined, HELLO_MS)) as Hello
+  return (await requestJson(dataDir, 'GET', '/', undefined, HELLO_TIMEOUT_MS)) as Hello
 }
 
 /** Lets the gateway that holds this data folder do it. Its errors come back as they were thrown there. */
@@ -35,11 +35,11 @@ export async function callGateway<Name extends OperationName>(
   input: OperationInput<Name>,
 ): Promise<OperationOutput<Name>> {
   // A copy takes as long as the database is large.
-  const limitMs = operation === 'backup' ? undefined : OPERATION_MS
-  return (await exchange(dataDir, 'POST', `/${operation}`, input, limitMs)) as OperationOutput<Name>
+  const limitMs = operation === 'backup' ? undefined : OPERATION_TIMEOUT_MS
+  return (await requestJson(dataDir, 'POST', `/${operation}`, input, limitMs)) as OperationOutput<Name>
 }
 
-async function exchange(
+async function requestJson(
   dataDir: string,
   method: string,
   path: string,
@@ -51,9 +51,9 @@ async function exchange(
     const { status, text } = await send(socket.path, method, path, input, limitMs)
     const value: unknown = JSON.parse(text)
     if (status === 200) return value
-    throw errorOf(value as ControlFailure)
+    throw errorFrom(value as ControlFailure)
   } catch (error) {
-    throw trouble(dataDir, error)
+    throw explainFailure(dataDir, error)
   } finally {
     socket.release()
   }
@@ -87,14 +87,14 @@ function send(
   })
 }
 
-function errorOf({ error: { code, message } }: ControlFailure): Error {
+function errorFrom({ error: { code, message } }: ControlFailure): Error {
   return Object.hasOwn(ERRORS, code) ? new GatewayError(code as ErrorCode, message) : new Error(message)
 }
 
-function trouble(dataDir: string, error: unknown): unknown {
+function explainFailure(dataDir: string, error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof GatewayError) return error
   const { code } = error as NodeJS.ErrnoException
-  if (code === 'ENOENT' || code === 'ECONNREFUSED') return new NobodyListens(dataDir, { cause: error })
+  if (code === 'ENOENT' || code === 'ECONNREFUSED') return new GatewayNotListening(dataDir, { cause: error })
   if (code === 'EACCES' || code === 'EPERM') {
     return new Error(
       `the gateway on ${dataDir} belongs to another user of this machine: run the command as that user`,

@@ -3,20 +3,20 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Environment } from '../config/environment.ts'
 import {
-  COMMANDS_TAKE_MS,
+  COMMAND_LOCK_TIMEOUT_MS,
   type DataFolderHolder,
   DataFolderInUse,
   type DataFolderLock,
   lockDataFolder,
 } from '../store/data-folder.ts'
-import type { Accounts } from './accounts.ts'
-import { callGateway, greetGateway, NobodyListens } from './call-gateway.ts'
+import type { CommandBackend } from './accounts.ts'
+import { callGateway, greetGateway, GatewayNotListening } from './call-gateway.ts'
 import type { Hello } from './messages.ts'
 
 /** How long a folder may be locked by somebody who does not listen: a gateway that starts or stops. */
-const PATIENCE_MS = 5_000
+const SILENT_HOLDER_TIMEOUT_MS = 5_000
 /** How often a held folder is tried again. */
-const AGAIN_MS = 50
+const RETRY_INTERVAL_MS = 50
 
 /**
  * The accounts in a data folder: of the gateway that runs on it, over its socket; or, where none runs, on the
@@ -24,37 +24,37 @@ const AGAIN_MS = 50
  * turn. A folder without a database is refused, unless `makesDatabase`. Rejects with a sentence for the
  * operator.
  */
-export async function openAccounts(
+export async function openCommandBackend(
   environment: Environment,
   { makesDatabase = false }: { readonly makesDatabase?: boolean } = {},
-): Promise<Accounts> {
+): Promise<CommandBackend> {
   const { dataDir, databaseUrl } = environment
   const hasDatabase = (): boolean =>
     !databaseUrl.startsWith('sqlite:') || existsSync(databaseUrl.slice('sqlite:'.length))
   if (!makesDatabase && !hasDatabase() && !existsSync(join(dataDir, 'lock.db'))) throw noDatabase(dataDir)
-  const turnEndMs = performance.now() + COMMANDS_TAKE_MS
-  let silentUntilMs: number | undefined
+  const deadlineMs = performance.now() + COMMAND_LOCK_TIMEOUT_MS
+  let silenceDeadlineMs: number | undefined
   for (;;) {
     const lock = lockOrHolder(dataDir)
     if (typeof lock === 'object') {
       if (makesDatabase || hasDatabase()) {
         // With all that reads a configuration and opens a database: loaded where no gateway does it for us.
-        const { ownAccounts } = await import('./own-accounts.ts')
+        const { localBackend: ownAccounts } = await import('./own-accounts.ts')
         return ownAccounts(environment, lock)
       }
       lock.release()
       throw noDatabase(dataDir)
     }
     if (lock === 'command') {
-      silentUntilMs = undefined
-      if (performance.now() > turnEndMs) throw commandsTakeLong(dataDir)
+      silenceDeadlineMs = undefined
+      if (performance.now() > deadlineMs) throw commandsBusy(dataDir)
     } else {
-      const hello = await greeted(dataDir)
-      if (hello) return gatewaysAccounts(dataDir, hello)
-      silentUntilMs ??= performance.now() + PATIENCE_MS
-      if (performance.now() > silentUntilMs) throw silent(dataDir)
+      const hello = await greetIfListening(dataDir)
+      if (hello) return gatewayBackend(dataDir, hello)
+      silenceDeadlineMs ??= performance.now() + SILENT_HOLDER_TIMEOUT_MS
+      if (performance.now() > silenceDeadlineMs) throw holderSilent(dataDir)
     }
-    await delay(AGAIN_MS)
+    await delay(RETRY_INTERVAL_MS)
   }
 }
 
@@ -71,30 +71,30 @@ function lockOrHolder(dataDir: string): DataFolderLock | DataFolderHolder {
   }
 }
 
-function commandsTakeLong(dataDir: string): Error {
+function commandsBusy(dataDir: string): Error {
   return new Error(
-    `other commands have held the data folder ${dataDir} for ${COMMANDS_TAKE_MS / 1000} seconds: ` +
+    `other commands have held the data folder ${dataDir} for ${COMMAND_LOCK_TIMEOUT_MS / 1000} seconds: ` +
       'run this one again when they have ended',
   )
 }
 
-function silent(dataDir: string): Error {
+function holderSilent(dataDir: string): Error {
   return new Error(
     `another process holds the data folder ${dataDir} and does not listen on its control.sock: ` +
       'a gateway that is starting or stopping may need a moment more; else stop that process',
   )
 }
 
-async function greeted(dataDir: string): Promise<Hello | undefined> {
+async function greetIfListening(dataDir: string): Promise<Hello | undefined> {
   try {
     return await greetGateway(dataDir)
   } catch (error) {
-    if (error instanceof NobodyListens) return undefined
+    if (error instanceof GatewayNotListening) return undefined
     throw error
   }
 }
 
-function gatewaysAccounts(dataDir: string, { display }: Hello): Accounts {
+function gatewayBackend(dataDir: string, { display }: Hello): CommandBackend {
   return {
     display: () => Promise.resolve(display),
     firstCredentials: () => Promise.resolve(undefined),

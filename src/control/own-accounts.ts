@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { ApiKeys } from '../auth/api-key.ts'
+import { ApiKeys } from '../auth/api-keys.ts'
 import { Passwords } from '../auth/passwords.ts'
 import { readConfig } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
 import { mergeLayers } from '../config/merge-layers.ts'
-import { type FirstCredentials, seedAccounts } from '../bootstrap/first-start.ts'
+import { type FirstCredentials, seedAccounts } from '../bootstrap/seed-accounts.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { sharedStore } from '../ledger/shared-store.ts'
 import { operations } from '../management/operations.ts'
@@ -15,7 +15,7 @@ import { type DataFolderLock, secretOfDataFolder } from '../store/data-folder.ts
 import { deriveSecrets, hashKey, type Secrets } from '../store/secrets.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
 import type { Store } from '../store/store.ts'
-import type { Accounts } from './accounts.ts'
+import type { CommandBackend } from './accounts.ts'
 
 /** The parts of a gateway that account management needs, without the gateway. */
 interface OpenParts extends ManagementParts {
@@ -29,7 +29,7 @@ type AnyOperation = (parts: ManagementParts, input: unknown) => Promise<never>
  * operation that needs it open, which a copy does not: a copy made before an update must not be updated
  * itself.
  */
-export function ownAccounts(environment: Environment, lock: DataFolderLock): Accounts {
+export function localBackend(environment: Environment, lock: DataFolderLock): CommandBackend {
   let opened: Promise<OpenParts> | undefined
   const open = (): Promise<OpenParts> => (opened ??= openParts(environment))
   return {

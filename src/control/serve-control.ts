@@ -15,8 +15,8 @@ import { socketPath } from './socket-path.ts'
 
 /** Bytes of an operation's input. */
 const BODY_LIMIT = 1024 * 1024
-const MOST_CONNECTIONS = 64
-const JSON_ANSWER = { 'content-type': 'application/json' }
+const MAX_CONNECTIONS = 64
+const JSON_HEADERS = { 'content-type': 'application/json' }
 /** How long operations that run may take to end once the gateway stops. */
 const GRACE_MS = 5_000
 
@@ -38,11 +38,11 @@ export async function serveControl(parts: ControlParts): Promise<{ close(): Prom
   const running = new Set<Promise<void>>()
   const server = new HttpServer({
     listener(request, response) {
-      const answered = answer(parts, request, response).finally(() => running.delete(answered))
+      const answered = respond(parts, request, response).finally(() => running.delete(answered))
       running.add(answered)
     },
-    refusalFor: (error) => failure(error),
-    limits: { total: MOST_CONNECTIONS, perBlock: MOST_CONNECTIONS, reserve: 0 },
+    refusalFor: (error) => errorResponse(error),
+    limits: { total: MAX_CONNECTIONS, perBlock: MAX_CONNECTIONS, reserve: 0 },
   })
   const listener = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (connected) =>
     server.accept(connected),
@@ -53,7 +53,7 @@ export async function serveControl(parts: ControlParts): Promise<{ close(): Prom
   return {
     async close() {
       const closed = new Promise<void>((resolve) => listener.close(() => resolve()))
-      await Promise.race([Promise.all(running), afterGrace()])
+      await Promise.race([Promise.all(running), graceTimeout()])
       server.close()
       await closed
       rmSync(socket.path, { force: true })
@@ -77,23 +77,23 @@ async function listenForOwner(server: Server, path: string): Promise<void> {
   await listening
 }
 
-async function answer(parts: ControlParts, request: Request, response: Response): Promise<void> {
+async function respond(parts: ControlParts, request: Request, response: Response): Promise<void> {
   response.closesConnection = true
   try {
-    const value = JSON.stringify(await outcome(parts, request))
-    response.writeHead(200, JSON_ANSWER).end(value)
+    const value = JSON.stringify(await runOperation(parts, request))
+    response.writeHead(200, JSON_HEADERS).end(value)
   } catch (error) {
-    const { status, headers, body } = failure(toldOf(parts.log, error))
+    const { status, headers, body } = errorResponse(gatewayErrorFrom(parts.log, error))
     response.writeHead(status, headers).end(body)
   }
 }
 
-function failure({ code, message, kind }: GatewayError): Refusal {
+function errorResponse({ code, message, kind }: GatewayError): Refusal {
   const told: ControlFailure = { error: { code, message } }
-  return { status: kind.status, headers: JSON_ANSWER, body: Buffer.from(JSON.stringify(told)) }
+  return { status: kind.status, headers: JSON_HEADERS, body: Buffer.from(JSON.stringify(told)) }
 }
 
-async function outcome(parts: ControlParts, request: Request): Promise<unknown> {
+async function runOperation(parts: ControlParts, request: Request): Promise<unknown> {
   const name = request.url.slice(1)
   if (name === '' && request.method === 'GET') {
     return { display: quotaDisplay(parts.settings()) } satisfies Hello
@@ -106,13 +106,13 @@ async function outcome(parts: ControlParts, request: Request): Promise<unknown> 
       'the gateway that runs does not know this operation: is it of another version?',
     )
   }
-  const input: unknown = parse(await bodyOf(request))
+  const input: unknown = parseJson(await readBody(request))
   const output = await (operations[name as keyof typeof operations] as AnyOperation)(parts, input)
   parts.log.info({ operation: name }, 'command')
   return output
 }
 
-function bodyOf(request: Request): Promise<string> {
+function readBody(request: Request): Promise<string> {
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = []
     let length = 0
@@ -128,7 +128,7 @@ function bodyOf(request: Request): Promise<string> {
   })
 }
 
-function parse(body: string): unknown {
+function parseJson(body: string): unknown {
   try {
     return JSON.parse(body)
   } catch {
@@ -137,7 +137,7 @@ function parse(body: string): unknown {
 }
 
 // The operator may know what is wrong with the database; what nobody foresaw is for the log.
-function toldOf(log: Logger, error: unknown): GatewayError {
+function gatewayErrorFrom(log: Logger, error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   if (error instanceof StoreUnavailable) return new GatewayError('overloaded', error.message)
   log.error({ error }, 'unforeseen error of a command')
@@ -147,6 +147,6 @@ function toldOf(log: Logger, error: unknown): GatewayError {
   )
 }
 
-function afterGrace(): Promise<void> {
+function graceTimeout(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, GRACE_MS).unref())
 }

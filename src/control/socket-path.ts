@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import process from 'node:process'
 
 /** The name of a gateway's socket in its data folder. */
-const NAME = 'control.sock'
+const SOCKET_NAME = 'control.sock'
 /** The system's limit for a socket's path is 104 to 108 bytes. */
-const LONGEST = 100
+const MAX_PATH_BYTES = 100
 
 /** A path that a socket can have; it holds until `release`. */
 export interface SocketPath {
@@ -19,13 +19,13 @@ export interface SocketPath {
  * files do not hide.
  */
 export function socketPath(dataDir: string): SocketPath {
-  const path = join(dataDir, NAME)
-  if (Buffer.byteLength(path) <= LONGEST) return { path, release() {} }
+  const path = join(dataDir, SOCKET_NAME)
+  if (Buffer.byteLength(path) <= MAX_PATH_BYTES) return { path, release() {} }
   if (process.platform !== 'linux') {
     throw new Error(
       `the path of the data folder ${dataDir} is too long for a socket in it: choose a shorter DATA_DIR`,
     )
   }
   const folder = openSync(dataDir, 'r')
-  return { path: `/proc/self/fd/${folder}/${NAME}`, release: () => closeSync(folder) }
+  return { path: `/proc/self/fd/${folder}/${SOCKET_NAME}`, release: () => closeSync(folder) }
 }

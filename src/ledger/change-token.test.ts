@@ -10,7 +10,7 @@ import type { OpenHold } from './open-hold.ts'
 const MOST = 1_000_000_000_000
 
 function changeOf(userId: number, tokenId: number, fields: TokenFields): TokenChange {
-  return { userId, tokenId, fields, most: MOST, nowMs: 0 }
+  return { userId, tokenId, fields, maxQuota: MOST, nowMs: 0 }
 }
 
 describe('a quota that is set', () => {

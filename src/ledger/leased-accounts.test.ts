@@ -16,7 +16,7 @@ import { LeasedAccounts } from './leased-accounts.ts'
 import { Ledger } from './ledger.ts'
 import type { OpenHold } from './open-hold.ts'
 import { sharedStore } from './shared-store.ts'
-import { BankClient } from './teller.ts'
+import { BankClient } from './bank-client.ts'
 
 const MOST = 1_000_000_000_000
 
@@ -213,7 +213,7 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
     if (!node) throw new Error('no node')
     const hold = await admit(node, tokenId, 100_000, 'a')
     const set = (remainQuota: number) =>
-      node.ledger.changeToken({ tokenId, userId, fields: { remainQuota }, most: MOST, nowMs: Date.now() })
+      node.ledger.changeToken({ tokenId, userId, fields: { remainQuota }, maxQuota: MOST, nowMs: Date.now() })
     expect((await set(150_000))?.token.remainQuota).toBe(150_000)
     // What runs holds its part of the new number.
     await expect(admit(node, tokenId, 50_001, 'b')).rejects.toThrow(/50000 remain/)

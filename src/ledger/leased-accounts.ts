@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ManagedUser } from '../domain/profile.ts'
-import { refuseUnusableKey } from '../domain/refuse-dead.ts'
+import { refuseUnusableKey } from '../domain/refuse-unusable-key.ts'
 import { statusAt } from '../domain/token-status.ts'
 import { GatewayError } from '../errors.ts'
 import type { AccountName, Loan, LoanRequest } from '../store/bank.ts'
@@ -8,10 +8,10 @@ import type { TokenChange } from '../store/operations/change-token.ts'
 import type { UserChange } from '../store/operations/change-user.ts'
 import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
 import type { Rows } from '../store/store.ts'
-import type { AccountSource, FoundAccount } from './accounts.ts'
+import type { AccountSource, FoundAccount } from './account-source.ts'
 import { type Account, affordable, InsufficientQuota } from './balance.ts'
 import type { LeasedBalance } from './leased-balance.ts'
-import type { BankClient } from './teller.ts'
+import type { BankClient } from './bank-client.ts'
 
 /** Calls that a loan is to last for, at most, and with how many of them left the next is asked for. */
 const CALLS_LENT = 64
@@ -157,7 +157,7 @@ export class LeasedAccounts implements AccountSource {
     return { loan, account }
   }
 
-  #open({ token, ofToken, ofUser }: Loan, known: LeasedAccount | undefined): LeasedAccount {
+  #open({ token, tokenState: ofToken, userState: ofUser }: Loan, known: LeasedAccount | undefined): LeasedAccount {
     const { leases: book } = this.#teller
     const [tokenBalance, userBalance] = [book.getOrCreate(ofToken), book.getOrCreate(ofUser)]
     const unlimited = token.unlimitedQuota
@@ -178,7 +178,7 @@ export class LeasedAccounts implements AccountSource {
   }
 
   async #recallFor(
-    { ofToken, ofUser }: Loan,
+    { tokenState: ofToken, userState: ofUser }: Loan,
     { token, user, unlimited }: Account,
     amount: number,
   ): Promise<void> {
@@ -218,7 +218,7 @@ export class LeasedAccounts implements AccountSource {
 }
 
 function firstLoan(token: LoanRequest['token']): LoanRequest {
-  return { token, need: { token: 0, user: 0 }, most: { token: FIRST_MOST, user: FIRST_MOST } }
+  return { token, need: { token: 0, user: 0 }, max: { token: FIRST_MOST, user: FIRST_MOST } }
 }
 
 /** What lets an account afford so much, and more of it for the calls to come. */
@@ -229,7 +229,7 @@ function loanFor({ token, user, unlimited }: Account, amount: number): LoanReque
   return {
     token: token.id,
     need: { token: unlimited ? 0 : need(token.free), user: need(user.free) },
-    most: { token: unlimited ? 0 : most(token as LeasedBalance), user: most(user as LeasedBalance) },
+    max: { token: unlimited ? 0 : most(token as LeasedBalance), user: most(user as LeasedBalance) },
   }
 }
 
@@ -238,7 +238,7 @@ function isLow({ token, user, unlimited }: LeasedAccount): boolean {
 }
 
 /** What a call could still have: what is free here and in the bank. */
-function within({ ofToken, ofUser }: Loan, { token, user, unlimited }: Account): number {
+function within({ tokenState: ofToken, userState: ofUser }: Loan, { token, user, unlimited }: Account): number {
   const ofUsers = ofUser.free + user.free
   return unlimited ? ofUsers : Math.min(ofUsers, ofToken.free + token.free)
 }

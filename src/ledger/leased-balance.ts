@@ -1,4 +1,4 @@
-import type { AccountName, HeldReport, Standing } from '../store/bank.ts'
+import type { AccountName, HeldReport, AccountState } from '../store/bank.ts'
 import { Balance } from './balance.ts'
 
 /** How much one hold counts in what a hold is expected to be. */
@@ -69,7 +69,7 @@ export class LeasedBalance extends Balance {
   }
 
   /** Takes over where the bank says that we stand; what it said of an earlier epoch is void. */
-  applyState({ epoch, amount, remain }: Standing): void {
+  applyState({ epoch, amount, remain }: AccountState): void {
     if (epoch < this.epoch) return
     if (epoch > this.epoch) this.#calledIn(epoch)
     this.#bankRemain = remain

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { HoldFacts } from '../domain/hold.ts'
 import type { ManagedUser } from '../domain/profile.ts'
-import { DenseSet } from '../domain/roster.ts'
+import { DenseSet } from '../domain/dense-set.ts'
 import type { Settlement } from '../domain/settlement.ts'
 import type { SettledCall } from '../store/ledger-writes.ts'
 import type { TokenChange } from '../store/operations/change-token.ts'
@@ -9,10 +9,10 @@ import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
 import type { UserChange } from '../store/operations/change-user.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Store } from '../store/store.ts'
-import type { AccountSource } from './accounts.ts'
+import type { AccountSource } from './account-source.ts'
 import { type Account, affordable, InsufficientQuota } from './balance.ts'
 import { OpenHold } from './open-hold.ts'
-import { LocalAccounts } from './own-accounts.ts'
+import { LocalAccounts } from './local-accounts.ts'
 
 /** How long a settlement that the store refused (a full disk, say) waits before it is tried again. */
 const SETTLE_AGAIN_MS = 200

@@ -12,7 +12,7 @@ const MOST = 1_000_000_000_000
 
 const topUpOf = (userId: number, value: number, most = MOST): UserChange => ({
   userId,
-  quota: { mode: 'add', value, most },
+  quota: { mode: 'add', value, maxQuota: most },
 })
 
 describe('a top-up', () => {
@@ -57,7 +57,7 @@ test('a quota that takes the place of another leaves charged what was charged af
   const account = await accountOf(ledger, tokenId)
   const [before, after, open] = ['a', 'b', 'c'].map((id) => ledger.admit(account, 100, factsOf(id)))
   const settled = before?.settle(settlementOf(7))
-  const overridden = ledger.changeUser({ userId, quota: { mode: 'override', value: 500, most: MOST } })
+  const overridden = ledger.changeUser({ userId, quota: { mode: 'override', value: 500, maxQuota: MOST } })
   await Promise.all([settled, after?.settle(settlementOf(11)), overridden])
   expect([account.user.remain, account.user.free]).toEqual([489, 389])
   await open?.settle(settlementOf(13))
@@ -122,7 +122,7 @@ async function runs(sequence: readonly Step[]): Promise<void> {
       case 'override':
         // What was charged before it in the queue is gone with the quota that it replaces.
         under.push(
-          ledger.changeUser({ userId: user.id, quota: { mode: 'override', value: step.value, most: MOST } }),
+          ledger.changeUser({ userId: user.id, quota: { mode: 'override', value: step.value, maxQuota: MOST } }),
         )
         ;[given, spent] = [step.value, 0]
         break

@@ -1,5 +1,5 @@
-import type { CountedLimit } from './counts.ts'
-import type { ShareResponse, ShareRequest } from './exchange.ts'
+import type { CountedLimit } from './limit-counter.ts'
+import type { ShareResponse, ShareRequest } from './share-messages.ts'
 
 /** The other nodes, and the place where all of them keep their counts together. */
 export interface Peers {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { SharedWindow } from '../../test/equipment/shared-window.ts'
-import { slotsOf } from './exchange.ts'
+import { slotsOf } from './share-messages.ts'
 import { Permits } from './permits.ts'
 
 const ONE_MEMORY = 'm'

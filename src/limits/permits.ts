@@ -1,5 +1,5 @@
-import { type ShareResponse, type ShareRequest, type Slots, slotsOf } from './exchange.ts'
-import { type WindowSnapshot, snapshotFrom } from './known-window.ts'
+import { type ShareResponse, type ShareRequest, type Slots, slotsOf } from './share-messages.ts'
+import { type WindowSnapshot, snapshotFrom } from './window-snapshot.ts'
 import { type Moment, SlidingWindow, type Verdict } from './sliding-window.ts'
 
 /**

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto'
 import type { RedisClientType } from '@redis/client'
-import { RedisConnection } from '../redis/link.ts'
+import { RedisConnection } from '../redis/redis-connection.ts'
 import { RedisScript } from '../redis/script.ts'
-import type { CountedLimit } from './counts.ts'
-import { type ShareResponse, type ShareRequest, slotsOf } from './exchange.ts'
-import { SHARE_SCRIPT } from './exchange-script.ts'
+import type { CountedLimit } from './limit-counter.ts'
+import { type ShareResponse, type ShareRequest, slotsOf } from './share-messages.ts'
+import { SHARE_SCRIPT } from './share-script.ts'
 import type { Peers } from './peers.ts'
-import { readShareResponse, readHeartbeat } from './redis-answers.ts'
+import { readShareResponse, readHeartbeat } from './redis-responses.ts'
 import { ServerClock } from './server-clock.ts'
 
 /** How long an exchange may take; the request that waits for it waits a little longer at most. */

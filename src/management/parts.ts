@@ -1,4 +1,4 @@
-import type { ApiKeys } from '../auth/api-key.ts'
+import type { ApiKeys } from '../auth/api-keys.ts'
 import type { Passwords } from '../auth/passwords.ts'
 import type { SignIns } from '../auth/sign-ins.ts'
 import type { Settings } from '../domain/settings.ts'

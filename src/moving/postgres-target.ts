@@ -1,5 +1,5 @@
 import { Kysely, PostgresDialect, sql } from 'kysely'
-import { blamed } from '../store/postgres/failure.ts'
+import { mapDatabaseError } from '../store/postgres/failure.ts'
 import { openPostgresStore } from '../store/postgres/open.ts'
 import { connectionPool } from '../store/postgres/pool.ts'
 import type { Database } from '../store/schema.ts'
@@ -8,7 +8,7 @@ import { databaseName } from './database-name.ts'
 import { COPIED_TABLES, COUNTED_TABLES, NOT_COPIED } from './copy/tables.ts'
 
 /** Sums over a large log take their time. */
-const STATEMENT_MS = 600_000
+const STATEMENT_TIMEOUT_MS = 600_000
 
 /** Ids that were given out at some time are not given out again: the highest of each counted table. */
 export type HighestIds = ReadonlyMap<(typeof COUNTED_TABLES)[number], number>
@@ -18,14 +18,14 @@ export type HighestIds = ReadonlyMap<(typeof COUNTED_TABLES)[number], number>
  * caller to make.
  */
 export function openTarget(url: string): Kysely<Database> {
-  return new Kysely<Database>({ dialect: new PostgresDialect({ pool: connectionPool(url, STATEMENT_MS) }) })
+  return new Kysely<Database>({ dialect: new PostgresDialect({ pool: connectionPool(url, STATEMENT_TIMEOUT_MS) }) })
 }
 
 /**
  * Whether a database holds nothing yet. Throws, with a sentence for the operator, if what it holds is not
  * ours: where there are tables, ours must be among them.
  */
-export async function isBlank(db: Kysely<Database>, url: string): Promise<boolean> {
+export async function isEmptyDatabase(db: Kysely<Database>, url: string): Promise<boolean> {
   const { rows } = await sql<{ name: string }>`
     select table_name as name from information_schema.tables where table_schema = current_schema()
     order by table_name`.execute(db)
@@ -46,7 +46,7 @@ export async function prepareTarget(url: string, secrets: Secrets): Promise<void
 }
 
 /** Lets new rows count on from these ids, or from where the database is already if that is further. */
-export async function countOnFrom(db: Kysely<Database>, highest: HighestIds): Promise<void> {
+export async function advanceSequences(db: Kysely<Database>, highest: HighestIds): Promise<void> {
   for (const [table, id] of highest) {
     if (id < 1) continue
     await sql`
@@ -56,10 +56,10 @@ export async function countOnFrom(db: Kysely<Database>, highest: HighestIds): Pr
 }
 
 /** Does it; what a server is to blame for is said so. */
-export async function orBlamed<Result>(work: () => Promise<Result>): Promise<Result> {
+export async function withMappedErrors<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
   } catch (error) {
-    throw blamed(error)
+    throw mapDatabaseError(error)
   }
 }

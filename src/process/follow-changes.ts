@@ -1,5 +1,5 @@
-import type { ApiKeys } from '../auth/api-key.ts'
-import type { ChangeFeed } from '../cluster/changes.ts'
+import type { ApiKeys } from '../auth/api-keys.ts'
+import type { ChangeFeed } from '../cluster/change-feed.ts'
 import type { Change } from '../domain/change.ts'
 
 /**

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { AccountAuthenticator } from '../auth/account.ts'
-import { ApiKeys } from '../auth/api-key.ts'
+import { AccountAuthenticator } from '../auth/account-authenticator.ts'
+import { ApiKeys } from '../auth/api-keys.ts'
 import { clientAddress } from '../auth/client-address.ts'
 import { Passwords } from '../auth/passwords.ts'
 import { SignIns } from '../auth/sign-ins.ts'
@@ -13,16 +13,16 @@ import type { Config } from '../config/config.ts'
 import { LiveConfig } from '../config/live-config.ts'
 import { serveControl } from '../control/serve-control.ts'
 import type { Settings } from '../domain/settings.ts'
-import { seedAccounts } from '../bootstrap/first-start.ts'
+import { seedAccounts } from '../bootstrap/seed-accounts.ts'
 import { followChanges } from './follow-changes.ts'
 import { giveBackWhenIdle } from './idle-memory.ts'
 import { CallSlots } from '../limits/call-slots.ts'
-import { RateLimiter } from '../limits/limits.ts'
+import { RateLimiter } from '../limits/rate-limiter.ts'
 import { LOOP_CLOCKS } from '../limits/loop-clocks.ts'
 import { Overload } from '../limits/overload.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import { Metrics } from '../metrics/metrics.ts'
-import { joinCluster } from '../cluster/join.ts'
+import { joinCluster } from '../cluster/join-cluster.ts'
 import type { OpenedLedger } from '../bootstrap/opened-ledger.ts'
 import { pruneRegularly } from '../bootstrap/prune.ts'
 import { Bodies } from '../relay/body.ts'
@@ -41,7 +41,7 @@ import {
   hashKey,
   hashSession,
   namespaceOf,
-  ownMark,
+  loopMarker,
   type Secrets,
 } from '../store/secrets.ts'
 import { openTracing } from '../tracing/tracing.ts'
@@ -145,7 +145,7 @@ export async function serve({
   const bodies = new Bodies(new BodyRoom(() => inForce.settings.options.bodyLimit, nowMs))
   const limits = new RateLimiter(nodes.limitCounter)
   const upstreams = opened.adopt(
-    new UpstreamClient(ownMark(secrets), {
+    new UpstreamClient(loopMarker(secrets), {
       channels: () => inForce.settings.channels,
       onUnsolicited(channel, isNews) {
         metrics.unsolicitedBytes.add(1, channel)
@@ -233,7 +233,7 @@ export async function serve({
   const json = (): Promise<JsonApi> => (door ??= openDoor())
 
   const app: App = new App({
-    mark: ownMark(secrets),
+    mark: loopMarker(secrets),
     apiKeys,
     clientAddress: () => addressOf,
     cors: () => inForce.settings.options.cors,

@@ -7,7 +7,7 @@ import {
   type RateLimiter,
   requireAllowed,
   type OptionalVerdict,
-} from '../limits/limits.ts'
+} from '../limits/rate-limiter.ts'
 
 /**
  * The limits of relay calls: of each API key, of each model over all callers, of each channel. `docs/api.md:

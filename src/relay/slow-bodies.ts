@@ -1,4 +1,4 @@
-import { DenseSet } from '../domain/roster.ts'
+import { DenseSet } from '../domain/dense-set.ts'
 import { GatewayError } from '../errors.ts'
 import type { Request } from '../server/request.ts'
 import type { BodyRoom, Holding } from './body-room.ts'

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { DenseSet } from '../domain/roster.ts'
+import { DenseSet } from '../domain/dense-set.ts'
 import type { GatewayError } from '../errors.ts'
 import type { ClientConnectionOwner, Refusal } from './client-connection-owner.ts'
 import { type ConnectionLimits, ConnectionShares, type Peer } from './connection-shares.ts'

@@ -11,7 +11,7 @@ export interface LoanRequest {
   /** What must be lent beyond what the node has; 0 = nothing must. */
   readonly need: { readonly token: number; readonly user: number }
   /** More than this is not wanted, unless it is needed. */
-  readonly most: { readonly token: number; readonly user: number }
+  readonly max: { readonly token: number; readonly user: number }
 }
 
 /** What the bank said to a request. */
@@ -21,12 +21,12 @@ export interface Loan {
   readonly token: Token
   readonly user: User
   /** Where the node stands now. */
-  readonly ofToken: Standing
-  readonly ofUser: Standing
+  readonly tokenState: AccountState
+  readonly userState: AccountState
 }
 
 /** Where a node stands with an account. */
-export interface Standing {
+export interface AccountState {
   readonly account: AccountName
   /** Goes up whenever the leases of the account are called in. */
   readonly epoch: number
@@ -59,11 +59,11 @@ export interface Bank {
    * Reports settled calls (as the outbox keeps them: JSON), each counted once however often it is reported,
    * and what is held. It is what keeps the node's leases for another minute.
    */
-  apply(calls: readonly string[], held: readonly HeldReport[]): Promise<readonly Standing[]>
+  apply(calls: readonly string[], held: readonly HeldReport[]): Promise<readonly AccountState[]>
   /** Gives back all of these accounts but what is kept. */
   release(
     kept: readonly { readonly account: AccountName; readonly keep: number }[],
-  ): Promise<readonly Standing[]>
+  ): Promise<readonly AccountState[]>
   /** Gives back everything, held or not, and takes leave. */
   leave(): Promise<void>
 }

@@ -12,12 +12,12 @@ import {
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
-import { troubleOf } from './sqlite/trouble.ts'
+import { faultOf } from './sqlite/trouble.ts'
 
 /** How long commands that follow one another may keep a data folder before the next one gives up. */
-export const COMMANDS_TAKE_MS = 60_000
+export const COMMAND_LOCK_TIMEOUT_MS = 60_000
 /** How often a held folder is tried again. */
-const AGAIN_MS = 50
+const RETRY_INTERVAL_MS = 50
 
 /** A data folder that is ours until `release`, or until this process ends in whatever way. */
 export interface DataFolderLock {
@@ -49,7 +49,7 @@ export class DataFolderInUse extends Error {
  * holds it.
  */
 export function lockDataFolder(path: string, holder: DataFolderHolder): DataFolderLock {
-  return toldOf(path, () => {
+  return withFolderErrors(path, () => {
     mkdirSync(path, { recursive: true, mode: 0o700 })
     const lock = new DatabaseSync(join(path, 'lock.db'), { timeout: 0 })
     try {
@@ -70,7 +70,7 @@ export function lockDataFolder(path: string, holder: DataFolderHolder): DataFold
  * with `DataFolderInUse` if a gateway holds it, or commands still do.
  */
 export async function lockDataFolderInTurn(path: string, holder: DataFolderHolder): Promise<DataFolderLock> {
-  const endMs = performance.now() + COMMANDS_TAKE_MS
+  const endMs = performance.now() + COMMAND_LOCK_TIMEOUT_MS
   for (;;) {
     try {
       return lockDataFolder(path, holder)
@@ -78,7 +78,7 @@ export async function lockDataFolderInTurn(path: string, holder: DataFolderHolde
       const mayWait = error instanceof DataFolderInUse && error.holder === 'command'
       if (!mayWait || performance.now() > endMs) throw error
     }
-    await delay(AGAIN_MS)
+    await delay(RETRY_INTERVAL_MS)
   }
 }
 
@@ -88,20 +88,20 @@ export async function lockDataFolderInTurn(path: string, holder: DataFolderHolde
  */
 export function secretOfDataFolder(path: string): string {
   const file = join(path, 'secret')
-  return toldOf(path, () => {
+  return withFolderErrors(path, () => {
     if (!existsSync(file)) makeSecret(path, file)
     return readFileSync(file, 'utf8').trim()
   })
 }
 
 /** Runs what may fail for reasons of the folder, and says them in a sentence for the operator. */
-function toldOf<Result>(path: string, run: () => Result): Result {
+function withFolderErrors<Result>(path: string, run: () => Result): Result {
   try {
     return run()
   } catch (error) {
-    const trouble = troubleOf(error)
+    const trouble = faultOf(error)
     if (!trouble || !(error instanceof Error)) throw error
-    throw new Error(`the data folder ${path} ${trouble.is} (${error.message}): ${trouble.remedy}`, {
+    throw new Error(`the data folder ${path} ${trouble.symptom} (${error.message}): ${trouble.remedy}`, {
       cause: error,
     })
   }

@@ -14,7 +14,7 @@ export interface HoldOpening extends HoldFacts {
 }
 
 /** A hold, and whose turn a write about it takes. */
-interface OfHold {
+interface HoldReference {
   readonly id: string
   readonly userId: number
 }
@@ -42,7 +42,7 @@ export interface StoredAccount {
 }
 
 /** What a run of `prune` came to. */
-export interface Pruned {
+export interface PruneResult {
   /** Rows removed. */
   readonly rows: number
   /** How long the writer was at it, the commit not included. */
@@ -57,9 +57,9 @@ export interface Pruned {
 export interface LedgerWrites {
   hold(opening: HoldOpening): void
   /** Adds `by` quota units to an open hold; nothing happens if it is settled already. */
-  growHold(growth: OfHold & { readonly by: number }): void
+  growHold(growth: HoldReference & { readonly by: number }): void
   /** Notes that output worth `amount` quota units has been delivered; never goes back. */
-  markProgress(mark: OfHold & { readonly amount: number }): void
+  markProgress(mark: HoldReference & { readonly amount: number }): void
   /** Closes the hold and charges the call, once for each id however often it is called. */
   settle(call: SettledCall): void
   /** Settles every hold of another owner at what is known to be delivered, with reason `crash`. */
@@ -72,6 +72,6 @@ export interface LedgerWrites {
    * Looks at the `limit` oldest rows of the usage log and removes those of calls that ended before
    * `beforeMs`. The daily sums stay.
    */
-  prune(old: { readonly beforeMs: number; readonly limit: number }): Pruned
+  prune(old: { readonly beforeMs: number; readonly limit: number }): PruneResult
   loadAccount(account: { readonly tokenId: number }): StoredAccount | null
 }

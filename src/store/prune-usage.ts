@@ -7,12 +7,12 @@ const DAY_MS = 86_400_000
  * How long a batch may keep the writer before its commit, which then has so few pages to write that it takes
  * about as long as any.
  */
-const GOAL_MS = 1
+const TARGET_BATCH_MS = 1
 /** Between batches, so that calls are served as if nobody pruned. */
 const PAUSE_MS = 50
 const FIRST_BATCH = 100
-const SMALLEST_BATCH = 20
-const LARGEST_BATCH = 1_000
+const MIN_BATCH = 20
+const MAX_BATCH = 1_000
 
 /**
  * Removes the usage rows of calls that ended more than `days` days before `nowMs`, in batches that hold the
@@ -40,6 +40,6 @@ export async function pruneUsage(
 
 /** So many rows as would have fitted into the goal, at most twice as many as the last time. */
 function nextLimit(limit: number, tookMs: number): number {
-  const fitting = Math.floor((limit * GOAL_MS) / Math.max(tookMs, 0.01))
-  return Math.max(SMALLEST_BATCH, Math.min(LARGEST_BATCH, 2 * limit, fitting))
+  const fitting = Math.floor((limit * TARGET_BATCH_MS) / Math.max(tookMs, 0.01))
+  return Math.max(MIN_BATCH, Math.min(MAX_BATCH, 2 * limit, fitting))
 }

@@ -14,20 +14,20 @@ export interface Secrets {
 }
 
 /** The row that a sealed value belongs to: it opens nowhere else. */
-export interface SealedPlace {
+export interface SealContext {
   readonly table: string
   readonly row: string | number
 }
 
-const SHORTEST_SECRET = 16
+const MIN_SECRET_LENGTH = 16
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
 /** Derives the keys; throws if the secret is shorter than 16 characters. */
 export function deriveSecrets(secret: string): Secrets {
-  if (secret.length < SHORTEST_SECRET) {
+  if (secret.length < MIN_SECRET_LENGTH) {
     throw new Error(
-      `GATEWAY_SECRET has ${secret.length} characters; it needs at least ${SHORTEST_SECRET} (openssl rand -hex 32 makes a good one)`,
+      `GATEWAY_SECRET has ${secret.length} characters; it needs at least ${MIN_SECRET_LENGTH} (openssl rand -hex 32 makes a good one)`,
     )
   }
   const derive = (purpose: string, bytes: number): Buffer =>
@@ -51,7 +51,7 @@ export function hashAccessToken(secrets: Secrets, accessToken: string): string {
 }
 
 /** What requests to upstreams carry, so that one that comes back is known. It tells nobody anything. */
-export function ownMark(secrets: Secrets): string {
+export function loopMarker(secrets: Secrets): string {
   return createHmac('sha256', secrets.lookupKey).update('mark\n').digest('base64url')
 }
 
@@ -67,10 +67,10 @@ export function hashSession(secrets: Secrets, session: string): string {
 }
 
 /** Encrypts with AES-256-GCM: `v1.KEY_ID.BASE64URL(nonce, text, tag)`. */
-export function seal(secrets: Secrets, plain: string, place: SealedPlace): string {
+export function seal(secrets: Secrets, plain: string, place: SealContext): string {
   const nonce = randomBytes(NONCE_BYTES)
   const cipher = createCipheriv('aes-256-gcm', secrets.encryptionKey, nonce)
-  cipher.setAAD(boundTo(secrets.keyId, place))
+  cipher.setAAD(associatedData(secrets.keyId, place))
   const bytes = Buffer.concat([nonce, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()])
   return `v1.${secrets.keyId}.${bytes.toString('base64url')}`
 }
@@ -79,7 +79,7 @@ export function seal(secrets: Secrets, plain: string, place: SealedPlace): strin
  * Decrypts what `seal` made for the same place; throws if it was changed, moved, or sealed with another
  * secret.
  */
-export function unseal(secrets: Secrets, sealed: string, place: SealedPlace): string {
+export function unseal(secrets: Secrets, sealed: string, place: SealContext): string {
   const [version, keyId, text, ...rest] = sealed.split('.')
   if (version !== 'v1' || text === undefined || rest.length > 0) {
     throw new Error(`the sealed value of ${place.table} ${place.row} is not in a form that is known here`)
@@ -94,13 +94,13 @@ export function unseal(secrets: Secrets, sealed: string, place: SealedPlace): st
     throw new Error(`the sealed value of ${place.table} ${place.row} is cut short`)
   }
   const decipher = createDecipheriv('aes-256-gcm', secrets.encryptionKey, bytes.subarray(0, NONCE_BYTES))
-  decipher.setAAD(boundTo(keyId, place))
+  decipher.setAAD(associatedData(keyId, place))
   decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
   return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString(
     'utf8',
   )
 }
 
-function boundTo(keyId: string, place: SealedPlace): Buffer {
+function associatedData(keyId: string, place: SealContext): Buffer {
   return Buffer.from(`${keyId}\n${place.table}\n${place.row}`, 'utf8')
 }

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
-import type { CountedLimit } from '../../src/limits/counts.ts'
+import type { CountedLimit } from '../../src/limits/limit-counter.ts'
 import { RedisPeers } from '../../src/limits/redis-peers.ts'
-import { SharedCounter } from '../../src/limits/shared-counts.ts'
+import { SharedCounter } from '../../src/limits/shared-counter.ts'
 
 /** One of several nodes, as far as limits go. */
 export interface CountingNode {

@@ -1,4 +1,4 @@
-import { type ShareResponse, type ShareRequest, slotsOf } from '../../src/limits/exchange.ts'
+import { type ShareResponse, type ShareRequest, slotsOf } from '../../src/limits/share-messages.ts'
 
 /**
  * The window that all nodes share, as one exchange after the other changes it. Permits count from when they
@@ -6,7 +6,7 @@ import { type ShareResponse, type ShareRequest, slotsOf } from '../../src/limits
  * Nothing is ever counted earlier than it came, so that no stretch as long as the window sees more than the
  * limit.
  *
- * The gateway runs this in Redis (`src/limits/exchange-script.ts`); this is the same in words that tests can
+ * The gateway runs this in Redis (`src/limits/share-script.ts`); this is the same in words that tests can
  * hold against it.
  */
 export class SharedWindow {

@@ -11,7 +11,7 @@ const seed = nightSeed()
 
 /** Reports go out seldom, so that what depends on their order happens in every storm. */
 const SELDOM: Patch = {
-  file: 'src/ledger/teller.ts',
+  file: 'src/ledger/bank-client.ts',
   text: 'const REPORT_MS = 200',
   by: 'const REPORT_MS = 1500',
 }
@@ -21,7 +21,7 @@ const SELDOM: Patch = {
  */
 const RELEASE_FIRST: readonly Patch[] = [
   {
-    file: 'src/ledger/teller.ts',
+    file: 'src/ledger/bank-client.ts',
     text: '    const isUrgent =\n      this.#isBehind || this.#settled >= REPORT_ROWS || this.#flushes.length > 0 || this.book.hasRecalls',
     by: '    if (this.book.hasRecalls) await this.#giveBack(nowMs)\n    const isUrgent = this.#isBehind || this.#settled >= REPORT_ROWS || this.#flushes.length > 0',
   },
@@ -34,7 +34,7 @@ const RELEASE_FIRST: readonly Patch[] = [
 /** The answer to every third report is lost, so that it is repeated. */
 const LOST_ANSWERS: readonly Patch[] = [
   {
-    file: 'src/ledger/teller.ts',
+    file: 'src/ledger/bank-client.ts',
     text: '      const known = new Set<string>(standings',
     by: "      if (entries.length > 0 && Math.random() < 1 / 3) throw new StoreUnavailable('lost')\n      const known = new Set<string>(standings",
   },

@@ -1,4 +1,4 @@
-import { whenDecided, type SubjectLimit, type RateLimiter, requireAllowed } from '../../limits/limits.ts'
+import { whenDecided, type SubjectLimit, type RateLimiter, requireAllowed } from '../../limits/rate-limiter.ts'
 import type { Response } from '../../server/response.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { refuseCrossSite } from '../../auth/refuse-other-site.ts'
+import { refuseCrossSite } from '../../auth/refuse-cross-site.ts'
 import { sessionCookie } from '../../auth/session-cookie.ts'
 import { logIn, loginInput } from '../../management/users/log-in.ts'
 import { defineEndpoint } from '../endpoint.ts'

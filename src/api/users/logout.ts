@@ -1,4 +1,4 @@
-import { refuseCrossSite } from '../../auth/refuse-other-site.ts'
+import { refuseCrossSite } from '../../auth/refuse-cross-site.ts'
 import { sessionCookie, sessionOf } from '../../auth/session-cookie.ts'
 import { defineEndpoint, type JsonEndpoint } from '../endpoint.ts'
 

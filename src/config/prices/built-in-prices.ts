@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type ConditionalPrice, findProvider, type ModelInfo, type ModelPrice } from '@pydantic/genai-prices'
 import { LRUCache } from 'lru-cache'
-import { isForUnsupportedEndpoint } from '../../domain/other-endpoints.ts'
+import { isForUnsupportedEndpoint } from '../../domain/unsupported-endpoints.ts'
 import type { Price } from '../../domain/price.ts'
 import { matches, literalNames, withHyphenatedDate } from './match-rule.ts'
 import { chargeablePrice, unchargedKinds } from './price-data.ts'

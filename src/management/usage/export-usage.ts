@@ -1,11 +1,11 @@
 import type { UsageEntry, UsageFilter } from '../../domain/usage-entry.ts'
-import type { UsagePlace } from '../../store/operations/usage-stretch.ts'
+import type { UsageCursor } from '../../store/operations/usage-stretch.ts'
 import { type Cell, csvLine } from './csv.ts'
 import type { ManagementParts } from '../parts.ts'
 
 interface Batch {
   readonly entries: readonly UsageEntry[]
-  readonly next: UsagePlace | null
+  readonly next: UsageCursor | null
 }
 
 /**
@@ -26,9 +26,9 @@ export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
   const header = csvLine(columns)
   if (!filter) return yield header
   let piece = header
-  let after: UsagePlace | null = null
+  let after: UsageCursor | null = null
   do {
-    const batch: Batch = await store.read('usageStretch', { filter, after, most: BATCH_ROWS })
+    const batch: Batch = await store.read('usageStretch', { filter, after, maxRows: BATCH_ROWS })
     for (const entry of batch.entries) {
       const row = shown(entry)
       piece += csvLine(columns.map((column) => row[column] ?? null))

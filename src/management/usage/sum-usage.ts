@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
 import type { UsageFilter, UsageTotals } from '../../domain/usage-entry.ts'
-import type { UsagePlace } from '../../store/operations/usage-stretch.ts'
+import type { UsageCursor } from '../../store/operations/usage-stretch.ts'
 import type { Store } from '../../store/store.ts'
 import type { ManagementParts } from '../parts.ts'
 import { countsObject, type usageStatSchema } from './usage-object.ts'
@@ -15,7 +15,7 @@ const MAX_ROWS_OF_LAST_MINUTE = 100_000
 
 interface Batch {
   readonly totals: UsageTotals
-  readonly next: UsagePlace | null
+  readonly next: UsageCursor | null
 }
 
 const NO_TOTALS: UsageTotals = { requests: 0, quota: 0, usage: NO_USAGE }
@@ -50,9 +50,9 @@ async function totalOf(store: Pick<Store, 'read'>, filter: UsageFilter, nowMs: n
 
 async function rowsTotal(store: Pick<Store, 'read'>, filter: UsageFilter): Promise<UsageTotals> {
   let total = NO_TOTALS
-  let after: UsagePlace | null = null
+  let after: UsageCursor | null = null
   do {
-    const batch: Batch = await store.read('sumUsageStretch', { filter, after, most: BATCH_ROWS })
+    const batch: Batch = await store.read('sumUsageStretch', { filter, after, maxRows: BATCH_ROWS })
     total = added(total, batch.totals)
     after = batch.next
   } while (after)
@@ -65,7 +65,7 @@ async function lastMinute(
   nowMs: number,
 ): Promise<UsageTotals> {
   const recent = { ...filter, fromMs: nowMs - MINUTE_MS, beforeMs: undefined }
-  const { totals } = await store.read('sumUsageStretch', { filter: recent, after: null, most: MAX_ROWS_OF_LAST_MINUTE })
+  const { totals } = await store.read('sumUsageStretch', { filter: recent, after: null, maxRows: MAX_ROWS_OF_LAST_MINUTE })
   return totals
 }
 

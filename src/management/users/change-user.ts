@@ -77,7 +77,7 @@ export async function changeUser(
       remark: input.remark ?? undefined,
       passwordHash: password === undefined ? undefined : await passwords.hash(password, fairQueueKey(by)),
     },
-    quota: quota === undefined ? undefined : { mode: 'override', value: quota, most: maxQuota(settings()) },
+    quota: quota === undefined ? undefined : { mode: 'override', value: quota, maxQuota: maxQuota(settings()) },
     keepAccessTokens: input.keep_access_tokens ?? false,
     roleBelow: isOwn ? undefined : roleCeiling(by),
   })

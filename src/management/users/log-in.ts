@@ -43,7 +43,7 @@ export async function logIn(
   const expiresTime = createdTime + SESSION_SECONDS
   const isBegun = await store.write('beginSession', {
     userId: user.id,
-    session,
+    cookieValue: session,
     passwordHash,
     createdTime,
     expiresTime,

@@ -1,15 +1,15 @@
 import type { Kysely } from 'kysely'
 import type { Database } from '../../store/schema.ts'
-import { columnsOf, countRows, keyOf, pages, type Row, sameKeys } from './rows.ts'
+import { columnsOf, countRows, keyOf, readPages, type Row, rowsWithKeys } from './rows.ts'
 import { COPIED_TABLES, type CopiedTable } from './tables.ts'
 
 type Db = Kysely<Database>
 
 /** Differences that are told one by one; the rest is a number. */
-const TOLD = 20
+const MAX_REPORTED = 20
 
 /** Columns whose values are nobody's to see. */
-const SECRET: ReadonlySet<string> = new Set([
+const SECRET_COLUMNS: ReadonlySet<string> = new Set([
   'password_hash',
   'access_token_hash',
   'key_hash',
@@ -35,7 +35,7 @@ export interface Comparison {
 }
 
 /** The target has everything, and nothing else. */
-export function isWhole({ tables, contradictionCount }: Comparison): boolean {
+export function isComplete({ tables, contradictionCount }: Comparison): boolean {
   return contradictionCount === 0 && tables.every(({ here, there }) => here === there)
 }
 
@@ -46,7 +46,7 @@ export async function compare(source: Db, target: Db): Promise<Comparison> {
   const found = new Contradictions()
   const tables: TableState[] = []
   for (const table of COPIED_TABLES) tables.push(await compareTable(source, target, table, found))
-  return { tables, contradictions: found.told, contradictionCount: found.count }
+  return { tables, contradictions: found.sentences, contradictionCount: found.count }
 }
 
 async function compareTable(
@@ -59,31 +59,31 @@ async function compareTable(
   const there = await countRows(target, table.name)
   let here = 0
   let met = 0
-  for await (const rows of pages(source, table, columns)) {
+  for await (const rows of readPages(source, table, columns)) {
     here += rows.length
     if (there === 0) continue
-    const others = await sameKeys(target, table, columns, rows)
+    const others = await rowsWithKeys(target, table, columns, rows)
     met += others.size
     for (const row of rows) {
       const other = others.get(keyOf(table, row))
       if (!other) continue
       const column = columns.find((name) => row[name] !== other[name])
-      if (column !== undefined) found.add(otherwise(table, row, other, column))
+      if (column !== undefined) found.add(differenceBetween(table, row, other, column))
     }
   }
-  if (met < there) await findStrangers(source, target, table, found)
+  if (met < there) await findUnexpectedRows(source, target, table, found)
   return { table: table.name, here, there }
 }
 
 /** Rows of the target that the source knows nothing of. */
-async function findStrangers(
+async function findUnexpectedRows(
   source: Db,
   target: Db,
   table: CopiedTable,
   found: Contradictions,
 ): Promise<void> {
-  for await (const rows of pages(target, table, table.key)) {
-    const known = await sameKeys(source, table, table.key, rows)
+  for await (const rows of readPages(target, table, table.key)) {
+    const known = await rowsWithKeys(source, table, table.key, rows)
     for (const row of rows) {
       if (!known.has(keyOf(table, row))) found.add(`${rowName(table, row)} is in the target alone`)
     }
@@ -91,26 +91,26 @@ async function findStrangers(
 }
 
 class Contradictions {
-  readonly told: string[] = []
+  readonly sentences: string[] = []
   count = 0
 
   add(sentence: string): void {
     this.count += 1
-    if (this.told.length < TOLD) this.told.push(sentence)
+    if (this.sentences.length < MAX_REPORTED) this.sentences.push(sentence)
   }
 }
 
-function otherwise(table: CopiedTable, row: Row, other: Row, column: string): string {
-  const values = SECRET.has(column) ? '' : ` (${shown(row[column])} here, ${shown(other[column])} there)`
+function differenceBetween(table: CopiedTable, row: Row, other: Row, column: string): string {
+  const values = SECRET_COLUMNS.has(column) ? '' : ` (${displayed(row[column])} here, ${displayed(other[column])} there)`
   return `${rowName(table, row)} has another ${column}${values}`
 }
 
 function rowName(table: CopiedTable, row: Row): string {
-  const key = table.key.map((name) => (SECRET.has(name) ? '…' : shown(row[name])))
+  const key = table.key.map((name) => (SECRET_COLUMNS.has(name) ? '…' : displayed(row[name])))
   return `${table.name} ${key.join(', ')}`
 }
 
-function shown(value: unknown): string {
+function displayed(value: unknown): string {
   const text = JSON.stringify(value) ?? 'nothing'
   return text.length > 60 ? `${text.slice(0, 60)}…` : text
 }

@@ -3,17 +3,17 @@ import type { Environment } from '../../config/environment.ts'
 import { refuseOtherSecret } from '../../store/key-check.ts'
 import type { Database } from '../../store/schema.ts'
 import { databaseName, postgresUrl } from '../database-name.ts'
-import { type Comparison, compare, isWhole, type TableState } from './differences.ts'
-import { columnsOf, insertMissing, pages } from './rows.ts'
+import { type Comparison, compare, isComplete, type TableState } from './differences.ts'
+import { columnsOf, insertMissing, readPages } from './rows.ts'
 import { type OpenCalls, openSource, type Source } from './source.ts'
-import { type Sums, sumUp, unequal } from './sums.ts'
+import { type Sums, readSums, differingSums } from './sums.ts'
 import { COPIED_TABLES } from './tables.ts'
-import { countOnFrom, isBlank, openTarget, orBlamed, prepareTarget } from '../postgres-target.ts'
+import { advanceSequences, isEmptyDatabase, openTarget, withMappedErrors, prepareTarget } from '../postgres-target.ts'
 
 type Db = Kysely<Database>
 
 /** What is to be copied, and where to. */
-export interface MigrateOrders {
+export interface MigrateOptions {
   /** Of the gateway that is moved. */
   readonly environment: Environment
   /** A `postgres:` URL. */
@@ -25,7 +25,7 @@ export interface MigrateOrders {
 }
 
 /** What a copy came to. */
-export interface Migration {
+export interface MigrationReport {
   /** The target, as it may be shown. */
   readonly to: string
   readonly dryRun: boolean
@@ -47,7 +47,7 @@ export interface Migration {
  * only read. Rejects, with a sentence for the operator, while a gateway runs, with another secret, and where
  * the target holds anything else.
  */
-export async function migrate(orders: MigrateOrders): Promise<Migration> {
+export async function migrate(orders: MigrateOptions): Promise<MigrationReport> {
   const { environment, dryRun } = orders
   const to = postgresUrl(orders.to)
   if (to === undefined)
@@ -60,10 +60,10 @@ export async function migrate(orders: MigrateOrders): Promise<Migration> {
   const target = openTarget(to)
   try {
     // Before anything is done here, as it may not be reached.
-    const blank = await orBlamed(() => isBlank(target, to))
+    const blank = await withMappedErrors(() => isEmptyDatabase(target, to))
     const source = await openSource(environment, { untouched: dryRun })
     try {
-      return await orBlamed(() => moved(source, target, blank, { ...orders, to }))
+      return await withMappedErrors(() => copyAndVerify(source, target, blank, { ...orders, to }))
     } finally {
       await source.close()
     }
@@ -72,41 +72,41 @@ export async function migrate(orders: MigrateOrders): Promise<Migration> {
   }
 }
 
-async function moved(
+async function copyAndVerify(
   source: Source,
   target: Db,
   blank: boolean,
-  { to, dryRun, onProgress }: MigrateOrders,
-): Promise<Migration> {
-  if (!blank) await refuseOtherSecretThere(target, source, to)
+  { to, dryRun, onProgress }: MigrateOptions,
+): Promise<MigrationReport> {
+  if (!blank) await refuseOtherTargetSecret(target, source, to)
   const begun = blank ? undefined : await compare(source.db, target)
   if (begun) await refuseOtherContent(begun, target, to)
-  const before = begun?.tables ?? (await nothingYet(source.db))
+  const before = begun?.tables ?? (await countsOfEmptyTarget(source.db))
   const common = { to: databaseName(to), dryRun, openCalls: source.openCalls, before }
-  const here = await sumUp(source.db)
+  const here = await readSums(source.db)
   if (dryRun) {
-    const there = blank ? undefined : await sumUp(target)
+    const there = blank ? undefined : await readSums(target)
     return { ...common, tables: before, here, there, differences: [] }
   }
   await prepareTarget(to, source.secrets)
-  await copy(source.db, target, onProgress)
-  await countOnFrom(target, await source.highestIds())
+  await copyRows(source.db, target, onProgress)
+  await advanceSequences(target, await source.highestIds())
   const after = await compare(source.db, target)
-  const there = await sumUp(target)
+  const there = await readSums(target)
   return {
     ...common,
     tables: after.tables,
     here,
     there,
-    differences: [...missing(after), ...unequal(here, there)],
+    differences: [...remainingDifferences(after), ...differingSums(here, there)],
   }
 }
 
-async function copy(source: Db, target: Db, onProgress: MigrateOrders['onProgress']): Promise<void> {
+async function copyRows(source: Db, target: Db, onProgress: MigrateOptions['onProgress']): Promise<void> {
   for (const table of COPIED_TABLES) {
     const columns = await columnsOf(source, table.name)
     let done = 0
-    for await (const rows of pages(source, table, columns)) {
+    for await (const rows of readPages(source, table, columns)) {
       await insertMissing(target, table, columns, rows)
       done += rows.length
       onProgress(table.name, done)
@@ -114,7 +114,7 @@ async function copy(source: Db, target: Db, onProgress: MigrateOrders['onProgres
   }
 }
 
-async function refuseOtherSecretThere(target: Db, { secrets }: Source, to: string): Promise<void> {
+async function refuseOtherTargetSecret(target: Db, { secrets }: Source, to: string): Promise<void> {
   const identity = await target.selectFrom('store_identity').select('key_check').executeTakeFirst()
   if (!identity) return
   try {
@@ -142,7 +142,7 @@ async function refuseOtherContent(begun: Comparison, target: Db, to: string): Pr
   )
 }
 
-async function nothingYet(source: Db): Promise<TableState[]> {
+async function countsOfEmptyTarget(source: Db): Promise<TableState[]> {
   const none: TableState[] = []
   for (const { name } of COPIED_TABLES) {
     const { count } = await source
@@ -154,8 +154,8 @@ async function nothingYet(source: Db): Promise<TableState[]> {
   return none
 }
 
-function missing(after: Comparison): string[] {
-  if (isWhole(after)) return []
+function remainingDifferences(after: Comparison): string[] {
+  if (isComplete(after)) return []
   const more = after.contradictionCount - after.contradictions.length
   return [
     ...after.tables.flatMap(({ table, here, there }) =>

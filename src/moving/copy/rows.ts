@@ -20,22 +20,22 @@ export async function countRows(db: Db, name: string): Promise<number> {
 }
 
 /** All rows in the order of their key, some at a time. The order is the database's own. */
-export async function* pages(db: Db, table: CopiedTable, columns: readonly string[]): AsyncGenerator<Row[]> {
+export async function* readPages(db: Db, table: CopiedTable, columns: readonly string[]): AsyncGenerator<Row[]> {
   let after: RawBuilder<unknown> = sql``
   for (;;) {
     const { rows } = await sql<Row>`
-      select ${list(columns)} from ${sql.table(table.name)} ${after}
-      order by ${list(table.key)} limit ${sql.lit(table.atOnce)}`.execute(db)
+      select ${columnList(columns)} from ${sql.table(table.name)} ${after}
+      order by ${columnList(table.key)} limit ${sql.lit(table.batchSize)}`.execute(db)
     const last = rows.at(-1)
     if (!last) return
     yield rows
-    if (rows.length < table.atOnce) return
-    after = sql`where (${list(table.key)}) > (${sql.join(table.key.map((name) => last[name]))})`
+    if (rows.length < table.batchSize) return
+    after = sql`where (${columnList(table.key)}) > (${sql.join(table.key.map((name) => last[name]))})`
   }
 }
 
 /** Those of the rows that the database has, by key, whatever else they say. */
-export async function sameKeys(
+export async function rowsWithKeys(
   db: Db,
   table: CopiedTable,
   columns: readonly string[],
@@ -52,7 +52,7 @@ export async function sameKeys(
       ? sql`${sql.ref(first)} in (${sql.join(wanted.map((row) => row[first]))})`
       : sql.join(wanted.map(one), sql` or `)
   const { rows } =
-    await sql<Row>`select ${list(columns)} from ${sql.table(table.name)} where ${those}`.execute(db)
+    await sql<Row>`select ${columnList(columns)} from ${sql.table(table.name)} where ${those}`.execute(db)
   return new Map(rows.map((row) => [keyOf(table, row), row]))
 }
 
@@ -65,7 +65,7 @@ export async function insertMissing(
 ): Promise<void> {
   const values = rows.map((row) => sql`(${sql.join(columns.map((name) => row[name]))})`)
   await sql`
-    insert into ${sql.table(table.name)} (${list(columns)}) values ${sql.join(values)}
+    insert into ${sql.table(table.name)} (${columnList(columns)}) values ${sql.join(values)}
     on conflict do nothing`.execute(db)
 }
 
@@ -74,6 +74,6 @@ export function keyOf({ key }: CopiedTable, row: Row): string {
   return JSON.stringify(key.map((name) => row[name]))
 }
 
-function list(columns: readonly string[]): RawBuilder<unknown> {
+function columnList(columns: readonly string[]): RawBuilder<unknown> {
   return sql.join(columns.map((name) => sql.ref(name)))
 }

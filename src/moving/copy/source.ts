@@ -43,15 +43,15 @@ export async function openSource(
   const lock = await lockFolder(environment.dataDir, 'for what it charges during the copy would be lost')
   try {
     const secrets = secretsOf(environment)
-    const settled = untouched ? undefined : await settle(path, secrets)
+    const settled = untouched ? undefined : await settleOpenCalls(path, secrets)
     const connection = openForReading(path)
     const db = kyselyOver(connection)
-    if (untouched) await refuseUnready(db, secrets)
+    if (untouched) await refuseOutdated(db, secrets)
     connection.exec('BEGIN')
     return {
       db,
       secrets,
-      openCalls: settled ?? (await heldOpen(db)),
+      openCalls: settled ?? (await sumOpenHolds(db)),
       highestIds: () => highestIds(db),
       close() {
         connection.close()
@@ -82,7 +82,7 @@ function secretsOf({ secret, dataDir }: Environment): Secrets {
   return deriveSecrets(secret ?? secretOfDataFolder(dataDir))
 }
 
-async function settle(path: string, secrets: Secrets): Promise<OpenCalls> {
+async function settleOpenCalls(path: string, secrets: Secrets): Promise<OpenCalls> {
   const store = await openSqliteStore({ path, secret: secrets, isServedHere: true })
   try {
     return await store.write('recover', { owner: 'a move', nowMs: Date.now() })
@@ -91,7 +91,7 @@ async function settle(path: string, secrets: Secrets): Promise<OpenCalls> {
   }
 }
 
-async function refuseUnready(db: Kysely<Database>, secrets: Secrets): Promise<void> {
+async function refuseOutdated(db: Kysely<Database>, secrets: Secrets): Promise<void> {
   const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(db)
   if (!isCurrent(rows.map(({ name }) => name))) {
     throw new Error(
@@ -102,7 +102,7 @@ async function refuseUnready(db: Kysely<Database>, secrets: Secrets): Promise<vo
   refuseOtherSecret(identity?.key_check, secrets)
 }
 
-async function heldOpen(db: Kysely<Database>): Promise<OpenCalls> {
+async function sumOpenHolds(db: Kysely<Database>): Promise<OpenCalls> {
   const { rows } = await sql<OpenCalls>`
     select count(*) as count, coalesce(sum(amount), 0) as quota from holds`.execute(db)
   return rows[0] ?? { count: 0, quota: 0 }

@@ -34,18 +34,18 @@ export const TOTALS = [
 ] as const
 
 /** Sums up the money of a database, as a whole and for each user and token. */
-export async function sumUp(db: Db): Promise<Sums> {
+export async function readSums(db: Db): Promise<Sums> {
   const totals: [string, string][] = []
-  for (const { name, table, column } of TOTALS) totals.push([name, await total(db, table, column)])
+  for (const { name, table, column } of TOTALS) totals.push([name, await sumColumn(db, table, column)])
   return {
     totals: Object.fromEntries(totals) as Totals,
-    users: await accounts(db, 'users', 'quota', 'user_id'),
-    tokens: await accounts(db, 'tokens', 'remain_quota', 'token_id'),
+    users: await sumAccounts(db, 'users', 'quota', 'user_id'),
+    tokens: await sumAccounts(db, 'tokens', 'remain_quota', 'token_id'),
   }
 }
 
 /** Where two databases do not have the same sums, in sentences. */
-export function unequal(here: Sums, there: Sums): string[] {
+export function differingSums(here: Sums, there: Sums): string[] {
   const totals = TOTALS.flatMap(({ name }) =>
     here.totals[name] === there.totals[name]
       ? []
@@ -53,36 +53,36 @@ export function unequal(here: Sums, there: Sums): string[] {
   )
   return [
     ...totals,
-    ...unequalAccounts('user', here.users, there.users),
-    ...unequalAccounts('token', here.tokens, there.tokens),
+    ...differingAccounts('user', here.users, there.users),
+    ...differingAccounts('token', here.tokens, there.tokens),
   ]
 }
 
-function unequalAccounts(
+function differingAccounts(
   kind: string,
   here: readonly AccountSums[],
   there: readonly AccountSums[],
 ): string[] {
   const others = new Map(there.map((one) => [one.id, one]))
   return here.flatMap((one) => {
-    const [a, b] = [words(one), words(others.get(one.id))]
+    const [a, b] = [describe(one), describe(others.get(one.id))]
     return a === b ? [] : [`${kind} ${one.id}: ${a} here, ${b} there`]
   })
 }
 
-function words(sums: AccountSums | undefined): string {
+function describe(sums: AccountSums | undefined): string {
   if (!sums) return 'nothing'
   const { remain, used, logged, days } = sums
   return `${remain} left and ${used} used (${logged} in the log, ${days} in daily sums)`
 }
 
-async function total(db: Db, table: string, column: string): Promise<string> {
+async function sumColumn(db: Db, table: string, column: string): Promise<string> {
   const { rows } = await sql<{ sum: string }>`
     select cast(coalesce(sum(${sql.ref(column)}), 0) as text) as sum from ${sql.table(table)}`.execute(db)
   return rows[0]?.sum ?? '0'
 }
 
-async function accounts(
+async function sumAccounts(
   db: Db,
   table: 'users' | 'tokens',
   remain: string,

@@ -4,7 +4,7 @@ export interface CopiedTable {
   /** The columns of its primary key. */
   readonly key: readonly string[]
   /** Rows that are read, written and compared at one time. */
-  readonly atOnce: number
+  readonly batchSize: number
 }
 
 /** What is copied, in an order in which every row comes after those it refers to. */

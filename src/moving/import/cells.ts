@@ -1,7 +1,7 @@
 import type { SourceRow } from './source.ts'
 
 /** A value of another gateway's row that is not what its column should hold. */
-export class Unreadable extends Error {
+export class UnreadableValue extends Error {
   constructor(column: string, expected: string) {
     super(`${column}: expected ${expected}`)
     this.name = 'Unreadable'
@@ -9,7 +9,7 @@ export class Unreadable extends Error {
 }
 
 /** The longest text that is read from one cell, in UTF-16 units. */
-const LONGEST_TEXT = 4 * 2 ** 20
+const MAX_TEXT_LENGTH = 4 * 2 ** 20
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
@@ -39,7 +39,7 @@ export class Cells {
     const isDigits = typeof value === 'string' && /^ *-?\d{1,16} *$/.test(value)
     const number = isNumber || isDigits ? Number(value) : Number.NaN
     if (Number.isSafeInteger(number)) return number
-    throw new Unreadable(column, 'a whole number below 2^53')
+    throw new UnreadableValue(column, 'a whole number below 2^53')
   }
 
   /** A text; padding at its end, which columns of a fixed width have, is not part of it. */
@@ -47,8 +47,8 @@ export class Cells {
     if (this.isAbsent(column)) return ''
     const value = this.#row[column]
     const text = this.#decoded(column, value)
-    if (text.length > LONGEST_TEXT) throw new Unreadable(column, 'a text of at most 4 MiB')
-    if (text.includes('\0') || !text.isWellFormed()) throw new Unreadable(column, 'a text without NUL')
+    if (text.length > MAX_TEXT_LENGTH) throw new UnreadableValue(column, 'a text of at most 4 MiB')
+    if (text.includes('\0') || !text.isWellFormed()) throw new UnreadableValue(column, 'a text without NUL')
     return text.trimEnd()
   }
 
@@ -57,7 +57,7 @@ export class Cells {
     const text = this.isAbsent(column) ? '' : String(this.#row[column]).toLowerCase()
     if (['1', 't', 'true'].includes(text)) return true
     if (['', '0', 'f', 'false'].includes(text)) return false
-    throw new Unreadable(column, 'true or false')
+    throw new UnreadableValue(column, 'true or false')
   }
 
   /** What `read` answers; where that cannot be read, `instead`, and a note. */
@@ -65,7 +65,7 @@ export class Cells {
     try {
       return read()
     } catch (error) {
-      if (!(error instanceof Unreadable)) throw error
+      if (!(error instanceof UnreadableValue)) throw error
       this.note(`${error.message}; left out`)
       return instead
     }
@@ -84,6 +84,6 @@ export class Cells {
     } catch {
       // Bytes that are no text.
     }
-    throw new Unreadable(column, 'a text')
+    throw new UnreadableValue(column, 'a text')
   }
 }

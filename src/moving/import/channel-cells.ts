@@ -9,10 +9,10 @@ const ENABLED = 1
 const MANUALLY_DISABLED = 2
 
 /** Settings of theirs that change what is sent or received, and that nothing here does. */
-const WITHOUT_EFFECT = ['proxy', 'system_prompt', 'force_format', 'thinking_to_content'] as const
+const IGNORED_SETTINGS = ['proxy', 'system_prompt', 'force_format', 'thinking_to_content'] as const
 
 /** A channel of another gateway, as far as it means something here. */
-export interface ChannelCells {
+export interface SourceChannel {
   readonly cells: Cells
   readonly name: string
   readonly type: number
@@ -31,7 +31,7 @@ export interface ChannelCells {
  * Reads a channel; what has no effect here is a note. Throws `Unreadable` where the channel cannot be made
  * without it.
  */
-export function readChannel(cells: Cells, family: Family): ChannelCells {
+export function readChannel(cells: Cells, family: Family): SourceChannel {
   const status = cells.integer('status', ENABLED)
   if (status !== ENABLED && status !== MANUALLY_DISABLED) {
     cells.note('disabled, as the other gateway had disabled it by itself')
@@ -42,12 +42,12 @@ export function readChannel(cells: Cells, family: Family): ChannelCells {
     name: cells.lenient(() => cells.text('name').trim(), ''),
     type: cells.integer('type'),
     baseUrl: cells.text('base_url').trim(),
-    models: listIn(cells.text('models')),
+    models: splitList(cells.text('models')),
     keys: keysOf(cells),
     headers: headersOf(cells),
     modelMapping: mappingOf(cells),
     fields: {
-      group: listIn(cells.text('group')).join(','),
+      group: splitList(cells.text('group')).join(','),
       priority: cells.lenient(() => cells.integer('priority'), 0),
       weight: Math.max(
         0,
@@ -55,20 +55,20 @@ export function readChannel(cells: Cells, family: Family): ChannelCells {
       ),
       status: status === ENABLED ? 1 : 2,
       ...settingsOf(cells),
-      ...keptOf(cells, family),
+      ...displayOnlyFields(cells, family),
     },
   }
 }
 
 /** Names between commas, each once. */
-export function listIn(text: string): string[] {
+export function splitList(text: string): string[] {
   const names = text.split(',').map((name) => name.trim())
   return [...new Set(names.filter((name) => name !== ''))]
 }
 
 function keysOf(cells: Cells): string[] {
   const keys = keysIn(cells.text('key').trim())
-  const states = objectOr(cells, 'channel_info')['multi_key_status_list']
+  const states = readObject(cells, 'channel_info')['multi_key_status_list']
   if (typeof states !== 'object' || states === null) return keys
   const disabled = new Set(
     Object.entries(states).flatMap(([index, state]) => (state === ENABLED ? [] : [Number(index)])),
@@ -82,7 +82,7 @@ function keysOf(cells: Cells): string[] {
 
 function headersOf(cells: Cells): ReadonlyMap<string, string> {
   const headers = new Map<string, string>()
-  for (const [name, value] of Object.entries(objectOr(cells, 'header_override'))) {
+  for (const [name, value] of Object.entries(readObject(cells, 'header_override'))) {
     if (
       typeof value === 'string' &&
       !/^\*$|^re(?:gex)?:/i.test(name) &&
@@ -98,7 +98,7 @@ function headersOf(cells: Cells): ReadonlyMap<string, string> {
 
 function mappingOf(cells: Cells): ReadonlyMap<string, string> {
   const given = new Map<string, string>()
-  for (const [model, upstream] of Object.entries(objectOr(cells, 'model_mapping'))) {
+  for (const [model, upstream] of Object.entries(readObject(cells, 'model_mapping'))) {
     if (typeof upstream === 'string' && upstream.trim() !== '') given.set(model, upstream.trim())
     else cells.note(`model_mapping: left out ${JSON.stringify(model)}, whose value is no name`)
   }
@@ -129,8 +129,8 @@ function endOfChain(
 }
 
 function settingsOf(cells: Cells): Pick<ChannelFields, 'setting' | 'settings'> {
-  const setting = objectOr(cells, 'setting')
-  const settings = objectOr(cells, 'settings')
+  const setting = readObject(cells, 'setting')
+  const settings = readObject(cells, 'settings')
   const flags = (object: Record<string, unknown>, names: readonly string[]): Record<string, boolean> =>
     Object.fromEntries(names.filter((name) => object[name] === true).map((name) => [name, true]))
   return {
@@ -140,7 +140,7 @@ function settingsOf(cells: Cells): Pick<ChannelFields, 'setting' | 'settings'> {
 }
 
 /** What tools of this family show again. */
-function keptOf(cells: Cells, family: Family): Record<string, string> {
+function displayOnlyFields(cells: Cells, family: Family): Record<string, string> {
   const names =
     family === 'new-api' ? ['tag', 'remark', 'test_model', 'param_override', 'status_code_mapping'] : []
   return Object.fromEntries(
@@ -156,13 +156,13 @@ function noteWithoutEffect(cells: Cells): void {
     const text = cells.lenient(() => cells.text(column).trim(), '')
     if (text !== '' && text !== '{}' && text !== 'null') cells.note(`${column} has no effect here`)
   }
-  const setting = objectOr(cells, 'setting')
-  for (const name of WITHOUT_EFFECT) {
+  const setting = readObject(cells, 'setting')
+  for (const name of IGNORED_SETTINGS) {
     if (setting[name]) cells.note(`setting.${name} has no effect here`)
   }
 }
 
-function objectOr(cells: Cells, column: string): Record<string, unknown> {
+function readObject(cells: Cells, column: string): Record<string, unknown> {
   const text = cells.lenient(() => cells.text(column), '')
   try {
     return objectIn(column, text)

@@ -5,19 +5,19 @@ import type { Family } from './family.ts'
  * How upstreams of a kind are called from here: the number of a kind that is known here, and where it differs
  * from it.
  */
-export interface KnownKind {
+export interface SupportedKind {
   readonly type: number
   /** Where they are reached unless a channel says otherwise; as the kind has it, if absent. */
   readonly address?: string
   /** A channel's address is taken as it is, without a version being added. */
-  readonly asItIs?: true
+  readonly keepsAddress?: true
 }
 
 /** Whatever speaks chat completions. */
 const CUSTOM = 8
 
 /** Kinds that both families number alike: resellers and hosts that speak chat completions. */
-const BOTH: ReadonlyMap<number, KnownKind> = new Map([
+const SHARED_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
   [6, { type: CUSTOM, address: 'https://api.openaimax.com' }],
   [7, { type: CUSTOM, address: 'https://api.ohmygpt.com' }],
   [9, { type: CUSTOM, address: 'https://api.caipacity.com' }],
@@ -29,8 +29,8 @@ const BOTH: ReadonlyMap<number, KnownKind> = new Map([
 ])
 
 /** Where the newer family's numbers are not the ones that are known here already. */
-const NEW_API: ReadonlyMap<number, KnownKind> = new Map([
-  ...BOTH,
+const NEW_API_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
+  ...SHARED_KINDS,
   [19, { type: CUSTOM, address: 'https://api.360.cn' }],
   [46, { type: CUSTOM, address: 'https://qianfan.baidubce.com/v2' }],
   [47, { type: CUSTOM }],
@@ -38,9 +38,9 @@ const NEW_API: ReadonlyMap<number, KnownKind> = new Map([
 ])
 
 /** The older family counts otherwise from 26 on, and has other kinds at some numbers below. */
-const ONE_API: ReadonlyMap<number, KnownKind> = new Map([
-  ...BOTH,
-  ...[1, 8, 14, 17, 20, 24, 25].map((type): [number, KnownKind] => [type, { type }]),
+const ONE_API_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
+  ...SHARED_KINDS,
+  ...[1, 8, 14, 17, 20, 24, 25].map((type): [number, SupportedKind] => [type, { type }]),
   [2, { type: CUSTOM, address: 'https://oa.api2d.net' }],
   [4, { type: CUSTOM, address: 'https://api.closeai-proxy.xyz' }],
   [5, { type: CUSTOM, address: 'https://api.openai-sb.com' }],
@@ -60,12 +60,12 @@ const ONE_API: ReadonlyMap<number, KnownKind> = new Map([
   [47, { type: CUSTOM, address: 'https://qianfan.baidubce.com/v2' }],
   [48, { type: CUSTOM, address: 'https://spark-api-open.xf-yun.com' }],
   [49, { type: 17 }],
-  [50, { type: CUSTOM, asItIs: true }],
-  [51, { type: 24, asItIs: true }],
+  [50, { type: CUSTOM, keepsAddress: true }],
+  [51, { type: 24, keepsAddress: true }],
 ])
 
 /** Kinds that speak none of our protocols, by the names that both families show for them. */
-const FOREIGN: Readonly<Record<Family, ReadonlyMap<number, string>>> = {
+const UNSUPPORTED_KINDS: Readonly<Record<Family, ReadonlyMap<number, string>>> = {
   'new-api': new Map([
     [2, 'Midjourney'],
     [3, 'Azure'],
@@ -102,13 +102,13 @@ const FOREIGN: Readonly<Record<Family, ReadonlyMap<number, string>>> = {
 }
 
 /** How channels of that number are called from here; undefined where they cannot be. */
-export function knownKind(family: Family, type: number): KnownKind | undefined {
-  if (family === 'one-api') return ONE_API.get(type)
-  return NEW_API.get(type) ?? (channelType(type) ? { type } : undefined)
+export function supportedKind(family: Family, type: number): SupportedKind | undefined {
+  if (family === 'one-api') return ONE_API_KINDS.get(type)
+  return NEW_API_KINDS.get(type) ?? (channelType(type) ? { type } : undefined)
 }
 
 /** A number and whose it is, for a sentence. */
 export function kindName(family: Family, type: number): string {
-  const name = FOREIGN[family].get(type)
+  const name = UNSUPPORTED_KINDS[family].get(type)
   return name === undefined ? `type ${type}` : `type ${type}, ${name},`
 }

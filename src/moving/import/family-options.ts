@@ -1,12 +1,12 @@
 import { decimalIn, mappingIn } from '../../management/settings/decimal-map.ts'
 import type { Decimal } from '../../domain/decimal.ts'
 import { GatewayError } from '../../errors.ts'
-import { Cells, Unreadable } from './cells.ts'
+import { Cells, UnreadableValue } from './cells.ts'
 import type { ReportLine } from './report.ts'
 
 /** The options of another gateway, read one by one; what cannot be read is a line. */
 export class FamilyOptions {
-  readonly left: ReportLine[] = []
+  readonly skipped: ReportLine[] = []
   readonly #options: ReadonlyMap<string, unknown>
 
   constructor(options: ReadonlyMap<string, unknown>) {
@@ -24,8 +24,8 @@ export class FamilyOptions {
     try {
       return new Cells({ value: this.#options.get(name) }).text('value').trim()
     } catch (error) {
-      if (!(error instanceof Unreadable)) throw error
-      this.#leave(name, error.message)
+      if (!(error instanceof UnreadableValue)) throw error
+      this.#skip(name, error.message)
       return undefined
     }
   }
@@ -38,7 +38,7 @@ export class FamilyOptions {
       return mappingIn(name, text)
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error
-      this.#leave(name, error.message)
+      this.#skip(name, error.message)
       return undefined
     }
   }
@@ -51,12 +51,12 @@ export class FamilyOptions {
     for (const [entry, value] of mapping) {
       const decimal = decimalIn(value)
       if (decimal) decimals.set(entry, decimal)
-      else this.#leave(`${name}: ${entry}`, 'expected a number from 0 to 1000000')
+      else this.#skip(`${name}: ${entry}`, 'expected a number from 0 to 1000000')
     }
     return decimals
   }
 
-  #leave(name: string, note: string): void {
-    this.left.push({ kind: 'option', id: undefined, name, fate: 'left', notes: [note] })
+  #skip(name: string, note: string): void {
+    this.skipped.push({ kind: 'option', id: undefined, name, fate: 'left', notes: [note] })
   }
 }

@@ -93,7 +93,7 @@ const COLUMNS = {
 } as const
 
 /** Columns without which a table is not theirs. */
-const NEEDED = {
+const REQUIRED_COLUMNS = {
   users: ['id', 'username', 'quota'],
   tokens: ['id', 'user_id', 'key', 'remain_quota'],
   channels: ['id', 'type', 'key', 'models'],
@@ -117,7 +117,7 @@ export async function readFamily(source: SourceDatabase): Promise<FamilyDatabase
 
 async function rowsOf(source: SourceDatabase, table: keyof typeof COLUMNS): Promise<readonly SourceRow[]> {
   const present = await source.columnsOf(table)
-  const missing = NEEDED[table].filter((name) => !present.includes(name))
+  const missing = REQUIRED_COLUMNS[table].filter((name) => !present.includes(name))
   if (missing.length > 0) {
     const what = present.length === 0 ? `no table "${table}"` : `no column "${missing[0]}" in "${table}"`
     throw new Error(`this is not a database of one-api or new-api: it has ${what}`)

@@ -5,15 +5,15 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { familyDatabase } from '../../../test/family-database.ts'
 import { ENGINES } from '../../../test/store-engines.ts'
 import { readFamily } from './family.ts'
-import { BOUNDS, type Bounds } from './read-bounds.ts'
+import { READ_LIMITS, type ReadLimits } from './read-bounds.ts'
 import type { SourceDatabase } from './source.ts'
 import { openPostgresSource } from './postgres-source.ts'
 import { openSqliteSource } from './sqlite-source.ts'
 
 const ENDLESS = 'with recursive n(id) as (select 1 union all select id + 1 from n)'
 
-async function opened(place: string, bounds: Partial<Bounds> = {}): Promise<SourceDatabase> {
-  const all = { ...BOUNDS, ...bounds }
+async function opened(place: string, bounds: Partial<ReadLimits> = {}): Promise<SourceDatabase> {
+  const all = { ...READ_LIMITS, ...bounds }
   const source = place.startsWith('postgres')
     ? await openPostgresSource(place, all)
     : openSqliteSource(place, all)
@@ -162,7 +162,7 @@ function forever(socket: Socket, bytes: Buffer): void {
 }
 
 describe('something that only speaks like PostgreSQL', () => {
-  test.each<[string, Partial<Bounds>, (socket: Socket) => void, RegExp]>([
+  test.each<[string, Partial<ReadLimits>, (socket: Socket) => void, RegExp]>([
     [
       'sends rows without an end',
       { rows: 5_000 },

@@ -3,16 +3,16 @@ import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import { Cells } from './cells.ts'
 import { type Family, type FamilyDatabase, readFamily } from './family.ts'
 import { FamilyOptions } from './family-options.ts'
-import { type Hashes, Places } from './places.ts'
+import { type Hashes, IdentifierAllocator } from './places.ts'
 import { planAccounts, type PlannedAccount } from './plan-accounts.ts'
 import { type ConfigurationPlan, planConfiguration } from './plan-configuration.ts'
 import type { ReportLine } from './report.ts'
 import { openSourceDatabase, type SourceRow } from './source.ts'
-import { lookAtTarget, openTargetToWrite, type Standing, targetName, type WritableTarget } from './target.ts'
+import { inspectTarget, openTargetToWrite, type TargetState, targetName, type WritableTarget } from './target.ts'
 import { Units } from './units.ts'
 
 /** What is to be imported, and where to. */
-export interface ImportOrders {
+export interface ImportOptions {
   /** Of this gateway; its environment says which database is meant. */
   readonly config: Config
   /** A SQLite file, or a `postgres:` URL. */
@@ -42,7 +42,7 @@ export interface ImportReport {
    * Nodes that run on the database were told, or there can be none; else they see what is new within a
    * minute.
    */
-  readonly toldNodes: boolean
+  readonly nodesNotified: boolean
 }
 
 /** Everything that would be made. */
@@ -60,61 +60,61 @@ interface ImportPlan {
  * transaction, channels in one, and each user with its tokens in one. What is there already stays. Rejects
  * with a sentence for the operator.
  */
-export async function importFamily(orders: ImportOrders): Promise<ImportReport> {
+export async function importFamily(orders: ImportOptions): Promise<ImportReport> {
   const { config, apply } = orders
   const { environment, users: seeds } = config
   const source = await openSourceDatabase(orders.source)
   const family = await readFamily(source).finally(() => source.close())
   if (!apply) {
-    const { standing, hashes } = await lookAtTarget(environment, seeds)
-    const plan = planned(family, config, standing, hashes)
-    return { ...reported(family, config, plan), applied: false, failed: 0, toldNodes: true }
+    const { standing, hashes } = await inspectTarget(environment, seeds)
+    const plan = planImport(family, config, standing, hashes)
+    return { ...reportOf(family, config, plan), applied: false, failed: 0, nodesNotified: true }
   }
   const target = await openTargetToWrite(environment, seeds)
   try {
-    const plan = planned(family, config, await target.standing(), target.hashes)
-    const made = await written(target, plan, orders.onProgress)
-    const toldNodes = await target.tellNodes().then(
+    const plan = planImport(family, config, await target.readState(), target.hashes)
+    const made = await applyPlan(target, plan, orders.onProgress)
+    const toldNodes = await target.notifyNodes().then(
       () => true,
       () => false,
     )
     return {
-      ...reported(family, config, { ...plan, ...made }),
+      ...reportOf(family, config, { ...plan, ...made }),
       applied: true,
       failed: made.failed,
-      toldNodes,
+      nodesNotified: toldNodes,
     }
   } finally {
     await target.close()
   }
 }
 
-function planned(family: FamilyDatabase, config: Config, standing: Standing, hashes: Hashes): ImportPlan {
+function planImport(family: FamilyDatabase, config: Config, standing: TargetState, hashes: Hashes): ImportPlan {
   const options = new FamilyOptions(family.options)
   const configuration = planConfiguration(family, options, config, standing.stored)
   const units = new Units(options.text('QuotaPerUnit'), configuration.settings.options.quotaPerUnit)
   const wanted = { userIds: idsOf(family.users), tokenIds: idsOf(family.tokens) }
-  const places = new Places(standing.places, hashes, wanted)
+  const places = new IdentifierAllocator(standing.identifiers, hashes, wanted)
   const { accounts, lines, passwords } = planAccounts(family, {
     units,
     settings: configuration.settings,
-    places,
+    identifiers: places,
     nowSeconds: Math.floor(Date.now() / 1000),
   })
   return {
     configuration,
     accounts,
-    lines: [...options.left, ...configuration.lines, ...lines],
+    lines: [...options.skipped, ...configuration.lines, ...lines],
     passwords,
     units,
     hasRoot: places.hasRoot,
   }
 }
 
-async function written(
+async function applyPlan(
   target: WritableTarget,
   { configuration, accounts, lines }: ImportPlan,
-  onProgress: ImportOrders['onProgress'],
+  onProgress: ImportOptions['onProgress'],
 ): Promise<{
   readonly accounts: readonly PlannedAccount[]
   readonly lines: readonly ReportLine[]
@@ -143,7 +143,7 @@ async function written(
   return { accounts: made, lines: [...lines, ...refused], failed: accounts.length - made.length }
 }
 
-function reported(
+function reportOf(
   { family }: FamilyDatabase,
   { environment }: Config,
   { accounts, lines, passwords, units, hasRoot }: ImportPlan,
@@ -153,7 +153,7 @@ function reported(
     into: targetName(environment),
     lines: [...lines, ...accounts.flatMap((planned) => planned.lines)],
     passwords,
-    converted: units.areSame ? undefined : units.words,
+    converted: units.areSame ? undefined : units.description,
     hasRoot,
   }
 }

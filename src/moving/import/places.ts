@@ -1,5 +1,5 @@
 import { foldCase } from '../../domain/username.ts'
-import type { TakenPlaces } from '../../store/operations/taken-places.ts'
+import type { TakenIdentifiers } from '../../store/operations/taken-places.ts'
 import type { ReadUser } from './plan-users.ts'
 
 const ROOT = 100
@@ -11,7 +11,7 @@ export interface Hashes {
 }
 
 /** Somebody who has a name already. */
-type NamedUser = TakenPlaces['users'][number] & {
+type NamedUser = TakenIdentifiers['users'][number] & {
   /** Of this import, and not there before. */
   readonly isNew?: true
 }
@@ -20,7 +20,7 @@ type NamedUser = TakenPlaces['users'][number] & {
  * Which ids, names and keys are free. Ids of the source are kept where they are; where they are not, a row
  * takes one above all ids on both sides.
  */
-export class Places {
+export class IdentifierAllocator {
   readonly #hashes: Hashes
   readonly #users: Map<string, NamedUser>
   /** The names of those who are not deleted, by what they are without their case. */
@@ -33,7 +33,7 @@ export class Places {
   #nextTokenId: number
 
   constructor(
-    taken: TakenPlaces,
+    taken: TakenIdentifiers,
     hashes: Hashes,
     wanted: { readonly userIds: readonly number[]; readonly tokenIds: readonly number[] },
   ) {
@@ -45,8 +45,8 @@ export class Places {
     this.#userIds = new Set(taken.users.map(({ id }) => id))
     this.#tokenIds = new Set(taken.tokens.map(({ id }) => id))
     this.#keys = new Set(taken.tokens.map(({ keyHash }) => keyHash))
-    this.#nextUserId = above(taken.users, wanted.userIds)
-    this.#nextTokenId = above(taken.tokens, wanted.tokenIds)
+    this.#nextUserId = firstIdAbove(taken.users, wanted.userIds)
+    this.#nextTokenId = firstIdAbove(taken.tokens, wanted.tokenIds)
   }
 
   /** Somebody who may do everything is here, or would be. */
@@ -60,19 +60,19 @@ export class Places {
   }
 
   /** The name of a user here that differs from that one in case alone, or not at all. */
-  nameAlike(username: string): string | undefined {
+  similarName(username: string): string | undefined {
     return this.#withoutCase.get(foldCase(username))
   }
 
   /**
    * Takes an id for a user, its own if that is free; an access token that somebody has is not taken twice.
    */
-  takeUser(
+  allocateUser(
     wanted: number,
     { username, group, role, accessToken }: ReadUser,
   ): { readonly id: number; readonly accessToken: string | null } {
     const isFree = wanted > 0 && !this.#userIds.has(wanted)
-    const id = isFree ? wanted : this.#anotherUserId()
+    const id = isFree ? wanted : this.#newUserId()
     const accessTokenHash = accessToken === null ? null : this.#hashes.accessToken(accessToken)
     const isOwn = accessTokenHash !== null && !this.#accessTokens.has(accessTokenHash)
     this.#userIds.add(id)
@@ -83,31 +83,31 @@ export class Places {
   }
 
   /** Takes an id for a token in the same way; undefined if another token has that key. */
-  takeToken(wanted: number, key: string): number | undefined {
+  allocateToken(wanted: number, key: string): number | undefined {
     const keyHash = this.#hashes.key(key)
     if (this.#keys.has(keyHash)) return undefined
     const isFree = wanted > 0 && !this.#tokenIds.has(wanted)
-    const id = isFree ? wanted : this.anotherTokenId()
+    const id = isFree ? wanted : this.newTokenId()
     this.#keys.add(keyHash)
     this.#tokenIds.add(id)
     return id
   }
 
-  #anotherUserId(): number {
+  #newUserId(): number {
     const id = this.#nextUserId
     this.#nextUserId += 1
     return id
   }
 
   /** An id for a token that none has on either side. */
-  anotherTokenId(): number {
+  newTokenId(): number {
     const id = this.#nextTokenId
     this.#nextTokenId += 1
     return id
   }
 }
 
-function above(taken: readonly { readonly id: number }[], wanted: readonly number[]): number {
+function firstIdAbove(taken: readonly { readonly id: number }[], wanted: readonly number[]): number {
   return Math.max(0, ...[taken.map(({ id }) => id), wanted].map(largest)) + 1
 }
 

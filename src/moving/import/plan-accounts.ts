@@ -1,9 +1,9 @@
 import type { Settings } from '../../domain/settings.ts'
 import { isFullyVisible } from '../../domain/username.ts'
 import type { ImportedAccount, ImportedToken, ImportedUser } from '../../store/operations/import-account.ts'
-import { Cells, Unreadable } from './cells.ts'
+import { Cells, UnreadableValue } from './cells.ts'
 import type { FamilyDatabase } from './family.ts'
-import type { Places } from './places.ts'
+import type { IdentifierAllocator } from './places.ts'
 import { readToken, type ReadToken } from './plan-tokens.ts'
 import { isDeleted, readUser, type ReadUser } from './plan-users.ts'
 import { carried, type ReportLine } from './report.ts'
@@ -29,7 +29,7 @@ export interface AccountRules {
   readonly units: Units
   /** As they will be in force. */
   readonly settings: Settings
-  readonly places: Places
+  readonly identifiers: IdentifierAllocator
   readonly nowSeconds: number
 }
 
@@ -47,20 +47,20 @@ export function planAccounts(source: FamilyDatabase, rules: AccountRules): Accou
     tokensOf.delete(id)
     const owner = planOwner(cells, id, rules, idHere)
     if ('left' in owner) {
-      lines.push(owner.left, ...tokens.map((token) => leftBehind(token, 'its user does not carry over')))
+      lines.push(owner.left, ...tokens.map((token) => skippedToken(token, 'its user does not carry over')))
       continue
     }
     idHere.set(id, owner.idHere)
     if (owner.user && cells.lenient(() => cells.text('password'), '') !== '') passwords += 1
     const planned = planTokens(tokens, owner, rules)
-    const account = finished(owner, planned.tokens, cells, rules)
+    const account = accountToImport(owner, planned.tokens, cells, rules)
     const userLine = owner.user ? [carried('user', id, owner.username, cells.notes)] : []
     if (!owner.user) lines.push(...owner.lines)
     lines.push(...planned.lines)
     if (account) accounts.push({ account, lines: [...userLine, ...planned.made] })
   }
   for (const orphans of tokensOf.values()) {
-    lines.push(...orphans.map((token) => leftBehind(token, 'it belongs to no user')))
+    lines.push(...orphans.map((token) => skippedToken(token, 'it belongs to no user')))
   }
   return { accounts, lines, passwords }
 }
@@ -77,7 +77,7 @@ interface Owner {
 function planOwner(
   cells: Cells,
   id: number,
-  { units, settings, places, nowSeconds }: AccountRules,
+  { units, settings, identifiers: places, nowSeconds }: AccountRules,
   idHere: ReadonlyMap<number, number>,
 ): Owner | { readonly left: ReportLine } {
   const name = cells.lenient(() => cells.text('username'), '')
@@ -89,7 +89,7 @@ function planOwner(
   try {
     read = readUser(cells, units, settings, nowSeconds)
   } catch (error) {
-    if (!(error instanceof Unreadable)) throw error
+    if (!(error instanceof UnreadableValue)) throw error
     return left(error.message)
   }
   const there = places.userNamed(read.username)
@@ -101,9 +101,9 @@ function planOwner(
     return { username: read.username, idHere: there.id, group: there.group, user: undefined, lines: [line] }
   }
   if (!isFullyVisible(read.username)) return left('username: it has characters that are not seen')
-  const alike = places.nameAlike(read.username)
+  const alike = places.similarName(read.username)
   if (alike !== undefined) return left(`username: it differs from "${alike}" in case alone`)
-  const own = places.takeUser(id, read)
+  const own = places.allocateUser(id, read)
   if (own.id !== id) cells.note(`id: ${own.id} here, as ${id} is somebody else's`)
   if (own.accessToken === null && read.accessToken !== null) {
     cells.note('access_token: somebody else has it; left out')
@@ -116,7 +116,7 @@ function planOwner(
 function planTokens(
   rows: readonly SourceRow[],
   owner: Owner,
-  { units, settings, places, nowSeconds }: AccountRules,
+  { units, settings, identifiers: places, nowSeconds }: AccountRules,
 ): { readonly tokens: ImportedToken[]; readonly made: ReportLine[]; readonly lines: ReportLine[] } {
   const tokens: ImportedToken[] = []
   const made: ReportLine[] = []
@@ -126,17 +126,17 @@ function planTokens(
     const id = cells.lenient(() => cells.integer('id'), 0)
     let read: ReadToken
     if (isDeleted(cells, 'token')) {
-      lines.push(leftBehind(row, 'it is deleted there'))
+      lines.push(skippedToken(row, 'it is deleted there'))
       continue
     }
     try {
       read = readToken(cells, owner.group, units, settings, nowSeconds)
     } catch (error) {
-      if (!(error instanceof Unreadable)) throw error
-      lines.push(leftBehind(row, error.message))
+      if (!(error instanceof UnreadableValue)) throw error
+      lines.push(skippedToken(row, error.message))
       continue
     }
-    const idHere = places.takeToken(id, read.key)
+    const idHere = places.allocateToken(id, read.key)
     if (idHere === undefined) {
       lines.push({ kind: 'token', id, name: read.name, fate: 'there', notes: [] })
       continue
@@ -149,11 +149,11 @@ function planTokens(
 }
 
 /** Used quota goes with the user that it was used by. Undefined where there is nothing to be made. */
-function finished(
+function accountToImport(
   { user }: Owner,
   tokens: readonly ImportedToken[],
   cells: Cells,
-  { places, nowSeconds }: AccountRules,
+  { identifiers: places, nowSeconds }: AccountRules,
 ): ImportedAccount | undefined {
   const common = { usedElsewhere: undefined, nowSeconds }
   if (!user) {
@@ -166,7 +166,7 @@ function finished(
     return { ...common, user: { ...user, usedQuota: used }, tokens }
   }
   if (used === user.usedQuota) return { ...common, user, tokens }
-  const usedElsewhere = { tokenId: places.anotherTokenId(), quota: user.usedQuota - used }
+  const usedElsewhere = { tokenId: places.newTokenId(), quota: user.usedQuota - used }
   return { user, tokens, usedElsewhere, nowSeconds }
 }
 
@@ -180,14 +180,14 @@ function tokensByUser(rows: readonly SourceRow[], lines: ReportLine[]): Map<numb
       if (those) those.push(row)
       else byUser.set(userId, [row])
     } catch (error) {
-      if (!(error instanceof Unreadable)) throw error
-      lines.push(leftBehind(row, error.message))
+      if (!(error instanceof UnreadableValue)) throw error
+      lines.push(skippedToken(row, error.message))
     }
   }
   return byUser
 }
 
-function leftBehind(row: SourceRow, note: string): ReportLine {
+function skippedToken(row: SourceRow, note: string): ReportLine {
   const cells = new Cells(row)
   const id = cells.lenient(() => cells.integer('id'), 0)
   const name = cells.lenient(() => cells.text('name'), '')

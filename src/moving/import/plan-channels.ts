@@ -1,12 +1,12 @@
-import { isForUnsupportedEndpoint } from '../../domain/other-endpoints.ts'
+import { isForUnsupportedEndpoint } from '../../domain/unsupported-endpoints.ts'
 import type { ChannelDefinition } from '../../domain/stored-configuration.ts'
 import { GatewayError } from '../../errors.ts'
 import { withVersion } from '../../management/channels/channel-address.ts'
 import type { ChannelFields } from '../../management/channels/channel-fields.ts'
 import { channelText, requireType } from '../../management/channels/channel-text.ts'
-import { Cells, Unreadable } from './cells.ts'
-import { type ChannelCells, readChannel } from './channel-cells.ts'
-import { type KnownKind, kindName, knownKind } from './channel-kinds.ts'
+import { Cells, UnreadableValue } from './cells.ts'
+import { type SourceChannel, readChannel } from './channel-cells.ts'
+import { type SupportedKind, kindName, supportedKind } from './channel-kinds.ts'
 import type { FamilyDatabase } from './family.ts'
 import { carried, type ReportLine } from './report.ts'
 
@@ -36,68 +36,68 @@ export function planChannels({ family, channels }: FamilyDatabase): {
     const name = cells.lenient(() => cells.text('name').trim(), '')
     try {
       const read = readChannel(cells, family)
-      const kind = knownKind(family, read.type)
+      const kind = supportedKind(family, read.type)
       if (!kind) {
-        throw new Unreadable(
+        throw new UnreadableValue(
           'type',
           `an upstream that speaks chat completions, messages or rerank; ${kindName(family, read.type)} does not`,
         )
       }
-      const own = nameFor(read.name, id, names)
+      const own = uniqueName(read.name, id, names)
       if (own !== read.name) cells.note('renamed: the name is empty or taken by another channel')
-      for (const part of partsOf(own, read, kind)) {
+      for (const part of splitByDialect(own, read, kind)) {
         names.add(part.name)
         planned.push({ channel: part, line: carried('channel', id, part.name, cells.notes) })
       }
     } catch (error) {
-      if (!(error instanceof Unreadable || error instanceof GatewayError)) throw error
+      if (!(error instanceof UnreadableValue || error instanceof GatewayError)) throw error
       left.push({ kind: 'channel', id, name, fate: 'left', notes: [error.message] })
     }
   }
   return { channels: planned, left }
 }
 
-function nameFor(name: string, id: number, taken: ReadonlySet<string>): string {
+function uniqueName(name: string, id: number, taken: ReadonlySet<string>): string {
   const wanted = name === '' ? `channel ${id}` : name
   return taken.has(wanted) ? `${wanted} (${id})` : wanted
 }
 
 /** One channel there may be two here: those who rank documents speak a protocol of their own. */
-function partsOf(name: string, read: ChannelCells, kind: KnownKind): ChannelDefinition[] {
+function splitByDialect(name: string, read: SourceChannel, kind: SupportedKind): ChannelDefinition[] {
   const foreign = read.models.filter(isForUnsupportedEndpoint)
   const models = read.models.filter((model) => !foreign.includes(model))
   if (foreign.length > 0 && models.length === 0) {
-    throw new Unreadable('models', `a model of an endpoint that there is here; not ${foreign.join(', ')}`)
+    throw new UnreadableValue('models', `a model of an endpoint that there is here; not ${foreign.join(', ')}`)
   }
   if (foreign.length > 0)
     read.cells.note(`left out models of endpoints that are not here: ${foreign.join(', ')}`)
   const ranking = models.filter((model) => /rerank/i.test(model))
   const others = models.filter((model) => !ranking.includes(model))
   const type = requireType(kind.type)
-  if (read.keys.length === 0 && !type.keyless) throw new Unreadable('key', 'at least one key that is enabled')
+  if (read.keys.length === 0 && !type.keyless) throw new UnreadableValue('key', 'at least one key that is enabled')
   const given = read.baseUrl || kind.address || ''
-  const address = kind.asItIs && read.baseUrl !== '' ? read.baseUrl : withVersion(given, type)
-  if (type.protocol === 'messages') return [text(name, read, type.type, address, models)]
+  const address = kind.keepsAddress && read.baseUrl !== '' ? read.baseUrl : withVersion(given, type)
+  if (type.protocol === 'messages') return [channelTextFor(name, read, type.type, address, models)]
   if (type.protocol === 'rerank') {
-    const parts = [text(name, read, type.type, address, ranking.length > 0 ? ranking : others)]
+    const parts = [channelTextFor(name, read, type.type, address, ranking.length > 0 ? ranking : others)]
     if (ranking.length > 0 && others.length > 0 && type.type === COHERE) {
-      parts.push(text(`${name} (chat)`, read, 8, COHERE_CHAT, others))
+      parts.push(channelTextFor(`${name} (chat)`, read, 8, COHERE_CHAT, others))
       read.cells.note('made two channels, one for rerank and one for chat completions')
     } else if (ranking.length > 0 && others.length > 0) {
       read.cells.note(`left out models that do not rank: ${others.join(', ')}`)
     }
     return parts
   }
-  if (ranking.length === 0) return [text(name, read, type.type, address, others)]
-  const rerank = text(others.length > 0 ? `${name} (rerank)` : name, read, RERANK, address, ranking)
+  if (ranking.length === 0) return [channelTextFor(name, read, type.type, address, others)]
+  const rerank = channelTextFor(others.length > 0 ? `${name} (rerank)` : name, read, RERANK, address, ranking)
   if (others.length === 0) return [rerank]
   read.cells.note('made two channels, one for chat completions and one for rerank')
-  return [text(name, read, type.type, address, others), rerank]
+  return [channelTextFor(name, read, type.type, address, others), rerank]
 }
 
-function text(
+function channelTextFor(
   name: string,
-  read: ChannelCells,
+  read: SourceChannel,
   type: number,
   address: string,
   models: readonly string[],

@@ -25,7 +25,7 @@ export interface ConfigurationPlan {
 }
 
 /** Where a section of what is set over HTTP stands in gateway.yaml. */
-const PLACES = { options: 'options', groups: 'groups', ratios: 'models' } as const
+const FILE_SECTIONS = { options: 'options', groups: 'groups', ratios: 'models' } as const
 
 /**
  * What of groups, prices, options and channels can be in force beside gateway.yaml and what is stored: all of
@@ -40,13 +40,13 @@ export function planConfiguration(
   const scalars = planOptions(options)
   const planned = planChannels(source)
   const wanted = [...planGroups(source, options), ...planPrices(options), ...scalars.entries]
-  const entries = sorted(wanted, ({ entry }) => entryIsThere(entry, config, stored))
-  const channels = sorted(planned.channels, ({ channel }) => channelIsThere(channel, config, stored))
-  const { settings, refused } = inForce(config, stored, entries.fresh, channels.fresh)
-  const [madeEntries, refusedEntries] = split(entries.fresh, ({ entry }) =>
+  const entries = splitExisting(wanted, ({ entry }) => entryIsThere(entry, config, stored))
+  const channels = splitExisting(planned.channels, ({ channel }) => channelIsThere(channel, config, stored))
+  const { settings, refused } = effectiveSettings(config, stored, entries.fresh, channels.fresh)
+  const [madeEntries, refusedEntries] = splitRefused(entries.fresh, ({ entry }) =>
     refused.get(`${entry.section} ${entry.name}`),
   )
-  const [madeChannels, refusedChannels] = split(channels.fresh, ({ channel }) =>
+  const [madeChannels, refusedChannels] = splitRefused(channels.fresh, ({ channel }) =>
     refused.get(`channels ${channel.name}`),
   )
   return {
@@ -61,33 +61,33 @@ export function planConfiguration(
       ...refusedChannels,
       ...planned.left,
       ...scalars.left,
-      ...unpriced(madeChannels, settings),
+      ...unpricedModels(madeChannels, settings),
     ],
   }
 }
 
-function sorted<Planned extends { readonly line: ReportLine }>(
+function splitExisting<Planned extends { readonly line: ReportLine }>(
   planned: readonly Planned[],
   isThere: (one: Planned) => boolean,
 ): { readonly fresh: readonly Planned[]; readonly there: readonly ReportLine[] } {
   return {
     fresh: planned.filter((one) => !isThere(one)),
-    there: planned.filter(isThere).map(({ line }) => ended(line, 'there', [])),
+    there: planned.filter(isThere).map(({ line }) => withFate(line, 'there', [])),
   }
 }
 
-function split<Planned extends { readonly line: ReportLine }>(
+function splitRefused<Planned extends { readonly line: ReportLine }>(
   planned: readonly Planned[],
   refusal: (one: Planned) => string | undefined,
 ): [made: readonly Planned[], refused: readonly ReportLine[]] {
   const refused = planned.flatMap((one) => {
     const message = refusal(one)
-    return message === undefined ? [] : [ended(one.line, 'left', [message])]
+    return message === undefined ? [] : [withFate(one.line, 'left', [message])]
   })
   return [planned.filter((one) => refusal(one) === undefined), refused]
 }
 
-function ended({ kind, id, name }: ReportLine, fate: Fate, notes: readonly string[]): ReportLine {
+function withFate({ kind, id, name }: ReportLine, fate: Fate, notes: readonly string[]): ReportLine {
   return { kind, id, name, fate, notes }
 }
 
@@ -97,7 +97,7 @@ function entryIsThere(
   stored: StoredConfiguration,
 ): boolean {
   return (
-    keys(child(tree, PLACES[section])).includes(name) ||
+    keys(child(tree, FILE_SECTIONS[section])).includes(name) ||
     stored.entries.some((one) => one.section === section && one.name === name)
   )
 }
@@ -106,7 +106,7 @@ function channelIsThere({ name }: ChannelDefinition, { settings }: Config, store
   return [...settings.channels, ...stored.channels].some((one) => one.name === name)
 }
 
-function inForce(
+function effectiveSettings(
   config: Config,
   stored: StoredConfiguration,
   entries: readonly PlannedEntry[],
@@ -130,7 +130,7 @@ function inForce(
 }
 
 /** Models of channels that nobody can call yet. */
-function unpriced(channels: readonly PlannedChannel[], settings: Settings): ReportLine[] {
+function unpricedModels(channels: readonly PlannedChannel[], settings: Settings): ReportLine[] {
   if (settings.options.unpricedModels === 'free') return []
   const models = new Set(channels.flatMap(({ channel }) => channel.declared['models'] as readonly string[]))
   return [...models]

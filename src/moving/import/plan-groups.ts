@@ -1,20 +1,20 @@
 import { type Decimal, decimalText } from '../../domain/decimal.ts'
 import type { StoredEntry } from '../../domain/stored-configuration.ts'
 import { Cells } from './cells.ts'
-import { listIn } from './channel-cells.ts'
+import { splitList } from './channel-cells.ts'
 import type { FamilyDatabase } from './family.ts'
 import type { FamilyOptions } from './family-options.ts'
 import type { ReportLine } from './report.ts'
 
-const ONE: Decimal = { digits: 1n, scale: 0 }
+const RATIO_ONE: Decimal = { digits: 1n, scale: 0 }
 
 /**
  * What the newer family opens to everybody unless it was told otherwise; the older one knows no such thing.
  */
-const USUALLY_OPEN = { 'new-api': ['default', 'vip'], 'one-api': [] } as const
+const DEFAULT_OPEN_GROUPS = { 'new-api': ['default', 'vip'], 'one-api': [] } as const
 
 /** Chooses among groups there; there is nothing like it here. */
-export const AUTO = 'auto'
+export const AUTO_GROUP = 'auto'
 
 /** An entry of the settings that would be made, and what it was. */
 export interface PlannedEntry {
@@ -26,9 +26,9 @@ export interface PlannedEntry {
 export function planGroups(source: FamilyDatabase, options: FamilyOptions): PlannedEntry[] {
   const ratios = options.decimals('GroupRatio') ?? new Map<string, Decimal>()
   const usable = options.mapping('UserUsableGroups')
-  const open = new Set<string>(usable ? usable.keys() : USUALLY_OPEN[source.family])
+  const open = new Set<string>(usable ? usable.keys() : DEFAULT_OPEN_GROUPS[source.family])
   const names = new Set([...ratios.keys(), ...namedIn(source)])
-  names.delete(AUTO)
+  names.delete(AUTO_GROUP)
   return [...names].map((name) => {
     const ratio = ratios.get(name)
     const notes = ratio ? [] : ['it has no ratio there, which means 1']
@@ -36,7 +36,7 @@ export function planGroups(source: FamilyDatabase, options: FamilyOptions): Plan
       entry: {
         section: 'groups',
         name,
-        value: { ratio: decimalText(ratio ?? ONE), open: name === 'default' || open.has(name) },
+        value: { ratio: decimalText(ratio ?? RATIO_ONE), open: name === 'default' || open.has(name) },
       },
       line: { kind: 'group', id: undefined, name, fate: 'carried', notes },
     }
@@ -46,7 +46,7 @@ export function planGroups(source: FamilyDatabase, options: FamilyOptions): Plan
 function namedIn({ users, tokens, channels }: FamilyDatabase): string[] {
   const named = [...users, ...tokens, ...channels].flatMap((row) => {
     const cells = new Cells(row)
-    return listIn(cells.lenient(() => cells.text('group'), ''))
+    return splitList(cells.lenient(() => cells.text('group'), ''))
   })
   return [...new Set(named)].filter(
     (name) => name.length <= 200 && !/\p{Cc}/u.test(name) && name !== '__proto__',

@@ -5,17 +5,17 @@ import type { PlannedEntry } from './plan-groups.ts'
 import { carried, type ReportLine } from './report.ts'
 
 /** Amounts are converted instead: what is here already keeps its worth. */
-const UNITS = 'QuotaPerUnit'
+const QUOTA_UNIT_OPTION = 'QuotaPerUnit'
 
 const READ_ELSEWHERE: ReadonlySet<string> = new Set([
-  UNITS,
+  QUOTA_UNIT_OPTION,
   'GroupRatio',
   'UserUsableGroups',
   ...RATIO_OPTIONS.keys(),
 ])
 
 /** Options that decide what callers pay or may do there, and have nothing here that does the same. */
-const MISSED: ReadonlyMap<string, string> = new Map([
+const UNSUPPORTED_OPTIONS: ReadonlyMap<string, string> = new Map([
   ['GroupGroupRatio', 'a group has one ratio here, whoever uses it'],
   ['AutoGroups', 'a token has one group here; "auto" becomes the group of its user'],
   ['ModelRequestRateLimitEnabled', 'rate limits stand in gateway.yaml (rate_limits)'],
@@ -45,7 +45,7 @@ export function planOptions(options: FamilyOptions): {
       entries.push({ entry: { section: 'options', name: scalar.name, value }, line })
       continue
     }
-    const missed = MISSED.get(name)
+    const missed = UNSUPPORTED_OPTIONS.get(name)
     if (missed === undefined) others.push(name)
     else left.push({ kind: 'option', id: undefined, name, fate: 'left', notes: [missed] })
   }

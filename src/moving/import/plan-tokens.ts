@@ -4,13 +4,13 @@ import type { Settings } from '../../domain/settings.ts'
 import { TOKEN_STATUS, type TokenStatus } from '../../domain/token.ts'
 import { newTokenFields } from '../../management/tokens/token-fields.ts'
 import type { ImportedToken } from '../../store/operations/import-account.ts'
-import { type Cells, Unreadable } from './cells.ts'
-import { AUTO } from './plan-groups.ts'
+import { type Cells, UnreadableValue } from './cells.ts'
+import { AUTO_GROUP } from './plan-groups.ts'
 import type { Units } from './units.ts'
 
 /** The earliest time: whatever expires then has expired. */
-const LONG_AGO = 1
-const LONGEST_NAME = 50
+const LONG_EXPIRED = 1
+const MAX_NAME_LENGTH = 50
 
 /** A token without the places that it takes here. */
 export type ReadToken = Omit<ImportedToken, 'id' | 'userId'>
@@ -28,8 +28,8 @@ export function readToken(
   const limits = modelLimits(cells)
   const remain = units.convert('remain_quota', cells.integer('remain_quota'))
   const used = units.convert('used_quota', Math.max(0, cells.integer('used_quota')))
-  const least = newTokenFields.shape.remain_quota.safeParse(remain)
-  if (!least.success) throw new Unreadable('remain_quota', 'an amount that can be counted here')
+  const parsed = newTokenFields.shape.remain_quota.safeParse(remain)
+  if (!parsed.success) throw new UnreadableValue('remain_quota', 'an amount that can be counted here')
   return {
     key: keyOf(cells),
     name: nameOf(cells),
@@ -55,7 +55,7 @@ function keyOf(cells: Cells): string {
     .trim()
     .replace(/^(?:sk-)+/, '')
   if (lookupKey(key) === key) return key
-  throw new Unreadable('key', '1 to 128 letters and digits; others could not be found when they are sent')
+  throw new UnreadableValue('key', '1 to 128 letters and digits; others could not be found when they are sent')
 }
 
 function nameOf(cells: Cells): string {
@@ -64,9 +64,9 @@ function nameOf(cells: Cells): string {
     .replaceAll(/\p{Cc}+/gu, ' ')
     .trim()
   if (newTokenFields.shape.name.safeParse(given).success) return given
-  const short = Array.from(given).slice(0, LONGEST_NAME).join('').trim()
+  const short = Array.from(given).slice(0, MAX_NAME_LENGTH).join('').trim()
   const name = newTokenFields.shape.name.safeParse(short).success ? short : `token ${cells.integer('id')}`
-  cells.note(`name: now ${JSON.stringify(name)}, as names have 1 to ${LONGEST_NAME} characters`)
+  cells.note(`name: now ${JSON.stringify(name)}, as names have 1 to ${MAX_NAME_LENGTH} characters`)
   return name
 }
 
@@ -90,7 +90,7 @@ function expiryOf(cells: Cells): number {
   const time = cells.integer('expired_time', -1)
   if (time === -1 || time > 0) return time
   cells.note(`expired_time: ${time} is long ago; the key has expired`)
-  return LONG_AGO
+  return LONG_EXPIRED
 }
 
 /** Two columns in the newer family, one in the older, where any name is a limit. */
@@ -105,7 +105,7 @@ function modelLimits(cells: Cells): { readonly enabled: boolean; readonly models
 function limitText(cells: Cells, column: string): string {
   const text = cells.text(column).trim()
   if (newTokenFields.shape.model_limits.safeParse(text).success) return text
-  throw new Unreadable(column, 'names of models with commas between them, at most 65536 characters')
+  throw new UnreadableValue(column, 'names of models with commas between them, at most 65536 characters')
 }
 
 /** What is no address is passed over there, unless there is nothing else: then nobody is let in. */
@@ -115,7 +115,7 @@ function addressesOf(cells: Cells): string | null {
   const good = lines.filter(isAddressRange)
   const kept = (good.length > 0 ? good : lines).join('\n')
   if (lines.length === 0) return null
-  if (kept.length > 65_536) throw new Unreadable(column, 'at most 65536 characters')
+  if (kept.length > 65_536) throw new UnreadableValue(column, 'at most 65536 characters')
   if (good.length === 0) cells.note(`${column}: it holds no address; nobody can use the key, as before`)
   else if (good.length < lines.length)
     cells.note(`${column}: left out what is no address (${lines.length - good.length} of ${lines.length})`)
@@ -125,12 +125,12 @@ function addressesOf(cells: Cells): string | null {
 function groupOf(cells: Cells, userGroup: string, settings: Settings): string {
   const group = cells.text('group').trim()
   if (group === '') return ''
-  if (group === AUTO) {
+  if (group === AUTO_GROUP) {
     cells.note('group: "auto" is not known here; the key has the group of its user')
     return ''
   }
   const known = settings.groups.get(group)
-  if (!known) throw new Unreadable('group', 'a group that carries over')
+  if (!known) throw new UnreadableValue('group', 'a group that carries over')
   if (!known.open && group !== userGroup) {
     cells.note(
       `group: ${JSON.stringify(group)} is closed and not its user's: calls are refused until that changes`,

@@ -9,7 +9,7 @@ import {
   usernameField,
 } from '../../management/users/user-fields.ts'
 import type { ImportedUser } from '../../store/operations/import-account.ts'
-import { type Cells, Unreadable } from './cells.ts'
+import { type Cells, UnreadableValue } from './cells.ts'
 import type { Units } from './units.ts'
 
 const ENABLED = 1
@@ -26,7 +26,7 @@ export type ReadUser = Omit<ImportedUser, 'id'>
 export function readUser(cells: Cells, units: Units, settings: Settings, nowSeconds: number): ReadUser {
   const quota = units.convert('quota', cells.integer('quota'))
   if (Math.abs(quota) > maxQuota(settings)) {
-    throw new Unreadable('quota', `at most ${maxQuota(settings)} quota units, not ${quota}`)
+    throw new UnreadableValue('quota', `at most ${maxQuota(settings)} quota units, not ${quota}`)
   }
   return {
     username: usernameOf(cells),
@@ -67,7 +67,7 @@ export function isDeleted(cells: Cells, kind: 'user' | 'token'): boolean {
 function usernameOf(cells: Cells): string {
   const username = cells.text('username')
   if (usernameField.safeParse(username).success) return username
-  throw new Unreadable('username', '1 to 64 characters without spaces around them')
+  throw new UnreadableValue('username', '1 to 64 characters without spaces around them')
 }
 
 function displayNameOf(cells: Cells): string | undefined {

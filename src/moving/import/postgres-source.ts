@@ -1,19 +1,19 @@
 import { Socket } from 'node:net'
 import { Client, Query } from 'pg'
-import { blamed } from '../../store/postgres/failure.ts'
-import { type Bounds, BOUNDS, notATable, ReadBounds, tooSlow } from './read-bounds.ts'
+import { mapDatabaseError } from '../../store/postgres/failure.ts'
+import { type ReadLimits, READ_LIMITS, notATable, ReadMeter, tooSlow } from './read-bounds.ts'
 import type { SourceDatabase, SourceRow } from './source.ts'
 
 const CONNECT_MS = 10_000
 /** How many times as long as a statement may take the answer to it is waited for. */
-const PATIENCE = 1.05
+const TIMEOUT_FACTOR = 1.05
 /** How often an answer is looked at as it comes. */
-const LOOK_MS = 50
+const CHECK_INTERVAL_MS = 50
 /** Bytes of the wire for each byte of values, at most: a row has lengths and a head beside them. */
 const WIRE_FACTOR = 4
 
 /** Kinds of what may be read like a table, by `pg_class.relkind`. */
-const KINDS: ReadonlyMap<unknown, string> = new Map([
+const RELATION_KINDS: ReadonlyMap<unknown, string> = new Map([
   ['v', 'view'],
   ['m', 'materialized view'],
   ['f', 'foreign table'],
@@ -25,7 +25,7 @@ const KINDS: ReadonlyMap<unknown, string> = new Map([
  * nothing but plain tables is read, without policies that would run on the way, and no more than `bounds`
  * says. Rejects with a sentence for the operator.
  */
-export async function openPostgresSource(url: string, bounds = BOUNDS): Promise<SourceDatabase> {
+export async function openPostgresSource(url: string, bounds = READ_LIMITS): Promise<SourceDatabase> {
   const socket = new Socket()
   const client = new Client({
     connectionString: url,
@@ -37,16 +37,16 @@ export async function openPostgresSource(url: string, bounds = BOUNDS): Promise<
     types: { getTypeParser: () => (text: string) => text },
   })
   client.on('error', () => {})
-  const read = new ReadBounds(bounds)
+  const read = new ReadMeter(bounds)
   const ask = (table: string, text: string, values: readonly string[] = []): Promise<readonly SourceRow[]> =>
-    watched(client, socket, bounds, table, rowsOf(client, read.table(table), text, values))
+    withinLimits(client, socket, bounds, table, rowsOf(client, read.table(table), text, values))
   try {
     await client.connect()
     await ask('', 'begin isolation level repeatable read read only')
     await ask('', 'set local row_security = off')
   } catch (error) {
     await client.end().catch(() => {})
-    throw blamed(error)
+    throw mapDatabaseError(error)
   }
   return {
     async columnsOf(table) {
@@ -61,7 +61,7 @@ export async function openPostgresSource(url: string, bounds = BOUNDS): Promise<
         [table],
       )
       const kind = rows[0]?.['kind'] ?? 'r'
-      if (kind !== 'r') throw notATable(table, KINDS.get(kind) ?? 'thing of another kind')
+      if (kind !== 'r') throw notATable(table, RELATION_KINDS.get(kind) ?? 'thing of another kind')
       return rows.map((row) => String(row['name']))
     },
     rows: (table, columns) =>
@@ -95,32 +95,32 @@ function rowsOf(
       }
     })
     query.on('end', () => resolve(rows))
-    query.on('error', (error) => reject(blamed(error) as Error))
+    query.on('error', (error) => reject(mapDatabaseError(error) as Error))
     client.query(query)
   })
 }
 
 /** Gives an answer up that does not end, though it comes, or brings what never becomes a row. */
-async function watched<Answer>(
+async function withinLimits<Answer>(
   client: Client,
   socket: Socket,
-  { bytes, ms }: Bounds,
+  { bytes, ms }: ReadLimits,
   table: string,
   answer: Promise<Answer>,
 ): Promise<Answer> {
   const { promise, reject } = Promise.withResolvers<never>()
-  const untilMs = performance.now() + ms * PATIENCE
-  const look = setInterval(() => {
+  const untilMs = performance.now() + ms * TIMEOUT_FACTOR
+  const timer = setInterval(() => {
     const isTooMuch = socket.bytesRead > bytes * WIRE_FACTOR
     if (!isTooMuch && performance.now() <= untilMs) return
     reject(
       isTooMuch ? new Error(`its server sends more than ${bytes * WIRE_FACTOR} bytes`) : tooSlow(table, ms),
     )
     void client.end().catch(() => {})
-  }, LOOK_MS)
+  }, CHECK_INTERVAL_MS)
   try {
     return await Promise.race([answer, promise])
   } finally {
-    clearInterval(look)
+    clearInterval(timer)
   }
 }

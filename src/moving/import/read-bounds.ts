@@ -1,5 +1,5 @@
 /** How much of another gateway's database is read: far above what one of them holds, and below what hurts. */
-export interface Bounds {
+export interface ReadLimits {
   /** Rows of one table. */
   readonly rows: number
   /** Bytes of all tables together. */
@@ -9,14 +9,14 @@ export interface Bounds {
 }
 
 /** Bounds of what `sluice import` reads. `docs/moving.md`. */
-export const BOUNDS: Bounds = { rows: 2_000_000, bytes: 512 * 2 ** 20, ms: 600_000 }
+export const READ_LIMITS: ReadLimits = { rows: 2_000_000, bytes: 512 * 2 ** 20, ms: 600_000 }
 
 /** Keeps count of what is read of one database, which may be made to be endless. */
-export class ReadBounds {
-  readonly #bounds: Bounds
+export class ReadMeter {
+  readonly #bounds: ReadLimits
   #bytes = 0
 
-  constructor(bounds: Bounds) {
+  constructor(bounds: ReadLimits) {
     this.#bounds = bounds
   }
 
@@ -24,14 +24,14 @@ export class ReadBounds {
    * Begins to read a table: what it returns is told the bytes of each row, and throws where it is too much.
    */
   table(name: string): (bytes: number) => void {
-    const { rows: mostRows, bytes: mostBytes, ms } = this.#bounds
+    const { rows: maxRows, bytes: maxBytes, ms } = this.#bounds
     const untilMs = performance.now() + ms
     let rows = 0
     return (bytes) => {
       rows += 1
       this.#bytes += bytes
-      if (rows > mostRows) throw new Error(`the table "${name}" has more than ${mostRows} rows`)
-      if (this.#bytes > mostBytes) throw new Error(`its tables have more than ${mostBytes} bytes`)
+      if (rows > maxRows) throw new Error(`the table "${name}" has more than ${maxRows} rows`)
+      if (this.#bytes > maxBytes) throw new Error(`its tables have more than ${maxBytes} bytes`)
       if (performance.now() > untilMs) throw tooSlow(name, ms)
     }
   }

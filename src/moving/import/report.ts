@@ -30,7 +30,7 @@ export function carried(
 }
 
 /** A text of anybody's, fit for a terminal: on one line, nothing in it that steers, and not long. */
-export function shown(text: string): string {
+export function displayText(text: string): string {
   const flat = JSON.stringify(text).replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?')
   const characters = Array.from(flat)
   return characters.length > 80 ? `${characters.slice(0, 79).join('')}…"` : flat

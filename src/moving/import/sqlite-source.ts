@@ -1,19 +1,19 @@
 import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import { BOUNDS, notATable, ReadBounds } from './read-bounds.ts'
+import { READ_LIMITS, notATable, ReadMeter } from './read-bounds.ts'
 import type { SourceDatabase } from './source.ts'
 
 /** Where a file says that its writes go to a log first, and how. */
-const VERSION_AT = 18
-const WRITE_AHEAD = 2
+const WRITE_VERSION_OFFSET = 18
+const WAL_VERSION = 2
 
 /**
  * A SQLite file of another gateway, which may run meanwhile. Whoever made it may mean harm: nothing but plain
  * tables is read, and no more than `bounds` says. Throws with a sentence for the operator.
  */
-export function openSqliteSource(path: string, bounds = BOUNDS): SourceDatabase {
-  const db = toldOf(path, () => {
+export function openSqliteSource(path: string, bounds = READ_LIMITS): SourceDatabase {
+  const db = withReadErrors(path, () => {
     const opened = new DatabaseSync(locationOf(path), { readOnly: true, timeout: 5000 })
     opened.exec('PRAGMA trusted_schema = OFF')
     opened.exec('PRAGMA query_only = ON')
@@ -21,7 +21,7 @@ export function openSqliteSource(path: string, bounds = BOUNDS): SourceDatabase 
     opened.prepare('SELECT count(*) FROM sqlite_schema').get()
     return opened
   })
-  const read = new ReadBounds(bounds)
+  const read = new ReadMeter(bounds)
   return {
     async columnsOf(table) {
       const [found] = db.prepare("SELECT type FROM pragma_table_list(?) WHERE schema = 'main'").all(table)
@@ -38,7 +38,7 @@ export function openSqliteSource(path: string, bounds = BOUNDS): SourceDatabase 
         `SELECT ${names.join(', ')} FROM ${quoted(table)}${columns.includes('id') ? ' ORDER BY id' : ''}`,
       )
       statement.setReadBigInts(true)
-      return toldOf(path, () => {
+      return withReadErrors(path, () => {
         const count = read.table(table)
         for (const row of sizes.iterate()) count(Number(row['bytes']))
         return statement.all()
@@ -59,16 +59,16 @@ function locationOf(path: string): string {
 }
 
 function isWriteAhead(path: string): boolean {
-  const start = Buffer.alloc(VERSION_AT + 2)
+  const start = Buffer.alloc(WRITE_VERSION_OFFSET + 2)
   const file = openSync(path, 'r')
   try {
-    return readSync(file, start, 0, start.length, 0) === start.length && start[VERSION_AT] === WRITE_AHEAD
+    return readSync(file, start, 0, start.length, 0) === start.length && start[WRITE_VERSION_OFFSET] === WAL_VERSION
   } finally {
     closeSync(file)
   }
 }
 
-function toldOf<Result>(path: string, work: () => Result): Result {
+function withReadErrors<Result>(path: string, work: () => Result): Result {
   try {
     return work()
   } catch (error) {

@@ -7,7 +7,7 @@ import { secretOfDataFolder } from '../../store/data-folder.ts'
 import { isCurrent } from '../../store/migrations/step-names.ts'
 import type { Db } from '../../store/operations/operation.ts'
 import { storedConfiguration } from '../../store/operations/stored-configuration.ts'
-import { takenPlaces, type TakenPlaces } from '../../store/operations/taken-places.ts'
+import { takenIdentifiers, type TakenIdentifiers } from '../../store/operations/taken-places.ts'
 import { openPostgresStore } from '../../store/postgres/open.ts'
 import { deriveSecrets, hashAccessToken, hashKey, namespaceOf, type Secrets } from '../../store/secrets.ts'
 import { openForReading } from '../../store/sqlite/connection.ts'
@@ -16,13 +16,13 @@ import { openSqliteStore } from '../../store/sqlite/open.ts'
 import type { Rows } from '../../store/store.ts'
 import { databaseName } from '../database-name.ts'
 import { lockFolder } from '../lock-folder.ts'
-import { countOnFrom, isBlank, openTarget, orBlamed } from '../postgres-target.ts'
+import { advanceSequences, isEmptyDatabase, openTarget, withMappedErrors } from '../postgres-target.ts'
 import type { Hashes } from './places.ts'
-import { tellNodes } from './tell-nodes.ts'
+import { notifyNodes } from './tell-nodes.ts'
 
 /** What is there before anything is imported. */
-export interface Standing {
-  readonly places: TakenPlaces
+export interface TargetState {
+  readonly identifiers: TakenIdentifiers
   readonly stored: StoredConfiguration
 }
 
@@ -33,18 +33,18 @@ export interface Standing {
 export interface WritableTarget {
   readonly rows: Rows
   readonly hashes: Hashes
-  standing(): Promise<Standing>
+  readState(): Promise<TargetState>
   /** Makes sure that no new row takes an id up to these. */
   reserve(highestTokenId: number): Promise<void>
   /**
    * Has nodes that run on it read what is new; rejects where they cannot be told. On an embedded database
    * there are none.
    */
-  tellNodes(): Promise<void>
+  notifyNodes(): Promise<void>
   close(): Promise<void>
 }
 
-const NOTHING: Standing = { places: { users: [], tokens: [] }, stored: { channels: [], entries: [] } }
+const EMPTY_STATE: TargetState = { identifiers: { users: [], tokens: [] }, stored: { channels: [], entries: [] } }
 
 /** The database in words. */
 export function targetName({ databaseUrl }: Environment): string {
@@ -55,15 +55,15 @@ export function targetName({ databaseUrl }: Environment): string {
  * Looks at the database without changing anything; where there is none, nothing is there but what
  * gateway.yaml seeds.
  */
-export async function lookAtTarget(
+export async function inspectTarget(
   environment: Environment,
   seeds: readonly UserSeed[],
-): Promise<{ readonly standing: Standing; readonly hashes: Hashes }> {
+): Promise<{ readonly standing: TargetState; readonly hashes: Hashes }> {
   const secrets = secretsIfAny(environment)
-  const standing = await standingOf(environment, secrets)
-  const isNew = standing.places.users.length === 0
+  const standing = await readTargetState(environment, secrets)
+  const isNew = standing.identifiers.users.length === 0
   return {
-    standing: isNew ? { ...standing, places: placesOf(seeds, secrets) } : standing,
+    standing: isNew ? { ...standing, identifiers: identifiersOfSeeds(seeds, secrets) } : standing,
     hashes: hashesOf(secrets),
   }
 }
@@ -90,13 +90,13 @@ export async function openTargetToWrite(
     return {
       rows,
       hashes: hashesOf(secrets),
-      standing: async () => ({
-        places: await rows.read('takenPlaces'),
+      readState: async () => ({
+        identifiers: await rows.read('takenPlaces'),
         stored: await rows.read('storedConfiguration'),
       }),
       reserve: (highestTokenId) => reserve(databaseUrl, highestTokenId),
-      async tellNodes() {
-        if (shared) await tellNodes(environment, namespaceOf(secrets, shared.bankId))
+      async notifyNodes() {
+        if (shared) await notifyNodes(environment, namespaceOf(secrets, shared.bankId))
       },
       async close() {
         await rows.close()
@@ -109,29 +109,29 @@ export async function openTargetToWrite(
   }
 }
 
-async function standingOf({ databaseUrl }: Environment, secrets: Secrets | undefined): Promise<Standing> {
+async function readTargetState({ databaseUrl }: Environment, secrets: Secrets | undefined): Promise<TargetState> {
   if (isPostgres(databaseUrl)) {
     const db = openTarget(databaseUrl)
     try {
-      return await orBlamed(async () =>
-        (await isBlank(db, databaseUrl)) ? NOTHING : await readFrom(db, secrets),
+      return await withMappedErrors(async () =>
+        (await isEmptyDatabase(db, databaseUrl)) ? EMPTY_STATE : await stateFrom(db, secrets),
       )
     } finally {
       await db.destroy()
     }
   }
   const path = pathOf(databaseUrl)
-  if (!existsSync(path)) return NOTHING
+  if (!existsSync(path)) return EMPTY_STATE
   const connection = openForReading(path)
   try {
     connection.exec('BEGIN')
-    return await readFrom(kyselyOver(connection), secrets)
+    return await stateFrom(kyselyOver(connection), secrets)
   } finally {
     connection.close()
   }
 }
 
-async function readFrom(db: Db, secrets: Secrets | undefined): Promise<Standing> {
+async function stateFrom(db: Db, secrets: Secrets | undefined): Promise<TargetState> {
   const run = await db
     .withTables<{ kysely_migration: { name: string } }>()
     .selectFrom('kysely_migration')
@@ -143,7 +143,7 @@ async function readFrom(db: Db, secrets: Secrets | undefined): Promise<Standing>
     )
   }
   if (!secrets) throw new Error('set GATEWAY_SECRET to the secret that the database was made with')
-  return { places: await takenPlaces(db), stored: await storedConfiguration(db, undefined, secrets) }
+  return { identifiers: await takenIdentifiers(db), stored: await storedConfiguration(db, undefined, secrets) }
 }
 
 async function reserve(databaseUrl: string, highestTokenId: number): Promise<void> {
@@ -151,7 +151,7 @@ async function reserve(databaseUrl: string, highestTokenId: number): Promise<voi
   if (!isPostgres(databaseUrl)) return
   const db = openTarget(databaseUrl)
   try {
-    await orBlamed(() => countOnFrom(db, new Map([['tokens', highestTokenId]])))
+    await withMappedErrors(() => advanceSequences(db, new Map([['tokens', highestTokenId]])))
   } finally {
     await db.destroy()
   }
@@ -180,7 +180,7 @@ function hashesOf(secrets: Secrets | undefined): Hashes {
   }
 }
 
-function placesOf(seeds: readonly UserSeed[], secrets: Secrets | undefined): TakenPlaces {
+function identifiersOfSeeds(seeds: readonly UserSeed[], secrets: Secrets | undefined): TakenIdentifiers {
   const hashes = hashesOf(secrets)
   let last = 0
   const users = seeds.map(({ id, username, group, role, accessToken }) => {

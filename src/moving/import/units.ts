@@ -1,8 +1,8 @@
 import { type Decimal, decimalText, divide, multiply, parseDecimal } from '../../domain/decimal.ts'
-import { Unreadable } from './cells.ts'
+import { UnreadableValue } from './cells.ts'
 
 /** What their quota is counted in where nobody says otherwise. */
-const THEIRS: Decimal = { digits: 500_000n, scale: 0 }
+const DEFAULT_UNITS_PER_DOLLAR: Decimal = { digits: 500_000n, scale: 0 }
 
 /** Turns amounts of one gateway into amounts of another that counts in other units. */
 export class Units {
@@ -11,8 +11,8 @@ export class Units {
 
   /** `theirs` is the option of the source; undefined = it was never set. Throws `Unreadable`. */
   constructor(theirs: string | undefined, ours: number) {
-    const read = theirs === undefined ? THEIRS : parseDecimal(theirs)
-    if (!read || read.digits <= 0n) throw new Unreadable('QuotaPerUnit', 'a number above 0')
+    const read = theirs === undefined ? DEFAULT_UNITS_PER_DOLLAR : parseDecimal(theirs)
+    if (!read || read.digits <= 0n) throw new UnreadableValue('QuotaPerUnit', 'a number above 0')
     this.#theirs = read
     this.#ours = ours
   }
@@ -23,7 +23,7 @@ export class Units {
   }
 
   /** Their units to the dollar, and ours, in words. */
-  get words(): string {
+  get description(): string {
     return `${decimalText(this.#theirs)} to the dollar there, ${this.#ours} here`
   }
 
@@ -32,7 +32,7 @@ export class Units {
     if (this.areSame) return amount
     const worth = multiply({ digits: BigInt(amount), scale: 0 }, { digits: BigInt(this.#ours), scale: 0 })
     const converted = Number(divide(worth, this.#theirs, 0).digits)
-    if (!Number.isSafeInteger(converted)) throw new Unreadable(column, 'an amount that can be counted here')
+    if (!Number.isSafeInteger(converted)) throw new UnreadableValue(column, 'an amount that can be counted here')
     return converted
   }
 }

@@ -27,13 +27,13 @@ export function usagePartitions({ isShared }: ColumnTypes): Migration {
         alter table usage_log add primary key (id);
         create index usage_log_by_user on usage_log (user_id, ended_ms);
         alter table usage_log attach partition usage_log_default default`.execute(db)
-      await handOnGrants(db)
+      await copyGrants(db)
     },
   }
 }
 
 // What others may do with the log, they may do with the table that now has its name.
-async function handOnGrants(db: Kysely<unknown>): Promise<void> {
+async function copyGrants(db: Kysely<unknown>): Promise<void> {
   await sql`
     do $$
     declare given record;

@@ -28,7 +28,7 @@ export interface TokenChange {
   readonly userId: number
   readonly fields: TokenFields
   /** The largest quota that a token with a limit may have. */
-  readonly most: number
+  readonly maxQuota: number
   readonly nowMs: number
 }
 
@@ -44,7 +44,7 @@ export interface ChangedToken extends KeyedToken {
  */
 export async function changeToken(
   db: Db,
-  { tokenId, userId, fields, most, nowMs }: TokenChange,
+  { tokenId, userId, fields, maxQuota: most, nowMs }: TokenChange,
   secrets: Secrets,
 ): Promise<ChangedToken | null> {
   const before = await keyedToken(db, { tokenId, userId }, secrets)

@@ -7,11 +7,11 @@ const MOST = 9_000_000_000_000_000
 
 describe.each(ENGINES)('a change of a quota, on $name', (engine) => {
   test.each<[QuotaChange, number]>([
-    [{ mode: 'add', value: 8_000_000_000_000_001, most: MOST }, 8_000_000_001_000_001],
-    [{ mode: 'add', value: 100, most: 1_000_100 }, 1_000_100],
-    [{ mode: 'subtract', value: 1_000_000, most: MOST }, 0],
-    [{ mode: 'override', value: 7, most: MOST }, 7],
-    [{ mode: 'override', value: 0, most: MOST }, 0],
+    [{ mode: 'add', value: 8_000_000_000_000_001, maxQuota: MOST }, 8_000_000_001_000_001],
+    [{ mode: 'add', value: 100, maxQuota: 1_000_100 }, 1_000_100],
+    [{ mode: 'subtract', value: 1_000_000, maxQuota: MOST }, 0],
+    [{ mode: 'override', value: 7, maxQuota: MOST }, 7],
+    [{ mode: 'override', value: 0, maxQuota: MOST }, 0],
   ])('%j of 1000000 makes %i, and tells by how much it moved', async (quota, after) => {
     const { store, userId } = await rowsWithAccount(engine)
     const changed = await store.write('changeUser', { userId, quota })
@@ -21,11 +21,11 @@ describe.each(ENGINES)('a change of a quota, on $name', (engine) => {
 
   test.each<[QuotaChange, string]>([
     [
-      { mode: 'add', value: 101, most: 1_000_100 },
+      { mode: 'add', value: 101, maxQuota: 1_000_100 },
       'no user may have more than 1000100 quota units: this one has 1000000, and 101 more are too many',
     ],
     [
-      { mode: 'subtract', value: 1_000_001, most: MOST },
+      { mode: 'subtract', value: 1_000_001, maxQuota: MOST },
       'this user has 1000000 quota units, and 1000001 are more',
     ],
   ])('%j is refused, and so are the fields beside it', async (quota, sentence) => {

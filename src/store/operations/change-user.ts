@@ -28,7 +28,7 @@ export interface QuotaChange {
   readonly mode: 'add' | 'subtract' | 'override'
   readonly value: number
   /** More than this is refused, and so is to subtract more than there is. */
-  readonly most: number
+  readonly maxQuota: number
 }
 
 /** A change of one user. */
@@ -106,7 +106,7 @@ function columnsOf(fields: UserFields): Partial<UserRow> {
   return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined))
 }
 
-function changedQuota(before: number, { mode, value, most }: QuotaChange): number {
+function changedQuota(before: number, { mode, value, maxQuota: most }: QuotaChange): number {
   if (mode === 'override') return value
   const after = mode === 'add' ? before + value : before - value
   if (after > most) {

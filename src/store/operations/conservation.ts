@@ -29,14 +29,14 @@ export async function conservation(db: Db): Promise<Conservation> {
     ])
     .executeTakeFirstOrThrow()
   return {
-    tokens: await chargedOtherwise(db, 'tokens', 'token_id'),
-    users: await chargedOtherwise(db, 'users', 'user_id'),
-    days: await daysBeyondTheirSums(db),
+    tokens: await accountsOutOfBalance(db, 'tokens', 'token_id'),
+    users: await accountsOutOfBalance(db, 'users', 'user_id'),
+    days: await daysOutOfBalance(db),
     openHolds: { count: openHolds.count, amount: openHolds.amount },
   }
 }
 
-async function chargedOtherwise(
+async function accountsOutOfBalance(
   db: Db,
   table: 'tokens' | 'users',
   owner: 'token_id' | 'user_id',
@@ -51,7 +51,7 @@ async function chargedOtherwise(
   return rows.map(({ id }) => id)
 }
 
-async function daysBeyondTheirSums(db: Db): Promise<number[]> {
+async function daysOutOfBalance(db: Db): Promise<number[]> {
   const { rows } = await sql<{ day: number }>`
     select distinct log.day
     from (

@@ -1,7 +1,7 @@
 import type { Db } from './operation.ts'
 
 /** Ids named in one statement; databases bound how many it may take. */
-const AT_ONCE = 500
+const MAX_IDS = 500
 
 /**
  * Marks those of the tokens as deleted that are the user's and live, in one transaction, and tells which.
@@ -24,11 +24,11 @@ export async function deleteTokens(
     .orderBy('id')
     .execute()
   const ids = live.map(({ id }) => id).filter((id) => asked.has(id))
-  for (let start = 0; start < ids.length; start += AT_ONCE) {
+  for (let start = 0; start < ids.length; start += MAX_IDS) {
     await db
       .updateTable('tokens')
       .set({ deleted_time: nowSeconds })
-      .where('id', 'in', ids.slice(start, start + AT_ONCE))
+      .where('id', 'in', ids.slice(start, start + MAX_IDS))
       .execute()
   }
   return ids

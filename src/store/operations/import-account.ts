@@ -6,7 +6,7 @@ import { insertUser, type NewUser } from './create-user.ts'
 import type { Db } from './operation.ts'
 
 /** What days say that was used before: the accounts that it went through are not known here. */
-const BEFORE = '(imported)'
+const IMPORTED = '(imported)'
 
 /** A user with a past: what was used elsewhere, and what else is known of them. */
 export interface ImportedUser extends NewUser {
@@ -72,7 +72,7 @@ export async function importAccount(
   for (const token of tokens) await makeToken(db, token, day, secrets)
   if (!user || !usedElsewhere) return
   const { tokenId, quota } = usedElsewhere
-  await makeToken(db, { ...goneToken(user, nowSeconds), id: tokenId, usedQuota: quota }, day, secrets)
+  await makeToken(db, { ...deletedToken(user, nowSeconds), id: tokenId, usedQuota: quota }, day, secrets)
   await db.updateTable('tokens').set({ deleted_time: nowSeconds }).where('id', '=', tokenId).execute()
 }
 
@@ -93,10 +93,10 @@ async function makeToken(db: Db, token: ImportedToken, day: number, secrets: Sec
     .where('id', '=', token.id)
     .execute()
   const { userId, id: tokenId, group, usedQuota } = token
-  if (usedQuota > 0) await noteUse(db, { userId, tokenId, group, quota: usedQuota, day })
+  if (usedQuota > 0) await recordUsage(db, { userId, tokenId, group, quota: usedQuota, day })
 }
 
-async function noteUse(
+async function recordUsage(
   db: Db,
   use: {
     readonly userId: number
@@ -112,8 +112,8 @@ async function noteUse(
       day: use.day,
       user_id: use.userId,
       token_id: use.tokenId,
-      model: BEFORE,
-      channel: BEFORE,
+      model: IMPORTED,
+      channel: IMPORTED,
       group_name: use.group,
       requests: 0,
       input_tokens: 0,
@@ -128,7 +128,7 @@ async function noteUse(
     .execute()
 }
 
-function goneToken({ id, group }: ImportedUser, nowSeconds: number): Omit<ImportedToken, 'id' | 'usedQuota'> {
+function deletedToken({ id, group }: ImportedUser, nowSeconds: number): Omit<ImportedToken, 'id' | 'usedQuota'> {
   return {
     userId: id,
     name: 'before the import',

@@ -20,7 +20,7 @@ export async function pageOfUsers(
   db: Db,
   search: UserSearch,
 ): Promise<{ readonly users: readonly ManagedUser[]; readonly total: number }> {
-  const ids = await fittingIds(db, search)
+  const ids = await matchingIds(db, search)
   const shown = ids.slice(search.offset, search.offset + search.limit)
   if (shown.length === 0) return { users: [], total: ids.length }
   const rows = await db
@@ -33,7 +33,7 @@ export async function pageOfUsers(
 }
 
 // Compared here, as databases do not agree on what upper case is beyond ASCII.
-async function fittingIds(db: Db, { keyword, group }: UserSearch): Promise<number[]> {
+async function matchingIds(db: Db, { keyword, group }: UserSearch): Promise<number[]> {
   let query = db
     .selectFrom('users')
     .select(['id', 'username', 'display_name', 'email'])

@@ -8,9 +8,9 @@ import { managedUser, profile } from './profile.ts'
 import { revealKey, revealKeys } from './reveal-key.ts'
 import { userBySession } from './sessions.ts'
 import { storedConfiguration } from './stored-configuration.ts'
-import { takenPlaces } from './taken-places.ts'
-import { listUsage, usageStretch } from './usage-rows.ts'
-import { sumUsageDays, sumUsageStretch, usageByDay } from './usage-totals.ts'
+import { takenIdentifiers } from './taken-places.ts'
+import { listUsage, scanUsage } from './usage-rows.ts'
+import { sumUsageDays, sumUsageScan, usageByDay } from './usage-totals.ts'
 
 /** Everything that can be asked: each reads one state of the database, whatever is written meanwhile. */
 export const reads = {
@@ -30,12 +30,12 @@ export const reads = {
   revealKeys,
   storedConfiguration,
   sumUsageDays,
-  sumUsageStretch,
-  takenPlaces,
+  sumUsageStretch: sumUsageScan,
+  takenPlaces: takenIdentifiers,
   tokenById,
   tokenByKeyHash,
   usageByDay,
-  usageStretch,
+  usageStretch: scanUsage,
   userByAccessToken,
   userById,
   userByName,

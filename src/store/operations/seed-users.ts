@@ -8,7 +8,7 @@ import type { Db } from './operation.ts'
 import { endSessionsOf } from './sessions.ts'
 
 /** What a run of the seeds made; what was there already is not in it. */
-export interface Seeded {
+export interface SeedResult {
   readonly users: readonly User[]
   readonly tokens: readonly { readonly id: number; readonly userId: number; readonly name: string }[]
 }
@@ -23,7 +23,7 @@ export async function seedUsers(
   db: Db,
   { seeds, nowSeconds }: { readonly seeds: readonly UserSeed[]; readonly nowSeconds: number },
   secrets: Secrets,
-): Promise<Seeded> {
+): Promise<SeedResult> {
   const users: User[] = []
   const tokens: { id: number; userId: number; name: string }[] = []
   for (const seed of seeds) {

@@ -14,7 +14,7 @@ const begin = (
 ) =>
   store.write('beginSession', {
     userId,
-    session: session(name),
+    cookieValue: session(name),
     passwordHash: 'hash',
     createdTime: 1000,
     expiresTime: (of.createdTime ?? 1000) + 100,

@@ -5,13 +5,13 @@ import type { Db } from './operation.ts'
 import { liveUser } from './profile.ts'
 
 /** Expired sessions that one login removes at most. */
-const REMOVED = 1_000
+const MAX_REMOVED = 1_000
 
 /** A session to be begun. Times are Unix seconds. */
 export interface NewSession {
   readonly userId: number
   /** Plain; only its HMAC is kept. */
-  readonly session: string
+  readonly cookieValue: string
   /** The password that was looked at. */
   readonly passwordHash: string
   readonly createdTime: number
@@ -30,7 +30,7 @@ export async function beginSession(db: Db, begun: NewSession, secrets: Secrets):
   await db
     .insertInto('sessions')
     .values({
-      id_hash: hashSession(secrets, begun.session),
+      id_hash: hashSession(secrets, begun.cookieValue),
       user_id: begun.userId,
       created_time: begun.createdTime,
       expires_time: begun.expiresTime,
@@ -76,7 +76,7 @@ async function removeExpired(db: Db, nowSeconds: number): Promise<void> {
   await db
     .deleteFrom('sessions')
     .where('id_hash', 'in', (eb) =>
-      eb.selectFrom('sessions').select('id_hash').where('expires_time', '<=', nowSeconds).limit(REMOVED),
+      eb.selectFrom('sessions').select('id_hash').where('expires_time', '<=', nowSeconds).limit(MAX_REMOVED),
     )
     .execute()
 }

@@ -1,7 +1,7 @@
 import type { Db } from './operation.ts'
 
 /** What a new user or token may not have, as another has, or had, it. */
-export interface TakenPlaces {
+export interface TakenIdentifiers {
   readonly users: readonly {
     readonly id: number
     /** Of a deleted user the name that it had. */
@@ -15,7 +15,7 @@ export interface TakenPlaces {
 }
 
 /** All users and tokens, as far as others must differ from them. */
-export async function takenPlaces(db: Db): Promise<TakenPlaces> {
+export async function takenIdentifiers(db: Db): Promise<TakenIdentifiers> {
   const users = await db
     .selectFrom('users')
     .select(['id', 'username', 'first_username', 'group_name', 'role', 'deleted_time', 'access_token_hash'])

@@ -10,7 +10,7 @@ describe.each(ENGINES)('a change of a token, on $name', (engine) => {
     const rows = await rowsWithAccount(engine)
     const { store, userId, tokenId } = rows
     const change = (fields: TokenFields, of: { userId?: number; tokenId?: number } = {}) =>
-      store.write('changeToken', { userId, tokenId, fields, most: 1000, nowMs: NOW * 1000, ...of })
+      store.write('changeToken', { userId, tokenId, fields, maxQuota: 1000, nowMs: NOW * 1000, ...of })
     return { ...rows, change, stored: () => store.read('keyedToken', { tokenId, userId }) }
   }
 

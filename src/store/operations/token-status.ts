@@ -41,12 +41,12 @@ export async function switchToken(
   const found = await keyedToken(db, { tokenId, userId }, secrets)
   if (!found) return null
   const { token, key } = found
-  if (status === TOKEN_STATUS.enabled) refuseDead(statusAt(token, token.remainQuota, nowMs))
+  if (status === TOKEN_STATUS.enabled) refuseUnusable(statusAt(token, token.remainQuota, nowMs))
   await db.updateTable('tokens').set({ status }).where('id', '=', tokenId).execute()
   return { token: { ...token, status }, key }
 }
 
-function refuseDead(status: TokenStatus): void {
+function refuseUnusable(status: TokenStatus): void {
   switch (status) {
     case TOKEN_STATUS.expired:
       throw new GatewayError(

@@ -8,7 +8,7 @@ import type { UsageFilter } from '../../domain/usage-entry.ts'
 import type { Rows } from '../store.ts'
 import { kyselyOver } from '../sqlite/dialect.ts'
 import { reads } from './reads.ts'
-import type { UsagePlace } from './usage-stretch.ts'
+import type { UsageCursor } from './usage-stretch.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -141,15 +141,15 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     }))
     await filled(database, calls)
     const walked: string[] = []
-    let after: UsagePlace | null = null
+    let after: UsageCursor | null = null
     let reads = 0
     do {
-      const stretch: { entries: readonly { id: string }[]; next: UsagePlace | null } = await store.read(
+      const stretch: { entries: readonly { id: string }[]; next: UsageCursor | null } = await store.read(
         'usageStretch',
         {
           filter,
           after,
-          most: 7,
+          maxRows: 7,
         },
       )
       expect(stretch.entries.length).toBeLessThanOrEqual(7)
@@ -174,9 +174,9 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
       { id: idAt(T0 + 1), endedMs: T0 + 2, quota: 7 },
       { id: idAt(T0 + 2), endedMs: T0 + 3, quota: 0, reason: 'failed' },
     ])
-    const first = await store.read('sumUsageStretch', { filter: {}, after: null, most: 2 })
+    const first = await store.read('sumUsageStretch', { filter: {}, after: null, maxRows: 2 })
     expect(first).toMatchObject({ totals: { requests: 1, quota: 7, usage: { input: 2 } } })
-    const rest = await store.read('sumUsageStretch', { filter: {}, after: first.next, most: 2 })
+    const rest = await store.read('sumUsageStretch', { filter: {}, after: first.next, maxRows: 2 })
     expect(rest).toEqual({
       totals: {
         requests: 1,
@@ -196,7 +196,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     const nobody = await store.read('sumUsageStretch', {
       filter: { username: 'nobody' },
       after: null,
-      most: 2,
+      maxRows: 2,
     })
     expect(nobody).toMatchObject({ totals: { requests: 0, quota: 0 }, next: null })
   })

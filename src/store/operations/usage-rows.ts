@@ -4,17 +4,17 @@ import type { UsageLogRow } from '../schema.ts'
 import { usageFromRow } from '../usage-from-row.ts'
 import type { Db } from './operation.ts'
 import {
-  begun,
-  found,
-  meant,
-  meantIn,
-  measured,
-  type UsagePlace,
-  type UsageStretch,
+  withinIds,
+  withinScan,
+  matchesFilter,
+  matchingRows,
+  boundScan,
+  type UsageCursor,
+  type UsageScan,
 } from './usage-stretch.ts'
 
 /** The newest rows that one list looks at: older ones are reached by an earlier time. */
-const LISTED = 100_000
+const MAX_LISTED_ROWS = 100_000
 
 /**
  * A page of the usage log, the latest end of a call first, and how many are meant among the newest 100,000.
@@ -27,21 +27,21 @@ export async function listUsage(
     limit,
   }: { readonly filter: UsageFilter; readonly offset: number; readonly limit: number },
 ): Promise<{ readonly total: number; readonly entries: readonly UsageEntry[] }> {
-  const stretch = await measured(db, { filter, after: null, most: LISTED })
+  const stretch = await boundScan(db, { filter, after: null, maxRows: MAX_LISTED_ROWS })
   if (!stretch) return { total: 0, entries: [] }
-  const { total } = await meantIn(db, stretch)
+  const { total } = await matchingRows(db, stretch)
     .select((eb) => eb.fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow()
-  const page = meantIn(db, stretch)
+  const page = matchingRows(db, stretch)
     .select('id')
     .orderBy('ended_ms', 'desc')
     .orderBy('id', 'desc')
     .offset(offset)
     .limit(limit)
   // The bounds stand here too: PostgreSQL does not conclude from the ids in which partitions they are.
-  const rows = await named(db)
+  const rows = await withNames(db)
     .where('usage_log.id', 'in', page)
-    .where((eb) => begun(eb, stretch))
+    .where((eb) => withinIds(eb, stretch))
     .orderBy('ended_ms', 'desc')
     .orderBy('usage_log.id', 'desc')
     .execute()
@@ -52,21 +52,21 @@ export async function listUsage(
  * The rows that are meant in one stretch of the usage log, newest first, and where the next one begins;
  * `next` is null at the log's end. A stretch may hold none and have a next one.
  */
-export async function usageStretch(
+export async function scanUsage(
   db: Db,
-  given: UsageStretch,
-): Promise<{ readonly entries: readonly UsageEntry[]; readonly next: UsagePlace | null }> {
-  const stretch = await measured(db, given)
+  given: UsageScan,
+): Promise<{ readonly entries: readonly UsageEntry[]; readonly next: UsageCursor | null }> {
+  const stretch = await boundScan(db, given)
   if (!stretch) return { entries: [], next: null }
-  let query = named(db)
-    .where((eb) => found(eb, stretch))
-    .where((eb) => meant(eb, stretch.filter))
+  let query = withNames(db)
+    .where((eb) => withinScan(eb, stretch))
+    .where((eb) => matchesFilter(eb, stretch.filter))
   if (stretch.filter.userId !== undefined) query = query.orderBy('ended_ms', 'desc')
   const rows = await query.orderBy('usage_log.id', 'desc').execute()
   return { entries: rows.map(entryFromRow), next: stretch.end }
 }
 
-function named(db: Db) {
+function withNames(db: Db) {
   return db
     .selectFrom('usage_log')
     .innerJoin('users', 'users.id', 'usage_log.user_id')

@@ -3,7 +3,7 @@ import type { UsageFilter, UsageTotals } from '../../domain/usage-entry.ts'
 import type { Database } from '../schema.ts'
 import { type UsageColumns, usageFromRow } from '../usage-from-row.ts'
 import type { Db } from './operation.ts'
-import { meantIn, measured, type UsagePlace, type UsageStretch, withUser } from './usage-stretch.ts'
+import { matchingRows, boundScan, type UsageCursor, type UsageScan, withUser } from './usage-stretch.ts'
 import { COUNT_COLUMNS } from '../usage-counts.ts'
 
 /** Days since 1970-01-01, UTC, both of them included; undefined = from the first, or to the last. */
@@ -22,13 +22,13 @@ export interface UsageOfDay extends UsageTotals {
  * The sum of the rows that are meant in one stretch of the usage log, and where the next one begins (null =
  * nowhere).
  */
-export async function sumUsageStretch(
+export async function sumUsageScan(
   db: Db,
-  given: UsageStretch,
-): Promise<{ readonly totals: UsageTotals; readonly next: UsagePlace | null }> {
-  const stretch = await measured(db, given)
-  if (!stretch) return { totals: totalsOf(NOTHING), next: null }
-  const row = await meantIn(db, stretch)
+  given: UsageScan,
+): Promise<{ readonly totals: UsageTotals; readonly next: UsageCursor | null }> {
+  const stretch = await boundScan(db, given)
+  if (!stretch) return { totals: totalsOf(NO_USAGE_ROWS), next: null }
+  const row = await matchingRows(db, stretch)
     .select([
       sql<number>`cast(coalesce(sum(case when reason = 'failed' then 0 else 1 end), 0) as bigint)`.as(
         'requests',
@@ -45,10 +45,10 @@ export async function sumUsageDays(
   { filter, days }: { readonly filter: UsageFilter; readonly days: UsageDays },
 ): Promise<UsageTotals> {
   const of = await withUser(db, filter)
-  if (!of) return totalsOf(NOTHING)
+  if (!of) return totalsOf(NO_USAGE_ROWS)
   const row = await db
     .selectFrom('usage_days')
-    .where((eb) => within(eb, of, days))
+    .where((eb) => matchesDays(eb, of, days))
     .select([REQUESTS, ...SUMS])
     .executeTakeFirstOrThrow()
   return totalsOf(row)
@@ -63,7 +63,7 @@ export async function usageByDay(
   if (!of) return []
   const rows = await db
     .selectFrom('usage_days')
-    .where((eb) => within(eb, of, days))
+    .where((eb) => matchesDays(eb, of, days))
     .select(['day', 'model', REQUESTS, ...SUMS])
     .groupBy(['day', 'model'])
     .orderBy('day')
@@ -80,9 +80,9 @@ type Summed = UsageColumns & { readonly requests: number; readonly quota: number
 const SUMS = SUMMED.map((name) => sql<number>`cast(coalesce(sum(${sql.ref(name)}), 0) as bigint)`.as(name))
 const REQUESTS = sql<number>`cast(coalesce(sum(requests), 0) as bigint)`.as('requests')
 
-const NOTHING = Object.fromEntries(['requests', ...SUMMED].map((name) => [name, 0])) as unknown as Summed
+const NO_USAGE_ROWS = Object.fromEntries(['requests', ...SUMMED].map((name) => [name, 0])) as unknown as Summed
 
-function within(
+function matchesDays(
   eb: ExpressionBuilder<Database, 'usage_days'>,
   { userId, tokenName, model, channel, group }: UsageFilter,
   { first, last }: UsageDays,

@@ -11,7 +11,7 @@ function opened(url: string): { announcements: Announcements; heard: string[]; c
   onTestFinished(() => announcements.close())
   const heard: string[] = []
   let connections = 0
-  announcements.listen({ heard: (text) => void heard.push(text), connected: () => (connections += 1) })
+  announcements.listen({ received: (text) => void heard.push(text), connected: () => (connections += 1) })
   return { announcements, heard, connections: () => connections }
 }
 
@@ -19,7 +19,7 @@ describe.each(HERE)('announcements over $name', (engine) => {
   test('are heard by every node, the one that made them included', async () => {
     const { place } = await engine.database()
     const [a, b] = [opened(place), opened(place)]
-    await Promise.all([a.announcements.tried, b.announcements.tried])
+    await Promise.all([a.announcements.firstAttempt, b.announcements.firstAttempt])
     await a.announcements.announce('recall u:1')
     await vi.waitFor(() => expect([a.heard, b.heard]).toEqual([['recall u:1'], ['recall u:1']]))
   })
@@ -38,14 +38,14 @@ describe.each(HERE)('announcements over $name', (engine) => {
 
   test('that are too long are refused', async () => {
     const { announcements } = opened((await engine.database()).place)
-    await announcements.tried
+    await announcements.firstAttempt
     await expect(announcements.announce('x'.repeat(8_000))).rejects.toThrow(/7999 bytes/)
   })
 })
 
 test('of a database that is not there are refused at once, and closing does not wait for it', async () => {
   const { announcements, connections } = opened('postgres://nobody@127.0.0.1:1/none')
-  await announcements.tried
+  await announcements.firstAttempt
   expect(connections()).toBe(0)
   await expect(announcements.announce('x')).rejects.toBeInstanceOf(StoreUnavailable)
   await Promise.race([announcements.close(), delay(500).then(() => Promise.reject(new Error('still open')))])

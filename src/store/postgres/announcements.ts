@@ -1,21 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from 'pg'
-import { blamed } from './failure.ts'
+import { mapDatabaseError } from './failure.ts'
 
 /** The one channel of all nodes. What is said on it begins with a word that tells whose it is. */
 const CHANNEL = 'sluice'
 /** PostgreSQL takes less than 8,000 bytes. */
-const LONGEST = 7_999
-const CONNECT_MS = 2_000
+const MAX_BYTES = 7_999
+const CONNECT_TIMEOUT_MS = 2_000
 /** How often the connection is tried while nobody says anything, and how long an answer may take. */
 const LIVENESS_MS = 5_000
-const SOON_MS = 100
-const LATEST_MS = 2_000
+const MIN_RETRY_MS = 100
+const MAX_RETRY_MS = 2_000
 
 /** What a listener is told. */
 export interface Listener {
   /** Somebody announced this text: another node, or this one. */
-  heard(text: string): void
+  received(text: string): void
   /** The connection is there, or there again: what was announced while it was not has been missed. */
   connected?(): void
 }
@@ -30,7 +30,7 @@ export class Announcements {
   readonly #listeners = new Set<Listener>()
   readonly #stopping = new AbortController()
   readonly #running: Promise<void>
-  readonly #tried = Promise.withResolvers<void>()
+  readonly #firstAttempt = Promise.withResolvers<void>()
   #client: Client | undefined
 
   /** Begins to connect at once, and goes on trying until `close`. */
@@ -40,8 +40,8 @@ export class Announcements {
   }
 
   /** Resolves when the first attempt to connect has ended, in whatever way; `isConnected` tells which. */
-  get tried(): Promise<void> {
-    return this.#tried.promise
+  get firstAttempt(): Promise<void> {
+    return this.#firstAttempt.promise
   }
 
   get isConnected(): boolean {
@@ -59,13 +59,13 @@ export class Announcements {
    * Tells all nodes, this one included; rejects with `StoreUnavailable` where the database is out of reach.
    */
   async announce(text: string): Promise<void> {
-    if (Buffer.byteLength(text) > LONGEST)
-      throw new RangeError(`an announcement may have ${LONGEST} bytes at most`)
+    if (Buffer.byteLength(text) > MAX_BYTES)
+      throw new RangeError(`an announcement may have ${MAX_BYTES} bytes at most`)
     try {
       if (!this.#client) throw new Error('Connection terminated')
       await this.#client.query('select pg_notify($1, $2)', [CHANNEL, text])
     } catch (error) {
-      throw blamed(error)
+      throw mapDatabaseError(error)
     }
   }
 
@@ -76,20 +76,20 @@ export class Announcements {
   }
 
   async #run(): Promise<void> {
-    let pauseMs = SOON_MS
+    let pauseMs = MIN_RETRY_MS
     while (!this.#stopping.signal.aborted) {
-      if (await this.#hold()) pauseMs = SOON_MS
-      this.#tried.resolve()
+      if (await this.#runConnection()) pauseMs = MIN_RETRY_MS
+      this.#firstAttempt.resolve()
       await delay(pauseMs, undefined, { ref: false, signal: this.#stopping.signal }).catch(() => {})
-      pauseMs = Math.min(2 * pauseMs, LATEST_MS)
+      pauseMs = Math.min(2 * pauseMs, MAX_RETRY_MS)
     }
   }
 
   /** One connection, from its beginning to its end; resolves to whether it was made. */
-  async #hold(): Promise<boolean> {
+  async #runConnection(): Promise<boolean> {
     const client = new Client({
       connectionString: this.#url,
-      connectionTimeoutMillis: CONNECT_MS,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       query_timeout: LIVENESS_MS,
       keepAlive: true,
       application_name: 'sluice announcements',
@@ -98,7 +98,7 @@ export class Announcements {
     client.on('error', () => lost.resolve())
     client.on('end', () => lost.resolve())
     client.on('notification', ({ payload = '' }) => {
-      for (const listener of this.#listeners) listener.heard(payload)
+      for (const listener of this.#listeners) listener.received(payload)
     })
     try {
       await client.connect()
@@ -108,12 +108,12 @@ export class Announcements {
       return false
     }
     this.#client = client
-    this.#tried.resolve()
+    this.#firstAttempt.resolve()
     for (const listener of this.#listeners) listener.connected?.()
     await this.#untilLost(client, lost.promise)
     this.#client = undefined
     // A connection that does not answer does not say farewell either.
-    await Promise.race([client.end().catch(() => {}), delay(SOON_MS, undefined, { ref: false })])
+    await Promise.race([client.end().catch(() => {}), delay(MIN_RETRY_MS, undefined, { ref: false })])
     return true
   }
 

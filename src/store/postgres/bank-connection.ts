@@ -1,13 +1,13 @@
 import { Client, type QueryResult } from 'pg'
 import { StoreUnavailable } from '../store-unavailable.ts'
-import { blamed } from './failure.ts'
+import { mapDatabaseError } from './failure.ts'
 import { RELAY_ROLE } from './relay-role.ts'
-import { unlessSilent } from './silence.ts'
+import { withLivenessProbe } from './silence.ts'
 
 /** A statement that the server did not get through by then is repeated. */
-const CONNECT_MS = 1_500
-const STATEMENT_MS = 2_500
-const ANSWER_MS = 3_000
+const CONNECT_TIMEOUT_MS = 1_500
+const STATEMENT_TIMEOUT_MS = 2_500
+const QUERY_TIMEOUT_MS = 3_000
 
 /**
  * The relay's connection: one, made when it is needed and again after it was lost, under a role that can move
@@ -34,11 +34,11 @@ export class BankConnection {
     try {
       const client = await connecting
       const asked = client.query<Row>({ text, values: [...values], ...(name && { name }) })
-      const { rows }: QueryResult<Row> = await unlessSilent(client, this.#url, asked)
+      const { rows }: QueryResult<Row> = await withLivenessProbe(client, this.#url, asked)
       return rows
     } catch (error) {
-      const blame = blamed(error)
-      if (blame instanceof StoreUnavailable && this.#client === connecting) this.#leave(connecting)
+      const blame = mapDatabaseError(error)
+      if (blame instanceof StoreUnavailable && this.#client === connecting) this.#abandon(connecting)
       throw blame
     }
   }
@@ -51,7 +51,7 @@ export class BankConnection {
   }
 
   // What may still come over a connection that did not answer in time is not listened to.
-  #leave(connecting: Promise<Client>): void {
+  #abandon(connecting: Promise<Client>): void {
     this.#client = undefined
     void connecting.then(
       (client) => client.end().catch(() => {}),
@@ -62,9 +62,9 @@ export class BankConnection {
   async #connect(): Promise<Client> {
     const client = new Client({
       connectionString: this.#url,
-      connectionTimeoutMillis: CONNECT_MS,
-      statement_timeout: STATEMENT_MS,
-      query_timeout: ANSWER_MS,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      statement_timeout: STATEMENT_TIMEOUT_MS,
+      query_timeout: QUERY_TIMEOUT_MS,
       keepAlive: true,
       application_name: 'sluice bank',
     })
@@ -80,7 +80,7 @@ export class BankConnection {
     client.on('end', lost)
     try {
       await client.connect()
-      if (this.#hasRole) await unlessSilent(client, this.#url, client.query(`set role ${RELAY_ROLE}`))
+      if (this.#hasRole) await withLivenessProbe(client, this.#url, client.query(`set role ${RELAY_ROLE}`))
       return client
     } catch (error) {
       client.end().catch(() => {})

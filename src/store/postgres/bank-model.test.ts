@@ -103,7 +103,7 @@ async function runs(
       case 'acquire': {
         const { need, most } = { need: step.need, most: step.most }
         const [loan] = await bank(step.node).acquire([
-          { ...exactly(need, token.id), most: { token: most, user: most } },
+          { ...exactly(need, token.id), max: { token: most, user: most } },
         ])
         expect(loan?.granted).toBe(model.acquire(step.node, need, most))
         break
@@ -147,12 +147,12 @@ async function runs(
               tokenId: token.id,
               userId: user.id,
               fields: { remainQuota: step.remain },
-              most: 1e12,
+              maxQuota: 1e12,
               nowMs: 0,
             })
           : store.write('changeUser', {
               userId: user.id,
-              quota: { mode: 'override', value: step.remain, most: 1e12 },
+              quota: { mode: 'override', value: step.remain, maxQuota: 1e12 },
             }))
         model.set(step.kind, step.remain)
         break

@@ -10,8 +10,8 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     const { node, accounts } = await bankStage(engine)
     const keyHash = hashKey(SECRETS, 'k1')
     const [loan, unknown] = await node('a').acquire([
-      { token: { keyHash }, need: { token: 0, user: 0 }, most: { token: 10_000, user: 20_000 } },
-      { token: { keyHash: 'of nobody' }, need: { token: 0, user: 0 }, most: { token: 1, user: 1 } },
+      { token: { keyHash }, need: { token: 0, user: 0 }, max: { token: 10_000, user: 20_000 } },
+      { token: { keyHash: 'of nobody' }, need: { token: 0, user: 0 }, max: { token: 1, user: 1 } },
     ])
     expect(unknown).toBeUndefined()
     expect(loan).toMatchObject({
@@ -27,7 +27,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
   test('lends an eighth of what is free, at least what is needed, at most what is wanted, and all or nothing', async () => {
     const { node, accounts } = await bankStage(engine)
     const ask = (need: number, most: number) =>
-      node('a').acquire([{ token: 1, need: { token: need, user: 0 }, most: { token: most, user: most } }])
+      node('a').acquire([{ token: 1, need: { token: need, user: 0 }, max: { token: most, user: most } }])
     expect(await ask(0, 400_000)).toMatchObject([
       { ofToken: { amount: 62_500 }, ofUser: { amount: 125_000 } },
     ])
@@ -179,9 +179,9 @@ describe.each(BANKS)('the bank on $name', (engine) => {
       return [token.leased, token.epoch, user.leased, user.epoch]
     }
     const quota = (mode: 'add' | 'override', value: number) =>
-      store.write('changeUser', { userId: 1, quota: { mode, value, most: 1e12 } })
+      store.write('changeUser', { userId: 1, quota: { mode, value, maxQuota: 1e12 } })
     const token = (remainQuota: number) =>
-      store.write('changeToken', { tokenId: 1, userId: 1, fields: { remainQuota }, most: 1e12, nowMs: 0 })
+      store.write('changeToken', { tokenId: 1, userId: 1, fields: { remainQuota }, maxQuota: 1e12, nowMs: 0 })
     expect(await leasedAfter(() => quota('add', 500))).toEqual([1_000, 0, 1_000, 0])
     expect(await leasedAfter(() => quota('override', 900_000))).toEqual([2_000, 0, 0, 1])
     expect(await leasedAfter(() => token(450_000))).toEqual([0, 1, 1_000, 1])
@@ -203,7 +203,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
       tokenId: 1,
       userId: 1,
       fields: { remainQuota: 5_000 },
-      most: 1e12,
+      maxQuota: 1e12,
       nowMs: 0,
     })
     await node('a').apply([report('x', 200)], [])

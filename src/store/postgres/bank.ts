@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { AccountName, Bank, Loan, LoanRequest, Standing } from '../bank.ts'
+import type { AccountName, Bank, Loan, LoanRequest, AccountState } from '../bank.ts'
 import type { TokenRow, UserRow } from '../schema.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
@@ -7,8 +7,8 @@ import type { BankConnection } from './bank-connection.ts'
 import { isConflict } from './failure.ts'
 
 /** Runs of one statement before its conflict with others is thrown on. */
-const ATTEMPTS = 5
-const PAUSE_MS = 5
+const MAX_ATTEMPTS = 5
+const RETRY_JITTER_MS = 5
 
 /** What the columns of the bank are called in an account's row. */
 interface BankColumns {
@@ -27,7 +27,7 @@ interface LoanRow {
 /** The bank over one connection, for the node of that name. One statement runs at a time. */
 export function postgresBank(connection: BankConnection, node: string): Bank {
   const run = <Row>(call: string, values: readonly unknown[], name: string): Promise<Row[]> =>
-    repeated(async () => {
+    withRetries(async () => {
       const rows = await connection.query<{ said: Row }>(`select said from ${call} as said`, values, name)
       return rows.map(({ said }) => said)
     })
@@ -44,7 +44,7 @@ export function postgresBank(connection: BankConnection, node: string): Bank {
         held.map((one) => one.held),
         held.map(({ estimate }) => estimate),
       ]
-      return run<Standing>(
+      return run<AccountState>(
         'bank_apply($1, $2::jsonb, $3::text[], $4::bigint[], $5::bigint[])',
         values,
         'apply',
@@ -52,7 +52,7 @@ export function postgresBank(connection: BankConnection, node: string): Bank {
     },
     release(kept) {
       const values = [node, kept.map(({ account }) => account), kept.map(({ keep }) => keep)]
-      return run<Standing>('bank_release($1, $2::text[], $3::bigint[])', values, 'release')
+      return run<AccountState>('bank_release($1, $2::text[], $3::bigint[])', values, 'release')
     },
     async leave() {
       await run('bank_release($1, null, null)', [node], 'leave')
@@ -61,7 +61,7 @@ export function postgresBank(connection: BankConnection, node: string): Bank {
 }
 
 // Money is told as JSON, whose numbers are exact as far as quota goes (2^53).
-function wantedOf({ token, need, most }: LoanRequest): object {
+function wantedOf({ token, need, max: most }: LoanRequest): object {
   return {
     ...(typeof token === 'number' ? { token } : { hash: token.keyHash }),
     token_need: need.token,
@@ -77,27 +77,27 @@ function loanOf({ granted, token, user, token_amount, user_amount }: LoanRow): L
     granted,
     token: tokenFromRow(token),
     user: userFromRow(user),
-    ofToken: standingOf(`t:${token.id}`, token, token.remain_quota, token_amount),
-    ofUser: standingOf(`u:${user.id}`, user, user.quota, user_amount),
+    tokenState: accountStateOf(`t:${token.id}`, token, token.remain_quota, token_amount),
+    userState: accountStateOf(`u:${user.id}`, user, user.quota, user_amount),
   }
 }
 
-function standingOf(
+function accountStateOf(
   account: AccountName,
   { epoch, leased }: BankColumns,
   remain: number,
   amount: number,
-): Standing {
+): AccountState {
   return { account, epoch, remain, free: remain - leased, amount }
 }
 
-async function repeated<Result>(work: () => Promise<Result>): Promise<Result> {
+async function withRetries<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await work()
     } catch (error) {
-      if (attempt === ATTEMPTS || !isConflict(error)) throw error
-      await delay(Math.random() * PAUSE_MS * attempt)
+      if (attempt === MAX_ATTEMPTS || !isConflict(error)) throw error
+      await delay(Math.random() * RETRY_JITTER_MS * attempt)
     }
   }
 }

@@ -1,7 +1,7 @@
 import { StoreUnavailable } from '../store-unavailable.ts'
 
 /** Classes of error codes that speak of the server or the connection, not of the statement. */
-const SERVER_TROUBLE: ReadonlyMap<string, string> = new Map([
+const SERVER_FAULTS: ReadonlyMap<string, string> = new Map([
   ['08', 'cannot be reached'],
   ['28', 'refuses the user or the password'],
   ['3D', 'is not there'],
@@ -37,12 +37,12 @@ export function isServing(error: unknown): boolean {
  * The error as it may be thrown on: `StoreUnavailable` where the server or the way to it is to blame, else
  * itself.
  */
-export function blamed(error: unknown): unknown {
+export function mapDatabaseError(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const trouble =
-    SERVER_TROUBLE.get(codeOf(error).slice(0, 2)) ?? (isConnectionError(error) && 'cannot be reached')
+    SERVER_FAULTS.get(codeOf(error).slice(0, 2)) ?? (isConnectionError(error) && 'cannot be reached')
   return trouble
-    ? new StoreUnavailable(`the database ${trouble}: ${wordsOf(error)}`, { cause: error })
+    ? new StoreUnavailable(`the database ${trouble}: ${messageOf(error)}`, { cause: error })
     : error
 }
 
@@ -60,6 +60,6 @@ function codeOf(error: unknown): string {
 }
 
 // Several addresses of one name fail with one error each, and an empty message over them.
-function wordsOf(error: Error): string {
+function messageOf(error: Error): string {
   return error instanceof AggregateError ? error.errors.map(String).join('; ') : error.message
 }

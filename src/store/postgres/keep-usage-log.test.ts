@@ -11,7 +11,7 @@ import { management } from '../migrations/0003-management.ts'
 import { POSTGRES_TYPES } from '../migrations/column-types.ts'
 import { reads } from '../operations/reads.ts'
 import type { Database } from '../schema.ts'
-import { KEEPER } from './keep-usage-log.ts'
+import { MAINTENANCE_LOCK } from './keep-usage-log.ts'
 import { openPostgresStore, type SharedRows } from './open.ts'
 import { connectionPool } from './pool.ts'
 
@@ -92,8 +92,8 @@ describe.each(HERE)('the usage log on $name', (engine) => {
       database,
       ages.map((days) => callAt(TODAY - days * DAY)),
     )
-    expect(await store.keepUsageLog(30)).toMatchObject({ dropped: [], removed: 0, astray: 0 })
-    const kept = await store.keepUsageLog(10)
+    expect(await store.maintainUsageLog(30)).toMatchObject({ dropped: [], removed: 0, astray: 0 })
+    const kept = await store.maintainUsageLog(10)
     expect(kept).toMatchObject({ made: [], removed: 0, astray: 0, gaveWay: false })
     expect(kept.dropped).toEqual(expect.arrayContaining([nameOf(TODAY - 20 * DAY), nameOf(TODAY - 12 * DAY)]))
     // A call may have ended six hours after its day.
@@ -101,7 +101,7 @@ describe.each(HERE)('the usage log on $name', (engine) => {
     const left = ages.slice(isOver ? 3 : 2).map((days) => idAt(TODAY - days * DAY))
     expect(Object.keys(await places(database)).sort()).toEqual(left.sort())
     expect(await store.read('sumUsageDays', { filter: {}, days: {} })).toMatchObject({ quota: 50 })
-    expect(await store.keepUsageLog(10)).toMatchObject({ made: [], dropped: [] })
+    expect(await store.maintainUsageLog(10)).toMatchObject({ made: [], dropped: [] })
   })
 
   test('loses no call that a wrong clock dated, and tells how many there are', async () => {
@@ -110,11 +110,11 @@ describe.each(HERE)('the usage log on $name', (engine) => {
     const past = { id: idAt(0), endedMs: TODAY }
     const strange = { id: 'no-id-of-ours', endedMs: TODAY }
     await filled(database, [future, past, strange])
-    expect(await store.keepUsageLog(90)).toMatchObject({ dropped: [], removed: 0, astray: 3 })
+    expect(await store.maintainUsageLog(90)).toMatchObject({ dropped: [], removed: 0, astray: 3 })
     const { entries } = await store.read('listUsage', { filter: {}, offset: 0, limit: 9 })
     expect(entries.map(({ id }) => id).sort()).toEqual([future.id, past.id, strange.id].sort())
     await database.sql(`UPDATE usage_log SET ended_ms = ${TODAY - 91 * DAY}`)
-    expect(await store.keepUsageLog(90)).toMatchObject({ dropped: [], removed: 3, astray: 0 })
+    expect(await store.maintainUsageLog(90)).toMatchObject({ dropped: [], removed: 3, astray: 0 })
   })
 
   test('is kept by many nodes at once, and by one that was stopped on the way', async () => {
@@ -126,11 +126,11 @@ describe.each(HERE)('the usage log on $name', (engine) => {
     const others = [await openedAgain(database), await openedAgain(database)]
     const stopped = new AbortController()
     stopped.abort()
-    expect(await store.keepUsageLog(90, stopped.signal)).toMatchObject({ made: [], dropped: [] })
-    const runs = await Promise.all([store, ...others].map((node) => node.keepUsageLog(90)))
+    expect(await store.maintainUsageLog(90, stopped.signal)).toMatchObject({ made: [], dropped: [] })
+    const runs = await Promise.all([store, ...others].map((node) => node.maintainUsageLog(90)))
     const made = runs.flatMap((run) => run.made)
     expect(new Set(made).size).toBe(made.length)
-    await store.keepUsageLog(90)
+    await store.maintainUsageLog(90)
     const found = await places(database)
     for (let day = 0; day < 12; day += 1) {
       expect(found[idAt(TODAY - day * DAY)]).toBe(nameOf(TODAY - day * DAY))
@@ -143,24 +143,24 @@ describe.each(HERE)('the usage log on $name', (engine) => {
     const other = new Client({ connectionString: database.place })
     onTestFinished(() => other.end())
     await other.connect()
-    await other.query('select pg_advisory_lock($1)', [KEEPER])
-    expect(await store.keepUsageLog(90)).toMatchObject({ made: [], astray: 1, gaveWay: false })
-    await other.query('select pg_advisory_unlock($1)', [KEEPER])
-    expect(await store.keepUsageLog(90)).toMatchObject({ made: [nameOf(TODAY - 5 * DAY)], astray: 0 })
+    await other.query('select pg_advisory_lock($1)', [MAINTENANCE_LOCK])
+    expect(await store.maintainUsageLog(90)).toMatchObject({ made: [], astray: 1, gaveWay: false })
+    await other.query('select pg_advisory_unlock($1)', [MAINTENANCE_LOCK])
+    expect(await store.maintainUsageLog(90)).toMatchObject({ made: [nameOf(TODAY - 5 * DAY)], astray: 0 })
   })
 
   test('waits for no reader for longer than a second, and says that it gave way', async () => {
     const { store, database } = await opened(engine)
     await filled(database, [callAt(TODAY - 20 * DAY)])
-    await store.keepUsageLog(30)
+    await store.maintainUsageLog(30)
     const reader = new Client({ connectionString: database.place })
     onTestFinished(() => reader.end())
     await reader.connect()
     await reader.query('begin')
     await reader.query('select count(*) from usage_log')
-    expect(await store.keepUsageLog(10)).toMatchObject({ dropped: [], gaveWay: true })
+    expect(await store.maintainUsageLog(10)).toMatchObject({ dropped: [], gaveWay: true })
     await reader.query('rollback')
-    expect(await store.keepUsageLog(10)).toMatchObject({
+    expect(await store.maintainUsageLog(10)).toMatchObject({
       dropped: [nameOf(TODAY - 20 * DAY)],
       gaveWay: false,
     })
@@ -175,7 +175,7 @@ describe.each(HERE)('the usage log on $name', (engine) => {
       database,
       Array.from({ length: 12 }, (_, day) => callAt(TODAY - day * DAY)),
     )
-    await store.keepUsageLog(90)
+    await store.maintainUsageLog(90)
     // A call that ended on a day may have begun six hours before it.
     const may = [nameOf(TODAY - 6 * DAY), nameOf(TODAY - 5 * DAY), 'usage_log_default']
     const plans = await plansOf(database, filter)
@@ -192,7 +192,7 @@ describe.each(HERE)('the usage log on $name', (engine) => {
       database,
       Array.from({ length: 20 }, (_, day) => callAt(TODAY - day * DAY)),
     )
-    await store.keepUsageLog(90)
+    await store.maintainUsageLog(90)
     const filter = { userId: 1, fromMs: TODAY - 5 * DAY, beforeMs: TODAY - 4 * DAY }
     for (const { sql, tables } of await plansOf(database, filter)) {
       expect(tables, sql).toContain(nameOf(TODAY - 5 * DAY))
@@ -229,8 +229,8 @@ async function plansOf(
   })
   onTestFinished(() => db.destroy())
   await reads.listUsage(db, { filter, offset: 0, limit: 10 })
-  await reads.usageStretch(db, { filter, after: null, most: 100 })
-  await reads.sumUsageStretch(db, { filter, after: null, most: 100 })
+  await reads.usageStretch(db, { filter, after: null, maxRows: 100 })
+  await reads.sumUsageStretch(db, { filter, after: null, maxRows: 100 })
   const client = new Client({ connectionString: place })
   await client.connect()
   const plans: { sql: string; tables: string[] }[] = []

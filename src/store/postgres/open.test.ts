@@ -80,7 +80,7 @@ describe.each(HERE)('the store on $name', (engine) => {
       await client.end()
     })
     const writes = Array.from({ length: 20 }, (_, index) =>
-      store.write('changeUser', { userId, quota: { mode: 'override', value: index, most: 1000 } }),
+      store.write('changeUser', { userId, quota: { mode: 'override', value: index, maxQuota: 1000 } }),
     )
     const status = store.write('setTokenStatus', { tokenId, status: 2, onlyFrom: 1 })
     const results = await Promise.allSettled([...writes, status])

@@ -9,8 +9,8 @@ import { writes } from '../operations/writes.ts'
 import type { Database } from '../schema.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Rows } from '../store.ts'
-import { blamed, isConflict } from './failure.ts'
-import { type KeptUsageLog, keepUsageLog } from './keep-usage-log.ts'
+import { mapDatabaseError, isConflict } from './failure.ts'
+import { type UsageLogMaintenance, maintainUsageLog } from './keep-usage-log.ts'
 import { connectionPool } from './pool.ts'
 import { ensureRelayRole } from './relay-role.ts'
 
@@ -18,12 +18,12 @@ import { ensureRelayRole } from './relay-role.ts'
  * Runs of one write before its conflict with others is thrown on, and how many of them hope that nobody is in
  * the way.
  */
-const ATTEMPTS = 8
-const HOPEFUL = 4
+const MAX_ATTEMPTS = 8
+const ATTEMPTS_WITHOUT_LOCK = 4
 /** The longest pause before the first repetition; each later one may be this much longer. */
-const PAUSE_MS = 10
+const RETRY_JITTER_MS = 10
 /** A change of the schema, or of the partitions, may have to move many rows. */
-const UPKEEP_MS = 3_600_000
+const MAINTENANCE_TIMEOUT_MS = 3_600_000
 
 type AnyOperation = (db: Db, input: unknown, secrets: Secrets) => Promise<unknown>
 
@@ -37,7 +37,7 @@ export interface SharedRows extends Rows {
    * Removes usage rows that are older than so many days, by dropping partitions, and makes those that are
    * needed next. Where others use the log for too long it ends early; what is left goes at the next run.
    */
-  keepUsageLog(keptDays: number, signal?: AbortSignal): Promise<KeptUsageLog>
+  maintainUsageLog(keptDays: number, signal?: AbortSignal): Promise<UsageLogMaintenance>
 }
 
 /**
@@ -56,7 +56,7 @@ export async function openPostgresStore(options: {
     ...known,
     read: (name, ...[input]) => read(db, reads[name] as AnyOperation, input, secrets) as never,
     write: (name, ...[input]) => write(db, name, input, secrets) as never,
-    keepUsageLog: (keptDays, signal) => withUpkeep(url, (upkeep) => keepUsageLog(upkeep, keptDays, signal)),
+    maintainUsageLog: (keptDays, signal) => withMaintenanceConnection(url, (upkeep) => maintainUsageLog(upkeep, keptDays, signal)),
     close: () => db.destroy(),
   }
 }
@@ -69,9 +69,9 @@ function prepareDatabase(
   url: string,
   secrets: Secrets,
 ): Promise<Pick<SharedRows, 'bankId' | 'hasRelayRole'>> {
-  return withUpkeep(url, async (db) => {
+  return withMaintenanceConnection(url, async (db) => {
     await migrateToLatest(db, POSTGRES_TYPES)
-    await keepUsageLog(db, undefined)
+    await maintainUsageLog(db, undefined)
     await db
       .insertInto('store_identity')
       .values({ id: 1, key_check: secrets.check })
@@ -88,15 +88,15 @@ function prepareDatabase(
 }
 
 // On connections of its own: it takes longer than calls may, and its user may do more.
-async function withUpkeep<Result>(
+async function withMaintenanceConnection<Result>(
   url: string,
   work: (db: Kysely<Database>) => Promise<Result>,
 ): Promise<Result> {
-  const db = kyselyOver(url, UPKEEP_MS)
+  const db = kyselyOver(url, MAINTENANCE_TIMEOUT_MS)
   try {
     return await work(db)
   } catch (error) {
-    throw blamed(error)
+    throw mapDatabaseError(error)
   } finally {
     await db.destroy()
   }
@@ -115,7 +115,7 @@ async function read(
       .setAccessMode('read only')
       .execute((transaction) => operation(transaction, input, secrets))
   } catch (error) {
-    throw blamed(error)
+    throw mapDatabaseError(error)
   }
 }
 
@@ -135,12 +135,12 @@ async function write(
         .execute(async (transaction) => {
           // Nodes report charges all the time: who always comes between them waits for his turn, before
           // anything is looked at.
-          if (attempt > HOPEFUL) await sql`lock table users, tokens in exclusive mode`.execute(transaction)
+          if (attempt > ATTEMPTS_WITHOUT_LOCK) await sql`lock table users, tokens in exclusive mode`.execute(transaction)
           return (writes[name] as AnyOperation)(transaction, input, secrets)
         })
     } catch (error) {
-      if (attempt === ATTEMPTS || !isConflict(error)) throw blamed(error)
-      await delay(Math.random() * PAUSE_MS * attempt)
+      if (attempt === MAX_ATTEMPTS || !isConflict(error)) throw mapDatabaseError(error)
+      await delay(Math.random() * RETRY_JITTER_MS * attempt)
     }
   }
 }

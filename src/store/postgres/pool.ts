@@ -2,16 +2,16 @@ import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import { Pool, type PoolClient, types } from 'pg'
 import { refuseNul } from '../refuse-nul.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
-import { unlessSilent, type Watched } from './silence.ts'
+import { withLivenessProbe, type ProbedConnection } from './silence.ts'
 
 /** What is asked of PostgreSQL is small: a few connections do, and leave room for other nodes. */
-const CONNECTIONS = 5
+const MAX_CONNECTIONS = 5
 /** To be connected, or to be given a connection that others use. */
-const CONNECT_MS = 1_500
+const CONNECT_TIMEOUT_MS = 1_500
 /** A statement that takes longer is given up, by the server and, should that not do it, here. */
-const STATEMENT_MS = 10_000
-const GRACE_MS = 5_000
-const IDLE_IN_TRANSACTION_MS = 30_000
+const STATEMENT_TIMEOUT_MS = 10_000
+const QUERY_GRACE_MS = 5_000
+const IDLE_TRANSACTION_TIMEOUT_MS = 30_000
 
 /** The number of PostgreSQL's type of 64-bit integers. */
 const INT8: number = types.builtins.INT8
@@ -20,14 +20,14 @@ const INT8: number = types.builtins.INT8
  * Connections to the database of that URL; none is made before it is needed. Where it cannot be reached, what
  * is asked is rejected within two seconds.
  */
-export function connectionPool(url: string, statementMs = STATEMENT_MS): PostgresPool {
+export function connectionPool(url: string, statementMs = STATEMENT_TIMEOUT_MS): PostgresPool {
   const pool = new Pool({
     connectionString: url,
-    max: CONNECTIONS,
-    connectionTimeoutMillis: CONNECT_MS,
+    max: MAX_CONNECTIONS,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: statementMs,
-    query_timeout: statementMs + GRACE_MS,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+    query_timeout: statementMs + QUERY_GRACE_MS,
+    idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
     keepAlive: true,
     application_name: 'sluice',
     types: { getTypeParser: (type, format) => parserOf(type, format) as never },
@@ -43,7 +43,7 @@ export function connectionPool(url: string, statementMs = STATEMENT_MS): Postgre
       const client = await pool.connect()
       // Those that were idle when one fell silent are likely to be as dead.
       if ((returned.get(client) ?? Infinity) > silentSince) {
-        return guarded(client, url, (silent) => {
+        return withLivenessProbes(client, url, (silent) => {
           if (silent) silentSince = performance.now()
           else returned.set(client, performance.now())
         })
@@ -54,7 +54,7 @@ export function connectionPool(url: string, statementMs = STATEMENT_MS): Postgre
   return { options: {}, connect, end: () => pool.end() }
 }
 
-function guarded(
+function withLivenessProbes(
   client: PoolClient,
   url: string,
   onRelease: (fellSilent: boolean) => void,
@@ -64,7 +64,7 @@ function guarded(
     refuseNul(parameters)
     if (silent) throw silent
     try {
-      return await unlessSilent(client as unknown as Watched, url, client.query(sql, [...parameters]))
+      return await withLivenessProbe(client as unknown as ProbedConnection, url, client.query(sql, [...parameters]))
     } catch (error) {
       if (error instanceof StoreUnavailable) silent = error
       throw error

@@ -11,8 +11,8 @@ import type { Database } from '../schema.ts'
  */
 export const RELAY_ROLE = 'sluice_relay'
 
-const ATTEMPTS = 4
-const PAUSE_MS = 100
+const MAX_ATTEMPTS = 4
+const RETRY_JITTER_MS = 100
 
 const FUNCTIONS = [...ACQUIRE, ...APPLY, ...RELEASE]
   .map(({ name }) => signature(name))
@@ -26,22 +26,22 @@ const TABLES = ['users', 'tokens', 'leases', 'nodes', 'usage_log']
 export async function ensureRelayRole(db: Kysely<Database>): Promise<boolean> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await db.transaction().execute(arranged)
+      return await db.transaction().execute(createAndGrant)
     } catch {
       // A server has one list of roles for all of its databases: another gateway may be at it at this moment.
-      if (attempt === ATTEMPTS) return false
-      await delay(Math.random() * PAUSE_MS)
+      if (attempt === MAX_ATTEMPTS) return false
+      await delay(Math.random() * RETRY_JITTER_MS)
     }
   }
 }
 
-async function arranged(db: Kysely<Database>): Promise<boolean> {
+async function createAndGrant(db: Kysely<Database>): Promise<boolean> {
   await sql`select pg_advisory_xact_lock(hashtext('sluice relay role'))`.execute(db)
-  if (await isArranged(db)) return true
+  if (await hasAllGrants(db)) return true
   const made = await sql`select from pg_roles where rolname = ${RELAY_ROLE}`.execute(db)
   const statements = [
     ...(made.rows.length === 0 ? [`create role ${RELAY_ROLE} nologin`] : []),
-    ...((await mayTakeOn(db)) ? [] : [`grant ${RELAY_ROLE} to current_user`]),
+    ...((await isMember(db)) ? [] : [`grant ${RELAY_ROLE} to current_user`]),
     `grant usage on schema ${await schemaOf(db)} to ${RELAY_ROLE}`,
     `grant select on ${TABLES.join(', ')} to ${RELAY_ROLE}`,
     `grant execute on function ${FUNCTIONS.join(', ')} to ${RELAY_ROLE}`,
@@ -50,7 +50,7 @@ async function arranged(db: Kysely<Database>): Promise<boolean> {
   return true
 }
 
-async function mayTakeOn(db: Kysely<Database>): Promise<boolean> {
+async function isMember(db: Kysely<Database>): Promise<boolean> {
   const { rows } = await sql<{
     may: boolean
   }>`select coalesce(bool_or(pg_has_role(oid, 'member')), false) as may from pg_roles where rolname = ${RELAY_ROLE}`.execute(
@@ -59,8 +59,8 @@ async function mayTakeOn(db: Kysely<Database>): Promise<boolean> {
   return rows[0]?.may ?? false
 }
 
-async function isArranged(db: Kysely<Database>): Promise<boolean> {
-  if (!(await mayTakeOn(db))) return false
+async function hasAllGrants(db: Kysely<Database>): Promise<boolean> {
+  if (!(await isMember(db))) return false
   const functions = FUNCTIONS.map(
     (name) => sql`has_function_privilege(${RELAY_ROLE}::name, ${name}::text, 'execute')`,
   )

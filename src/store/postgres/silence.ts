@@ -3,15 +3,15 @@ import { StoreUnavailable } from '../store-unavailable.ts'
 import { isServing } from './failure.ts'
 
 /** An answer that takes longer is asked after. */
-const SILENT_MS = 700
+const PROBE_AFTER_MS = 700
 /** How long the question after it may take: to connect, and to be answered. */
-const CONNECT_MS = 500
-const ANSWER_MS = 300
+const PROBE_CONNECT_TIMEOUT_MS = 500
+const PROBE_TIMEOUT_MS = 300
 /** What was said in the meantime may still be on its way. */
-const ON_ITS_WAY_MS = 100
+const IN_FLIGHT_MS = 100
 
 /** What is needed of a connection to tell whether it still works. */
-export interface Watched {
+export interface ProbedConnection {
   /** Of the server's process behind it. */
   readonly processID?: number | null
   /** Closes it; what was asked over it is rejected. */
@@ -24,8 +24,8 @@ export interface Watched {
  * again and again. Where none can be made, or the server does nothing for this one, it is closed and rejected
  * with `StoreUnavailable`, within two seconds.
  */
-export async function unlessSilent<Answer>(
-  connection: Watched,
+export async function withLivenessProbe<Answer>(
+  connection: ProbedConnection,
   url: string,
   answer: Promise<Answer>,
 ): Promise<Answer> {
@@ -35,12 +35,12 @@ export async function unlessSilent<Answer>(
     lost = new StoreUnavailable('the database cannot be reached: it does not answer')
     void connection.end()
   }
-  const ask = async (): Promise<void> => {
-    const atWork = await isAtWork(url, connection.processID ?? 0)
+  const probe = async (): Promise<void> => {
+    const atWork = await isServerWorking(url, connection.processID ?? 0)
     if (isOver) return
-    timer = atWork ? setTimeout(() => void ask(), SILENT_MS) : setTimeout(giveUp, ON_ITS_WAY_MS)
+    timer = atWork ? setTimeout(() => void probe(), PROBE_AFTER_MS) : setTimeout(giveUp, IN_FLIGHT_MS)
   }
-  let timer = setTimeout(() => void ask(), SILENT_MS)
+  let timer = setTimeout(() => void probe(), PROBE_AFTER_MS)
   try {
     return await answer
   } catch (error) {
@@ -51,17 +51,17 @@ export async function unlessSilent<Answer>(
   }
 }
 
-async function isAtWork(url: string, process: number): Promise<boolean> {
-  const asking = new Client({
+async function isServerWorking(url: string, process: number): Promise<boolean> {
+  const client = new Client({
     connectionString: url,
-    connectionTimeoutMillis: CONNECT_MS,
-    query_timeout: ANSWER_MS,
+    connectionTimeoutMillis: PROBE_CONNECT_TIMEOUT_MS,
+    query_timeout: PROBE_TIMEOUT_MS,
     application_name: 'sluice',
   })
-  asking.on('error', () => {})
+  client.on('error', () => {})
   try {
-    await asking.connect()
-    const { rows } = await asking.query<{ state: string | null }>(
+    await client.connect()
+    const { rows } = await client.query<{ state: string | null }>(
       'select state from pg_stat_activity where pid = $1',
       [process],
     )
@@ -71,6 +71,6 @@ async function isAtWork(url: string, process: number): Promise<boolean> {
   } catch (error) {
     return isServing(error)
   } finally {
-    void asking.end().catch(() => {})
+    void client.end().catch(() => {})
   }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type DayRange, daysOfPartition, missingRanges } from './usage-days.ts'
+import { type DayRange, daysPerPartition, missingRanges } from './usage-days.ts'
 
 test.each([
   [1, 1],
@@ -10,7 +10,7 @@ test.each([
   [3650, 19],
   [100_000, 500],
 ])('rows that are kept for %i days lie in partitions of %i days', (days, width) => {
-  expect(daysOfPartition(days)).toBe(width)
+  expect(daysPerPartition(days)).toBe(width)
 })
 
 test('what is missing is made around what is there', () => {

@@ -5,13 +5,13 @@ export interface DayRange {
 }
 
 /** So many partitions of the past there are at most, about. */
-const PARTITIONS = 200
+const MAX_PARTITIONS = 200
 
 /**
  * How many days a partition holds where rows are kept for so many: one, unless that made too many partitions.
  */
-export function daysOfPartition(keptDays: number): number {
-  return Math.ceil(keptDays / PARTITIONS)
+export function daysPerPartition(keptDays: number): number {
+  return Math.ceil(keptDays / MAX_PARTITIONS)
 }
 
 /**

@@ -1,16 +1,16 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { BackupOrders } from './backup.ts'
-import { blamed, takeApart } from './failure.ts'
-import type { Failure } from './messages.ts'
+import type { BackupOptions } from './backup.ts'
+import { mapDatabaseError, serializeError } from './failure.ts'
+import type { SerializedError } from './messages.ts'
 import { sqliteCode } from './trouble.ts'
 
 /**
  * VACUUM INTO reads one state of the database from beginning to end, which in WAL mode nobody waits for. It
  * goes through every row, so that a damaged database is noticed here and not when the copy is needed.
  */
-function copy({ path, target }: BackupOrders): Failure | undefined {
+function copy({ path, target }: BackupOptions): SerializedError | undefined {
   try {
     // Not read-only: after a crash it is we who put the log into the file.
     const source = new DatabaseSync(path, { timeout: 5000 })
@@ -25,8 +25,8 @@ function copy({ path, target }: BackupOrders): Failure | undefined {
     closeSync(file)
     return undefined
   } catch (error) {
-    return takeApart(
-      isFull(error) ? new Error('there is no room left on the disk of the copy') : blamed(error),
+    return serializeError(
+      isFull(error) ? new Error('there is no room left on the disk of the copy') : mapDatabaseError(error),
     )
   }
 }
@@ -37,4 +37,4 @@ function isFull(error: unknown): boolean {
   return sqliteCode(error) === SQLITE_FULL
 }
 
-parentPort?.postMessage(copy(workerData as BackupOrders))
+parentPort?.postMessage(copy(workerData as BackupOptions))

@@ -1,11 +1,11 @@
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import { putTogether } from './failure.ts'
-import type { Failure } from './messages.ts'
+import { deserializeError } from './failure.ts'
+import type { SerializedError } from './messages.ts'
 
 /** What the thread that copies is started with. */
-export interface BackupOrders {
+export interface BackupOptions {
   readonly path: string
   /** An empty file, or none. */
   readonly target: string
@@ -19,12 +19,12 @@ const WORKER = new URL(`./backup-worker${extname(fileURLToPath(import.meta.url))
  * neither calls nor writes wait for it. The copy is one file, on the disk when this resolves. Rejects with a
  * sentence for the operator.
  */
-export async function copyDatabase(orders: BackupOrders): Promise<void> {
+export async function copyDatabase(orders: BackupOptions): Promise<void> {
   const worker = new Worker(WORKER, { workerData: orders, name: 'sluice backup', execArgv: [] })
-  const failure = await new Promise<Failure | undefined>((resolve, reject) => {
+  const failure = await new Promise<SerializedError | undefined>((resolve, reject) => {
     worker.once('message', resolve)
     worker.once('error', reject)
     worker.once('exit', () => reject(new Error('the thread that copies the database has ended')))
   })
-  if (failure) throw putTogether(failure)
+  if (failure) throw deserializeError(failure)
 }

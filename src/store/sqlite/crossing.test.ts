@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { HoldOpening, SettledCall } from '../ledger-writes.ts'
-import { packed, unpacked } from './crossing.ts'
+import { pack, unpack } from './crossing.ts'
 
 const whole = fc.nat()
 const text = fc.string()
@@ -57,7 +57,7 @@ const operation = fc.oneof(
 test('what crosses to a thread is there what it was here', () => {
   fc.assert(
     fc.property(fc.array(operation), (operations) => {
-      expect(unpacked(structuredClone(packed(operations)) as unknown[])).toEqual(operations)
+      expect(unpack(structuredClone(pack(operations)) as unknown[])).toEqual(operations)
     }),
   )
 })

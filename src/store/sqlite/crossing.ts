@@ -6,10 +6,10 @@ import type { QueuedOperation } from './messages.ts'
  * crosses is copied value by value, and every call makes a hold and a settlement: with their names they take
  * more than twice as long.
  */
-export type Crossing = readonly unknown[]
+export type PackedBatch = readonly unknown[]
 
 /** Lays operations out for the way. */
-export function packed(operations: Iterable<QueuedOperation>): Crossing {
+export function pack(operations: Iterable<QueuedOperation>): PackedBatch {
   const values: unknown[] = []
   for (const [name, input] of operations) {
     if (name === 'hold') packHold(values, input as HoldOpening)
@@ -20,7 +20,7 @@ export function packed(operations: Iterable<QueuedOperation>): Crossing {
 }
 
 /** What `packed` was given. */
-export function unpacked(values: Crossing): QueuedOperation[] {
+export function unpack(values: PackedBatch): QueuedOperation[] {
   const operations: QueuedOperation[] = []
   for (let at = 0; at < values.length; ) {
     const name = values[at] as string
@@ -56,7 +56,7 @@ function packHold(values: unknown[], hold: HoldOpening): void {
   )
 }
 
-function heldAt(values: Crossing, at: number): HoldOpening {
+function heldAt(values: PackedBatch, at: number): HoldOpening {
   return {
     id: values[at] as string,
     owner: values[at + 1] as string,
@@ -102,7 +102,7 @@ function packCall(values: unknown[], call: SettledCall): void {
   )
 }
 
-function callAt(values: Crossing, at: number): SettledCall {
+function callAt(values: PackedBatch, at: number): SettledCall {
   return {
     id: values[at] as string,
     tokenId: values[at + 1] as number,

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { patchedCopy } from '../../../test/equipment/patched-copy.ts'
 import { holdOf, newToken, newUser, openedStore, SECRETS, temporaryFolder } from '../../../test/store-rows.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
-import { blamed } from './failure.ts'
+import { mapDatabaseError } from './failure.ts'
 import { openSqliteStore } from './open.ts'
 
 /** A database with 2,000 tokens, closed. */
@@ -101,7 +101,7 @@ test.each([
   ['a full disk that the index of the log meets first', 4874, /no room/, false],
   ['another program that writes', 5, /locked by another program/, false],
 ])('%s (%i) is told in words', (_, errcode, words, lasting) => {
-  const told = blamed(Object.assign(new Error('as the driver says it'), { errcode }))
+  const told = mapDatabaseError(Object.assign(new Error('as the driver says it'), { errcode }))
   expect(told).toBeInstanceOf(StoreUnavailable)
   expect(told).toMatchObject({ lasting, message: expect.stringMatching(words) as unknown })
 })

@@ -4,12 +4,12 @@ import type { Database } from '../schema.ts'
 import { boundValues } from './bound-values.ts'
 
 /** Statements kept prepared; the operations make a small number of different ones. */
-const KEPT_STATEMENTS = 200
+const MAX_STATEMENTS = 200
 
 /** Kysely over a connection that stays ours: transactions are begun and ended outside of it. */
 export function kyselyOver(connection: DatabaseSync, log?: LogConfig): Kysely<Database> {
   return new Kysely<Database>({
-    dialect: new TransactionalSqliteDialect({ database: preparing(connection) }),
+    dialect: new TransactionalSqliteDialect({ database: cachingStatements(connection) }),
     ...(log ? { log } : {}),
   })
 }
@@ -27,15 +27,15 @@ class TransactionalSqliteAdapter extends SqliteAdapter {
   }
 }
 
-function preparing(connection: DatabaseSync): SqliteDatabase {
+function cachingStatements(connection: DatabaseSync): SqliteDatabase {
   const kept = new Map<string, ReturnType<SqliteDatabase['prepare']>>()
   return {
     close: () => connection.close(),
     prepare(sql) {
       let statement = kept.get(sql)
       if (!statement) {
-        statement = adapted(connection.prepare(sql))
-        if (kept.size >= KEPT_STATEMENTS) kept.clear()
+        statement = adaptStatement(connection.prepare(sql))
+        if (kept.size >= MAX_STATEMENTS) kept.clear()
         kept.set(sql, statement)
       }
       return statement
@@ -43,7 +43,7 @@ function preparing(connection: DatabaseSync): SqliteDatabase {
   }
 }
 
-function adapted(statement: StatementSync): ReturnType<SqliteDatabase['prepare']> {
+function adaptStatement(statement: StatementSync): ReturnType<SqliteDatabase['prepare']> {
   return {
     reader: statement.columns().length > 0,
     all: (parameters) => statement.all(...boundValues(parameters)),

@@ -1,32 +1,32 @@
 import { GatewayError } from '../../errors.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
-import type { Failure } from './messages.ts'
-import { sqliteCode, troubleOf } from './trouble.ts'
+import type { SerializedError } from './messages.ts'
+import { sqliteCode, faultOf } from './trouble.ts'
 
 /** The error as it may be thrown on: `StoreUnavailable` where the database is to blame, else itself. */
-export function blamed(error: unknown): unknown {
-  const trouble = troubleOf(error)
+export function mapDatabaseError(error: unknown): unknown {
+  const trouble = faultOf(error)
   if (!trouble) return error
-  const told = `the database ${trouble.is}: ${trouble.remedy}`
+  const told = `the database ${trouble.symptom}: ${trouble.remedy}`
   return new StoreUnavailable(told, { cause: error, lasting: trouble.lasting })
 }
 
 /** The same for a database that could not be opened: a sentence that names the file, and says what to do. */
-export function openingFailure(error: unknown, path: string): unknown {
+export function mapOpeningError(error: unknown, path: string): unknown {
   const cause = error instanceof StoreUnavailable ? error.cause : error
-  const trouble = troubleOf(cause)
+  const trouble = faultOf(cause)
   if (!trouble) return error
-  const told = `the database ${path} ${trouble.is} (${withCauses(cause)}): ${trouble.remedy}`
+  const told = `the database ${path} ${trouble.symptom} (${withCauses(cause)}): ${trouble.remedy}`
   return new StoreUnavailable(told, { cause: error, lasting: trouble.lasting })
 }
 
 /** Takes an error apart, to be sent to another thread. */
-export function takeApart(error: unknown): Failure {
+export function serializeError(error: unknown): SerializedError {
   if (error instanceof GatewayError) {
     return { kind: 'gateway', code: error.code, message: error.message, retryAfter: error.retryAfter }
   }
   if (error instanceof StoreUnavailable) {
-    const cause = error.cause === undefined ? undefined : takeApart(error.cause)
+    const cause = error.cause === undefined ? undefined : serializeError(error.cause)
     return { kind: 'unavailable', message: error.message, cause, lasting: error.lasting }
   }
   return {
@@ -38,14 +38,14 @@ export function takeApart(error: unknown): Failure {
 }
 
 /** The error again, as an instance of its class. */
-export function putTogether(failure: Failure): Error {
+export function deserializeError(failure: SerializedError): Error {
   if (failure.kind === 'gateway') {
     const { code, message, retryAfter } = failure
     return new GatewayError(code, message, retryAfter === undefined ? {} : { retryAfter })
   }
   if (failure.kind === 'unavailable') {
     const { message, cause, lasting } = failure
-    return new StoreUnavailable(message, { lasting, ...(cause && { cause: putTogether(cause) }) })
+    return new StoreUnavailable(message, { lasting, ...(cause && { cause: deserializeError(cause) }) })
   }
   const error = new Error(failure.message)
   error.stack = failure.stack

@@ -9,7 +9,7 @@ interface Waiting {
 const settle = (userId: number, id = ''): Waiting => ({ operation: ['settle', { userId, id }] })
 const times = (count: number, one: () => Waiting): Waiting[] => Array.from({ length: count }, one)
 
-const few: BatchRule = { ...WRITES, most: 4 }
+const few: BatchRule = { ...WRITES, maxOperations: 4 }
 
 describe('writes', () => {
   test('that a batch has room for go at once, as they came', () => {

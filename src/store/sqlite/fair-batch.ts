@@ -9,15 +9,15 @@ export type Turn = number | 'order' | 'free'
 /** What of a queue makes the next batch. */
 export interface BatchRule {
   /** Operations in a batch. */
-  readonly most: number
+  readonly maxOperations: number
   /** Operations of one user in a batch. */
-  readonly each: number
+  readonly maxPerUser: number
   readonly turnOf: (operation: QueuedOperation) => Turn
 }
 
-const OF_CALLS: ReadonlySet<string> = new Set(['hold', 'growHold', 'markProgress', 'settle'])
+const CALL_WRITES: ReadonlySet<string> = new Set(['hold', 'growHold', 'markProgress', 'settle'])
 /** The user of reads of everybody's usage. */
-const EVERYBODY = 0
+const ALL_USERS = 0
 
 /**
  * Writes keep their order, but where more wait than a batch takes, those of calls go in turns that go round
@@ -25,25 +25,25 @@ const EVERYBODY = 0
  * gathered.
  */
 export const WRITES: BatchRule = {
-  most: 500,
-  each: Number.POSITIVE_INFINITY,
-  turnOf: ([name, input]) => (OF_CALLS.has(name) ? (input as { userId: number }).userId : 'order'),
+  maxOperations: 500,
+  maxPerUser: Number.POSITIVE_INFINITY,
+  turnOf: ([name, input]) => (CALL_WRITES.has(name) ? (input as { userId: number }).userId : 'order'),
 }
 
 /** Reads have no order. Those of the usage log alone may take long: of each user's one at a time. */
 export const READS: BatchRule = {
-  most: 500,
-  each: 1,
+  maxOperations: 500,
+  maxPerUser: 1,
   turnOf([, input]) {
     const filter = (input as { readonly filter?: { readonly userId?: number } } | undefined)?.filter
-    return filter ? (filter.userId ?? EVERYBODY) : 'free'
+    return filter ? (filter.userId ?? ALL_USERS) : 'free'
   },
 }
 
 /** Parts a queue into the next batch and what waits on; both in the order of the queue. */
 export function fairBatch<Waiting extends { readonly operation: QueuedOperation }>(
   queue: Waiting[],
-  { most, each, turnOf }: BatchRule,
+  { maxOperations: most, maxPerUser: each, turnOf }: BatchRule,
 ): { readonly batch: Waiting[]; readonly rest: Waiting[] } {
   if (queue.length <= Math.min(most, each)) return { batch: queue, rest: [] }
   // One round has one operation of each user.

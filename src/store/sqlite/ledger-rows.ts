@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
-import type { HoldOpening, LedgerWrites, Pruned, SettledCall, StoredAccount } from '../ledger-writes.ts'
+import type { HoldOpening, LedgerWrites, PruneResult, SettledCall, StoredAccount } from '../ledger-writes.ts'
 import type { Database, TokenRow, UserRow } from '../schema.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
@@ -11,7 +11,7 @@ import { countsOf } from '../usage-counts.ts'
 import { UsageSums } from './usage-sums.ts'
 
 /** Holds settled at a time by recovery, so that memory stays small however many there are. */
-const RECOVERED_AT_ONCE = 2000
+const RECOVERY_BATCH = 2000
 
 /**
  * The ledger's rows within the transaction that is open. Each write is one statement that fails whole, or one
@@ -28,7 +28,7 @@ export class LedgerRows implements LedgerWrites {
    * written because of it.
    */
   #settled = new Set<string>()
-  #passing = new Map<string, readonly SQLInputValue[]>()
+  #unwrittenHolds = new Map<string, readonly SQLInputValue[]>()
 
   constructor(db: DatabaseSync) {
     this.#statements = prepareLedger(db)
@@ -41,34 +41,34 @@ export class LedgerRows implements LedgerWrites {
    */
   begin(settled: Set<string>): void {
     this.#settled = settled
-    this.#passing = new Map()
+    this.#unwrittenHolds = new Map()
   }
 
   hold(opening: HoldOpening): void {
     const values = holdValues(opening)
     if (this.#settled.delete(opening.id)) {
-      this.#passing.set(opening.id, values)
+      this.#unwrittenHolds.set(opening.id, values)
       return
     }
     // A second one of that id is to be refused.
-    this.#writePassing(opening.id)
+    this.#writeHold(opening.id)
     this.#statements.insertHold.run(...values)
   }
 
   growHold({ id, by }: Parameters<LedgerWrites['growHold']>[0]): void {
-    this.#writePassing(id)
+    this.#writeHold(id)
     this.#statements.growHold.run(by, id)
   }
 
   markProgress({ id, amount }: Parameters<LedgerWrites['markProgress']>[0]): void {
-    this.#writePassing(id)
+    this.#writeHold(id)
     this.#statements.markProgress.run(amount, id)
   }
 
   settle(call: SettledCall): void {
     // The row first: if it is refused, the hold stays open and nothing has happened.
     const isNew = this.#insertUsage(call)
-    if (!this.#passing.delete(call.id)) this.#statements.deleteHold.run(call.id)
+    if (!this.#unwrittenHolds.delete(call.id)) this.#statements.deleteHold.run(call.id)
     if (isNew) {
       this.#charge(call)
       this.#days.add(call)
@@ -76,18 +76,18 @@ export class LedgerRows implements LedgerWrites {
   }
 
   recover({ owner, nowMs }: Parameters<LedgerWrites['recover']>[0]): { count: number; quota: number } {
-    this.#writeAllPassing()
+    this.#writeAllHolds()
     let count = 0
     let sum = 0
     for (;;) {
-      const orphans = this.#statements.orphans.all(owner, RECOVERED_AT_ONCE) as unknown as Database['holds'][]
+      const orphans = this.#statements.orphans.all(owner, RECOVERY_BATCH) as unknown as Database['holds'][]
       for (const hold of orphans) {
         const call = crashedCall(hold, nowMs)
         this.settle(call)
         count += 1
         sum += call.quota
       }
-      if (orphans.length < RECOVERED_AT_ONCE) return { count, quota: sum }
+      if (orphans.length < RECOVERY_BATCH) return { count, quota: sum }
     }
   }
 
@@ -106,7 +106,7 @@ export class LedgerRows implements LedgerWrites {
     }
   }
 
-  prune({ beforeMs, limit }: Parameters<LedgerWrites['prune']>[0]): Pruned {
+  prune({ beforeMs, limit }: Parameters<LedgerWrites['prune']>[0]): PruneResult {
     const start = performance.now()
     const { changes } = this.#statements.prune.run(limit, beforeMs)
     return { rows: Number(changes), tookMs: performance.now() - start }
@@ -114,7 +114,7 @@ export class LedgerRows implements LedgerWrites {
 
   /** Writes what the holds and settlements since the last time moved. */
   writeSums(): void {
-    this.#writeAllPassing()
+    this.#writeAllHolds()
     if (this.#tokens.size === 0) return
     for (const [id, { quota, accessedSeconds }] of this.#tokens) {
       this.#statements.chargeToken.run(quota, accessedSeconds, id)
@@ -123,14 +123,14 @@ export class LedgerRows implements LedgerWrites {
       this.#statements.chargeUser.run(quota, requests, id)
     }
     this.#days.write()
-    this.forgetSums()
+    this.discardSums()
   }
 
   /** Drops what was not written, as the transaction it belongs to is rolled back. */
-  forgetSums(): void {
+  discardSums(): void {
     this.#tokens.clear()
     this.#users.clear()
-    this.#days.forget()
+    this.#days.discard()
   }
 
   #insertUsage(call: SettledCall): boolean {
@@ -154,21 +154,21 @@ export class LedgerRows implements LedgerWrites {
     try {
       return this.#statements.insertUsage.run(...boundValues(values)).changes === 1
     } catch (error) {
-      this.#writePassing(call.id)
+      this.#writeHold(call.id)
       throw error
     }
   }
 
   // Whoever looks for a hold finds it written.
-  #writePassing(id: string): void {
-    const values = this.#passing.get(id)
+  #writeHold(id: string): void {
+    const values = this.#unwrittenHolds.get(id)
     if (!values) return
-    this.#passing.delete(id)
+    this.#unwrittenHolds.delete(id)
     this.#statements.insertHold.run(...values)
   }
 
-  #writeAllPassing(): void {
-    for (const id of this.#passing.keys()) this.#writePassing(id)
+  #writeAllHolds(): void {
+    for (const id of this.#unwrittenHolds.keys()) this.#writeHold(id)
   }
 
   #charge({ tokenId, userId, quota, delivered, endedMs }: SettledCall): void {

@@ -1,9 +1,9 @@
 import type { ErrorCode } from '../../errors.ts'
 import type { Secrets } from '../secrets.ts'
-import type { Crossing } from './crossing.ts'
+import type { PackedBatch } from './crossing.ts'
 
 /** The first thing that a thread is told. */
-export type ThreadOrders =
+export type ThreadOptions =
   | { readonly role: 'writer' | 'reader'; readonly path: string; readonly secrets: Secrets }
   /** Of the file of one node among many, which holds nothing secret. */
   | { readonly role: 'node'; readonly path: string }
@@ -23,26 +23,26 @@ export function isLocalRead(name: string): name is LocalRead {
 export type QueuedOperation = readonly [name: string, input: unknown]
 
 /** What the main thread says; it waits for the answer to one batch before it sends the next. */
-export type ToThread = { readonly kind: 'batch'; readonly operations: Crossing } | { readonly kind: 'close' }
+export type ToThread = { readonly kind: 'batch'; readonly operations: PackedBatch } | { readonly kind: 'close' }
 
 /** What a thread says. */
 export type FromThread =
   /** The database is open, and is ours. */
   | { readonly kind: 'ready' }
   /** It could not be opened. */
-  | { readonly kind: 'refused'; readonly failure: Failure }
+  | { readonly kind: 'refused'; readonly failure: SerializedError }
   | BatchReply
 
 /** How a batch went: operation by operation once it is committed, or as a whole. */
 export type BatchReply =
   | { readonly kind: 'done'; readonly outcomes: readonly Outcome[] }
-  | { readonly kind: 'failed'; readonly failure: Failure }
+  | { readonly kind: 'failed'; readonly failure: SerializedError }
 
 /** What one operation came to; undefined for one that has nothing to say, as most have. */
-export type Outcome = { readonly value: unknown } | { readonly failure: Failure } | undefined
+export type Outcome = { readonly value: unknown } | { readonly failure: SerializedError } | undefined
 
 /** An error in a form that crosses threads with its class and its code. */
-export type Failure =
+export type SerializedError =
   | {
       readonly kind: 'gateway'
       readonly code: ErrorCode
@@ -52,7 +52,7 @@ export type Failure =
   | {
       readonly kind: 'unavailable'
       readonly message: string
-      readonly cause: Failure | undefined
+      readonly cause: SerializedError | undefined
       readonly lasting: boolean
     }
   | {

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { NodeWrites } from '../node-file.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
-import { blamed, takeApart } from './failure.ts'
+import { mapDatabaseError, serializeError } from './failure.ts'
 import type { BatchReply, Outcome, QueuedOperation } from './messages.ts'
 import { NodeRows } from './node-rows.ts'
 
@@ -28,10 +28,10 @@ export class NodeBatches {
       return { kind: 'done', outcomes }
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
-      const cause = blamed(error)
+      const cause = mapDatabaseError(error)
       const failure =
         cause instanceof StoreUnavailable ? cause : new StoreUnavailable('the commit failed', { cause })
-      return { kind: 'failed', failure: takeApart(failure) }
+      return { kind: 'failed', failure: serializeError(failure) }
     }
   }
 
@@ -40,9 +40,9 @@ export class NodeBatches {
       const value = this.#rows[name](input as never)
       return value === undefined ? undefined : { value }
     } catch (error) {
-      const cause = blamed(error)
+      const cause = mapDatabaseError(error)
       if (cause instanceof StoreUnavailable || !this.#db.isTransaction) throw cause
-      return { failure: takeApart(cause) }
+      return { failure: serializeError(cause) }
     }
   }
 }

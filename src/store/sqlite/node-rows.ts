@@ -8,7 +8,7 @@ import { crashedCall } from './crashed-call.ts'
 import { type HoldStatements, holdValues, prepareHolds } from './hold-statements.ts'
 
 /** Holds settled at a time by recovery. */
-const RECOVERED_AT_ONCE = 2000
+const RECOVERY_BATCH = 2000
 
 /**
  * The rows of a node's file within the transaction that is open. Each write fails whole, or not after it
@@ -57,14 +57,14 @@ export class NodeRows implements NodeWrites {
   recover({ owner, nowMs }: Parameters<NodeWrites['recover']>[0]): { count: number; quota: number } {
     let [count, quota] = [0, 0]
     for (;;) {
-      const orphans = this.#holds.orphans.all(owner, RECOVERED_AT_ONCE) as unknown as Database['holds'][]
+      const orphans = this.#holds.orphans.all(owner, RECOVERY_BATCH) as unknown as Database['holds'][]
       for (const hold of orphans) {
         const call = crashedCall(hold, nowMs)
         this.settle(call)
         count += 1
         quota += call.quota
       }
-      if (orphans.length < RECOVERED_AT_ONCE) return { count, quota }
+      if (orphans.length < RECOVERY_BATCH) return { count, quota }
     }
   }
 

@@ -22,7 +22,7 @@ export async function openSqliteStore(options: {
   readonly isServedHere?: boolean
 }): Promise<Store> {
   const { path, secret: secrets, thread, isServedHere = false } = options
-  const start = isServedHere ? await servedHere() : startThread
+  const start = isServedHere ? await startOnCallingThread() : startThread
   const failed = Promise.withResolvers<StoreUnavailable>()
   const writer = new DatabaseThread({ role: 'writer', path, secrets }, failed.resolve, thread ?? start())
   try {
@@ -32,10 +32,10 @@ export async function openSqliteStore(options: {
     throw error
   }
   const reader = new LazyReader(
-    () => new DatabaseThread({ role: 'reader', path, secrets }, heedDamage, start()),
+    () => new DatabaseThread({ role: 'reader', path, secrets }, handleReaderFailure, start()),
   )
   // A reader that died takes its own questions with it and nothing else: the next question starts another.
-  function heedDamage(reason: StoreUnavailable): void {
+  function handleReaderFailure(reason: StoreUnavailable): void {
     if (!reader.hasEnded) failed.resolve(reason)
   }
   return {
@@ -55,7 +55,7 @@ export async function openSqliteStore(options: {
 }
 
 // What a thread loads is loaded only where there is none.
-async function servedHere(): Promise<() => MessagePort> {
+async function startOnCallingThread(): Promise<() => MessagePort> {
   const { serveDatabase } = await import('./serve-database.ts')
   return () => {
     const { port1, port2 } = new MessageChannel()

@@ -8,7 +8,7 @@ import { StoreUnavailable } from '../store-unavailable.ts'
  * The tables that must be whole for a single call to be charged; the log, which may be large, is not among
  * them.
  */
-const LOOKED_THROUGH = ['store_identity', 'users', 'tokens', 'holds', 'usage_days']
+const CHECKED_TABLES = ['store_identity', 'users', 'tokens', 'holds', 'usage_days']
 
 const SQLITE_CORRUPT = 11
 
@@ -21,7 +21,7 @@ export async function prepareDatabase(
   secrets: Secrets,
   { stoppedClean = true }: { readonly stoppedClean?: boolean } = {},
 ): Promise<void> {
-  if (!stoppedClean) refuseDamaged(connection, LOOKED_THROUGH)
+  if (!stoppedClean) refuseDamaged(connection, CHECKED_TABLES)
   if (!isCurrent(stepsRun(connection))) {
     const { migrateConnection } = await import('./migrate-connection.ts')
     await migrateConnection(connection)

@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { refuseDamaged } from './prepare-database.ts'
 
 /** The form of the file that this version knows. */
-const FORM = 1
+const FORMAT_VERSION = 1
 
 const SCHEMA = `
   CREATE TABLE node (id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT NOT NULL, bank TEXT NOT NULL) STRICT;
@@ -30,7 +30,7 @@ const SCHEMA = `
     quota INTEGER NOT NULL,
     call TEXT NOT NULL
   ) STRICT;
-  PRAGMA user_version = ${FORM};
+  PRAGMA user_version = ${FORMAT_VERSION};
 `
 
 /** Makes the tables of a node's file and gives the node its name, unless they are there. */
@@ -40,13 +40,13 @@ export function prepareNodeFile(
 ): void {
   if (!stoppedClean) refuseDamaged(db, ['node', 'holds', 'outbox'])
   const form = db.prepare('PRAGMA user_version').get()?.['user_version'] as number
-  if (form > FORM) {
+  if (form > FORMAT_VERSION) {
     throw new Error(
-      `the file of this node was changed by a newer version of sluice (form ${form}, this version knows ${FORM}): ` +
+      `the file of this node was changed by a newer version of sluice (form ${form}, this version knows ${FORMAT_VERSION}): ` +
         'start that version once more and stop it, which empties the file',
     )
   }
-  if (form === FORM) return
+  if (form === FORMAT_VERSION) return
   db.exec('BEGIN IMMEDIATE')
   db.exec(SCHEMA)
   db.prepare("INSERT INTO node VALUES (1, ?, '')").run(randomUUID())

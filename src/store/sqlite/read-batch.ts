@@ -4,7 +4,7 @@ import { reads } from '../operations/reads.ts'
 import type { Database } from '../schema.ts'
 import type { Secrets } from '../secrets.ts'
 import { kyselyOver } from './dialect.ts'
-import { blamed, takeApart } from './failure.ts'
+import { mapDatabaseError, serializeError } from './failure.ts'
 import type { BatchReply, Outcome, QueuedOperation } from './messages.ts'
 
 type AnyRead = (db: Kysely<Database>, input: unknown, secrets: Secrets) => Promise<unknown>
@@ -37,7 +37,7 @@ export class ReadBatches {
       const value = await (reads[name] as AnyRead)(this.#kysely, input, this.#secrets)
       return { value }
     } catch (error) {
-      return { failure: takeApart(blamed(error)) }
+      return { failure: serializeError(mapDatabaseError(error)) }
     } finally {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
     }

@@ -1,8 +1,8 @@
 import type { MessagePort } from 'node:worker_threads'
-import { unpacked } from './crossing.ts'
-import { openForReading, openForWriting, wasClosed } from './connection.ts'
-import { openingFailure, takeApart } from './failure.ts'
-import type { BatchReply, FromThread, QueuedOperation, ThreadOrders, ToThread } from './messages.ts'
+import { unpack } from './crossing.ts'
+import { openForReading, openForWriting, wasClosedCleanly } from './connection.ts'
+import { mapOpeningError, serializeError } from './failure.ts'
+import type { BatchReply, FromThread, QueuedOperation, ThreadOptions, ToThread } from './messages.ts'
 import { prepareDatabase } from './prepare-database.ts'
 import { WriteBatches } from './write-batch.ts'
 
@@ -12,10 +12,10 @@ interface OpenThread {
   close(): void
 }
 
-type DatabaseOrders = Extract<ThreadOrders, { readonly secrets: unknown }>
+type DatabaseOrders = Extract<ThreadOptions, { readonly secrets: unknown }>
 
 async function openWriter({ path, secrets }: DatabaseOrders): Promise<OpenThread> {
-  const stoppedClean = wasClosed(path)
+  const stoppedClean = wasClosedCleanly(path)
   const db = openForWriting(path)
   await prepareDatabase(db, secrets, { stoppedClean })
   const batches = new WriteBatches(db, secrets)
@@ -29,10 +29,10 @@ async function openReader({ path, secrets }: DatabaseOrders): Promise<OpenThread
   return { run: (operations) => batches.read(operations), close: () => db.close() }
 }
 
-async function openNode({ path }: ThreadOrders): Promise<OpenThread> {
+async function openNode({ path }: ThreadOptions): Promise<OpenThread> {
   const { NodeBatches } = await import('./node-batch.ts')
   const { prepareNodeFile } = await import('./prepare-node-file.ts')
-  const stoppedClean = wasClosed(path)
+  const stoppedClean = wasClosedCleanly(path)
   const db = openForWriting(path)
   prepareNodeFile(db, { stoppedClean })
   const batches = new NodeBatches(db)
@@ -42,7 +42,7 @@ async function openNode({ path }: ThreadOrders): Promise<OpenThread> {
   }
 }
 
-function openThread(orders: ThreadOrders): Promise<OpenThread> {
+function openThread(orders: ThreadOptions): Promise<OpenThread> {
   switch (orders.role) {
     case 'writer':
       return openWriter(orders)
@@ -58,16 +58,16 @@ function openThread(orders: ThreadOrders): Promise<OpenThread> {
  * to close. It runs on the thread that calls it.
  */
 export function serveDatabase(port: MessagePort): void {
-  port.once('message', (orders: ThreadOrders) => void serve(port, orders))
+  port.once('message', (orders: ThreadOptions) => void serve(port, orders))
 }
 
-async function serve(port: MessagePort, orders: ThreadOrders): Promise<void> {
+async function serve(port: MessagePort, orders: ThreadOptions): Promise<void> {
   const say = (message: FromThread): void => port.postMessage(message)
   let thread: OpenThread
   try {
     thread = await openThread(orders)
   } catch (error) {
-    say({ kind: 'refused', failure: takeApart(openingFailure(error, orders.path)) })
+    say({ kind: 'refused', failure: serializeError(mapOpeningError(error, orders.path)) })
     port.close()
     return
   }
@@ -75,7 +75,7 @@ async function serve(port: MessagePort, orders: ThreadOrders): Promise<void> {
     if (message.kind === 'close') {
       thread.close()
       port.close()
-    } else void thread.run(unpacked(message.operations)).then(say)
+    } else void thread.run(unpack(message.operations)).then(say)
   })
   say({ kind: 'ready' })
 }

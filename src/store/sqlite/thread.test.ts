@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { deriveSecrets } from '../secrets.ts'
-import { unpacked } from './crossing.ts'
-import type { ThreadOrders, ToThread } from './messages.ts'
+import { unpack } from './crossing.ts'
+import type { ThreadOptions, ToThread } from './messages.ts'
 import { DatabaseThread } from './thread.ts'
 
 let folder: string
@@ -30,8 +30,8 @@ afterEach(async () => {
 /** Operations in each batch that crossed so far. */
 function batches(): number[] {
   return posted.mock.calls.flatMap(([message]) => {
-    const order = message as ThreadOrders | ToThread
-    return 'kind' in order && order.kind === 'batch' ? [unpacked(order.operations).length] : []
+    const order = message as ThreadOptions | ToThread
+    return 'kind' in order && order.kind === 'batch' ? [unpack(order.operations).length] : []
   })
 }
 

@@ -2,25 +2,25 @@ import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { MessagePort, Worker } from 'node:worker_threads'
 import { StoreUnavailable } from '../store-unavailable.ts'
-import { packed } from './crossing.ts'
+import { pack } from './crossing.ts'
 import { type BatchRule, fairBatch, READS, WRITES } from './fair-batch.ts'
-import { putTogether } from './failure.ts'
-import type { BatchReply, Failure, FromThread, QueuedOperation, ThreadOrders, ToThread } from './messages.ts'
+import { deserializeError } from './failure.ts'
+import type { BatchReply, SerializedError, FromThread, QueuedOperation, ThreadOptions, ToThread } from './messages.ts'
 
 /**
  * Turns of the event loop that a batch waits at the most until as many operations have gathered as the one
  * before it had.
  */
-const MOST_TURNS = 8
+const MAX_TURNS = 8
 /** And milliseconds. */
-const MOST_MS = 5
+const MAX_GATHER_MS = 5
 /**
  * A batch of fewer is none that the next is expected to equal: with so few callers there is no crowd to wait
  * for.
  */
-const CROWD = 8
+const MIN_CROWD = 8
 
-interface Waiting {
+interface PendingOperation {
   readonly operation: QueuedOperation
   resolve(value: unknown): void
   reject(error: unknown): void
@@ -30,7 +30,7 @@ interface Waiting {
  * Messages are small and soon forgotten: a small nursery keeps the memory of a busy thread small. What one
  * holds beyond is bounded by the largest answer.
  */
-const MEMORY = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 512 }
+const MEMORY_LIMITS = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 512 }
 
 // From source the neighbour is TypeScript, built it is JavaScript.
 const WORKER = new URL(`./worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
@@ -44,14 +44,14 @@ export function startThread(): IdleThread {
     name: 'sluice database',
     // Options of the main program (an entry given as text, a debugger's port) are not for its threads.
     execArgv: [],
-    resourceLimits: MEMORY,
+    resourceLimits: MEMORY_LIMITS,
   })
   thread.unref()
   return thread
 }
 
 /** Where a database is served: by a thread, or by whatever answers at the other end of a port. */
-export type DatabaseEnd = IdleThread | MessagePort
+export type DatabasePort = IdleThread | MessagePort
 
 /**
  * The main thread's end of a database thread. At most one batch is on its way: what gathers meanwhile is the
@@ -60,27 +60,27 @@ export type DatabaseEnd = IdleThread | MessagePort
 export class DatabaseThread {
   /** Resolves when the database is open; rejects if it cannot be opened. */
   readonly ready: Promise<void>
-  readonly #worker: DatabaseEnd
+  readonly #worker: DatabasePort
   readonly #ended: Promise<void>
   readonly #rule: BatchRule
   readonly #onFailed: (reason: StoreUnavailable) => void
-  #waiting: Waiting[] = []
-  #underWay: Waiting[] | undefined
+  #waiting: PendingOperation[] = []
+  #inFlight: PendingOperation[] | undefined
   #refusal: StoreUnavailable | undefined
   #closing = false
   #hasEnded = false
   #scheduled = false
   #lastLength = 0
-  #trouble: Error | undefined
+  #threadError: Error | undefined
 
   /**
    * Gives an idle thread its orders. `onFailed` is called if the database turns out to be unreliable, or the
    * thread ends though nobody told it to. After that, every operation is refused.
    */
   constructor(
-    orders: ThreadOrders,
+    orders: ThreadOptions,
     onFailed: (reason: StoreUnavailable) => void,
-    idle: DatabaseEnd = startThread(),
+    idle: DatabasePort = startThread(),
   ) {
     this.#worker = idle
     this.#rule = orders.role === 'reader' ? READS : WRITES
@@ -96,19 +96,19 @@ export class DatabaseThread {
         isReady = true
         ready.resolve()
       } else if (message.kind === 'refused') {
-        this.#trouble = putTogether(message.failure)
-        ready.reject(this.#trouble)
+        this.#threadError = deserializeError(message.failure)
+        ready.reject(this.#threadError)
       } else this.#finish(message)
     })
     this.#worker.on('error', (error) => {
-      this.#trouble = error
+      this.#threadError = error
     })
     this.#ended = new Promise((resolve) => {
       const end = idle instanceof MessagePort ? 'close' : 'exit'
       this.#worker.on(end, () => {
         this.#hasEnded = true
         const error = new StoreUnavailable('the database thread has ended', {
-          cause: this.#trouble,
+          cause: this.#threadError,
           lasting: true,
         })
         ready.reject(error)
@@ -121,7 +121,7 @@ export class DatabaseThread {
 
   /** Operations whose promises are not settled yet. */
   get queued(): number {
-    return this.#waiting.length + (this.#underWay?.length ?? 0)
+    return this.#waiting.length + (this.#inFlight?.length ?? 0)
   }
 
   /** The thread is gone. */
@@ -158,14 +158,14 @@ export class DatabaseThread {
   // and crossing and committing are what costs. Turns are short where there is little to do, and by then most
   // batches are of one operation anyway.
   #sendSoon(): void {
-    if (this.#underWay || this.#scheduled) return
+    if (this.#inFlight || this.#scheduled) return
     this.#scheduled = true
     let turns = 0
-    const untilMs = performance.now() + MOST_MS
+    const untilMs = performance.now() + MAX_GATHER_MS
     const turn = (): void => {
       turns += 1
-      const isCrowd = this.#lastLength >= CROWD && this.#waiting.length < this.#lastLength
-      if (isCrowd && turns < MOST_TURNS && performance.now() < untilMs) {
+      const isCrowd = this.#lastLength >= MIN_CROWD && this.#waiting.length < this.#lastLength
+      if (isCrowd && turns < MAX_TURNS && performance.now() < untilMs) {
         setImmediate(turn)
         return
       }
@@ -176,60 +176,60 @@ export class DatabaseThread {
   }
 
   #send(): void {
-    if (this.#underWay) return
+    if (this.#inFlight) return
     if (this.#waiting.length === 0) {
       if (this.#closing) this.#post({ kind: 'close' })
       return
     }
     const { batch, rest } = fairBatch(this.#waiting, this.#rule)
     this.#waiting = rest
-    this.#underWay = batch
+    this.#inFlight = batch
     this.#lastLength = batch.length
     try {
-      this.#post({ kind: 'batch', operations: packed(batch.map(({ operation }) => operation)) })
+      this.#post({ kind: 'batch', operations: pack(batch.map(({ operation }) => operation)) })
     } catch (error) {
       // An input that cannot cross: a mistake in the program, which must not stop the queue.
-      this.#underWay = undefined
+      this.#inFlight = undefined
       for (const waiting of batch) waiting.reject(error)
       this.#send()
     }
   }
 
-  #post(message: ThreadOrders | ToThread): void {
+  #post(message: ThreadOptions | ToThread): void {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin, a window has
     this.#worker.postMessage(message)
   }
 
   #finish(reply: BatchReply): void {
-    const batch = this.#underWay ?? []
-    this.#underWay = undefined
+    const batch = this.#inFlight ?? []
+    this.#inFlight = undefined
     this.#sendSoon()
     if (reply.kind === 'failed') {
-      for (const waiting of batch) waiting.reject(putTogether(reply.failure))
-      this.#heed(reply.failure)
+      for (const waiting of batch) waiting.reject(deserializeError(reply.failure))
+      this.#handleFailure(reply.failure)
       return
     }
     for (const [index, waiting] of batch.entries()) {
       const outcome = reply.outcomes[index]
       if (outcome === undefined) waiting.resolve(undefined)
       else if ('failure' in outcome) {
-        waiting.reject(putTogether(outcome.failure))
-        this.#heed(outcome.failure)
+        waiting.reject(deserializeError(outcome.failure))
+        this.#handleFailure(outcome.failure)
       } else waiting.resolve(outcome.value)
     }
   }
 
-  #heed(failure: Failure): void {
+  #handleFailure(failure: SerializedError): void {
     if (failure.kind !== 'unavailable' || !failure.lasting) return
-    const reason = putTogether(failure) as StoreUnavailable
+    const reason = deserializeError(failure) as StoreUnavailable
     this.#abandon(reason)
     this.#onFailed(reason)
   }
 
   #abandon(error: StoreUnavailable): void {
     this.refuseMore(error)
-    const abandoned = [...(this.#underWay ?? []), ...this.#waiting]
-    this.#underWay = undefined
+    const abandoned = [...(this.#inFlight ?? []), ...this.#waiting]
+    this.#inFlight = undefined
     this.#waiting = []
     for (const waiting of abandoned) waiting.reject(error)
   }

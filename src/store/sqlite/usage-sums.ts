@@ -52,7 +52,7 @@ export class UsageSums {
   }
 
   /** Drops what was not written, as the transaction it belongs to is rolled back. */
-  forget(): void {
+  discard(): void {
     this.#rows.clear()
   }
 }

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { holdOf, newToken, newUser, SECRETS, settledCall, temporaryFolder } from '../../../test/store-rows.ts'
 import { openForWriting } from './connection.ts'
-import { putTogether } from './failure.ts'
+import { deserializeError } from './failure.ts'
 import type { BatchReply, QueuedOperation } from './messages.ts'
 import { prepareDatabase } from './prepare-database.ts'
 import { WriteBatches } from './write-batch.ts'
@@ -28,7 +28,7 @@ function holds(from: number, count: number): QueuedOperation[] {
 
 function errorOf(reply: BatchReply): Error {
   if (reply.kind !== 'failed') throw new Error('the batch did not fail')
-  return putTogether(reply.failure)
+  return deserializeError(reply.failure)
 }
 
 test('a full disk refuses the whole batch, leaves nothing of it, and the next batch is taken once there is room', async () => {

@@ -4,7 +4,7 @@ import type { LedgerWrites, SettledCall } from '../ledger-writes.ts'
 import type { seedUsers } from '../operations/seed-users.ts'
 import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
-import { blamed, takeApart } from './failure.ts'
+import { mapDatabaseError, serializeError } from './failure.ts'
 import { LedgerRows } from './ledger-rows.ts'
 import { LocalReads } from './local-reads.ts'
 import {
@@ -26,7 +26,7 @@ const LEDGER_WRITES: ReadonlySet<string> = new Set<keyof LedgerWrites>([
   'prune',
 ])
 
-const NOTHING_SEEDED: Awaited<ReturnType<typeof seedUsers>> = { users: [], tokens: [] }
+const NO_SEEDS: Awaited<ReturnType<typeof seedUsers>> = { users: [], tokens: [] }
 
 /**
  * Writes batches: each is one transaction, begun and committed here. An operation that fails leaves no trace
@@ -72,7 +72,7 @@ export class WriteBatches {
       return { kind: 'done', outcomes }
     } catch (error) {
       this.#rollback()
-      return { kind: 'failed', failure: takeApart(unavailable(error)) }
+      return { kind: 'failed', failure: serializeError(unavailable(error)) }
     }
   }
 
@@ -98,7 +98,7 @@ export class WriteBatches {
   async #runWrite(name: string, input: unknown): Promise<Outcome> {
     this.#ledger.writeSums()
     if (name === 'seedUsers' && this.#reads.hasSeeds((input as { seeds: readonly UserSeed[] }).seeds)) {
-      return { value: NOTHING_SEEDED }
+      return { value: NO_SEEDS }
     }
     this.#operation ??= (await import('./write-operations.ts')).writeOperations(this.#db, this.#secrets)
     this.#savepoint.run()
@@ -119,13 +119,13 @@ export class WriteBatches {
    * itself.
    */
   #failedAlone(error: unknown): Outcome {
-    const cause = blamed(error)
+    const cause = mapDatabaseError(error)
     if (cause instanceof StoreUnavailable || !this.#db.isTransaction) throw cause
-    return { failure: takeApart(cause) }
+    return { failure: serializeError(cause) }
   }
 
   #rollback(): void {
-    this.#ledger.forgetSums()
+    this.#ledger.discardSums()
     if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
   }
 }
@@ -137,6 +137,6 @@ function settledIn(operations: readonly QueuedOperation[]): Set<string> {
 }
 
 function unavailable(error: unknown): StoreUnavailable {
-  const cause = blamed(error)
+  const cause = mapDatabaseError(error)
   return cause instanceof StoreUnavailable ? cause : new StoreUnavailable('the commit failed', { cause })
 }

@@ -1,7 +1,7 @@
 import { quoted } from './bank-function.ts'
 
 /** What of a token calls are admitted by, beside its money. */
-const SEEN_OF_TOKENS = [
+const TOKEN_COLUMNS = [
   'status',
   'deleted_time',
   'unlimited_quota',
@@ -12,11 +12,11 @@ const SEEN_OF_TOKENS = [
   'group_name',
   'vendor_routes',
 ]
-const SEEN_OF_USERS = ['status', 'deleted_time', 'group_name', 'role']
+const USER_COLUMNS = ['status', 'deleted_time', 'group_name', 'role']
 
 /** Changes of these call the leases in. */
-const GRAVE_OF_TOKENS = ['status', 'deleted_time', 'unlimited_quota']
-const GRAVE_OF_USERS = ['status', 'deleted_time']
+const RECALLING_TOKEN_COLUMNS = ['status', 'deleted_time', 'unlimited_quota']
+const RECALLING_USER_COLUMNS = ['status', 'deleted_time']
 
 /**
  * Whatever changes an account, but for the bank's own functions, is a change by hand, and every node is told
@@ -26,32 +26,32 @@ const GRAVE_OF_USERS = ['status', 'deleted_time']
  */
 export function changes(schema: string): readonly string[] {
   return [
-    ...heed(schema, {
+    ...changeTrigger(schema, {
       table: 'users',
       letter: 'u',
       remain: 'quota',
-      seen: SEEN_OF_USERS,
-      grave: GRAVE_OF_USERS,
+      columns: USER_COLUMNS,
+      recallingColumns: RECALLING_USER_COLUMNS,
     }),
-    ...heed(schema, {
+    ...changeTrigger(schema, {
       table: 'tokens',
       letter: 't',
       remain: 'remain_quota',
-      seen: SEEN_OF_TOKENS,
-      grave: GRAVE_OF_TOKENS,
+      columns: TOKEN_COLUMNS,
+      recallingColumns: RECALLING_TOKEN_COLUMNS,
     }),
   ]
 }
 
-interface Heeded {
+interface WatchedTable {
   readonly table: 'users' | 'tokens'
   readonly letter: 'u' | 't'
   readonly remain: string
-  readonly seen: readonly string[]
-  readonly grave: readonly string[]
+  readonly columns: readonly string[]
+  readonly recallingColumns: readonly string[]
 }
 
-function heed(schema: string, { table, letter, remain, seen, grave }: Heeded): readonly string[] {
+function changeTrigger(schema: string, { table, letter, remain, columns: seen, recallingColumns: grave }: WatchedTable): readonly string[] {
   const differs = (name: string): string => `new.${name} is distinct from old.${name}`
   return [
     `create function bank_heed_${table}() returns trigger language plpgsql

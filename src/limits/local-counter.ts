@@ -1,5 +1,5 @@
-import type { CountedLimit, LimitCounter } from './counts.ts'
-import { ClientTable } from './roll.ts'
+import type { CountedLimit, LimitCounter } from './limit-counter.ts'
+import { ClientTable } from './client-table.ts'
 import { SlidingWindow, type Verdict } from './sliding-window.ts'
 
 /** The counts of one node that is alone: in memory, exact, and answered in the same turn. */

@@ -1,4 +1,4 @@
-import type { ShareResponse } from './exchange.ts'
+import type { ShareResponse } from './share-messages.ts'
 
 /**
  * What all nodes together were known to have used at some moment, as it leaves the window. Times are of the

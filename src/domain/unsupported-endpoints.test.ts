@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isForUnsupportedEndpoint } from './other-endpoints.ts'
+import { isForUnsupportedEndpoint } from './unsupported-endpoints.ts'
 
 test.each([
   'text-embedding-3-small',

@@ -3,7 +3,7 @@ import type { TokenChange } from '../store/operations/change-token.ts'
 import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
 import type { UserChange } from '../store/operations/change-user.ts'
 import type { Store } from '../store/store.ts'
-import type { AccountSource, FoundAccount } from './accounts.ts'
+import type { AccountSource, FoundAccount } from './account-source.ts'
 import { type Account, Balance } from './balance.ts'
 
 /**

@@ -2,7 +2,7 @@ import { USER_STATUS, type Role, type User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
 import type { Request } from '../server/request.ts'
 import type { Store } from '../store/store.ts'
-import { refuseCrossSite } from './refuse-other-site.ts'
+import { refuseCrossSite } from './refuse-cross-site.ts'
 import { sessionOf } from './session-cookie.ts'
 
 /** How an access token may stand in `Authorization`: alone, or behind `Bearer` too. */

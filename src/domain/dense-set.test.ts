@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { DenseSet } from './roster.ts'
+import { DenseSet } from './dense-set.ts'
 
 interface Member {
   readonly name: number

@@ -1,6 +1,6 @@
-import type { ChangeFeed } from './changes.ts'
-import type { LimitCounter } from '../limits/counts.ts'
-import { LocalCounter } from '../limits/own-counts.ts'
+import type { ChangeFeed } from './change-feed.ts'
+import type { LimitCounter } from '../limits/limit-counter.ts'
+import { LocalCounter } from '../limits/local-counter.ts'
 
 /** What a node has in common with others. */
 export interface Cluster {
@@ -35,11 +35,11 @@ export async function joinCluster(options: ClusterOptions): Promise<Cluster> {
   const { redisUrl, postgresUrl } = options
   // Most gateways are alone, and should not carry what they never use.
   if (redisUrl !== undefined) {
-    const { joinThroughRedis } = await import('./through-redis.ts')
+    const { joinThroughRedis } = await import('./join-through-redis.ts')
     return joinThroughRedis(redisUrl, options)
   }
   if (postgresUrl !== undefined) {
-    const { joinThroughPostgres } = await import('./through-postgres.ts')
+    const { joinThroughPostgres } = await import('./join-through-postgres.ts')
     return joinThroughPostgres(postgresUrl, options)
   }
   return { limitCounter: new LocalCounter(), changes: undefined, isRedisReachable: undefined, close: async () => {} }

@@ -1,8 +1,8 @@
-import { ChangeFeed } from './changes.ts'
+import { ChangeFeed } from './change-feed.ts'
 import { isolatedPeers } from '../limits/peers.ts'
-import { SharedCounter } from '../limits/shared-counts.ts'
+import { SharedCounter } from '../limits/shared-counter.ts'
 import { Announcements } from '../store/postgres/announcements.ts'
-import type { Cluster, ClusterOptions } from './join.ts'
+import type { Cluster, ClusterOptions } from './join-cluster.ts'
 import { Presence } from './presence.ts'
 
 /**
@@ -15,7 +15,7 @@ export async function joinThroughPostgres(url: string, options: ClusterOptions):
   const changes = new ChangeFeed(node, announcements)
   const presence = new Presence(node, announcements)
   const counts = new SharedCounter(isolatedPeers(() => presence.count))
-  await announcements.tried
+  await announcements.firstAttempt
   return {
     limitCounter: counts,
     changes,

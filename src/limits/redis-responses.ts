@@ -1,4 +1,4 @@
-import { type ShareResponse, type ShareRequest, slotsOf } from './exchange.ts'
+import { type ShareResponse, type ShareRequest, slotsOf } from './share-messages.ts'
 
 /** More amounts than slots there are: no window has as many. */
 const MOST_AMOUNTS = 512

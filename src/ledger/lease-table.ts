@@ -1,4 +1,4 @@
-import type { AccountName, HeldReport, Standing } from '../store/bank.ts'
+import type { AccountName, HeldReport, AccountState } from '../store/bank.ts'
 import type { OutboxEntry } from '../store/node-file.ts'
 import { LeasedBalance } from './leased-balance.ts'
 import type { OpenHold } from './open-hold.ts'
@@ -24,7 +24,7 @@ export class LeaseTable {
   }
 
   /** The balance of an account of which the bank has said where we stand. */
-  getOrCreate({ account }: Standing): LeasedBalance {
+  getOrCreate({ account }: AccountState): LeasedBalance {
     let balance = this.#balances.get(account)
     if (!balance) {
       balance = new LeasedBalance(account, FIRST_TYPICAL, this.#isCutOff)
@@ -34,7 +34,7 @@ export class LeaseTable {
   }
 
   /** Takes over what the bank said. */
-  applyStates(standings: readonly Standing[]): void {
+  applyStates(standings: readonly AccountState[]): void {
     for (const standing of standings) this.#balances.get(standing.account)?.applyState(standing)
   }
 

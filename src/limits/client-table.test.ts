@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { LocalCounter } from './own-counts.ts'
-import { ClientTable } from './roll.ts'
+import { LocalCounter } from './local-counter.ts'
+import { ClientTable } from './client-table.ts'
 
 class Seat {
   untilMs = Number.POSITIVE_INFINITY

@@ -3,7 +3,7 @@ import { newToken, SECRETS, storeWithAccount } from '../../test/store-rows.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { hashKey } from '../store/secrets.ts'
 import type { Store } from '../store/store.ts'
-import { ApiKeys } from './api-key.ts'
+import { ApiKeys } from './api-keys.ts'
 
 async function opened() {
   const account = await storeWithAccount()

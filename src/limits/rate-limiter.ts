@@ -1,6 +1,6 @@
 import type { RateLimit } from '../domain/channel.ts'
 import { GatewayError } from '../errors.ts'
-import type { CountedLimit, LimitCounter } from './counts.ts'
+import type { CountedLimit, LimitCounter } from './limit-counter.ts'
 import type { Verdict } from './sliding-window.ts'
 
 /** Which limit that is, and what its two counts are named. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { FairQueue } from './fair-turns.ts'
+import { FairQueue } from './fair-queue.ts'
 
 const refusal = (): Error => new Error('too many')
 

@@ -1,8 +1,8 @@
-import { ChangeFeed } from './changes.ts'
+import { ChangeFeed } from './change-feed.ts'
 import { RedisAnnouncements } from './redis-announcements.ts'
 import { RedisPeers } from '../limits/redis-peers.ts'
-import { SharedCounter } from '../limits/shared-counts.ts'
-import type { Cluster, ClusterOptions } from './join.ts'
+import { SharedCounter } from '../limits/shared-counter.ts'
+import type { Cluster, ClusterOptions } from './join-cluster.ts'
 
 /**
  * Joins the nodes that use the same Redis server. Where it cannot be reached now, they are joined when it

@@ -1,7 +1,7 @@
-import type { CountedLimit, LimitCounter } from './counts.ts'
+import type { CountedLimit, LimitCounter } from './limit-counter.ts'
 import type { Peers } from './peers.ts'
 import { Permits } from './permits.ts'
-import { ClientTable } from './roll.ts'
+import { ClientTable } from './client-table.ts'
 import type { Verdict } from './sliding-window.ts'
 
 /** The longest that a request waits for the others; a little less than is promised. */

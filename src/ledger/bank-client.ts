@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Bank, Loan, LoanRequest } from '../store/bank.ts'
 import type { NodeFile, OutboxEntry } from '../store/node-file.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
-import { LeaseTable } from './lease-book.ts'
-import { LoanQueue } from './loans.ts'
+import { LeaseTable } from './lease-table.ts'
+import { LoanQueue } from './loan-queue.ts'
 import type { OpenHold } from './open-hold.ts'
 
 /** How often the bank is told what was settled, at the latest, and how much it is told at a time. */
@@ -210,7 +210,7 @@ export class BankClient {
       for (const [index, one] of asked.entries()) {
         const loan = loans[index]
         if (loan) {
-          for (const standing of [loan.ofToken, loan.ofUser]) this.leases.getOrCreate(standing).applyState(standing)
+          for (const standing of [loan.tokenState, loan.userState]) this.leases.getOrCreate(standing).applyState(standing)
         }
         one.resolve(loan)
       }

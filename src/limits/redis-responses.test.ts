@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readShareResponse, readHeartbeat } from './redis-answers.ts'
+import { readShareResponse, readHeartbeat } from './redis-responses.ts'
 
 // Slots of 8 ms, 31 ahead.
 const QUESTION = { most: 10, windowMs: 1024, slot: 0, used: 0, back: 0, kept: 0, added: [], need: 2, want: 3 }
