@@ -71,7 +71,7 @@ export async function startGateway(config: Config, thread?: IdleThread): Promise
     recovered: accounts.recovered,
     failed: accounts.store.failed,
     async close() {
-      const unresolved = await serving.drain((atMostMs) => entrance.shut(atMostMs))
+      const unresolved = await serving.drain((atMostMs) => entrance.stopListening(atMostMs))
       await everything.disposeAsync()
       return unresolved
     },

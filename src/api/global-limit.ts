@@ -4,7 +4,7 @@ import type { RateLimit } from '../domain/channel.ts'
 import { LIMIT_NAMES, type RateLimiter } from '../limits/rate-limiter.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
-import { takeAndTell } from './relay/take-and-tell.ts'
+import { takeAndSetHeaders } from './relay/take-and-tell.ts'
 
 /**
  * Whether the global limit holds for a path, or for where it would be: accounts and billing. `docs/api.md:
@@ -30,7 +30,7 @@ export class GlobalLimit {
   take(request: Request, response: Response, path: string): void | Promise<void> {
     if (!isGloballyLimited(path)) return undefined
     const whom = addressBlock(this.#clientAddress()(request))
-    return takeAndTell(
+    return takeAndSetHeaders(
       this.#limits,
       response,
       { name: LIMIT_NAMES.global, subject: whom, limit: this.#limit() },

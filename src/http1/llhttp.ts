@@ -1,23 +1,23 @@
 import { createRequire } from 'node:module'
 
-/** Bytes that are parsed at a time, at most. */
+/** Most bytes that one call of `parse` takes. */
 export const MAX_PARSE_BYTES = 65_536
 
-/**
- * What a callback says: to go on, to stop after this, that it is wrong, or (of a head) that whoever asks
- * reads its body.
- */
+/** Result of a callback: parse on. */
 export const CONTINUE = 0
+/** Result of a callback: the message is malformed. */
 export const REJECT = -1
+/** Result of a callback: stop parsing after this. */
 export const PAUSE = 21
+/** Result of `onHeadersComplete`: the body is read without the parser. */
 export const SKIP_BODY = 1
 
-/** What the parser found, told while it runs. Positions are within the bytes that it was given. */
+/** Callbacks that the parser makes while it runs. Positions are within the bytes that it was given. */
 export interface ParserCallbacks {
   onMessageBegin(): number
-  /** Of a request. */
+  /** Part of a request's target. */
   onTarget(start: number, end: number): number
-  /** Of an answer. */
+  /** Part of a response's reason phrase. */
   onStatus(start: number, end: number): number
   onHeaderName(start: number, end: number): number
   onHeaderValue(start: number, end: number): number
@@ -26,10 +26,10 @@ export interface ParserCallbacks {
   onMessageComplete(): number
 }
 
-/** How far a parser came: to the end of the bytes, to where a callback paused it, or to what is no HTTP. */
+/** Outcome of `parse`: all bytes parsed, paused by a callback, or not HTTP. */
 export type ParseResult = 'all' | 'paused' | 'malformed'
 
-/** The functions of the module that are called here; `pointer` is a parser's. */
+/** Functions of the WebAssembly module; `pointer` is a parser's address in its memory. */
 interface Exports {
   readonly memory: WebAssembly.Memory
   malloc(size: number): number
@@ -46,25 +46,20 @@ interface Exports {
   llhttp_get_http_minor(pointer: number): number
 }
 
-const TYPES = { requests: 1, answers: 2 } as const
+const TYPES = { requests: 1, responses: 2 } as const
 const OK = 0
 const PAUSED = 21
 const PAUSED_FOR_UPGRADE = 22
 
 let exports: Exports | undefined
-/**
- * Where the bytes that are parsed lie in the module's memory, and a view of them, which is lost whenever that
- * memory grows.
- */
+/** Address of the input buffer in the module's memory. */
 let input = 0
+/** View of the input buffer; invalid once that memory grows. */
 let view = new Uint8Array()
 let activeCallbacks: ParserCallbacks | undefined
 const methodNames: string[] = []
 
-/**
- * An HTTP/1.1 parser of requests or of answers: llhttp, which Node's own server reads requests with, as the
- * WebAssembly that comes with undici. It is as strict as it can be.
- */
+/** HTTP/1.1 parser of requests or responses: llhttp, in its strict mode, as the WebAssembly of undici. */
 export class Llhttp {
   readonly #callbacks: ParserCallbacks
   #pointer: number
@@ -97,19 +92,19 @@ export class Llhttp {
     }
   }
 
-  /** After a pause: how many of the bytes it has parsed. */
+  /** Count of bytes that were parsed before a pause. */
   get parsedBytes(): number {
     return (exports as Exports).llhttp_get_error_pos(this.#pointer) - input
   }
 
-  /** Ends a pause, also one where another protocol was asked for: nobody speaks any here. */
+  /** Ends a pause, also one for an upgrade: upgrades are not served. */
   resume(): void {
     const llhttp = exports as Exports
     llhttp.llhttp_resume(this.#pointer)
     llhttp.llhttp_resume_after_upgrade(this.#pointer)
   }
 
-  /** No more will come; says whether what came may end here. */
+  /** Ends the input; returns whether the message may end here. */
   finish(): boolean {
     activeCallbacks = this.#callbacks
     try {
@@ -119,14 +114,14 @@ export class Llhttp {
     }
   }
 
-  /** The method of the request whose head is complete. */
+  /** Method of the request whose head is complete. */
   get method(): string {
     const llhttp = exports as Exports
     const number = llhttp.llhttp_get_method(this.#pointer)
     return (methodNames[number] ??= textAt(llhttp.memory, llhttp.llhttp_method_name(number)))
   }
 
-  /** The version of the message whose head is complete, as in `1.1`. */
+  /** Version of the message whose head is complete, such as `1.1`. */
   get version(): string {
     const llhttp = exports as Exports
     const major = llhttp.llhttp_get_http_major(this.#pointer)
@@ -134,7 +129,7 @@ export class Llhttp {
     return major === 1 && minor === 1 ? '1.1' : `${major}.${minor}`
   }
 
-  /** Gives its memory back. It cannot be used any more. */
+  /** Frees the parser's memory; the parser must not be used afterwards. */
   free(): void {
     if (this.#pointer === 0) return
     exports?.llhttp_free(this.#pointer)
@@ -142,7 +137,7 @@ export class Llhttp {
   }
 }
 
-// A text of C: a NUL is its end.
+// Reads a C string, up to its NUL.
 function textAt({ buffer }: WebAssembly.Memory, pointer: number): string {
   const bytes = Buffer.from(buffer)
   return bytes.toString('latin1', pointer, bytes.indexOf(0, pointer))

@@ -5,9 +5,9 @@ import type { Change } from '../domain/change.ts'
 /**
  * How often what is stored is read again, whether or not anybody said that it changed: a word may be lost.
  */
-const REREAD_MS = 60_000
+const REREAD_INTERVAL_MS = 60_000
 /** How soon a reading that failed is tried again. */
-const AGAIN_MS = 500
+const RETRY_MS = 500
 
 /** What was set over HTTP, as it is in force. */
 interface Stored {
@@ -33,7 +33,7 @@ export function followChanges(
       (error: unknown) => {
         if (!failed) warn(`what another node has set cannot be read yet: ${String(error)}`)
         failed = true
-        rereadIn(AGAIN_MS)
+        rereadIn(RETRY_MS)
       },
     )
   }
@@ -45,7 +45,7 @@ export function followChanges(
     apiKeys.applyChange(change)
     if (change.of === 'settings' || change.of === 'anything') rereadIn(0)
   })
-  const regularly = setInterval(() => rereadIn(0), REREAD_MS).unref()
+  const regularly = setInterval(() => rereadIn(0), REREAD_INTERVAL_MS).unref()
   return {
     stop() {
       clearInterval(regularly)

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { giveBackWhenIdle } from './idle-memory.ts'
+import { collectWhenIdle } from './idle-memory.ts'
 
 let visits = 0
 let given = 0
@@ -8,7 +8,7 @@ beforeEach(() => {
   vi.useFakeTimers()
   visits = 0
   given = 0
-  giving = giveBackWhenIdle(
+  giving = collectWhenIdle(
     () => visits,
     () => (given += 1),
   )

@@ -2,14 +2,14 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 /** How often it is looked whether anything is under way. */
-const LOOK_MS = 1_000
+const SAMPLE_MS = 1_000
 /** How many looks in a row must find nothing: after the start, when nothing has got going, and later. */
-const QUIET_AFTER_START = 3
-const QUIET_AFTER_WORK = 60
+const QUIET_SAMPLES_AFTER_START = 3
+const QUIET_SAMPLES_AFTER_WORK = 60
 /** Looks that the start takes at the most: what is there later was left by work. */
-const START_LOOKS = 60
+const START_SAMPLES = 60
 /** Looks from one giving back after work to the next at the least. */
-const LOOKS_BETWEEN = 600
+const SAMPLES_BETWEEN = 600
 
 type Collect = (options: { readonly type: 'major'; readonly flavor: 'last-resort' }) => void
 
@@ -20,26 +20,26 @@ type Collect = (options: { readonly type: 'major'; readonly flavor: 'last-resort
  * often: V8 forgets with it how its code was used, and the next twenty thousand calls cost a third more.
  * Takes some 30 ms.
  */
-export function giveBackWhenIdle(visits: () => number, giveBack = collectAll): { stop(): void } {
+export function collectWhenIdle(visits: () => number, giveBack = collectAll): { stop(): void } {
   let looks = 0
   let quiet = 0
-  let needed = QUIET_AFTER_START
-  let since = LOOKS_BETWEEN
+  let needed = QUIET_SAMPLES_AFTER_START
+  let since = SAMPLES_BETWEEN
   let worked = true
   const timer = setInterval(() => {
     since += 1
     looks += 1
-    if (looks === START_LOOKS) needed = QUIET_AFTER_WORK
+    if (looks === START_SAMPLES) needed = QUIET_SAMPLES_AFTER_WORK
     const isQuiet = visits() === 0
     quiet = isQuiet ? quiet + 1 : 0
     worked ||= !isQuiet
-    if (!worked || quiet < needed || since < LOOKS_BETWEEN) return
+    if (!worked || quiet < needed || since < SAMPLES_BETWEEN) return
     worked = false
     // What the start left does not count.
-    since = needed === QUIET_AFTER_START ? LOOKS_BETWEEN : 0
-    needed = QUIET_AFTER_WORK
+    since = needed === QUIET_SAMPLES_AFTER_START ? SAMPLES_BETWEEN : 0
+    needed = QUIET_SAMPLES_AFTER_WORK
     giveBack()
-  }, LOOK_MS).unref()
+  }, SAMPLE_MS).unref()
   return { stop: () => clearInterval(timer) }
 }
 

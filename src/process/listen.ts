@@ -7,7 +7,7 @@ import { pathArea, pathOf } from '../api/routing/path-area.ts'
 import type { App } from '../app.ts'
 import { isLoopback } from '../domain/ip-allow-list.ts'
 import { GatewayError } from '../errors.ts'
-import { type Address, listenThroughMany } from './listeners.ts'
+import { type Address, listenOnManySockets } from './listeners.ts'
 import type { Refusal } from '../server/client-connection-owner.ts'
 import type { ConnectionLimits } from '../server/connection-shares.ts'
 import {
@@ -33,13 +33,13 @@ const RESERVE_SHARE = 1 / 20
  */
 const PAUSE_MS = 80
 /** How long one look for calls takes. */
-const LOOK_MS = 10
-const LISTENING_MS = 2_000
+const SAMPLE_MS = 10
+const MAX_LISTENING_MS = 2_000
 /** How long somebody who is connected, and about to say something, may take. */
 const LINGER_MS = 1_000
 
 /** Where connections come in. */
-export interface Entrance {
+export interface ListeningServer {
   readonly url: string
   readonly connections: ConnectionFigures
   /** A sentence for the operator where the system allows fewer connections than there might be. */
@@ -51,7 +51,7 @@ export interface Entrance {
    * that time is over, or nobody is connected, or after `atMostMs`; from then on connections on which nothing
    * is under way are ended.
    */
-  shut(atMostMs: number): Promise<void>
+  stopListening(atMostMs: number): Promise<void>
   /** Takes no more connections, and ends those that are open. */
   close(): void
 }
@@ -60,16 +60,16 @@ export interface Entrance {
  * Listens at once, so that an address that is taken is known before anything is made; calls are answered with
  * 503 until there is an application. Rejects with a sentence for the operator.
  */
-export async function listen(address: Address, app: () => App | undefined): Promise<Entrance> {
+export async function listen(address: Address, app: () => App | undefined): Promise<ListeningServer> {
   const limits = connectionLimits(openFilesLimit())
   const server = new HttpServer({
-    listener: (request, response) => (app()?.listener ?? notYet)(request, response),
-    refusalFor: inOurWords,
+    listener: (request, response) => (app()?.listener ?? startingListener)(request, response),
+    refusalFor: renderedError,
     limits,
     clientAddresses: callersOf(app),
   })
   const { host } = address
-  const listeners = await listenThroughMany(address, (socket) => server.accept(socket)).catch(
+  const listeners = await listenOnManySockets(address, (socket) => server.accept(socket)).catch(
     (error: NodeJS.ErrnoException) => {
       server.close()
       throw explained(error, address)
@@ -83,16 +83,16 @@ export async function listen(address: Address, app: () => App | undefined): Prom
       limits.total < MAX_CONNECTIONS
         ? `${limits.total} connections can be open at one time; for ${MAX_CONNECTIONS}, allow ${2 * MAX_CONNECTIONS} open files (ulimit -n)`
         : undefined,
-    async shut(atMostMs) {
+    async stopListening(atMostMs) {
       const startMs = performance.now()
-      await pauseBetweenCalls(server, startMs + Math.min(LISTENING_MS, atMostMs))
-      listeners.shut()
+      await waitForPause(server, startMs + Math.min(MAX_LISTENING_MS, atMostMs))
+      listeners.close()
       const endMs = Math.min(performance.now() + LINGER_MS, startMs + atMostMs)
       while (server.connections > 0 && performance.now() < endMs) await delay(20)
       ending = setInterval(() => server.closeIdle(), 50)
     },
     close() {
-      listeners.shut()
+      listeners.close()
       clearInterval(ending)
       server.close()
     },
@@ -123,22 +123,22 @@ function callersOf(app: () => App | undefined): ClientAddresses {
   }
 }
 
-async function pauseBetweenCalls(server: HttpServer, endMs: number): Promise<void> {
+async function waitForPause(server: HttpServer, endMs: number): Promise<void> {
   // Looks are counted, not time: a late event loop has not seen yet who came meanwhile.
   let quiet = 0
-  for (let { requests } = server; quiet < PAUSE_MS / LOOK_MS && performance.now() < endMs; ) {
-    await delay(LOOK_MS)
+  for (let { requests } = server; quiet < PAUSE_MS / SAMPLE_MS && performance.now() < endMs; ) {
+    await delay(SAMPLE_MS)
     quiet = server.requests === requests ? quiet + 1 : 0
     requests = server.requests
   }
 }
 
-const notYet: RequestListener = ({ url }, response) => {
+const startingListener: RequestListener = ({ url }, response) => {
   if (url === '/healthz') {
     response.writeHead(200, { 'content-type': 'text/plain' }).end('ok\n')
     return
   }
-  const { status, headers, body } = inOurWords(
+  const { status, headers, body } = renderedError(
     new GatewayError('overloaded', 'the gateway is starting; try again', { retryAfter: 1 }),
     url,
   )
@@ -146,11 +146,11 @@ const notYet: RequestListener = ({ url }, response) => {
   response.writeHead(status, headers).end(body)
 }
 
-function inOurWords(error: GatewayError, url = ''): Refusal {
+function renderedError(error: GatewayError, url = ''): Refusal {
   return renderError(pathArea(pathOf(url)), error, randomUUIDv7())
 }
 
-const EXPLAINED = new Map<string | undefined, (host: string, port: number) => string>([
+const EXPLANATIONS = new Map<string | undefined, (host: string, port: number) => string>([
   [
     'EADDRINUSE',
     (host, port) => `port ${port} of ${host} is taken: stop what listens there, or set PORT to another`,
@@ -165,6 +165,6 @@ const EXPLAINED = new Map<string | undefined, (host: string, port: number) => st
 ])
 
 function explained(error: NodeJS.ErrnoException, { host, port }: Address): Error {
-  const told = EXPLAINED.get(error.code)?.(host, port)
+  const told = EXPLANATIONS.get(error.code)?.(host, port)
   return told === undefined ? error : new Error(told, { cause: error })
 }

@@ -2,7 +2,7 @@ import { type AddressInfo, createServer, type ListenOptions, type Server, type S
 import process from 'node:process'
 
 /** How many sockets listen on one address. */
-const LISTENERS = 32
+const SOCKETS = 32
 /**
  * Connections that may wait to be accepted, at each of them; the system may allow fewer. Beyond it they are
  * reset, as thousands that come at one moment would be by the 511 that are usual.
@@ -22,7 +22,7 @@ export interface Address {
 export interface Listeners {
   readonly port: number
   /** Ends the listening, and lets connections be. */
-  shut(): void
+  close(): void
 }
 
 /**
@@ -30,7 +30,7 @@ export interface Listeners {
  * waits. With a single one, a thousand clients that come at once to a gateway that has much to do would wait
  * for a thousand turns where nobody sees them, neither served nor refused. Rejects as `listen` does.
  */
-export async function listenThroughMany(
+export async function listenOnManySockets(
   { host, port }: Address,
   accept: (socket: Socket) => void,
 ): Promise<Listeners> {
@@ -39,18 +39,18 @@ export async function listenThroughMany(
   if (!CAN_SHARE) {
     const only = listener()
     await listening(only, { host, port })
-    return { port: portOf(only), shut: () => only.close() }
+    return { port: portOf(only), close: () => only.close() }
   }
   // Asked for in a way that nobody may share, or two gateways could take the same address.
   const first = createServer()
   await listening(first, { host, port })
   const free = portOf(first)
   await new Promise((resolve) => first.close(resolve))
-  const all = Array.from({ length: LISTENERS }, listener)
+  const all = Array.from({ length: SOCKETS }, listener)
   await Promise.all(all.map((each) => listening(each, { host, port: free, reusePort: true })))
   return {
     port: free,
-    shut() {
+    close() {
       for (const each of all) each.close()
     },
   }

@@ -3,15 +3,15 @@ import { write, writeSync } from 'node:fs'
 /**
  * Characters that wait to be written at the most: some ten thousand requests. What comes beyond is dropped.
  */
-const MOST = 4 * 1024 * 1024
+const MAX_QUEUED = 4 * 1024 * 1024
 /** Characters that are written at once, */
-const ENOUGH = 12_288
+const WRITE_AT = 12_288
 /** and how often whatever there is. */
-const EVERY_MS = 250
+const FLUSH_INTERVAL_MS = 250
 /** How soon a reader that took nothing is tried again. */
-const AGAIN_MS = 20
+const RETRY_MS = 20
 /** How long an end waits for a reader. */
-const PATIENCE_MS = 1_000
+const CLOSE_TIMEOUT_MS = 1_000
 
 /**
  * Lines on their way to a file, a pipe or a terminal. Nobody waits for them: where the other side reads too
@@ -22,12 +22,12 @@ export class LogQueue {
   readonly #file: number
   readonly #timer: NodeJS.Timeout
   /** Whole lines. */
-  #gathered = ''
+  #queued = ''
   /** What was tried to be written, from the first byte that is not. */
-  #rest: Buffer = Buffer.alloc(0)
+  #unwritten: Buffer = Buffer.alloc(0)
   #isWriting = false
   #dropped = 0
-  #untold = 0
+  #unreported = 0
   readonly #onDropped: (count: number) => void
 
   /**
@@ -37,7 +37,7 @@ export class LogQueue {
   constructor(file: number, onDropped: (count: number) => void) {
     this.#file = file
     this.#onDropped = onDropped
-    this.#timer = setInterval(() => this.#look(), EVERY_MS).unref()
+    this.#timer = setInterval(() => this.#flush(), FLUSH_INTERVAL_MS).unref()
     process.on('exit', this.#atExit)
   }
 
@@ -48,31 +48,31 @@ export class LogQueue {
 
   /** Takes a line, its end included, or drops it. Never waits and never throws. */
   write(line: string): void {
-    if (this.#rest.length + this.#gathered.length + line.length > MOST) {
+    if (this.#unwritten.length + this.#queued.length + line.length > MAX_QUEUED) {
       this.#dropped += 1
-      this.#untold += 1
+      this.#unreported += 1
       return
     }
-    this.#gathered += line
-    if (this.#gathered.length >= ENOUGH) this.#write()
+    this.#queued += line
+    if (this.#queued.length >= WRITE_AT) this.#write()
   }
 
   /** Writes what there is, as far as somebody reads within a second. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    const untilMs = performance.now() + PATIENCE_MS
-    for (this.#look(); !this.#isEmpty && performance.now() < untilMs; this.#look())
-      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS))
+    const untilMs = performance.now() + CLOSE_TIMEOUT_MS
+    for (this.#flush(); !this.#isEmpty && performance.now() < untilMs; this.#flush())
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
   }
 
   get #isEmpty(): boolean {
-    return this.#rest.length === 0 && this.#gathered === ''
+    return this.#unwritten.length === 0 && this.#queued === ''
   }
 
-  #look(): void {
-    const untold = this.#untold
-    if (untold > 0 && this.#rest.length + this.#gathered.length < MOST / 2) {
-      this.#untold = 0
+  #flush(): void {
+    const untold = this.#unreported
+    if (untold > 0 && this.#unwritten.length + this.#queued.length < MAX_QUEUED / 2) {
+      this.#unreported = 0
       this.#onDropped(untold)
     }
     this.#write()
@@ -80,32 +80,32 @@ export class LogQueue {
 
   #write(): void {
     if (this.#isWriting || this.#isEmpty) return
-    this.#take()
+    this.#nextPiece()
     this.#isWriting = true
-    write(this.#file, this.#rest, (error, written) => {
+    write(this.#file, this.#unwritten, (error, written) => {
       this.#isWriting = false
       if (error) {
-        if (error.code === 'EAGAIN') setTimeout(() => this.#write(), AGAIN_MS).unref()
+        if (error.code === 'EAGAIN') setTimeout(() => this.#write(), RETRY_MS).unref()
         return
       }
-      this.#rest = this.#rest.subarray(written)
-      if (this.#rest.length > 0 || this.#gathered.length >= ENOUGH) this.#write()
+      this.#unwritten = this.#unwritten.subarray(written)
+      if (this.#unwritten.length > 0 || this.#queued.length >= WRITE_AT) this.#write()
     })
   }
 
-  #take(): void {
-    if (this.#rest.length > 0) return
-    this.#rest = Buffer.from(this.#gathered)
-    this.#gathered = ''
+  #nextPiece(): void {
+    if (this.#unwritten.length > 0) return
+    this.#unwritten = Buffer.from(this.#queued)
+    this.#queued = ''
   }
 
   // There is no turn of the event loop left: as much as is taken at once. A piece that is being written is
   // lost at most.
   readonly #atExit = (): void => {
-    if (this.#isWriting) this.#rest = this.#rest.subarray(this.#rest.length)
+    if (this.#isWriting) this.#unwritten = this.#unwritten.subarray(this.#unwritten.length)
     try {
-      for (this.#take(); this.#rest.length > 0; this.#take())
-        this.#rest = this.#rest.subarray(writeSync(this.#file, this.#rest))
+      for (this.#nextPiece(); this.#unwritten.length > 0; this.#nextPiece())
+        this.#unwritten = this.#unwritten.subarray(writeSync(this.#file, this.#unwritten))
     } catch {}
   }
 }

@@ -14,7 +14,7 @@ export interface Reloading {
 }
 
 /** A file is read once it has been still for this long: editors write in several steps. */
-const STILL_MS = 100
+const STABLE_MS = 100
 
 /**
  * Watches the configuration file. A reading with mistakes is refused whole and logged with file and line; the
@@ -23,7 +23,7 @@ const STILL_MS = 100
 export async function reloadOnChange(
   environment: Environment,
   apply: (config: Config) => Promise<void>,
-  told: (result: ReloadResult) => void,
+  onResult: (result: ReloadResult) => void,
   log: Logger,
 ): Promise<Reloading> {
   // One at a time, in the order of the changes; those that come meanwhile share the next reading.
@@ -34,7 +34,7 @@ export async function reloadOnChange(
     waiting = true
     reading = reading.then(async () => {
       waiting = false
-      told(await read(environment, apply, log))
+      onResult(await read(environment, apply, log))
     })
   }
   process.on('SIGHUP', reload)
@@ -55,7 +55,7 @@ async function watch(file: string, changed: () => void): Promise<{ close(): Prom
   const { watch: watchFiles } = await import('chokidar')
   const watcher = watchFiles(file, {
     ignoreInitial: true,
-    awaitWriteFinish: { stabilityThreshold: STILL_MS, pollInterval: 25 },
+    awaitWriteFinish: { stabilityThreshold: STABLE_MS, pollInterval: 25 },
   })
   watcher.on('add', changed).on('change', changed)
   await new Promise<void>((resolve) => watcher.once('ready', resolve))

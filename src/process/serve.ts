@@ -15,7 +15,7 @@ import { serveControl } from '../control/serve-control.ts'
 import type { Settings } from '../domain/settings.ts'
 import { seedAccounts } from '../bootstrap/seed-accounts.ts'
 import { followChanges } from './follow-changes.ts'
-import { giveBackWhenIdle } from './idle-memory.ts'
+import { collectWhenIdle } from './idle-memory.ts'
 import { CallSlots } from '../limits/call-slots.ts'
 import { RateLimiter } from '../limits/rate-limiter.ts'
 import { LOOP_CLOCKS } from '../limits/loop-clocks.ts'
@@ -25,8 +25,8 @@ import { Metrics } from '../metrics/metrics.ts'
 import { joinCluster } from '../cluster/join-cluster.ts'
 import type { OpenedLedger } from '../bootstrap/opened-ledger.ts'
 import { pruneRegularly } from '../bootstrap/prune.ts'
-import { Bodies } from '../relay/body.ts'
-import { BodyRoom } from '../relay/body-room.ts'
+import { BodyReader } from '../relay/body.ts'
+import { BodyMemory } from '../relay/body-room.ts'
 import { CallLimits } from '../relay/call-limits.ts'
 import { Drains } from '../relay/drains.ts'
 import { FailureLog } from '../relay/failure-log.ts'
@@ -142,7 +142,7 @@ export async function serve({
     isRedisReachable: nodes.isRedisReachable,
   })
   const nowMs = (): number => performance.now()
-  const bodies = new Bodies(new BodyRoom(() => inForce.settings.options.bodyLimit, nowMs))
+  const bodies = new BodyReader(new BodyMemory(() => inForce.settings.options.bodyLimit, nowMs))
   const limits = new RateLimiter(nodes.limitCounter)
   const upstreams = opened.adopt(
     new UpstreamClient(loopMarker(secrets), {
@@ -254,7 +254,7 @@ export async function serve({
     tracing,
   })
   opened.adopt(
-    giveBackWhenIdle(() => app.visits),
+    collectWhenIdle(() => app.visits),
     (givingBack) => givingBack.stop(),
   )
   const everything = opened.move()

@@ -1,7 +1,7 @@
 import type { UpstreamResponseListener, UpstreamResponseHead, UpstreamRequest, TransportError } from '../upstreams/upstream-request.ts'
 import { isMediaType } from '../upstreams/media-type.ts'
 import type { Call, Target } from './call.ts'
-import { type Failure, STOPPING, unanswered } from './failure.ts'
+import { type Failure, STOPPING, noUsableResponse } from './failure.ts'
 import { RefusedAnswer } from './refused-answer.ts'
 import type { AttemptEnd, Sink, Source, WantedAnswer } from './sink.ts'
 import { StreamAnswer } from './stream-answer.ts'
@@ -86,7 +86,7 @@ export class Attempt implements UpstreamResponseListener, Source {
     } else if (nowMs < this.#deadlineMs) this.#guarded(() => this.#wanted.tick(nowMs))
     else {
       this.cancel()
-      this.#guarded(() => this.#wanted.failed(unanswered('total time-out')))
+      this.#guarded(() => this.#wanted.failed(noUsableResponse('total time-out')))
     }
   }
 
@@ -101,7 +101,7 @@ export class Attempt implements UpstreamResponseListener, Source {
       this.#wanted.begin(isMediaType(contentType) ? contentType : this.#ownContentType)
     } else {
       this.cancel()
-      this.#guarded(() => this.#wanted.failed(unanswered('unexpected content type')))
+      this.#guarded(() => this.#wanted.failed(noUsableResponse('unexpected content type')))
     }
   }
 
@@ -172,6 +172,6 @@ export class Attempt implements UpstreamResponseListener, Source {
 }
 
 function failureOf({ message, wasReused: wasKept }: TransportError): Failure {
-  const failure = unanswered(message)
-  return wasKept ? { ...failure, onward: 'same-again' } : failure
+  const failure = noUsableResponse(message)
+  return wasKept ? { ...failure, next: 'same-again' } : failure
 }

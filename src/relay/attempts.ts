@@ -12,7 +12,7 @@ import { Attempt } from './attempt.ts'
 import type { Call, Target } from './call.ts'
 import type { CallLimits } from './call-limits.ts'
 import { FailedAttempts } from './failed-attempts.ts'
-import { CALLER_GONE, type Failure, STOPPING } from './failure.ts'
+import { CLIENT_GONE, type Failure, STOPPING } from './failure.ts'
 import type { FailureLog } from './failure-log.ts'
 import type { Resolution } from './resolve.ts'
 import { RetryBudget } from './retry-budget.ts'
@@ -30,7 +30,7 @@ export interface AttemptParts {
   readonly failureLog: FailureLog
 }
 
-interface Turn {
+interface Candidate {
   readonly channel: Channel
   readonly keys: readonly UpstreamKey[]
 }
@@ -80,44 +80,44 @@ export class Attempts {
   async run(call: Call, settings: Settings, { channels, model }: Resolution): Promise<void> {
     const { failureLog, keyRings, limits } = this.#parts
     using failed = new FailedAttempts(failureLog)
-    this.#retries.called(performance.now())
+    this.#retries.callBegan(performance.now())
     // Preparing may fetch files, for as long as an upstream takes.
     call.response.needsUpstream()
     // What a channel cannot be asked, another may: one that speaks the caller's protocol can be asked
     // anything.
     let unaskable: unknown
-    for (const { channel, keys } of this.#inTurn(channels, call.request.model, settings)) {
+    for (const { channel, keys } of this.#candidates(channels, call.request.model, settings)) {
       let prepared: Prepared
       try {
         prepared = await call.request.prepare(channel, model, settings.options.passThrough, call)
       } catch (error) {
         if (call.response.isAborted) {
-          failed.add(CALLER_GONE)
-          throw failed.lastWord()
+          failed.add(CLIENT_GONE)
+          throw failed.finalError()
         }
         unaskable ??= error
         continue
       }
       call.record.channel = channel.name
       for (const key of keys) {
-        if (failed.hasAny && !this.#retries.take()) throw failed.lastWord()
+        if (failed.hasAny && !this.#retries.take()) throw failed.finalError()
         const asked = limits.ask(channel)
         if (!(asked instanceof Promise ? await asked : asked)) break
-        failed.goOnAt(channel)
-        let failure = await this.#once(call, { channel, prepared }, key)
-        if (failure?.onward === 'same-again') failure = await this.#once(call, { channel, prepared }, key)
+        failed.nextAttemptAt(channel)
+        let failure = await this.#tryOnce(call, { channel, prepared }, key)
+        if (failure?.next === 'same-again') failure = await this.#tryOnce(call, { channel, prepared }, key)
         if (!failure) return
         if (call.hold.hasWriteFailed) throw unwritable()
-        if (isOfUpstream(failure)) failed.addOf({ call, channel, key }, failure)
+        if (isOfUpstream(failure)) failed.addOfUpstream({ call, channel, key }, failure)
         else failed.add(failure)
-        if (failure.blames === 'key') keyRings.startCooldown(channel, key, performance.now(), failure.restMs)
+        if (failure.blames === 'key') keyRings.startCooldown(channel, key, performance.now(), failure.cooldownMs)
         if (failure.blames === 'model')
           this.#parts.missing.add(channel, call.request.model, performance.now())
-        if (failure.onward === 'nowhere') throw failed.lastWord()
-        if (failure.onward !== 'next-key') break
+        if (failure.next === 'nowhere') throw failed.finalError()
+        if (failure.next !== 'next-key') break
       }
     }
-    if (failed.hasAny) throw failed.lastWord()
+    if (failed.hasAny) throw failed.finalError()
     throw unaskable ?? this.#allLimited(channels)
   }
 
@@ -128,11 +128,11 @@ export class Attempts {
 
   // Channels that rest or lately had no such model, and keys that were refused lately, are passed over,
   // unless there are no others: then they are as good as any.
-  #inTurn(channels: readonly Channel[], model: string, settings: Settings): Turn[] {
+  #candidates(channels: readonly Channel[], model: string, settings: Settings): Candidate[] {
     const { health, keyRings, limits } = this.#parts
     const nowMs = performance.now()
-    const turns: Turn[] = []
-    const good: Turn[] = []
+    const turns: Candidate[] = []
+    const good: Candidate[] = []
     for (const channel of channels) {
       if (limits.waitMs(channel) > 0) continue
       const keys = keyRings.rotated(channel)
@@ -145,9 +145,9 @@ export class Attempts {
   }
 
   /** One attempt; undefined if the call is settled by it. Whatever becomes of it, its trial is ended here. */
-  async #once(call: Call, target: Target, key: UpstreamKey): Promise<Failure | undefined> {
+  async #tryOnce(call: Call, target: Target, key: UpstreamKey): Promise<Failure | undefined> {
     const { response, request, record } = call
-    if (response.isAborted) return CALLER_GONE
+    if (response.isAborted) return CLIENT_GONE
     if (this.#stopped) return STOPPING
     const { channel } = target
     using trial = this.#parts.health.begin(channel)
@@ -161,10 +161,10 @@ export class Attempts {
     try {
       this.#send(attempt, call, target, key)
       end = await attempt.end
-      if (end !== 'settled' && end.blames === 'model' && request.mayBeUnserved) end = unserved(end)
+      if (end !== 'settled' && end.blames === 'model' && request.mayBeUnserved) end = endpointMissing(end)
     } finally {
       unheed()
-      this.#judge(trial, attempt, end, call)
+      this.#endTrial(trial, attempt, end, call)
       if (attempt.isSilent) this.#underWay.delete(attempt)
     }
     if (attempt.succeeded) {
@@ -172,9 +172,9 @@ export class Attempts {
       this.#parts.missing.remove(channel, request.model)
     }
     if (end === 'settled') {
-      const { brokenOff } = call
+      const { cut: brokenOff } = call
       if (brokenOff)
-        this.#parts.failureLog.tell(
+        this.#parts.failureLog.report(
           { call, channel, key, ...brokenOff },
           'ended the stream',
           performance.now(),
@@ -201,12 +201,12 @@ export class Attempts {
 
   // An upstream that breaks its answers off does not work either, and one whose caller left has not said yet.
   // `end` is missing where the call could not be settled. What is not judged here is unknown.
-  #judge(trial: Trial, attempt: Attempt, end: AttemptEnd | undefined, { brokenOff, hold }: Call): void {
+  #endTrial(trial: Trial, attempt: Attempt, end: AttemptEnd | undefined, { cut: brokenOff, hold }: Call): void {
     if (brokenOff && brokenOff.said === undefined) trial.failed(performance.now())
-    else if (end === undefined || end === 'settled' || end === STOPPING || end.onward === 'same-again') {
+    else if (end === undefined || end === 'settled' || end === STOPPING || end.next === 'same-again') {
       if (attempt.succeeded) trial.succeeded()
     } else if (end.blames !== 'channel') trial.succeeded()
-    else if (!hold.hasWriteFailed) trial.failed(performance.now(), end.restMs)
+    else if (!hold.hasWriteFailed) trial.failed(performance.now(), end.cooldownMs)
   }
 
   #tick(nowMs: number): void {
@@ -220,13 +220,13 @@ export class Attempts {
 
 // An upstream need not offer this request: its 404 says nothing of the channel or the model, and ends the
 // call.
-function unserved(failure: Failure): Failure {
-  return { ...failure, onward: 'nowhere', blames: 'nobody', isExpected: true }
+function endpointMissing(failure: Failure): Failure {
+  return { ...failure, next: 'nowhere', blames: 'nobody', isExpected: true }
 }
 
 /** Whether it was an upstream that failed, and not its caller or the gateway. */
 function isOfUpstream(failure: Failure): boolean {
-  return failure !== CALLER_GONE && failure !== STOPPING && failure.isExpected !== true
+  return failure !== CLIENT_GONE && failure !== STOPPING && failure.isExpected !== true
 }
 
 /** The accounts cannot be written: nothing can be begun. */

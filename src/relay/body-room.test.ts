@@ -1,20 +1,20 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { BodyRoom, Holding } from './body-room.ts'
+import { BodyMemory, BodyAllocation } from './body-room.ts'
 
 const MIB = 1024 * 1024
 const SMALL = 256 * 1024
 const ALL = 256 * MIB
 
-const room = (bodyLimit = 32 * MIB): BodyRoom =>
-  new BodyRoom(
+const room = (bodyLimit = 32 * MIB): BodyMemory =>
+  new BodyMemory(
     () => bodyLimit,
     () => 0,
   )
 
 /** Takes in a body in pieces; false where it is refused on the way, and gave back what it had. */
-function takeIn(into: BodyRoom, client: number, bytes: number, piece = 65_536): boolean {
-  const holding = new Holding(client)
+function takeIn(into: BodyMemory, client: number, bytes: number, piece = 65_536): boolean {
+  const holding = new BodyAllocation(client)
   while (holding.bytes < bytes) {
     if (into.take(holding, piece)) continue
     into.give(holding, holding.bytes)
@@ -24,7 +24,7 @@ function takeIn(into: BodyRoom, client: number, bytes: number, piece = 65_536): 
 }
 
 /** Has forty keys send as many large bodies as they may. */
-function crowd(into: BodyRoom): void {
+function crowd(into: BodyMemory): void {
   for (let key = 1; key <= 40; key++) for (let i = 0; i < 8; i++) takeIn(into, key, 32 * MIB)
 }
 
@@ -39,7 +39,7 @@ describe('the memory for bodies', () => {
 
   test('is for no key alone: three large bodies of one leave room for one of another', () => {
     const bodies = room()
-    const seen = new Holding(2)
+    const seen = new BodyAllocation(2)
     bodies.take(seen, 1)
     bodies.give(seen, 1)
     const own = Array.from({ length: 8 }, () => takeIn(bodies, 1, 32 * MIB))
@@ -49,16 +49,16 @@ describe('the memory for bodies', () => {
 
   test('that a small body had of what is for small ones is free again when it grows large', () => {
     const bodies = room()
-    const large = Array.from({ length: 6 }, () => new Holding(1))
-    const others = new Holding(2)
+    const large = Array.from({ length: 6 }, () => new BodyAllocation(1))
+    const others = new BodyAllocation(2)
     for (const one of large) while (one.bytes < 32 * MIB && bodies.take(one, 65_536));
     while (bodies.take(others, MIB));
-    const growing = new Holding(2)
+    const growing = new BodyAllocation(2)
     expect(bodies.take(growing, 1_000)).toBe(true)
     expect(growing.reserved).toBe(1_000)
     for (const one of large) bodies.give(one, one.bytes)
     expect(bodies.take(growing, MIB)).toBe(true)
-    expect([growing.common, growing.reserved]).toEqual([MIB + 1_000, 0])
+    expect([growing.shared, growing.reserved]).toEqual([MIB + 1_000, 0])
     expect(bodies.held).toBe(others.bytes + MIB + 1_000)
   })
 
@@ -75,9 +75,9 @@ describe('the memory for bodies', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 150 }), (steps) => {
         const bodies = room()
-        const holdings = Array.from({ length: 12 }, (_, i) => new Holding(i % 4))
+        const holdings = Array.from({ length: 12 }, (_, i) => new BodyAllocation(i % 4))
         for (const { body, act, bytes } of steps) {
-          const holding = holdings[body] as Holding
+          const holding = holdings[body] as BodyAllocation
           const before = holding.bytes
           if (act === 'take') {
             const isTaken = bodies.take(holding, bytes)

@@ -5,8 +5,8 @@ import type { Client } from '../limits/shared-pool.ts'
 import { Gathered } from '../protocols/sse/gathered.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
-import { type BodyRoom, Holding } from './body-room.ts'
-import { Reading, SlowBodies } from './slow-bodies.ts'
+import { type BodyMemory, BodyAllocation } from './body-room.ts'
+import { PendingBody, SlowBodies } from './slow-bodies.ts'
 
 /** Memory of a decoder, which it has whether much comes of it or not. */
 const DECODER_BYTES = 64 * 1024
@@ -26,13 +26,13 @@ export interface Body {
 }
 
 /** A request, and the answer to it, by which a caller that waits is told to send its body. */
-export interface Asking {
+export interface HttpExchange {
   readonly request: Request
   readonly response: Response
 }
 
 /** Terms on which a body is read. */
-export interface BodyTerms {
+export interface BodyOptions {
   /** The client whose share of the memory for bodies it takes: a token's id, or a block of addresses. */
   readonly client: Client
   /** Decoded bytes that it may have. */
@@ -42,12 +42,12 @@ export interface BodyTerms {
 }
 
 /** Reads JSON request bodies, each up to a limit, and all of a client's up to its share of the memory. */
-export class Bodies {
+export class BodyReader {
   readonly #slow = new SlowBodies()
-  readonly #room: BodyRoom
+  readonly #memory: BodyMemory
 
-  constructor(room: BodyRoom) {
-    this.#room = room
+  constructor(room: BodyMemory) {
+    this.#memory = room
   }
 
   /**
@@ -56,22 +56,22 @@ export class Bodies {
    * read; `request_timeout` where it hardly comes, or stalls while others need its memory; `overloaded` where
    * it is more than its client may hold, or than is left.
    */
-  async read({ request, response }: Asking, terms: BodyTerms): Promise<Body> {
+  async read({ request, response }: HttpExchange, terms: BodyOptions): Promise<Body> {
     requireJson(request.headers['content-type'])
     const decoder = decoderFor(request.headers['content-encoding'], terms.isPlain ?? false)
     if (Number(request.headers['content-length'] ?? 0) > terms.limit) throw tooLarge(terms.limit)
     // A caller of HTTP/1.0 would take it for its answer.
     if (request.headers.expect !== undefined && request.version === '1.1') response.writeContinue()
-    const holding = new Holding(terms.client)
+    const holding = new BodyAllocation(terms.client)
     const bytes = await this.#received(request, decoder, terms.limit, holding)
-    return { bytes, release: () => this.#room.give(holding, holding.bytes) }
+    return { bytes, release: () => this.#memory.give(holding, holding.bytes) }
   }
 
   #received(
     request: Request,
     newDecoder: (() => Transform) | undefined,
     limit: number,
-    holding: Holding,
+    holding: BodyAllocation,
   ): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       const gathered = new Gathered()
@@ -81,12 +81,12 @@ export class Bodies {
         if (over) return
         over = true
         unwatch()
-        this.#room.give(holding, holding.bytes)
+        this.#memory.give(holding, holding.bytes)
         decoder?.destroy()
         request.discard()
         reject(error)
       }
-      const reading = new Reading(request, holding, refuse)
+      const reading = new PendingBody(request, holding, refuse)
       const unwatch = this.#slow.watch(reading)
       const piece = (bytes: Buffer): void => {
         if (over) return
@@ -98,7 +98,7 @@ export class Bodies {
         if (over) return
         over = true
         unwatch()
-        this.#room.give(holding, holding.bytes - gathered.length)
+        this.#memory.give(holding, holding.bytes - gathered.length)
         // Bytes after the end of the encoded body are ignored.
         request.discard()
         resolve(gathered.take())
@@ -123,9 +123,9 @@ export class Bodies {
   }
 
   /** Takes room for so many bytes more, if need be that of bodies that have stalled. */
-  #take(reading: Reading, bytes: number): boolean {
-    while (!this.#room.take(reading.holding, bytes))
-      if (!this.#slow.refuseStalled(reading, this.#room)) return false
+  #take(reading: PendingBody, bytes: number): boolean {
+    while (!this.#memory.take(reading.allocation, bytes))
+      if (!this.#slow.refuseStalled(reading, this.#memory)) return false
     return true
   }
 }

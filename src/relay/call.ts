@@ -8,10 +8,10 @@ import type { Metrics } from '../metrics/metrics.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import type { Response } from '../server/response.ts'
 import type { CallLimits } from './call-limits.ts'
-import { type Answered, NOTHING, type Priced, price } from './charge.ts'
+import { type ChargeBasis, NOTHING, type PricedUsage, price } from './charge.ts'
 import type { Drains } from './drains.ts'
 import type { LocalCount } from './local-count.ts'
-import type { Asker } from './media.ts'
+import type { MediaRequester } from './media.ts'
 import type { Dialect, Prepared, RelayedRequest } from './dialects/road.ts'
 
 /**
@@ -53,13 +53,13 @@ export interface Target {
 }
 
 /** How an upstream broke off in the middle of its answer; `said` where it told why, redacted. */
-interface BrokenOff {
+interface UpstreamCut {
   readonly cause: string
   readonly said: string | undefined
 }
 
 /** One admitted call: what was asked, what it may cost, and where the answer goes. */
-export class Call implements Asker {
+export class Call implements MediaRequester {
   /** The caller's protocol. */
   readonly dialect: Dialect
   readonly request: RelayedRequest
@@ -79,7 +79,7 @@ export class Call implements Asker {
   readonly #begunMs: number
   readonly #promptTokens: number
   #firstByteMs: number | null = null
-  #brokenOff: BrokenOff | undefined
+  #cut: UpstreamCut | undefined
   /** The tokens of the prompt, where they were counted. */
   #countedPrompt: number | undefined
 
@@ -162,7 +162,7 @@ export class Call implements Asker {
     if (this.#countedPrompt !== undefined) return this.#countedPrompt
     if (this.count.isBusy) return this.#promptTokens
     const { text, extraTokens } = this.dialect.promptText(this.body)
-    const tokens = (await this.count.countPatiently(text)) + extraTokens
+    const tokens = (await this.count.countLowPriority(text)) + extraTokens
     return (this.#countedPrompt ??= tokens)
   }
 
@@ -180,7 +180,7 @@ export class Call implements Asker {
   }
 
   /** Notes that the first byte of an answer came. */
-  firstByte(): void {
+  noteFirstByte(): void {
     this.#firstByteMs ??= this.#tookMs
   }
 
@@ -194,7 +194,7 @@ export class Call implements Asker {
    * Charges an answer. Resolves with the usage that was charged when the charge is durable: gate two.
    * `delivered`: the caller got any of it.
    */
-  settle(target: Target, answered: Answered, delivered: boolean): Promise<Usage> {
+  settle(target: Target, answered: ChargeBasis, delivered: boolean): Promise<Usage> {
     const priced = price(this.rate, () => this.#chargedPrompt(), answered, this.count)
     return priced instanceof Promise
       ? priced.then((later) => this.#charge(target, later, delivered))
@@ -202,16 +202,16 @@ export class Call implements Asker {
   }
 
   /** How an upstream broke off in the middle of its answer, if one did. */
-  get brokenOff(): BrokenOff | undefined {
-    return this.#brokenOff
+  get cut(): UpstreamCut | undefined {
+    return this.#cut
   }
 
   /**
    * Notes that an upstream broke off in the middle of its answer. `said`: where it told why, its own words,
    * redacted.
    */
-  brokeOff(channel: string, cause: string, said?: string): void {
-    this.#brokenOff = { cause, said }
+  noteCut(channel: string, cause: string, said?: string): void {
+    this.#cut = { cause, said }
     this.record.failure = cause
     this.#metrics.upstreamErrors.add(1, channel, cause)
   }
@@ -226,7 +226,7 @@ export class Call implements Asker {
     this.#charge(target, NOTHING, false).catch(() => {})
   }
 
-  #charge(target: Target | undefined, priced: Priced, delivered: boolean): Promise<Usage> {
+  #charge(target: Target | undefined, priced: PricedUsage, delivered: boolean): Promise<Usage> {
     const { facts } = this.hold
     const settlement: Settlement = {
       ...priced,

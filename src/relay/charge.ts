@@ -5,13 +5,13 @@ import { type ReportedUsage, toldUsage } from '../protocols/reported-usage.ts'
 import type { LocalCount } from './local-count.ts'
 
 /** Counts the tokens of the prompt. */
-type PromptCounting = () => Promise<number>
+type CountPrompt = () => Promise<number>
 
 /** How an answer to which content belongs came to its end. */
 export type Ending = 'complete' | 'cut' | 'client_gone'
 
 /** What is known of an answer when it ends. */
-export interface Answered {
+export interface ChargeBasis {
   readonly ending: Ending
   /** The upstream ended it as its protocol says, whether or not anybody was still listening. */
   readonly whole: boolean
@@ -27,14 +27,14 @@ export interface Answered {
 }
 
 /** What an answer is charged, and why. */
-export interface Priced {
+export interface PricedUsage {
   readonly usage: Usage
   readonly quota: number
   readonly reason: SettlementReason
 }
 
 /** Nothing was delivered: nothing is charged. */
-export const NOTHING: Priced = { usage: NO_USAGE, quota: 0, reason: 'failed' }
+export const NOTHING: PricedUsage = { usage: NO_USAGE, quota: 0, reason: 'failed' }
 
 /**
  * The charge by the table in `docs/ledger.md: Outcomes`: reported usage for a whole answer; a count of prompt
@@ -45,30 +45,30 @@ export const NOTHING: Priced = { usage: NO_USAGE, quota: 0, reason: 'failed' }
  */
 export function price(
   rate: Rate,
-  prompt: PromptCounting,
-  answered: Answered,
+  prompt: CountPrompt,
+  answered: ChargeBasis,
   count: LocalCount,
-): Priced | Promise<Priced> {
+): PricedUsage | Promise<PricedUsage> {
   const { ending, whole, reported } = answered
-  const usage = whole && reported && isCredible(reported, answered) ? reported : uncounted(rate, answered)
+  const usage = whole && reported && isCredible(reported, answered) ? reported : usageWithoutCount(rate, answered)
   if (usage) return { usage, quota: charge(rate, usage), reason: ending === 'cut' ? 'complete' : ending }
-  return counted(rate, prompt, answered, count)
+  return priceByCount(rate, prompt, answered, count)
 }
 
 /**
  * Where only the call has a price and nothing was generated, nobody waits for a count that changes nothing.
  */
-function uncounted(rate: Rate, answered: Answered): Usage | undefined {
+function usageWithoutCount(rate: Rate, answered: ChargeBasis): Usage | undefined {
   if (rate.perToken || rate.free || answered.hasText()) return undefined
   return answered.reported ? toldUsage(answered.reported) : NO_USAGE
 }
 
-async function counted(
+async function priceByCount(
   rate: Rate,
-  prompt: PromptCounting,
-  answered: Answered,
+  prompt: CountPrompt,
+  answered: ChargeBasis,
   count: LocalCount,
-): Promise<Priced> {
+): Promise<PricedUsage> {
   const { ending, whole, reported } = answered
   const output = await count.count(answered.text())
   const usage: Usage =
@@ -84,6 +84,6 @@ async function counted(
 
 // Text is not made of no tokens. A prompt may be reported as 0: some upstreams do so when all of it was
 // cached.
-function isCredible(usage: ReportedUsage, answered: Answered): boolean {
+function isCredible(usage: ReportedUsage, answered: ChargeBasis): boolean {
   return !usage.outputIsUnknown && (usage.output > 0 || !answered.hasText())
 }

@@ -1,5 +1,5 @@
 /** Answers that may be read on at one time after their callers left. */
-const AT_ONCE = 64
+const MAX_DRAINS = 64
 
 /** Counts the answers that nobody waits for any more. */
 export class Drains {
@@ -7,7 +7,7 @@ export class Drains {
 
   /** Takes a place; false if all are taken. */
   begin(): boolean {
-    if (this.#running >= AT_ONCE) return false
+    if (this.#running >= MAX_DRAINS) return false
     this.#running += 1
     return true
   }

@@ -2,8 +2,8 @@
  * Bytes in a row, in UTF-8, that a message and a text may have in common: four CJK characters are more, and
  * say something.
  */
-const MOST_IN_COMMON = 11
-const RUN = MOST_IN_COMMON + 1
+const MAX_IN_COMMON = 11
+const RUN = MAX_IN_COMMON + 1
 /** Half of a run that is too long: a whole such piece, at a multiple of its length, lies in each of them. */
 const PIECE = RUN / 2
 /** How often a message is unescaped: an upstream may quote the error of another that quoted the request. */
@@ -101,7 +101,7 @@ function addRuns({ text, starts, ends }: Form, places: Map<string, number[]>, pi
   for (let i = 0; i + PIECE <= bytes.length; i++) pieces.add(bytes.slice(i, i + PIECE))
   for (let i = 0; i + RUN <= bytes.length; i++) {
     const run = bytes.slice(i, i + RUN)
-    const place = [begin[i] as number, end[i + MOST_IN_COMMON] as number]
+    const place = [begin[i] as number, end[i + MAX_IN_COMMON] as number]
     const known = places.get(run)
     if (known) known.push(...place)
     else places.set(run, place)

@@ -6,7 +6,7 @@ import type { Resolution } from './resolve.ts'
 import type { RelayedRequest } from './dialects/road.ts'
 
 /** Web searches that one call may make, at most, by what is asked for. */
-const SEARCHES_HELD = 10
+const HELD_SEARCHES = 10
 /** A prompt's expected tokens, from the bound in bytes. */
 const EXPECTED_BYTES_PER_TOKEN = 4
 
@@ -26,7 +26,7 @@ export function estimate(
   rate: Rate,
   { options: { holdTokens } }: Settings,
 ): Estimate {
-  const searches = request.webSearch ? SEARCHES_HELD : 0
+  const searches = request.webSearch ? HELD_SEARCHES : 0
   const { tokens, named } = outputBound(request, channels, model, holdTokens)
   const most = (output: number): number => maxCharge(rate, request.promptBound, output, searches)
   const amount = most(tokens)

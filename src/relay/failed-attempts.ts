@@ -1,5 +1,5 @@
 import type { Channel } from '../domain/channel.ts'
-import { type Failure, lastWord } from './failure.ts'
+import { type Failure, finalError } from './failure.ts'
 import type { FailureLog, Reaction, UpstreamFailure } from './failure-log.ts'
 
 /**
@@ -9,7 +9,7 @@ import type { FailureLog, Reaction, UpstreamFailure } from './failure-log.ts'
 export class FailedAttempts implements Disposable {
   readonly #log: FailureLog
   readonly #failures: Failure[] = []
-  #untold: (UpstreamFailure & { readonly failure: Failure }) | undefined
+  #unlogged: (UpstreamFailure & { readonly failure: Failure }) | undefined
 
   constructor(log: FailureLog) {
     this.#log = log
@@ -26,32 +26,32 @@ export class FailedAttempts implements Disposable {
   }
 
   /** Takes note of a failure of an upstream. */
-  addOf({ call, channel, key }: Pick<UpstreamFailure, 'call' | 'channel' | 'key'>, failure: Failure): void {
+  addOfUpstream({ call, channel, key }: Pick<UpstreamFailure, 'call' | 'channel' | 'key'>, failure: Failure): void {
     this.#failures.push(failure)
-    const { cause, status, said } = failure
-    this.#untold = { call, channel, key, cause, failure, ...(status !== undefined && { status }), said }
+    const { cause, status, upstreamMessage: said } = failure
+    this.#unlogged = { call, channel, key, cause, failure, ...(status !== undefined && { status }), upstreamMessage: said }
   }
 
   /** Another attempt begins, at this channel. */
-  goOnAt(channel: Channel): void {
-    if (this.#untold) this.#tell(this.#untold.channel === channel ? 'next key' : 'next channel')
+  nextAttemptAt(channel: Channel): void {
+    if (this.#unlogged) this.#writeLog(this.#unlogged.channel === channel ? 'next key' : 'next channel')
   }
 
   /** The error that the client gets in the end. */
-  lastWord(): Error {
-    const word = lastWord(this.#failures)
-    this.#tell(word === this.#untold?.failure.refusal ? 'returned to the client' : 'gave up')
+  finalError(): Error {
+    const word = finalError(this.#failures)
+    this.#writeLog(word === this.#unlogged?.failure.refusal ? 'returned to the client' : 'gave up')
     return word
   }
 
   [Symbol.dispose](): void {
-    this.#tell('gave up')
+    this.#writeLog('gave up')
   }
 
-  #tell(reaction: Reaction): void {
-    const untold = this.#untold
+  #writeLog(reaction: Reaction): void {
+    const untold = this.#unlogged
     if (!untold) return
-    this.#untold = undefined
-    this.#log.tell(untold, reaction, performance.now())
+    this.#unlogged = undefined
+    this.#log.report(untold, reaction, performance.now())
   }
 }

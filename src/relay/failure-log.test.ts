@@ -25,30 +25,30 @@ function failureOf(fields: Partial<UpstreamFailure> = {}): UpstreamFailure {
     key: { value: 'two' },
     cause: 'status 500',
     status: 500,
-    said: 'no',
+    upstreamMessage: 'no',
     ...fields,
   }
 }
 
 describe('warnings about upstreams that failed', () => {
   test('are five a minute of each channel and cause, and at its end the number of the others', () => {
-    for (let i = 0; i < 8; i++) failures.tell(failureOf(), 'next key', i * 1_000)
-    failures.tell(failureOf({ cause: 'status 503' }), 'gave up', 8_000)
-    failures.tell(failureOf({ channel: channelOf({ name: 'b' }) }), 'gave up', 8_000)
+    for (let i = 0; i < 8; i++) failures.report(failureOf(), 'next key', i * 1_000)
+    failures.report(failureOf({ cause: 'status 503' }), 'gave up', 8_000)
+    failures.report(failureOf({ channel: channelOf({ name: 'b' }) }), 'gave up', 8_000)
     expect(lines).toHaveLength(7)
     failures.tick(59_999)
     expect(lines).toHaveLength(7)
     failures.tick(60_000)
     expect(lines.slice(7)).toMatchObject([{ channel: 'a', cause: 'status 500', suppressed: 3 }])
-    failures.tell(failureOf(), 'next key', 60_000)
+    failures.report(failureOf(), 'next key', 60_000)
     expect(lines).toHaveLength(9)
     failures.close()
     expect(lines).toHaveLength(9)
   })
 
   test('name the place of the key, and none where there is none', () => {
-    failures.tell(failureOf(), 'next key', 0)
-    failures.tell(failureOf({ key: { value: '' } }), 'next key', 0)
+    failures.report(failureOf(), 'next key', 0)
+    failures.report(failureOf({ key: { value: '' } }), 'next key', 0)
     expect(lines.map(({ key }) => key)).toEqual([2, undefined])
   })
 })

@@ -5,7 +5,7 @@ import type { Failure } from './failure.ts'
 import { loggedMessage } from './logged-message.ts'
 
 /** Lines for one channel and cause within a window, and how long that is. */
-const LINES = 5
+const MAX_LINES = 5
 const WINDOW_MS = 60_000
 
 /** The gateway's reaction to a failure. */
@@ -29,8 +29,8 @@ interface Window {
   readonly channel: string
   readonly cause: string
   readonly endsMs: number
-  told: number
-  untold: number
+  logged: number
+  suppressed: number
 }
 
 /**
@@ -47,18 +47,18 @@ export class FailureLog {
   }
 
   /** Logs a failure, or counts it where there were enough lines of its kind. */
-  tell(
-    { call, channel, key, cause, status, said }: UpstreamFailure,
+  report(
+    { call, channel, key, cause, status, upstreamMessage: said }: UpstreamFailure,
     reaction: Reaction,
     nowMs: number,
   ): void {
     if (!this.#log.isLevelEnabled('warn')) return
     const window = this.#window(channel.name, cause, nowMs)
-    if (window.told === LINES) {
-      window.untold += 1
+    if (window.logged === MAX_LINES) {
+      window.suppressed += 1
       return
     }
-    window.told += 1
+    window.logged += 1
     const place = channel.keys.indexOf(key.value)
     this.#log.warn(
       {
@@ -67,7 +67,7 @@ export class FailureLog {
         channel: channel.name,
         key: place === -1 ? undefined : place + 1,
         status,
-        cause: inWords(cause),
+        cause: causeText(cause),
         said: loggedMessage(said, call.body),
         reaction,
       },
@@ -77,11 +77,11 @@ export class FailureLog {
 
   /** Ends the windows whose time is over; to be called about once a second. */
   tick(nowMs: number): void {
-    for (const [name, { channel, cause, endsMs, untold }] of this.#windows) {
+    for (const [name, { channel, cause, endsMs, suppressed: untold }] of this.#windows) {
       if (endsMs > nowMs) continue
       this.#windows.delete(name)
       if (untold > 0)
-        this.#log.warn({ channel, cause: inWords(cause), suppressed: untold }, 'upstream failed')
+        this.#log.warn({ channel, cause: causeText(cause), suppressed: untold }, 'upstream failed')
     }
   }
 
@@ -94,7 +94,7 @@ export class FailureLog {
     const name = `${channel}\0${cause}`
     let window = this.#windows.get(name)
     if (!window) {
-      window = { channel, cause, endsMs: nowMs + WINDOW_MS, told: 0, untold: 0 }
+      window = { channel, cause, endsMs: nowMs + WINDOW_MS, logged: 0, suppressed: 0 }
       this.#windows.set(name, window)
     }
     return window
@@ -102,7 +102,7 @@ export class FailureLog {
 }
 
 /** Meanings of the system's error codes. */
-const WORDS = new Map([
+const CAUSE_TEXTS = new Map([
   ['ECONNREFUSED', 'connection refused'],
   ['ECONNRESET', 'connection reset'],
   ['EPIPE', 'connection closed while the request was sent'],
@@ -119,7 +119,7 @@ const WORDS = new Map([
   ['ERR_TLS_CERT_ALTNAME_INVALID', 'certificate of another host'],
 ])
 
-function inWords(cause: string): string {
-  const words = WORDS.get(cause)
+function causeText(cause: string): string {
+  const words = CAUSE_TEXTS.get(cause)
   return words === undefined ? cause : `${words} (${cause})`
 }

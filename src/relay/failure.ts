@@ -9,21 +9,21 @@ import { forwardedRetryAfter, retryAfterMs } from '../upstreams/retry-after.ts'
  * Where a call may go after an attempt that delivered nothing; `same-again` where a kept connection turned
  * out dead.
  */
-export type Onward = 'same-again' | 'next-key' | 'next-channel' | 'nowhere'
+export type NextStep = 'same-again' | 'next-key' | 'next-channel' | 'nowhere'
 
 /** The longest message of an upstream's that is passed on. */
-const LONGEST_MESSAGE = 4096
+const MAX_MESSAGE_LENGTH = 4096
 
 /** An attempt that delivered nothing. */
 export interface Failure {
-  readonly onward: Onward
+  readonly next: NextStep
   /**
    * The part to leave alone for a while: the key was refused or is at its limit, the channel does not have
    * the model, or is out of order.
    */
   readonly blames: 'key' | 'model' | 'channel' | 'nobody'
   /** For how long the upstream asks for it, in milliseconds. */
-  readonly restMs: number | undefined
+  readonly cooldownMs: number | undefined
   /**
    * What the caller is to be told, if this is the last word: an upstream's refusal, or a reason of our own.
    */
@@ -35,7 +35,7 @@ export interface Failure {
   /**
    * The upstream's own message for the log, without our keys and its address; it may repeat what it was sent.
    */
-  readonly said?: string | undefined
+  readonly upstreamMessage?: string | undefined
   /** It is an answer like any other: nobody is to be warned of it. */
   readonly isExpected?: boolean
 }
@@ -76,7 +76,7 @@ export class UpstreamRefusal extends Error {
 }
 
 interface StatusRule {
-  readonly onward: Onward
+  readonly next: NextStep
   readonly blames: Failure['blames'] | 'key at its limit'
   /**
    * The type under which the status is passed on where the upstream names none; without one it is not passed
@@ -89,43 +89,43 @@ interface StatusRule {
 
 /** What an upstream's status means for the call. Any other is taken for a channel that is out of order. */
 const STATUSES = new Map<number, StatusRule>([
-  [400, { onward: 'nowhere', blames: 'nobody', type: 'invalid_request_error', code: 'bad_request' }],
-  [401, { onward: 'next-key', blames: 'key' }],
-  [403, { onward: 'next-key', blames: 'key' }],
-  [404, { onward: 'next-channel', blames: 'model', type: 'invalid_request_error', code: 'not_found' }],
-  [407, { onward: 'next-key', blames: 'key' }],
-  [409, { onward: 'nowhere', blames: 'nobody', type: 'invalid_request_error', code: 'conflict' }],
-  [413, { onward: 'nowhere', blames: 'nobody', type: 'request_too_large', code: 'request_too_large' }],
-  [422, { onward: 'nowhere', blames: 'nobody', type: 'invalid_request_error', code: 'unprocessable_entity' }],
+  [400, { next: 'nowhere', blames: 'nobody', type: 'invalid_request_error', code: 'bad_request' }],
+  [401, { next: 'next-key', blames: 'key' }],
+  [403, { next: 'next-key', blames: 'key' }],
+  [404, { next: 'next-channel', blames: 'model', type: 'invalid_request_error', code: 'not_found' }],
+  [407, { next: 'next-key', blames: 'key' }],
+  [409, { next: 'nowhere', blames: 'nobody', type: 'invalid_request_error', code: 'conflict' }],
+  [413, { next: 'nowhere', blames: 'nobody', type: 'request_too_large', code: 'request_too_large' }],
+  [422, { next: 'nowhere', blames: 'nobody', type: 'invalid_request_error', code: 'unprocessable_entity' }],
   [
     429,
-    { onward: 'next-key', blames: 'key at its limit', type: 'rate_limit_error', code: 'rate_limit_exceeded' },
+    { next: 'next-key', blames: 'key at its limit', type: 'rate_limit_error', code: 'rate_limit_exceeded' },
   ],
-  [500, { onward: 'next-channel', blames: 'channel', type: 'api_error', code: 'server_error' }],
-  [503, { onward: 'next-channel', blames: 'channel', type: 'api_error', code: 'service_unavailable' }],
-  [529, { onward: 'next-channel', blames: 'channel', type: 'overloaded_error', code: 'overloaded' }],
+  [500, { next: 'next-channel', blames: 'channel', type: 'api_error', code: 'server_error' }],
+  [503, { next: 'next-channel', blames: 'channel', type: 'api_error', code: 'service_unavailable' }],
+  [529, { next: 'next-channel', blames: 'channel', type: 'overloaded_error', code: 'overloaded' }],
 ])
 
-const OUT_OF_ORDER: StatusRule = { onward: 'next-channel', blames: 'channel' }
+const UNLISTED: StatusRule = { next: 'next-channel', blames: 'channel' }
 
 /** What an answer with another status than success means. */
-export function refused(
+export function failureOfStatus(
   channel: Channel,
   status: number,
   body: Buffer,
   retryAfter: string | undefined,
 ): Failure {
-  const rule = STATUSES.get(status) ?? OUT_OF_ORDER
+  const rule = STATUSES.get(status) ?? UNLISTED
   const restMs = retryAfterMs(retryAfter, Date.now())
   const told = readUpstreamError(body)
   return {
-    onward: rule.onward,
+    next: rule.next,
     blames: blamed(rule, restMs),
-    restMs,
+    cooldownMs: restMs,
     refusal: rule.type === undefined ? undefined : refusalOf(channel, status, rule, body, told, retryAfter),
     cause: `status ${status}`,
     status,
-    said: saidBy(channel, told),
+    upstreamMessage: messageOf(channel, told),
   }
 }
 
@@ -150,7 +150,7 @@ function refusalOf(
     redact(ownType ?? type, channel),
     ownType !== undefined,
     redact(told.code ?? code, channel),
-    message.slice(0, LONGEST_MESSAGE),
+    message.slice(0, MAX_MESSAGE_LENGTH),
     forwardedRetryAfter(retryAfter),
     channel.protocol === 'messages' ? passedOnError(body, (text) => redact(text, channel)) : undefined,
   )
@@ -161,19 +161,19 @@ function typeOf({ type }: UpstreamErrorText): string | undefined {
   return type !== undefined && type !== 'error' && /^[A-Za-z][\w.-]*$/.test(type) ? type : undefined
 }
 
-function saidBy(channel: Channel, { message }: UpstreamErrorText): string | undefined {
-  return message === undefined ? undefined : redact(message, channel).slice(0, LONGEST_MESSAGE)
+function messageOf(channel: Channel, { message }: UpstreamErrorText): string | undefined {
+  return message === undefined ? undefined : redact(message, channel).slice(0, MAX_MESSAGE_LENGTH)
 }
 
 /**
  * An error that a stream began with: like an answer with its status, but that another channel may have an
  * answer.
  */
-export function failedFirst(channel: Channel, data: string): Failure {
-  const failure = refused(channel, statusOfError(data), Buffer.from(data), undefined)
+export function errorInFirstEvent(channel: Channel, data: string): Failure {
+  const failure = failureOfStatus(channel, statusOfError(data), Buffer.from(data), undefined)
   return {
     ...failure,
-    onward: failure.onward === 'nowhere' ? 'next-channel' : failure.onward,
+    next: failure.next === 'nowhere' ? 'next-channel' : failure.next,
     cause: 'error in the first event',
   }
 }
@@ -182,7 +182,7 @@ export function failedFirst(channel: Channel, data: string): Failure {
  * What a stream's error event may say to the caller: the upstream's own words, but for our keys and its
  * address.
  */
-export function saidInStream(
+export function streamErrorText(
   channel: Channel,
   data: string,
 ): { type?: string; code?: string; message: string } {
@@ -191,7 +191,7 @@ export function saidInStream(
   return {
     ...(said.type === undefined ? {} : { type: redact(said.type, channel) }),
     ...(said.code === undefined ? {} : { code: redact(said.code, channel) }),
-    message: message.slice(0, LONGEST_MESSAGE),
+    message: message.slice(0, MAX_MESSAGE_LENGTH),
   }
 }
 
@@ -199,39 +199,39 @@ export function saidInStream(
  * No answer that could be used: no connection, a time-out, rubbish. `said`: what the upstream told instead,
  * redacted.
  */
-export function unanswered(cause: string, said?: string): Failure {
-  return { onward: 'next-channel', blames: 'channel', restMs: undefined, refusal: undefined, cause, said }
+export function noUsableResponse(cause: string, said?: string): Failure {
+  return { next: 'next-channel', blames: 'channel', cooldownMs: undefined, refusal: undefined, cause, upstreamMessage: said }
 }
 
 /** An error that came in place of an answer, with the status of a success. */
 export function errorWithStatus200(channel: Channel, body: Buffer): Failure {
-  return unanswered('error with status 200', saidBy(channel, readUpstreamError(body)))
+  return noUsableResponse('error with status 200', messageOf(channel, readUpstreamError(body)))
 }
 
 /**
  * A stream could not be read on: an event was too large, or found no room, which is no fault of the
  * channel's.
  */
-export function unreadable(error: unknown): Failure {
+export function unreadableStream(error: unknown): Failure {
   const refusal = error instanceof GatewayError && error.code === 'overloaded' ? error : undefined
-  if (!refusal) return unanswered('an event was too large')
-  return { onward: 'nowhere', blames: 'nobody', restMs: undefined, refusal, cause: 'no room for an event' }
+  if (!refusal) return noUsableResponse('an event was too large')
+  return { next: 'nowhere', blames: 'nobody', cooldownMs: undefined, refusal, cause: 'no room for an event' }
 }
 
 /** The gateway stops: whoever asks again will be answered by another run of it. */
 export const STOPPING: Failure = {
-  onward: 'nowhere',
+  next: 'nowhere',
   blames: 'nobody',
-  restMs: undefined,
+  cooldownMs: undefined,
   refusal: new GatewayError('overloaded', 'the gateway is stopping; try again', { retryAfter: 5 }),
   cause: 'stopping',
 }
 
 /** Nobody is there to be answered any more. */
-export const CALLER_GONE: Failure = {
-  onward: 'nowhere',
+export const CLIENT_GONE: Failure = {
+  next: 'nowhere',
   blames: 'nobody',
-  restMs: undefined,
+  cooldownMs: undefined,
   refusal: undefined,
   cause: 'caller gone',
 }
@@ -240,7 +240,7 @@ export const CALLER_GONE: Failure = {
  * The error for the client when every channel failed: what was said last, or that no answer could be had. A
  * 404 is told only where all of them said so: a channel that failed in another way may have the model.
  */
-export function lastWord(failures: readonly Failure[]): Error {
+export function finalError(failures: readonly Failure[]): Error {
   const others = failures.filter(({ blames }) => blames !== 'model')
   const told = others.length > 0 ? others : failures
   const refusal = told.findLast((failure) => failure.refusal)?.refusal

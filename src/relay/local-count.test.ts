@@ -10,7 +10,7 @@ test('what is charged is counted before what is only told, of which little is co
   const order: string[] = []
   const noting = (name: string) => (): void => void order.push(name)
   const long = 'apple '.repeat(2_000)
-  const told = ['told 1', 'told 2', 'told 3'].map((name) => count.countPatiently(long).then(noting(name)))
+  const told = ['told 1', 'told 2', 'told 3'].map((name) => count.countLowPriority(long).then(noting(name)))
   await setImmediate()
   const charged = ['charged 1', 'charged 2'].map((name) => count.count('apple').then(noting(name)))
   await Promise.all([...told, ...charged])
@@ -22,14 +22,14 @@ test('short texts that come in one turn cross to the thread together', async () 
   await count.count('warm')
   const posted = vi.spyOn(Worker.prototype, 'postMessage')
   const texts = Array.from({ length: 20 }, (_, i) => 'apple '.repeat(i + 1).trimEnd())
-  const counts = await Promise.all(texts.map((text) => count.countPatiently(text)))
+  const counts = await Promise.all(texts.map((text) => count.countLowPriority(text)))
   expect(counts).toEqual(texts.map((_, i) => i + 1))
   expect(posted).toHaveBeenCalledOnce()
   posted.mockRestore()
 })
 
 test('it is busy while 32 texts are being counted or wait, of either kind', async () => {
-  const counts = Array.from({ length: 31 }, (_, i) => (i % 2 ? count.count('a') : count.countPatiently('a')))
+  const counts = Array.from({ length: 31 }, (_, i) => (i % 2 ? count.count('a') : count.countLowPriority('a')))
   expect(count.isBusy).toBe(false)
   counts.push(count.count('a'))
   expect(count.isBusy).toBe(true)
@@ -39,7 +39,7 @@ test('it is busy while 32 texts are being counted or wait, of either kind', asyn
 
 test('no text is no tokens, and what is counted when the thread is ended is estimated by its length', async () => {
   expect(await count.count('')).toBe(0)
-  const counts = [count.count('x'.repeat(400_000)), count.countPatiently('é'.repeat(10))]
+  const counts = [count.count('x'.repeat(400_000)), count.countLowPriority('é'.repeat(10))]
   await count.close()
   expect(await Promise.all(counts)).toEqual([100_000, 5])
   expect(await count.count('apple apple')).toBe(2)

@@ -1,16 +1,16 @@
 import { Worker } from 'node:worker_threads'
 
 /** Characters counted exactly, and all that crosses to the worker of a longer text. */
-const EXACT = 256_000
+const MAX_EXACT_LENGTH = 256_000
 /** Texts that wait at once before it counts as busy. */
-const BUSY = 32
+const BUSY_TEXTS = 32
 /** Characters of short texts that are counted together. */
-const BATCH = 16_384
+const MAX_BATCH_LENGTH = 16_384
 /** How long the worker, and its 70 MB of tables, outlives the last count. */
 const IDLE_MS = 60_000
 
 /** A text as it crosses to the worker: where it is cut, its beginning and its whole length. */
-export interface Counted {
+export interface TextToCount {
   readonly text: string
   readonly length: number
 }
@@ -33,22 +33,22 @@ export class LocalCount {
   #current: Waiting[] = []
   #isIdle = true
   /** For charges, and for checks of holds: while one of these waits, no other is begun. */
-  readonly #urgent: Waiting[] = []
-  readonly #patient: Waiting[] = []
+  readonly #highPriority: Waiting[] = []
+  readonly #lowPriority: Waiting[] = []
 
   /** The queue is so long that another text would wait long. */
   get isBusy(): boolean {
-    return this.#urgent.length + this.#patient.length + this.#current.length >= BUSY
+    return this.#highPriority.length + this.#lowPriority.length + this.#current.length >= BUSY_TEXTS
   }
 
   /** The number of tokens in `text`, by the vocabulary that most current models are near to. */
   count(text: string): Promise<number> {
-    return this.#counted(text, this.#urgent)
+    return this.#enqueue(text, this.#highPriority)
   }
 
   /** The same for what is only told to callers: counted when nothing that is charged waits. */
-  countPatiently(text: string): Promise<number> {
-    return this.#counted(text, this.#patient)
+  countLowPriority(text: string): Promise<number> {
+    return this.#enqueue(text, this.#lowPriority)
   }
 
   /** Ends the thread; what it was counting is estimated by length. */
@@ -57,7 +57,7 @@ export class LocalCount {
     await this.#worker?.terminate()
   }
 
-  #counted(text: string, queue: Waiting[]): Promise<number> {
+  #enqueue(text: string, queue: Waiting[]): Promise<number> {
     if (text === '') return Promise.resolve(0)
     clearTimeout(this.#idle)
     return new Promise<number>((resolve, reject) => {
@@ -82,14 +82,14 @@ export class LocalCount {
     }
     this.#worker ??= this.#start()
     this.#worker.postMessage(
-      batch.map(({ text }) => ({ text: text.slice(0, EXACT), length: text.length }) satisfies Counted),
+      batch.map(({ text }) => ({ text: text.slice(0, MAX_EXACT_LENGTH), length: text.length }) satisfies TextToCount),
     )
   }
 
   #nextBatch(): Waiting[] {
     const batch: Waiting[] = []
-    let room = BATCH
-    for (const queue of [this.#urgent, this.#patient]) {
+    let room = MAX_BATCH_LENGTH
+    for (const queue of [this.#highPriority, this.#lowPriority]) {
       for (let next = queue[0]; next && (batch.length === 0 || next.text.length <= room); next = queue[0]) {
         batch.push(next)
         room -= next.text.length
@@ -110,7 +110,7 @@ export class LocalCount {
     worker.on('error', () => {})
     worker.on('exit', () => {
       this.#worker = undefined
-      const waiting = [...this.#current.splice(0), ...this.#urgent.splice(0), ...this.#patient.splice(0)]
+      const waiting = [...this.#current.splice(0), ...this.#highPriority.splice(0), ...this.#lowPriority.splice(0)]
       this.#isIdle = true
       for (const each of waiting) each.reject(new Error('the counting thread ended'))
     })

@@ -1,9 +1,9 @@
 import { withoutEcho } from './echo.ts'
 
 /** Characters of an upstream's message that are logged. */
-const LONGEST = 500
+const MAX_LENGTH = 500
 /** Bytes of a request that are looked through: a larger one would hold up other calls. */
-const LARGEST_BODY = 1024 * 1024
+const MAX_BODY_BYTES = 1024 * 1024
 
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
@@ -14,10 +14,10 @@ const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
  * it.
  */
 export function loggedMessage(message: string | undefined, request: Buffer): string | undefined {
-  if (message === undefined || request.length > LARGEST_BODY) return undefined
+  if (message === undefined || request.length > MAX_BODY_BYTES) return undefined
   const texts = textsOf(request)
   if (!texts) return undefined
-  return withoutEcho(message, texts).replace(INVISIBLE, escaped).slice(0, LONGEST).toWellFormed()
+  return withoutEcho(message, texts).replace(INVISIBLE, escaped).slice(0, MAX_LENGTH).toWellFormed()
 }
 
 function escaped(character: string): string {

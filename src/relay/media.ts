@@ -7,17 +7,17 @@ import type { Conversation, MediaPart, Part, Turn } from '../protocols/conversat
 import { MediaUnavailable } from '../upstreams/media-unavailable.ts'
 
 /** Fetches under way at one time, all calls together; no key has more than half of them. */
-const AT_ONCE = 16
-const ALONE = 1 / 2
+const MAX_FETCHES = 16
+const MAX_PART_OF_KEY = 1 / 2
 /** Fetches that may wait for their turn. */
-const MOST_WAITING = 10_000
+const MAX_WAITING = 10_000
 /** Bytes that the URLs of one request may bring in all: as many as a request itself may have. */
-const MOST_IN_ALL = 32 * 1024 * 1024
+const MAX_TOTAL_BYTES = 32 * 1024 * 1024
 /** Types that say nothing of the bytes. */
-const UNTOLD: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'binary/octet-stream'])
+const GENERIC_TYPES: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'binary/octet-stream'])
 
 /** The caller on whose behalf files are fetched. */
-export interface Asker {
+export interface MediaRequester {
   /** The id of the token. */
   readonly client: Client
   /** Tells once when the caller is gone, at once if it is; what comes back takes that back. */
@@ -38,9 +38,9 @@ export class Media {
   constructor(options: () => Options['media'], nowMs: () => number) {
     this.#options = options
     this.#slots = new SharedSlots({
-      max: () => AT_ONCE,
-      aloneShare: ALONE,
-      waiting: () => MOST_WAITING,
+      max: () => MAX_FETCHES,
+      aloneShare: MAX_PART_OF_KEY,
+      waiting: () => MAX_WAITING,
       waitMs: () => options().timeoutMs,
       nowMs,
     })
@@ -53,17 +53,17 @@ export class Media {
   async inline(
     conversation: Conversation,
     mustFetch: (part: MediaPart) => boolean,
-    asker: Asker,
+    asker: MediaRequester,
   ): Promise<Conversation> {
     if (!conversation.turns.some(({ parts }) => parts.some(hasMedia))) return conversation
-    const haul = new Haul(asker.client)
+    const haul = new MediaBatch(asker.client)
     const inlined = async (part: Part): Promise<Part> => {
-      if (part.kind === 'media') return mustFetch(part) ? this.#fetched(part, haul) : this.#typed(part)
+      if (part.kind === 'media') return mustFetch(part) ? this.#withFetched(part, haul) : this.#withType(part)
       if (part.kind !== 'tool-result') return part
       const parts = await Promise.all(part.parts.map(inlined))
       return { ...part, parts: parts as typeof part.parts }
     }
-    const unheed = asker.onGone(() => haul.giveUp())
+    const unheed = asker.onGone(() => haul.abort())
     try {
       const turns = await Promise.all(
         conversation.turns.map(
@@ -83,32 +83,32 @@ export class Media {
     await this.#agent?.destroy()
   }
 
-  async #fetched(part: MediaPart, haul: Haul): Promise<MediaPart> {
+  async #withFetched(part: MediaPart, haul: MediaBatch): Promise<MediaPart> {
     if (part.source.kind !== 'url') return part
     const { url, mediaType } = part.source
     // A URL that is named twice is fetched once.
     return { ...part, source: await haul.once(url, () => this.#fetch(url, mediaType ?? '', haul)) }
   }
 
-  async #fetch(url: string, mediaType: string, haul: Haul): Promise<Inline> {
+  async #fetch(url: string, mediaType: string, haul: MediaBatch): Promise<Inline> {
     const entry = haul.enter(this.#slots)
     try {
       if (entry.decided) await entry.decided
       if (!entry.isIn)
-        throw haul.isInVain ? new MediaUnavailable('what else is named took too long') : tooMany()
+        throw haul.isLate ? new MediaUnavailable('what else is named took too long') : tooMany()
       // With the client that it needs it is large: loaded where somebody names a URL.
       const { fetchMedia } = await import('../upstreams/fetch-media.ts')
       const { maxBytes, timeoutMs } = this.#options()
-      const signal = haul.begun(timeoutMs)
-      const limit = Math.min(maxBytes, haul.left)
-      const { bytes, mediaType: served } = await fetchMedia(url, await this.#agentNow(), limit, signal)
+      const signal = haul.start(timeoutMs)
+      const limit = Math.min(maxBytes, haul.bytesLeft)
+      const { bytes, mediaType: served } = await fetchMedia(url, await this.#currentAgent(), limit, signal)
       haul.add(bytes.length)
-      const told = isTold(served) ? served : mediaType
-      return { kind: 'inline', mediaType: await known(told, bytes), data: bytes.toString('base64') }
+      const told = isSpecific(served) ? served : mediaType
+      return { kind: 'inline', mediaType: await mediaTypeOf(told, bytes), data: bytes.toString('base64') }
     } catch (error) {
-      haul.giveUp()
+      haul.abort()
       if (!(error instanceof MediaUnavailable)) throw error
-      throw new GatewayError('invalid_request', `${shown(url)} cannot be fetched: ${error.message}`, {
+      throw new GatewayError('invalid_request', `${truncatedUrl(url)} cannot be fetched: ${error.message}`, {
         cause: error,
       })
     } finally {
@@ -116,14 +116,14 @@ export class Media {
     }
   }
 
-  async #typed(part: MediaPart): Promise<MediaPart> {
-    if (part.source.kind !== 'inline' || isTold(part.source.mediaType)) return part
+  async #withType(part: MediaPart): Promise<MediaPart> {
+    if (part.source.kind !== 'inline' || isSpecific(part.source.mediaType)) return part
     const { data } = part.source
-    return { ...part, source: { ...part.source, mediaType: await known('', Buffer.from(data, 'base64')) } }
+    return { ...part, source: { ...part.source, mediaType: await mediaTypeOf('', Buffer.from(data, 'base64')) } }
   }
 
   // Made anew when the operator changes what it depends on.
-  async #agentNow(): Promise<Agent> {
+  async #currentAgent(): Promise<Agent> {
     const { guardedAgent } = await import('../upstreams/guarded-agent.ts')
     const options = this.#options()
     if (!this.#agent || this.#agentFor !== options) {
@@ -138,11 +138,11 @@ export class Media {
 type Inline = Extract<MediaPart['source'], { kind: 'inline' }>
 
 /** What one request brings in. */
-class Haul {
+class MediaBatch {
   readonly #client: Client
   readonly #fetches = new Map<string, Promise<Inline>>()
   readonly #entries = new Set<SlotEntry>()
-  readonly #givenUp = new AbortController()
+  readonly #aborted = new AbortController()
   #signal: AbortSignal | undefined
   #bytes = 0
 
@@ -153,7 +153,7 @@ class Haul {
   /** Takes a slot for a fetch, or has it wait for one; a haul that was given up has none. */
   enter(slots: SharedSlots): SlotEntry {
     const entry = slots.enter(this.#client)
-    if (this.isGivenUp) entry.leave()
+    if (this.isAborted) entry.leave()
     else this.#entries.add(entry)
     return entry
   }
@@ -164,39 +164,39 @@ class Haul {
     entry.leave()
   }
 
-  get isGivenUp(): boolean {
-    return this.#givenUp.signal.aborted
+  get isAborted(): boolean {
+    return this.#aborted.signal.aborted
   }
 
   /** Whether a fetch that waits does so for others of the same request, or for nobody. */
-  get isInVain(): boolean {
-    return this.isGivenUp || this.#signal !== undefined
+  get isLate(): boolean {
+    return this.isAborted || this.#signal !== undefined
   }
 
   /**
    * What each fetch is to heed. From the first one on all of them together have as long as one may take, so
    * that a request that names many slow ones does not keep others waiting.
    */
-  begun(timeoutMs: number): AbortSignal {
-    return (this.#signal ??= AbortSignal.any([this.#givenUp.signal, AbortSignal.timeout(timeoutMs)]))
+  start(timeoutMs: number): AbortSignal {
+    return (this.#signal ??= AbortSignal.any([this.#aborted.signal, AbortSignal.timeout(timeoutMs)]))
   }
 
   /** One of them failed, and so will the request, or its caller is gone: the others are of no use. */
-  giveUp(): void {
-    this.#givenUp.abort()
+  abort(): void {
+    this.#aborted.abort()
     // The fetches that were begun end by that.
     for (const entry of this.#entries) if (!entry.isIn) entry.leave()
   }
 
   /** Bytes that may still come. */
-  get left(): number {
-    return MOST_IN_ALL - this.#bytes
+  get bytesLeft(): number {
+    return MAX_TOTAL_BYTES - this.#bytes
   }
 
   add(bytes: number): void {
     this.#bytes += bytes
-    if (this.#bytes > MOST_IN_ALL) {
-      throw new MediaUnavailable(`all that this request names is larger than ${MOST_IN_ALL} bytes`)
+    if (this.#bytes > MAX_TOTAL_BYTES) {
+      throw new MediaUnavailable(`all that this request names is larger than ${MAX_TOTAL_BYTES} bytes`)
     }
   }
 
@@ -220,18 +220,18 @@ function hasMedia(part: Part): boolean {
 }
 
 /** A family such as `image/*` is no type: no upstream takes one. */
-function isTold(mediaType: string): boolean {
-  return !UNTOLD.has(mediaType) && !mediaType.includes('*')
+function isSpecific(mediaType: string): boolean {
+  return !GENERIC_TYPES.has(mediaType) && !mediaType.includes('*')
 }
 
 // A type that nobody tells is read off the first bytes.
-async function known(mediaType: string, bytes: Buffer): Promise<string> {
-  if (isTold(mediaType)) return mediaType
+async function mediaTypeOf(mediaType: string, bytes: Buffer): Promise<string> {
+  if (isSpecific(mediaType)) return mediaType
   // Loaded where a type must be found out, which is seldom.
   const { fileTypeFromBuffer } = await import('file-type')
   return (await fileTypeFromBuffer(bytes))?.mime ?? 'application/octet-stream'
 }
 
-function shown(url: string): string {
+function truncatedUrl(url: string): string {
   return url.length <= 200 ? url : `${url.slice(0, 200)}…`
 }

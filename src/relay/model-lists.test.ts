@@ -4,7 +4,7 @@ import { channelOf } from '../../test/channel.ts'
 import type { Price } from '../domain/price.ts'
 import type { Model, Settings } from '../domain/settings.ts'
 import { ModelLists } from './model-lists.ts'
-import type { Chooser } from './permissions.ts'
+import type { KeyAndOwner } from './permissions.ts'
 import { Rates } from './rates.ts'
 import { plainName, Routing } from './resolve.ts'
 
@@ -59,7 +59,7 @@ function settingsOf(world: World): Settings {
   }
 }
 
-function listedBy(lists: ModelLists, settings: Settings, chooser: Chooser): string[] {
+function listedBy(lists: ModelLists, settings: Settings, chooser: KeyAndOwner): string[] {
   try {
     return lists.list(settings, chooser).map(({ id }) => id)
   } catch {
@@ -67,7 +67,7 @@ function listedBy(lists: ModelLists, settings: Settings, chooser: Chooser): stri
   }
 }
 
-function isCallable(settings: Settings, chooser: Chooser, name: string): boolean {
+function isCallable(settings: Settings, chooser: KeyAndOwner, name: string): boolean {
   try {
     const { model, group } = new Routing().resolve(settings, chooser, name, 'chat')
     new Rates().of(settings, model, group)
@@ -82,7 +82,7 @@ test('what is listed can be called, and what can be called by its own name is li
     fc.property(worlds, (world) => {
       const settings = settingsOf(world)
       const user = { id: 1, username: 'ann', group: world.group }
-      const chooser = { token: world.token, user } as Chooser
+      const chooser = { token: world.token, user } as KeyAndOwner
       const lists = new ModelLists()
       const listed = listedBy(lists, settings, chooser)
       expect(listed).toEqual([...new Set(listed)].toSorted())

@@ -1,7 +1,7 @@
 import type { Channel, ProtocolName } from '../domain/channel.ts'
 import { type EndpointType, endpointTypes } from '../domain/endpoint-types.ts'
 import type { Settings } from '../domain/settings.ts'
-import { type Chooser, allowedNames, groupName, groupRefused, routesOf, usableGroup } from './permissions.ts'
+import { type KeyAndOwner, allowedNames, groupName, groupRefused, routesOf, usableGroup } from './permissions.ts'
 import { modelOf, plainName } from './resolve.ts'
 
 /** A model that a key may call. */
@@ -33,13 +33,13 @@ export class ModelLists {
    * All models that a key may call, by their names in order; `group_not_allowed` if it may use no group at
    * all.
    */
-  list(settings: Settings, chooser: Chooser): ListedModel[] {
+  list(settings: Settings, chooser: KeyAndOwner): ListedModel[] {
     const listed = lookup(settings, chooser)
     return [...this.#of(settings).values()].flatMap((model) => listed(model) ?? [])
   }
 
   /** The one model of that name; undefined if the list has it not. */
-  find(settings: Settings, chooser: Chooser, id: string): ListedModel | undefined {
+  find(settings: Settings, chooser: KeyAndOwner, id: string): ListedModel | undefined {
     const listed = lookup(settings, chooser)
     const model = this.#of(settings).get(id)
     return model && listed(model)
@@ -53,7 +53,7 @@ export class ModelLists {
 }
 
 // A group is looked up once for each name, not for each model.
-function lookup(settings: Settings, chooser: Chooser): (model: ServedModel) => ListedModel | undefined {
+function lookup(settings: Settings, chooser: KeyAndOwner): (model: ServedModel) => ListedModel | undefined {
   const allowed = allowedNames(chooser.token)
   const routes = routesOf(chooser.token)
   const usual = groupName(chooser, routes)

@@ -1,7 +1,7 @@
 /** Bytes before the first event that wait for it. */
-const MOST_HELD = 4_096
+const MAX_HELD_BYTES = 4_096
 /** How long they wait: callers, and what stands between, take a connection that says nothing for dead. */
-const HELD_MS = 5_000
+const MAX_HELD_MS = 5_000
 
 /**
  * Bytes that go to the client next, in one write. Comments before a stream's first event wait for it for a
@@ -20,7 +20,7 @@ export class Outgoing {
     if (!this.#isHeldBack) return
     if (this.#sinceMs === 0) this.#sinceMs = performance.now()
     this.#bytes += bytes.length
-    if (isEvent || this.#bytes > MOST_HELD) this.#isHeldBack = false
+    if (isEvent || this.#bytes > MAX_HELD_BYTES) this.#isHeldBack = false
   }
 
   /** There are bytes that are to be sent now. */
@@ -30,11 +30,11 @@ export class Outgoing {
 
   /** Once a second: lets go what has waited long enough. */
   tick(nowMs: number): void {
-    if (this.#sinceMs > 0 && nowMs - this.#sinceMs >= HELD_MS) this.letGo()
+    if (this.#sinceMs > 0 && nowMs - this.#sinceMs >= MAX_HELD_MS) this.release()
   }
 
   /** Nothing waits for an event any more. */
-  letGo(): void {
+  release(): void {
     this.#isHeldBack = false
   }
 

@@ -11,7 +11,7 @@ const GROW_AT = 0.8
 const TOLERANCE = 1.25
 
 /** What a stream has generated so far. */
-export interface Emitted {
+export interface EmittedOutput {
   readonly emittedBytes: number
   readonly contentFrames: number
   readonly text: string
@@ -20,13 +20,13 @@ export interface Emitted {
 /** Watches that a stream's output stays within what its hold pays for, and makes the hold grow in time. */
 export class OutputWatch {
   readonly #call: Call
-  readonly #emitted: Emitted
+  readonly #emitted: EmittedOutput
   #budget: number
   // The last exact count, and where the stream was then.
   #counted = { tokens: 0, bytes: 0, frames: 0 }
   #grew = false
 
-  constructor(call: Call, emitted: Emitted) {
+  constructor(call: Call, emitted: EmittedOutput) {
     this.#call = call
     this.#emitted = emitted
     this.#budget = call.budget.tokens
@@ -43,14 +43,14 @@ export class OutputWatch {
    * So many bytes of a stream cannot bring more than what the hold pays for, or can grow to: events take
    * many, and text is the least of it.
    */
-  get roomBytes(): number {
+  get affordableBytes(): number {
     const { budget, hold } = this.#call
     const slices = budget.sliceQuota === 0 ? Infinity : Math.floor(hold.maxGrowth / budget.sliceQuota)
     return Math.max(0, this.#budget * GROW_AT + slices * budget.slice - this.tokens) * BYTES_PER_TOKEN
   }
 
   /** False once the hold seems used up and cannot grow: then only an exact count can tell. */
-  withinHold(mayGrow: boolean): boolean {
+  isWithinHold(mayGrow: boolean): boolean {
     const { budget, hold } = this.#call
     const tokens = this.tokens
     // A maximum of 0 fills the prompt cache: its stream has events, and needs no more than its hold while

@@ -3,10 +3,10 @@ import type { Token } from '../domain/token.ts'
 import type { User } from '../domain/user.ts'
 import { parseVendorRoutes } from '../domain/vendor-routes.ts'
 import { GatewayError } from '../errors.ts'
-import { shownName } from './shown-name.ts'
+import { truncatedName } from './shown-name.ts'
 
 /** Whose call it is, as far as the choice of a channel depends on it. */
-export interface Chooser {
+export interface KeyAndOwner {
   readonly token: Token
   readonly user: User
 }
@@ -34,7 +34,7 @@ export function routesOf(token: Token): ReadonlyMap<string, string> {
  * user's own.
  */
 export function groupName(
-  { token, user }: Chooser,
+  { token, user }: KeyAndOwner,
   routes: ReadonlyMap<string, string>,
   vendor?: string,
 ): string {
@@ -43,12 +43,12 @@ export function groupName(
 }
 
 /** The group of that name, where the user may use it: an open one, or the user's own. */
-export function usableGroup({ groups }: Settings, { user }: Chooser, name: string): Group | undefined {
+export function usableGroup({ groups }: Settings, { user }: KeyAndOwner, name: string): Group | undefined {
   const group = groups.get(name)
   return group && (group.open || group.name === user.group) ? group : undefined
 }
 
 /** What a caller is told whose group may not be used. */
 export function groupRefused(name: string): GatewayError {
-  return new GatewayError('group_not_allowed', `this API key may not use the group ${shownName(name)}`)
+  return new GatewayError('group_not_allowed', `this API key may not use the group ${truncatedName(name)}`)
 }

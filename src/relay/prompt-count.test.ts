@@ -5,15 +5,15 @@ const NEVER = 2 ** 30
 
 test('what was counted is told', async () => {
   const count = new PromptCount({ expectedPrompt: 5, countPrompt: async () => 12 }, NEVER)
-  expect(count.isDue).toBe(true)
-  await count.known()
+  expect(count.isPending).toBe(true)
+  await count.ready()
   expect(count).toMatchObject({ tokens: 12, isDue: false })
 })
 
 test('what is expected is told where the count is late, and stays what was told', async () => {
   const { promise, resolve } = Promise.withResolvers<number>()
   const count = new PromptCount({ expectedPrompt: 5, countPrompt: () => promise }, 0)
-  await count.known()
+  await count.ready()
   expect(count).toMatchObject({ tokens: 5, isDue: false })
   resolve(12)
   await new Promise(setImmediate)
@@ -23,7 +23,7 @@ test('what is expected is told where the count is late, and stays what was told'
 test('what is expected is told where the count fails', async () => {
   const failing = (): Promise<number> => Promise.reject(new Error('no'))
   const count = new PromptCount({ expectedPrompt: 5, countPrompt: failing }, NEVER)
-  await count.known()
+  await count.ready()
   expect(count).toMatchObject({ tokens: 5, isDue: false })
 })
 
@@ -31,6 +31,6 @@ test('nothing is counted before the call is sent, which is in the same turn', as
   let counted = 0
   const count = new PromptCount({ expectedPrompt: 5, countPrompt: async () => ++counted }, NEVER)
   expect(counted).toBe(0)
-  await count.known()
+  await count.ready()
   expect(counted).toBe(1)
 })

@@ -10,7 +10,7 @@ const FREE: Price = { tokens: NOTHING, tiers: [], request: ZERO, webSearch: ZERO
 export class Rates {
   // A group belongs to one reading of the configuration, and so does the rate of a price for it.
   #free: Rate | undefined
-  readonly #made = new WeakMap<Group, WeakMap<Price, Rate>>()
+  readonly #byGroup = new WeakMap<Group, WeakMap<Price, Rate>>()
 
   /** The rate of calls that cost nothing, whatever the model costs. */
   get free(): Rate {
@@ -20,8 +20,8 @@ export class Rates {
   /** The rate of `model` under `group`. An unpriced model is refused, unless the operator gives it away. */
   of({ options }: Settings, model: Model, group: Group): Rate {
     const price = model.price ?? (options.unpricedModels === 'free' ? FREE : refuse(model))
-    let byPrice = this.#made.get(group)
-    if (!byPrice) this.#made.set(group, (byPrice = new WeakMap()))
+    let byPrice = this.#byGroup.get(group)
+    if (!byPrice) this.#byGroup.set(group, (byPrice = new WeakMap()))
     let rate = byPrice.get(price)
     if (!rate) byPrice.set(price, (rate = rateOf(price, group.ratio, options.quotaPerUnit)))
     return rate

@@ -1,5 +1,5 @@
 import type { Channel } from '../domain/channel.ts'
-import { refused } from './failure.ts'
+import { failureOfStatus } from './failure.ts'
 import type { Sink, Source } from './sink.ts'
 
 /** Of an upstream's error body, what is read. */
@@ -40,7 +40,7 @@ export class RefusedAnswer implements Sink {
 
   ended(): void {
     const body = Buffer.concat(this.#chunks).subarray(0, LIMIT)
-    this.#wanted.failed(refused(this.#channel, this.#status, body, this.#retryAfter))
+    this.#wanted.failed(failureOfStatus(this.#channel, this.#status, body, this.#retryAfter))
   }
 
   failed(): void {

@@ -20,7 +20,7 @@ import type { MissingModels } from '../upstreams/missing-models.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
 import { Attempts, unwritable } from './attempts.ts'
-import type { Bodies, BodyTerms } from './body.ts'
+import type { BodyReader, BodyOptions } from './body.ts'
 import type { CallLimits } from './call-limits.ts'
 import { Call, type CallRecord } from './call.ts'
 import type { Drains } from './drains.ts'
@@ -33,7 +33,7 @@ import { type Resolution, Routing } from './resolve.ts'
 import type { Media } from './media.ts'
 import { chatDialect } from './dialects/chat.ts'
 import { Conversions } from './dialects/conversions.ts'
-import { countTokensDialect, NobodyCounts } from './dialects/count-tokens.ts'
+import { countTokensDialect, CountingUnsupported } from './dialects/count-tokens.ts'
 import { messagesDialect } from './dialects/messages.ts'
 import { rerankDialect } from './dialects/rerank.ts'
 import type { Dialect, RelayedRequest } from './dialects/road.ts'
@@ -47,7 +47,7 @@ export interface RelayParts {
   readonly keyRings: KeyRings
   readonly health: ChannelHealth
   readonly missing: MissingModels
-  readonly bodies: Bodies
+  readonly bodies: BodyReader
   readonly count: LocalCount
   readonly drains: Drains
   readonly metrics: Metrics
@@ -57,7 +57,7 @@ export interface RelayParts {
 }
 
 /** A request to relay. */
-export interface Visit {
+export interface IncomingCall {
   readonly id: string
   readonly request: Request
   readonly response: Response
@@ -113,15 +113,15 @@ export class Relay {
   }
 
   /** Tells how many tokens a messages request would have. */
-  async countTokens(visit: Visit, caller: Caller): Promise<void> {
+  async countTokens(visit: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#parts.settings()
-    const body = await this.#parts.bodies.read(visit, termsFor(caller, settings))
+    const body = await this.#parts.bodies.read(visit, bodyOptionsFor(caller, settings))
     try {
       await this.#relay(countTokensDialect, visit, caller, settings, body.bytes)
     } catch (error) {
-      if (!countsNothing(error)) throw error
+      if (!isCountingUnsupported(error)) throw error
       const { text, extraTokens } = countableText(scanObject(body.bytes))
-      const input = (await this.#parts.count.countPatiently(text)) + extraTokens
+      const input = (await this.#parts.count.countLowPriority(text)) + extraTokens
       visit.response
         .writeHead(200, { 'content-type': 'application/json', ...idHeaders(visit.id, true) })
         .end(JSON.stringify({ input_tokens: input }))
@@ -134,14 +134,14 @@ export class Relay {
    * Relays one call in the caller's dialect. Rejects with what the caller is to be told, where nothing was
    * sent to it yet.
    */
-  async call(protocol: ProtocolName, relayed: Visit, caller: Caller): Promise<void> {
+  async call(protocol: ProtocolName, relayed: IncomingCall, caller: Caller): Promise<void> {
     const dialect = this.#dialects[protocol]
     const settings = this.#parts.settings()
-    const body = await this.#parts.bodies.read(relayed, termsFor(caller, settings))
+    const body = await this.#parts.bodies.read(relayed, bodyOptionsFor(caller, settings))
     try {
       await this.#relay(dialect, relayed, caller, settings, body.bytes)
     } catch (error) {
-      throw error instanceof InsufficientQuota ? inMoney(error, settings.options) : error
+      throw error instanceof InsufficientQuota ? withAmountText(error, settings.options) : error
     } finally {
       body.release()
     }
@@ -149,7 +149,7 @@ export class Relay {
 
   async #relay(
     dialect: Dialect,
-    relayed: Visit,
+    relayed: IncomingCall,
     caller: Caller,
     settings: Settings,
     body: Buffer,
@@ -189,7 +189,7 @@ export class Relay {
 
   #admit(
     settings: Settings,
-    { id, response, record, startedMs, begunMs }: Visit,
+    { id, response, record, startedMs, begunMs }: IncomingCall,
     account: Account,
     { dialect, request, body, rate, resolution: { model, group, channels }, estimated }: Admitted,
   ): Call {
@@ -232,18 +232,18 @@ export class Relay {
 }
 
 /** Each key has its share of the memory for bodies. */
-function termsFor({ token }: Caller, { options }: Settings): BodyTerms {
+function bodyOptionsFor({ token }: Caller, { options }: Settings): BodyOptions {
   return { client: token.id, limit: options.bodyLimit }
 }
 
 /** The same refusal with its amounts in the display that the operator chose. */
-function inMoney({ free, needed }: InsufficientQuota, options: Options): InsufficientQuota {
+function withAmountText({ free, needed }: InsufficientQuota, options: Options): InsufficientQuota {
   const left = amountText(free, options, 'down')
   const price = amountText(needed, options, 'up')
   return new InsufficientQuota(free, needed, left === undefined ? '' : ` (${left} of ${price})`)
 }
 
 /** Upstreams of the messages protocol need not count: those that do not have no such address. */
-function countsNothing(error: unknown): boolean {
-  return error instanceof NobodyCounts || (error instanceof UpstreamRefusal && error.status === 404)
+function isCountingUnsupported(error: unknown): boolean {
+  return error instanceof CountingUnsupported || (error instanceof UpstreamRefusal && error.status === 404)
 }

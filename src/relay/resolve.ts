@@ -2,8 +2,8 @@ import type { Channel, ProtocolName } from '../domain/channel.ts'
 import type { Group, Model, Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import { withoutThinkingSuffix } from '../protocols/messages/index.ts'
-import { allowedNames, type Chooser, groupName, groupRefused, routesOf, usableGroup } from './permissions.ts'
-import { shownName } from './shown-name.ts'
+import { allowedNames, type KeyAndOwner, groupName, groupRefused, routesOf, usableGroup } from './permissions.ts'
+import { truncatedName } from './shown-name.ts'
 
 /** Where a call may go, and under which group's prices. */
 export interface Resolution {
@@ -14,7 +14,7 @@ export interface Resolution {
 }
 
 /** Channels that serve a model to callers of a protocol, in a group. */
-interface Found {
+interface ServingChannels {
   readonly protocol: ProtocolName
   readonly group: string
   readonly channels: readonly Channel[]
@@ -34,7 +34,7 @@ export class Routing {
   readonly #random: () => number
   // What was found is kept for as long as the settings live; what was not found is not, for anybody can ask
   // for anything.
-  readonly #found = new WeakMap<Settings, Map<string, Found[]>>()
+  readonly #found = new WeakMap<Settings, Map<string, ServingChannels[]>>()
 
   /** `random` yields numbers in [0, 1). */
   constructor(random: () => number = Math.random) {
@@ -46,7 +46,7 @@ export class Routing {
    * group that the user may not use a `group_not_allowed`, no channel at all a `model_not_found`, which says
    * so where there is one for other endpoints.
    */
-  resolve(settings: Settings, chooser: Chooser, name: string, protocol: ProtocolName): Resolution {
+  resolve(settings: Settings, chooser: KeyAndOwner, name: string, protocol: ProtocolName): Resolution {
     const plain = protocol === 'chat' ? plainName(name) : name
     requireAllowed(chooser, name, plain)
     const model = modelOf(settings, name, plain)
@@ -57,7 +57,7 @@ export class Routing {
       const isElsewhere = this.#serving(settings, group, other, name, plain).length > 0
       throw new GatewayError(
         'model_not_found',
-        `no available channel for model ${shownName(name)} under group ${group.name}${isElsewhere ? ELSEWHERE[other] : ''}`,
+        `no available channel for model ${truncatedName(name)} under group ${group.name}${isElsewhere ? ELSEWHERE[other] : ''}`,
       )
     }
     const channels = serving.length === 1 ? serving : inOrder(serving, protocol, this.#random)
@@ -114,13 +114,13 @@ export function modelOf(settings: Settings, name: string, plain: string): Model 
   return plain === name || model.price ? model : settings.models.get(plain)
 }
 
-function requireAllowed({ token }: Chooser, model: string, plain: string): void {
+function requireAllowed({ token }: KeyAndOwner, model: string, plain: string): void {
   const allowed = allowedNames(token)
   if (!allowed || allowed.has(model) || allowed.has(plain)) return
-  throw new GatewayError('model_not_allowed', `this API key may not use the model ${shownName(model)}`)
+  throw new GatewayError('model_not_allowed', `this API key may not use the model ${truncatedName(model)}`)
 }
 
-function groupOf(settings: Settings, chooser: Chooser, { vendor }: Model): Group {
+function groupOf(settings: Settings, chooser: KeyAndOwner, { vendor }: Model): Group {
   const name = groupName(chooser, routesOf(chooser.token), vendor)
   const group = usableGroup(settings, chooser, name)
   if (!group) throw groupRefused(name)

@@ -11,7 +11,7 @@ test('lets a busy gateway retry one call of ten, however many fail', () => {
   const budget = new RetryBudget(0)
   let retries = 0
   for (let call = 0; call < 10_000; call++) {
-    budget.called(0)
+    budget.callBegan(0)
     if (budget.take()) retries += 1
   }
   expect(retries).toBeGreaterThanOrEqual(1000)
@@ -21,9 +21,9 @@ test('lets a busy gateway retry one call of ten, however many fail', () => {
 test('gives back five a second to one that has little to do, and saves up no more than fifty', () => {
   const budget = new RetryBudget(0)
   while (budget.take()) {}
-  budget.called(2_000)
+  budget.callBegan(2_000)
   expect(Array.from({ length: 20 }, () => budget.take()).filter(Boolean)).toHaveLength(10)
-  budget.called(3_600_000)
+  budget.callBegan(3_600_000)
   expect(Array.from({ length: 60 }, () => budget.take()).filter(Boolean)).toHaveLength(50)
 })
 
@@ -35,7 +35,7 @@ test('is never exceeded: fifty, a tenth of the calls, and five a second', () => 
       let retries = 0
       for (const [waitMs, wanted] of steps) {
         nowMs += waitMs
-        budget.called(nowMs)
+        budget.callBegan(nowMs)
         for (let i = 0; i < wanted; i++) if (budget.take()) retries += 1
       }
       expect(retries).toBeLessThanOrEqual(50 + steps.length * 0.1 + (nowMs / 1000) * 5 + 1e-6)

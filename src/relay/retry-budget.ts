@@ -1,5 +1,5 @@
 /** Retries that are there for whoever begins, and as many as may be saved up. */
-const RESERVE = 50
+const MAX_SAVED = 50
 /** Each call adds so much to what may be retried. */
 const PER_CALL = 0.1
 /** Retries a second that come back by themselves, so that failover works where calls are few. */
@@ -10,7 +10,7 @@ const PER_SECOND = 5
  * worse. In the long run one retry for ten calls, and a few a second besides.
  */
 export class RetryBudget {
-  #left = RESERVE
+  #left = MAX_SAVED
   #countedMs: number
 
   constructor(nowMs: number) {
@@ -18,10 +18,10 @@ export class RetryBudget {
   }
 
   /** A call begins. */
-  called(nowMs: number): void {
+  callBegan(nowMs: number): void {
     const since = Math.max(0, nowMs - this.#countedMs)
     this.#countedMs = nowMs
-    this.#left = Math.min(RESERVE, this.#left + PER_CALL + (since / 1000) * PER_SECOND)
+    this.#left = Math.min(MAX_SAVED, this.#left + PER_CALL + (since / 1000) * PER_SECOND)
   }
 
   /** Takes one retry; says whether there was one. */

@@ -1,6 +1,6 @@
-const SHOWN = 200
+const MAX_LENGTH = 200
 
 /** A name that a caller sent, short enough to be told back. */
-export function shownName(name: string): string {
-  return name.length <= SHOWN ? name : `${name.slice(0, SHOWN)}…`
+export function truncatedName(name: string): string {
+  return name.length <= MAX_LENGTH ? name : `${name.slice(0, MAX_LENGTH)}…`
 }

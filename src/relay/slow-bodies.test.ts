@@ -2,29 +2,29 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { GatewayError } from '../errors.ts'
 import type { Client } from '../limits/shared-pool.ts'
 import { Request } from '../server/request.ts'
-import { BodyRoom, Holding } from './body-room.ts'
-import { Reading, SlowBodies } from './slow-bodies.ts'
+import { BodyMemory, BodyAllocation } from './body-room.ts'
+import { PendingBody, SlowBodies } from './slow-bodies.ts'
 
 const MIB = 1024 * 1024
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-const room = new BodyRoom(
+const room = new BodyMemory(
   () => 32 * MIB,
   () => 0,
 )
-const refused = new Map<Reading, GatewayError>()
+const refused = new Map<PendingBody, GatewayError>()
 beforeEach(() => refused.clear())
 
 /** A body of a client that is watched, of which so much has come. */
-function begun(slow: SlowBodies, client: Client, bytes: number): Reading {
+function begun(slow: SlowBodies, client: Client, bytes: number): PendingBody {
   const request = new Request(
     { method: 'POST', url: '/', version: '1.1', headers: {}, hosts: 1, keepAlive: true },
     { bytesRead: 0, remoteAddress: '', updateReading() {} },
   )
-  const holding = new Holding(client)
-  const reading: Reading = new Reading(request, holding, (error) => {
+  const holding = new BodyAllocation(client)
+  const reading: PendingBody = new PendingBody(request, holding, (error) => {
     refused.set(reading, error)
     unwatch()
     room.give(holding, holding.bytes)
@@ -34,13 +34,13 @@ function begun(slow: SlowBodies, client: Client, bytes: number): Reading {
   return reading
 }
 
-function comes(reading: Reading, bytes: number): void {
-  if (bytes > 0) expect(room.take(reading.holding, bytes)).toBe(true)
+function comes(reading: PendingBody, bytes: number): void {
+  if (bytes > 0) expect(room.take(reading.allocation, bytes)).toBe(true)
 }
 
 describe('when memory for bodies is short', () => {
-  const endAll = (...readings: readonly Reading[]): void => {
-    for (const { holding } of readings) room.give(holding, holding.bytes)
+  const endAll = (...readings: readonly PendingBody[]): void => {
+    for (const { allocation: holding } of readings) room.give(holding, holding.bytes)
     expect(room.held).toBe(0)
   }
 
@@ -53,9 +53,9 @@ describe('when memory for bodies is short', () => {
       const slow = new SlowBodies()
       const bodies = [1, 1, 1].map(() => begun(slow, 1, 8 * MIB))
       const [stalled, fast, dripping] = [0, 1, 2].map((one) => bodies[order.indexOf(one)]) as [
-        Reading,
-        Reading,
-        Reading,
+        PendingBody,
+        PendingBody,
+        PendingBody,
       ]
       for (let second = 0; second < 3; second++) {
         vi.advanceTimersByTime(1_000)
@@ -98,7 +98,7 @@ describe('when memory for bodies is short', () => {
     vi.advanceTimersByTime(3_000)
     const asking = begun(slow, 2, 2 * MIB)
     expect(slow.refuseStalled(asking, room)).toBe(false)
-    room.give(asking.holding, asking.holding.bytes)
+    room.give(asking.allocation, asking.allocation.bytes)
     const other = begun(slow, 3, 1_000)
     expect(slow.refuseStalled(other, room)).toBe(true)
     expect([...refused.keys()]).toEqual([small])

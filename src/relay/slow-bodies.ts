@@ -1,55 +1,55 @@
 import { DenseSet } from '../domain/dense-set.ts'
 import { GatewayError } from '../errors.ts'
 import type { Request } from '../server/request.ts'
-import type { BodyRoom, Holding } from './body-room.ts'
+import type { BodyMemory, BodyAllocation } from './body-room.ts'
 
 /** How often bodies are looked at. */
-const LOOK_MS = 1_000
+const SAMPLE_MS = 1_000
 /** Looks before a body may be late, and the bytes that put that off by one more. */
-const GRACE_LOOKS = 10
-const BYTES_A_LOOK = 1_024
+const GRACE_SAMPLES = 10
+const MIN_BYTES_PER_SAMPLE = 1_024
 /** A body has stalled where it holds more than so many times what came since the look before the last. */
-const STALLED = 8
+const STALL_RATIO = 8
 
 /** A body that is being read. */
-export class Reading {
-  readonly holding: Holding
+export class PendingBody {
+  readonly allocation: BodyAllocation
   readonly refuse: (error: GatewayError) => void
   /** Changed by the roster alone. */
   place = -1
   readonly #request: Request
   /** Bytes that had come over its connection when it began. */
-  readonly #before: number
-  #looks = 0
+  readonly #receivedBefore: number
+  #samples = 0
   /** Bytes that it held at the last look, and at the one before. */
-  #heldThen = 0
-  #heldBefore = 0
+  #heldAtSample = 0
+  #heldOneEarlier = 0
 
   /** `refuse` gives back what it holds before it returns. */
-  constructor(request: Request, holding: Holding, refuse: (error: GatewayError) => void) {
+  constructor(request: Request, holding: BodyAllocation, refuse: (error: GatewayError) => void) {
     this.#request = request
-    this.#before = request.bytesRead
-    this.holding = holding
+    this.#receivedBefore = request.bytesRead
+    this.allocation = holding
     this.refuse = refuse
   }
 
   /** How many times what came lately it holds: some seconds at the pace that it has. */
-  get stall(): number {
-    const { bytes } = this.holding
-    return bytes / Math.max(1, bytes - this.#heldBefore)
+  get stallRatio(): number {
+    const { bytes } = this.allocation
+    return bytes / Math.max(1, bytes - this.#heldOneEarlier)
   }
 
   /** Takes note of how far it has come. */
-  look(): void {
-    this.#looks += 1
-    this.#heldBefore = this.#heldThen
-    this.#heldThen = this.holding.bytes
+  sample(): void {
+    this.#samples += 1
+    this.#heldOneEarlier = this.#heldAtSample
+    this.#heldAtSample = this.allocation.bytes
   }
 
   /** Whether it comes more slowly than it may. */
-  get isLate(): boolean {
-    const received = this.#request.bytesRead - this.#before
-    return this.#looks > GRACE_LOOKS + received / BYTES_A_LOOK
+  get isTooSlow(): boolean {
+    const received = this.#request.bytesRead - this.#receivedBefore
+    return this.#samples > GRACE_SAMPLES + received / MIN_BYTES_PER_SAMPLE
   }
 }
 
@@ -59,16 +59,16 @@ export class Reading {
  * is refused at once where others need the memory that it holds.
  */
 export class SlowBodies {
-  readonly #readings = new DenseSet<Reading>()
+  readonly #pending = new DenseSet<PendingBody>()
   #timer: NodeJS.Timeout | undefined
 
   /**
    * Watches a body until what is returned is called; one that is too slow is refused with `request_timeout`.
    */
-  watch(reading: Reading): () => void {
-    this.#readings.add(reading)
-    this.#timer ??= setInterval(() => this.#look(), LOOK_MS).unref()
-    return () => this.#readings.delete(reading)
+  watch(reading: PendingBody): () => void {
+    this.#pending.add(reading)
+    this.#timer ??= setInterval(() => this.#sampleAll(), SAMPLE_MS).unref()
+    return () => this.#pending.delete(reading)
   }
 
   /**
@@ -76,13 +76,13 @@ export class SlowBodies {
    * the same client, or of a client that holds at least as much. False where there is none, or where the
    * asking body has stalled more.
    */
-  refuseStalled(asking: Reading, room: BodyRoom): boolean {
-    const { client } = asking.holding
+  refuseStalled(asking: PendingBody, room: BodyMemory): boolean {
+    const { client } = asking.allocation
     const own = room.heldBy(client)
-    let worst: Reading | undefined
-    let most = Math.max(STALLED, asking.stall)
-    for (const reading of this.#readings) {
-      const { stall, holding } = reading
+    let worst: PendingBody | undefined
+    let most = Math.max(STALL_RATIO, asking.stallRatio)
+    for (const reading of this.#pending) {
+      const { stallRatio: stall, allocation: holding } = reading
       if (stall <= most) continue
       if (holding.client !== client && room.heldBy(holding.client) < own) continue
       worst = reading
@@ -92,14 +92,14 @@ export class SlowBodies {
     return worst !== undefined
   }
 
-  #look(): void {
-    if (this.#readings.size === 0) {
+  #sampleAll(): void {
+    if (this.#pending.size === 0) {
       clearInterval(this.#timer)
       this.#timer = undefined
     }
-    for (const reading of this.#readings) {
-      reading.look()
-      if (reading.isLate) reading.refuse(tooSlow())
+    for (const reading of this.#pending) {
+      reading.sample()
+      if (reading.isTooSlow) reading.refuse(tooSlow())
     }
   }
 }
@@ -107,7 +107,7 @@ export class SlowBodies {
 function tooSlow(): GatewayError {
   return new GatewayError(
     'request_timeout',
-    `the request body came more slowly than ${BYTES_A_LOOK} bytes a second`,
+    `the request body came more slowly than ${MIN_BYTES_PER_SAMPLE} bytes a second`,
   )
 }
 

@@ -1,9 +1,9 @@
 import { NO_USAGE, type Usage } from '../domain/usage.ts'
 import type { TapStep } from '../protocols/sse/stream-tap.ts'
-import { CUT, ourFrame, theirFrame, USED_UP } from './broken-off-frames.ts'
+import { UPSTREAM_CUT, gatewayErrorFrame, upstreamErrorFrame, HOLD_USED_UP } from './broken-off-frames.ts'
 import type { Call, Target } from './call.ts'
 import type { Ending } from './charge.ts'
-import { type Failure, failedFirst, saidInStream, unanswered, unreadable } from './failure.ts'
+import { type Failure, errorInFirstEvent, streamErrorText, noUsableResponse, unreadableStream } from './failure.ts'
 import { Outgoing } from './outgoing.ts'
 import { OutputWatch } from './output-watch.ts'
 import { PromptCount } from './prompt-count.ts'
@@ -64,9 +64,9 @@ export class StreamAnswer implements WantedAnswer {
 
   received(chunk: Buffer): void {
     if (this.#over) return
-    this.#call.firstByte()
+    this.#call.noteFirstByte()
     this.#unread.push(chunk)
-    if (this.#prompt?.isDue) this.#awaitPrompt(this.#prompt)
+    if (this.#prompt?.isPending) this.#awaitPrompt(this.#prompt)
     else this.#takeUnread()
   }
 
@@ -76,7 +76,7 @@ export class StreamAnswer implements WantedAnswer {
     while (!this.#over && !this.#counting) {
       const chunk = this.#unread.shift()
       if (!chunk) break
-      const most = Math.max(NEAR_THE_END, this.#watch.roomBytes)
+      const most = Math.max(NEAR_THE_END, this.#watch.affordableBytes)
       if (chunk.length > most) this.#unread.unshift(chunk.subarray(most))
       this.#take(chunk.length > most ? chunk.subarray(0, most) : chunk)
     }
@@ -90,16 +90,16 @@ export class StreamAnswer implements WantedAnswer {
       step = this.#tap.push(chunk)
     } catch (error) {
       this.#source.cancel()
-      return this.failed(unreadable(error))
+      return this.failed(unreadableStream(error))
     }
     const { error } = this.#tap
     if (error && !error.afterContent && this.#mayGoElsewhere) {
       this.#source.cancel()
-      return this.failed(failedFirst(this.#target.channel, error.data))
+      return this.failed(errorInFirstEvent(this.#target.channel, error.data))
     }
     if (step.forward) this.#forward(step.forward)
     if (step.terminal) this.ended()
-    else if (!this.#watch.withinHold(!this.#callerLeft)) this.#checkHold()
+    else if (!this.#watch.isWithinHold(!this.#callerLeft)) this.#checkHold()
   }
 
   ended(): void {
@@ -110,19 +110,19 @@ export class StreamAnswer implements WantedAnswer {
     try {
       complete = this.#tap.end().complete
     } catch (error) {
-      return this.failed(unreadable(error))
+      return this.failed(unreadableStream(error))
     }
     const { error } = this.#tap
     if (error && !error.afterContent && this.#mayGoElsewhere)
-      this.failed(failedFirst(this.#target.channel, error.data))
+      this.failed(errorInFirstEvent(this.#target.channel, error.data))
     else if (error) {
-      const said = saidInStream(this.#target.channel, error.data)
-      this.#call.brokeOff(this.#target.channel.name, 'error in the stream', said.message)
-      this.#breakOff(theirFrame(this.#call, this.#target, this.#tap, error))
+      const said = streamErrorText(this.#target.channel, error.data)
+      this.#call.noteCut(this.#target.channel.name, 'error in the stream', said.message)
+      this.#breakOff(upstreamErrorFrame(this.#call, this.#target, this.#tap, error))
     } else if (complete) {
       const ending = this.#callerLeft ? 'client_gone' : 'complete'
       this.#finish(ending, (charged) => this.#tap.last(charged), true)
-    } else this.failed(unanswered('stream ended early'))
+    } else this.failed(noUsableResponse('stream ended early'))
   }
 
   failed(failure: Failure): void {
@@ -132,9 +132,9 @@ export class StreamAnswer implements WantedAnswer {
       this.#outgoing.drop()
       return this.#source.fail(failure)
     }
-    if (failure.blames !== 'nobody') this.#call.brokeOff(this.#target.channel.name, failure.cause)
+    if (failure.blames !== 'nobody') this.#call.noteCut(this.#target.channel.name, failure.cause)
     const reason = failure.refusal?.message ?? 'the upstream broke off before the answer was complete'
-    this.#breakOff(ourFrame(this.#call, this.#tap, CUT, reason))
+    this.#breakOff(gatewayErrorFrame(this.#call, this.#tap, UPSTREAM_CUT, reason))
   }
 
   left(reached: boolean): void {
@@ -189,7 +189,7 @@ export class StreamAnswer implements WantedAnswer {
       }
       this.#outgoing.drop()
       this.#source.cancel()
-      this.failed(unanswered('the hold could not be written'))
+      this.failed(noUsableResponse('the hold could not be written'))
     })
   }
 
@@ -220,7 +220,7 @@ export class StreamAnswer implements WantedAnswer {
     if (this.#counting) return
     this.#counting = true
     this.#flow()
-    this.#after(prompt.known(), () => {
+    this.#after(prompt.ready(), () => {
       this.#counting = false
       this.#takeUnread()
       this.#flow()
@@ -239,7 +239,7 @@ export class StreamAnswer implements WantedAnswer {
         return this.#flow()
       }
       this.#source.cancel()
-      this.#breakOff(ourFrame(this.#call, this.#tap, USED_UP, 'the quota held for this answer is used up'))
+      this.#breakOff(gatewayErrorFrame(this.#call, this.#tap, HOLD_USED_UP, 'the quota held for this answer is used up'))
     })
   }
 
@@ -285,7 +285,7 @@ export class StreamAnswer implements WantedAnswer {
       )
     }
     if (!lastFrame || this.#callerLeft) return
-    this.#outgoing.letGo()
+    this.#outgoing.release()
     this.#sendOutgoing()
     this.#openAnswer()
     this.#call.response.end(lastFrame(charged))

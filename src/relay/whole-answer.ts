@@ -1,8 +1,8 @@
 import { Gathered } from '../protocols/sse/gathered.ts'
 import type { ReplyFacts } from '../protocols/reply-facts.ts'
 import type { Call, Target } from './call.ts'
-import type { Answered } from './charge.ts'
-import { errorWithStatus200, type Failure, unanswered } from './failure.ts'
+import type { ChargeBasis } from './charge.ts'
+import { errorWithStatus200, type Failure, noUsableResponse } from './failure.ts'
 import type { PreparedReply } from './dialects/road.ts'
 import type { Source, WantedAnswer } from './sink.ts'
 
@@ -32,11 +32,11 @@ export class WholeAnswer implements WantedAnswer {
 
   received(chunk: Buffer): void {
     if (this.#over) return
-    this.#call.firstByte()
+    this.#call.noteFirstByte()
     this.#bytes.add(chunk)
     if (this.#bytes.length <= LIMIT) return
     this.#source.cancel()
-    this.failed(unanswered('answer too large'))
+    this.failed(noUsableResponse('answer too large'))
   }
 
   ended(): void {
@@ -46,7 +46,7 @@ export class WholeAnswer implements WantedAnswer {
     const { facts } = reply
     if (!facts.valid) {
       const { channel } = this.#target
-      this.failed(facts.error ? errorWithStatus200(channel, bytes) : unanswered('no answer of its protocol'))
+      this.failed(facts.error ? errorWithStatus200(channel, bytes) : noUsableResponse('no answer of its protocol'))
     } else if (this.#callerLeft) this.#settleUnheard(facts)
     else {
       this.#over = true
@@ -103,7 +103,7 @@ export class WholeAnswer implements WantedAnswer {
   }
 }
 
-function answered(ending: 'complete' | 'client_gone', facts: ReplyFacts | undefined): Answered {
+function answered(ending: 'complete' | 'client_gone', facts: ReplyFacts | undefined): ChargeBasis {
   return {
     ending,
     whole: facts !== undefined,

@@ -1,10 +1,10 @@
-/** The connections of one address block, with those that are idle in the order in which they became so. */
+/** Connection count of one address block, and its idle connections, the longest idle first. */
 export class AddressBlock {
   readonly key: string
   readonly isProxy: boolean
-  /** Connections, and requests that came through proxies. */
+  /** Number of connections, and of requests that came through proxies. */
   count = 0
-  /** The two ends of the list of idle seats, for the block's seats alone. */
+  /** Ends of the linked list of idle connections; written by `CountedConnection` alone. */
   oldestIdle: CountedConnection | undefined
   newestIdle: CountedConnection | undefined
 
@@ -13,15 +13,15 @@ export class AddressBlock {
     this.isProxy = isProxy
   }
 
-  /** A seat for a new connection of this block, idle. `left` is called once, when the connection is gone. */
+  /** Adds a connection, idle at first. `onReleased` is called once, when it no longer counts. */
   addConnection(close: () => void, onReleased: () => void): CountedConnection {
     return new CountedConnection(this, close, onReleased)
   }
 }
 
 /**
- * The place of one connection in the accounting. Idle seats are linked to each other, so that a request costs
- * no search and no memory.
+ * One connection as its address block counts it. Idle ones form a linked list, so that a request costs no
+ * search and no allocation.
  */
 export class CountedConnection {
   readonly #block: AddressBlock
@@ -29,7 +29,7 @@ export class CountedConnection {
   readonly #onReleased: () => void
   #older: CountedConnection | undefined
   #newer: CountedConnection | undefined
-  #state: 'idle' | 'busy' | 'left' = 'busy'
+  #state: 'idle' | 'busy' | 'released' = 'busy'
 
   constructor(block: AddressBlock, close: () => void, onReleased: () => void) {
     this.#block = block
@@ -38,7 +38,7 @@ export class CountedConnection {
     this.markIdle()
   }
 
-  /** No answer is owed on the connection: from now on it may be closed to make room. */
+  /** Marks the connection idle: it may be closed to make room for another. */
   markIdle(): void {
     if (this.#state !== 'busy') return
     this.#state = 'idle'
@@ -49,7 +49,7 @@ export class CountedConnection {
     this.#block.newestIdle = this
   }
 
-  /** A request is under way on it. */
+  /** Marks the connection busy with a request: it is not closed to make room. */
   markBusy(): void {
     if (this.#state !== 'idle') return
     this.#state = 'busy'
@@ -61,15 +61,15 @@ export class CountedConnection {
     this.#newer = undefined
   }
 
-  /** The connection is gone, or is as good as that. */
+  /** Stops counting the connection. */
   release(): void {
-    if (this.#state === 'left') return
+    if (this.#state === 'released') return
     this.markBusy()
-    this.#state = 'left'
+    this.#state = 'released'
     this.#onReleased()
   }
 
-  /** Closes the connection, whose place is free at once. */
+  /** Stops counting the connection, and closes it. */
   close(): void {
     this.release()
     this.#close()

@@ -4,17 +4,17 @@ import type { ClientConnection } from './client-connection.ts'
 import type { Request } from './request.ts'
 import type { Response } from './response.ts'
 
-/** An answer that the server gives itself. */
+/** Error response that the server sends itself. */
 export interface Refusal {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
 }
 
-/** The server's side of a connection: notifications and questions. */
+/** Owner of client connections: the server, as a connection calls it. */
 export interface ClientConnectionOwner {
   onRequest(request: Request, response: Response, peer: Peer): void
-  /** `url` is what was asked for, where the head could be read. */
+  /** Renders the response to an unusable request; `url` is its target, where the head could be read. */
   refusalFor(error: GatewayError, url: string | undefined): Refusal
   onClosed(connection: ClientConnection): void
 }

@@ -1,56 +1,48 @@
 import { AddressBlock, type CountedConnection } from './address-blocks.ts'
 
-/** How many connections there may be at one time. */
+/** Limits on the number of open connections. */
 export interface ConnectionLimits {
   readonly total: number
-  /**
-   * Connections of one address block; requests of its clients that come through trusted proxies count as one
-   * each.
-   */
+  /** Connections per address block; a request through a trusted proxy counts as one for its client's block. */
   readonly perBlock: number
-  /**
-   * Of the total, places that only connections from this machine take while there is nothing idle to close.
-   */
+  /** Part of the total that is kept for connections from this machine while no idle one can be closed. */
   readonly reserve: number
 }
 
-/** The other end of a connection, as far as limits are concerned. */
+/** Other end of a connection, as the limits see it. */
 export interface Peer {
-  /** The address block that the connection counts for. */
+  /** Address block that the connection counts for. */
   readonly block: string
-  /** Trusted to speak for its clients: its own address is not limited. */
+  /** Whether it is a trusted proxy, whose own address is not limited. */
   readonly isProxy: boolean
   readonly isLoopback: boolean
 }
 
 /**
- * Shares the connections of a server among address blocks. An idle connection, one on which no answer is
- * owed, is closed when its place is needed: for a block at its limit the block's own oldest, near the total
- * the oldest of the block that holds most. Connections with a request under way are never closed.
+ * Shares the connections of a server among address blocks. To make room, an idle connection is closed: the
+ * oldest of the block itself if the block is at its limit, else the oldest of the block with the most
+ * connections. Connections with a request under way are never closed.
  * `docs/operations.md: Connections`.
  */
 export class ConnectionShares {
   readonly #limits: ConnectionLimits
   readonly #blocks = new Map<string, AddressBlock>()
   #open = 0
-  /** Connections that were turned away so far, and requests that came through proxies. */
+  /** Count of refused connections, and of refused requests through proxies. */
   refused = 0
-  /** Idle connections that were closed so far to make room. */
+  /** Count of idle connections that were closed to make room. */
   displaced = 0
 
   constructor(limits: ConnectionLimits) {
     this.#limits = limits
   }
 
-  /** Connections that are open. */
+  /** Number of open connections. */
   get open(): number {
     return this.#open
   }
 
-  /**
-   * Gives a new connection its seat, idle at first; `close` closes that connection. Undefined where there is
-   * no room for it.
-   */
+  /** Counts a new connection, idle at first; `close` closes it. Undefined if there is no room. */
   admit({ block: name, isProxy, isLoopback }: Peer, close: () => void): CountedConnection | undefined {
     const key = isProxy ? `proxy ${name}` : name
     const held = this.#blocks.get(key)
@@ -103,7 +95,7 @@ export class ConnectionShares {
     return true
   }
 
-  /** The block with idle connections that holds most; a proxy's only where there is no other. */
+  /** Finds the block with the most connections among those with idle ones; proxies come last. */
   #largest(): AddressBlock | undefined {
     let largest: AddressBlock | undefined
     for (const block of this.#blocks.values()) {

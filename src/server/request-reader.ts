@@ -3,29 +3,26 @@ import { type ParserCallbacks, CONTINUE, Llhttp, MAX_PARSE_BYTES, SKIP_BODY, PAU
 import { type HeaderName, type Headers, headerNameAt, mergedValue } from './header-names.ts'
 import { type TransferCodingError, transferCodingError } from './transfer-coding.ts'
 
-/** Headers, trailers included, that one request may have. */
+/** Most headers, trailers included, of one request. */
 const MAX_HEADERS = 100
-/**
- * Bytes that are parsed at a time while a head is awaited: of a body that follows little is copied for
- * nothing.
- */
+/** Bytes per call of the parser while a head is awaited, so that little of a body after it is copied. */
 const HEAD_PARSE_BYTES = 4_096
 
-/** The head of a request. */
+/** Head of a request. */
 export interface RequestHead {
   readonly method: string
-  /** The address as it was sent: path and query. */
+  /** Request target as it was sent. */
   readonly url: string
   /** `1.1` or `1.0`. */
   readonly version: string
   readonly headers: Headers
-  /** How often it names the host that it is meant for. */
+  /** Number of Host headers. */
   readonly hosts: number
-  /** Whether its sender would send another on the same connection. */
+  /** Whether the client may send another request on the same connection. */
   readonly keepAlive: boolean
 }
 
-/** Why what came is no request. */
+/** Reason why the bytes cannot be read as a request. */
 export type UnreadableReason = 'headers too large' | TransferCodingError
 
 /** Reads the requests of one connection, one at a time. */
@@ -39,36 +36,36 @@ export class RequestReader implements ParserCallbacks {
   #transferEncodings = 0
   #headerCount = 0
   #headBytes = 0
-  /** Counts a head's bytes, then those since the last piece of a chunked body. */
+  /** Counts the bytes of the head, then the bytes since the last piece of a chunked body. */
   readonly #framing = new FramingCounter()
   #tooLarge = false
   #transferCodingError: TransferCodingError | undefined
-  // The header at hand. A name or a value that is cut by the end of a read comes in several pieces.
+  // State of the current header. A name or a value that is split over reads comes in several pieces.
   #name: HeaderName | undefined
   #nameStart = 0
   #nameEnd = 0
   #nameText = ''
   #value = ''
-  #headerPart: 'nothing' | 'name' | 'value' = 'nothing'
+  #headerPart: 'none' | 'name' | 'value' = 'none'
   #hasHead = false
-  /** The body is the parser's to take apart: its length was not told. */
+  /** Whether the parser decodes the body, because the head states no length. */
   #isChunked = false
-  /** Of a body whose length was told, what is still to come. */
+  /** Bytes still to come of a body with a stated length. */
   #bodyBytesLeft = 0
   #isPaused = false
 
-  /** The head of the request that is read, once it is complete, and until the next. */
+  /** Head of the current request, once it is complete. */
   head: RequestHead | undefined
-  /** What the last read brought of its body; copies. */
+  /** Copies of the body's bytes from the last `read`. */
   readonly body: Buffer[] = []
-  /** Whether it has come to its end. The next is not read before `next`. */
+  /** Whether the request is complete. Reading stops until `next`. */
   isComplete = false
-  /** Why nothing more can be read here. */
+  /** Reason why nothing more can be read on this connection. */
   unreadable: UnreadableReason | undefined
-  /** Whether anything of a request has come. */
+  /** Whether the first byte of a request has come. */
   hasBegun = false
 
-  /** Takes in bytes, to the end of the request at the most; tells up to where. They may change afterwards. */
+  /** Reads `bytes`, at most to the end of the request; returns the end position. Keeps no reference to them. */
   read(bytes: Buffer): number {
     this.body.length = 0
     let at = 0
@@ -77,7 +74,7 @@ export class RequestReader implements ParserCallbacks {
     return at
   }
 
-  /** After a complete request: makes ready for another. */
+  /** Prepares for the next request after a complete one. */
   next(): void {
     this.head = undefined
     this.isComplete = false
@@ -85,7 +82,7 @@ export class RequestReader implements ParserCallbacks {
     this.#hasHead = false
   }
 
-  /** Gives the parser back. */
+  /** Frees the parser. */
   free(): void {
     this.#parser.free()
   }
@@ -164,7 +161,7 @@ export class RequestReader implements ParserCallbacks {
   }
 
   onHeadersComplete(_: number, __: boolean, keepAlive: boolean): number {
-    if (this.#headerPart !== 'nothing') this.#headerDone()
+    if (this.#headerPart !== 'none') this.#headerDone()
     if (this.#tooLarge) return REJECT
     const headers = this.#headers
     const coding = headers['transfer-encoding']
@@ -175,7 +172,7 @@ export class RequestReader implements ParserCallbacks {
       version: this.#parser.version,
       headers,
       hosts: this.#hosts,
-      // A caller of HTTP/1.0 that sends chunks is not sure to know them.
+      // An HTTP/1.0 client is not certain to understand chunked coding, even if it sends chunks.
       keepAlive: keepAlive && (coding === undefined || this.#parser.version === '1.1'),
     }
     const length = headers['content-length']
@@ -184,7 +181,7 @@ export class RequestReader implements ParserCallbacks {
         length === undefined ? transferCodingError(coding, this.#transferEncodings) : 'malformed'
       if (this.#transferCodingError) return REJECT
     }
-    // The parser has looked at both already: only one of them is there, and it is as it should be.
+    // The parser has already validated both headers, and refused a request that has both.
     this.#bodyBytesLeft = length === undefined ? 0 : Number(length)
     this.#isChunked = length === undefined
     this.#framing.restartAt(0)
@@ -199,7 +196,7 @@ export class RequestReader implements ParserCallbacks {
   }
 
   onMessageComplete(): number {
-    if (this.#headerPart !== 'nothing') this.#headerDone()
+    if (this.#headerPart !== 'none') this.#headerDone()
     if (this.#tooLarge) return REJECT
     this.isComplete = this.#bodyBytesLeft === 0
     return PAUSE
@@ -220,7 +217,7 @@ export class RequestReader implements ParserCallbacks {
   }
 
   #headerDone(): void {
-    this.#headerPart = 'nothing'
+    this.#headerPart = 'none'
     this.#headerCount += 1
     if (this.#headerCount > MAX_HEADERS) this.#tooLarge = true
     const name = this.#name
@@ -247,7 +244,7 @@ export class RequestReader implements ParserCallbacks {
   }
 }
 
-/** Without the blanks at its end; those before it are none of the parser's value. */
+/** Removes trailing blanks; the parser omits leading ones. */
 function trimmed(value: string): string {
   let end = value.length
   while (end > 0 && (value[end - 1] === ' ' || value[end - 1] === '\t')) end -= 1

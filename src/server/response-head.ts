@@ -1,7 +1,7 @@
-/** The names of headers and what they say. */
+/** Names and values of response headers. */
 export type ResponseHeaders = Readonly<Record<string, string>>
 
-/** What is said beside the number of a status, for people; programs go by the number. */
+/** Reason phrases by status. */
 const REASON_PHRASES = new Map([
   [200, 'OK'],
   [201, 'Created'],
@@ -33,7 +33,7 @@ const REASON_PHRASES = new Map([
 ])
 
 const NAME = /^[\w!#$%&'*+.^`|~-]+$/
-// biome-ignore lint/suspicious/noControlCharactersInRegex: what else may not be in a value
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what a value must not contain
 const NOT_IN_VALUE = /[^\t\x20-\x7e\x80-\xff]/
 const SECOND_MS = 1_000
 
@@ -41,8 +41,8 @@ let second = 0
 let date = ''
 
 /**
- * An answer's head without the empty line: status, headers, and when it was made. Throws where a name or a
- * value could be read as something else on the way.
+ * Renders the head of a response without the final empty line: status, headers, date. Throws `TypeError` on a
+ * name or value that would break the framing.
  */
 export function responseHead(status: number, headers: ResponseHeaders): string {
   let head = `HTTP/1.1 ${status} ${REASON_PHRASES.get(status) ?? ''}\r\n`
@@ -56,7 +56,7 @@ export function responseHead(status: number, headers: ResponseHeaders): string {
 
 const validNames = new Set<string>()
 
-// They are few, and the same each time.
+// Remembers valid names: they are few and recur in every response.
 function isValidName(name: string): boolean {
   if (validNames.has(name)) return true
   if (!NAME.test(name)) return false

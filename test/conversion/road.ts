@@ -8,7 +8,7 @@ import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import { messagesCodec } from '../../src/protocols/messages/codec.ts'
 import { messagesErrorFrame, readMessagesRequest } from '../../src/protocols/messages/index.ts'
 import { readUpstreamError } from '../../src/protocols/upstream-error.ts'
-import { type Asker, Media } from '../../src/relay/media.ts'
+import { type MediaRequester, Media } from '../../src/relay/media.ts'
 import { Conversions } from '../../src/relay/dialects/conversions.ts'
 import { ConvertingTap } from '../../src/relay/dialects/converting-tap.ts'
 import type { Channel } from '../../src/domain/channel.ts'
@@ -43,7 +43,7 @@ export const anyMedia = (): Media =>
   )
 
 /** A client that stays connected. */
-const ASKER: Asker = { client: 1, onGone: () => () => {} }
+const ASKER: MediaRequester = { client: 1, onGone: () => () => {} }
 
 /**
  * Converts a request of the dialect `from` for a channel of the other dialect, by the gateway's own path,

@@ -1,6 +1,6 @@
 import { type Answer, type Body, call } from './client.ts'
 
-/** What a management path answers. */
+/** The response of a management path. */
 export interface ManagementAnswer<Data = unknown> {
   readonly status: number
   readonly headers: Answer['headers']
@@ -11,14 +11,14 @@ export interface ManagementAnswer<Data = unknown> {
   readonly body: Readonly<Record<string, unknown>>
 }
 
-/** An account holder that calls management paths. */
+/** Credentials of an account for management paths. */
 export interface Account {
   readonly id: number
   readonly accessToken: string
 }
 
 /**
- * Asks a management path with the headers of an account; `headers` come on top, and undefined ones take away.
+ * Calls a management path with the headers of an account; `headers` are added, and undefined ones removed.
  */
 export async function manage<Data = unknown>(
   url: string,

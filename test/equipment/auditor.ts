@@ -1,31 +1,31 @@
 import { databaseOf, type TokenBalance, type UsageRow, type UserBalance } from './database.ts'
 
-/** What a client saw of one request. */
+/** A client's record of one request. */
 export interface Sighting {
-  /** What the request calls itself, to the upstream as well. */
+  /** The request's own id, which the upstream gets too. */
   readonly call: string
-  /** The `x-request-id` of the answer; undefined if no head of an answer came. */
+  /** The `x-request-id` of the response; undefined if no response head came. */
   readonly id: string | undefined
   readonly status: number
-  /** Any of the answer's content reached the client. */
+  /** Whether any of the response's content reached the client. */
   readonly sawContent: boolean
-  /** The answer reached the client to its end. */
+  /** Whether the response reached the client to its end. */
   readonly complete: boolean
-  /** The charge in quota units if the answer is complete, computed by the client from the prices. */
+  /** The charge in quota units if the response is complete, computed by the client from the prices. */
   readonly quota: number
-  /** What the prompt, and that part of the output which was seen, are worth in quota units. */
+  /** The cost in quota units of the prompt and of the part of the output that the client saw. */
   readonly seenCost: number
 }
 
-/** What each account was given, by name. */
+/** The quota given to each account, by name. */
 export interface Granted {
   readonly tokens: ReadonlyMap<string, number>
   readonly users: ReadonlyMap<string, number>
-  /** How far below zero each may be; 0 unless something was done that costs so much. */
+  /** Allowed depth of each balance below zero; 0 by default. */
   readonly overshoot?: number
 }
 
-/** What the database says of money. */
+/** Balances, usage rows and open holds of a database. */
 export interface Books {
   readonly tokens: readonly TokenBalance[]
   readonly users: readonly UserBalance[]
@@ -33,7 +33,7 @@ export interface Books {
   readonly openHolds: readonly { readonly id: string }[]
 }
 
-/** The same of a gateway's embedded database. */
+/** Reads them from a gateway's embedded database. */
 export function booksIn(dataDir: string): Books {
   const database = databaseOf(dataDir)
   return {
@@ -50,8 +50,8 @@ export function audit(dataDir: string, sightings: readonly Sighting[], granted: 
 }
 
 /**
- * Compares what clients saw with what the books say; each sentence that comes back is a broken promise. It
- * knows the promises and the tables, and shares no code with the gateway.
+ * Compares clients' records with the database. Returns a sentence for each broken promise. The auditor knows
+ * the promises and the tables, and shares no code with the gateway.
  */
 export function auditBooks(books: Books, sightings: readonly Sighting[], granted: Granted): string[] {
   const { overshoot = 0 } = granted

@@ -13,8 +13,8 @@ const MISSING: string | undefined = spawnSync('haproxy', ['-v']).error
   : undefined
 
 /**
- * Whether tests with a balancer are to be left out, which is said in a line that names them. Where the
- * results are counted (`CI=true`) they are not, and fail.
+ * Whether to skip the tests with a balancer, which prints a line that names them. Where results are counted
+ * (`CI=true`) nothing is skipped, and the tests fail.
  */
 export function withoutBalancer(tests: string): boolean {
   if (MISSING === undefined || process.env['CI'] === 'true') return false
@@ -26,12 +26,15 @@ export function withoutBalancer(tests: string): boolean {
 export interface Balancer {
   readonly url: string
   readonly port: number
-  /** Its log, and what it has to say against its configuration. */
+  /** The balancer's log, with its complaints about the configuration. */
   logs(): string
   stop(): Promise<void>
 }
 
-/** Starts it before the gateways on these ports, and waits until one of them is ready through it. */
+/**
+ * Starts the balancer in front of the gateways on these ports, and waits until one of them is ready through
+ * it.
+ */
 export async function startBalancer(gateways: readonly number[]): Promise<Balancer> {
   const port = await freePort()
   const [first, second, third] = gateways

@@ -4,23 +4,23 @@ import { auditDeliveries, type Deliveries } from './deliveries.ts'
 import type { Ground } from './ground.ts'
 import { type Seen, sentBy } from './traffic.ts'
 
-/** What a node has borrowed of an account. */
+/** A node's lease on an account. */
 export interface LeaseRow {
   readonly account: string
   readonly node: string
   readonly amount: number
 }
 
-/** What PostgreSQL says of money, and what the nodes keep beside it. */
+/** PostgreSQL's balances and leases, and the nodes' own records beside them. */
 export interface BankBooks extends Books {
   readonly leases: readonly LeaseRow[]
-  /** What the sums by day come to. */
+  /** Sum of the daily sums. */
   readonly ofDays: number
-  /** What all accounts believe to have lent. */
+  /** Sum of the amounts that accounts record as leased. */
   readonly leased: number
 }
 
-/** Reads them past the gateways. */
+/** Reads them from the databases, without the gateways. */
 export async function booksOfBank({ postgres, fleet }: Ground): Promise<BankBooks> {
   const sum = async (sql: string): Promise<number> => {
     const [row] = await postgres.sql<{ sum: number | null }>(sql)
@@ -37,13 +37,13 @@ export async function booksOfBank({ postgres, fleet }: Ground): Promise<BankBook
   }
 }
 
-/** What an audit of the bank came to. */
+/** The result of auditing the bank. */
 export interface BankAudit extends Omit<Deliveries, 'broken'> {
-  /** Empty if every promise held. */
+  /** Broken promises; empty if every promise held. */
   readonly broken: readonly string[]
 }
 
-/** Audits the bank when all nodes have taken their leave: beside all else, nothing may be lent any more. */
+/** Audits the bank after all nodes have stopped: besides everything else, nothing may be leased any more. */
 export async function auditBank(ground: Ground, seen: readonly Seen[], granted: Granted): Promise<BankAudit> {
   const books = await booksOfBank(ground)
   const { broken: unpaid, ...deliveries } = auditDeliveries(books, seen, sentBy(ground.upstream))

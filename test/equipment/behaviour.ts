@@ -1,16 +1,16 @@
-/** How the scripted upstream answers one request. Bytes are given where bytes must be wrong. */
+/** The scripted upstream's response to one request. Bytes are given where bytes must be wrong. */
 export type Behaviour = (Whole | Streamed | Status | Silence | Raw | Drop) & {
-  /** Nothing is sent before this settles. */
+  /** A promise that must settle before anything is sent. */
   readonly after?: Promise<unknown>
 }
 
-/** A whole answer of the chat protocol. */
+/** A whole response of the chat dialect. */
 export interface Whole {
   readonly kind: 'whole'
   readonly content?: string
-  /** The JSON text of the usage object, as it is put into the answer; null leaves it out. */
+  /** The JSON text of the usage object, as put into the response; null leaves it out. */
   readonly usage?: string | null
-  /** Sent in place of the completion, byte for byte. */
+  /** Bytes sent in place of the completion. */
   readonly body?: string | Buffer
   readonly headers?: Readonly<Record<string, string | string[]>>
 }
@@ -18,22 +18,22 @@ export interface Whole {
 /** A stream of `events` content events. */
 export interface Streamed {
   readonly kind: 'stream'
-  /** How many content events; Infinity streams until somebody hangs up. Default 5. */
+  /** Number of content events; Infinity streams until the client hangs up. Default 5. */
   readonly events?: number
   /** The text of each content event. */
   readonly word?: string
   /** Milliseconds between two events. */
   readonly paceMs?: number
-  /** The JSON text of the usage object; null = none comes. */
+  /** The JSON text of the usage object; null leaves it out. */
   readonly usage?: string | null
   /**
-   * `frame`: in a frame with empty choices, if the request asked for it; `always`: so in any case. Default
-   * `frame`.
+   * `frame`: in a frame with empty choices, if the request asked for it; `always`: such a frame in any case.
+   * Default `frame`.
    */
   readonly usageIn?: 'frame' | 'always' | 'finish chunk'
-  /** What follows the events. Default `done`. */
+  /** The end after the events. Default `done`. */
   readonly ending?: 'done' | 'no done' | 'stall' | 'reset' | 'close' | 'error' | 'half frame'
-  /** The text of every frame, in place of those made here; events, word and usage are then of no effect. */
+  /** The text of every frame, in place of generated ones; events, word and usage then have no effect. */
   readonly frames?: readonly string[]
   /** Sends single bytes. */
   readonly drip?: boolean
@@ -53,7 +53,7 @@ export interface Silence {
   readonly kind: 'silence'
 }
 
-/** Bytes straight onto the connection, then its end. */
+/** Bytes sent on the connection, which then ends. */
 export interface Raw {
   readonly kind: 'raw'
   readonly bytes: string | Buffer
@@ -61,20 +61,21 @@ export interface Raw {
 }
 
 /**
- * Ends the connection in place of an answer; `only if reused`: the first request on a connection is answered.
+ * Ends the connection in place of a response; `only if reused`: the first request on a connection is
+ * answered.
  */
 export interface Drop {
   readonly kind: 'drop'
   readonly when?: 'always' | 'only if reused'
 }
 
-/** The usage object of the chat protocol as JSON text. */
+/** The usage object of the chat dialect as JSON text. */
 export function usageText(prompt: number, completion: number, cached?: number): string {
   const details = cached === undefined ? '' : `,"prompt_tokens_details":{"cached_tokens":${cached}}`
   return `{"prompt_tokens":${prompt},"completion_tokens":${completion},"total_tokens":${prompt + completion}${details}}`
 }
 
-/** An error body in the chat protocol's envelope. */
+/** An error body in the chat dialect's envelope. */
 export function errorBody(
   message: string,
   type = 'invalid_request_error',
@@ -83,7 +84,7 @@ export function errorBody(
   return JSON.stringify({ error: { message, type, param: null, code } })
 }
 
-/** A whole completion. Its odd spacing and its unknown and big values show whether anybody rewrote it. */
+/** A whole completion. Unusual spacing and unknown and large values reveal any rewriting. */
 export function completionText(content: string, usage: string | null, model = 'upstream-model'): string {
   const head = `{"id":"chatcmpl-1",  "object":"chat.completion","created":1700000000,"model":${JSON.stringify(model)},"x_unknown":9007199254740993`
   const choice = `{"index":0,"message":{"role":"assistant","content":${JSON.stringify(content)},"refusal":null},"logprobs":null,"finish_reason":"stop"}`
@@ -95,12 +96,12 @@ export function contentFrame(text: string): string {
   return frame(`{"index":0,"delta":{"content":${JSON.stringify(text)}},"logprobs":null,"finish_reason":null}`)
 }
 
-/** The frames before the content: the role. */
+/** The frame before the content: the role. */
 export function roleFrame(): string {
   return frame('{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}')
 }
 
-/** The chunk with the finish reason, with the usage where it comes in there. */
+/** The chunk with the finish reason, and with the usage where that is reported there. */
 export function finishFrame(usage?: string): string {
   return frame('{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}', usage)
 }

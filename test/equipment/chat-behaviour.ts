@@ -1,6 +1,6 @@
 import { DONE_FRAME, type Streamed, usageFrame, usageText, type Whole } from './behaviour.ts'
 
-/** What an answer of the chat protocol says; a call's arguments are given as JSON text. */
+/** The content of a chat response; a call's arguments are given as JSON text. */
 export interface ChatSaid {
   readonly text?: string
   readonly thoughts?: string
@@ -9,7 +9,7 @@ export interface ChatSaid {
   readonly usage?: string
 }
 
-/** A whole answer of the chat protocol that thinks and calls tools. */
+/** A whole chat response with reasoning and tool calls. */
 export function wholeChat({ text, thoughts, calls = [], usage = usageText(10, 5) }: ChatSaid): Whole {
   const message = {
     role: 'assistant',
@@ -24,7 +24,7 @@ export function wholeChat({ text, thoughts, calls = [], usage = usageText(10, 5)
   }
 }
 
-/** The same as a stream; several calls come side by side. */
+/** The same content as a stream; several calls are interleaved. */
 export function streamedChat({ text, thoughts, calls = [], usage = usageText(10, 5) }: ChatSaid): Streamed {
   const started = calls.map(({ id, name }, index) => ({
     tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }],

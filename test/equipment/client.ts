@@ -1,6 +1,6 @@
 import { Agent, type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
 
-/** What the tests read of an answer's JSON: a completion or an error. */
+/** The parts of a response's JSON that tests read: a completion or an error. */
 export interface AnswerBody {
   readonly id: string
   readonly model: string
@@ -12,7 +12,7 @@ export interface AnswerBody {
   readonly error: { readonly message: string; readonly type: string; readonly code: unknown }
 }
 
-/** A whole answer as it came over the socket. */
+/** A whole response as received. */
 export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
@@ -22,36 +22,36 @@ export interface Answer {
   json(): AnswerBody
 }
 
-/** What a request may say beside its body. */
+/** Options of a request besides its body. */
 export interface CallOptions {
   readonly method?: string
   readonly path?: string
-  /** Sent as `Authorization: Bearer sk-…`. */
+  /** A key, sent as `Authorization: Bearer sk-…`. */
   readonly key?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly agent?: Agent
-  /** The address to connect to, where it is not the one of the URL. */
+  /** The address to connect to, where it differs from the URL's. */
   readonly host?: string
 }
 
 /** A JSON value, or the bytes to send. */
 export type Body = string | Buffer | object | undefined
 
-/** An answer that is still being read. */
+/** A response that is still being read. */
 export interface LiveAnswer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** Everything that came so far. */
+  /** Everything received so far. */
   text(): string
-  /** Settles once the text so far contains this; fails if the answer ends without. */
+  /** Settles once the text so far contains this; fails if the response ends without it. */
   until(text: string): Promise<void>
-  /** Settles with the whole answer; `broken` if the connection ended before the body did. */
+  /** Settles with the whole response; `broken` if the connection ended before the body did. */
   end(): Promise<Answer & { readonly broken: boolean }>
   /** Hangs up. */
   abort(): void
 }
 
-/** Sends a request and reads the answer whole. Fails if the connection breaks before its end. */
+/** Sends a request and reads the whole response. Fails if the connection breaks before its end. */
 export async function call(url: string, body: Body, options: CallOptions = {}): Promise<Answer> {
   const answer = await (await open(url, body, options)).end()
   if (answer.broken) throw new Error('the answer broke off')
@@ -59,8 +59,8 @@ export async function call(url: string, body: Body, options: CallOptions = {}): 
 }
 
 /**
- * Asks again for as long as the answer is that more calls come than can be served: on a machine that is busy
- * a share of them is refused, whoever asks, before anything is looked at.
+ * Repeats a call while the gateway sheds load: on a busy machine it refuses a share of all calls before
+ * looking at them.
  */
 export async function patiently<Told extends { readonly text: string }>(
   asking: () => Promise<Told>,
@@ -71,7 +71,7 @@ export async function patiently<Told extends { readonly text: string }>(
   }
 }
 
-/** Sends a request and settles with the head of the answer. */
+/** Sends a request and settles with the head of the response. */
 export function open(url: string, body: Body, options: CallOptions = {}): Promise<LiveAnswer> {
   return new Promise((resolve, reject) => {
     const sent = send(url, body, options)
@@ -80,7 +80,7 @@ export function open(url: string, body: Body, options: CallOptions = {}): Promis
   })
 }
 
-/** Sends a request whose answer nobody waits for; errors are swallowed, `destroy()` hangs up. */
+/** Sends a request and ignores the response; errors are swallowed, `destroy()` hangs up. */
 export function send(url: string, body: Body, options: CallOptions = {}): ClientRequest {
   const bytes =
     body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)

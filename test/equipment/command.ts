@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { runCommand } from '../../src/cli/run-command.ts'
 import type { RunningGateway } from './gateway.ts'
 
-/** What a command came to. */
+/** The outcome of a command. */
 export interface Outcome {
   readonly code: number | null
   readonly out: string
@@ -18,13 +18,13 @@ export interface Outcome {
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
-/** The secret of gateways that commands are run beside. */
+/** The secret of gateways that commands run beside. */
 export const SECRET = 'the-secret-of-the-tests-of-commands'
 
 /**
- * Runs a command to its end, in an environment of its own; `input` is what stands on its standard input. It
- * runs in this process, which takes a tenth of the time that one of its own does: what depends on the process
- * is for `sluiceProcess`.
+ * Runs a command to its end, in an environment of its own; `input` is its standard input. The command runs in
+ * this process, which takes a tenth of the time of a child process; tests that depend on the process use
+ * `sluiceProcess`.
  */
 export async function sluice(
   args: readonly string[],
@@ -37,7 +37,7 @@ export async function sluice(
   return outcome(shell.exitCode, out.text, err.text)
 }
 
-/** Runs it as operators do, as a process of its own. */
+/** Runs a command as operators do, as a process of its own. */
 export function sluiceProcess(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -48,7 +48,7 @@ export function sluiceProcess(
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
   })
-  // A command that does not read it may be gone before.
+  // A command that does not read its input may end before.
   child.stdin.on('error', () => {})
   child.stdin.end(input)
   const [out, err] = [new Collected(), new Collected()]
@@ -73,12 +73,12 @@ function outcome(code: number | null, out: string, err: string): Outcome {
   return { code, out, err, json: () => JSON.parse(out) }
 }
 
-/** A command on a gateway's data folder, with all that the gateway itself was started with. */
+/** Runs a command on a gateway's data folder, with the gateway's own environment. */
 export function commandOn(gateway: RunningGateway, ...args: string[]): Promise<Outcome> {
   return commandReading(undefined, gateway, ...args)
 }
 
-/** The same with something on its standard input. */
+/** Runs a command on a gateway's data folder with standard input. */
 export function commandReading(
   input: string | undefined,
   gateway: RunningGateway,
@@ -87,7 +87,7 @@ export function commandReading(
   return sluice(args, environmentOf(gateway), input)
 }
 
-/** The same as a process of its own, as operators run it. */
+/** Runs a command on a gateway's data folder as a process of its own. */
 export function processOn(gateway: RunningGateway, ...args: string[]): Promise<Outcome> {
   return sluiceProcess(args, environmentOf(gateway))
 }
@@ -99,7 +99,7 @@ function environmentOf({ dataDir }: RunningGateway): Record<string, string> {
 /** Whether a gateway runs on the data folder while commands do. */
 export const MANNERS = ['while the gateway runs', 'while it does not'] as const
 
-/** Does the work with the gateway running, or stopped; it runs again afterwards. */
+/** Does the work with the gateway running, or stopped; the gateway runs again afterwards. */
 export async function inManner<Result>(
   manner: (typeof MANNERS)[number],
   gateway: RunningGateway,

@@ -14,7 +14,7 @@ export interface Configuration {
  */
 export const PLAIN_PRICE = { input: 2, output: 8, cache_read: 0.5 }
 
-/** Enough for anything a test asks for. */
+/** A quota that no test uses up. */
 export const AMPLE = 1_000_000_000_000
 
 /** A token seed. Unlimited unless a quota is given. */
@@ -33,7 +33,7 @@ export function user(
   return { id, username, role: 1, group: 'default', quota: AMPLE, tokens, ...fields }
 }
 
-/** The root user that keeps the gateway from making one of its own. */
+/** A root user, so that the gateway does not make one of its own. */
 export const ROOT = {
   id: 1,
   username: 'root',
@@ -43,7 +43,7 @@ export const ROOT = {
   access_token: 'root-access-token',
 }
 
-/** A channel of the chat protocol with one key. */
+/** A channel of the chat dialect with one key. */
 export function channel(
   name: string,
   baseUrl: string,
@@ -59,7 +59,7 @@ export function channel(
   }
 }
 
-/** The model `m`, behind a channel of that name, and the key `ann` that may spend what it likes. */
+/** The model `m`, behind a channel of that name, and the key `ann` with ample quota. */
 export function plainConfiguration(
   baseUrl: string,
 ): Required<Pick<Configuration, 'models' | 'channels' | 'users'>> {

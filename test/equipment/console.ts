@@ -1,6 +1,6 @@
 import { type Answer, type Body, call } from './client.ts'
 
-/** A browser's session, as a test holds it. */
+/** A browser's session in a test. */
 export interface LoggedIn {
   readonly status: number
   readonly message: string
@@ -8,11 +8,11 @@ export interface LoggedIn {
   readonly headers: Answer['headers']
   /** The whole `set-cookie` header. */
   readonly setCookie: string
-  /** What a browser sends back. */
+  /** The `cookie` header that a browser sends back. */
   readonly cookie: string
 }
 
-/** Logs in to the console, or tries to. */
+/** Tries to log in to the console. */
 export async function logIn(
   url: string,
   body: Body,
@@ -31,7 +31,7 @@ export async function logIn(
   }
 }
 
-/** Headers of the console in place of an access token: the session, and whose it is. */
+/** Console headers in place of an access token: the session, and its user. */
 export function bySession(cookie: string): { readonly authorization: undefined; readonly cookie: string } {
   return { authorization: undefined, cookie }
 }

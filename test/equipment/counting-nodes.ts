@@ -5,23 +5,23 @@ import type { CountedLimit } from '../../src/limits/limit-counter.ts'
 import { RedisPeers } from '../../src/limits/redis-peers.ts'
 import { SharedCounter } from '../../src/limits/shared-counter.ts'
 
-/** One of several nodes, as far as limits go. */
+/** A node, reduced to its rate limits. */
 export interface CountingNode {
   readonly peers: RedisPeers
   readonly counts: SharedCounter
 }
 
-/** Callers of which nine in ten go to one node, and half of the rest to each of the others. */
+/** Shares of the clients: nine in ten at one node, half of the rest at each of the others. */
 const SPLIT = [90, 5, 5] as const
 
-/** What came of many calls. */
+/** The result of many calls against a limit. */
 export interface LimitStorm {
-  /** When calls were let through, ascending. */
+  /** When calls were admitted, ascending. */
   readonly through: number[]
   readonly longestWaitMs: number
 }
 
-/** So many callers ask again and again, for so long. */
+/** Runs so many clients that call again and again, for so long. */
 export async function limitStorm(
   nodes: readonly CountingNode[],
   counted: CountedLimit,
@@ -48,7 +48,7 @@ export async function limitStorm(
   return { through: through.toSorted((a, b) => a - b), longestWaitMs }
 }
 
-/** The most that came within any stretch of that length. */
+/** The largest number of calls within any interval of that length. */
 export function mostWithin(through: readonly number[], windowMs: number): number {
   let most = 0
   let from = 0
@@ -60,8 +60,8 @@ export function mostWithin(through: readonly number[], windowMs: number): number
 }
 
 /**
- * Three nodes that share their limits through this server; `onAlone` hears of what was counted without the
- * others.
+ * Three nodes that share their limits through this server; `onAlone` is called for each call counted without
+ * the others.
  */
 export async function threeNodes(url: string, onAlone: () => void): Promise<CountingNode[]> {
   const namespace = `test:${randomUUID()}`
@@ -73,20 +73,20 @@ export async function threeNodes(url: string, onAlone: () => void): Promise<Coun
   return nodes
 }
 
-/** Resolves when each of them knows of all. */
+/** Resolves when each node knows of all others. */
 export function haveMet(nodes: readonly CountingNode[]): Promise<void> {
   const isMet = (): boolean =>
     nodes.every(({ peers }) => peers.isReachable && !peers.isRefilling && peers.nodes === nodes.length)
   return expect.poll(isMet).toBe(true)
 }
 
-/** Ends them; the server may be gone. */
+/** Stops the nodes; the server may already be gone. */
 export async function partNodes(nodes: readonly CountingNode[]): Promise<void> {
   for (const { counts } of nodes) await counts.close()
   for (const { peers } of nodes) await peers.close()
 }
 
-/** A limit that nobody else uses. */
+/** A limit that no other test uses. */
 export function ownLimit(most: number, windowMs: number): CountedLimit {
   return { name: 'key requests', subject: randomUUID(), max: most, windowMs }
 }

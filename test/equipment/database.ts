@@ -2,7 +2,7 @@ import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 
-/** What a token's row says of money. */
+/** The balance columns of a token's row. */
 export interface TokenBalance {
   readonly id: number
   readonly user_id: number
@@ -13,7 +13,7 @@ export interface TokenBalance {
   readonly accessed_time: number
 }
 
-/** What a user's row says of money. */
+/** The balance columns of a user's row. */
 export interface UserBalance {
   readonly id: number
   readonly username: string
@@ -37,7 +37,7 @@ export interface UsageRow {
   readonly first_byte_ms: number | null
 }
 
-/** Somebody who is logged in. */
+/** A console session. */
 export interface SessionRow {
   readonly id_hash: string
   readonly user_id: number
@@ -55,7 +55,7 @@ export interface GatewayDatabase {
   token(name: string): TokenBalance
   user(username: string): UserBalance
   usageOf(requestId: string): UsageRow | undefined
-  /** Writes, for states that no interface reaches yet; only while no gateway runs. */
+  /** Writes, for states that no interface can make; only while no gateway runs. */
   write(sql: string, ...values: SQLInputValue[]): void
 }
 
@@ -122,7 +122,7 @@ function startsWithMagic(path: string): boolean {
   try {
     file = openSync(path, 'r')
   } catch {
-    // A socket or a lock is no database.
+    // A socket or a lock is not a database.
     return false
   }
   try {

@@ -1,37 +1,37 @@
 import type { Books, Sighting } from './auditor.ts'
 
-/** What an upstream generated for one call, by its own log. */
+/** An upstream's record of one call. */
 export interface Sent {
-  /** What the request calls itself. */
+  /** The request's own id. */
   readonly call: string
-  /** Quota units that prompt and output are worth, as far as they were generated. */
+  /** The cost in quota units of prompt and output, as far as they were generated. */
   readonly cost: number
 }
 
-/** Why less may be charged than an upstream generated; whatever else it was is a broken promise. */
+/** Accepted reasons for charging less than an upstream generated; anything else is a broken promise. */
 export type Exception =
-  /** Sent again where a connection broke: only the attempt that was delivered is charged. */
+  /** A repeated request after a broken connection: only the delivered attempt is charged. */
   | 'the attempt was not delivered'
-  /** What was generated since the last progress mark is lost. */
+  /** Output since the last progress mark, which a kill loses. */
   | 'the node was killed'
-  /** What was on its way from the upstream then. */
+  /** Output that was on its way from the upstream at that moment. */
   | 'the client left'
   | 'nothing reached the client'
 
-/** What of the upstreams' work was charged, in quota units. */
+/** The charged part of the upstreams' work, in quota units. */
 export interface Deliveries {
-  /** A sentence for each call that was charged too little, for no reason that has a name. */
+  /** A sentence for each call that was charged too little without an accepted reason. */
   readonly broken: readonly string[]
   readonly sent: number
-  /** By all rows of the books. */
+  /** Sum of all usage rows. */
   readonly charged: number
-  /** What was generated and nobody was charged for, by the reason that it has. */
+  /** Generated and uncharged quota units, by accepted reason. */
   readonly excepted: Readonly<Partial<Record<Exception, number>>>
 }
 
 /**
- * Holds what upstreams generated against what was charged: every call is charged at least what it cost, or
- * the reason why not has a name. What a client saw is paid for in any case, but for what a killed node had
+ * Compares the upstreams' records with the charges: every call is charged at least its cost, or has an
+ * accepted reason. The part that a client saw is charged in any case, except output that a killed node had
  * not marked yet.
  */
 export function auditDeliveries(

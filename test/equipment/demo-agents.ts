@@ -1,7 +1,4 @@
-/**
- * A coding agent's habits, as its requests show them: what it says around the user's words, and how its
- * tools look.
- */
+/** A coding agent as its requests show it: its text around the user's words, and its tools. */
 export interface DemoAgent {
   readonly name: string
   readonly dialect: 'chat' | 'messages'
@@ -11,7 +8,7 @@ export interface DemoAgent {
   /** A message in the system role after the user's. */
   readonly aside?: string
   readonly tools: readonly DemoTool[]
-  /** The result of its reading tool for a file. */
+  /** The result of the agent's read tool for a file. */
   readonly shown: (path: string, content: string) => string
 }
 
@@ -21,7 +18,7 @@ export interface DemoTool {
   readonly schema: Record<string, unknown>
 }
 
-/** Where the agents say that they work. */
+/** The agents' working folder. */
 export const FOLDER = '/home/ada/project'
 
 function tool(
@@ -184,5 +181,5 @@ const PI: DemoAgent = {
   shown: (_, content) => content,
 }
 
-/** Requests are shaped as these agents shape theirs, without needing them installed. */
+/** Agents whose requests are imitated, so that they need not be installed. */
 export const DEMO_AGENTS: readonly DemoAgent[] = [CLAUDE_CODE, QWEN_CODE, OPENCODE, PI]

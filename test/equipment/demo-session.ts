@@ -2,16 +2,16 @@ import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import type { DemoAgent } from './demo-agents.ts'
 
-/** A call that the model made. */
+/** A tool call of the model. */
 export interface DemoCall {
   readonly name: string
   readonly input: unknown
 }
 
-/** How a task went. */
+/** The record of a task. */
 export interface DemoRun {
   readonly calls: readonly DemoCall[]
-  /** The model's last text; undefined where it still called tools after `MOST_TURNS`. */
+  /** The model's last text; undefined where it still called tools at the last turn. */
   readonly answer: string | undefined
 }
 
@@ -20,7 +20,7 @@ export type Act = (call: DemoCall) => string
 
 const MOST_TURNS = 6
 
-/** Gives an agent a task and acts for it until the model has answered. */
+/** Gives an agent a task and executes its calls until the model has answered. */
 export function runTask(
   agent: DemoAgent,
   url: string,
@@ -35,7 +35,7 @@ export function runTask(
 
 const KEY = 'sk-ann'
 
-/** The users of a demo's gateway.yaml; it has none of its own. */
+/** The users for a demo's gateway.yaml, which has none of its own. */
 export const DEMO_USERS = `users:
   - { id: 1, username: root, role: 100 }
   - { id: 2, username: ann, quota: 1000000000000, tokens: [{ name: ann, key: ${KEY}, unlimited_quota: true }] }`

@@ -3,13 +3,13 @@ import { startSimulator } from '../../src/simulator/start-simulator.ts'
 import { DEMO_USERS } from './demo-session.ts'
 import { type RunningGateway, startGateway } from './gateway.ts'
 
-/** A gateway in front of the demo's models, which answer without their pace. */
+/** A gateway in front of the demo's models, which answer without delays. */
 export interface DemoStage {
   readonly gateway: RunningGateway
   close(): Promise<void>
 }
 
-/** Starts both. */
+/** Starts gateway and models. */
 export async function setDemoStage(): Promise<DemoStage> {
   const simulator = await startSimulator({ firstTokenMs: 0, tokenMs: 0, longestWholeMs: 0 })
   const config = `${demoYaml(simulator)}\n${DEMO_USERS}\n`

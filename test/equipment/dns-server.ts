@@ -2,15 +2,15 @@ import { createSocket } from 'node:dgram'
 import ipaddr from 'ipaddr.js'
 
 /**
- * The addresses that a name has, IPv4 and IPv6 together, at its `nth` question (from 0); none = there is no
- * such name.
+ * The addresses of a name, IPv4 and IPv6 together, at its `nth` query (from 0); an empty list means that the
+ * name does not exist.
  */
 export type Zone = (name: string, nth: number) => readonly string[]
 
-/** A name server on 127.0.0.1 whose answers are good for no time at all. */
+/** A name server on 127.0.0.1 whose answers have a TTL of 0. */
 export interface DnsServer {
   readonly port: number
-  /** The names asked for, in order; each look-up asks twice, for IPv4 and for IPv6. */
+  /** The names queried, in order; each look-up queries twice, for IPv4 and for IPv6. */
   asked(): readonly string[]
   stop(): Promise<void>
 }
@@ -20,11 +20,11 @@ const TYPES = new Map([
   [28, 'ipv6'],
 ])
 const HEADER_BYTES = 12
-/** An answer; authoritative; recursion available. */
+/** DNS header flags: a response; authoritative; recursion available. */
 const ANSWERED = 0x84_80
 const NO_SUCH_NAME = 3
 
-/** Starts it on a free port, or on that one. */
+/** Starts the name server on a free port, or on the given one. */
 export async function startDns(zone: Zone, port = 0): Promise<DnsServer> {
   const socket = createSocket('udp4')
   const names: string[] = []
@@ -32,7 +32,7 @@ export async function startDns(zone: Zone, port = 0): Promise<DnsServer> {
   socket.on('message', (question, { address, port: from }) => {
     const { name, type, end } = readQuestion(question)
     names.push(name)
-    // IPv4 and IPv6 of one look-up are asked for apart: both get what belongs to the same moment.
+    // IPv4 and IPv6 of one look-up are separate queries: both get the addresses of the same `nth`.
     const count = counts.get(`${name} ${type}`) ?? 0
     counts.set(`${name} ${type}`, count + 1)
     const addresses = zone(name, count)

@@ -1,37 +1,34 @@
 import { type AddressInfo, connect, createServer, type NetConnectOpts, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** What the proxy does to a connection, once so many bytes of the answer have passed. */
+/** A fault that the proxy applies to a connection, once so many bytes of the response have passed. */
 export interface Fault {
   readonly kind: 'pass' | 'delay' | 'cut' | 'black hole' | 'half-close' | 'slow'
-  /** Bytes of the answer that pass before it. */
+  /** Bytes of the response that pass before the fault. */
   readonly afterBytes?: number
-  /** For `delay`: before the first byte of the answer. */
+  /** Delay before the first byte of the response, for `delay`. */
   readonly delayMs?: number
 }
 
-/** A TCP proxy in front of a server: the same server, behind a bad line. */
+/** A TCP proxy in front of a server, which simulates a faulty network. */
 export interface FaultProxy {
   readonly port: number
-  /** What happens to connections from now on; those that are kept from before are closed. */
+  /** Sets the fault of new connections; idle connections from before are closed. */
   line(fault: Fault): void
-  /**
-   * From now on nothing passes over the connections that are open, and neither end is told; new ones get this
-   * line.
-   */
+  /** Stops all traffic on open connections without telling either end; new ones get this fault. */
   silence(line: Fault): void
   /**
-   * As if the cable were pulled: connections, old ones and new, stay open and nothing comes through, either
-   * way, until `release`. Then what was on its way arrives.
+   * Simulates a pulled network cable: connections, old and new, stay open and nothing passes in either
+   * direction until `release`. Then delayed bytes arrive.
    */
   hold(): void
   release(): void
-  /** Connections that were made since the line was last set. */
+  /** Number of connections since the fault was last set. */
   readonly connections: number
   stop(): Promise<void>
 }
 
-/** Starts a proxy to a port of 127.0.0.1, or to another place. */
+/** Starts a proxy to a port of 127.0.0.1, or to another destination. */
 export async function startFaultProxy(to: number | NetConnectOpts): Promise<FaultProxy> {
   const place = typeof to === 'number' ? { port: to, host: '127.0.0.1' } : to
   let fault: Fault = { kind: 'pass' }
@@ -50,13 +47,13 @@ export async function startFaultProxy(to: number | NetConnectOpts): Promise<Faul
       socket.on('error', () => {})
       socket.on('close', async () => {
         open.delete(socket)
-        // Through a cable that is pulled, nobody hears either that the other side is gone.
+        // Through a pulled cable neither side sees that the other has closed.
         await held(socket)
         near.destroy()
         far.destroy()
       })
     }
-    // Each ends with either side.
+    // Both directions end with either side.
     carry(near, far, { kind: 'pass' }, held).catch(() => {})
     carry(far, near, fault, held).catch(() => {})
   })
@@ -118,7 +115,7 @@ async function carry(
     if (passed < afterBytes) continue
     if (kind === 'cut') return void to.resetAndDestroy()
     if (kind === 'half-close') return void to.end()
-    // A black hole: what comes is taken and never passed on.
+    // A black hole: bytes are read and never forwarded.
   }
   await held(from)
   to.end()

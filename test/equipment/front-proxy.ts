@@ -7,32 +7,32 @@ import { onTestFinished } from 'vitest'
 import { freePort, statusOn } from './port.ts'
 
 /**
- * A proxy of other people's in front of the gateway. It keeps connections to it, and gives them to whoever
- * comes next.
+ * A third-party proxy in front of the gateway, which keeps connections to it and shares them between its
+ * clients.
  */
 export interface FrontProxy {
   readonly port: number
-  /** The requests that it passed on so far. */
+  /** The requests that were passed on so far. */
   passedOn(): PassedOn[]
 }
 
-/** A request that it passed on, and the answer to it. */
+/** A request that was passed on, and its response. */
 export interface PassedOn {
   readonly status: number
   /**
-   * The gateway's id of it; undefined where the proxy answered itself, since the rest of the request was not
-   * fit to be passed on.
+   * The gateway's id of the request; undefined where the proxy answered itself, because the rest of the
+   * request was invalid.
    */
   readonly id: string | undefined
 }
 
-/** What a proxy is started with. */
+/** The proxy's program and configuration. */
 interface Recipe {
   readonly command: (folder: string) => readonly string[]
   readonly configuration: (folder: string, port: number, gateway: number) => string
 }
 
-/** Proxies that may be installed, by the name of their program. */
+/** Supported proxies, by the name of their program. */
 export const FRONT_PROXIES = {
   nginx: {
     command: (folder) => ['-p', folder, '-c', 'conf', '-e', 'stderr'],
@@ -78,7 +78,7 @@ backend gateway
   },
 } as const satisfies Record<string, Recipe>
 
-/** Starts it until the test is over; undefined where the program is not installed. */
+/** Starts the proxy until the test is over; undefined where the program is not installed. */
 export async function startFrontProxy(
   name: keyof typeof FRONT_PROXIES,
   gateway: number,

@@ -9,16 +9,16 @@ import { stringify } from 'yaml'
 import type { Configuration } from './configuration.ts'
 import { freePort, statusOn } from './port.ts'
 
-/** How a gateway is started. */
+/** Options of a gateway's start. */
 export interface GatewayOptions {
   /** The fields of gateway.yaml, or its text. */
   readonly config: Configuration | string
   readonly env?: Readonly<Record<string, string>>
-  /** Where the program lies; the repository itself by default. */
+  /** The program's folder; the repository itself by default. */
   readonly root?: string
   /** An address to listen on; 127.0.0.1 by default. */
   readonly host?: string
-  /** A file descriptor for its standard output, which `logs` then lacks. */
+  /** A file descriptor for standard output, which `logs` then lacks. */
   readonly stdout?: number
 }
 
@@ -27,24 +27,23 @@ export interface RunningGateway {
   readonly url: string
   readonly port: number
   readonly dataDir: string
-  /** The process id; another after each restart. */
+  /** The process id, which changes with each restart. */
   readonly pid: number
   /** Whether there is a process that has not ended. */
   readonly isRunning: boolean
   /** Standard output and error of all runs so far. */
   logs(): string
   /**
-   * Asks the process to end, and waits; the data directory stays until `discard`. Resolves to its exit code.
+   * Sends SIGTERM, and waits for the end; the data directory stays until `discard`. Resolves to the exit
+   * code.
    */
   stop(): Promise<number | null>
-  /** kill -9. */
+  /** Sends SIGKILL, and waits for the end. */
   kill(): Promise<void>
-  /**
-   * Stops the process where it stands, as a machine that is moved or swaps does; it goes on with `resume`.
-   */
+  /** Sends SIGSTOP, as if the machine were suspended; `resume` continues the process. */
   pause(): void
   resume(): void
-  /** kill -9, and the data directory is gone too: what `restart` starts has a new one. */
+  /** Kills the process and deletes the data directory: `restart` begins with an empty one. */
   lose(): Promise<void>
   /** Starts again on the same data directory and port, with another configuration if one is given. */
   restart(config?: Configuration | string): Promise<void>
@@ -53,10 +52,13 @@ export interface RunningGateway {
 }
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
-/** Node's, as `npm start` gives them. */
+/** Node's flags, as `npm start` gives them. */
 const FLAGS = startScript().match(/--\S+/g) ?? []
 const START_LIMIT_MS = 240_000
-/** A database on a busy machine may answer later than a gateway waits: a supervisor starts it again. */
+/**
+ * A database on a busy machine may answer later than a gateway waits: then the start is repeated, as a
+ * supervisor would.
+ */
 const SLOW_DATABASE = /sluice cannot start: the database (?:cannot be reached: it does not answer|gave up)/
 
 /** Starts `node bin/sluice.mjs start` and waits until it answers; fails with its output if it ends before. */
@@ -66,7 +68,7 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
   const port = await freePort()
   let output = ''
   let child: ChildProcess | undefined
-  /** Somebody asked it to end. */
+  /** Whether the test asked the process to end. */
   let expected = false
 
   const start = async (

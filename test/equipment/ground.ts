@@ -5,19 +5,19 @@ import { type OwnPostgres, startOwnPostgres } from './own-postgres.ts'
 import { type RedisServer, startRedisServer } from './redis-server.ts'
 import { type ScriptedUpstream, startUpstream } from './scripted-upstream.ts'
 
-/** How many nodes stand on it, and how they are set up. */
+/** The nodes of a cluster, and their configuration. */
 export interface GroundPlan {
   readonly nodes: number
-  /** The configuration of all of them; it may name the upstream's lanes. */
+  /** The configuration of all nodes; it may name the upstream's lanes. */
   readonly configure: (upstream: ScriptedUpstream) => Configuration
   readonly env?: Readonly<Record<string, string>>
-  /** False: nodes reach the servers without cables, and without what those cost. */
+  /** False: nodes connect to the servers directly, without fault proxies and their cost. */
   readonly hasCables?: boolean
-  /** Where the program lies, if it is not the repository's. */
+  /** The program's folder, if it is not the repository's. */
   readonly root?: string
 }
 
-/** Nodes, the servers that they share, each at the end of a cable that can be pulled, and an upstream. */
+/** Nodes, the servers that they share, each behind a fault proxy, and an upstream. */
 export interface Ground {
   readonly upstream: ScriptedUpstream
   readonly postgres: OwnPostgres
@@ -28,7 +28,7 @@ export interface Ground {
   clear(): Promise<void>
 }
 
-/** Starts everything; whoever starts it clears it away. */
+/** Starts everything; the caller disposes of it. */
 export async function layGround({
   nodes,
   configure,

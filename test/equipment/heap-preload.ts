@@ -2,7 +2,7 @@ import process from 'node:process'
 import { getHeapSpaceStatistics } from 'node:v8'
 import { isMainThread } from 'node:worker_threads'
 
-// Loaded into the program under test before anything else: at SIGUSR2 it says how many bytes are kept until a
+// Loaded into the program under test before anything else: at SIGUSR2 it reports how many bytes survive a
 // full collection.
 
 if (isMainThread)

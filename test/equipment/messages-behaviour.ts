@@ -1,6 +1,6 @@
 import type { Streamed, Whole } from './behaviour.ts'
 
-/** Counts as the messages protocol reports them. */
+/** Token counts as the messages dialect reports them. */
 export interface MessagesCounts {
   readonly input_tokens: number
   readonly output_tokens: number
@@ -8,7 +8,7 @@ export interface MessagesCounts {
   readonly cache_creation_input_tokens?: number
 }
 
-/** A block of an answer; a call's input is given as JSON text, which a stream brings in two pieces. */
+/** A content block; a call's input is given as JSON text, which a stream splits in two pieces. */
 export type Block =
   | { readonly text: string }
   | { readonly thinking: string; readonly signature: string }
@@ -23,9 +23,7 @@ interface Answer {
   readonly stop?: string
 }
 
-/**
- * A whole answer of the messages protocol. Its odd spacing and its big value show whether anybody rewrote it.
- */
+/** A whole response of the messages dialect. Unusual spacing and a large value reveal any rewriting. */
 export function wholeMessage(blocks: readonly Block[], { counts = COUNTS, stop }: Answer = {}): Whole {
   const content = blocks.map((block) => {
     if ('text' in block) return JSON.stringify({ type: 'text', text: block.text })
@@ -37,7 +35,7 @@ export function wholeMessage(blocks: readonly Block[], { counts = COUNTS, stop }
   return { kind: 'whole', body: `${HEAD},"content":[${content.join(',')}],${tail}}\n` }
 }
 
-/** The same as a stream. */
+/** The same content as a stream. */
 export function streamedMessage(blocks: readonly Block[], answer: Answer = {}): Streamed {
   return { kind: 'stream', ending: 'no done', frames: messageFrames(blocks, answer) }
 }
@@ -63,7 +61,7 @@ export function messageFrames(blocks: readonly Block[], { counts = COUNTS, stop 
   ]
 }
 
-/** An event of the messages protocol. */
+/** An event of the messages dialect. */
 export function eventFrame(type: string, fields: object = {}): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
 }
@@ -71,7 +69,7 @@ export function eventFrame(type: string, fields: object = {}): string {
 export const PING_FRAME = eventFrame('ping')
 export const STOP_FRAME = eventFrame('message_stop')
 
-/** An error body of the messages protocol. */
+/** An error body of the messages dialect. */
 export function messagesErrorText(type: string, message: string): string {
   return JSON.stringify({ type: 'error', error: { type, message }, request_id: 'req_upstream' })
 }

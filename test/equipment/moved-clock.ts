@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 
-/** The time of day of a process that is started with `env`; its timers keep running as they do. */
+/** The time of day of a process that is started with `env`; its timers are unaffected. */
 export interface MovedClock {
   readonly env: Readonly<Record<string, string>>
-  /** From now on the time of day is so many seconds off. */
+  /** Sets the offset of the time of day, in seconds. */
   move(seconds: number): void
 }
 
@@ -17,7 +17,7 @@ const PRELOAD = fileURLToPath(new URL('clock-preload.ts', import.meta.url))
 /** Whether the system's clock can be moved under a process: by libfaketime, where that is installed. */
 export const HAS_FAKETIME = existsSync(LIBRARY)
 
-/** A clock that is moved below the program: the C library tells the wrong time. */
+/** A clock that is moved below the program: the C library returns the wrong time. */
 export function systemClock(): MovedClock {
   return clockOf((file) => ({
     LD_PRELOAD: LIBRARY,
@@ -27,7 +27,7 @@ export function systemClock(): MovedClock {
   }))
 }
 
-/** A clock that is moved within the program: `Date` tells the wrong time. Needs nothing to be installed. */
+/** A clock that is moved within the program: `Date` returns the wrong time. Needs no installation. */
 export function dateClock(): MovedClock {
   return clockOf((file) => ({ NODE_OPTIONS: `--import ${PRELOAD}`, CLOCK_FILE: file }))
 }
@@ -37,7 +37,7 @@ function clockOf(envOf: (file: string) => Record<string, string>): MovedClock {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const file = join(folder, 'offset')
   const move = (seconds: number): void => {
-    // In one step: nobody reads half a number.
+    // Atomic replacement: no reader sees half a number.
     writeFileSync(`${file}.new`, `${seconds < 0 ? '' : '+'}${seconds}\n`)
     renameSync(`${file}.new`, file)
   }

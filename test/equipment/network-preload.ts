@@ -6,9 +6,8 @@ import process from 'node:process'
 import { callbackify } from 'node:util'
 import { threadId } from 'node:worker_threads'
 
-// Loaded into the real program by `node --import`, in place of what a machine has and a test may not change:
-// its name server, the public internet, and something that writes down every connection. See
-// test/equipment/network.ts.
+// Loaded into the real program by `node --import`, in place of parts of a machine that a test may not change:
+// the name server, the public internet, and a record of every connection. See test/equipment/network.ts.
 
 const { TEST_DNS = '', TEST_PUBLIC = '', TEST_PUBLIC_PORT = '', TEST_CONNECTIONS = '' } = process.env
 

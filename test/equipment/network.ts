@@ -6,26 +6,25 @@ import { type DnsServer, startDns, type Zone } from './dns-server.ts'
 /** An address of the public internet, which leads to a server of the test. */
 export const PUBLIC_ADDRESS = '93.184.215.14'
 
-/** Where a process connected to. */
+/** Destination of a connection. */
 export interface Connection {
   readonly address: string
   readonly port: number
 }
 
-/** What stands between a program under test and the rest of the world. */
+/** A simulated network around the program under test. */
 export interface Network {
   readonly dns: DnsServer
-  /** The environment that puts a program into it. */
+  /** The environment that puts a program into the network. */
   readonly env: Readonly<Record<string, string>>
-  /** Every connection that was begun so far, where to and in order; throws if nobody watched. */
+  /** Every connection attempt so far, with destination and in order; throws if the recorder did not run. */
   connections(): Connection[]
   stop(): Promise<void>
 }
 
 /**
- * A name server of our own, in place of the machine's, for one process; each of `addresses` leads to
- * `publicPort` of
- * 127.0.0.1, at whatever port it is called.
+ * A name server for one process, in place of the machine's; each of `addresses` leads to `publicPort` of
+ * 127.0.0.1, at any port.
  */
 export async function startNetwork(
   zone: Zone,

@@ -6,36 +6,36 @@ import type { PostgresOrder } from '../postgres-process.ts'
 import { freePort } from './port.ts'
 
 /**
- * A PostgreSQL database of a test's own, on a server that it may ill-treat unless `TEST_DATABASE_URL` names
+ * A PostgreSQL database of a test's own, on a server that the test may crash unless `TEST_DATABASE_URL` names
  * one.
  */
 export interface OwnPostgres {
   readonly url: string
-  /** Of 127.0.0.1; or of the server that was named. */
+  /** Port on 127.0.0.1, or on the named server. */
   readonly port: number
-  /** Runs one statement; numbers are numbers. */
+  /** Runs one statement; numeric columns are numbers. */
   sql<Row = Record<string, unknown>>(statement: string): Promise<Row[]>
-  /** `pg_ctl stop -m immediate`: it is gone, and what was committed is not. */
+  /** `pg_ctl stop -m immediate`: the server is gone, and committed data stays. */
   crash(): Promise<void>
   start(): Promise<void>
-  /** Every process of it stops where it stands. */
+  /** Sends SIGSTOP to every process of the server. */
   pause(): Promise<void>
   resume(): Promise<void>
   /** Ends the server, or drops the database. */
   stop(): Promise<void>
 }
 
-/** The server that was named; nobody may crash that one. */
+/** The named server, which tests may not crash. */
 const NAMED = process.env['TEST_DATABASE_URL'] || undefined
 
-/** Whether the tests of that name, which crash PostgreSQL, are to be left out; that is said in a line. */
+/** Whether to skip the tests of that name, which crash PostgreSQL; skipping prints a line. */
 export function withoutCrashes(tests: string): boolean {
   if (NAMED !== undefined)
     console.log(`${tests}: left out, the server of TEST_DATABASE_URL is not ours to crash`)
   return NAMED !== undefined
 }
 
-/** Starts a server, or makes a database on the one that was named. Whoever starts it stops it. */
+/** Starts a server, or makes a database on the named one. The caller stops it. */
 export function startOwnPostgres(): Promise<OwnPostgres> {
   return NAMED === undefined ? startServer() : makeDatabase(NAMED)
 }

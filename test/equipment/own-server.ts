@@ -4,13 +4,13 @@ import { renderError } from '../../src/api/envelopes.ts'
 import { HttpServer, type RequestListener } from '../../src/server/http-server.ts'
 import type { Request } from '../../src/server/request.ts'
 
-/** The gateway's HTTP server, with a listener of a test's. */
+/** The gateway's HTTP server, with a listener of a test's own. */
 export interface OwnServer extends Disposable {
   readonly port: number
   readonly server: HttpServer
 }
 
-/** Starts one on a free port of this machine. */
+/** Starts the server on a free port of this machine. */
 export async function startOwnServer(listener: RequestListener, total = 100): Promise<OwnServer> {
   const server = new HttpServer({
     listener,

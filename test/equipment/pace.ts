@@ -3,9 +3,9 @@ import process from 'node:process'
 const BYTES = Buffer.alloc(16 << 20, 'a b ')
 
 /**
- * Milliseconds in which this machine looks at 16 MB byte by byte at the moment: some 15 where nothing else
- * runs. Bounds on the time of other work are multiples of it, so that a slow or busy machine is given more;
- * what takes time by the square exceeds them all the same.
+ * Milliseconds in which this machine reads 16 MB byte by byte at the moment: about 15 on an idle machine.
+ * Time limits are multiples of it, so that a slow or busy machine is given more; quadratic work exceeds them
+ * all the same.
  */
 export function paceMs(): number {
   const began = performance.now()
@@ -15,9 +15,7 @@ export function paceMs(): number {
   return performance.now() - began
 }
 
-/**
- * Milliseconds of processor time that this process has used: others that want the processor too do not count.
- */
+/** Milliseconds of CPU time that this process has used: unaffected by other processes. */
 export function cpuMs(): number {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1000

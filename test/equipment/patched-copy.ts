@@ -8,7 +8,7 @@ const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 /** A text to be replaced in one file of the sources. */
 export interface Patch {
   readonly file: string
-  /** Must be there exactly once. */
+  /** The text to replace, which must occur exactly once. */
   readonly text: string
   readonly by: string
 }

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 
-/** Asks again and again until it is told to end, and then tells the longest that an answer took. */
+/** Sends requests until it is told to end, and then reports the longest latency. */
 const ASKING = `
   const { parentPort, workerData } = require('node:worker_threads')
   const { get } = require('node:http')
@@ -20,8 +20,8 @@ const ASKING = `
 `
 
 /**
- * The longest, in milliseconds, that a gateway kept another caller waiting while the work was done. The
- * caller lives in a thread of its own: what keeps this one busy is not the gateway's fault.
+ * The longest latency, in milliseconds, of another client while the work was done. That client lives in a
+ * thread of its own, so that work in this thread does not count.
  */
 export async function longestWaitDuring(url: string, work: () => Promise<unknown>): Promise<number> {
   const caller = new Worker(ASKING, { eval: true, workerData: `${url}/healthz` })

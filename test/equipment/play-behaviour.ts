@@ -13,11 +13,11 @@ import {
   usageText,
 } from './behaviour.ts'
 
-/** What playing a behaviour reads of the request and writes down about it. */
+/** The request that a behaviour answers, and the record of it. */
 export interface Performance {
   readonly reply: ServerResponse
   readonly socket: Socket
-  /** 1 for the first request on its connection. */
+  /** The request's number on its connection, from 1. */
   readonly requestOfConnection: number
   readonly askedForUsage: boolean
   readonly model: string
@@ -28,7 +28,7 @@ export interface Performance {
 
 const BEFORE_BREAKING_MS = 80
 
-/** Answers one request as the behaviour says. */
+/** Answers one request as the behaviour specifies. */
 export async function play(behaviour: Behaviour, performance: Performance): Promise<void> {
   const { reply, socket } = performance
   if (behaviour.after) await behaviour.after
@@ -99,7 +99,7 @@ async function end(
 ): Promise<void> {
   const usage = stream.usage === undefined ? usageText(10, stream.events ?? 5) : stream.usage
   const ending = stream.ending ?? 'done'
-  // What was sent must have come through before something breaks: a gateway may hold it back for a commit.
+  // Bytes sent before a fault must have arrived: a gateway may hold them back for a commit.
   if (ending !== 'done' && ending !== 'no done' && ending !== 'stall') await sleep(BEFORE_BREAKING_MS)
   switch (ending) {
     case 'stall':
@@ -122,8 +122,8 @@ async function end(
         const inFrame = stream.usageIn === 'always' || (stream.usageIn !== 'finish chunk' && askedForUsage)
         if (inFrame && usage !== null) await write(usageFrame(usage))
       }
-      // Frames may bring their own last word; said twice, how often it arrives depends on how the network
-      // cuts.
+      // Frames may bring their own [DONE]; sent twice, the number of copies that arrive depends on network
+      // timing.
       if (ending !== 'no done' && !stream.frames?.at(-1)?.includes('[DONE]')) await write(DONE_FRAME)
       reply.end()
   }

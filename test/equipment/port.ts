@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net'
 
 const PATIENCE_MS = 30_000
 
-/** A port of 127.0.0.1 that nobody listens on. */
+/** A free port of 127.0.0.1. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer()
@@ -15,7 +15,7 @@ export function freePort(): Promise<number> {
   })
 }
 
-/** The status that a GET of this path has on 127.0.0.1; 0 if nobody answers. */
+/** The status of a GET of this path on 127.0.0.1; 0 without a response. */
 export function statusOn(port: number, path: string): Promise<number> {
   return new Promise((resolve) => {
     const probe = request({ port, host: '127.0.0.1', path, agent: false, timeout: PATIENCE_MS }, (reply) => {

@@ -5,7 +5,7 @@ export interface RawConnection {
   readonly socket: Socket
   /** Settles with everything received once the other side ended the connection. */
   closed(): Promise<string>
-  /** Settles with everything received so far, once it contains this. */
+  /** Settles with everything received so far, once that contains this text. */
   until(text: string): Promise<string>
 }
 

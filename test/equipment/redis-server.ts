@@ -7,34 +7,34 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient } from '@redis/client'
 import { freePort } from './port.ts'
 
-/** A Redis server of a test's own, without a disk: what it knows is gone with it. */
+/** A Redis server of a test's own, without persistence. */
 export interface RedisServer {
   readonly url: string
   readonly port: number
-  /** Sends one command, in words: `['FLUSHALL']`. */
+  /** Sends one command, as words: `['FLUSHALL']`. */
   command(words: readonly string[]): Promise<unknown>
-  /** It still takes connections and answers nothing, until `resume`. */
+  /** Sends SIGSTOP: connections are accepted and not answered, until `resume`. */
   pause(): void
   resume(): void
-  /** kill -9. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>
   /** Starts again, empty, on the same port. */
   restart(): Promise<void>
-  /** Ends it for good. */
+  /** Stops the server. */
   stop(): Promise<void>
 }
 
 const SERVER = 'redis-server'
 const START_LIMIT_MS = 60_000
 
-/** Why there can be no server here; undefined where there can. */
+/** The reason why no server can run here; undefined where one can. */
 export const NO_REDIS: string | undefined = spawnSync(SERVER, ['--version']).error
   ? `there is no ${SERVER} on this machine (Debian: apt-get install redis-server)`
   : undefined
 
 /**
- * Whether tests that need a Redis server of their own are to be left out, which is said in a line that names
- * them. Where the results are counted (`CI=true`) they are not, and fail.
+ * Whether to skip tests that need a Redis server of their own, which prints a line that names them. Where
+ * results are counted (`CI=true`) nothing is skipped, and the tests fail.
  */
 export function withoutRedis(tests: string): boolean {
   if (NO_REDIS === undefined || process.env['CI'] === 'true') return false
@@ -42,7 +42,7 @@ export function withoutRedis(tests: string): boolean {
   return true
 }
 
-/** Starts a server on 127.0.0.1. Whoever starts it stops it. */
+/** Starts a server on 127.0.0.1. The caller stops it. */
 export async function startRedisServer(): Promise<RedisServer> {
   if (NO_REDIS !== undefined) throw new Error(NO_REDIS)
   const port = await freePort()

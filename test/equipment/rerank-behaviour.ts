@@ -12,13 +12,13 @@ export function scored(...scores: readonly number[]): RankedSaid[] {
   return scores.map((score, index) => ({ index, relevance_score: score }))
 }
 
-/** An answer in the shape of Cohere's first or second version, which charge for searches. */
+/** A response in the shape of Cohere's first or second version, which charge for searches. */
 export function cohereAnswer(results: readonly RankedSaid[], version: '1' | '2' = '1'): Whole {
   const meta = { api_version: { version }, billed_units: { search_units: 1 } }
   return { kind: 'whole', body: JSON.stringify({ id: 'rank-1', results, meta }) }
 }
 
-/** An answer in Jina's shape, which tells tokens. */
+/** A response in Jina's shape, which reports tokens. */
 export function jinaAnswer(results: readonly RankedSaid[], tokens: number): Whole {
   return {
     kind: 'whole',

@@ -3,7 +3,7 @@ import { channel } from './configuration.ts'
 import type { RankedSaid } from './rerank-behaviour.ts'
 import type { Stage } from './stage.ts'
 
-/** What the tests read of a rerank answer. */
+/** The parts of a rerank response that tests read. */
 export interface RerankBody {
   readonly results: readonly RankedSaid[]
   readonly usage: {
@@ -13,7 +13,7 @@ export interface RerankBody {
   }
 }
 
-/** A channel of the rerank protocol with one key. */
+/** A channel of the rerank dialect with one key. */
 export function rerankChannel(
   name: string,
   baseUrl: string,
@@ -22,17 +22,17 @@ export function rerankChannel(
   return channel(name, baseUrl, { protocol: 'rerank', ...fields })
 }
 
-/** The least that a rerank request says: three documents. */
+/** A minimal rerank request with three documents. */
 export function askRerank(model: string, fields: Record<string, unknown> = {}): Record<string, unknown> {
   return { model, query: 'which?', documents: ['zero', 'one', { text: 'two' }], ...fields }
 }
 
-/** A rerank call. */
+/** Makes a rerank call. */
 export function rerank(stage: Stage, key: string, body: Body, options: CallOptions = {}): Promise<Answer> {
   return call(stage.gateway.url, body, { key, path: '/v1/rerank', ...options })
 }
 
-/** The result of a call that succeeded. */
+/** The body of a successful response. */
 export function ranked(answer: Answer): RerankBody {
   if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text.slice(0, 500)}`)
   return JSON.parse(answer.text) as RerankBody

@@ -3,11 +3,11 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Behaviour } from './behaviour.ts'
 import { play } from './play-behaviour.ts'
 
-/** A request as it reached the upstream, and what became of it. */
+/** A request as it reached the upstream, and its state. */
 export interface Received {
   readonly lane: string
   readonly method: string
-  /** Without the lane: `/v1/chat/completions`. */
+  /** Path without the lane: `/v1/chat/completions`. */
   readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer
@@ -16,37 +16,37 @@ export interface Received {
   readonly at: number
   /** Content events sent so far. */
   readonly eventsSent: number
-  /** When the answer was complete or its connection gone; undefined while it runs. */
+  /** When the response was complete or its connection gone; undefined while it runs. */
   readonly endedAt: number | undefined
-  /** True if the answer was sent to its end. */
+  /** Whether the response was sent to its end. */
   readonly completed: boolean
-  /** Settles with `endedAt`. */
+  /** Settles when `endedAt` is set. */
   readonly ended: Promise<void>
   /** Settles once this many content events are sent. */
   sentAtLeast(events: number): Promise<void>
 }
 
 /**
- * A real server that plays upstreams of the chat protocol. Each lane is an upstream of its own (a channel's
- * base_url names it), with its own script; what a lane received is the oracle of a test.
+ * A real server that plays upstreams of the chat dialect. Each lane is an upstream of its own (a channel's
+ * base_url names it), with its own script; tests compare with the lane's record of requests.
  */
 export interface ScriptedUpstream {
-  /** What a channel's `base_url` is to be. */
+  /** The `base_url` of a channel to this lane. */
   baseUrl(lane: string): string
   readonly port: number
   /**
-   * Each further request of the lane takes the next behaviour; the last one repeats. Forgets what was
-   * received.
+   * Sets the behaviours of the lane's next requests, in order; the last one repeats. Forgets earlier
+   * requests.
    */
   script(lane: string, ...behaviours: Behaviour[]): void
-  /** Decides each request by what it says. */
+  /** Chooses the behaviour of each request by its content. */
   decide(lane: string, decision: (request: Received) => Behaviour): void
   received(lane: string): Received[]
   /** The only request of the lane; throws if there were none or several. */
   only(lane: string): Received
-  /** Forgets what the lane received; its script stays. */
+  /** Forgets the lane's requests; its script stays. */
   forget(lane: string): void
-  /** Settles once the lane has received this many. */
+  /** Settles once the lane has received this many requests. */
   receivedAtLeast(lane: string, count: number): Promise<void>
   stop(): Promise<void>
 }

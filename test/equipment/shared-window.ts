@@ -12,13 +12,13 @@ import { type ShareResponse, type ShareRequest, slotsOf } from '../../src/limits
 export class SharedWindow {
   #amounts = new Map<number, number>()
 
-  /** `nodes` is how many share it. */
+  /** `nodes` is the number of nodes that share the window. */
   exchange(nowMs: number, question: ShareRequest, nodes: number): ShareResponse {
     const { windowMs, max: most, used, returned: back, kept, added, need, want } = question
     const { widthMs, ahead } = slotsOf(windowMs)
     const current = Math.ceil(nowMs / widthMs)
     const last = current + ahead
-    // What is later than can be was written before the clock went back.
+    // A slot later than possible was written before the clock went back.
     const read = [...this.#amounts].map(([slot, amount]) => [slot > last ? current : slot, amount] as const)
     this.#amounts = new Map()
     for (const [slot, amount] of read) if (slot * widthMs + windowMs > nowMs) this.#add(slot, amount)

@@ -1,13 +1,13 @@
 import { connect, type Socket } from 'node:net'
 
-/** What a caller does so slowly that its connection is held for nothing. */
+/** A manner of being slow, in which a client holds its connection without use. */
 export type Slowness = 'says nothing' | 'headers' | 'body' | 'reads nothing'
 
 /** A connection that is held. */
 export interface SlowCaller {
-  /** Milliseconds from its opening to its end; undefined while it lasts. */
+  /** Milliseconds from opening to end; undefined while the connection lasts. */
   readonly lasted: () => number | undefined
-  /** What it was told. */
+  /** Everything received. */
   readonly heard: () => string
   readonly hangUp: () => void
 }
@@ -15,7 +15,8 @@ export interface SlowCaller {
 const DRIP_MS = 500
 
 /**
- * Opens connections that are slow in this way, all at once. `head` is a request's, `body` what would follow.
+ * Opens connections that are slow in this manner, all at once. `head` is the head of a request, `body` its
+ * body.
  */
 export async function slowCallers(
   port: number,

@@ -2,10 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Patch } from './patched-copy.ts'
 
-/**
- * A disk on which a commit takes its time: what the gates are there for happens in every round, not in one of
- * many.
- */
+/** Makes each commit slow, so that the situations that the gates exist for arise in every round. */
 export const SLOW_DISK: Patch = {
   file: 'src/store/sqlite/write-batch.ts',
   text: 'this.#commit.run()',
@@ -13,8 +10,8 @@ export const SLOW_DISK: Patch = {
 }
 
 /**
- * A disk that `stick` makes hang in the middle of a commit: whatever is delivered then, is delivered before
- * it is durable.
+ * Makes the disk hang in the middle of a commit after `stick`: anything delivered meanwhile is delivered
+ * before it is durable.
  */
 export const STICKING_DISK: Patch = {
   file: 'src/store/sqlite/write-batch.ts',
@@ -24,7 +21,7 @@ export const STICKING_DISK: Patch = {
       this.#commit.run()`,
 }
 
-/** Lets the disk of a gateway hang, until `free` is called. */
+/** Makes the disk of a gateway hang, until `free` is called. */
 export function stick(dataDir: string): { free(): void } {
   const mark = join(dataDir, 'stuck')
   writeFileSync(mark, '')

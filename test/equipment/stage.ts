@@ -8,9 +8,9 @@ import { type ScriptedUpstream, startUpstream } from './scripted-upstream.ts'
 export interface Stage {
   readonly upstream: ScriptedUpstream
   readonly gateway: RunningGateway
-  /** A chat completion, whole. */
+  /** Makes a chat completion, whole. */
   chat(key: string, body: Body, options?: CallOptions): Promise<Answer>
-  /** A chat completion whose answer is read as it comes. */
+  /** Makes a chat completion whose response is read as it comes. */
   live(key: string, body: Body, options?: CallOptions): Promise<LiveAnswer>
   close(): Promise<void>
 }
@@ -39,19 +39,19 @@ export async function setStage(
   }
 }
 
-/** The least that a chat request says. */
+/** A minimal chat request. */
 export function ask(model: string, fields: Record<string, unknown> = {}): Record<string, unknown> {
   return { model, messages: [{ role: 'user', content: 'hi' }], ...fields }
 }
 
-/** The same, as a stream. */
+/** A minimal chat request for a stream. */
 export function askStream(model: string, fields: Record<string, unknown> = {}): Record<string, unknown> {
   return ask(model, { stream: true, ...fields })
 }
 
 const PATIENCE = 50
 
-/** Asks again for as long as the gateway says that it has too much to do, as it may on a busy machine. */
+/** Repeats a call while the gateway reports overload, as it may on a busy machine. */
 export async function patiently<Given extends Answer>(ask: () => Promise<Given>): Promise<Given> {
   for (let attempt = 1; ; attempt++) {
     const answer = await ask()

@@ -10,51 +10,52 @@ import { stick } from './slow-disk.ts'
 import { type ScriptedUpstream, startUpstream } from './scripted-upstream.ts'
 import { CONTENT, type Seen, sentBy, serveTraffic, startTraffic, TRAFFIC_MODEL } from './traffic.ts'
 
-/** How a storm goes. */
+/** Options of a storm. */
 export interface StormPlan {
   readonly seed: number
   readonly rounds: number
   readonly clients: number
-  /** Where the program lies, if it is not the repository's. */
+  /** The program's folder, if it is not the repository's. */
   readonly root?: string
   /**
    * The program's disk is `STICKING_DISK`: each kill comes while it hangs, once something that is not durable
-   * was delivered, or nothing was for so many milliseconds.
+   * was delivered, or after so many milliseconds.
    */
   readonly stuckForMs?: number
 }
 
-/** What a storm came to, and what upstreams were paid. */
+/** The result of a storm, and the upstreams' work. */
 export interface StormReport extends Omit<Deliveries, 'broken'> {
-  /** Empty if every promise held. */
+  /** Broken promises; empty if every promise held. */
   readonly broken: readonly string[]
   readonly requests: number
   readonly complete: number
   readonly partial: number
   readonly refused: number
-  /** How often it was looked whether a hold was durable when its first content came. */
+  /** Number of responses whose hold was checked for durability when their first content came. */
   readonly witnessed: number
 }
 
 const QUOTA = 1_000_000_000
-/** Runs out on the way. */
+/** A quota that is used up during the storm. */
 const SCARCE = 20_000
 /**
- * Answers that are complete before a round may end, and how much longer it lasts at most. Each tenth is ten
- * times as long, and lasts until some who left have been charged, whose answers it takes a while to count.
+ * Complete responses before a round may end, and the maximum of its random extra time. Every tenth round is
+ * ten times as long, and lasts until some clients that left have been charged, because counting their
+ * responses takes a while.
  */
 const ANSWERS = 25
 const LONGEST_MS = 350
-/** So many have left, and been charged, in each tenth round. */
+/** Number of clients that have left and been charged in each tenth round. */
 const LEFT = 5
-/** The share of streams of which gate one is looked at. */
+/** The share of streams for which gate one is checked. */
 const WITNESSED = 0.2
 const KEYS = ['calm', 'windy', 'scarce']
 
 /**
- * Round by round: clients call in every manner, the gateway is killed in the middle with SIGKILL, started
- * again on the same data directory, and its books are compared with what the clients saw. Stops at the first
- * round that breaks a promise.
+ * Runs rounds: clients call in every manner, the gateway is killed with SIGKILL under load, started again on
+ * the same data directory, and its database is compared with the clients' records. Stops at the first round
+ * that breaks a promise.
  */
 export async function storm(plan: StormPlan): Promise<StormReport> {
   const random = randomFrom(plan.seed)
@@ -144,7 +145,7 @@ function configuration(upstream: ScriptedUpstream): Configuration {
   }
 }
 
-/** However slow the machine is, a round lasts until so many more answers are complete. */
+/** Waits until so many more responses are complete, however slow the machine is. */
 async function untilUnderWay(sightings: readonly Sighting[], answers: number): Promise<void> {
   const before = sightings.length
   const giveUpAt = performance.now() + 120_000
@@ -162,7 +163,7 @@ async function untilLeft(dataDir: string): Promise<void> {
   while (left().length < LEFT && performance.now() < giveUpAt) await sleep(50)
 }
 
-/** Until something was delivered that the file knows nothing of. */
+/** Waits until something was delivered of which the file has no record. */
 async function untilDelivered(
   dataDir: string,
   sightings: readonly Seen[],
@@ -181,14 +182,14 @@ async function untilDelivered(
 }
 
 /**
- * Gate one, seen from outside: whether a call's hold or its charge is in the file when its first content has
+ * Checks gate one from outside: whether a call's hold or its charge is in the file when its first content has
  * come.
  */
 class GateOneWitness {
   readonly #dataDir: string
-  /** Answers that it was looked at. */
+  /** Number of checked responses. */
   witnessed = 0
-  /** A sentence for each that the file did not know of. */
+  /** A sentence for each response without a record in the file. */
   readonly untraced: string[] = []
 
   constructor(dataDir: string) {
@@ -204,7 +205,7 @@ class GateOneWitness {
     if (!came) return
     const database = databaseOf(this.#dataDir)
     this.witnessed += 1
-    // In this order: a hold that is gone has left a charge.
+    // This order matters: a hold that is gone has left a charge.
     const isHeld = database.openHolds().some((hold) => hold.id === id)
     if (!isHeld && !database.usageOf(id))
       this.untraced.push(`${id} showed content before its hold was durable`)

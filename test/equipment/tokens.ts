@@ -29,12 +29,12 @@ export interface ShownPage {
   readonly items: readonly ShownToken[]
 }
 
-/** The body that creates a token with 1,000 quota units which never expires. */
+/** A body that creates a token with 1,000 quota units which never expires. */
 export function tokenBody(name: string, fields: Record<string, unknown> = {}): Record<string, unknown> {
   return { name, expired_time: -1, remain_quota: 1000, ...fields }
 }
 
-/** Creates a token and finds it, as callers do: it is the newest. */
+/** Creates a token and finds it, as clients do: the newest one. */
 export async function madeToken(
   url: string,
   account: Account,

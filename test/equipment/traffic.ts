@@ -8,31 +8,31 @@ import { priced } from './configuration.ts'
 import type { Sent } from './deliveries.ts'
 import type { ScriptedUpstream } from './scripted-upstream.ts'
 
-/** What a client saw of one call of the traffic. */
+/** A client's record of one call of the traffic. */
 export interface Seen extends Sighting {
-  /** Where it was sent, and with which key. */
+  /** The gateway's URL, and the key. */
   readonly url: string
   readonly key: string
-  /** Words of the answer that reached the client; each is one output token. */
+  /** Words of the response that reached the client; each is one output token. */
   readonly words: number
   readonly sentMs: number
   readonly endedMs: number
-  /** Of a refusal: the error's code, and its `retry-after`. */
+  /** A refusal's error code, and its `retry-after`. */
   readonly code: unknown
   readonly retryAfter: string | undefined
 }
 
-/** Who calls, and where. */
+/** The clients and their targets. */
 export interface TrafficPlan {
   /** Gateways; each has so many clients. */
   readonly urls: readonly string[]
   readonly clientsEach: number
-  /** Without `sk-`; each call takes one of them. */
+  /** Keys without `sk-`; each call takes one of them. */
   readonly keys: readonly string[]
   readonly random: () => number
-  /** What was seen, call by call; it grows. */
+  /** Records of the calls, which grow. */
   readonly sightings: Seen[]
-  /** Looks on at a stream that has begun, before its client reads on. */
+  /** Called with each stream that has begun, before its client reads on. */
   readonly witness?: (live: LiveAnswer) => Promise<void>
 }
 
@@ -43,27 +43,27 @@ export interface Traffic {
 }
 
 /**
- * Output tokens that a call may have; the upstream keeps to it, so that no answer costs more than its hold.
+ * Maximum output tokens of a call, which the upstream respects, so that no response costs more than its hold.
  */
 const MAXIMUM = 60
-/** No call holds more: its output, and far more than its prompt. */
+/** Upper bound of any hold: the output, and far more than the prompt. */
 const MOST_HELD = 4 * MAXIMUM + 1000
 
-/** How long somebody waits who was not served. */
+/** Milliseconds before a client that was not served tries again. */
 const AGAIN_MS = 20
 
-/** Words that those who leave in the middle stay for, at most. */
+/** Maximum number of words after which an aborting client leaves. */
 const MOST_PATIENCE = 30
 /** The model that clients ask for. */
 export const TRAFFIC_MODEL = 'm'
 /** One token of output. */
 const WORD = ' w'
-/** A frame of a stream that has content. */
+/** The part of a frame that shows content. */
 export const CONTENT = `"content":"${WORD}"`
 
 /**
- * Makes a lane of the upstream answer as each call says, and tells the models at the prices that clients
- * reckon with.
+ * Makes a lane of the upstream answer as each call specifies. Returns the models at the prices that clients
+ * compute with.
  */
 export function serveTraffic(upstream: ScriptedUpstream): Record<string, unknown> {
   upstream.decide(TRAFFIC_MODEL, ({ text }) => behaviourOf(orderIn(text)))
@@ -92,7 +92,7 @@ export function startTraffic(plan: TrafficPlan): Traffic {
   }
 }
 
-/** What the upstream has sent so far, of calls that were not forgotten. */
+/** The upstream's work so far, without forgotten calls. */
 export function sentBy(upstream: ScriptedUpstream): Sent[] {
   return upstream.received(TRAFFIC_MODEL).map(({ text, eventsSent, completed }) => {
     const { call, stream, prompt, completion } = orderIn(text)
@@ -108,7 +108,7 @@ async function oneCall(url: string, { keys, random, witness }: TrafficPlan, agen
     call,
     stream,
     prompt: 1 + Math.floor(random() * 5),
-    // Whoever leaves in the middle needs an answer that has one.
+    // A client that leaves in the middle needs a long response.
     completion: abort ? MAXIMUM : 1 + Math.floor(random() * MAXIMUM),
     paceMs: abort || random() < 0.3 ? 3 : 0,
   }
@@ -156,7 +156,7 @@ async function oneCall(url: string, { keys, random, witness }: TrafficPlan, agen
     words,
     seenCost: costOf(order.prompt, words),
     complete,
-    // Seen in part, a call may cost what the counts of the gateway make of it, but never more than its hold.
+    // A partly seen call may cost any count by the gateway, but never more than its hold.
     quota: complete ? costOf(order.prompt, order.completion) : MOST_HELD,
     endedMs: performance.now(),
     code: answer.status >= 400 && !answer.broken ? answer.json().error.code : undefined,
@@ -164,7 +164,7 @@ async function oneCall(url: string, { keys, random, witness }: TrafficPlan, agen
   }
 }
 
-// Until it has shown so many, or has ended.
+// Waits until the response has so many words, or has ended.
 async function untilWords(live: LiveAnswer, count: number): Promise<void> {
   const end = { isHere: false }
   const note = (): void => void (end.isHere = true)
@@ -176,7 +176,7 @@ function wordsIn(text: string): number {
   return text.split(CONTENT).length - 1
 }
 
-/** What the upstream is to do; it reads it from the call's `user`. */
+/** Instructions to the upstream, in the call's `user` field. */
 interface Order {
   readonly call: string
   readonly stream: boolean

@@ -6,7 +6,7 @@ import type { Price } from '../../domain/price.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { Token } from '../../domain/token.ts'
 import { ModelLists } from '../../relay/model-lists.ts'
-import type { Chooser } from '../../relay/permissions.ts'
+import type { KeyAndOwner } from '../../relay/permissions.ts'
 import { MODEL_LIST } from './model-shapes.ts'
 
 const ZERO = { digits: 0n, scale: 0 }
@@ -44,7 +44,7 @@ function settingsOf(models: number, channels: number): Settings {
   }
 }
 
-function chooserOf(token: Partial<Token>): Chooser {
+function chooserOf(token: Partial<Token>): KeyAndOwner {
   return {
     user: {
       id: 1,
@@ -64,7 +64,7 @@ function chooserOf(token: Partial<Token>): Chooser {
  * Milliseconds of processor time that one list takes at the least: what else the machine does only adds to
  * it.
  */
-function cost(settings: Settings, chooser: Chooser): number {
+function cost(settings: Settings, chooser: KeyAndOwner): number {
   const lists = new ModelLists()
   const list = (): string => JSON.stringify(MODEL_LIST.chat(lists.list(settings, chooser)))
   expect(JSON.parse(list()).data.length).toBeGreaterThan(0)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { GatewayError } from '../../errors.ts'
-import { shownName } from '../../relay/shown-name.ts'
+import { truncatedName } from '../../relay/shown-name.ts'
 import { defineEndpoint } from '../endpoint.ts'
 import { entryShape, MODEL_ENTRY, modelArea } from './model-shapes.ts'
 
@@ -27,7 +27,7 @@ export const model = defineEndpoint({
     if (!found) {
       throw new GatewayError(
         'unknown_model',
-        `there is no model ${shownName(name)} that this API key may use`,
+        `there is no model ${truncatedName(name)} that this API key may use`,
       )
     }
     return MODEL_ENTRY[entryShape(visit.request)](found)

@@ -5,7 +5,7 @@ import type { Response } from '../../server/response.ts'
  * Takes a request off a limit, and tells the caller how much of it is left, in the words of the RateLimit
  * header fields that most clients know. Throws `rate_limited` where nothing is; `whose` names the limit.
  */
-export function takeAndTell(
+export function takeAndSetHeaders(
   limits: RateLimiter,
   response: Response,
   limited: SubjectLimit,

@@ -28,7 +28,7 @@ export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
   let piece = header
   let after: UsageCursor | null = null
   do {
-    const batch: Batch = await store.read('usageStretch', { filter, after, maxRows: BATCH_ROWS })
+    const batch: Batch = await store.read('scanUsage', { filter, after, maxRows: BATCH_ROWS })
     for (const entry of batch.entries) {
       const row = shown(entry)
       piece += csvLine(columns.map((column) => row[column] ?? null))

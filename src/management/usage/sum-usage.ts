@@ -52,7 +52,7 @@ async function rowsTotal(store: Pick<Store, 'read'>, filter: UsageFilter): Promi
   let total = NO_TOTALS
   let after: UsageCursor | null = null
   do {
-    const batch: Batch = await store.read('sumUsageStretch', { filter, after, maxRows: BATCH_ROWS })
+    const batch: Batch = await store.read('sumUsageScan', { filter, after, maxRows: BATCH_ROWS })
     total = added(total, batch.totals)
     after = batch.next
   } while (after)
@@ -65,7 +65,7 @@ async function lastMinute(
   nowMs: number,
 ): Promise<UsageTotals> {
   const recent = { ...filter, fromMs: nowMs - MINUTE_MS, beforeMs: undefined }
-  const { totals } = await store.read('sumUsageStretch', { filter: recent, after: null, maxRows: MAX_ROWS_OF_LAST_MINUTE })
+  const { totals } = await store.read('sumUsageScan', { filter: recent, after: null, maxRows: MAX_ROWS_OF_LAST_MINUTE })
   return totals
 }
 

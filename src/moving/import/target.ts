@@ -91,7 +91,7 @@ export async function openTargetToWrite(
       rows,
       hashes: hashesOf(secrets),
       readState: async () => ({
-        identifiers: await rows.read('takenPlaces'),
+        identifiers: await rows.read('takenIdentifiers'),
         stored: await rows.read('storedConfiguration'),
       }),
       reserve: (highestTokenId) => reserve(databaseUrl, highestTokenId),

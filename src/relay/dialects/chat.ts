@@ -14,7 +14,7 @@ export function chatDialect(conversions: Conversions): Dialect {
   return {
     name: 'chat',
     promptText,
-    brokenOff: chatErrorFrame,
+    errorFrame: chatErrorFrame,
     read(scan) {
       const request = readChatRequest(scan)
       const conversion = conversions.of('chat', scan, request)

@@ -18,7 +18,7 @@ import { capabilitiesOf } from '../../protocols/model-capabilities.ts'
 import type { Reply } from '../../protocols/reply.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
-import type { Asker, Media } from '../media.ts'
+import type { MediaRequester, Media } from '../media.ts'
 import { takesCacheMarks } from './cache-mark-channels.ts'
 import { ConvertingTap } from './converting-tap.ts'
 import type { Prepared, PreparedReply } from './road.ts'
@@ -36,7 +36,7 @@ interface Convertible {
 /** A request on its way to channels of the other protocol. */
 export interface Conversion {
   /** For a channel that does not speak the caller's protocol. */
-  prepare(channel: Channel, model: Model, asker: Asker): Promise<Prepared>
+  prepare(channel: Channel, model: Model, asker: MediaRequester): Promise<Prepared>
   /** The output tokens that such a channel will be told as the most; undefined where it is told none. */
   outputMaximum(channel: Channel, model: Model): number | undefined
 }
@@ -84,7 +84,7 @@ export class Conversions {
   async #prepare(
     from: ConversionProtocol,
     { conversation, upstream, dropped }: Fitted,
-    asker: Asker,
+    asker: MediaRequester,
   ): Promise<Prepared> {
     const to = OTHER[from]
     const inline = await this.#media.inline(conversation, (part) => CODECS[to].mustFetch(part), asker)

@@ -8,7 +8,7 @@ import { utf8Of } from '../../protocols/utf8-pieces.ts'
 import type { Tap } from './road.ts'
 
 /** Values for what the upstream of a converted stream does not say. */
-export interface Unsaid {
+export interface TapDefaults {
   /** The name of the model. */
   readonly model: string
   /** The tokens of the prompt. */
@@ -30,13 +30,13 @@ export class ConvertingTap implements Tap {
   readonly sawEvent = true
   readonly #decoder: StreamDecoder
   readonly #encoder: StreamEncoder
-  readonly #unsaid: Unsaid
+  readonly #unsaid: TapDefaults
   readonly #text = new EmittedText()
   /** The rest that the upstream left for its end. */
   #rest = ''
   #isComplete = false
 
-  constructor(decoder: StreamDecoder, encoder: StreamEncoder, unsaid: Unsaid) {
+  constructor(decoder: StreamDecoder, encoder: StreamEncoder, unsaid: TapDefaults) {
     this.#decoder = decoder
     this.#encoder = encoder
     this.#unsaid = unsaid

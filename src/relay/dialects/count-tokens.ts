@@ -8,7 +8,7 @@ import { unstreamed } from './unstreamed.ts'
 import { versionHeaders } from './version-headers.ts'
 
 /** No channel counts tokens for us: it has to be done here. */
-export class NobodyCounts extends Error {
+export class CountingUnsupported extends Error {
   constructor() {
     super('no channel of this model counts tokens')
     this.name = 'NobodyCounts'
@@ -22,7 +22,7 @@ export class NobodyCounts extends Error {
 export const countTokensDialect: Dialect = {
   name: 'messages',
   promptText: () => ({ text: '', extraTokens: 0 }),
-  brokenOff: unstreamed,
+  errorFrame: unstreamed,
   read(scan, headers) {
     const model = countedModel(scan)
     return {
@@ -36,7 +36,7 @@ export const countTokensDialect: Dialect = {
       outputMaximum: () => 0,
       answers: () => 1,
       prepare(channel) {
-        if (channel.protocol !== 'messages') throw new NobodyCounts()
+        if (channel.protocol !== 'messages') throw new CountingUnsupported()
         return prepared(scan, channel.modelMapping.get(model) ?? model, versionHeaders(headers))
       },
     }

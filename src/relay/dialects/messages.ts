@@ -15,7 +15,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
   return {
     name: 'messages',
     promptText,
-    brokenOff: messagesErrorFrame,
+    errorFrame: messagesErrorFrame,
     read(scan, headers) {
       const request = readMessagesRequest(scan)
       const upstreamHeaders = versionHeaders(headers)

@@ -11,7 +11,7 @@ import { unstreamed } from './unstreamed.ts'
 export const rerankDialect: Dialect = {
   name: 'rerank',
   promptText,
-  brokenOff: unstreamed,
+  errorFrame: unstreamed,
   read(scan) {
     const request = readRerankRequest(scan)
     return {

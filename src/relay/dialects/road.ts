@@ -6,7 +6,7 @@ import type { ReportedUsage } from '../../protocols/reported-usage.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import type { StreamError, TapEnd, TapStep } from '../../protocols/sse/stream-tap.ts'
 import type { Headers } from '../../server/header-names.ts'
-import type { Asker } from '../media.ts'
+import type { MediaRequester } from '../media.ts'
 
 /** What relaying needs to know of a request, whatever protocol it came in. */
 export interface RelayedRequest {
@@ -29,7 +29,7 @@ export interface RelayedRequest {
    * The request as this channel gets it, for this model; throws what the caller is to be told where it
    * cannot go there. `asker`: on whose behalf files are fetched, if any must be.
    */
-  prepare(channel: Channel, model: Model, passThrough: boolean, asker: Asker): Prepared | Promise<Prepared>
+  prepare(channel: Channel, model: Model, passThrough: boolean, asker: MediaRequester): Prepared | Promise<Prepared>
   /** The output tokens that the channel will be told as the most; undefined where it is told none. */
   outputMaximum(channel: Channel, model: Model): number | undefined
   /** How many answers the channel will be asked for, each of up to that maximum. */
@@ -102,5 +102,5 @@ export interface Dialect {
   /** What a tokenizer counts where the upstream reported nothing. */
   promptText(body: Buffer): { readonly text: string; readonly extraTokens: number }
   /** The frame that ends a stream which broke off. */
-  brokenOff(error: { readonly type: string; readonly code: string; readonly message: string }): Buffer
+  errorFrame(error: { readonly type: string; readonly code: string; readonly message: string }): Buffer
 }

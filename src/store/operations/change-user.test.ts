@@ -80,7 +80,7 @@ describe.each(ENGINES)('a change of a user, on $name', (engine) => {
     await store.write('deleteUser', { userId: bob.id, deletedTime: 1 })
     const again = await store.write('createUser', newUser({ username: 'bob' }))
     await store.write('deleteUser', { userId: again.id, deletedTime: 2 })
-    const { users } = await store.read('takenPlaces')
+    const { users } = await store.read('takenIdentifiers')
     expect(users.filter(({ isDeleted }) => isDeleted).map(({ id, username }) => [id, username])).toEqual([
       [2, 'bob'],
       [3, 'bob'],
@@ -249,7 +249,7 @@ describe.each(ENGINES)('an access token, on $name', (engine) => {
     await store.write('setAccessToken', { userId: id, accessToken: 'of eve' })
     return {
       id,
-      hash: async () => (await store.read('takenPlaces')).users.find((one) => one.id === id)?.accessTokenHash,
+      hash: async () => (await store.read('takenIdentifiers')).users.find((one) => one.id === id)?.accessTokenHash,
       store,
     }
   }

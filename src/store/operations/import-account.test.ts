@@ -47,7 +47,7 @@ describe.each(ENGINES)('an account that is imported, on $name', (engine) => {
     )
     expect(await database.sql('SELECT id FROM users')).toEqual([{ id: 5 }])
     expect(await database.sql('SELECT id FROM tokens WHERE deleted_time IS NULL')).toEqual([{ id: 3 }])
-    expect((await store.read('takenPlaces')).users).toMatchObject([
+    expect((await store.read('takenIdentifiers')).users).toMatchObject([
       { id: 5, username: 'ada', isDeleted: false },
     ])
   })
@@ -56,7 +56,7 @@ describe.each(ENGINES)('an account that is imported, on $name', (engine) => {
     const { store } = await openedRows(engine)
     await store.write('importAccount', { ...NOTHING_ELSE, user: userOf(5, { usedQuota: 0 }), tokens: [] })
     await store.write('importAccount', { ...NOTHING_ELSE, user: undefined, tokens: [tokenOf(30, 5)] })
-    expect((await store.read('takenPlaces')).tokens.map(({ id }) => id)).toContain(30)
+    expect((await store.read('takenIdentifiers')).tokens.map(({ id }) => id)).toContain(30)
     expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
   })
 })

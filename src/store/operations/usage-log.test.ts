@@ -145,7 +145,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     let reads = 0
     do {
       const stretch: { entries: readonly { id: string }[]; next: UsageCursor | null } = await store.read(
-        'usageStretch',
+        'scanUsage',
         {
           filter,
           after,
@@ -174,9 +174,9 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
       { id: idAt(T0 + 1), endedMs: T0 + 2, quota: 7 },
       { id: idAt(T0 + 2), endedMs: T0 + 3, quota: 0, reason: 'failed' },
     ])
-    const first = await store.read('sumUsageStretch', { filter: {}, after: null, maxRows: 2 })
+    const first = await store.read('sumUsageScan', { filter: {}, after: null, maxRows: 2 })
     expect(first).toMatchObject({ totals: { requests: 1, quota: 7, usage: { input: 2 } } })
-    const rest = await store.read('sumUsageStretch', { filter: {}, after: first.next, maxRows: 2 })
+    const rest = await store.read('sumUsageScan', { filter: {}, after: first.next, maxRows: 2 })
     expect(rest).toEqual({
       totals: {
         requests: 1,
@@ -193,7 +193,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
       },
       next: null,
     })
-    const nobody = await store.read('sumUsageStretch', {
+    const nobody = await store.read('sumUsageScan', {
       filter: { username: 'nobody' },
       after: null,
       maxRows: 2,
