@@ -4,7 +4,7 @@ import type { RateLimit } from '../domain/channel.ts'
 import { LIMIT_NAMES, type RateLimiter } from '../limits/rate-limiter.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
-import { takeAndSetHeaders } from './relay/take-and-tell.ts'
+import { takeAndSetHeaders } from './rate-limit-headers.ts'
 
 /**
  * Whether the global limit holds for a path, or for where it would be: accounts and billing. `docs/api.md:

@@ -10,7 +10,7 @@ import { GatewayError } from '../errors.ts'
 import { LIMIT_NAMES, type RateLimiter, requireAllowed } from '../limits/rate-limiter.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import { readInput } from '../management/read-input.ts'
-import type { BodyReader } from '../relay/body.ts'
+import type { BodyReader } from '../relay/body-reader.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import type { JsonEndpoint, SubjectLimit, ClientExchange } from './endpoint.ts'
@@ -22,7 +22,7 @@ import type { PathParams } from './routing/path-pattern.ts'
 import { RAW_ROUTES } from './raw-routes.ts'
 import { type FoundEndpoint, type AllowedMethods, RouteTable } from './route-table.ts'
 import { sendText } from './send-text.ts'
-import { takeAndSetHeaders } from './relay/take-and-tell.ts'
+import { takeAndSetHeaders } from './rate-limit-headers.ts'
 
 /** Bytes of a request body, unless its endpoint says otherwise; what is managed is small. */
 const BODY_LIMIT = 1024 * 1024

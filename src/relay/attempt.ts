@@ -2,10 +2,10 @@ import type { UpstreamResponseListener, UpstreamResponseHead, UpstreamRequest, T
 import { isMediaType } from '../upstreams/media-type.ts'
 import type { Call, Target } from './call.ts'
 import { type Failure, STOPPING, noUsableResponse } from './failure.ts'
-import { RefusedAnswer } from './refused-answer.ts'
-import type { AttemptEnd, Sink, Source, WantedAnswer } from './sink.ts'
-import { StreamAnswer } from './stream-answer.ts'
-import { WholeAnswer } from './whole-answer.ts'
+import { ErrorResponse } from './error-response.ts'
+import type { AttemptEnd, Sink, Source, ResponseHandler } from './response-handler.ts'
+import { StreamedResponse } from './streamed-response.ts'
+import { WholeResponse } from './whole-response.ts'
 
 /** How long an upstream may go on after its last word, so that its connection can be used again. */
 const AFTERMATH_MS = 2_000
@@ -16,7 +16,7 @@ export class Attempt implements UpstreamResponseListener, Source {
   readonly end: Promise<AttemptEnd>
   readonly #call: Call
   readonly #target: Target
-  readonly #wanted: WantedAnswer
+  readonly #wanted: ResponseHandler
   readonly #deadlineMs: number
   readonly #resolve: (end: AttemptEnd) => void
   readonly #reject: (error: unknown) => void
@@ -37,8 +37,8 @@ export class Attempt implements UpstreamResponseListener, Source {
     this.#resolve = resolve
     this.#reject = reject
     this.#wanted = call.request.stream
-      ? new StreamAnswer(call, target, this)
-      : new WholeAnswer(call, target, this)
+      ? new StreamedResponse(call, target, this)
+      : new WholeResponse(call, target, this)
     this.#sink = this.#wanted
   }
 
@@ -92,7 +92,7 @@ export class Attempt implements UpstreamResponseListener, Source {
 
   onHead({ status, contentType, retryAfter }: UpstreamResponseHead): void {
     if (status < 200 || status > 299 || status === 204) {
-      this.#sink = new RefusedAnswer(this, this.#wanted, this.#target.channel, status, retryAfter)
+      this.#sink = new ErrorResponse(this, this.#wanted, this.#target.channel, status, retryAfter)
     } else if (
       /^text\/event-stream\b/i.test(contentType) === this.#call.request.stream &&
       !/^text\/html\b/i.test(contentType)

@@ -14,10 +14,10 @@ import type { CallLimits } from './call-limits.ts'
 import { FailedAttempts } from './failed-attempts.ts'
 import { CLIENT_GONE, type Failure, STOPPING } from './failure.ts'
 import type { FailureLog } from './failure-log.ts'
-import type { Resolution } from './resolve.ts'
+import type { Resolution } from './routing.ts'
 import { RetryBudget } from './retry-budget.ts'
-import type { Prepared } from './dialects/road.ts'
-import type { AttemptEnd } from './sink.ts'
+import type { Prepared } from './dialects/dialect.ts'
+import type { AttemptEnd } from './response-handler.ts'
 
 /** What attempts are made with. */
 export interface AttemptParts {

@@ -12,7 +12,7 @@ import { type ChargeBasis, NOTHING, type PricedUsage, price } from './charge.ts'
 import type { Drains } from './drains.ts'
 import type { LocalCount } from './local-count.ts'
 import type { MediaRequester } from './media.ts'
-import type { Dialect, Prepared, RelayedRequest } from './dialects/road.ts'
+import type { Dialect, Prepared, RelayedRequest } from './dialects/dialect.ts'
 
 /**
  * What the log says of a call, beside its route and status. Scalars only: never a word of a prompt or a key.

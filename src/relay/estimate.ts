@@ -2,8 +2,8 @@ import type { Channel } from '../domain/channel.ts'
 import { maxCharge, type Rate } from '../domain/price.ts'
 import type { Model, Settings } from '../domain/settings.ts'
 import type { OutputBudget } from './call.ts'
-import type { Resolution } from './resolve.ts'
-import type { RelayedRequest } from './dialects/road.ts'
+import type { Resolution } from './routing.ts'
+import type { RelayedRequest } from './dialects/dialect.ts'
 
 /** Web searches that one call may make, at most, by what is asked for. */
 const HELD_SEARCHES = 10

@@ -6,7 +6,7 @@ import type { Model, Settings } from '../domain/settings.ts'
 import { ModelLists } from './model-lists.ts'
 import type { KeyAndOwner } from './permissions.ts'
 import { Rates } from './rates.ts'
-import { plainName, Routing } from './resolve.ts'
+import { plainName, Routing } from './routing.ts'
 
 const ZERO = { digits: 0n, scale: 0 }
 const TOKENS = { input: ZERO, output: ZERO, cacheRead: ZERO, cacheWrite5m: ZERO, cacheWrite1h: ZERO }

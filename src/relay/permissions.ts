@@ -3,7 +3,7 @@ import type { Token } from '../domain/token.ts'
 import type { User } from '../domain/user.ts'
 import { parseVendorRoutes } from '../domain/vendor-routes.ts'
 import { GatewayError } from '../errors.ts'
-import { truncatedName } from './shown-name.ts'
+import { truncatedName } from './truncated-name.ts'
 
 /** Whose call it is, as far as the choice of a channel depends on it. */
 export interface KeyAndOwner {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { GatewayError } from '../errors.ts'
 import type { Client } from '../limits/shared-pool.ts'
 import { Request } from '../server/request.ts'
-import { BodyMemory, BodyAllocation } from './body-room.ts'
+import { BodyMemory, BodyAllocation } from './body-memory.ts'
 import { PendingBody, SlowBodies } from './slow-bodies.ts'
 
 const MIB = 1024 * 1024

@@ -1,7 +1,7 @@
 import { DenseSet } from '../domain/dense-set.ts'
 import { GatewayError } from '../errors.ts'
 import type { Request } from '../server/request.ts'
-import type { BodyMemory, BodyAllocation } from './body-room.ts'
+import type { BodyMemory, BodyAllocation } from './body-memory.ts'
 
 /** How often bodies are looked at. */
 const SAMPLE_MS = 1_000

@@ -15,7 +15,7 @@ const MANY = 2_000
 const PATIENTLY = { timeout: 20_000 }
 
 const copy = patchedCopy([
-  { file: 'src/process/log-queue.ts', text: 'const MOST = 4 * 1024 * 1024', by: 'const MOST = 64 * 1024' },
+  { file: 'src/process/log-queue.ts', text: 'const MAX_QUEUED = 4 * 1024 * 1024', by: 'const MAX_QUEUED = 64 * 1024' },
 ])
 afterAll(() => copy.discard())
 

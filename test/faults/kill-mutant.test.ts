@@ -4,17 +4,17 @@ import { STICKING_DISK } from '../equipment/slow-disk.ts'
 import { storm, type StormPlan } from '../equipment/storm.ts'
 
 const NO_GATE_ONE: Patch = {
-  file: 'src/relay/stream-answer.ts',
+  file: 'src/relay/streamed-response.ts',
   text: 'if (this.#gateShut || this.#call.hold.isDurable) return',
   by: 'return',
 }
 const NO_GATE_TWO_WHOLE: Patch = {
-  file: 'src/relay/whole-answer.ts',
+  file: 'src/relay/whole-response.ts',
   text: "const charged = await this.#call.settle(this.#target, answered('complete', reply.facts), true)",
   by: "const charged = undefined as never; void this.#call.settle(this.#target, answered('complete', reply.facts), true)",
 }
 const NO_GATE_TWO_STREAMED: Patch = {
-  file: 'src/relay/stream-answer.ts',
+  file: 'src/relay/streamed-response.ts',
   text: 'await this.#call.settle(',
   by: `await (async (...all) => {
     if (lastFrame && !this.#callerLeft) {

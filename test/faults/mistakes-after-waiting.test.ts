@@ -4,7 +4,7 @@ import { channel, priced, ROOT, token, user } from '../equipment/configuration.t
 import { type Patch, patchedCopy } from '../equipment/patched-copy.ts'
 import { askStream, type Stage, setStage } from '../equipment/stage.ts'
 
-const STREAMS = 'src/relay/stream-answer.ts'
+const STREAMS = 'src/relay/streamed-response.ts'
 const THROW = `throw new Error('unforeseen')`
 /** A gateway that stumbles over streams of three models, each time after it waited for something. */
 const STUMBLES: Patch[] = [

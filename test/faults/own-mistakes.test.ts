@@ -7,7 +7,7 @@ import { ask, type Stage, setStage } from '../equipment/stage.ts'
 
 /** A gateway that stumbles over an answer: a mistake that nobody has found yet. */
 const STUMBLES: Patch = {
-  file: 'src/relay/whole-answer.ts',
+  file: 'src/relay/whole-response.ts',
   text: 'const bytes = this.#bytes.take()',
   by: "const bytes = this.#bytes.take(); if (bytes.includes('stumbling block')) throw new Error('unforeseen')",
 }

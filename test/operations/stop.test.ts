@@ -156,7 +156,7 @@ test('for as long as calls come it listens, and loses none of them; it says at o
   // With a longer pause than a busy machine makes between two calls of this process.
   const copy = patchedCopy([
     { file: 'src/process/listen.ts', text: 'const PAUSE_MS = 80', by: 'const PAUSE_MS = 3_000' },
-    { file: 'src/process/listen.ts', text: 'const LISTENING_MS = 2_000', by: 'const LISTENING_MS = 60_000' },
+    { file: 'src/process/listen.ts', text: 'const MAX_LISTENING_MS = 2_000', by: 'const MAX_LISTENING_MS = 60_000' },
   ])
   onTestFinished(() => copy.discard())
   const command = [process.execPath, join(copy.root, 'bin/sluice.mjs'), 'start']

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { GatewayError } from '../../errors.ts'
-import { truncatedName } from '../../relay/shown-name.ts'
+import { truncatedName } from '../../relay/truncated-name.ts'
 import { defineEndpoint } from '../endpoint.ts'
 import { entryShape, MODEL_ENTRY, modelArea } from './model-shapes.ts'
 

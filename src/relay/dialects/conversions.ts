@@ -19,10 +19,10 @@ import type { Reply } from '../../protocols/reply.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import type { MediaRequester, Media } from '../media.ts'
-import { takesCacheMarks } from './cache-mark-channels.ts'
+import { takesCacheMarks } from './chat/cache-mark-channels.ts'
 import { ConvertingTap } from './converting-tap.ts'
-import type { Prepared, PreparedReply } from './road.ts'
-import { versionHeaders } from './version-headers.ts'
+import type { Prepared, PreparedReply } from './dialect.ts'
+import { versionHeaders } from './messages/version-headers.ts'
 
 const CODECS: Record<ConversionProtocol, Codec> = { chat: chatCodec, messages: messagesCodec }
 const OTHER: Record<ConversionProtocol, ConversionProtocol> = { chat: 'messages', messages: 'chat' }

@@ -1,4 +1,4 @@
-import type { HeaderName, Headers } from '../../server/header-names.ts'
+import type { HeaderName, Headers } from '../../../server/header-names.ts'
 
 /** The version of the messages protocol that is spoken where nobody names one; `docs/api.md: Versioning`. */
 const DEFAULT_VERSION = '2023-06-01'

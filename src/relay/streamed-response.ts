@@ -1,14 +1,14 @@
 import { NO_USAGE, type Usage } from '../domain/usage.ts'
 import type { TapStep } from '../protocols/sse/stream-tap.ts'
-import { UPSTREAM_CUT, gatewayErrorFrame, upstreamErrorFrame, HOLD_USED_UP } from './broken-off-frames.ts'
+import { UPSTREAM_CUT, gatewayErrorFrame, upstreamErrorFrame, HOLD_USED_UP } from './error-frames.ts'
 import type { Call, Target } from './call.ts'
 import type { Ending } from './charge.ts'
 import { type Failure, errorInFirstEvent, streamErrorText, noUsableResponse, unreadableStream } from './failure.ts'
-import { Outgoing } from './outgoing.ts'
+import { OutgoingBytes } from './outgoing-bytes.ts'
 import { OutputWatch } from './output-watch.ts'
 import { PromptCount } from './prompt-count.ts'
-import type { Tap } from './dialects/road.ts'
-import type { Source, WantedAnswer } from './sink.ts'
+import type { Tap } from './dialects/dialect.ts'
+import type { Source, ResponseHandler } from './response-handler.ts'
 
 /** Bytes that are read at a time where a hold is nearly used up: some dozen events. */
 const NEAR_THE_END = 4_096
@@ -24,7 +24,7 @@ type LastFrame = (charged: Usage) => Buffer
  * Takes in a stream: its frames go to the caller as they come, but for the last one, which waits until the
  * charge is durable. Its life: waiting (nothing sent) → open (first frame sent) → over.
  */
-export class StreamAnswer implements WantedAnswer {
+export class StreamedResponse implements ResponseHandler {
   readonly #call: Call
   readonly #target: Target
   readonly #source: Source
@@ -33,7 +33,7 @@ export class StreamAnswer implements WantedAnswer {
   readonly #prompt: PromptCount | undefined
   #contentType = ''
   /** Sent at the end of a read, and once the hold is durable. */
-  readonly #outgoing = new Outgoing()
+  readonly #outgoing = new OutgoingBytes()
   #open = false
   #over = false
   #callerLeft = false

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { Outgoing } from './outgoing.ts'
+import { OutgoingBytes } from './outgoing-bytes.ts'
 
 const COMMENT = Buffer.from(': hm\n\n')
 const EVENT = Buffer.from('data: {}\n\n')
 
 describe('what goes to the caller', () => {
   test('waits for the first event, and goes on with it in one piece', () => {
-    const outgoing = new Outgoing()
+    const outgoing = new OutgoingBytes()
     outgoing.add(COMMENT, false)
     expect([outgoing.isDue, outgoing.take()]).toEqual([false, undefined])
     outgoing.add(EVENT, true)
@@ -16,7 +16,7 @@ describe('what goes to the caller', () => {
   })
 
   test('goes on at once after that, and as the very bytes', () => {
-    const outgoing = new Outgoing()
+    const outgoing = new OutgoingBytes()
     outgoing.add(EVENT, true)
     outgoing.take()
     outgoing.add(COMMENT, true)
@@ -24,7 +24,7 @@ describe('what goes to the caller', () => {
   })
 
   test('waits up to 4 KiB', () => {
-    const outgoing = new Outgoing()
+    const outgoing = new OutgoingBytes()
     outgoing.add(Buffer.alloc(4_096, ':'), false)
     expect(outgoing.isDue).toBe(false)
     outgoing.add(Buffer.from('\n'), false)
@@ -32,7 +32,7 @@ describe('what goes to the caller', () => {
   })
 
   test('waits for five seconds, and comments that come later do not wait', () => {
-    const outgoing = new Outgoing()
+    const outgoing = new OutgoingBytes()
     const beforeMs = performance.now()
     outgoing.add(COMMENT, false)
     const afterMs = performance.now()
@@ -45,7 +45,7 @@ describe('what goes to the caller', () => {
   })
 
   test('is gone where it is dropped', () => {
-    const outgoing = new Outgoing()
+    const outgoing = new OutgoingBytes()
     outgoing.add(COMMENT, false)
     outgoing.drop()
     outgoing.add(EVENT, true)

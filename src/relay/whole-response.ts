@@ -3,14 +3,14 @@ import type { ReplyFacts } from '../protocols/reply-facts.ts'
 import type { Call, Target } from './call.ts'
 import type { ChargeBasis } from './charge.ts'
 import { errorWithStatus200, type Failure, noUsableResponse } from './failure.ts'
-import type { PreparedReply } from './dialects/road.ts'
-import type { Source, WantedAnswer } from './sink.ts'
+import type { PreparedReply } from './dialects/dialect.ts'
+import type { Source, ResponseHandler } from './response-handler.ts'
 
 /** Bytes of one answer that are held until it is charged. */
 const LIMIT = 64 * 1024 * 1024
 
 /** Takes in an answer that comes in one piece: held until its charge is durable, then sent as it came. */
-export class WholeAnswer implements WantedAnswer {
+export class WholeResponse implements ResponseHandler {
   readonly #call: Call
   readonly #target: Target
   readonly #source: Source

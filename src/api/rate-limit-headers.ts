@@ -1,5 +1,5 @@
-import { whenDecided, type SubjectLimit, type RateLimiter, requireAllowed } from '../../limits/rate-limiter.ts'
-import type { Response } from '../../server/response.ts'
+import { whenDecided, type SubjectLimit, type RateLimiter, requireAllowed } from '../limits/rate-limiter.ts'
+import type { Response } from '../server/response.ts'
 
 /**
  * Takes a request off a limit, and tells the caller how much of it is left, in the words of the RateLimit

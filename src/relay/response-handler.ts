@@ -13,7 +13,7 @@ export interface Sink {
 }
 
 /** A sink for an answer that is wanted. */
-export interface WantedAnswer extends Sink {
+export interface ResponseHandler extends Sink {
   /** It is a success, of this content type, which the caller may be told. */
   begin(contentType: string): void
   /** The caller went away; `reached` tells whether the upstream may be at work for it. */

@@ -5,9 +5,9 @@ import {
   promptText,
   readMessagesRequest,
   usageOfMessage,
-} from '../../protocols/messages/index.ts'
-import type { Conversions } from './conversions.ts'
-import type { Dialect } from './road.ts'
+} from '../../../protocols/messages/index.ts'
+import type { Conversions } from '../conversions.ts'
+import type { Dialect } from '../dialect.ts'
 import { versionHeaders } from './version-headers.ts'
 
 /** Messages: bytes to channels that speak them, converted to others. */

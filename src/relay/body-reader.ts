@@ -5,7 +5,7 @@ import type { Client } from '../limits/shared-pool.ts'
 import { Gathered } from '../protocols/sse/gathered.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
-import { type BodyMemory, BodyAllocation } from './body-room.ts'
+import { type BodyMemory, BodyAllocation } from './body-memory.ts'
 import { PendingBody, SlowBodies } from './slow-bodies.ts'
 
 /** Memory of a decoder, which it has whether much comes of it or not. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { BodyMemory, BodyAllocation } from './body-room.ts'
+import { BodyMemory, BodyAllocation } from './body-memory.ts'
 
 const MIB = 1024 * 1024
 const SMALL = 256 * 1024

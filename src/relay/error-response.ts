@@ -1,12 +1,12 @@
 import type { Channel } from '../domain/channel.ts'
 import { failureOfStatus } from './failure.ts'
-import type { Sink, Source } from './sink.ts'
+import type { Sink, Source } from './response-handler.ts'
 
 /** Of an upstream's error body, what is read. */
 const LIMIT = 64 * 1024
 
 /** Takes in an answer that is no success: its body tells why. */
-export class RefusedAnswer implements Sink {
+export class ErrorResponse implements Sink {
   readonly #source: Source
   readonly #wanted: Sink
   readonly #channel: Channel

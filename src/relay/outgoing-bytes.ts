@@ -8,7 +8,7 @@ const MAX_HELD_MS = 5_000
  * while: an upstream that begins with an error then fails before anything was sent, and another may answer.
  * (`docs/api.md: Events`)
  */
-export class Outgoing {
+export class OutgoingBytes {
   #pieces: Buffer[] = []
   #bytes = 0
   #sinceMs = 0

@@ -1,4 +1,4 @@
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../../domain/channel.ts'
 
 /**
  * Whether a channel's upstream takes `cache_control` in chat requests: strict vendors refuse it, above all

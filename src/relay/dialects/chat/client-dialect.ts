@@ -5,9 +5,9 @@ import {
   promptText,
   readChatRequest,
   usageOfReply,
-} from '../../protocols/chat/index.ts'
-import type { Conversions } from './conversions.ts'
-import type { Dialect } from './road.ts'
+} from '../../../protocols/chat/index.ts'
+import type { Conversions } from '../conversions.ts'
+import type { Dialect } from '../dialect.ts'
 
 /** Chat completions: bytes to channels that speak them, converted to others. */
 export function chatDialect(conversions: Conversions): Dialect {

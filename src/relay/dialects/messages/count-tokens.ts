@@ -1,10 +1,10 @@
-import { NO_USAGE } from '../../domain/usage.ts'
-import { edit } from '../../protocols/json/json-edit.ts'
-import { countedModel } from '../../protocols/messages/index.ts'
-import { parseRecord } from '../../protocols/json/record.ts'
-import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
-import type { Dialect, Prepared } from './road.ts'
-import { unstreamed } from './unstreamed.ts'
+import { NO_USAGE } from '../../../domain/usage.ts'
+import { edit } from '../../../protocols/json/json-edit.ts'
+import { countedModel } from '../../../protocols/messages/index.ts'
+import { parseRecord } from '../../../protocols/json/record.ts'
+import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
+import type { Dialect, Prepared } from '../dialect.ts'
+import { unstreamed } from '../unstreamed.ts'
 import { versionHeaders } from './version-headers.ts'
 
 /** No channel counts tokens for us: it has to be done here. */

@@ -2,7 +2,7 @@ import type { StreamError } from '../protocols/sse/stream-tap.ts'
 import { redactFrame } from '../upstreams/redact-frame.ts'
 import type { Call, Target } from './call.ts'
 import { streamErrorText } from './failure.ts'
-import type { Tap } from './dialects/road.ts'
+import type { Tap } from './dialects/dialect.ts'
 
 /** The upstream broke off. */
 export const UPSTREAM_CUT = { type: 'api_error', code: 'upstream_error' }

@@ -3,9 +3,9 @@ import {
   promptText,
   readRerankReply,
   readRerankRequest,
-} from '../../protocols/rerank/index.ts'
-import type { Dialect } from './road.ts'
-import { unstreamed } from './unstreamed.ts'
+} from '../../../protocols/rerank/index.ts'
+import type { Dialect } from '../dialect.ts'
+import { unstreamed } from '../unstreamed.ts'
 
 /** Rerank: bytes to channels that speak it; the results come back in order. */
 export const rerankDialect: Dialect = {
