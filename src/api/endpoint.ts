@@ -202,7 +202,7 @@ export function defineEndpoint<
   Query extends z.ZodType,
   Body extends z.ZodType,
 >(
-  definition: Omit<JsonEndpoint, 'door' | 'access' | 'handle' | 'limitsOn' | keyof Schemas> &
+  definition: Omit<JsonEndpoint, 'kind' | 'access' | 'handle' | 'subjectLimits' | keyof Schemas> &
     Schemas<Params, Query, Body> & {
       readonly access: Access
       readonly limitsOn?: (named: LimitInput<z.output<Body>>) => readonly SubjectLimit[]

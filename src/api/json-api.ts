@@ -46,7 +46,7 @@ export interface JsonParts {
 }
 
 /** The same of somebody who is known by an id. */
-type Limit = Omit<SubjectLimit, 'whom'> & { readonly whom: string | number }
+type Limit = Omit<SubjectLimit, 'subject'> & { readonly subject: string | number }
 
 type Handle = (asked: object) => Promise<unknown>
 
@@ -79,8 +79,8 @@ export class JsonApi {
     const from = addressBlock(clientAddress()(request))
     if (!endpoint.subjectLimits) {
       const limited = who.user
-        ? { whom: who.user.id, whose: 'this user' }
-        : { whom: from, whose: 'this address' }
+        ? { subject: who.user.id, label: 'this user' }
+        : { subject: from, label: 'this address' }
       await this.#takeFromLimits(visit, endpoint, [{ ...limited, factor: 1 }])
     }
     const asked = {
@@ -136,7 +136,7 @@ export class JsonApi {
     for (const [index, { subject, label, factor }] of limited.entries()) {
       const asked = {
         name: LIMIT_NAMES[limit],
-        whom: subject,
+        subject,
         limit: { requests: requests * factor, tokens, windowMs },
       }
       if (index === 0) await takeAndSetHeaders(limits, response, asked, label)
@@ -155,7 +155,7 @@ export class JsonApi {
     try {
       body = await this.#body(visit, endpoint, schema)
     } catch (error) {
-      await this.#takeFromLimits(visit, endpoint, [{ whom: from, label: 'this address', factor: 1 }])
+      await this.#takeFromLimits(visit, endpoint, [{ subject: from, label: 'this address', factor: 1 }])
       throw error
     }
     await this.#takeFromLimits(visit, endpoint, limitsOn({ body: body as never, addressBlock: from, parts: this.#parts.management }))

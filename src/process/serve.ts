@@ -213,8 +213,8 @@ export async function serve({
   )
   let door: Promise<JsonApi> | undefined
   const openDoor = async (): Promise<JsonApi> => {
-    const { JsonDoor: JsonApi } = await import('../api/json-api.ts')
-    return new JsonDoor({
+    const { JsonApi } = await import('../api/json-api.ts')
+    return new JsonApi({
       accounts: new AccountAuthenticator({
         store,
         hashAccessToken: (accessToken) => hashAccessToken(secrets, accessToken),

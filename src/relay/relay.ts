@@ -65,7 +65,7 @@ export interface IncomingCall {
   /** Unix milliseconds. */
   readonly startedMs: number
   /** The same moment by a clock that nobody sets, `performance.now()`. */
-  readonly begunMs: number
+  readonly startedAt: number
 }
 
 /** What is asked for, and at which prices. */
@@ -189,7 +189,7 @@ export class Relay {
 
   #admit(
     settings: Settings,
-    { id, response, record, startedMs, begunMs }: IncomingCall,
+    { id, response, record, startedMs, startedAt: begunMs }: IncomingCall,
     account: Account,
     { dialect, request, body, rate, resolution: { model, group, channels }, estimated }: Admitted,
   ): Call {

@@ -16,14 +16,14 @@ const copy = patchedCopy([
   SLOW_DISK,
   {
     file: 'src/store/sqlite/fair-batch.ts',
-    text: 'most: 500,\n  each: Number.POSITIVE_INFINITY',
-    by: 'most: 8,\n  each: Number.POSITIVE_INFINITY',
+    text: 'maxOperations: 500,\n  maxPerUser: Number.POSITIVE_INFINITY',
+    by: 'maxOperations: 8,\n  maxPerUser: Number.POSITIVE_INFINITY',
   },
   {
     file: 'src/store/operations/usage-rows.ts',
-    text: 'const stretch = await measured(db, { filter, after: null, most: LISTED })',
+    text: 'const scan = await boundScan(db, { filter, after: null, maxRows: MAX_LISTED_ROWS })',
     by: `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 40)
-  const stretch = await measured(db, { filter, after: null, most: LISTED })`,
+  const scan = await boundScan(db, { filter, after: null, maxRows: MAX_LISTED_ROWS })`,
   },
 ])
 let stage: Stage

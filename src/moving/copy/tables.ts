@@ -9,17 +9,17 @@ export interface CopiedTable {
 
 /** What is copied, in an order in which every row comes after those it refers to. */
 export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
-  { name: 'users', key: ['id'], atOnce: 1000 },
-  { name: 'tokens', key: ['id'], atOnce: 1000 },
-  { name: 'channels', key: ['id'], atOnce: 1000 },
-  { name: 'stored_settings', key: ['section', 'name'], atOnce: 200 },
-  { name: 'sessions', key: ['id_hash'], atOnce: 1000 },
-  { name: 'usage_log', key: ['id'], atOnce: 1000 },
+  { name: 'users', key: ['id'], batchSize: 1000 },
+  { name: 'tokens', key: ['id'], batchSize: 1000 },
+  { name: 'channels', key: ['id'], batchSize: 1000 },
+  { name: 'stored_settings', key: ['section', 'name'], batchSize: 200 },
+  { name: 'sessions', key: ['id_hash'], batchSize: 1000 },
+  { name: 'usage_log', key: ['id'], batchSize: 1000 },
   // A key of many columns makes long conditions.
   {
     name: 'usage_days',
     key: ['day', 'user_id', 'token_id', 'model', 'channel', 'group_name'],
-    atOnce: 100,
+    batchSize: 100,
   },
 ])
 

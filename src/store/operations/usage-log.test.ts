@@ -251,8 +251,8 @@ describe('what the usage log is read by on SQLite', () => {
       asked.push({ sql: query.sql, parameters: query.parameters })
     })
     await reads.listUsage(db, { filter, offset: 0, limit: 10 })
-    await reads.usageStretch(db, stretch(filter))
-    await reads.sumUsageStretch(db, stretch(filter))
+    await reads.scanUsage(db, stretch(filter))
+    await reads.sumUsageScan(db, stretch(filter))
     const ofLog = asked.filter(({ sql }) => sql.includes('"usage_log"'))
     expect(ofLog.length).toBeGreaterThanOrEqual(7)
     for (const { sql, parameters } of ofLog) {

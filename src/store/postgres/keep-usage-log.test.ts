@@ -229,8 +229,8 @@ async function plansOf(
   })
   onTestFinished(() => db.destroy())
   await reads.listUsage(db, { filter, offset: 0, limit: 10 })
-  await reads.usageStretch(db, { filter, after: null, maxRows: 100 })
-  await reads.sumUsageStretch(db, { filter, after: null, maxRows: 100 })
+  await reads.scanUsage(db, { filter, after: null, maxRows: 100 })
+  await reads.sumUsageScan(db, { filter, after: null, maxRows: 100 })
   const client = new Client({ connectionString: place })
   await client.connect()
   const plans: { sql: string; tables: string[] }[] = []

@@ -138,7 +138,7 @@ function saidAfter(text: string, by: string): string[] {
   }
 }
 
-const RUN = 'else void thread.run(unpacked(message.operations)).then(say)'
+const RUN = 'else void thread.run(unpack(message.operations)).then(say)'
 
 test('a writer that dies ends the store: what waited is refused, and it says so', () => {
   const said = saidAfter(RUN, `else if (orders.role === 'writer') process.exit(3)\n    ${RUN}`)
