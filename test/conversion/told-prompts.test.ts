@@ -12,7 +12,7 @@ const copy = patchedCopy([
     text: '  return length > text.length ?',
     by: '  tokens += 1000 * (globalThis.times = (globalThis.times ?? 0) + 1)\n  return length > text.length ?',
   },
-  { file: 'src/relay/prompt-count.ts', text: 'PATIENCE_MS = 250', by: 'PATIENCE_MS = 60_000' },
+  { file: 'src/relay/prompt-count.ts', text: 'TIMEOUT_MS = 250', by: 'TIMEOUT_MS = 60_000' },
 ])
 let stage: Stage
 beforeAll(async () => {

@@ -22,7 +22,7 @@ const STUMBLES: Patch[] = [
     by: `else if (this.#call.model === 'count') this.#checkHold(); $&`,
   },
   { file: STREAMS, text: 'this.#call.hold.isDurable) return', by: `this.#call.model !== 'hold') return` },
-  { file: 'src/relay/prompt-count.ts', text: 'return this.#isDue', by: 'return true' },
+  { file: 'src/relay/prompt-count.ts', text: 'return this.#isPending', by: 'return true' },
   { file: 'src/protocols/sse/event-budget.ts', text: '= 268_435_456', by: '= 1_500' },
 ].map(({ by, text, ...rest }) => ({ ...rest, text, by: by.replace('$&', () => text) }))
 
