@@ -73,7 +73,7 @@ export function report(id: string, quota: number): string {
 /** A request for exactly this amount on both accounts. */
 export function exactly(amount: number, token: number | { readonly keyHash: string } = 1) {
   const both = { token: amount, user: amount }
-  return { token, need: both, most: both }
+  return { token, need: both, max: both }
 }
 
 /** The held amount on an account. */

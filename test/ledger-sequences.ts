@@ -238,14 +238,14 @@ class Slot {
       }
       case 'grant': {
         model.user += command.by
-        const quota = { mode: 'add', value: command.by, most: MOST } as const
+        const quota = { mode: 'add', value: command.by, maxQuota: MOST } as const
         return void this.#changes.push(ledger.changeUser({ userId: this.#userId, quota }))
       }
       case 'set': {
         if (!this.#deleted[command.token]) model.remain[command.token] = command.remain
         const tokenId = this.#tokenIds[command.token]
         const fields = { remainQuota: command.remain }
-        const change = { tokenId, userId: this.#userId, fields, most: MOST, nowMs: 0 }
+        const change = { tokenId, userId: this.#userId, fields, maxQuota: MOST, nowMs: 0 }
         return void this.#changes.push(ledger.changeToken(change))
       }
       case 'delete': {

@@ -97,7 +97,7 @@ const COLUMNS: readonly Column<Count>[] = [
 ]
 
 function reportText(report: ImportReport, { out }: Shell): string {
-  const { family, into, applied, lines, passwords, converted, hasRoot, nodesNotified: toldNodes } = report
+  const { family, into, applied, lines, passwords, converted, hasRoot, nodesNotified } = report
   const told = lines.filter(({ fate }) => fate !== 'carried').toSorted((a, b) => rank(a) - rank(b))
   return [
     `From a database of ${family} into ${into}.\n\n`,
@@ -112,7 +112,7 @@ function reportText(report: ImportReport, { out }: Shell): string {
     applied
       ? 'Imported. Start the gateway, and try a key. Then send callers to it: their keys are the same.\n'
       : 'Nothing was written. Run it again with --apply to import.\n',
-    !toldNodes && 'Nodes that run could not be told of it: they see it within a minute.\n',
+    !nodesNotified && 'Nodes that run could not be told of it: they see it within a minute.\n',
   ]
     .filter((part) => part !== false)
     .join('')
@@ -134,7 +134,7 @@ function rank({ kind, fate }: ReportLine): number {
 }
 
 function asJson(report: ImportReport): unknown {
-  const { family, into, applied, lines, passwords, converted, hasRoot, failed, nodesNotified: toldNodes } = report
+  const { family, into, applied, lines, passwords, converted, hasRoot, failed, nodesNotified } = report
   return {
     family,
     into,
@@ -144,7 +144,7 @@ function asJson(report: ImportReport): unknown {
     has_root: hasRoot,
     units_converted: converted ?? null,
     failed,
-    told_nodes: toldNodes,
+    told_nodes: nodesNotified,
     lines: lines.map(({ id, ...line }) => ({ ...line, id: id ?? null })),
   }
 }

@@ -22,7 +22,7 @@ export async function joinThroughRedis(url: string, options: ClusterOptions): Pr
   const announcements = new RedisAnnouncements(url, namespace)
   const changes = new ChangeFeed(node, announcements)
   const counts = new SharedCounter(peers, onAlone)
-  await Promise.all([peers.firstAttempt, announcements.tried])
+  await Promise.all([peers.firstAttempt, announcements.firstAttempt])
   return {
     limitCounter: counts,
     changes,

@@ -15,9 +15,9 @@ export class RedisAnnouncements implements Announcer {
     this.#link = new RedisConnection(url, {
       onConnected: async (client) => {
         await client.subscribe(this.#channel, (text) => {
-          for (const listener of this.#listeners) listener.onText(text)
+          for (const listener of this.#listeners) listener.received(text)
         })
-        for (const listener of this.#listeners) listener.onConnected?.()
+        for (const listener of this.#listeners) listener.connected?.()
       },
       heartbeat: async (client) => void (await client.ping()),
       onLost: () => {},
@@ -25,13 +25,13 @@ export class RedisAnnouncements implements Announcer {
   }
 
   /** Resolves when it is known whether the server can be reached. */
-  get tried(): Promise<void> {
+  get firstAttempt(): Promise<void> {
     return this.#link.firstAttempt
   }
 
   listen(listener: Listener): () => void {
     this.#listeners.add(listener)
-    if (this.#link.client) listener.onConnected?.()
+    if (this.#link.client) listener.connected?.()
     return () => void this.#listeners.delete(listener)
   }
 

@@ -66,7 +66,7 @@ async function openStore({ databaseUrl }: Environment, secrets: Secrets): Promis
     return openSqliteStore({
       path: databaseUrl.slice('sqlite:'.length),
       secret: secrets,
-      isServedHere: true,
+      onCallingThread: true,
     })
   }
   const { openPostgresStore } = await import('../store/postgres/open.ts')

@@ -97,9 +97,9 @@ export class LeasedAccounts implements AccountSource {
 
   async changeUser(change: UserChange): Promise<ManagedUser | undefined> {
     if (change.quota) await this.#teller.flush()
-    const onChanged = await this.#rows.write('changeUser', change)
+    const changed = await this.#rows.write('changeUser', change)
     await this.#heed(`u:${change.userId}`)
-    return onChanged?.user
+    return changed?.user
   }
 
   async changeToken(change: TokenChange): Promise<KeyedToken | undefined> {

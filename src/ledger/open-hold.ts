@@ -27,7 +27,7 @@ export class OpenHold implements Hold {
    */
   readonly durable: Promise<boolean>
   /** Of the roster of those not yet resolved. */
-  place = -1
+  index = -1
   #isDurable = false
   #isLost = false
   #settled = false

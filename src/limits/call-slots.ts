@@ -25,7 +25,7 @@ export class CallSlots {
   /** `maxCalls`: `options.max_calls`, which may change. `nowMs`: a clock that never goes back. */
   constructor(maxCalls: () => number, nowMs: () => number) {
     const part = (least: number) => () => Math.max(least, Math.ceil(maxCalls() * PART))
-    const rules = { alone: ALONE, waitMs: () => WAIT_MS, waiting: part(LEAST_WAITING), nowMs }
+    const rules = { aloneShare: ALONE, waitMs: () => WAIT_MS, waiting: part(LEAST_WAITING), nowMs }
     this.calls = new SharedSlots({ ...rules, max: maxCalls })
     this.accounts = new SharedSlots({ ...rules, max: part(LEAST_ACCOUNTS) })
   }

@@ -15,10 +15,10 @@ export interface Peers {
   /** Changes when that place has lost what it was told. */
   readonly generation: string | undefined
   /**
-   * Tells and asks. `forgotten` means that nothing was done, since the memory is another by now. Rejects
+   * Tells and asks. `stale` means that nothing was done, since the memory is another by now. Rejects
    * where no answer comes in good time, or one that cannot be; then nobody knows whether anything was done.
    */
-  exchange(counted: CountedLimit, question: ShareRequest): Promise<ShareResponse | 'forgotten'>
+  exchange(counted: CountedLimit, question: ShareRequest): Promise<ShareResponse | 'stale'>
 }
 
 /** Nodes that cannot tell each other what they count: each has its share. `nodes` counts them. */

@@ -188,11 +188,11 @@ export class Permits {
     const fetches = need > 0 || (this.#added.length === 0 && !this.#isIdle(nowMs))
     const want = fetches ? Math.max(0, this.#comfort(nowMs) - kept) : 0
     const question = {
-      most: this.max,
+      max: this.max,
       windowMs: this.windowMs,
       slot: this.#slot,
       used: this.#used,
-      back: this.#left - kept,
+      returned: this.#left - kept,
       kept,
       added: this.#added
         .filter(([atMs]) => nowMs - atMs < this.windowMs)

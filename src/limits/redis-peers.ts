@@ -109,7 +109,7 @@ export class RedisPeers implements Peers {
     return this.#memory === undefined ? undefined : `${this.#memory} ${this.#clock.steps}`
   }
 
-  async exchange(counted: CountedLimit, question: ShareRequest): Promise<ShareResponse | 'forgotten'> {
+  async exchange(counted: CountedLimit, question: ShareRequest): Promise<ShareResponse | 'stale'> {
     const client = this.#link.client
     if (!client) throw new Error('there is no connection')
     const { widthMs, ahead } = slotsOf(question.windowMs)
@@ -123,7 +123,7 @@ export class RedisPeers implements Peers {
       if ('memory' in answer) {
         if (this.#memory !== undefined && answer.memory !== this.#memory) this.#refill(answer.memory)
         this.#memory = answer.memory
-        return 'forgotten'
+        return 'stale'
       }
       return answer
     } catch (error) {

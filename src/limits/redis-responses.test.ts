@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { readShareResponse, readHeartbeat } from './redis-responses.ts'
 
 // Slots of 8 ms, 31 ahead.
-const QUESTION = { most: 10, windowMs: 1024, slot: 0, used: 0, back: 0, kept: 0, added: [], need: 2, want: 3 }
+const QUESTION = { max: 10, windowMs: 1024, slot: 0, used: 0, returned: 0, kept: 0, added: [], need: 2, want: 3 }
 
 test('an answer is read', () => {
   expect(readShareResponse(['1.5', 1000, 3, 60, 50, 4, 60, 3], QUESTION)).toEqual({

@@ -145,7 +145,7 @@ export class SharedCounter implements LimitCounter {
       const question = permits.buildRequest(this.#nowMs(), need, this.#peers.generation)
       const answer = await this.#peers.exchange(entry.counted, question).catch(() => undefined)
       if (answer === undefined) break
-      if (answer === 'forgotten') {
+      if (answer === 'stale') {
         permits.failRequest()
         tries += 1
         continue

@@ -21,7 +21,7 @@ export class Attempt implements UpstreamResponseListener, Source {
   readonly #resolve: (end: AttemptEnd) => void
   readonly #reject: (error: unknown) => void
   /** Of the roster of those under way. */
-  place = -1
+  index = -1
   #sink: Sink
   #exchange: UpstreamRequest | undefined
   #succeeded = false

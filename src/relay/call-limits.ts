@@ -28,7 +28,7 @@ export class CallLimits {
   enter({ rateLimits: { key } }: Settings, tokenId: number, model: Model): void | Promise<void> {
     const { name, rateLimit } = model
     if (isOff(rateLimit)) return isOff(key) ? undefined : this.#takeOfKey(tokenId, key)
-    const limited = { name: LIMIT_NAMES.model, whom: name, limit: rateLimit }
+    const limited = { name: LIMIT_NAMES.model, subject: name, limit: rateLimit }
     const require = (said: OptionalVerdict): void => requireAllowed(said, `the model ${name}`)
     require(this.#limits.peek(limited))
     const entering = isOff(key) ? undefined : this.#takeOfKey(tokenId, key)

@@ -16,7 +16,7 @@ export class PendingBody {
   readonly allocation: BodyAllocation
   readonly refuse: (error: GatewayError) => void
   /** Changed by the roster alone. */
-  place = -1
+  index = -1
   readonly #request: Request
   /** Bytes that had come over its connection when it began. */
   readonly #receivedBefore: number

@@ -12,23 +12,23 @@ import { withSharedReadBuffer } from './shared-read-buffer.ts'
 import { Response, type ResponseSink } from './response.ts'
 import { inOriginForm } from './request-target.ts'
 
-/** How long a caller may leave what was sent to it unread. */
+/** How long a client may stop reading while data waits to be sent. */
 const WRITE_TIMEOUT_MS = 60_000
-/** Bytes that may come ahead of their turn; beyond them the connection is not read. */
+/** Bytes of pipelined requests beyond which the connection is not read. */
 const MAX_PIPELINED_BYTES = 65_536
 const EMPTY = Buffer.alloc(0)
 
 /**
- * A caller's connection: its requests one after the other, and the answer to each. What is no request is
- * answered once, in the words of the API, and ends it: nothing after it can be trusted.
+ * Connection of a client: serves its requests one after the other. An unreadable request gets an error
+ * response of the API and ends the connection, because the framing of later bytes is unknown.
  */
 export class ClientConnection implements RequestSource, ResponseSink {
   /** Of the server's roster alone. */
-  place = -1
-  /** The address at the other end. */
+  index = -1
+  /** Address at the other end. */
   readonly remoteAddress: string
   readonly peer: Peer
-  /** Bytes that have come on it. */
+  /** Count of bytes received. */
   bytesRead = 0
   readonly #owner: ClientConnectionOwner
   readonly #counted: CountedConnection
@@ -36,17 +36,17 @@ export class ClientConnection implements RequestSource, ResponseSink {
   readonly #reader = new RequestReader()
   #request: Request | undefined
   #response: Response | undefined
-  /** What came after the request that is being answered. */
+  /** Bytes that came after the request that is being answered. */
   readonly #pipelined: Buffer[] = []
   #pipelinedBytes = 0
   #isReadScheduled = false
-  /** Open, or refused: the last word is said, and not sent yet. Ending: nothing more is said. */
+  /** Refused: the last response is written, but not sent yet. Ending: nothing more is written. */
   #state: 'open' | 'refused' | 'ending' | 'closed' = 'open'
   #isPaused = false
-  /** The other side says nothing more. */
+  /** Whether the client has closed its side. */
   #isHalfClosed = false
   readonly #halfCloseTimeout = new HalfCloseTimeout(() => this.#abandon())
-  /** The end of an answer is on its way, and not all of it with the system yet. */
+  /** Whether the end of a response was written, but not yet taken by the system. */
   #isSending = false
   readonly #stepTimeout = new StepTimeout()
 
@@ -63,22 +63,22 @@ export class ClientConnection implements RequestSource, ResponseSink {
       if (!this.#isSending) socket.setTimeout(0)
       this.#response?.onDrain()
     })
-    // The end of it comes next.
+    // Left to 'close', which follows.
     socket.on('error', () => {})
     socket.on('close', () => this.#handleClose())
   }
 
-  /** Whether nothing is under way on it. */
+  /** Whether no request is under way. */
   get isIdle(): boolean {
     return this.#stepTimeout.isBetweenRequests && this.#pipelined.length === 0
   }
 
-  /** Whether anything can still be said on it. */
+  /** Whether a response can still be written. */
   get isOpen(): boolean {
     return this.#state === 'open'
   }
 
-  /** Called by its response alone. Who reads nothing of it for a minute is given up. */
+  /** Called by the response alone. A client that reads nothing for a minute is disconnected. */
   send(bytes: Buffer | string): boolean {
     const isBelowLimit =
       typeof bytes === 'string' ? this.#socket.write(bytes, 'latin1') : this.#socket.write(bytes)
@@ -87,8 +87,8 @@ export class ClientConnection implements RequestSource, ResponseSink {
   }
 
   /**
-   * Reads on, or no further: while too much has come ahead of its turn, a body's taker asks for a pause, or
-   * an answer's end is unsent.
+   * Pauses or resumes reading. It is paused while too many bytes are pipelined, the body's consumer asks for
+   * it, or the end of a response is unsent.
    */
   updateReading(): void {
     const isPaused = this.#pipelinedBytes > MAX_PIPELINED_BYTES || this.#isSending || (this.#request?.isPaused ?? false)
@@ -98,13 +98,13 @@ export class ClientConnection implements RequestSource, ResponseSink {
     else this.#socket.resume()
   }
 
-  /** Breaks it off. */
+  /** Destroys the connection at once. */
   destroy(): void {
     if (this.#state !== 'closed') this.#state = 'ending'
     this.#socket.destroy()
   }
 
-  /** Looks whether something takes too long. Called once a second. */
+  /** Checks the timeout of the current step; called once a second. */
   tick(): void {
     if (!this.#stepTimeout.tick()) return
     if (this.#state === 'open' && this.#stepTimeout.isAnswered) this.#refuse(requestTimeout())
@@ -132,10 +132,10 @@ export class ClientConnection implements RequestSource, ResponseSink {
     if (reader.unreadable) return this.#refuse(unreadableRequest(reader.unreadable))
     if (this.#request) return this.#handleBody()
     if (!reader.head) return
-    const trouble = headError(reader.head)
-    const head = trouble ? undefined : inOriginForm(reader.head)
+    const error = headError(reader.head)
+    const head = error ? undefined : inOriginForm(reader.head)
     if (head) this.#begin(head)
-    else this.#refuse(trouble ?? unreadableRequest('malformed'))
+    else this.#refuse(error ?? unreadableRequest('malformed'))
   }
 
   #begin(head: RequestHead): void {
@@ -155,25 +155,25 @@ export class ClientConnection implements RequestSource, ResponseSink {
     const request = this.#request as Request
     const isComplete = reader.isComplete
     if (reader.body.length > 0) request.onChunks(reader.body)
-    // Whoever took that may have answered, and the next request may have begun.
+    // The consumer may have answered at once, and the next request may have begun.
     if (!isComplete || this.#request !== request) return
     this.#halfCloseTimeout.requestCompleted()
-    if (this.#stepTimeout.step === 'body') this.#stepTimeout.begin('answer')
-    request.onBodyEnd('whole')
+    if (this.#stepTimeout.step === 'body') this.#stepTimeout.begin('response')
+    request.onBodyEnd('complete')
     this.updateReading()
     if (this.#stepTimeout.step === 'end of body') this.#conclude()
   }
 
-  /** Called by its response alone: that was its end. */
+  /** Called by the response alone, once its end is written. */
   responseEnded(): void {
     if (this.#socket.writableLength === 0) return this.#handleSent()
-    // Who does not read the rest is not waited for.
+    // A client that does not read the rest times out.
     this.#isSending = true
     this.updateReading()
     this.#socket.setTimeout(WRITE_TIMEOUT_MS)
     this.#socket.write(EMPTY, (error) => {
       this.#isSending = false
-      // Then the connection is closed, and told so.
+      // 'close' follows an error.
       if (error) return
       this.#socket.setTimeout(0)
       this.updateReading()
@@ -189,12 +189,12 @@ export class ClientConnection implements RequestSource, ResponseSink {
     if (this.#state === 'refused' || response.closesImmediately) return this.#end()
     if (this.#reader.isComplete) return this.#conclude()
     if (this.#isHalfClosed) return this.#end()
-    // Who is still sending would lose the answer if the connection ended now.
+    // Closing now would reset the connection of a client that still sends, and lose the response.
     this.#request?.discard()
     this.#stepTimeout.begin('end of body')
   }
 
-  /** Request and answer are both complete. */
+  /** Ends the exchange, once request and response are both complete. */
   #conclude(): void {
     const { closesConnection: isLast } = this.#response as Response
     this.#request = undefined
@@ -205,7 +205,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
     this.#readSoon()
   }
 
-  // In a turn of its own: who sends many at once is not served before all others.
+  // Reads in another turn, so that a client with many pipelined requests does not delay other clients.
   #readSoon(): void {
     if (this.#isReadScheduled || this.#pipelined.length === 0) return
     this.#isReadScheduled = true
@@ -221,11 +221,11 @@ export class ClientConnection implements RequestSource, ResponseSink {
     })
   }
 
-  /** Nothing more is said: what is on its way is sent, and what comes is not heard. */
+  /** Closes the sending side once all is sent, and ignores what still comes. */
   #end(): void {
     if (this.#state === 'ending' || this.#state === 'closed') return
     this.#state = 'ending'
-    this.#stepTimeout.begin('hang-up')
+    this.#stepTimeout.begin('close')
     this.#pipelined.length = 0
     this.#pipelinedBytes = 0
     this.#socket.end()
@@ -236,14 +236,14 @@ export class ClientConnection implements RequestSource, ResponseSink {
     if (this.#state !== 'open') return
     const request = this.#request
     const response = this.#response
-    // In the middle of an answer nothing can be said any more.
+    // No error response fits into the middle of another response.
     if (response?.headersSent) return this.destroy()
     const { status, headers, body } = this.#owner.refusalFor(error, this.#reader.head?.url)
     this.#request = undefined
-    this.#stepTimeout.begin('answer')
-    // Nobody else says anything from here on.
-    response?.onConnectionEnd('lost')
-    request?.onBodyEnd('cut')
+    this.#stepTimeout.begin('response')
+    // The listener's response must not write any more.
+    response?.onConnectionEnd('aborted')
+    request?.onBodyEnd('aborted')
     const method = this.#reader.head?.method ?? 'GET'
     this.#response = new Response(this, { method, version: '1.1', keepAlive: false, headers: {} })
     this.#response.closesImmediately = true
@@ -259,9 +259,9 @@ export class ClientConnection implements RequestSource, ResponseSink {
     else this.#finishHalfClosed()
   }
 
-  /** Nothing more comes: what was asked is answered, and what is incomplete will never be whole. */
+  /** Handles the end of input: complete requests are answered, an incomplete one is refused. */
   #finishHalfClosed(): void {
-    // Goes on once that is sent.
+    // `#handleSent` continues.
     if (this.#isSending) return
     const response = this.#response
     if (response && this.#reader.isComplete) this.#halfCloseTimeout.start()
@@ -271,14 +271,14 @@ export class ClientConnection implements RequestSource, ResponseSink {
     else this.#end()
   }
 
-  /** Called by its response alone: an upstream is about to be asked. */
+  /** Called by the response alone, before an upstream is asked. */
   needsUpstream(): void {
     this.#halfCloseTimeout.needsUpstream()
   }
 
   #abandon(): void {
     if (!this.#response || this.#response.isHeadSent) return
-    this.#response.onConnectionEnd('lost')
+    this.#response.onConnectionEnd('aborted')
     this.#end()
   }
 
@@ -288,7 +288,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
     this.#halfCloseTimeout.reset()
     this.#counted.release()
     this.#owner.onClosed(this)
-    this.#request?.onBodyEnd('cut')
-    this.#response?.onConnectionEnd('lost')
+    this.#request?.onBodyEnd('aborted')
+    this.#response?.onConnectionEnd('aborted')
   }
 }

@@ -64,10 +64,7 @@ export class ConnectionShares {
     })
   }
 
-  /**
-   * Counts a request of this block that came through a proxy, until `requestEnded`; false where the block is
-   * at its limit.
-   */
+  /** Counts a request through a proxy for its client's block, until `endRequest`; false at the limit. */
   beginRequest(name: string): boolean {
     if (!this.#hasRoomIn(this.#blocks.get(name))) {
       this.refused += 1
@@ -77,7 +74,7 @@ export class ConnectionShares {
     return true
   }
 
-  /** To be called once for each `requestBegan` that was true. */
+  /** Ends the count of a request; call it once for each `beginRequest` that returned true. */
   endRequest(name: string): void {
     const block = this.#blocks.get(name)
     if (block) this.#removeFrom(block)

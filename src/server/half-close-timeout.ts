@@ -1,14 +1,10 @@
 /**
- * A caller that closes its side of the connection so soon after its request has said all that it had to say;
- * later it is taken to be gone. An answer may take so long to begin then, where an upstream has to be asked
- * for it.
+ * Longest time between a complete request and a half-close that still counts as the mere end of sending; a
+ * client that closes later is taken to be gone. Also the time after it in which a response must begin.
  */
 const HALF_CLOSE_MS = 100
 
-/**
- * How long an answer is still worth making for a caller that has closed its side of the connection.
- * `docs/api.md: Errors`.
- */
+/** Timeout of a response for a client that has closed its side of the connection. `docs/api.md: Errors`. */
 export class HalfCloseTimeout {
   readonly #onTimeout: () => void
   #timer: NodeJS.Timeout | undefined
@@ -16,12 +12,12 @@ export class HalfCloseTimeout {
   #needsUpstream = false
   #completeMs = 0
 
-  /** `giveUp` is called when an upstream would have to be waited for longer. */
+  /** `onTimeout` is called when time is up and the response needs an upstream. */
   constructor(onTimeout: () => void) {
     this.#onTimeout = onTimeout
   }
 
-  /** A request begins. */
+  /** Starts over, for the next request. */
   reset(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -29,20 +25,17 @@ export class HalfCloseTimeout {
     this.#needsUpstream = false
   }
 
-  /** The request is whole. */
+  /** Notes the time at which the request was complete. */
   requestCompleted(): void {
     this.#completeMs = performance.now()
   }
 
-  /**
-   * Whether the request was whole so lately that a caller which closes its side may do so because that was
-   * all.
-   */
+  /** Whether the request was complete so recently that a half-close may be its mere end. */
   get isRecentlyComplete(): boolean {
     return performance.now() - this.#completeMs <= HALF_CLOSE_MS
   }
 
-  /** The caller has closed its side, and its answer has not begun. */
+  /** Starts the timeout: the client has closed its side, and the response has not begun. */
   start(): void {
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => {
@@ -51,7 +44,7 @@ export class HalfCloseTimeout {
     }, HALF_CLOSE_MS).unref()
   }
 
-  /** An upstream is about to be asked for the answer. */
+  /** Notes that the response needs an upstream. */
   needsUpstream(): void {
     this.#needsUpstream = true
     this.#check()

@@ -33,26 +33,23 @@ const HEADER_NAMES = [
   'x-real-ip',
 ] as const
 
-/** A header that is read. */
+/** Name of a header that is read. */
 export type HeaderName = (typeof HEADER_NAMES)[number]
 
-/**
- * The headers of a request, by their names in small letters; one byte a character, without the blanks around
- * it.
- */
+/** Headers of a request by lower-case name; values in Latin-1, without surrounding blanks. */
 export type Headers = { readonly [Name in HeaderName]?: string | undefined }
 
-/** Those that say one thing: where one is there twice, the first counts. Of others the values are joined. */
+/** Headers with one value: the first counts. Repeated values of other headers are joined. */
 const SINGLE_VALUED = new Set<HeaderName>(['authorization', 'content-length', 'content-type', 'host'])
 
-/** Of each length, the names and their bytes. */
+/** Names and their bytes, by length. */
 const BY_LENGTH: (readonly { readonly name: HeaderName; readonly bytes: Buffer }[] | undefined)[] = []
 for (const name of HEADER_NAMES)
   BY_LENGTH[name.length] = [...(BY_LENGTH[name.length] ?? []), { name, bytes: Buffer.from(name) }]
 
 const FORWARDED_PREFIX = Buffer.from('x-forwarded-')
 
-/** The name that stands there, in letters of any size; undefined where nobody reads it. */
+/** Finds the header name at these positions, in any case; undefined for a header that is not read. */
 export function headerNameAt(bytes: Uint8Array, start: number, end: number): HeaderName | undefined {
   const candidates = BY_LENGTH[end - start]
   if (candidates)
@@ -60,13 +57,13 @@ export function headerNameAt(bytes: Uint8Array, start: number, end: number): Hea
   return end - start > FORWARDED_PREFIX.length && matchesAt(bytes, start, FORWARDED_PREFIX) ? 'x-forwarded-*' : undefined
 }
 
-/** What a header says whose value was `before`, and that comes once more. */
+/** Merges the value of a repeated header into the value `before` it. */
 export function mergedValue(name: HeaderName, before: string, value: string): string {
   if (SINGLE_VALUED.has(name)) return before
   return `${before}${name === 'cookie' ? '; ' : ', '}${value}`
 }
 
-// Of what may stand in a name, only a capital letter becomes another of these by that bit.
+// Ignores case by setting bit 0x20, which turns only a capital letter into another character of a name.
 function matchesAt(bytes: Uint8Array, start: number, letters: Buffer): boolean {
   for (let i = 0; i < letters.length; i++) {
     const letter = letters[i] as number

@@ -10,44 +10,41 @@ import type { Response } from './response.ts'
 
 const TICK_MS = 1_000
 
-/** Answers a request; the body may still be on its way. */
+/** Handles a request, whose body may still be on its way. */
 export type RequestListener = (request: Request, response: Response) => void
 
-/** What a server does. */
+/** Parts of a server. */
 export interface ServerParts {
   readonly listener: RequestListener
-  /** The answer to a caller whose request cannot be read, takes too long, or is one too many. */
+  /** Renders the response to a request that cannot be read, takes too long, or is one too many. */
   readonly refusalFor: (error: GatewayError, url: string | undefined) => Refusal
   readonly limits: ConnectionLimits
-  /** Tells callers apart; without it, all are one. */
+  /** Finds the address blocks of clients; without it, all clients share one block. */
   readonly clientAddresses?: ClientAddresses
 }
 
-/** Tells the callers of a server apart. */
+/** Finds the address blocks that limits apply to. */
 export interface ClientAddresses {
-  /** The peer at a socket's address. */
+  /** Peer at a socket's address. */
   peerAt(address: string): Peer
-  /**
-   * The address block of the client that a trusted proxy passes a request on for; undefined where it does not
-   * say.
-   */
+  /** Address block of the client behind a trusted proxy; undefined where the proxy does not state it. */
   blockBehindProxy(request: Request): string | undefined
 }
 
-/** The connections of a server, in numbers. */
+/** Counts of a server's connections. */
 export interface ConnectionFigures {
   readonly open: number
-  /** Connections that were turned away so far, and requests behind proxies. */
+  /** Refused connections since the start, and refused requests behind proxies. */
   readonly refused: number
-  /** Idle connections that were closed so far to make room for others. */
+  /** Idle connections that were closed since the start to make room for others. */
   readonly displaced: number
 }
 
 const COMMON_PEER: Peer = { block: '', isProxy: false, isLoopback: true }
 
 /**
- * An HTTP/1.1 server, without what it listens on. Callers have ten seconds to begin with a request, ten more
- * for its head, sixty for its body, and 65 from one to the next.
+ * HTTP/1.1 server, without its listening sockets. A client has ten seconds to begin a request, ten more for
+ * its head, sixty for its body, and 65 between requests.
  */
 export class HttpServer implements ClientConnectionOwner {
   readonly #parts: ServerParts
@@ -55,7 +52,7 @@ export class HttpServer implements ClientConnectionOwner {
   readonly #shares: ConnectionShares
   readonly #clock: NodeJS.Timeout
   #isClosed = false
-  /** Requests that came so far. */
+  /** Number of requests since the start. */
   requests = 0
 
   constructor(parts: ServerParts) {
@@ -64,20 +61,17 @@ export class HttpServer implements ClientConnectionOwner {
     this.#clock = setInterval(() => this.#tick(), TICK_MS).unref()
   }
 
-  /** Connections that are open. */
+  /** Number of open connections. */
   get connections(): number {
     return this.#connections.size
   }
 
-  /** Its connections in numbers, as they stand whenever they are read. */
+  /** Counts of connections; a live view. */
   get figures(): ConnectionFigures {
     return this.#shares
   }
 
-  /**
-   * Serves a new connection, or closes it. The socket is expected to be left open when its other side ends,
-   * and to be unread.
-   */
+  /** Serves a new connection, or closes it. The socket must allow half-open, and nothing may be read of it. */
   accept(socket: Socket): void {
     const peer = this.#parts.clientAddresses?.peerAt(socket.remoteAddress ?? '') ?? COMMON_PEER
     const seat = this.#isClosed ? undefined : this.#shares.admit(peer, () => connection.destroy())
@@ -89,12 +83,12 @@ export class HttpServer implements ClientConnectionOwner {
     this.#connections.add(connection)
   }
 
-  /** Ends the connections on which nothing is under way. */
+  /** Closes the idle connections. */
   closeIdle(): void {
     for (const connection of this.#connections) if (connection.isIdle) connection.destroy()
   }
 
-  /** Ends all of them. Nothing can be accepted any more. */
+  /** Closes all connections, and accepts no more. */
   close(): void {
     this.#isClosed = true
     clearInterval(this.#clock)

@@ -1,8 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/**
- * Files and sockets that this process may have open at one time; undefined where the system does not tell.
- */
+/** Limit on the open files and sockets of this process; undefined where the system has no such file. */
 export function openFilesLimit(limitsFile = '/proc/self/limits'): number | undefined {
   let limits: string
   try {

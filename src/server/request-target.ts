@@ -1,18 +1,18 @@
 import type { RequestHead } from './request-reader.ts'
 
-/** The host and port of RFC 9110, 7.2 and RFC 3986, 3.2: no user, no path. It may be empty. */
+/** Host and port of RFC 9110, 7.2 and RFC 3986, 3.2: no user, no path. May be empty. */
 const AUTHORITY = /^(?:\[[\w.:~%-]+\]|[\w\-.~!$&'()*+,;=%]*)(?::\d*)?$/
-/** An absolute address: its authority, and its path and query. */
+/** Absolute form of a target: authority, then path and query. */
 const ABSOLUTE = /^https?:\/\/([^/?#]*)(.*)$/i
 
-/** Whether this can be the value of a Host header. */
+/** Whether `text` is a valid value of a Host header. */
 export function isAuthority(text: string): boolean {
   return AUTHORITY.test(text)
 }
 
 /**
- * The head with path and query as its address, and the host that it is for (RFC 9112, 3.2.2: an absolute
- * address goes before the Host header). Undefined where its address is none that a request may have.
+ * Converts the head's target to origin form: path and query. The host of an absolute target overrides the Host
+ * header (RFC 9112, 3.2.2). Undefined for an invalid target.
  */
 export function inOriginForm(head: RequestHead): RequestHead | undefined {
   const { url, headers } = head

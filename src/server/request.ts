@@ -1,36 +1,34 @@
 import type { Headers } from './header-names.ts'
 import type { RequestHead } from './request-reader.ts'
 
-/** What takes in a request's body. */
+/** Consumer of a request's body. */
 export interface BodyConsumer {
-  /** A piece of it; its bytes stay as they are. */
+  /** Handles a piece of the body; its bytes are not reused. */
   onChunk(bytes: Buffer): void
-  /** That was all. */
+  /** Handles the end of a complete body. */
   onEnd(): void
-  /** It ended before it was complete. */
+  /** Handles the loss of the connection before the body was complete. */
   onAbort(): void
 }
 
-/** What a request may ask of its connection. */
+/** Connection of a request, as the request uses it. */
 export interface RequestSource {
-  /** Bytes that have come on it. */
+  /** Count of bytes received. */
   readonly bytesRead: number
   readonly remoteAddress: string
-  /** Looks anew whether to read on. */
+  /** Pauses or resumes reading, as `Request.isPaused` asks for. */
   updateReading(): void
 }
 
-/**
- * Bytes of a body that nobody has asked for yet, beyond which its connection is not read; each piece counts
- * for some more.
- */
+/** Bytes of a body without consumer beyond which its connection is not read. */
 const MAX_BUFFERED_BYTES = 65_536
+/** Memory beside its bytes that each buffered piece counts for. */
 const CHUNK_OVERHEAD_BYTES = 256
 
-/** A request whose head has come, and its body as it comes. */
+/** Request whose head is complete; its body follows as it arrives. */
 export class Request {
   readonly method: string
-  /** The address as it was sent: path and query. */
+  /** Path and query. */
   readonly url: string
   /** `1.1` or `1.0`. */
   readonly version: string
@@ -40,7 +38,7 @@ export class Request {
   readonly #buffered: Buffer[] = []
   #bufferedBytes = 0
   #wantsPause = false
-  #state: 'coming' | 'whole' | 'cut' | 'thrown away' = 'coming'
+  #state: 'arriving' | 'complete' | 'aborted' | 'discarded' = 'arriving'
 
   constructor({ method, url, version, headers }: RequestHead, source: RequestSource) {
     this.method = method
@@ -50,58 +48,58 @@ export class Request {
     this.#source = source
   }
 
-  /** The address at the other end of its connection. */
+  /** Address at the other end of the connection. */
   get remoteAddress(): string {
     return this.#source.remoteAddress
   }
 
-  /** Bytes that have come on its connection. */
+  /** Count of bytes received on the connection. */
   get bytesRead(): number {
     return this.#source.bytesRead
   }
 
-  /** Gives the body to somebody: what has come of it now, and the rest as it comes. */
+  /** Passes the body to `consumer`: the buffered part now, and the rest as it arrives. */
   read(consumer: BodyConsumer): void {
     for (const piece of this.#buffered.splice(0)) consumer.onChunk(piece)
-    if (this.#state === 'whole') consumer.onEnd()
-    else if (this.#state === 'cut') consumer.onAbort()
-    else if (this.#state === 'coming') {
+    if (this.#state === 'complete') consumer.onEnd()
+    else if (this.#state === 'aborted') consumer.onAbort()
+    else if (this.#state === 'arriving') {
       this.#consumer = consumer
       this.#source.updateReading()
     }
   }
 
-  /** Whether no more of the body should be read for the moment. */
+  /** Whether reading the body should pause. */
   get isPaused(): boolean {
-    if (this.#state !== 'coming') return false
+    if (this.#state !== 'arriving') return false
     return this.#consumer ? this.#wantsPause : this.#bufferedBytes > MAX_BUFFERED_BYTES
   }
 
-  /** Has no more of the body read for the moment. */
+  /** Pauses reading of the body. */
   pause(): void {
     this.#wantsPause = true
     this.#source.updateReading()
   }
 
-  /** Has it read on. */
+  /** Resumes reading of the body. */
   resume(): void {
     this.#wantsPause = false
     this.#source.updateReading()
   }
 
-  /** Throws away what is still to come of the body; whoever took it hears no more. */
+  /** Discards the rest of the body; its consumer is not called again. */
   discard(): void {
     this.#consumer = undefined
     this.#buffered.length = 0
-    if (this.#state !== 'coming') return
-    this.#state = 'thrown away'
+    if (this.#state !== 'arriving') return
+    this.#state = 'discarded'
     this.#source.updateReading()
   }
 
-  /** Called by its connection alone, with what came of the body. */
+  /** Called by the connection alone, with pieces of the body. */
   onChunks(pieces: readonly Buffer[]): void {
     for (const piece of pieces) {
-      if (this.#state === 'thrown away') return
+      if (this.#state === 'discarded') return
       if (this.#consumer) this.#consumer.onChunk(piece)
       else {
         this.#buffered.push(piece)
@@ -111,13 +109,13 @@ export class Request {
     this.#source.updateReading()
   }
 
-  /** Called by its connection alone: the body is complete, or will never be. */
-  onBodyEnd(state: 'whole' | 'cut'): void {
-    if (this.#state !== 'coming') return
+  /** Called by the connection alone: the body is complete, or never will be. */
+  onBodyEnd(state: 'complete' | 'aborted'): void {
+    if (this.#state !== 'arriving') return
     this.#state = state
     const taker = this.#consumer
     this.#consumer = undefined
-    if (state === 'whole') taker?.onEnd()
+    if (state === 'complete') taker?.onEnd()
     else taker?.onAbort()
   }
 }

@@ -1,52 +1,50 @@
 import type { Headers } from './header-names.ts'
 import { responseHead, type ResponseHeaders } from './response-head.ts'
 
-/** What an answer may ask of its connection. */
+/** Connection of a response, as the response uses it. */
 export interface ResponseSink {
-  /** Whether anything can still be sent. */
+  /** Whether a response can still be written. */
   readonly isOpen: boolean
-  /** Sends; false where more is waiting already than should be. */
+  /** Sends bytes; false if the caller should wait until they are drained. */
   send(bytes: Buffer | string): boolean
-  /** Everything of the answer was given to it. */
+  /** Notes that the end of the response is written. */
   responseEnded(): void
-  /** An upstream is about to be asked for it. */
+  /** Notes that an upstream is about to be asked. */
   needsUpstream(): void
   destroy(): void
 }
 
-/** What is known of a request that shapes its answer. */
+/** Properties of a request that shape its response. */
 export interface RequestTraits {
   readonly method: string
   readonly version: string
-  /** Whether its sender would have another request on this connection. */
+  /** Whether the client may send another request on this connection. */
   readonly keepAlive: boolean
   readonly headers: Headers
 }
 
-/** Seconds for which a connection is kept that nothing is said on, as callers are told. */
+/** Idle timeout of a client connection, as the keep-alive header states it. */
 export const KEEP_ALIVE_SECONDS = 65
 
-/**
- * Bytes up to which an answer leaves in one piece with its head: copying them costs less than a second write.
- */
+/** Size up to which a body is copied behind its head: that costs less than a second write. */
 const MAX_COALESCED_BYTES = 65_536
 const LAST_CHUNK = Buffer.from('0\r\n\r\n')
 const CRLF = '\r\n'
 
 type Listener = () => void
 
-/** The answer to a request. A head goes out with the first bytes after it. */
+/** Response to a request. The head goes out with the first bytes of the body. */
 export class Response {
   readonly #sink: ResponseSink
   readonly #traits: RequestTraits
-  /** The status that was said; 0 before. */
+  /** Status, once `writeHead` was called; 0 before. */
   status = 0
-  /** The connection ends with this answer. */
+  /** Whether the connection ends with this response. */
   closesConnection: boolean
-  /** Nor is it waited for what its caller may still be sending. */
+  /** Whether it also ends without reading what the client may still be sending. */
   closesImmediately = false
   #headers: ResponseHeaders = {}
-  /** What was said of it before its head. */
+  /** Headers that were set before `writeHead`. */
   #presetHeaders: ResponseHeaders | undefined
   #isHeadSent = false
   #hasContinued = false
@@ -63,60 +61,60 @@ export class Response {
     this.closesConnection = !traits.keepAlive
   }
 
-  /** Whether it is decided what its head says. */
+  /** Whether the head is settled. */
   get headersSent(): boolean {
     return this.status > 0
   }
 
-  /** Whether its body is for nobody: it was asked for with HEAD. */
+  /** Whether the request's method is HEAD, so that no body is sent. */
   get isHeadOnly(): boolean {
     return this.#traits.method === 'HEAD'
   }
 
-  /** Whether anything of it was sent. */
+  /** Whether the head was sent. */
   get isHeadSent(): boolean {
     return this.#isHeadSent
   }
 
-  /** Nothing more is to be said. */
+  /** Whether `end` was called. */
   get hasEnded(): boolean {
     return this.#hasEnded
   }
 
-  /** All of it was given to the system. */
+  /** Whether all of it was given to the system. */
   get isFinished(): boolean {
     return this.#isFinished
   }
 
-  /** Nobody is there to hear the rest. */
+  /** Whether the connection was lost before the response was finished. */
   get isAborted(): boolean {
     return this.#isAborted
   }
 
-  /** Lets a caller send its body that waits for leave to do so. */
+  /** Sends 100 Continue, so that the client sends the body. */
   writeContinue(): void {
     this.#hasContinued = true
     if (this.#sink.isOpen) this.#sink.send('HTTP/1.1 100 Continue\r\n\r\n')
   }
 
-  /** A header beside those that `writeHead` is given. */
+  /** Sets a header beside those that `writeHead` is given. */
   setHeader(name: string, value: string): void {
     this.#presetHeaders = { ...this.#presetHeaders, [name]: value }
   }
 
-  /** The headers that `setHeader` was given. */
+  /** Headers that `setHeader` was given. */
   get presetHeaders(): ResponseHeaders | undefined {
     return this.#presetHeaders
   }
 
-  /** Says what the head says. */
+  /** Settles status and headers; the headers win over `setHeader`. */
   writeHead(status: number, headers: ResponseHeaders): this {
     this.status = status
     this.#headers = this.#presetHeaders ? { ...this.#presetHeaders, ...headers } : headers
     return this
   }
 
-  /** Sends a piece of the body; false where its reader is slow, and more should wait for `whenDrained`. */
+  /** Sends a piece of the body; false if the client is slow and the next should wait for `whenDrained`. */
   write(piece: Buffer): boolean {
     if (this.#hasEnded || this.#isAborted || !this.#sink.isOpen) return true
     const head = this.#takeHead(undefined)
@@ -127,7 +125,7 @@ export class Response {
     return this.#sink.send(coalesced(head, piece, ''))
   }
 
-  /** Sends the rest, if there is any, and ends it. */
+  /** Sends the rest, if any, and ends the response. */
   end(rest?: Buffer | string): void {
     if (this.#hasEnded || this.#isAborted || !this.#sink.isOpen) return
     const last = typeof rest === 'string' ? Buffer.from(rest) : rest
@@ -138,19 +136,22 @@ export class Response {
   }
 
   /**
-   * To be told before an upstream is asked for the answer: a caller that has closed its side of the
-   * connection is not waited for then. It may be lost afterwards.
+   * Notes that an upstream is about to be asked: for a client that has closed its side of the connection, the
+   * response may be aborted at once.
    */
   needsUpstream(): void {
     if (!this.#hasEnded && !this.#isAborted) this.#sink.needsUpstream()
   }
 
-  /** Breaks off. */
+  /** Destroys the connection of an unfinished response. */
   destroy(): void {
     if (!this.#isAborted && !this.#isFinished) this.#sink.destroy()
   }
 
-  /** Tells when it is finished, or lost; what comes back takes that back. Never tells within this call. */
+  /**
+   * Calls `listener` when the response is finished or aborted, never within this call. Returns a function that
+   * removes the listener.
+   */
   onClosed(listener: Listener): () => void {
     this.#closedListeners.push(listener)
     return () => {
@@ -159,20 +160,20 @@ export class Response {
     }
   }
 
-  /** Tells once when its reader has caught up. */
+  /** Calls `listener` once, when the client has caught up. */
   whenDrained(listener: Listener): void {
     this.#drainListener = listener
   }
 
-  /** Called by its connection alone. */
+  /** Called by the connection alone. */
   onDrain(): void {
     const listener = this.#drainListener
     this.#drainListener = undefined
     listener?.()
   }
 
-  /** Called by its connection alone: all of it was sent, or never will be. */
-  onConnectionEnd(how: 'finished' | 'lost'): void {
+  /** Called by the connection alone: all of it was sent, or never will be. */
+  onConnectionEnd(how: 'finished' | 'aborted'): void {
     if (this.#isFinished || this.#isAborted) return
     if (how === 'finished') this.#isFinished = true
     else this.#isAborted = true
@@ -182,24 +183,23 @@ export class Response {
     for (const listener of listeners) listener()
   }
 
-  /** The head where it is not sent yet. `length`: of the whole body, where it is known. */
+  /** Renders the head, if it is not sent yet. `length`: bytes of the whole body, if known. */
   #takeHead(length: number | undefined): string {
     if (this.#isHeadSent) return ''
     if (this.status === 0) this.status = 200
     const { method, version, headers } = this.#traits
-    // Whether the body that leave was asked for comes now is up to its sender: nobody can tell where a next
-    // request would begin.
+    // Without 100 Continue the client may send its body or not: the begin of a next request is unknown.
     if (headers.expect !== undefined && version === '1.1' && !this.#hasContinued) {
       this.closesConnection = true
       this.closesImmediately = true
     }
     let head = responseHead(this.status, this.#headers)
     this.#isHeadSent = true
-    const isLengthSaid = this.#headers['content-length'] !== undefined
+    const hasLengthHeader = this.#headers['content-length'] !== undefined
     if (this.status === 204 || this.status === 304) this.#framing = 'no body'
-    else if (isLengthSaid || length !== undefined) {
+    else if (hasLengthHeader || length !== undefined) {
       this.#framing = method === 'HEAD' ? 'no body' : 'length'
-      if (!isLengthSaid) head += `content-length: ${length}\r\n`
+      if (!hasLengthHeader) head += `content-length: ${length}\r\n`
     } else if (method === 'HEAD') this.#framing = 'no body'
     else if (version === '1.1') head += 'transfer-encoding: chunked\r\n'
     else {
@@ -218,7 +218,7 @@ export class Response {
   #sendLast(head: string, last: Buffer | undefined): void {
     const sink = this.#sink
     if (this.#framing === 'chunks') {
-      // Its head is sent already: else the length would be known.
+      // The head is sent already: chunks are used only when the length was unknown then.
       if (!last?.length) sink.send(LAST_CHUNK)
       else sink.send(coalesced(`${last.length.toString(16)}\r\n`, last, '\r\n0\r\n\r\n'))
     } else if (!last?.length) this.#sendHead(head)

@@ -1,17 +1,16 @@
 import { Socket, type SocketConstructorOpts } from 'node:net'
 import { MAX_PARSE_BYTES } from '../http1/llhttp.ts'
 
-/** What comes on any connection is read into these bytes: it is looked at before anything else is read. */
+/** Buffer that all connections read into: its bytes are handled before the next read. */
 const READ_BUFFER = Buffer.allocUnsafeSlow(MAX_PARSE_BYTES)
 
-/** By no means part of Node's interface, though it has been there for fifteen years. */
+/** Property of Node's sockets that is not public, but has existed for fifteen years. */
 const HANDLE = '_handle'
 
 /**
- * The accepted connection as a socket that reads into bytes which all of them share, instead of 64 KiB of its
- * own for each read. Node offers that to sockets that one opens (`onread`), not to those that a server
- * accepts: the handle of one goes into a socket of our own, as a server's goes into Node's. Where there is no
- * handle to be had, it is read as ever. What is `received` is overwritten by the next read.
+ * Wraps an accepted connection in a socket that reads into one shared buffer, instead of 64 KiB of its own per
+ * read. Node offers that (`onread`) only to sockets that a program opens, so the handle moves into a socket of
+ * our own. Without a handle, the socket is read as usual. The next read overwrites what `onData` was given.
  */
 export function withSharedReadBuffer(accepted: Socket, onData: (bytes: Buffer) => void): Socket {
   const handle: unknown = Reflect.get(accepted, HANDLE)
@@ -27,7 +26,7 @@ export function withSharedReadBuffer(accepted: Socket, onData: (bytes: Buffer) =
       },
     },
   }
-  // The server counts it no more.
+  // Releases the accepted socket, whose handle has moved.
   Reflect.set(accepted, HANDLE, null)
   accepted.destroy()
   return new Socket(options as unknown as SocketConstructorOpts)

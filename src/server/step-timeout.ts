@@ -1,57 +1,56 @@
 import { KEEP_ALIVE_SECONDS } from './response.ts'
 
-/** The step that a connection waits for. */
+/** Step that a client connection waits for. */
 export type Step =
   | 'first request'
   | 'head'
   | 'body'
-  | 'answer'
+  | 'response'
   | 'end of body'
   | 'next request'
-  | 'hang-up'
+  | 'close'
 
 /**
- * Looks of the server's clock, one a second, that each may take: a head, from its first byte or the
- * connection's on; a request; the rest of a body that was answered already; a caller that was told to hang
- * up. An answer takes as long as it takes.
+ * Timeout of each step: a head from its first byte, or the connection's begin; a whole body; the rest of a
+ * body that was answered already; the close by a client whose connection was ended. A response has none.
  */
 const TIMEOUT_SECONDS: Readonly<Record<Step, number>> = {
   'first request': 10,
   head: 10,
   body: 60,
-  answer: Number.POSITIVE_INFINITY,
+  response: Number.POSITIVE_INFINITY,
   'end of body': 20,
   'next request': KEEP_ALIVE_SECONDS,
-  'hang-up': 2,
+  close: 2,
 }
 
-/** The step that a client owes, and how long it may still take. */
+/** Timeout of the step that a client connection waits for. */
 export class StepTimeout {
   #step: Step = 'first request'
   #secondsLeft = TIMEOUT_SECONDS['first request']
 
-  /** The step that is awaited. */
+  /** Step that is awaited. */
   get step(): Step {
     return this.#step
   }
 
-  /** Whether it is a request, and nothing of it has come. */
+  /** Whether a request is awaited, and no byte of it has come. */
   get isBetweenRequests(): boolean {
     return this.#step === 'first request' || this.#step === 'next request'
   }
 
-  /** Whether a caller is told that it took too long. */
+  /** Whether the client gets a response that reports the timeout. */
   get isAnswered(): boolean {
     return this.#step === 'first request' || this.#step === 'head' || this.#step === 'body'
   }
 
-  /** Awaits this from now on. */
+  /** Begins another step, with its full timeout. */
   begin(step: Step): void {
     this.#step = step
     this.#secondsLeft = TIMEOUT_SECONDS[step]
   }
 
-  /** Called once a second; whether it takes too long. */
+  /** Counts one second; returns whether the step has timed out. */
   tick(): boolean {
     this.#secondsLeft -= 1
     return this.#secondsLeft < 0

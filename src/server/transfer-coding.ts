@@ -1,13 +1,12 @@
-/** A coding of RFC 9112, 7, with parameters that none of those in use has. */
+/** Transfer coding of RFC 9112, 7, with optional parameters. */
 const CODING = /^[\w!#$%&'*+.^`|~-]+(?:[ \t]*;[^,"]*)?$/
 
-/** Why a request's Transfer-Encoding cannot be served. */
+/** Reason why a request's Transfer-Encoding cannot be served. */
 export type TransferCodingError = 'malformed' | 'unknown transfer coding'
 
 /**
- * What is wrong with a Transfer-Encoding; undefined for `chunked`, the only one that is served (RFC 9112,
- * 6.1). `lines` is the number of headers that it came in: one that is repeated is read in two ways by parties
- * on the way.
+ * Finds the error of a Transfer-Encoding; undefined for `chunked`, the only one that is served (RFC 9112, 6.1).
+ * `lines` is the number of headers that it came in: a repeated one could be read differently by proxies.
  */
 export function transferCodingError(value: string, lines: number): TransferCodingError | undefined {
   const known = value.toLowerCase()

@@ -87,6 +87,6 @@ export async function partNodes(nodes: readonly CountingNode[]): Promise<void> {
 }
 
 /** A limit that no other test uses. */
-export function ownLimit(most: number, windowMs: number): CountedLimit {
-  return { name: 'key requests', subject: randomUUID(), max: most, windowMs }
+export function ownLimit(max: number, windowMs: number): CountedLimit {
+  return { name: 'key requests', subject: randomUUID(), max, windowMs }
 }

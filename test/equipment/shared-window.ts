@@ -14,7 +14,7 @@ export class SharedWindow {
 
   /** `nodes` is the number of nodes that share the window. */
   exchange(nowMs: number, question: ShareRequest, nodes: number): ShareResponse {
-    const { windowMs, max: most, used, returned: back, kept, added, need, want } = question
+    const { windowMs, max, used, returned, kept, added, need, want } = question
     const { widthMs, ahead } = slotsOf(windowMs)
     const current = Math.ceil(nowMs / widthMs)
     const last = current + ahead
@@ -23,13 +23,13 @@ export class SharedWindow {
     this.#amounts = new Map()
     for (const [slot, amount] of read) if (slot * widthMs + windowMs > nowMs) this.#add(slot, amount)
     const atHand = this.#amounts.get(question.slot) ?? 0
-    this.#amounts.set(question.slot, Math.max(0, atHand - used - back - kept))
+    this.#amounts.set(question.slot, Math.max(0, atHand - used - returned - kept))
     this.#add(current, used)
     for (const [agoMs, amount] of added) {
       const at = Math.ceil((nowMs - agoMs) / widthMs)
       if (at * widthMs + windowMs > nowMs) this.#add(at, amount)
     }
-    const free = Math.max(0, most - kept - this.#sum())
+    const free = Math.max(0, max - kept - this.#sum())
     const spare = Math.floor(free / (4 * nodes))
     const granted = Math.min(free, Math.max(need, Math.min(want, spare)))
     this.#add(last, kept + granted)

@@ -75,11 +75,11 @@ test.skipIf(withoutRedis('a million windows'))(
         Number(/^used_memory:(\d+)/m.exec(String(await server.command(['INFO', 'memory'])))?.[1])
       const windowMs = 600_000
       const question = {
-        most: 180,
+        max: 180,
         windowMs,
         slot: 0,
         used: 1,
-        back: 0,
+        returned: 0,
         kept: 0,
         added: [],
         need: 0,
@@ -89,8 +89,8 @@ test.skipIf(withoutRedis('a million windows'))(
       for (let from = 0; from < MILLION; from += AT_ONCE) {
         const some = Array.from({ length: AT_ONCE }, (_, i) => ({
           name: 'relay requests',
-          whom: `address ${from + i}`,
-          most: 180,
+          subject: `address ${from + i}`,
+          max: 180,
           windowMs,
         }))
         // Late answers count too: what was asked is done.

@@ -16,7 +16,7 @@ import { newToken, SECRETS, storeWithAccount } from '../store-rows.ts'
 const SOON = { timeout: 30_000, interval: 10 }
 
 /** A node's keys and how often it has read what is stored, beside another node's on the same database. */
-async function twoNodes(announcing: () => Announcer & { tried: Promise<void>; close(): Promise<void> }) {
+async function twoNodes(announcing: () => Announcer & { firstAttempt: Promise<void>; close(): Promise<void> }) {
   const account = await storeWithAccount()
   const ledger = new Ledger(account.store, 'run')
   const join = async () => {
@@ -41,7 +41,7 @@ async function twoNodes(announcing: () => Announcer & { tried: Promise<void>; cl
       changes.close()
       await way.close()
     })
-    await way.tried
+    await way.firstAttempt
     const call = async (key = 'sk-k1'): Promise<string> =>
       (async () => keys.authenticate(key, '127.0.0.1'))().then(
         () => 'let in',
@@ -53,7 +53,7 @@ async function twoNodes(announcing: () => Announcer & { tried: Promise<void>; cl
 }
 
 function sentences(
-  announcing: () => Promise<() => Announcer & { tried: Promise<void>; close(): Promise<void> }>,
+  announcing: () => Promise<() => Announcer & { firstAttempt: Promise<void>; close(): Promise<void> }>,
 ) {
   test('a token that is disabled on one node is refused on another within a second', async () => {
     const { store, userId, tokenId, here, there } = await twoNodes(await announcing())
@@ -168,17 +168,17 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
       const { place: postgresUrl } = await engine.database()
       const log = { info: () => {}, warn: () => {} }
       const join = async (node: string): Promise<Cluster> => {
-        const options = { redisUrl: undefined, postgresUrl, namespace: 'test', node, log, onAlone: () => {} }
+        const options = { redisUrl: undefined, postgresUrl, namespace: 'test', node, log, onIsolated: () => {} }
         const joined = await joinCluster(options)
         onTestFinished(() => joined.close())
         return joined
       }
       const one = await join('one')
       const two = await join('two')
-      let whom = 0
+      let subject = 0
       // Of somebody new each time: how many are let through.
       const burst = async ({ limitCounter: counts }: Cluster): Promise<number> => {
-        const counted = { name: 'key requests', whom: (whom += 1), most: 90, windowMs: 60_000 }
+        const counted = { name: 'key requests', subject: (subject += 1), max: 90, windowMs: 60_000 }
         const verdicts = await Promise.all(Array.from({ length: 90 }, async () => counts.take(counted)))
         return verdicts.filter(({ allowed }) => allowed).length
       }

@@ -7,7 +7,7 @@ import { RedisPeers } from '../../src/limits/redis-peers.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../equipment/redis-server.ts'
 import { SharedWindow } from '../equipment/shared-window.ts'
 
-const NOTHING: Omit<ShareRequest, 'most' | 'windowMs' | 'slot'> = {
+const NOTHING: Omit<ShareRequest, 'max' | 'windowMs' | 'slot'> = {
   used: 0,
   returned: 0,
   kept: 0,
@@ -31,10 +31,10 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     await server?.stop()
   })
 
-  const fresh = (windowMs = HOUR) => ({ name: 'key requests', whom: randomUUID(), most: 100, windowMs })
+  const fresh = (windowMs = HOUR) => ({ name: 'key requests', subject: randomUUID(), max: 100, windowMs })
   /** Asks until it is answered: a busy machine may be late. */
   const exchange = async (counted: ReturnType<typeof fresh>, fields: Partial<ShareRequest>): Promise<ShareResponse> => {
-    const question = { ...NOTHING, most: counted.most, windowMs: counted.windowMs, slot: 0, ...fields }
+    const question = { ...NOTHING, max: counted.max, windowMs: counted.windowMs, slot: 0, ...fields }
     for (;;) {
       const answer = await peers.exchange(counted, question).catch(() => 'late' as const)
       if (typeof answer === 'object') return answer
@@ -46,7 +46,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     const amount = fc.integer({ min: 0, max: 40 })
     const asked = fc.record({
       used: amount,
-      back: amount,
+      returned: amount,
       kept: amount,
       added: fc.array(fc.tuple(fc.integer({ min: 0, max: 1_200 }), amount), { maxLength: 3 }),
       need: amount,
@@ -61,7 +61,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
           const model = new SharedWindow()
           let slot = 0
           for (const step of steps) {
-            const question = { most: counted.most, windowMs, slot, ...step }
+            const question = { max: counted.max, windowMs, slot, ...step }
             const answer = await peers.exchange(counted, question).catch(() => undefined)
             // Late: whether it was done is not known, and there is nothing to compare.
             if (typeof answer !== 'object') return
@@ -80,7 +80,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     expect((await exchange(ann, { need: 1 })).granted).toBe(0)
     expect((await exchange(ben, { need: 1 })).granted).toBe(1)
     expect((await exchange({ ...ann, name: 'model requests' }, { need: 1 })).granted).toBe(1)
-    expect(JSON.stringify(await server.command(['KEYS', '*']))).not.toContain(ann.whom)
+    expect(JSON.stringify(await server.command(['KEYS', '*']))).not.toContain(ann.subject)
   })
 
   test('is gone when its window is over', async () => {
@@ -95,10 +95,10 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     const counted = fresh()
     await exchange(counted, { added: [[0, 40]] })
     await server.command(['SET', `${namespace}:memory`, '1.5'])
-    const question = { ...NOTHING, most: 100, windowMs: HOUR, slot: 0, need: 10 }
+    const question = { ...NOTHING, max: 100, windowMs: HOUR, slot: 0, need: 10 }
     // Unless a beat has told it meanwhile.
-    const told = peers.generation === '1.5 0' ? 'forgotten' : await peers.exchange(counted, question)
-    expect(told).toBe('forgotten')
+    const told = peers.generation === '1.5 0' ? 'stale' : await peers.exchange(counted, question)
+    expect(told).toBe('stale')
     expect((await exchange(counted, {})).amounts.map(([, amount]) => amount)).toEqual([40])
   })
 
@@ -116,10 +116,10 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
       if (words[0] === 'SET') await server.command(['SET', key, 'rubbish'])
       else for (const field of fields) await server.command(['HSET', key, field, words[3] ?? ''])
     }
-    const { generation: memory } = peers
-    const question = { ...NOTHING, most: 100, windowMs: HOUR, slot: 0, need: 1 }
-    expect(await peers.exchange(counted, question)).toBe('forgotten')
-    expect(peers.generation).not.toBe(memory)
+    const { generation } = peers
+    const question = { ...NOTHING, max: 100, windowMs: HOUR, slot: 0, need: 1 }
+    expect(await peers.exchange(counted, question)).toBe('stale')
+    expect(peers.generation).not.toBe(generation)
     expect(await peers.exchange(counted, question)).toMatchObject({ granted: 1 })
     await server.command(['FLUSHALL'])
     await sleep(400)

@@ -20,7 +20,7 @@ export async function changeToken(parts: ManagementParts, given: unknown): Promi
   const user = await findUser(store, userId)
   const fields = storedFields(input)
   requireGroups(settings(), user, fields)
-  const change = { tokenId, userId, fields, most: maxQuota(settings()), nowMs: nowMs() }
+  const change = { tokenId, userId, fields, maxQuota: maxQuota(settings()), nowMs: nowMs() }
   const token = (await ledger.changeToken(change)) ?? noOwnToken()
   apiKeys.forget(tokenId)
   return maskedToken(token, nowMs())

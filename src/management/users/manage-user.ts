@@ -82,6 +82,6 @@ async function changeQuota(
     throw new GatewayError('invalid_request', 'value: expected a whole number of quota units')
   }
   requireQuota('value', value, mode === 'override' ? 0 : 1, settings())
-  const quota = { mode, value, most: maxQuota(settings()) }
+  const quota = { mode, value, maxQuota: maxQuota(settings()) }
   return (await ledger.changeUser({ userId, quota, roleBelow: roleCeiling(by) })) ?? noUser(userId)
 }

@@ -21,6 +21,6 @@ export async function topUpUser(
   const { user: who, amount } = readInput(INPUT, given)
   requireQuota('amount', amount, 1, settings())
   const { id } = await findUser(store, who)
-  const quota = { mode: 'add', value: amount, most: maxQuota(settings()) } as const
+  const quota = { mode: 'add', value: amount, maxQuota: maxQuota(settings()) } as const
   return userObject((await ledger.changeUser({ userId: id, quota })) ?? noUser(who))
 }

@@ -74,7 +74,7 @@ export async function importFamily(orders: ImportOptions): Promise<ImportReport>
   try {
     const plan = planImport(family, config, await target.readState(), target.hashes)
     const made = await applyPlan(target, plan, orders.onProgress)
-    const toldNodes = await target.notifyNodes().then(
+    const nodesNotified = await target.notifyNodes().then(
       () => true,
       () => false,
     )
@@ -82,7 +82,7 @@ export async function importFamily(orders: ImportOptions): Promise<ImportReport>
       ...reportOf(family, config, { ...plan, ...made }),
       applied: true,
       failed: made.failed,
-      nodesNotified: toldNodes,
+      nodesNotified,
     }
   } finally {
     await target.close()
@@ -147,7 +147,7 @@ function reportOf(
   { family }: FamilyDatabase,
   { environment }: Config,
   { accounts, lines, passwords, units, hasRoot }: ImportPlan,
-): Omit<ImportReport, 'applied' | 'failed' | 'toldNodes'> {
+): Omit<ImportReport, 'applied' | 'failed' | 'nodesNotified'> {
   return {
     family,
     into: targetName(environment),

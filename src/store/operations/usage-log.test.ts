@@ -231,7 +231,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
 })
 
 describe('what the usage log is read by on SQLite', () => {
-  const stretch = (filter: UsageFilter) => ({ filter, after: { id: idAt(T0), endedMs: T0 }, most: 100 })
+  const stretch = (filter: UsageFilter) => ({ filter, after: { id: idAt(T0), endedMs: T0 }, maxRows: 100 })
 
   test.each<[string, UsageFilter, RegExp]>([
     ['a user', { userId: 1 }, /usage_log USING (COVERING )?INDEX usage_log_by_user/],

@@ -15,9 +15,9 @@ const MAX_RETRY_MS = 2_000
 /** What a listener is told. */
 export interface Listener {
   /** Somebody announced this text: another node, or this one. */
-  received(text: string): void
+  onText(text: string): void
   /** The connection is there, or there again: what was announced while it was not has been missed. */
-  connected?(): void
+  onConnected?(): void
 }
 
 /**
@@ -51,7 +51,7 @@ export class Announcements {
   /** Tells this listener from now on; call what is returned to end that. */
   listen(listener: Listener): () => void {
     this.#listeners.add(listener)
-    if (this.#client) listener.connected?.()
+    if (this.#client) listener.onConnected?.()
     return () => void this.#listeners.delete(listener)
   }
 
@@ -98,7 +98,7 @@ export class Announcements {
     client.on('error', () => lost.resolve())
     client.on('end', () => lost.resolve())
     client.on('notification', ({ payload = '' }) => {
-      for (const listener of this.#listeners) listener.received(payload)
+      for (const listener of this.#listeners) listener.onText(payload)
     })
     try {
       await client.connect()
@@ -109,7 +109,7 @@ export class Announcements {
     }
     this.#client = client
     this.#firstAttempt.resolve()
-    for (const listener of this.#listeners) listener.connected?.()
+    for (const listener of this.#listeners) listener.onConnected?.()
     await this.#untilLost(client, lost.promise)
     this.#client = undefined
     // A connection that does not answer does not say farewell either.

@@ -26,8 +26,8 @@ describe.each(BANKS)('the bank on $name', (engine) => {
 
   test('lends an eighth of what is free, at least what is needed, at most what is wanted, and all or nothing', async () => {
     const { node, accounts } = await bankStage(engine)
-    const ask = (need: number, most: number) =>
-      node('a').acquire([{ token: 1, need: { token: need, user: 0 }, max: { token: most, user: most } }])
+    const ask = (need: number, max: number) =>
+      node('a').acquire([{ token: 1, need: { token: need, user: 0 }, max: { token: max, user: max } }])
     expect(await ask(0, 400_000)).toMatchObject([
       { ofToken: { amount: 62_500 }, ofUser: { amount: 125_000 } },
     ])

@@ -103,7 +103,7 @@ describe.each(HERE)('the store on $name', (engine) => {
       }
     })()
     for (let round = 0; round < 60; round += 1) {
-      const change = { userId, quota: { mode: 'override', value: round, most: 1000 } } as const
+      const change = { userId, quota: { mode: 'override', value: round, maxQuota: 1000 } } as const
       const error: unknown = await store.write('changeUser', change).catch((reason: unknown) => reason)
       if (error instanceof Error) expect(error).toBeInstanceOf(StoreUnavailable)
     }

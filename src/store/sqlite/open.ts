@@ -19,9 +19,9 @@ export async function openSqliteStore(options: {
    * True: the database is served on the calling thread. Starting threads costs a command more than its few
    * operations, and nobody else waits for it meanwhile.
    */
-  readonly isServedHere?: boolean
+  readonly onCallingThread?: boolean
 }): Promise<Store> {
-  const { path, secret: secrets, thread, isServedHere = false } = options
+  const { path, secret: secrets, thread, onCallingThread: isServedHere = false } = options
   const start = isServedHere ? await startOnCallingThread() : startThread
   const failed = Promise.withResolvers<StoreUnavailable>()
   const writer = new DatabaseThread({ role: 'writer', path, secrets }, failed.resolve, thread ?? start())

@@ -20,7 +20,7 @@ export interface ReadResult {
  * towards the head of the answer that follows them.
  */
 export class ResponseReader implements ParserCallbacks {
-  readonly #parser = new Llhttp('answers', this)
+  readonly #parser = new Llhttp('responses', this)
   #bytes: Buffer = Buffer.alloc(0)
   #length = 0
   #isExpecting = false
