@@ -1,4 +1,4 @@
-import type { CommandBackend } from '../control/accounts.ts'
+import type { CommandBackend } from '../control/command-backend.ts'
 import type { FirstCredentials } from '../bootstrap/seed-accounts.ts'
 import type { Shell } from './shell.ts'
 
@@ -20,7 +20,7 @@ export async function withAccounts(
 ): Promise<void> {
   await reportingErrors(shell, async () => {
     const { readEnvironment } = await import('../config/environment.ts')
-    const { openCommandBackend: openAccounts } = await import('../control/open-accounts.ts')
+    const { openCommandBackend: openAccounts } = await import('../control/open-command-backend.ts')
     const accounts = await openAccounts(readEnvironment(shell.env, options), { makesDatabase })
     try {
       await work(accounts)

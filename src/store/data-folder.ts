@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
-import { faultOf } from './sqlite/trouble.ts'
+import { faultOf } from './sqlite/database-fault.ts'
 
 /** How long commands that follow one another may keep a data folder before the next one gives up. */
 export const COMMAND_LOCK_TIMEOUT_MS = 60_000

@@ -1,5 +1,5 @@
 import type { UsageEntry, UsageFilter } from '../../domain/usage-entry.ts'
-import type { UsageCursor } from '../../store/operations/usage-stretch.ts'
+import type { UsageCursor } from '../../store/operations/usage-scan.ts'
 import { type Cell, csvLine } from './csv.ts'
 import type { ManagementParts } from '../parts.ts'
 

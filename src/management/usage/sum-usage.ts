@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
 import type { UsageFilter, UsageTotals } from '../../domain/usage-entry.ts'
-import type { UsageCursor } from '../../store/operations/usage-stretch.ts'
+import type { UsageCursor } from '../../store/operations/usage-scan.ts'
 import type { Store } from '../../store/store.ts'
 import type { ManagementParts } from '../parts.ts'
 import { countsObject, type usageStatSchema } from './usage-object.ts'

@@ -1,7 +1,7 @@
 import { type Decimal, decimalText } from '../../domain/decimal.ts'
 import type { StoredEntry } from '../../domain/stored-configuration.ts'
 import { Cells } from './cells.ts'
-import { splitList } from './channel-cells.ts'
+import { splitList } from './source-channel.ts'
 import type { FamilyDatabase } from './family.ts'
 import type { FamilyOptions } from './family-options.ts'
 import type { ReportLine } from './report.ts'

@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 import { Client, Query } from 'pg'
 import { mapDatabaseError } from '../../store/postgres/failure.ts'
-import { type ReadLimits, READ_LIMITS, notATable, ReadMeter, tooSlow } from './read-bounds.ts'
+import { type ReadLimits, READ_LIMITS, notATable, ReadMeter, tooSlow } from './read-limits.ts'
 import type { SourceDatabase, SourceRow } from './source.ts'
 
 const CONNECT_MS = 10_000

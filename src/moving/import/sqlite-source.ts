@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import { READ_LIMITS, notATable, ReadMeter } from './read-bounds.ts'
+import { READ_LIMITS, notATable, ReadMeter } from './read-limits.ts'
 import type { SourceDatabase } from './source.ts'
 
 /** Where a file says that its writes go to a log first, and how. */

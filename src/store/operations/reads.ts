@@ -8,7 +8,7 @@ import { managedUser, profile } from './profile.ts'
 import { revealKey, revealKeys } from './reveal-key.ts'
 import { userBySession } from './sessions.ts'
 import { storedConfiguration } from './stored-configuration.ts'
-import { takenIdentifiers } from './taken-places.ts'
+import { takenIdentifiers } from './taken-identifiers.ts'
 import { listUsage, scanUsage } from './usage-rows.ts'
 import { sumUsageDays, sumUsageScan, usageByDay } from './usage-totals.ts'
 

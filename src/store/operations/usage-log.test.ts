@@ -8,7 +8,7 @@ import type { UsageFilter } from '../../domain/usage-entry.ts'
 import type { Rows } from '../store.ts'
 import { kyselyOver } from '../sqlite/dialect.ts'
 import { reads } from './reads.ts'
-import type { UsageCursor } from './usage-stretch.ts'
+import type { UsageCursor } from './usage-scan.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE

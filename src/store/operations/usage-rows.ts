@@ -11,7 +11,7 @@ import {
   boundScan,
   type UsageCursor,
   type UsageScan,
-} from './usage-stretch.ts'
+} from './usage-scan.ts'
 
 /** The newest rows that one list looks at: older ones are reached by an earlier time. */
 const MAX_LISTED_ROWS = 100_000

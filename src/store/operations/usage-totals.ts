@@ -3,7 +3,7 @@ import type { UsageFilter, UsageTotals } from '../../domain/usage-entry.ts'
 import type { Database } from '../schema.ts'
 import { type UsageColumns, usageFromRow } from '../usage-from-row.ts'
 import type { Db } from './operation.ts'
-import { matchingRows, boundScan, type UsageCursor, type UsageScan, withUser } from './usage-stretch.ts'
+import { matchingRows, boundScan, type UsageCursor, type UsageScan, withUser } from './usage-scan.ts'
 import { COUNT_COLUMNS } from '../usage-counts.ts'
 
 /** Days since 1970-01-01, UTC, both of them included; undefined = from the first, or to the last. */

@@ -2,7 +2,7 @@ import { Client, type QueryResult } from 'pg'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { mapDatabaseError } from './failure.ts'
 import { RELAY_ROLE } from './relay-role.ts'
-import { withLivenessProbe } from './silence.ts'
+import { withLivenessProbe } from './liveness-probe.ts'
 
 /** A statement that the server did not get through by then is repeated. */
 const CONNECT_TIMEOUT_MS = 1_500

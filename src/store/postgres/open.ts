@@ -10,7 +10,7 @@ import type { Database } from '../schema.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Rows } from '../store.ts'
 import { mapDatabaseError, isConflict } from './failure.ts'
-import { type UsageLogMaintenance, maintainUsageLog } from './keep-usage-log.ts'
+import { type UsageLogMaintenance, maintainUsageLog } from './maintain-usage-log.ts'
 import { connectionPool } from './pool.ts'
 import { ensureRelayRole } from './relay-role.ts'
 

@@ -2,7 +2,7 @@ import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import { Pool, type PoolClient, types } from 'pg'
 import { refuseNul } from '../refuse-nul.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
-import { withLivenessProbe, type ProbedConnection } from './silence.ts'
+import { withLivenessProbe, type ProbedConnection } from './liveness-probe.ts'
 
 /** What is asked of PostgreSQL is small: a few connections do, and leave room for other nodes. */
 const MAX_CONNECTIONS = 5

@@ -4,7 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { BackupOptions } from './backup.ts'
 import { mapDatabaseError, serializeError } from './failure.ts'
 import type { SerializedError } from './messages.ts'
-import { sqliteCode } from './trouble.ts'
+import { sqliteCode } from './database-fault.ts'
 
 /**
  * VACUUM INTO reads one state of the database from beginning to end, which in WAL mode nobody waits for. It

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../errors.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import type { SerializedError } from './messages.ts'
-import { sqliteCode, faultOf } from './trouble.ts'
+import { sqliteCode, faultOf } from './database-fault.ts'
 
 /** The error as it may be thrown on: `StoreUnavailable` where the database is to blame, else itself. */
 export function mapDatabaseError(error: unknown): unknown {

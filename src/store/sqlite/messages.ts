@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../errors.ts'
 import type { Secrets } from '../secrets.ts'
-import type { PackedBatch } from './crossing.ts'
+import type { PackedBatch } from './packed-batch.ts'
 
 /** The first thing that a thread is told. */
 export type ThreadOptions =

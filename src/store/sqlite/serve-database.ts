@@ -1,5 +1,5 @@
 import type { MessagePort } from 'node:worker_threads'
-import { unpack } from './crossing.ts'
+import { unpack } from './packed-batch.ts'
 import { openForReading, openForWriting, wasClosedCleanly } from './connection.ts'
 import { mapOpeningError, serializeError } from './failure.ts'
 import type { BatchReply, FromThread, QueuedOperation, ThreadOptions, ToThread } from './messages.ts'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { deriveSecrets } from '../secrets.ts'
-import { unpack } from './crossing.ts'
+import { unpack } from './packed-batch.ts'
 import type { ThreadOptions, ToThread } from './messages.ts'
 import { DatabaseThread } from './thread.ts'
 

@@ -1,5 +1,5 @@
 import { foldCase } from '../../domain/username.ts'
-import type { TakenIdentifiers } from '../../store/operations/taken-places.ts'
+import type { TakenIdentifiers } from '../../store/operations/taken-identifiers.ts'
 import type { ReadUser } from './plan-users.ts'
 
 const ROOT = 100

@@ -15,7 +15,7 @@ import { type DataFolderLock, secretOfDataFolder } from '../store/data-folder.ts
 import { deriveSecrets, hashKey, type Secrets } from '../store/secrets.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
 import type { Store } from '../store/store.ts'
-import type { CommandBackend } from './accounts.ts'
+import type { CommandBackend } from './command-backend.ts'
 
 /** The parts of a gateway that account management needs, without the gateway. */
 interface OpenParts extends ManagementParts {

@@ -11,7 +11,7 @@ import { management } from '../migrations/0003-management.ts'
 import { POSTGRES_TYPES } from '../migrations/column-types.ts'
 import { reads } from '../operations/reads.ts'
 import type { Database } from '../schema.ts'
-import { MAINTENANCE_LOCK } from './keep-usage-log.ts'
+import { MAINTENANCE_LOCK } from './maintain-usage-log.ts'
 import { openPostgresStore, type SharedRows } from './open.ts'
 import { connectionPool } from './pool.ts'
 

@@ -9,7 +9,7 @@ import {
   type DataFolderLock,
   lockDataFolder,
 } from '../store/data-folder.ts'
-import type { CommandBackend } from './accounts.ts'
+import type { CommandBackend } from './command-backend.ts'
 import { callGateway, greetGateway, GatewayNotListening } from './call-gateway.ts'
 import type { Hello } from './messages.ts'
 
@@ -39,7 +39,7 @@ export async function openCommandBackend(
     if (typeof lock === 'object') {
       if (makesDatabase || hasDatabase()) {
         // With all that reads a configuration and opens a database: loaded where no gateway does it for us.
-        const { localBackend: ownAccounts } = await import('./own-accounts.ts')
+        const { localBackend: ownAccounts } = await import('./local-backend.ts')
         return ownAccounts(environment, lock)
       }
       lock.release()

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { HoldOpening, SettledCall } from '../ledger-writes.ts'
-import { pack, unpack } from './crossing.ts'
+import { pack, unpack } from './packed-batch.ts'
 
 const whole = fc.nat()
 const text = fc.string()
