@@ -5,20 +5,18 @@ import { DatabaseSync } from 'node:sqlite'
 import { onTestFinished } from 'vitest'
 import { ENGINES, type Engine } from './store-engines.ts'
 
-/** A value as a test writes it; a database makes of it what its columns hold. */
+/** A value as a test writes it, converted by the database to the column's type. */
 type Cell = string | number | boolean | null | Uint8Array
 
-/** A database as another gateway of the family leaves it. */
+/** A database as another gateway of the new-api family leaves it. */
 export interface FamilyDatabase {
-  /** What `sluice import` is given. */
+  /** The source argument of `sluice import`. */
   readonly place: string
   insert(table: string, row: Readonly<Record<string, Cell>>): Promise<void>
   sql(statement: string): Promise<readonly Readonly<Record<string, unknown>>[]>
 }
 
-/**
- * Columns by table: the types are those that the family's own tool gives them, on SQLite and on PostgreSQL.
- */
+/** Columns by table, with the types that the family's own tool gives them, on SQLite and on PostgreSQL. */
 const TYPES = {
   SQLite: {
     id: 'integer PRIMARY KEY AUTOINCREMENT',
@@ -85,7 +83,7 @@ const CHANNELS: Readonly<Record<string, ColumnType>> = {
   priority: 'int',
 }
 
-/** The tables of both families, as far as they are read. */
+/** The tables of both families, as far as the import reads them. */
 const SCHEMAS: Readonly<
   Record<'one-api' | 'new-api', Readonly<Record<string, Readonly<Record<string, ColumnType>>>>>
 > = {
@@ -137,7 +135,7 @@ const SCHEMAS: Readonly<
   },
 }
 
-/** An empty database of a family on an engine, gone after the test. */
+/** An empty database of a family on an engine, deleted after the test. */
 export async function familyDatabase(
   family: 'one-api' | 'new-api',
   engine: Engine['name'],

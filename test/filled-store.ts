@@ -11,17 +11,17 @@ import { holdOf, newToken, newUser, settledCall } from './store-rows.ts'
 /** The secret of the databases made here. */
 export const SECRET = 'the-secret-of-what-is-moved'
 
-/** What a database is to be filled with. */
+/** The content of a database. */
 export interface Filling {
   readonly users: number
   readonly tokensEach: number
   /** Charges in quota units, spread over the tokens in turn. */
   readonly charges: readonly number[]
-  /** Holds that a run which is gone left open: each is settled at 100. */
+  /** Holds that an earlier run left open: each is settled at 100. */
   readonly openHolds: number
 }
 
-/** A data folder with an embedded database in it, closed, and gone after the test. */
+/** A data folder with a closed embedded database, deleted after the test. */
 export async function filledFolder(filling: Filling): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-moved-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -40,7 +40,7 @@ async function fill(store: Store, { users, tokensEach, charges, openHolds }: Fil
   for (let index = 0; index < users; index += 1) {
     const user = await store.write(
       'createUser',
-      // An apostrophe and letters of four bytes come through, too.
+      // An apostrophe and letters of four bytes must survive, too.
       newUser({
         username: `o'user 😀 ${index}`,
         accessToken: `access-${index}`,

@@ -5,10 +5,10 @@ import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
 import { type Fault, type FaultProxy, startFaultProxy } from '../equipment/fault-proxy.ts'
 import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
 
-/** Prompt and output that the upstream reports; at a unit and four units each. */
+/** Prompt and output that the upstream reports, at one unit and four units each. */
 const USAGE = usageText(10, 5)
 const COST = 10 + 4 * 5
-/** The head of the answer and a few events, and not all of them. */
+/** Byte offset in the middle of the answer: the head and some events, but not all. */
 const MIDST = 900
 
 let proxy: FaultProxy
@@ -29,7 +29,7 @@ beforeAll(async () => {
     models: priced(['m', 'patient']),
     channels: [
       channel('m', behind, { timeouts: { connect: '1s', first_byte: '600ms', idle: '600ms', total: '5s' } }),
-      // Waits for as long as a slow machine may take.
+      // A channel with timeouts for a slow machine.
       channel('patient', behind, {
         timeouts: { connect: '60s', first_byte: '60s', idle: '60s', total: '60s' },
       }),
@@ -43,7 +43,7 @@ afterAll(async () => {
   await proxy?.stop()
 })
 
-/** A call over a line; the answer, and what was charged for it. */
+/** Makes a call over a faulty line. Returns the response, and its charge. */
 async function over(fault: Fault, stream: boolean, model: 'm' | 'patient' = 'm') {
   proxy.line(fault)
   stage.upstream.script(
@@ -84,7 +84,7 @@ describe('behind a line', () => {
       const { status, charged, text } = await over(fault, stream)
       expect([status, charged]).toEqual([500, 0])
       expect(JSON.parse(text).error.type).toBe('api_error')
-      // The channel's time-out, and no more.
+      // Only the channel's own timeout applies.
       expect(performance.now() - started).toBeLessThan(20_000)
     }
   })

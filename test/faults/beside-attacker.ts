@@ -1,14 +1,14 @@
 import { expect } from 'vitest'
 import type { Answer } from '../equipment/client.ts'
 
-/** So many requests are made alone, and as many beside whoever takes what is shared. */
+/** Number of requests made alone, and again during the attack. */
 const REQUESTS = 15
-/** Time that a machine with other things to do may add. */
+/** Milliseconds that a busy machine may add. */
 const SLACK_MS = 250
 
 /**
- * Makes the same requests one after the other, alone and then beside the attack: all of them succeed, and the
- * median takes at most twice as long beside it.
+ * Makes the same requests one after the other, alone and then during the attack: all of them succeed, and the
+ * median takes at most twice as long during the attack.
  */
 export async function fairBeside(attack: () => Promise<unknown>, ask: () => Promise<Answer>): Promise<void> {
   const alone = await answered(ask)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { campaign, TARGETS } from '../corpus/campaign.ts'
 import { randomFrom } from '../equipment/random.ts'
 
-/** What is new each night has its beginnings here, always the same. */
+/** A fixed seed: the nightly campaign takes a new one each time. */
 const SEED = 1
 
 test.each(Object.keys(TARGETS))('no input that is bred for a fifth of a second breaks %s', (name) => {

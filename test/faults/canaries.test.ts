@@ -9,7 +9,7 @@ import { messagesErrorText, streamedMessage, wholeMessage } from '../equipment/m
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
 import { discard, type Program, runProgram, SECRET } from '../operations/program.ts'
 
-/** Each stands in one place; wherever else it turns up, somebody carried it there. */
+/** Secrets that exist in one place only; one that turns up elsewhere was leaked. */
 const UPSTREAM_KEYS = ['canaryupstreamkeyone9', 'canary/upstream+key"two\\9', 'sk-canary-upstream-three9']
 const HEADER = 'canaryheaderofthechannel9'
 const KEYS = { ann: 'canarykeyofann9', bob: 'canarykeyofbob9' }
@@ -20,7 +20,7 @@ const CANARY = /canary\w*/
 
 let upstream: ScriptedUpstream
 let program: Program
-/** All that each caller was told, headers and all. */
+/** Everything that each client received, headers included. */
 const heard = { ann: '', bob: '', stranger: '' }
 beforeAll(async () => {
   upstream = await startUpstream()
@@ -57,7 +57,7 @@ function configuration(): Configuration {
   }
 }
 
-// The equipment names tokens for their keys.
+// Token names must differ from the keys, which the equipment uses as names.
 function renamed(seed: object, index: number): object {
   return { ...seed, name: `token ${index}` }
 }
@@ -67,7 +67,9 @@ function remembered(who: keyof typeof heard, { status, headers, text }: Answer):
   return { status, headers, text } as Answer
 }
 
-/** Calls of every kind, well and badly answered, by an upstream that tells all that it knows. */
+/**
+ * Makes calls of every kind, with good and bad responses, to an upstream that discloses everything it knows.
+ */
 async function traffic(): Promise<void> {
   const echo = [SAID.prompt, ...UPSTREAM_KEYS, HEADER, upstream.baseUrl('chat')].join(' and ')
   const path = (way: string): string => `${way}?key=${SAID.query}`
@@ -101,7 +103,7 @@ async function traffic(): Promise<void> {
       stream ? streamedMessage([{ text: SAID.answer }]) : wholeMessage([{ text: SAID.answer }]),
     )
     for (const model of ['chat', 'claude', 'down']) await askBoth(model, stream)
-    // Errors that say everything, in every shape and with every status.
+    // Errors that disclose everything, in every shape and with every status.
     for (const status of [400, 401, 403, 404, 413, 422, 429, 500, 502, 503, 529]) {
       for (const body of [
         errorBody(echo, echo, echo),
@@ -144,7 +146,7 @@ async function traffic(): Promise<void> {
     body: completionText(SAID.answer, usageText(10, 5)).replace('chatcmpl', 'x'),
   })
 
-  // What is refused here.
+  // Requests that the gateway refuses itself.
   const asked = (body: string | object | undefined, key: string, method = 'POST', way = '/v1/messages') =>
     call(program.url, body, { key, path: path(way), headers, method })
   for (const body of [
@@ -152,7 +154,7 @@ async function traffic(): Promise<void> {
     { model: SAID.prompt, messages: SAID.prompt },
     { ...request('chat', false), max_tokens: SAID.prompt },
     { ...request('chat', false), messages: [{ role: SAID.prompt, content: 1 }] },
-    // A model's name and a path are logged, so that an operator can see what is asked for.
+    // A model's name and a path are logged, so that an operator can see what is requested.
     { ...request('nobody', false) },
     {
       ...request('chat', false),
@@ -167,7 +169,7 @@ async function traffic(): Promise<void> {
     for (const way of ['/v1/chat/completions', '/v1/messages'])
       remembered('ann', await asked(body, KEYS.ann, 'POST', way))
 
-  // Others, meanwhile and after.
+  // Other clients, meanwhile and after.
   upstream.script('chat', { kind: 'whole', content: 'for bob' })
   const bobs = { model: 'chat', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] }
   remembered('bob', await patiently(() => call(program.url, bobs, { key: KEYS.bob })))
@@ -183,7 +185,7 @@ async function traffic(): Promise<void> {
   remembered('bob', await call(program.url, undefined, { method: 'GET', path: '/metrics', headers: bearer }))
 }
 
-/** All files below a folder as one text; what is sealed is sealed in all of them. */
+/** All files below a folder as one text; sealed secrets must be sealed in all of them. */
 function contentsOf(folder: string, but: readonly string[]): string {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => !but.includes(name) && statSync(join(folder, name)).isFile())
@@ -191,7 +193,7 @@ function contentsOf(folder: string, but: readonly string[]): string {
     .join('\n')
 }
 
-/** How a text looks where it was written as JSON, in a URL, or in base64. */
+/** Encodings of a text: plain, in JSON, in a URL, in base64 and in hexadecimal. */
 function spellings(secret: string): string[] {
   return [
     secret,
@@ -202,7 +204,7 @@ function spellings(secret: string): string[] {
   ]
 }
 
-/** The lines that have it, for people to see what went wrong; none is expected. */
+/** Lines with the secret, for the failure message; none is expected. */
 function linesWith(text: string, secret: string | RegExp): string[] {
   const has = (line: string): boolean =>
     typeof secret === 'string' ? line.includes(secret) : secret.test(line)

@@ -35,7 +35,7 @@ async function resting(): Promise<number> {
   return Number(/^sluice_resting_channels (\d+)$/m.exec(text)?.[1])
 }
 
-/** Keeps everybody else from writing to the database. */
+/** Locks the database, so that no other process can write. */
 function lockDatabase(dataDir: string): () => void {
   const database = new DatabaseSync(join(dataDir, 'sluice.db'), { timeout: 5000 })
   database.exec('BEGIN EXCLUSIVE')
@@ -55,7 +55,7 @@ describe('a channel that fails several times in a row', () => {
     const { text } = await call(stage.gateway.url, undefined, { method: 'GET', path: '/metrics' })
     expect(text).toMatch(/^sluice_resting_channels 1$/m)
 
-    // While one call finds out, the others go on elsewhere.
+    // While one probe is under way, other calls use the other channel.
     upstream.script('pair', { kind: 'whole', after: new Promise((resolve) => setTimeout(resolve, 500)) })
     await expect
       .poll(
@@ -80,7 +80,7 @@ describe('a channel that fails several times in a row', () => {
     upstream.script('unpaid', { kind: 'whole' })
     const unlock = lockDatabase(gateway.dataDir)
     try {
-      // Neither its hold nor its charge can be written, so that nobody can say that it was answered.
+      // Neither hold nor charge can be written, so that the call cannot be answered.
       expect((await stage.chat('ann', ask('unpaid'))).status).toBe(503)
     } finally {
       unlock()
@@ -161,7 +161,7 @@ describe('a storm of failures everywhere', () => {
     }
     const retries = count('storm') + count('storm-spare') - calls
     expect(retries).toBeGreaterThan(0)
-    // Five a second besides; the whole storm lasts a few seconds.
+    // Five retries a second are added; the whole storm lasts a few seconds.
     expect(retries).toBeLessThanOrEqual(50 + calls / 10 + 5 * 10)
     const charged = databaseOf(stage.gateway.dataDir)
       .usage()

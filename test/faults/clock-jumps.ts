@@ -6,7 +6,7 @@ import { databaseOf, type UsageRow } from '../equipment/database.ts'
 import type { MovedClock } from '../equipment/moved-clock.ts'
 import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
 
-/** Seconds. */
+/** Seconds in a minute. */
 export const MINUTE = 60
 export const HOUR = 60 * MINUTE
 export const MONTH = 30 * 24 * HOUR
@@ -14,23 +14,23 @@ const QUOTA = 1_000_000_000
 /** Events of the stream that is running when the clock is moved, and the milliseconds between them. */
 const [EVENTS, PACE_MS] = [40, 40]
 const TIMEOUT_MS = 1000
-/** By how much a time-out may be early or late. */
+/** Milliseconds by which a timeout may be early or late. */
 const TOLERANCE_MS = 1000
-/** A busy machine may be late by so much; a clock that jumps takes an hour. */
+/** Milliseconds by which a busy machine may be late; a clock jump is an hour. */
 const LATE_MS = 60_000
 const LIMIT = 5
 
-/** What a jump of the clock came to. */
+/** The result of moving the clock. */
 export interface JumpReport {
   readonly seconds: number
-  /** How long what should take a second took, in milliseconds. */
+  /** Measured duration of a one-second timeout, in milliseconds. */
   readonly firstByteMs: number
   readonly totalMs: number
 }
 
 /**
- * Moves the time of day of a gateway again and again while calls run, by so many seconds each time, and back.
- * Fails where anything but the time of day takes notice.
+ * Moves the time of day of a gateway repeatedly while calls run, by so many seconds each time, and back.
+ * Fails where anything but expiry is affected.
  */
 export async function jump(clock: MovedClock, offsets: readonly number[]): Promise<JumpReport[]> {
   const now = Math.floor(Date.now() / 1000)
@@ -54,7 +54,7 @@ export async function jump(clock: MovedClock, offsets: readonly number[]): Promi
           offsets.flatMap((seconds, index) => [
             token(`run${index}`, quota),
             token(`limited${index}`, quota),
-            // Half way between the right time and the other one.
+            // Half way between the real time and the moved one.
             token(`half${index}`, { ...quota, expired_time: Math.floor(now + seconds / 2) }),
           ]),
           { quota: QUOTA },
@@ -102,13 +102,13 @@ async function oneJump(stage: Stage, clock: MovedClock, index: number, seconds: 
   const endless = took(stage.live(key, askStream('endless')).then((answer) => answer.end()))
   await sleep(200)
   await useUp(stage, `limited${index}`)
-  // By the right time it has expired if the other time is earlier, and has not if it is later.
+  // By the real time the key has expired if the clock moved backwards, and has not if it moved forwards.
   expect((await stage.chat(`half${index}`, ask('m'))).status).toBe(seconds > 0 ? 200 : 401)
 
   clock.move(seconds)
   const half = await stage.chat(`half${index}`, ask('m'))
   expect(half.status, half.text).toBe(seconds > 0 ? 401 : 200)
-  // No window opens before its time, and none stays shut.
+  // No window opens early, and none stays closed.
   const limited = await stage.chat(`limited${index}`, ask('m'))
   expect(limited.status).toBe(429)
   expect(Number(limited.headers['retry-after'])).toBeLessThanOrEqual(60)
@@ -124,7 +124,7 @@ async function oneJump(stage: Stage, clock: MovedClock, index: number, seconds: 
     expect(ms).toBeGreaterThan(TIMEOUT_MS - TOLERANCE_MS / 10)
     expect(ms).toBeLessThan(TIMEOUT_MS + LATE_MS)
   }
-  // What begins now is written down by the time of day.
+  // A new call is recorded with the moved time of day.
   const later = await stage.chat(key, ask('m'))
   const written = database.usageOf(String(later.headers['x-request-id'])) as UsageRow & { ended_ms: number }
   expect(Math.abs(written.ended_ms - (Date.now() + seconds * 1000))).toBeLessThan(120_000)

@@ -5,12 +5,9 @@ import type { Stage } from '../equipment/stage.ts'
 import { crowds, crowdStage, SIZES } from './crowd.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
-/** By day as many as fit; at night hundreds of each. */
+/** As many repetitions as fit into a test run; the nightly run has hundreds of each. */
 const REPETITIONS = [20, 5, 1]
-/**
- * By a machine that has nothing else to do it is 50; those who are admitted wait until all others are
- * refused.
- */
+/** An idle machine needs 50 ms; admitted calls wait until all others are refused. */
 const REFUSED_WITHIN_MS = 20_000
 
 let stage: Stage

@@ -6,23 +6,23 @@ import { AMPLE, channel, priced, ROOT, token, user } from '../equipment/configur
 import { databaseOf } from '../equipment/database.ts'
 import { ask, patiently, type Stage, setStage } from '../equipment/stage.ts'
 
-/** So many calls at one moment, on a quota that pays for so many of them. */
+/** Number of simultaneous calls, and how many of them the quota pays for. */
 export interface CrowdSize {
   readonly calls: number
   readonly affordable: number
 }
 
-/** The sizes at which nobody may get through who cannot pay. */
+/** The tested sizes. */
 export const SIZES: readonly CrowdSize[] = [
   { calls: 50, affordable: 10 },
   { calls: 500, affordable: 10 },
   { calls: 2000, affordable: 1 },
 ]
 
-/** What a number of crowds came to. */
+/** The result of several crowds. */
 export interface CrowdReport extends CrowdSize {
   readonly repetitions: number
-  /** The median of how long a single refusal takes while all that is affordable is held, in milliseconds. */
+  /** Median latency of a single refusal while the whole quota is held, in milliseconds. */
   readonly refusalMs: number
 }
 
@@ -30,7 +30,7 @@ const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const MAXIMUM = 1000
 const SINGLE_REFUSALS = 5
 
-/** A gateway for crowds: the key `crowd`, and one that can pay for nothing. */
+/** A gateway for crowds: the key `crowd`, and one without quota. */
 export function crowdStage(): Promise<Stage> {
   return setStage((upstream) => ({
     options: { max_calls: 9000 },
@@ -47,9 +47,9 @@ export function crowdStage(): Promise<Stage> {
 }
 
 /**
- * Lets crowds come, one after the other, streamed and whole in turn, each answer at a random cost within its
- * hold. Fails where more than can pay were admitted, or fewer, and where the balance is not to the unit what
- * was set less what it cost.
+ * Runs crowds one after the other, streamed and whole in turn, each answer at a random cost within its hold.
+ * Fails where the number of admitted calls differs from the affordable number, and where the balance is not
+ * exactly the quota minus the costs.
  */
 export async function crowds(
   stage: Stage,
@@ -66,7 +66,7 @@ export async function crowds(
     const { id, used_quota: usedBefore } = database.token('token-crowd')
     const put = await manage(stage.gateway.url, ANN, 'PUT /api/token/', { id, remain_quota: quota })
     expect(put.status, put.message).toBe(200)
-    // Connections of their own: one that is kept may be closed at the moment when it is used again.
+    // New connections for each crowd: a kept one may be closed at the moment of its reuse.
     const agent = new Agent({ keepAlive: true, maxSockets: size.calls })
     const cost = await oneCrowd(stage, size, request, random, agent, refusalsMs)
     agent.destroy()
@@ -81,7 +81,7 @@ export async function crowds(
   return { ...size, repetitions, refusalMs: Number(refusalMs.toFixed(1)) }
 }
 
-/** What a call takes, by the refusal of one that cannot pay. */
+/** The hold of a call, read from the refusal of one that is not affordable. */
 async function holdOf(stage: Stage, request: object): Promise<number> {
   const { text } = await patiently(() => stage.chat('poor', request))
   const needed = /(\d+) are needed/.exec(text)?.[1]
@@ -89,7 +89,7 @@ async function holdOf(stage: Stage, request: object): Promise<number> {
   return Number(needed)
 }
 
-/** One crowd; what its answers cost. */
+/** Runs one crowd. Returns the cost of its answers. */
 async function oneCrowd(
   stage: Stage,
   { calls, affordable }: CrowdSize,
@@ -114,7 +114,7 @@ async function oneCrowd(
     if (answer.status !== 200) refused++
     return answer
   })
-  // Where this fails, what becomes of them tells nothing more.
+  // After a failure the outcome of the other calls is irrelevant.
   void Promise.allSettled(crowd)
   await expect
     .poll(() => refused + stage.upstream.received('m').length, { timeout: 120_000, interval: 20 })

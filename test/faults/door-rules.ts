@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../src/api/endpoint.ts'
 
-/** What a caller shows. */
+/** A credential of a client. */
 export type Secret =
   | 'nothing'
   | 'unknown key'
@@ -16,13 +16,13 @@ export type Secret =
   | 'access token of a banned user'
   | 'metrics token'
 
-/** Where it is shown. */
+/** The place of the credential in the request. */
 export type Place = 'bare' | 'bearer' | 'x-api-key' | 'x-alt-api-key' | 'query'
 
-/** Whose id `Gateway-User` says. */
+/** The user whose id `Gateway-User` carries. */
 export type Named = 'own' | 'other' | 'nobody' | 'rubbish'
 
-/** Let in (whatever is said of the request then), or the status of the refusal. */
+/** `in`: authenticated (whatever the response is then); otherwise the status of the refusal. */
 export type Verdict = 'in' | 401 | 403
 
 export const PLACES: readonly Place[] = ['bare', 'bearer', 'x-api-key', 'x-alt-api-key', 'query']
@@ -31,13 +31,13 @@ const KEYS: ReadonlyMap<Secret, Verdict> = new Map<Secret, Verdict>([
   ['live key', 'in'],
   ['key of a banned user', 403],
 ])
-/** Their own usage may still be read with those. */
+/** Keys that may still read their own usage. */
 const READING_KEYS: ReadonlyMap<Secret, Verdict> = new Map<Secret, Verdict>([
   ...KEYS,
   ['expired key', 'in'],
   ['drained key', 'in'],
 ])
-/** Access tokens and their owners' roles; a banned one has none. */
+/** Access tokens and their owners' roles; a banned owner has none. */
 const ROLES: ReadonlyMap<Secret, number> = new Map([
   ['access token', 1],
   ['access token of an admin', 10],
@@ -47,8 +47,8 @@ const ROLES: ReadonlyMap<Secret, number> = new Map([
 const LEAST_ROLE = { account: 1, admin: 10, root: 100 }
 
 /**
- * Who is let in where, as `docs/api.md: Authentication` says it. An endpoint with another kind of access
- * needs a case here.
+ * Expected authentication, by `docs/api.md: Authentication`. An endpoint with another kind of access needs a
+ * case here.
  */
 export function verdictOf(endpoint: Endpoint, secret: Secret, place: Place, named: Named): Verdict {
   const access: string = endpoint.access

@@ -26,7 +26,7 @@ const OWNERS: Partial<Record<Secret, { role: number; status: number }>> = {
 const SECRETS = ['nothing', ...Object.keys(KEYS), ...Object.keys(OWNERS), 'metrics token'] as Secret[]
 const NAMED: readonly Named[] = ['own', 'other', 'nobody', 'rubbish']
 
-/** An account that shows its access token once: what it is let in to may well change it. */
+/** An account that uses its access token once: the request may change the account. */
 interface Owner {
   readonly id: number
   readonly secret: Secret
@@ -74,7 +74,7 @@ function configuration(): Configuration {
   }
 }
 
-/** An account that is let in to what is its own is used up; one that is not may come again. */
+/** An account that is authenticated for its own data is used up; a refused one may be reused. */
 function ownerOf(secret: Secret, { access }: Endpoint, verdict: Verdict): Owner | undefined {
   const at = fresh.findIndex((owner) => owner.secret === secret)
   const isUsedUp = verdict === 'in' && ['account', 'admin', 'root'].includes(access)
@@ -130,7 +130,7 @@ async function knock(endpoint: Endpoint, secret: Secret, place: Place, named: Na
   })
 }
 
-/** Refusals at the door; other 403s are said of what was asked. */
+/** Codes of authentication errors; other 403s concern the request's content. */
 const AT_THE_DOOR = new Set(['role_too_low', 'user_disabled', 'not_operator', 'ip_not_allowed', undefined])
 
 function heard({ status, text }: Answer): Verdict {
@@ -159,7 +159,7 @@ describe('every route, by what its callers show and where they show it', () => {
   )
 })
 
-/** Other ways to write a path, which readers in front of the gateway may take for the same. */
+/** Other spellings of a path, which a proxy in front of the gateway may treat as the same. */
 function mutations(path: string): string[] {
   const [, first = '', ...rest] = path.split('/')
   const tail = rest.length === 0 ? '' : `/${rest.join('/')}`
@@ -202,7 +202,7 @@ function mutations(path: string): string[] {
   ].filter((each) => each !== path && each !== '')
 }
 
-/** As `:id` is one segment, and `:id*` the rest of a path. */
+/** Matches `:id` with one segment, and `:id*` with the rest of a path. */
 function isRoute(given: string): boolean {
   return ROUTES.some(({ path }) => {
     const steps = path
@@ -243,7 +243,7 @@ test('an absolute address leads where its path does, and past no door', async ()
   }
 })
 
-/** What proxies and frameworks elsewhere believe. */
+/** Headers that proxies and frameworks elsewhere trust. */
 const TRICKS: Record<string, string>[] = [
   { host: 'localhost' },
   { host: '127.0.0.1' },

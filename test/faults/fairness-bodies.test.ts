@@ -8,10 +8,10 @@ import { ask, type Stage, setStage } from '../equipment/stage.ts'
 import { fairBeside } from './beside-attacker.ts'
 
 const MIB = 1024 * 1024
-/** A kilobyte that becomes a mebibyte; it is announced as one byte more. */
+/** A kilobyte that decompresses to a mebibyte; its announced length is one byte more. */
 const UNFINISHED = gzipSync(Buffer.alloc(MIB, 32))
 const MANY = 266
-/** Processor time in a fifth of a second that is next to none, in hundredths of a second. */
+/** CPU time in a fifth of a second that counts as idle, in hundredths of a second. */
 const TICKS = 5
 
 let stage: Stage
@@ -36,7 +36,7 @@ afterEach(() => {
   for (const { socket } of held.splice(0)) socket.destroy()
 })
 
-/** Sends a head and a part of what it announces, and then nothing more. */
+/** Sends a head and a part of the announced body, and then nothing more. */
 function hold(head: string, length: number, part: Buffer): RawConnection {
   const connection = rawConnection(
     stage.gateway.port,
@@ -47,7 +47,7 @@ function hold(head: string, length: number, part: Buffer): RawConnection {
   return connection
 }
 
-/** Settles when the gateway has, or has refused, all that was written, and has nothing more to do. */
+/** Settles when the gateway has read or refused all written bytes, and is idle. */
 async function settled(connections: readonly RawConnection[]): Promise<void> {
   const isDone = ({ socket }: RawConnection): boolean => socket.destroyed || socket.writableLength === 0
   await expect.poll(() => connections.every(isDone), { timeout: 20_000 }).toBe(true)
@@ -61,7 +61,7 @@ async function settled(connections: readonly RawConnection[]): Promise<void> {
   await expect.poll(worked, { interval: 200, timeout: 20_000 }).toBeLessThan(TICKS)
 }
 
-/** Processor time that a process has had, in hundredths of a second. */
+/** CPU time of a process, in hundredths of a second. */
 function ticksOf(pid: number): number {
   const [user, system] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ').slice(11) ?? []
   return Number(user) + Number(system)
@@ -70,7 +70,7 @@ function ticksOf(pid: number): number {
 const unfinished = (head: string): RawConnection =>
   hold(`${head}content-encoding: gzip\r\n`, UNFINISHED.length + 1, UNFINISHED)
 
-/** Bodies of a key that come to all but one byte of 32 MiB. */
+/** Bodies of a key, each of 32 MiB but for one byte. */
 const largeOnes = (key: string, count: number): RawConnection[] =>
   Array.from({ length: count }, () =>
     hold(
@@ -143,7 +143,7 @@ describe('bodies that never end', () => {
         () => {},
       )
     await settled(connections)
-    // Whether a body goes on is seen after a moment.
+    // A moment passes until the gateway reads on.
     const largeOne = async (): Promise<number[]> =>
       (await Promise.all([bob(30 * MIB), bob(30 * MIB)])).map(({ status }) => status)
     await expect.poll(largeOne, { timeout: 30_000 }).toEqual([200, 200])

@@ -7,13 +7,13 @@ import { patchedCopy } from '../equipment/patched-copy.ts'
 import { type RawConnection, rawConnection } from '../equipment/raw-socket.ts'
 import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
 
-/** As many connections as this copy of the gateway takes; half of them may be of one address. */
+/** Maximum number of connections of this copy of the gateway; half of them may come from one address. */
 const TOTAL = 200
 const SHARE = 100
 const RESERVE = 10
 
 const PROXY = '127.0.0.8'
-/** One after the other gets what each test needs of addresses that nobody has used. */
+/** Next unused address, so that each test has addresses of its own. */
 let next = 10
 const freshAddress = (): string => `127.0.0.${next++}`
 
@@ -44,18 +44,18 @@ afterAll(async () => {
 const opened: RawConnection[] = []
 afterEach(async () => {
   for (const { socket } of opened.splice(0)) socket.resetAndDestroy()
-  // What the next test finds is its own.
+  // The connections of one test must not reach the next.
   while ((await figure('sluice_open_connections')) > 1) await sleep(20)
 })
 
-/** A connection that is ended when its test is over. */
+/** A connection that is closed when its test is over. */
 function connected(from: string, bytes = ''): RawConnection {
   const connection = rawConnection(stage.gateway.port, bytes, from)
   opened.push(connection)
   return connection
 }
 
-/** Opens connections, and settles once the gateway has seen each. */
+/** Opens connections, and settles once the gateway has accepted each. */
 async function flood(count: number, from: string, bytes = ''): Promise<RawConnection[]> {
   const connections: RawConnection[] = []
   for (let i = 0; i < count; i++) {
@@ -63,16 +63,13 @@ async function flood(count: number, from: string, bytes = ''): Promise<RawConnec
     connections.push(connection)
     await new Promise((resolve) => connection.socket.once('connect', resolve).once('close', resolve))
   }
-  // All that came before it is accepted by the time at which this is answered; none of it is in two
-  // listeners' queues for long.
+  // Connections are accepted in order: all earlier ones are accepted once this is answered, with a margin for
+  // the queues of two listeners.
   for (let i = 0; i < 3; i++) await figure('sluice_open_connections')
   return connections
 }
 
-/**
- * Holds so many requests under way; what is refused meanwhile, as it may be on a busy machine, is asked
- * again.
- */
+/** Holds so many requests under way; refused ones, which a busy machine may cause, are repeated. */
 async function hold(count: number, from: string, request = UNFINISHED): Promise<RawConnection[]> {
   let held: RawConnection[] = []
   while (held.length < count) {
@@ -86,7 +83,7 @@ async function hold(count: number, from: string, request = UNFINISHED): Promise<
 const isOpen = ({ socket }: RawConnection): boolean => !socket.destroyed
 const openOf = (connections: readonly RawConnection[]): number => connections.filter(isOpen).length
 
-/** A figure of the gateway's metrics, asked on a connection of its own. */
+/** A value of the gateway's metrics, requested on a connection of its own. */
 async function figure(name: string): Promise<number> {
   const request = 'GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n'
   const text = await rawConnection(stage.gateway.port, request).closed()
@@ -98,11 +95,11 @@ function post(body: object, more = ''): string {
   return `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\ncontent-type: application/json\r\n${more}content-length: ${text.length}\r\n\r\n${text}`
 }
 const CALL = post(ask('m'), 'connection: close\r\n')
-/** A request that is under way for as long as its connection lasts: its body does not come. */
+/** A request that stays under way as long as its connection: its body is never completed. */
 const UNFINISHED = post(ask('m')).slice(0, -10)
 
 /**
- * Calls on new connections, one after the other; all of them succeed. The median of their times, in
+ * Makes calls on new connections, one after the other; all of them succeed. Returns the median latency in
  * milliseconds.
  */
 async function medianOfCalls(from: string, count = 31): Promise<number> {
@@ -124,7 +121,10 @@ const health = (from: string): Promise<string> =>
     from,
   ).closed()
 
-/** Others find the gateway as they would without the attack; busy machines are given some milliseconds. */
+/**
+ * Expects the latency for others to be as it was without the attack, plus some milliseconds for a busy
+ * machine.
+ */
 async function expectOthersServed(beforeMs: number): Promise<void> {
   const duringMs = await medianOfCalls(freshAddress())
   expect(duringMs).toBeLessThan(2 * beforeMs + 50)
@@ -145,7 +145,7 @@ describe('while one address opens more connections than there may be,', () => {
     const attacker = freshAddress()
     const attack = await flood(TOTAL + SHARE, attacker, bytes)
     await expect.poll(() => openOf(attack)).toBe(SHARE)
-    // Whoever shares the address with it is served, in the place of its oldest.
+    // A client at the same address is served, at the expense of the oldest connection there.
     expect(await health(attacker)).toMatch(/^HTTP\/1\.1 200 /)
     await expectOthersServed(beforeMs)
     expect(isOpen(neighbour)).toBe(true)
@@ -207,7 +207,7 @@ describe('behind a trusted proxy', () => {
   })
 })
 
-/** An address of this machine that is none of its loopback. */
+/** An address of this machine outside loopback. */
 const outside = Object.values(networkInterfaces())
   .flatMap((addresses) => addresses ?? [])
   .find(({ internal, family }) => !internal && family === 'IPv4')
@@ -223,7 +223,7 @@ test.skipIf(outside === undefined)(
         ({ status }) => status,
         () => 'closed',
       )
-    // The connection of whoever asked last may still be there, and idle.
+    // The last client's connection may still be open, and idle.
     await expect.poll(answered).toBe('closed')
     expect(await health('127.0.0.1')).toMatch(/^HTTP\/1\.1 200 /)
   },

@@ -6,12 +6,11 @@ import { SLOW_DISK } from '../equipment/slow-disk.ts'
 import { ask, type Stage, setStage } from '../equipment/stage.ts'
 import { fairBeside } from './beside-attacker.ts'
 
-/** So many calls and reads one client keeps under way. */
+/** Calls and reads that one client keeps under way. */
 const MANY = 160
 const PATIENTLY = { timeout: 20_000 }
 
-// Few writes in one commit, and a usage log so long that to read it takes a while: what needs thousands of
-// calls elsewhere, needs few here.
+// Small batches for each commit and a long usage log need fewer calls for the same effect.
 const copy = patchedCopy([
   SLOW_DISK,
   {
@@ -54,7 +53,7 @@ afterEach(async () => {
   attack.abort()
   await Promise.all(loops)
 })
-/** Keeps so many requests under way, each followed by the next, and settles when they have begun. */
+/** Keeps so many requests under way, each followed by the next; settles when they have begun. */
 async function keepUp(count: number, request: () => Promise<Answer>): Promise<void> {
   const { signal } = (attack = new AbortController())
   let begun = 0

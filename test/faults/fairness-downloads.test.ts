@@ -9,13 +9,13 @@ import { wholeMessage } from '../equipment/messages-behaviour.ts'
 import { type Stage, setStage } from '../equipment/stage.ts'
 import { fairBeside } from './beside-attacker.ts'
 
-/** Fetches that one key may have under way, while others may have as many. */
+/** Concurrent downloads allowed to one key; others may have as many. */
 const SHARE = 8
 const PATIENTLY = { timeout: 15_000 }
 
 let stage: Stage
 let pictures: Server
-/** Pictures that are asked for and never come. */
+/** Images that are requested and never sent. */
 const slow = new Map<ServerResponse, string>()
 beforeAll(async () => {
   pictures = createServer((request, reply) => {
@@ -41,7 +41,7 @@ afterAll(async () => {
   pictures?.close()
 })
 
-/** A request that names pictures by URL. */
+/** A request that names images by URL. */
 function naming(...paths: string[]): object {
   const { port } = pictures.address() as AddressInfo
   const content = paths.map((path) => ({
@@ -90,7 +90,7 @@ describe('downloads that do not end', { timeout: 60_000 }, () => {
     gone.destroy()
     await expect.poll(() => underWay('second'), PATIENTLY).toBe(SHARE)
     expect([underWay('first'), underWay('third')]).toEqual([0, 0])
-    // Nor was anything sent on for somebody who is gone.
+    // Nothing was sent upstream for a client that is gone.
     await expect
       .poll(() => stage.gateway.logs().match(/"status":499/g)?.length ?? 0, PATIENTLY)
       .toBeGreaterThan(1)

@@ -10,7 +10,7 @@ import { rawConnection } from '../equipment/raw-socket.ts'
 import { ask, type Stage, setStage } from '../equipment/stage.ts'
 import { fairBeside } from './beside-attacker.ts'
 
-/** Requests whose lines are several times what a pipe and the queue of this copy hold. */
+/** Requests whose log lines are several times the capacity of the pipe and of this copy's queue. */
 const MANY = 2_000
 const PATIENTLY = { timeout: 20_000 }
 
@@ -34,7 +34,7 @@ async function setUp(stdout: number): Promise<void> {
   stage.upstream.script('m', { kind: 'whole' })
 }
 
-/** Requests of one client, refused at little cost; each is a line of the log. */
+/** Makes cheap refused requests of one client, each with a log line. */
 async function fill(): Promise<void> {
   const request = 'GET /v1/models HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-nobody\r\n'
   const all = `${`${request}\r\n`.repeat(MANY - 1)}${request}connection: close\r\n\r\n`
@@ -68,7 +68,7 @@ describe('a log that nobody reads', { timeout: 60_000 }, () => {
     rmSync(folder, { recursive: true })
   })
   const piece = Buffer.alloc(65_536)
-  /** What stands in the pipe. */
+  /** Reads the content of the pipe. */
   function read(): string {
     let text = ''
     for (;;) {

@@ -8,9 +8,9 @@ const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const PASSWORD = 'correct horse'
 const ATTACKER = '192.0.2.1'
 const OWNER = '203.0.113.7'
-/** Guesses under way at any time: more than may wait. */
+/** Concurrent guesses: more than may wait. */
 const GUESSES = 120
-/** Passwords that are hashed at one time. */
+/** Passwords that are hashed at the same time. */
 const AT_ONCE = 2
 
 let gateway: RunningGateway
@@ -31,7 +31,7 @@ afterAll(() => gateway?.discard())
 const enter = (username: string, password: string, from: string) =>
   logIn(gateway.url, { username, password }, { 'x-forwarded-for': from })
 
-/** Keeps guesses under way until it is stopped; counts those whose password was looked at. */
+/** Keeps guesses under way until it is stopped; counts those whose password was checked. */
 function storm(from: string): { readonly looked: () => number; stop(): Promise<void> } {
   let looked = 0
   const stopped = new AbortController()
@@ -69,8 +69,8 @@ describe('while somebody guesses passwords as fast as they are looked at', () =>
     } finally {
       await guesses.stop()
     }
-    // Those that run when it comes and when it runs itself, and as many again whose answers were on their
-    // way. A hundred wait before it where turns go by time of arrival.
+    // The guesses that are being checked when it arrives and when it runs, and as many again whose responses
+    // were on their way. In a queue by time of arrival a hundred would come first.
     const median = waits.toSorted((a, b) => a - b)[7]
     expect(median).toBeLessThanOrEqual(4 * AT_ONCE)
   }, 60_000)

@@ -29,7 +29,7 @@ beforeEach(() => stage.upstream.forget('endless'))
 afterAll(() => stage?.close())
 
 const streams = new Set<LiveAnswer>()
-/** Begins streams that do not end; those that were let in. */
+/** Begins streams that do not end. Returns the admitted ones. */
 async function hold(key: string, count: number): Promise<LiveAnswer[]> {
   const begun = await Promise.all(Array.from({ length: count }, () => stage.live(key, askStream('endless'))))
   for (const stream of begun) streams.add(stream)
@@ -39,10 +39,10 @@ const hangUp = (stream: LiveAnswer): void => {
   streams.delete(stream)
   stream.abort()
 }
-/** How many calls have a slot, or wait for one. */
+/** Number of calls that have a slot or wait for one. */
 async function open(): Promise<number> {
   const { text } = await call(stage.gateway.url, undefined, { method: 'GET', path: '/metrics' })
-  // The request for them is one of them.
+  // The request for the metrics is one of them.
   return Number(/^sluice_open_calls (\d+)$/m.exec(text)?.[1]) - 1
 }
 afterEach(async () => {
@@ -62,7 +62,7 @@ describe('calls that never end', { timeout: 60_000 }, () => {
   })
 
   test('of one key that calls alone take all of them; the next to call waits for one', async () => {
-    // A gateway that has just begun knows of no other key.
+    // A gateway that has just started knows no other key.
     await stage.gateway.restart()
     const [first, ...others] = await hold('ann', MOST)
     expect(others).toHaveLength(MOST - 1)
@@ -99,7 +99,7 @@ describe('calls that never end', { timeout: 60_000 }, () => {
     const [first] = await hold('ann', MOST)
     const { url } = stage.gateway
     const impatient = Array.from({ length: 3 }, () => send(url, askStream('endless'), { key: 'bob' }))
-    // They wait by then, or were refused on a machine that is slow.
+    // By then they wait, or were refused on a slow machine.
     await open()
     for (const one of impatient) one.destroy()
     await expect.poll(open, PATIENTLY).toBe(MOST)

@@ -5,7 +5,7 @@ import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
 import { ask } from '../equipment/stage.ts'
 
-/** Whether the peer, which is 127.0.0.1 or ::1, is one that the operator trusts. */
+/** Trusted proxies; the peer is 127.0.0.1 or ::1. */
 const PEERS = { nobody: [], 'other proxies': ['10.0.0.0/8', '::2'], 'the peer': ['127.0.0.1', '::1/128'] }
 
 const LISTS = {
@@ -49,7 +49,7 @@ afterAll(async () => {
 
 type Key = keyof typeof LISTS
 
-/** The keys that are let in. */
+/** The keys that are admitted. */
 async function letIn(
   peer: keyof typeof PEERS,
   headers: Record<string, string>,
@@ -67,8 +67,8 @@ const TEN: Key[] = ['ten', 'mapped']
 const HERE: Key[] = ['here']
 
 /**
- * What a header of each name and value makes of a caller, where its peer is trusted; elsewhere it is of no
- * effect at all.
+ * Headers, and the keys that each admits where the peer is trusted; from an untrusted peer the header has no
+ * effect.
  */
 const HEADERS: readonly (readonly [name: string, value: string, trusted: Key[]])[] = [
   ['x-forwarded-for', '10.1.2.3', TEN],
@@ -95,7 +95,8 @@ const HEADERS: readonly (readonly [name: string, value: string, trusted: Key[]])
     [],
   ],
   ['x-forwarded-for', Array.from({ length: 100 }, () => '127.0.0.1').join(','), HERE],
-  // What cannot be read is not believed, and nothing before it: what the last trusted one is counts.
+  // An unreadable address is ignored together with everything before it: the last trusted proxy's address
+  // counts.
   ['x-forwarded-for', '', HERE],
   ['x-forwarded-for', '10.1.2.3,', HERE],
   ['x-forwarded-for', '10.1.2.3, unknown', HERE],
@@ -112,7 +113,7 @@ const HEADERS: readonly (readonly [name: string, value: string, trusted: Key[]])
   ['x-forwarded-for', 'for=10.1.2.3', HERE],
   ['x-forwarded-for', '"10.1.2.3"', HERE],
   ['x-forwarded-for', 'fe80::1%eth0', []],
-  // Names that other software believes.
+  // Header names that other software trusts.
   ...[
     'x-real-ip',
     'forwarded',

@@ -8,8 +8,8 @@ import { type Stage, setStage } from '../equipment/stage.ts'
 import { BODY, lengthOf, MISFRAMED, post } from './misframed.ts'
 
 /**
- * Comes after a request on the same connection: as a request of its own, or hidden in what the other one's
- * body was taken for.
+ * Follows a request on the same connection: as a request of its own, or hidden in the bytes taken for the
+ * first one's body.
  */
 const NEXT = `GET /v1/models HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n\r\n`
 const PLAIN = post(`content-type: application/json\r\nconnection: close\r\n${lengthOf(BODY)}`, BODY)
@@ -48,14 +48,14 @@ describe.each(Object.keys(FRONT_PROXIES) as (keyof typeof FRONT_PROXIES)[])('beh
         send(Buffer.concat([Buffer.from(bytes), Buffer.from(NEXT)])),
       ]),
     )
-    // Whoever comes next on these connections gets an answer of its own.
+    // The next client on these connections gets a response of its own.
     for (let i = 0; i < 20; i++) expect(await send(PLAIN)).toMatch(/^HTTP\/1\.1 200 [^\0]*chatcmpl/)
 
     const found = (await foundByGateway()).slice(before)
     const passedOn = proxy.passedOn().slice(passedBefore)
     const answered = passedOn.filter(({ id }) => id !== undefined)
-    // What it cannot read, has no host, or expects what nobody knows, it refuses, takes nothing up of, and
-    // closes the connection.
+    // Requests that are unreadable, have no host, or have an unknown expectation are refused without any
+    // effect, and the connection is closed.
     const takenUp = answered.filter(({ status, id = '' }) => !REFUSED.has(status) || found.includes(id))
     const givenUp = passedOn.length - answered.length
     console.log(

@@ -11,7 +11,7 @@ import { cpuMs } from '../equipment/pace.ts'
 
 const LENGTH = 100_000
 const LIMIT_MS = 5
-/** Looking at every letter once, and a little more. */
+/** Allowed growth of time: one look at every letter, with a margin. */
 const LINEAR = 60
 
 const CHANNEL = {
@@ -20,7 +20,10 @@ const CHANNEL = {
   baseUrl: 'https://aaaa.aaaa.example/v1',
 } as unknown as Channel
 
-/** What takes texts from outside: callers' headers and paths, users' lists, upstreams' headers and errors. */
+/**
+ * Functions that parse texts from outside: clients' headers and paths, users' lists, upstreams' headers and
+ * errors.
+ */
 const TAKERS: Record<string, (text: string) => unknown> = {
   Authorization: bearerKey,
   'an API key': lookupKey,
@@ -68,8 +71,8 @@ function bestOf(times: number, work: () => unknown): number {
 describe.each(Object.entries(TAKERS))('%s', (name, take) => {
   test.each(Object.entries(TEXTS))('is read in time where it is hostile: %s', (kind, make) => {
     const text = make(LENGTH)
-    // Adding to a list of addresses costs more than looking at a letter; the list is the user's own, and is
-    // read once.
+    // Adding to an address list costs more than reading a letter; the list is the user's own, and is read
+    // once.
     const isList = name.includes('addresses') && kind.startsWith('addresses')
     const walk = bestOf(5, () => {
       let sum = 0

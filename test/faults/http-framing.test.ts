@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.close())
 
-/** Sends bytes, and settles with what came back until the gateway closed. */
+/** Sends bytes, and settles with the response once the gateway has closed. */
 async function sent(bytes: string | Buffer): Promise<string> {
   stage.upstream.script('m', { kind: 'whole' })
   return rawConnection(stage.gateway.port, bytes).closed()
@@ -33,7 +33,7 @@ describe('what parties on the way could read in another way is refused, and the 
     const answer = await sent(bytes)
     expect(answer.slice(0, 20)).toMatch(/^HTTP\/1\.1 /)
     expect(answer.slice(9, 12)).toMatch(status)
-    // One answer: what follows a head that is not understood is no further request.
+    // One response: bytes after an unreadable head are no further request.
     expect(answer.match(/HTTP\/1\.1 /g)).toHaveLength(1)
     expect(answer).not.toMatch(/node_modules|node:internal|\n\s+at |HPE_/)
     expect(stage.upstream.received('m')).toHaveLength(0)

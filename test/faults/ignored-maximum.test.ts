@@ -10,13 +10,10 @@ import { patiently, type Stage, setStage } from '../equipment/stage.ts'
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const AT_ONCE = 20
 const MAXIMUM = 50
-/** What the upstream sends in its place. */
+/** Tokens that the upstream sends in place of the maximum. */
 const TENFOLD = 10 * MAXIMUM
 const SLICE_TOKENS = 100
-/**
- * Quota units that a token of output costs; the prompt costs nothing, so that a hold is what its output may
- * cost.
- */
+/** Quota units per output token; the prompt is free, so that a hold is the maximum output cost. */
 const UNITS = 4
 const SLICE = UNITS * SLICE_TOKENS
 const HOLD = UNITS * MAXIMUM
@@ -61,7 +58,10 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.close())
 
-/** So many calls at one moment, with just what they hold; what they came to and what was spent. */
+/**
+ * Makes so many calls at once, with exactly enough quota for their holds. Returns the outcomes and the amount
+ * spent.
+ */
 async function spend(
   caller: Protocol,
   model: Protocol,
@@ -75,7 +75,7 @@ async function spend(
   const messages = [{ role: 'user', content: 'hi' }]
   const request = { model, stream: true, max_tokens: MAXIMUM, messages }
   const send = () => patiently(() => stage.chat('ann', request, { path: PATHS[caller] }))
-  // All are under way before the first is answered.
+  // All calls are under way before the first is answered.
   const { promise: after, resolve: release } = Promise.withResolvers<void>()
   stage.upstream.script(model, { ...behaviour, after })
   const sent = Array.from({ length: calls }, send)
@@ -109,7 +109,7 @@ describe('upstreams that send ten times the maximum, twenty at a time', () => {
         expect(database.usageOf(String(headers['x-request-id']))?.reason).toBe('cut')
       }
       expect(remain).toBeGreaterThanOrEqual(-AT_ONCE * SLICE)
-      // Nor were they cut before their time.
+      // None of the calls was cut too early.
       expect(spent).toBeGreaterThanOrEqual(AT_ONCE * HOLD)
     },
   )

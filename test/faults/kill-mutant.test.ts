@@ -28,7 +28,7 @@ const NO_GATE_TWO_STREAMED: Patch = {
     return this.#call.settle(...all)
   })(`,
 }
-/** Whoever leaves in the middle pays for the prompt alone. */
+/** Charges a client that leaves in the middle for the prompt alone. */
 const NO_OUTPUT_COUNTED: Patch = {
   file: 'src/relay/charge.ts',
   text: 'output: whole ? output : Math.max(reported?.output ?? 0, output)',

@@ -11,7 +11,7 @@ test('eight kills in the middle of traffic lose no charge, double none, and leav
   const report = await storm({ seed: SEED, rounds: 8, clients: 64 })
   console.info(report)
   expect(report.broken).toEqual([])
-  // The storm was one: it saw answers of every kind.
+  // The traffic was varied: the clients saw responses of every kind.
   expect(report.complete).toBeGreaterThan(300)
   expect(report.partial).toBeGreaterThan(5)
   expect(report.refused).toBeGreaterThan(5)

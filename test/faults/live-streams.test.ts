@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.close())
 
-/** Gaps that tell something. */
+/** Number of gaps that make a meaningful sample. */
 const ENOUGH = 10
 
 /** The gaps between the pieces of a live stream while `disturb` runs, in milliseconds, the largest last. */
@@ -41,7 +41,7 @@ async function gapsWhile(disturb: () => Promise<unknown>): Promise<number[]> {
   }
   const watching = watch()
   await disturb()
-  // A machine that has much to do shows few in that time.
+  // A busy machine may produce few gaps in that time.
   for (let i = 0; gaps.length <= ENOUGH && i < 100; i++) await sleep(50)
   end.isHere = true
   await watching
@@ -59,7 +59,7 @@ async function post(body: Buffer, headers: Record<string, string> = {}): Promise
     answers.push(stage.chat('ann', body, { headers }).then(({ status }) => status))
     await sleep(200)
   }
-  // A gateway that has too much to do at the moment may say so.
+  // An overloaded gateway may answer 503.
   for (const status of await Promise.all(answers)) expect(status).toBeOneOf([400, 413, 503])
 }
 
@@ -86,7 +86,7 @@ describe('while such bodies come five times a second a live stream goes on:', ()
     ],
     'a bomb': () => [BOMB, { 'content-encoding': 'gzip' }],
   }
-  // What this machine does to a stream anyway.
+  // Gaps without any disturbance.
   let quiet: number[] = []
   beforeAll(async () => {
     quiet = await gapsWhile(() => sleep(1000))
@@ -110,7 +110,7 @@ describe('a compressed body that is a bomb', () => {
     ['that is cut off', BOMB.subarray(0, 20_000), 'gzip', 400],
   ])('%s is refused, and holds no room afterwards', async (_, body, coding, status) => {
     const headers = { 'content-encoding': coding }
-    // More than all bodies together may take, if each kept what was decoded of it.
+    // More bodies than the memory limit allows, if each kept its decoded bytes.
     for (let i = 0; i < 12; i++) {
       await expect.poll(async () => (await stage.chat('ann', body, { headers })).status).toBe(status)
     }

@@ -13,7 +13,7 @@ let gateway: RunningGateway
 beforeAll(async () => {
   upstream = await startUpstream()
   gateway = await startGateway({ config: configuration('http://127.0.0.1:9/v1') })
-  // Only now is it known where it listens.
+  // The gateway's address is known only after its start.
   await gateway.restart(configuration(`${gateway.url}/v1`))
 })
 afterAll(async () => {
@@ -48,8 +48,7 @@ describe('a channel that leads back to the gateway', () => {
     const logged = returnsLogged()
     const answer = await chat(model)
     expect(answer.status, answer.text).toBe(500)
-    // Where the request was converted, the error comes from this gateway's own messages endpoint, with its
-    // own type.
+    // A converted request gets the error of this gateway's own messages endpoint, with its own type.
     expect(answer.json().error.type).toBe(model === 'converted' ? 'gateway_error' : 'api_error')
     expect(answer.json().error.message).toContain('base_url')
     await expect.poll(returnsLogged).toBe(logged + 1)
@@ -82,7 +81,7 @@ describe('the mark that it is known by', () => {
     expect(replayed.status).toBe(500)
     expect(replayed.json().error.code).toBe('loop_detected')
     expect((await chat('m')).status).toBe(200)
-    // Cut short, lengthened or written otherwise it is nothing at all.
+    // Cut short, extended or in other letters, the mark is unknown.
     for (const other of [seen.slice(1), `${seen}A`, seen.toLowerCase(), `${seen}, ${seen}`])
       expect((await chat('m', { [MARK]: other })).status).toBe(200)
   })

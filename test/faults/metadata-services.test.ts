@@ -29,7 +29,7 @@ let stage: Stage
 beforeAll(async () => {
   internet = createServer((_, reply) => void reply.end('{}')).listen(0, '127.0.0.1')
   await once(internet, 'listening')
-  // No address of the cloud's is called by this machine, whatever the gateway does.
+  // Rejects all real connections to the cloud's addresses, whatever the gateway does.
   const outside = Object.values(NAMES)
     .flat()
     .filter((address) => address !== '127.0.0.1')

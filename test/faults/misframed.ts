@@ -1,26 +1,26 @@
 import { ask } from '../equipment/stage.ts'
 
-/** Requests that parties on the way could read in another way than the gateway. */
+/** Requests whose framing intermediaries could read differently from the gateway. */
 
 export const CHAT = '/v1/chat/completions'
 
 /** A chat request. */
 export const BODY = JSON.stringify(ask('m'))
 
-/** A request's bytes; `headers` are lines, each with its end. */
+/** A request's bytes; `headers` are lines with their line ends. */
 export function post(headers: string, body: string | Buffer = '', path = CHAT, key = 'ann'): Buffer {
   const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-${key}\r\n${headers}\r\n`
   return Buffer.concat([Buffer.from(head), Buffer.from(body)])
 }
 
-/** The line of its length. */
+/** The content-length line. */
 export const lengthOf = (body: string): string => `content-length: ${Buffer.byteLength(body)}\r\n`
 
 const framed = (headers: string): Buffer => post(headers, '5\r\nhello\r\n0\r\n\r\n')
 const whole = (head: string): string =>
   `${head}content-type: application/json\r\n${lengthOf(BODY)}\r\n${BODY}`
 const authorized = `authorization: Bearer sk-ann\r\n`
-/** What it is, its bytes, and the status it gets. */
+/** Description, bytes, and expected status. */
 export const MISFRAMED: readonly [string, string | Buffer, RegExp][] = [
   ['a length and chunks', framed('content-length: 5\r\ntransfer-encoding: chunked\r\n'), /400/],
   ['chunks and a length', framed('transfer-encoding: chunked\r\ncontent-length: 5\r\n'), /400/],

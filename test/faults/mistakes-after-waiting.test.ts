@@ -6,7 +6,7 @@ import { askStream, type Stage, setStage } from '../equipment/stage.ts'
 
 const STREAMS = 'src/relay/streamed-response.ts'
 const THROW = `throw new Error('unforeseen')`
-/** A gateway that stumbles over streams of three models, each time after it waited for something. */
+/** A gateway that throws in the middle of streams of three models, each time after an await. */
 const STUMBLES: Patch[] = [
   {
     file: STREAMS,
@@ -15,7 +15,7 @@ const STUMBLES: Patch[] = [
   },
   { file: STREAMS, text: 'if (!isUsedUp ||', by: `if (this.#call.model === 'count') ${THROW}; $&` },
   { file: STREAMS, text: 'if (isDurable) {', by: `if (this.#call.model === 'hold') ${THROW}; $&` },
-  // What is waited for must be waited for.
+  // The await must be a real one.
   {
     file: STREAMS,
     text: 'else if (!this.#watch',
@@ -44,7 +44,7 @@ afterAll(async () => {
   copy.discard()
 })
 
-/** An event, and as much of the next one as fits into the budget for unfinished events once. */
+/** An event, and as much of the next one as the budget for unfinished events allows once. */
 const PIECES = [`${chunkFrame({ content: 'a' })}data: ${'x'.repeat(1_000)}`]
 
 test.each(MODELS)(
@@ -59,7 +59,7 @@ test.each(MODELS)(
       await stage.upstream.only(model).ended
     }
     const { frames = [] } = streamedChat({ text: 'whole' })
-    // Most of the budget is taken before the first event is whole.
+    // Most of the budget is used before the first event is complete.
     const pieces = [`: ${'x'.repeat(900)}`, `\n\n${frames.join('')}`]
     stage.upstream.script('good', { kind: 'stream', frames: pieces, paceMs: 20, ending: 'no done' })
     const good = await stage.chat('ann', askStream('good', fields), { path })

@@ -6,9 +6,9 @@ import { type RawConnection, rawConnection } from '../equipment/raw-socket.ts'
 import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
 
 const MOST = 10
-/** How long each turn of the event loop takes once the gateway is slow. */
+/** Milliseconds of each turn of the event loop once the gateway is slow. */
 const TURN_MS = 60
-/** On SIGUSR2 the event loop is busy in every turn; on the next it is not. */
+/** Makes every turn of the event loop slow on SIGUSR2; the next SIGUSR2 ends that. */
 const SLOWED = `import { isMainThread } from 'node:worker_threads'
 if (isMainThread) {
   let busy
@@ -18,7 +18,7 @@ if (isMainThread) {
   })
 }`
 
-/** The head of a call, whose body is announced and never sent. */
+/** The head of a call whose announced body is never sent. */
 function headOnly(port: number, more = ''): RawConnection {
   return rawConnection(
     port,
@@ -43,7 +43,7 @@ describe('as many calls as there may be', () => {
     const streams = await Promise.all(Array.from({ length: MOST }, () => stage.live('ann', askStream('m'))))
     for (const { status } of streams) expect(status).toBe(200)
 
-    // Announced, and never sent: whoever waited for it would wait for long.
+    // The body is announced and never sent: a gateway that waited for it would wait for long.
     const refused = await stage.live('ann', '{', { headers: { 'content-length': '1000000' } })
     expect(refused.status).toBe(503)
     const answer = await refused.end()
@@ -52,7 +52,7 @@ describe('as many calls as there may be', () => {
     const expecting = headOnly(stage.gateway.port, EXPECTING)
     expect(await expecting.until('overloaded')).toMatch(/^HTTP\/1\.1 503 /)
     expecting.socket.destroy()
-    // Those that are refused take nobody's place, however long they stay.
+    // Refused requests take no slots, however long they stay.
     const staying = Array.from({ length: 3 * MOST }, () => headOnly(stage.gateway.port))
     for (const connection of staying) await connection.until('overloaded')
     streams.pop()?.abort()
@@ -72,7 +72,7 @@ describe('a gateway whose event loop is late', () => {
     stage = await setStage((upstream) => plainConfiguration(upstream.baseUrl('m')), {
       env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(SLOWED)}` },
     })
-    // What is loaded late is loaded now.
+    // Loads lazily loaded code.
     await stage.chat('ann', ask('m'))
     process.kill(stage.gateway.pid, 'SIGUSR2')
   })
@@ -117,7 +117,7 @@ describe('a gateway whose event loop is late', () => {
     for (const { socket } of crowd) socket.destroy()
 
     process.kill(stage.gateway.pid, 'SIGUSR2')
-    // More than are let in of a crowd, and not so many that they are one.
+    // More calls than are admitted from a crowd, but fewer than a crowd.
     const again = (): Promise<number[]> =>
       Promise.all(Array.from({ length: 60 }, async () => (await stage.chat('ann', ask('m'))).status))
     await expect.poll(async () => new Set(await again())).toEqual(new Set([200]))

@@ -5,7 +5,7 @@ import { channel, priced, ROOT, token, user } from '../equipment/configuration.t
 import { type Patch, patchedCopy } from '../equipment/patched-copy.ts'
 import { ask, type Stage, setStage } from '../equipment/stage.ts'
 
-/** A gateway that stumbles over an answer: a mistake that nobody has found yet. */
+/** A gateway that throws on a response: an unknown bug. */
 const STUMBLES: Patch = {
   file: 'src/relay/whole-response.ts',
   text: 'const bytes = this.#bytes.take()',

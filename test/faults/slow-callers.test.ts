@@ -7,10 +7,10 @@ import { slowCallers } from '../equipment/slow-callers.ts'
 import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
 
 const CALLERS = 100
-/** Headers have as long; a second goes by until it is looked at, and a busy machine needs its own. */
+/** The headers' time limit: a second passes until it is checked, and a busy machine needs a margin. */
 const HEADERS_MS = 10_000
 const SLACK_MS = 30_000
-/** Whoever were held up by slow callers would wait for as long as those may be slow. */
+/** A request held up by slow clients would wait for as long as those may be slow. */
 const SLOW_MS = 7_500
 const QUICK_MS = 2_000
 
@@ -34,7 +34,7 @@ function head(length: number, key = 'ann'): string {
   )
 }
 
-/** Takes 14 seconds to send a body of 28 kilobytes, and settles with the answer. */
+/** Takes 14 seconds to send a body of 28 kilobytes; settles with the response. */
 async function steadyCaller(port: number): Promise<string> {
   const body = JSON.stringify(ask('m', { user: 'x'.repeat(28_000) }))
   const connection = rawConnection(port, head(body.length))
@@ -47,7 +47,9 @@ async function steadyCaller(port: number): Promise<string> {
   return answer
 }
 
-/** Calls one after the other until it is so; how long the slowest took, and how many there were. */
+/**
+ * Calls one after the other until the condition holds. Returns the slowest latency and the number of calls.
+ */
 async function callsUntil(isSo: () => boolean, atLeast = 0): Promise<{ slowestMs: number; calls: number }> {
   let [slowestMs, calls] = [0, 0]
   while (calls < atLeast || !isSo()) {
@@ -82,7 +84,7 @@ describe(`${CALLERS} callers that are slow`, () => {
     const told = callers.slice(2 * part).map(({ heard }) => heard())
     for (const heard of told)
       expect(heard).toMatch(/^HTTP\/1\.1 408 .*connection: close.*"code":"request_timeout"/is)
-    // Who sends two kilobytes a second is slow, but sends.
+    // A client that sends two kilobytes a second is slow but active.
     expect(await steady).toMatch(/^HTTP\/1\.1 200 /)
     expect(calls).toBeGreaterThan(2)
     expect(slowestMs).toBeLessThan(SLOW_MS)
@@ -111,7 +113,7 @@ describe(`${CALLERS} callers that are slow`, () => {
   })
 
   test('in reading hold up nobody, and end with their call', { timeout: 300_000 }, async () => {
-    // Padding, as providers send it: more than the buffers on the way take, and nothing to count.
+    // Padding, as providers send it: larger than the buffers on the way, and without content to count.
     const frame = contentFrame('x').replace('{', `{"obfuscation":"${'x'.repeat(65_536)}",`)
     const frames = Array.from({ length: 128 }, () => frame)
     stage.upstream.script('endless', { kind: 'stream', frames, ending: 'stall' })
@@ -120,8 +122,7 @@ describe(`${CALLERS} callers that are slow`, () => {
     const ended = (): boolean =>
       stage.upstream.received('endless').every(({ endedAt }) => endedAt !== undefined)
     await stage.upstream.receivedAtLeast('endless', CALLERS / 2)
-    // The buffers on the way fill first, at the full speed of this process; what counts is how long others
-    // wait then.
+    // The buffers on the way fill first, at full speed; only the latency of other calls after that counts.
     let before = 0
     await expect
       .poll(

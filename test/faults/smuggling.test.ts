@@ -21,7 +21,10 @@ afterAll(() => stage?.close())
 
 const BODY = JSON.stringify(ask('m'))
 
-/** What an upstream may see at all; the values of the last lines are the caller's, the others ours. */
+/**
+ * Headers that an upstream may see; the values of the last lines are the client's, the others are the
+ * gateway's.
+ */
 const FOR_CHAT = `accept accept-encoding authorization connection content-length content-type host
   x-gateway-via x-of-the-operator`.split(/\s+/)
 const FOR_MESSAGES =
@@ -71,10 +74,10 @@ function head(path: string, length: number, more: readonly string[] = []): strin
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 
-/** How long a connection may say nothing until nothing more is waited for. */
+/** Milliseconds of silence after which no more bytes are expected on a connection. */
 const QUIET_MS = 700
 
-/** Sends bytes, and settles with all that came back. */
+/** Sends bytes, and settles with everything received. */
 async function told(bytes: string): Promise<string> {
   const { text } = await patiently(async () => {
     const connection = rawConnection(stage.gateway.port, Buffer.from(bytes, 'latin1'))
@@ -180,7 +183,7 @@ describe('a header with a line break in it', () => {
   })
 })
 
-/** A whole request of another caller's, as it would be hidden behind a body. */
+/** A whole request of another client, as if hidden behind a body. */
 const HIDDEN =
   `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-bob\r\ncontent-type: application/json\r\n` +
   `content-length: ${JSON.stringify(ask('other')).length}\r\n\r\n${JSON.stringify(ask('other'))}`

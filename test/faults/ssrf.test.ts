@@ -10,7 +10,7 @@ import type { Stage } from '../equipment/stage.ts'
 import { hostileUrls, ZONE } from './hostile-urls.ts'
 
 const MEDIA = { max_bytes: '1MiB', timeout: '1s' }
-/** Requests at one time. */
+/** Concurrent requests. */
 const ABREAST = 16
 
 let internet: Server
@@ -21,7 +21,7 @@ let network: Network
 let stage: Stage
 beforeAll(async () => {
   internet = await listening(createServer(serve))
-  // The same port of both loopbacks, so that any spelling of this machine would be heard.
+  // The same port of both loopback addresses, so that any spelling of this machine is noticed.
   const first = await listening(createListener(touch))
   insidePort = portOf(first)
   inside = [first, await listening(createListener(touch), '::1', insidePort)]
@@ -39,11 +39,11 @@ function touch(): void {
   touched += 1
 }
 
-/** The public internet: pictures, redirects to what the query says, and servers that misbehave. */
+/** The public internet: images, redirects to the URL in the query, and servers that misbehave. */
 function serve({ url = '' }: IncomingMessage, reply: ServerResponse): void {
   const [path = '', query = ''] = url.slice(1).split('?')
   reply.on('error', () => {})
-  // A connection that is kept is no look-up.
+  // A kept connection would skip the look-up.
   reply.shouldKeepAlive = false
   if (/^3\d\d$/.test(path)) reply.writeHead(Number(path), { location: decodeURIComponent(query) }).end()
   else if (path === 'a.png') reply.writeHead(200, { 'content-type': 'image/png' }).end('picture')
@@ -110,7 +110,7 @@ function admitted(body: object, path = '/v1/chat/completions'): Promise<Answer> 
   return patiently(() => stage.chat('ann', body, { path }))
 }
 
-/** Where the gateway connected to, but for its upstream. */
+/** Connections of the gateway except those to its upstream. */
 function strangers(): string[] {
   return network
     .connections()
@@ -137,7 +137,7 @@ describe('what a caller names by a URL', () => {
     const letIn: string[] = []
     await allOf(hostileUrls(insidePort), async (url) => {
       const { status } = await ask(url)
-      // A data: URL without data is the caller's own, and fetches nothing.
+      // A data: URL without data is the client's own, and fetches nothing.
       if (status !== 400) letIn.push(`${status} ${url}`)
     })
     expect(letIn).toEqual([])
@@ -180,7 +180,7 @@ describe('what a caller names by a URL', () => {
       stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))
       const statuses: number[] = []
       for (let i = 0; i < 20; i++) {
-        // Another path each time; the redirect has its name looked up again.
+        // A new path each time; the redirect's name is looked up again.
         const url = i % 2 === 0 ? `http://${name}/a.png?${i}` : `http://public.test/302?http://${name}/a.png`
         statuses.push((await PARTS['image_url']?.(url))?.status ?? 0)
       }
@@ -192,12 +192,12 @@ describe('what a caller names by a URL', () => {
   )
 })
 
-/** Nothing but the public server, at the ports where pictures are. */
+/** Only the public server, at the ports that serve images. */
 const PUBLIC = `${PUBLIC_ADDRESS} 80`
 
 /**
- * Far more than the limit of a picture, and far less than what two hundred take one after the other, or one
- * that never ends.
+ * Milliseconds: far more than one image's limit, and far less than two hundred in sequence, or one that never
+ * ends.
  */
 const LATE_MS = 30_000
 

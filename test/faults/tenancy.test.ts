@@ -41,7 +41,7 @@ function configuration(baseUrl: (lane: string) => string): Configuration {
   }
 }
 
-/** The upstream says back whose prompt it was, in a few pieces, after a while. */
+/** Makes the upstream echo the prompt's owner, in a few pieces, after a while. */
 function echo({ lane, text }: Received): Behaviour {
   const { stream } = JSON.parse(text)
   const marker = /marker\d+x/.exec(text)?.[0] ?? 'none'
@@ -64,7 +64,7 @@ describe('callers at the same time, some of whom hang up', () => {
         const stream = random() < 0.6
         const way = random() < 0.5 ? '/v1/chat/completions' : '/v1/messages'
         const model = random() < 0.5 ? MODEL.chat : MODEL.messages
-        // The same prompt from everybody, but for the marker.
+        // The same prompt from every client, except for the marker.
         const body = {
           model,
           stream,

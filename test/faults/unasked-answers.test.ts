@@ -25,7 +25,7 @@ interface Seen {
   readonly users: string[]
 }
 
-/** How an upstream sends an answer that nobody asked for after the one that somebody did. */
+/** A way in which an upstream sends an unrequested response after the requested one. */
 type Manner = (socket: Socket, answer: string, unasked: string) => void
 
 const MANNERS = {
@@ -86,7 +86,7 @@ function streamText(content: string): string {
   return `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n${chunks.join('')}0\r\n\r\n`
 }
 
-/** Answers each request with its own mark; calls of the hostile model are followed by one more answer. */
+/** Answers each request with its own mark; calls of the hostile model are followed by one more response. */
 function serve(socket: Socket): void {
   const users: string[] = []
   seen.push({ socket, users })
@@ -105,7 +105,7 @@ function serve(socket: Socket): void {
   })
 }
 
-/** Makes calls, several at once, every third a stream; tells how many were answered with another's answer. */
+/** Makes calls, several at once, every third a stream. Returns how many got another call's response. */
 async function mixedOf(model: string, key: string, calls = CALLS): Promise<number> {
   let next = 0
   let mixed = 0
@@ -141,7 +141,7 @@ describe.each(Object.keys(MANNERS) as (keyof typeof MANNERS)[])(
       expect(mixed).toBe(0)
       expect(await unasked('honest')).toBe(0)
       for (const { users } of seen) expect(new Set(users).size, users.join(' ')).toBeLessThan(2)
-      // The other channel's connections are used again and again.
+      // The other channel's connections are reused.
       const honest = seen.filter(({ users }) => users[0]?.startsWith('honest'))
       expect(honest.length).toBeLessThan(CALLS / 2)
     })

@@ -10,7 +10,7 @@ const CROWD = 25
 const sse = (text: string): string =>
   `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n${text}`
 
-/** Ways for an upstream to be wrong, for whole answers and streams alike. */
+/** Faults of an upstream, for whole answers and streams alike. */
 const FAULTS: Record<string, Behaviour> = {
   'drops the connection': { kind: 'drop' },
   'resets it before the head': { kind: 'raw', bytes: 'HTTP/1.1 2', ending: 'reset' },
@@ -104,7 +104,7 @@ describe(`${CROWD} calls at once are answered, and charged as they should, thoug
       )
       for (const { status, text, broken } of answers) {
         expect(broken).toBe(false)
-        // So much nonsense at once may be more than a small machine can serve, and then it says so.
+        // A small machine may be overloaded by so many faulty calls, and then says so.
         expect(status).toBeOneOf([200, 500, 503])
         expect(status === 200 || /"type":"api_error"|"code":"overloaded"/.test(text)).toBe(true)
         expect(text).not.toMatch(/<html>|node_modules|node:internal/)
@@ -112,10 +112,10 @@ describe(`${CROWD} calls at once are answered, and charged as they should, thoug
     }
     await expect.poll(() => database.openHolds().length).toBe(0)
     const granted = { tokens: new Map([['token-ann', QUOTA]]), users: new Map([['ann', QUOTA]]) }
-    // Nobody waits for a hold that is settled at nothing: it may still be on its way to the disk.
+    // A hold settled at nothing may still be on its way to the disk, because no client waits for it.
     await expect.poll(() => audit(stage.gateway.dataDir, [], granted)).toEqual([])
     expect(stage.gateway.pid).toBe(pid)
-    // And it has recovered: the next call is an ordinary one.
+    // The gateway has recovered: the next call is an ordinary one.
     stage.upstream.script('m', { kind: 'whole' })
     await expect.poll(async () => (await stage.chat('ann', ask('m'))).status).toBe(200)
   })

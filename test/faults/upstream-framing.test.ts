@@ -7,7 +7,7 @@ import { call } from '../equipment/client.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 import { ask, askStream } from '../equipment/stage.ts'
 
-/** What an upstream says without end, after what it begins with. */
+/** Endless output of an upstream, after its prefix. */
 const FLOODS = {
   'interim answers': ['', 'HTTP/1.1 102 Processing\r\n\r\n'],
   'interim answers without a word': ['', 'HTTP/1.1 100\r\n\r\n'],
@@ -24,7 +24,7 @@ const AFTER_A_HEAD: Partial<Record<Flood, string>> = {
   'zeros before the size of a chunk': '',
   'blanks in a trailer': '0\r\nx:',
 }
-/** No more than the bounds, a read, and what two systems keep on the way. */
+/** The bounds, one read, and the socket buffers of two systems. */
 const MOST_TAKEN = 24 << 20
 
 let flood: Flood | undefined

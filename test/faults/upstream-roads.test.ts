@@ -31,9 +31,9 @@ type Protocol = 'chat' | 'messages'
 const PROTOCOLS = ['chat', 'messages'] as const
 const QUOTA = 1_000_000_000_000
 const IDLE_MS = 500
-/** A busy machine may be late by so much; without the limit it would be minutes. */
+/** Milliseconds by which a busy machine may be late; without the limit it would be minutes. */
 const PATIENCE_MS = 20_000
-/** What collections leave for later may be a lot; what comes without an end, and were kept, would be more. */
+/** Garbage may be large; endless output that were kept would be larger. */
 const MOST_BYTES = 512 << 20
 
 let stage: Stage
@@ -75,7 +75,7 @@ const play = async (road: Road, stream: boolean, behaviour: Behaviour) => {
   }
 }
 
-/** What the gateway charged for an answer; a call that failed may still be on its way to the disk. */
+/** The gateway's charge for a response; the row of a failed call may still be on its way to the disk. */
 const chargeOf = async ({ headers }: { headers: Record<string, unknown> }): Promise<number | undefined> => {
   const row = () => databaseOf(stage.gateway.dataDir).usageOf(String(headers['x-request-id']))
   await expect.poll(row, { interval: 5 }).toBeDefined()
@@ -106,7 +106,7 @@ const sse = (bytes: string | Buffer): Behaviour => ({
 })
 
 const TEXT = 'Zoë 😀 says 漢字'
-/** A good answer of either protocol. */
+/** A good response of either dialect. */
 const GOOD = {
   chat: {
     whole: completionText(TEXT, usageText(10, 5)),
@@ -206,7 +206,7 @@ test('a whole answer where a stream was asked for is no answer, and the other wa
   }
 })
 
-/** What begins an answer and has said something. */
+/** The beginning of a response, with some content. */
 const BEGUN = {
   chat: [roleFrame(), contentFrame('begun')],
   messages: GOOD.messages.frames
@@ -264,7 +264,7 @@ describe('a stream that breaks after it has begun ends with an error, never as i
       expect(charge, answer.name).toBeLessThan(40)
     }
     await Promise.all(ROADS.map(run))
-    // Where it is converted, an event of 10 MB is held until it breaks off.
+    // In a conversion, an event of 10 MB is held until it breaks off.
     expect(residentBytes(stage.gateway.pid) - before).toBeLessThan(MOST_BYTES)
   })
 })
@@ -281,7 +281,7 @@ test('an upstream that falls silent is given up after its idle limit, and let go
       await live.until('begun')
       const began = performance.now()
       const answer = await live.end()
-      // Limits are kept to within a second; nothing else is sent in the meantime.
+      // Limits are precise to within a second; nothing else is sent in the meantime.
       expect(performance.now() - began).toBeGreaterThan(IDLE_MS * 0.8)
       expect(performance.now() - began).toBeLessThan(IDLE_MS + PATIENCE_MS)
       expect(answer.text.split('\n\n').filter((frame) => frame !== '')).toHaveLength(
@@ -394,7 +394,7 @@ describe('events that make no sense are left out or end the stream, and the acco
         if (!isNative(road) && answer.status === 200) GRAMMARS[road.caller](answer.text, isWhole)
         if (isWhole) expect(answer.text, answer.name).toContain('Zo')
         expect(charge, answer.name).toBeLessThanOrEqual(60)
-        // What was cut before it said anything costs nothing.
+        // A response that was cut before any content costs nothing.
         const isWorth = answer.status === 200 && (isWhole || /Zo|"name"/.test(answer.text))
         expect((charge ?? -1) > 0, `${answer.name}, charged ${charge}: ${answer.text}`).toBe(isWorth)
       }
@@ -402,7 +402,7 @@ describe('events that make no sense are left out or end the stream, and the acco
   })
 })
 
-/** The text in an event of either protocol. */
+/** The text in an event of either dialect. */
 interface Said {
   readonly choices?: readonly { readonly delta: { readonly content?: string } }[]
   readonly delta?: { readonly text?: string }

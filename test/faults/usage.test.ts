@@ -22,10 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.close())
 
-/**
- * Prompt and output as a whole answer reports them, as JSON text; `whole usage` takes the place of the
- * object.
- */
+/** Prompt and output as a whole response reports them, as JSON text; `whole usage` replaces the object. */
 interface Reported {
   readonly prompt?: string
   readonly output?: string
@@ -33,7 +30,7 @@ interface Reported {
   readonly usage?: string
 }
 
-/** 1 unit a prompt token, 4 an output token; 'counted' where the gateway counts for itself. */
+/** 1 unit for each prompt token, 4 for each output token; 'counted' where the gateway counts for itself. */
 const CASES: Record<string, readonly [Reported, number | 'counted']> = {
   'that can be true': [{ prompt: '10', output: '5' }, 30],
   'written with a point': [{ prompt: '10.0', output: '5e0' }, 30],
@@ -71,7 +68,7 @@ function usageText(protocol: 'chat' | 'messages', { prompt, output, usage }: Rep
   return prompt === undefined ? null : `{"${first}":${prompt},"${second}":${output}}`
 }
 
-/** An answer of `TEXT` with this usage: whole, or as a stream that reports it in its last words. */
+/** A response of `TEXT` with this usage: whole, or as a stream that reports it at its end. */
 function answering(protocol: 'chat' | 'messages', stream: boolean, usage: string | null): Behaviour {
   const tail = usage === null ? '' : `,"usage":${usage}`
   if (protocol === 'chat') {
@@ -116,7 +113,7 @@ const ROADS: readonly Road[] = (['chat', 'messages'] as const).flatMap((caller) 
 const nameOf = ({ caller, upstream, stream }: Road): string =>
   `${caller} caller, ${upstream} upstream, ${stream ? 'stream' : 'whole'}`
 
-/** One call, its answer and what it was charged. */
+/** Makes one call. Returns its response and its charge. */
 async function charged({ caller, upstream, stream }: Road, behaviour: Behaviour): Promise<UsageRow> {
   stage.upstream.script(MODEL[upstream], behaviour)
   const answer = await patiently(() =>
@@ -133,7 +130,7 @@ async function charged({ caller, upstream, stream }: Road, behaviour: Behaviour)
   return row
 }
 
-/** As many tokens as a prompt of a word and `TEXT` may count, in units. */
+/** Asserts the number of tokens that a prompt of a word and `TEXT` may count, in units. */
 function isCounted(row: UsageRow, road: string): void {
   expect(row.reason, road).toBe('estimated')
   expect(row.output_tokens, road).toBeGreaterThanOrEqual(3)
@@ -156,7 +153,7 @@ describe('usage', () => {
 })
 
 /**
- * Usage with one odd detail, by the protocol that reports it, and its charge: a cached token costs ¼, a
+ * Usage with one unusual detail, by the dialect that reports it, and its charge: a cached token costs ¼, a
  * written one 1¼.
  */
 const ODD_DETAILS: Record<string, readonly ['chat' | 'messages', string, number]> = {
@@ -249,10 +246,7 @@ describe('usage that a stream reports more than once', () => {
   })
 })
 
-/**
- * Usage that tells a prompt of a thousand tokens, 400 of them cached at a quarter, and no output that can be
- * true.
- */
+/** Usage with a prompt of a thousand tokens, 400 of them cached at a quarter, and an impossible output. */
 const PROMPTS: Record<'chat' | 'messages', readonly string[]> = {
   chat: [
     '{"prompt_tokens":1000,"completion_tokens":null,"prompt_tokens_details":{"cached_tokens":400}}',

@@ -15,7 +15,7 @@ const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const CHARGES = 1000
 const CALLERS = 30
-/** Changes a second. */
+/** Changes per second. */
 const PACE = 20
 const QUOTA = 10_000_000
 const DOOMED = 8
@@ -74,7 +74,7 @@ test(`${CHARGES} charges while quotas are set, keys switched, deleted and topped
       )
       if (answer.status === 200) charged += 1
       else refusals.add(answer.json().error.code as string)
-      // Once a deletion was answered, no call gets through.
+      // After a deletion was answered, no call is admitted.
       if (deleted) expect(answer.status).toBe(401)
     }
   }
@@ -131,7 +131,7 @@ test(`${CHARGES} charges while quotas are set, keys switched, deleted and topped
 
   const row = database.token('busy')
   expect(row.remain_quota).toBe(lastSet.remain_quota - (row.used_quota - lastSet.used_quota))
-  // What the gateway would spend is what the row says.
+  // The gateway's own balance equals the row's.
   const tooMuch = await stage.chat(busy.key, ask('m', { max_tokens: 10_000_000 }))
   expect(tooMuch.json().error.message).toContain(`: ${row.remain_quota} remain`)
   for (const { name } of [switched, ...doomed]) {

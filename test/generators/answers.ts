@@ -1,24 +1,24 @@
 import fc from 'fast-check'
 import { jsonText, names, objectTexts, Raw, texts } from './json.ts'
 
-/** Something that a model says, in the pieces in which a stream brings it. */
+/** A part of a model's answer, in the pieces in which a stream brings it. */
 export type Segment =
   | { readonly kind: 'text'; readonly pieces: readonly string[] }
   | { readonly kind: 'thinking'; readonly pieces: readonly string[]; readonly signature: string | undefined }
   | { readonly kind: 'tool'; readonly id: string; readonly name: string; readonly pieces: readonly string[] }
 
-/** An answer, whatever protocol it comes in. */
+/** An answer, independent of the dialect. */
 export interface Answer {
   readonly segments: readonly Segment[]
   readonly stop: 'end' | 'length' | 'tools' | 'refusal'
-  /** Prompt tokens without cached ones, cached ones, those written to the cache, and generated ones. */
+  /** Uncached prompt tokens, cached ones, those written to the cache, and generated ones. */
   readonly usage: {
     readonly input: number
     readonly read: number
     readonly written: number
     readonly output: number
   }
-  /** What providers do differently: pings, comments, other line ends, frames that nobody knows. */
+  /** Differences between providers: pings, comments, line ends, unknown frames. */
   readonly quirks: Quirks
 }
 
@@ -67,7 +67,7 @@ const segments: fc.Arbitrary<Segment[]> = fc
     all.map((segment, i) => (segment.kind === 'tool' ? { ...segment, id: `${segment.id}_${i}` } : segment)),
   )
 
-/** Answers of text, thoughts and calls of tools, in any order. */
+/** Answers of text, reasoning and tool calls, in any order. */
 export function answers(): fc.Arbitrary<Answer> {
   return fc.record({
     segments,
@@ -97,7 +97,7 @@ const MESSAGES_STOPS = {
   refusal: 'refusal',
 } as const
 
-/** The answer as a stream of a chat upstream's, frame by frame. */
+/** The answer as a stream of a chat upstream, frame by frame. */
 export function chatFrames({ segments, stop, usage, quirks }: Answer): string[] {
   const chunk = (delta: unknown, finish: string | null = null, more = {}): unknown => ({
     id: 'chatcmpl-1',
@@ -123,7 +123,7 @@ export function chatFrames({ segments, stop, usage, quirks }: Answer): string[] 
   ]
 }
 
-/** Deltas in their order; with calls side by side, piece by piece in turn. */
+/** Deltas in their order; those of interleaved calls piece by piece in turn. */
 function deltasOf(all: readonly Segment[], interleaves: boolean): unknown[] {
   const deltas: unknown[] = []
   const calls: unknown[][] = []
@@ -192,7 +192,7 @@ export function chatReply({ segments, stop, usage, quirks }: Answer): string {
   })
 }
 
-/** The answer as a stream of a messages upstream's, frame by frame. */
+/** The answer as a stream of a messages upstream, frame by frame. */
 export function messagesFrames({ segments, stop, usage, quirks }: Answer): string[] {
   const { lineEnd } = quirks
   const event = (type: string, fields: object = {}): string =>

@@ -5,7 +5,7 @@ export function chopped(bytes: Buffer, size: number): Buffer[] {
   )
 }
 
-/** Bytes in chunks of one to `most` bytes, as chance has it. */
+/** Bytes in chunks of one to `max` bytes, at random. */
 export function choppedAtRandom(bytes: Buffer, most: number, random: () => number): Buffer[] {
   const chunks: Buffer[] = []
   for (let at = 0; at < bytes.length; ) {

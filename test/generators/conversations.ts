@@ -38,7 +38,7 @@ const mediaParts: fc.Arbitrary<MediaPart> = fc
     ...cache,
   }))
 
-/** A user who speaks, and shows things. */
+/** A user's turn with text and media. */
 const spoken: fc.Arbitrary<Turn> = fc
   .array(fc.oneof({ weight: 3, arbitrary: textParts }, { weight: 1, arbitrary: mediaParts }), {
     minLength: 1,
@@ -46,7 +46,7 @@ const spoken: fc.Arbitrary<Turn> = fc
   })
   .map((parts) => ({ role: 'user', parts }))
 
-/** An assistant's turn and, where it called tools, the user's with what they answered. */
+/** An assistant's turn and, where it called tools, the user's turn with their results. */
 const rounds: fc.Arbitrary<Turn[]> = fc
   .record({
     said: fc.array(
@@ -106,7 +106,7 @@ const tools: fc.Arbitrary<Tool[]> = fc.uniqueArray(
   { selector: ({ name }) => name, minLength: 1, maxLength: 3 },
 )
 
-/** Choices among these tools; a ban on several at once is only told beside one. */
+/** Choices among these tools; a ban on parallel calls exists only beside one. */
 const choiceOf = (
   offered: readonly Tool[],
 ): fc.Arbitrary<Pick<Conversation, 'toolChoice' | 'parallelTools'>> => {
@@ -143,7 +143,7 @@ const thoughtful = fc.record({
     .map((effort) => ({ kind: 'adaptive' as const, effort })),
 })
 
-/** Conversations of which both protocols can say everything. */
+/** Conversations that both dialects can express in full. */
 export function conversations(): fc.Arbitrary<Conversation> {
   return fc
     .record({
@@ -170,13 +170,14 @@ export function conversations(): fc.Arbitrary<Conversation> {
 }
 
 /**
- * The same where the model is to think: then it chooses its tools itself, and no round of tools is under way.
+ * Conversations with thinking on: then the model chooses its tools itself, and no round of tools is under
+ * way.
  */
 export function thoughtfulConversations(): fc.Arbitrary<Conversation> {
   return fc.tuple(conversations(), thoughtful).map(([conversation, sampling]) => ({
     ...conversation,
     ...sampling,
-    // Its efforts go by the same names in both protocols.
+    // The model's efforts have the same names in both dialects.
     model: 'claude-opus-5',
     turns: conversation.turns.slice(0, 1),
     toolChoice: undefined,

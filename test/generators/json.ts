@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** JSON text to be put into other JSON as it is. */
+/** JSON text to be put into other JSON unchanged. */
 export class Raw {
   readonly text: string
   constructor(text: string) {
@@ -8,7 +8,7 @@ export class Raw {
   }
 }
 
-/** JSON.stringify, but that `Raw` keeps its text; what is undefined is left out. */
+/** JSON.stringify, except that `Raw` keeps its text; undefined values are left out. */
 export function jsonText(value: unknown): string {
   if (value instanceof Raw) return value.text
   if (Array.isArray(value)) return `[${value.map(jsonText).join(',')}]`
@@ -29,12 +29,12 @@ export function texts(): fc.Arbitrary<string> {
   )
 }
 
-/** Text with something to see in it. */
+/** Text with at least one visible character. */
 export function words(): fc.Arbitrary<string> {
   return texts().map((text) => (text.trim() === '' ? 'word' : text))
 }
 
-/** Names of tools and ids, as every provider takes them. */
+/** Names of tools and ids, as every provider accepts them. */
 export function names(): fc.Arbitrary<string> {
   return fc.stringMatching(/^[A-Za-z][\w-]{0,11}$/)
 }
@@ -42,8 +42,8 @@ export function names(): fc.Arbitrary<string> {
 const NUMBERS = ['0', '-0', '1.0', '1e3', '0.1', '9007199254740993', '-123456789012345678901234567890']
 
 /**
- * JSON text of any value, with numbers that no double holds and keys that an object of JavaScript would put
- * elsewhere.
+ * JSON text of any value, with numbers beyond double precision and keys that a JavaScript object would
+ * reorder.
  */
 function valueTexts(depth: number): fc.Arbitrary<string> {
   const leaf = fc.oneof(

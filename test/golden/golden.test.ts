@@ -20,16 +20,16 @@ import { chopped } from '../generators/chunks.ts'
 import { prettyJson } from './pretty-json.ts'
 
 /**
- * Conversions as files: `<kind>/<protocol>/<case>` is what comes in, `<case>.as-<other protocol>` beside it
- * what goes out. Adding a case is adding a file. `UPDATE_GOLDEN=1` writes the targets that are missing, and
- * touches no other: what it wrote has to be read against the contract by a person before it counts.
+ * Golden files of conversions: `<kind>/<protocol>/<case>` is the source, `<case>.as-<other protocol>` beside
+ * it the target. Adding a case is adding a file. `UPDATE_GOLDEN=1` writes missing targets and leaves all
+ * others; a person has to check a new target against the contract before it counts.
  */
 const ROOT = fileURLToPath(new URL('.', import.meta.url))
 const AT_LEAST = 120
 const WRITES_MISSING = process.env['UPDATE_GOLDEN'] === '1'
-/** In place of the server that serves media, whose port is another each time. */
+/** Replaces the address of the media server, whose port differs each time. */
 const MEDIA_HOST = 'http://media.test'
-/** What is served, by the end of a path. Pictures and documents are recognised by their first bytes. */
+/** Media by the end of a path. Images and documents are recognised by their first bytes. */
 const SERVED: Readonly<Record<string, readonly [type: string, bytes: string]>> = {
   png: ['image/png', 'picture'],
   pdf: ['application/pdf', 'document'],
@@ -136,7 +136,7 @@ function casesOf(kind: string, ending: string): Case[] {
   })
 }
 
-/** White space does not count. */
+/** Compares JSON texts, ignoring white space. */
 function compareJson(file: string, json: string): void {
   write(file, prettyJson(json))
   expect(prettyJson(json)).toBe(prettyJson(readFileSync(file, 'utf8')))

@@ -1,9 +1,9 @@
-/** A string, a bracket, a comma, a colon, or anything else that JSON can hold. */
+/** A string, a bracket, a comma, a colon, or any other token of JSON. */
 const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g
 
 /**
- * JSON text laid out over lines. Nothing is parsed: the order of members, the way a number is written and
- * every escape stay as they are, so that texts which differ in any of these differ.
+ * Lays JSON text out over lines. Nothing is parsed: the order of members, the form of a number and every
+ * escape stay as they are, so that texts which differ in any of these differ.
  */
 export function prettyJson(text: string): string {
   let out = ''

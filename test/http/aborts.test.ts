@@ -3,8 +3,8 @@ import { send } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
 
-/** The rule is 100 ms; a busy machine is given ten times that. */
-/** Streams go on for ever unless they are let go. */
+/** Time limit of the assertions: the rule is 100 ms, and a busy machine is given more. */
+/** A stream that never ends unless the gateway aborts it. */
 const LIMIT_MS = 20_000
 
 let stage: Stage

@@ -16,7 +16,7 @@ const LISTS: Record<string, string | null> = {
   sibling: '127.0.0.2',
   sixth: '2001:db8::/32',
   loopback6: '::1',
-  // Written to the database behind the configuration's back, below.
+  // Written to the database directly, below: the configuration refuses such a list.
   broken: '127.0.0.1',
 }
 

@@ -21,9 +21,7 @@ const post = (body: string | Buffer, options: CallOptions = {}): Promise<Answer>
   return stage.chat('ann', body, options)
 }
 
-/**
- * Asserts the status, the envelope, that nothing of the inside shows, and that the upstream was not called.
- */
+/** Asserts the status, the envelope, that no internals are shown, and that the upstream was not called. */
 function refused(answer: Answer, status: number): Answer {
   expect(answer.status, answer.text.slice(0, 500)).toBe(status)
   const { error } = answer.json()
@@ -89,7 +87,7 @@ test.each([1_000, 100_000])('a depth of %i is refused with 400, and quickly', as
 })
 
 describe('the limit of a body', () => {
-  // So much at once is overload to a small machine, and for a moment afterwards.
+  // So many bodies at once overload a small machine, for a moment afterwards too.
   afterAll(async () => {
     for (let calm = 0; calm < 40; ) calm = (await post(GOOD)).status === 200 ? calm + 1 : 0
   })
@@ -136,7 +134,7 @@ describe('the limit of a body', () => {
   test('stops a bomb, and decodes none of what follows', async () => {
     const member = gzipSync(Buffer.alloc(10 << 20))
     const bomb = Buffer.concat(Array.from({ length: 5 }, () => member))
-    // Its end is damaged, which nobody finds out who stops at the limit.
+    // A damaged end, which a reader that stops at the limit does not notice.
     const NO_BLOCK = Buffer.from([0xff, 0xff, 0xff])
     const damaged = Buffer.concat([bomb, member.subarray(0, 10), NO_BLOCK])
     tooLarge(await post(damaged, { headers: { 'content-encoding': 'gzip' } }))
@@ -147,8 +145,8 @@ describe('the limit of a body', () => {
     const head =
       'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n' +
       `content-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: ${small.length}\r\n\r\n`
-    // All but their last bytes: they are decoded, and stay. All bodies together may take 256 MB, which is
-    // eight of them.
+    // All bytes except the last: the bodies are decoded, and stay. All bodies together may take 256 MB, which
+    // is eight of them.
     const bodies = Array.from({ length: 10 }, () => rawConnection(stage.gateway.port, head))
     for (const { socket } of bodies) socket.write(small.subarray(0, -8))
     let refused = 0
@@ -237,7 +235,7 @@ test('after all of this the gateway answers as before', async () => {
 })
 
 test('compressed bodies of any size follow each other on a connection', async () => {
-  // Letters by chance hardly become fewer.
+  // Random letters hardly compress.
   const body = JSON.stringify(ask('m', { user: randomBytes(100_000).toString('base64') }))
   stage.upstream.script('m', { kind: 'whole' })
   for (const length of [50_000, 100_000, body.length]) {

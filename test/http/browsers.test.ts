@@ -42,7 +42,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.close())
 
-/** Gives the configuration file another text while the gateway runs. */
+/** Rewrites the configuration file while the gateway runs. */
 function change(config: Configuration): void {
   const file = join(stage.gateway.dataDir, 'gateway.yaml')
   writeFileSync(`${file}.new`, stringify(config))

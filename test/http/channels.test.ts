@@ -42,7 +42,7 @@ describe('among the channels of a model', () => {
     for (let batch = 0; batch < calls / 20; batch++)
       await Promise.all(Array.from({ length: 20 }, () => stage.chat('ann', ask('shared'))))
     const share = stage.upstream.received('light').length / calls
-    // One fifth; a fair draw leaves this band less than once in ten million runs.
+    // One fifth; a fair draw leaves this range less than once in ten million runs.
     expect(share).toBeGreaterThan(0.08)
     expect(share).toBeLessThan(0.33)
     expect(stage.upstream.received('heavy').length).toBe(calls - stage.upstream.received('light').length)

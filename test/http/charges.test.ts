@@ -15,7 +15,7 @@ import { databaseOf, type GatewayDatabase, type UsageRow } from '../equipment/da
 import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
 
 const MODELS = {
-  // One unit a prompt token, four an output token, a quarter a cached one.
+  // One unit for each prompt token, four for each output token, a quarter for a cached one.
   m: PLAIN_PRICE,
   drained: PLAIN_PRICE,
   retried: PLAIN_PRICE,
@@ -55,7 +55,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.close())
 
-/** Three hundred tokens, whoever counts; and two hundred of an answer. */
+/** Three hundred tokens in any tokenizer; and two hundred of an answer. */
 const PROMPT = Array.from({ length: 300 }, () => 'apple').join(' ')
 const ANSWER = ' banana'.repeat(200)
 const LONG = { messages: [{ role: 'user', content: PROMPT }] }
@@ -67,7 +67,8 @@ interface Charged {
 }
 
 /**
- * Makes a call, and checks that everybody was charged what its row says by the time the answer was complete.
+ * Makes a call, and checks that token and user were charged as its row says by the time the response was
+ * complete.
  */
 async function charged(
   lane: keyof typeof MODELS,

@@ -23,7 +23,7 @@ const FILES: Readonly<Record<string, string>> = {
   'plan.txt': 'First the foundation, then the roof.\n',
 }
 
-/** Reads the files of the agent's folder; everything else that is called is a mistake. */
+/** Reads the files of the agent's folder; any other call is an error. */
 function acting(agent: DemoAgent) {
   const ajv = new Ajv({ strict: false })
   return ({ name, input }: DemoCall): string => {

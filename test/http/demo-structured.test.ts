@@ -45,7 +45,7 @@ function read(text: string): unknown {
   return value
 }
 
-/** The texts of a stream's deltas, whichever protocol it is of. */
+/** The texts of a stream's deltas, in either dialect. */
 function streamed(text: string): string {
   const events = [...text.matchAll(/^data: (\{.*\})$/gm)].map(
     ([, data = '']) =>

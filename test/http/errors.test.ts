@@ -5,7 +5,7 @@ import { channel, priced, ROOT, token, user } from '../equipment/configuration.t
 import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
 
 const PASSED_ON = [400, 404, 409, 413, 422, 429, 500, 503, 529]
-/** Every answer that is not one. */
+/** Responses that are not valid answers. */
 const RUBBISH: [string, Behaviour][] = [
   ['418', { kind: 'status', status: 418, body: errorBody('canary teapot') }],
   ['402', { kind: 'status', status: 402, body: errorBody('canary payment') }],

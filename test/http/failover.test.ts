@@ -10,7 +10,7 @@ const status = (code: number): Behaviour => ({
   status: code,
   body: errorBody(`status ${code}`),
 })
-/** What the next channel is tried for. */
+/** Failures after which the next channel is tried. */
 const RETRIED: [string, Behaviour][] = [
   ['r404', status(404)],
   ['r429', status(429)],
@@ -25,10 +25,10 @@ const RETRIED: [string, Behaviour][] = [
   ['rhtml', { kind: 'whole', body: '<html>canary</html>', headers: { 'content-type': 'text/html' } }],
   ['rsilent', { kind: 'silence' }],
 ]
-/** What is the caller's own doing. */
+/** Statuses that are the client's own fault. */
 const FINAL = [400, 409, 413, 422]
 const STREAM_HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n'
-/** A stream that breaks after its 200, before an event of it. */
+/** Streams that break after their 200, before the first event. */
 const NEVER_BEGUN: [string, Behaviour][] = [
   ['sclosed', { kind: 'raw', bytes: STREAM_HEAD, ending: 'close' }],
   ['sreset', { kind: 'raw', bytes: STREAM_HEAD, ending: 'reset' }],
@@ -54,7 +54,7 @@ beforeAll(async () => {
       ...MODELS.map((model) =>
         channel(model, upstream.baseUrl(model), { priority: 5, timeouts: { first_byte: '500ms' } }),
       ),
-      // Nobody listens on port 1.
+      // Nothing listens on port 1.
       channel('refusedport', 'http://127.0.0.1:1/v1', { priority: 5 }),
       channel('spare', upstream.baseUrl('spare'), { models: [...MODELS, 'refusedport'], priority: 1 }),
       ...[4, 3, 2].map((priority) =>

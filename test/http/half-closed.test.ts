@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.close())
 
-/** What is said to a request at whose end its caller closes its side. */
+/** The response to a request whose client closes its sending side after it. */
 function saidTo(path: string, body: object, key = 'ann'): Promise<string> {
   const text = JSON.stringify(body)
   const connection = rawConnection(stage.gateway.port, '')
@@ -28,14 +28,14 @@ const CHAT = '/v1/chat/completions'
 
 test('a call whose caller closes its side behind it is answered where the upstream answers at once', async () => {
   stage.upstream.script('m', { kind: 'whole', content: 'at once' })
-  // On a busy machine an upstream takes longer than that now and then.
+  // On a busy machine an upstream sometimes takes longer than the limit.
   await expect.poll(() => saidTo(CHAT, ask('m')), { timeout: 15_000 }).toMatch(/^HTTP\/1\.1 200 [^]*at once/)
 })
 
 test('what takes no upstream is answered, refusals and log-ins alike', async () => {
   expect(await saidTo(CHAT, ask('m'), 'nobody')).toMatch(/^HTTP\/1\.1 401 /)
   expect(await saidTo('/v1/messages/count_tokens', {})).toMatch(/^HTTP\/1\.1 4\d\d /)
-  // Checking a password takes longer than an upstream would be waited for, on a machine that has much to do.
+  // Checking a password takes longer than the wait for an upstream, on a busy machine.
   const login = await saidTo('/api/user/login', { username: 'ann', password: 'no password of hers' })
   expect(login).toMatch(/^HTTP\/1\.1 (?:401|200) /)
 })

@@ -23,7 +23,7 @@ afterAll(() => stage?.close())
 /** GET requests that change or spend something. */
 const WITH_EFFECT = ['/api/user/token', '/api/user/logout', '/api/channel/test/:id']
 const GETS = [...new Set(ROUTES.filter(({ method }) => method === 'GET').map(({ path }) => path))]
-/** Of each request alone. */
+/** Headers that differ for each request. */
 const OWN = new Set(['date', 'x-request-id'])
 
 interface Head {
@@ -31,7 +31,7 @@ interface Head {
   readonly headers: ReadonlyMap<string, string>
 }
 
-/** The head of an answer, and whether what follows it is the answer to the next request at once. */
+/** The head of a response, and whether the bytes after it are already the response to the next request. */
 async function asked(method: string, route: string, shown: string): Promise<Head & { hasBody: boolean }> {
   const path = route.replaceAll(/:\w+\*?/g, '1')
   const request = `${method} ${path} HTTP/1.1\r\nhost: localhost\r\n${shown}\r\n`
@@ -59,8 +59,8 @@ describe('HEAD is answered as GET is, without a body:', () => {
       const head = await asked('HEAD', path, shown)
       expect(head.hasBody).toBe(false)
       expect(head.status).toBe(get.status)
-      // A length that is not known before is not told, and figures of the gateway change from one request to
-      // the next.
+      // Streamed responses have no content-length, and the gateway's metrics change from one request to the
+      // next.
       const same = (name: string): boolean =>
         !OWN.has(name) && name !== 'transfer-encoding' && !(path === '/metrics' && name === 'content-length')
       const told = ({ headers }: Head): object =>

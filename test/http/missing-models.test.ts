@@ -5,7 +5,7 @@ import { channel, priced, ROOT, token, user } from '../equipment/configuration.t
 import { messagesErrorText, wholeMessage } from '../equipment/messages-behaviour.ts'
 import { ask, type Stage, setStage } from '../equipment/stage.ts'
 
-/** More models than failures in a row that send a channel to rest. */
+/** More models than the number of consecutive failures that opens a channel's circuit breaker. */
 const RETIRED = ['old1', 'old2', 'old3', 'old4', 'old5', 'old6', 'old7']
 const BY_BOTH = [...RETIRED, 'gone', 'kept', 'all', 'mixed', 'back']
 
@@ -36,7 +36,7 @@ const notFound = (message: string): Behaviour => ({
   body: errorBody(message, 'not_found_error', 'model_not_found'),
 })
 const count = (lane: string): number => stage.upstream.received(lane).length
-/** What an operator sees of missing models. */
+/** Metrics of missing models. */
 async function figures(): Promise<string[]> {
   const { text } = await call(stage.gateway.url, undefined, { method: 'GET', path: '/metrics' })
   return text.split('\n').filter((line) => line.startsWith('sluice_missing_models'))

@@ -64,7 +64,7 @@ let gateway: RunningGateway
 beforeAll(async () => {
   gateway = await startGateway({ config: CONFIGURATION })
   await gateway.stop()
-  // What was open to the user when it was written may be closed later.
+  // Groups that were open when the token was written may be closed later.
   const database = databaseOf(gateway.dataDir)
   database.write("update tokens set group_name = 'vip' where name = 'token-closed'")
   database.write(`update tokens set vendor_routes = '{"acme":"vip"}' where name = 'token-closedroute'`)
@@ -131,7 +131,7 @@ describe('which models are listed:', () => {
     expect(await ids('routed')).toEqual(ALL)
     const { data } = await body('/v1/models', bearer('routed'))
     const types = (id: string) => data.find((model) => model.id === id)?.supported_endpoint_types
-    // In `open` another channel serves it than in `default`.
+    // In `open` another channel serves the model than in `default`.
     expect(types('writer')).toEqual(['compat'])
   })
   test('none of a vendor whose group the user may not use', async () => {

@@ -30,7 +30,7 @@ beforeAll(async () => {
           token('off', { model_limits_enabled: false, model_limits: 'beta' }),
           token('nothing', { model_limits_enabled: true, model_limits: '' }),
           token('vip', { group: 'vip' }),
-          // What these name is closed to them behind the configuration's back, below.
+          // Groups that are closed to these tokens, written to the database directly, below.
           token('intruder', { group: 'vip' }),
           token('routed', { group: 'vip', vendor_routes: '{"acme":"default"}' }),
           token('sneaky', { vendor_routes: '{"acme":"vip"}' }),

@@ -5,9 +5,9 @@ import { channel, priced, ROOT, token, user } from '../equipment/configuration.t
 import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
 import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
 
-/** The output that each call of the crowd may have; at four units each it outweighs its prompt by far. */
+/** Maximum output of each call of the crowd; at four units each it far outweighs the prompt. */
 const MAXIMUM = 100_000
-/** Ten holds and a bit, whatever the prompt is taken for (up to 10,000 units), but never eleven. */
+/** Ten holds and a margin below an eleventh, for any count of the prompt up to 10,000 units. */
 const FOR_TEN = 10 * (4 * MAXIMUM + 10_000)
 const SLICE_TOKENS = 100
 const GROWING = 3000
@@ -138,7 +138,7 @@ describe('an upstream that ignores the maximum', () => {
     const { used_quota: used, remain_quota: remain } = database.token('token-growing')
     expect(used + remain).toBe(GROWING)
     expect(used).toBeLessThanOrEqual(GROWING + SLICE_TOKENS * 4)
-    // Nor is it cut while there is quota to grow by.
+    // The call is not cut while there is quota left to grow by.
     expect(used).toBeGreaterThanOrEqual(GROWING - 2 * SLICE_TOKENS * 4)
     expect(database.usageOf(String(answer.headers['x-request-id']))?.reason).toBe('cut')
   })

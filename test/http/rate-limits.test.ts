@@ -16,7 +16,7 @@ const model = (rate_limit?: object) => ({
   ...(rate_limit && { rate_limit }),
 })
 
-/** A gateway whose keys may do so much in a window; every key and every lane is used by one test. */
+/** A gateway whose keys have these limits in a window; every key and every lane is used by one test. */
 function setLimitedStage(key: object): Promise<Stage> {
   return setStage((upstream) => {
     const lane = (name: string, fields: object = {}) => channel(name, upstream.baseUrl(name), { ...fields })
@@ -51,7 +51,7 @@ function setLimitedStage(key: object): Promise<Stage> {
 }
 
 let addresses = 0
-/** A call from an address of its own, so that only the limits under test are met. */
+/** A call from an address of its own, so that only the limits under test apply. */
 function from(
   stage: Stage,
   key: string,
@@ -173,7 +173,7 @@ describe('limits of tokens, prompt and output', () => {
 
   test('of a model hold over all callers', async () => {
     expect((await from(stage, 'b', ask('spent'))).status).toBe(200)
-    // 99 of 100 are used: one more call may be made, whatever it comes to.
+    // 99 of 100 are used: one more call may be made, whatever its cost.
     expect((await from(stage, 'c', ask('spent'))).status).toBe(200)
     expectLimited(await from(stage, 'd', ask('spent')), 'the model spent')
   })

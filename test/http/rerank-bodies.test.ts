@@ -7,10 +7,8 @@ import { jinaAnswer, type RankedSaid } from '../equipment/rerank-behaviour.ts'
 import { askRerank, ranked, rerank, rerankChannel } from '../equipment/rerank-stage.ts'
 import { type Stage, setStage } from '../equipment/stage.ts'
 
-/**
- * Other requests wait no longer than this while a large one is worked on; a busy machine is given some room.
- */
-/** On a machine with nothing else to do; on another, as long as it takes to read that body five times. */
+/** Longest latency of other requests while a large one is processed, with a margin for a busy machine. */
+/** Longest latency in milliseconds on an idle machine; otherwise the time to read that body five times. */
 const LONGEST_WAIT_MS = 1_000
 
 let stage: Stage
@@ -94,7 +92,7 @@ test('ten thousand short documents are ranked', async () => {
   expect(ranked(answer).results.map(({ index }) => index)).toEqual([9999, 9998, 9997])
 })
 
-/** The most that a process ever had in memory, in bytes. */
+/** Peak memory of a process so far, in bytes. */
 function peakMemory(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024

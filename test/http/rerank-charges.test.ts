@@ -7,7 +7,7 @@ import { cohereAnswer, jinaAnswer, scored } from '../equipment/rerank-behaviour.
 import { askRerank, ranked, rerank, rerankChannel } from '../equipment/rerank-stage.ts'
 import { type Stage, setStage } from '../equipment/stage.ts'
 
-/** One unit a token; a thousand a call, five hundred in the group `half`. */
+/** One unit for each token; a thousand for each call, five hundred in the group `half`. */
 const PER_TOKEN = PLAIN_PRICE
 const PER_CALL = { request: 0.002 }
 
@@ -57,7 +57,7 @@ interface Charged {
 }
 
 /**
- * Makes a call, and checks that token and user were charged what its row says by the time the answer was
+ * Makes a call, and checks that token and user were charged as its row says by the time the response was
  * complete.
  */
 async function charged(
@@ -137,7 +137,7 @@ describe('a price per token is charged for the tokens that the upstream tells', 
 })
 
 describe('where the upstream tells no tokens, query and documents are counted', () => {
-  // A token each, whoever counts, and one more for what joins two documents.
+  // A token for each word, in any tokenizer, and one more for the separator of two documents.
   const apples = (count: number): string => Array.from({ length: count }, () => 'apple').join(' ')
   const fields = { query: apples(10), documents: [apples(100), { text: apples(190), title: 'left out' }] }
 

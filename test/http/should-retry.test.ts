@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.close())
 
-/** Counts what a client really sends. */
+/** Counts the requests that a client really sends. */
 function counting(): { readonly fetch: typeof fetch; sent: number } {
   const counter = {
     sent: 0,

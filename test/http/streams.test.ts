@@ -32,7 +32,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.close())
 
-/** What a call was charged for. */
+/** The usage row of a call. */
 function charged({ headers }: { readonly headers: Answer['headers'] }): UsageRow {
   const row = databaseOf(stage.gateway.dataDir).usageOf(String(headers['x-request-id']))
   if (!row) throw new Error('there is no row')
@@ -256,7 +256,7 @@ describe('a stream that does not end as it should', () => {
   test('because nothing comes any more ends after the idle limit', async () => {
     const started = performance.now()
     const answer = await streamed('stall', { kind: 'stream', events: 2, ending: 'stall' })
-    // Limits are kept to within half a second or so; they are meant for minutes.
+    // Limits are precise to within half a second; they are meant for minutes.
     expect(performance.now() - started).toBeGreaterThan(1400)
     expect(performance.now() - started).toBeLessThan(30_000)
     expect(answer.text).toContain('"error"')

@@ -107,7 +107,7 @@ describe('GET /api/usage/token/', () => {
     stage.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     for (let calls = 1; calls <= 3; calls++) {
       await stage.chat('ann', ask('m'))
-      // One quota unit a prompt token, four an output token.
+      // One quota unit for each prompt token, four for each output token.
       expect(await usage('ann')).toMatchObject({
         total_granted: 100_000,
         total_used: 30 * calls,
@@ -126,7 +126,7 @@ describe('who may read it:', () => {
   test('an expired and an exhausted key', async () => {
     expect(await usage('expired')).toMatchObject({ total_available: 5, expires_at: 1_000_000_000 })
     expect(await usage('overshot')).toMatchObject({ total_available: -20 })
-    // Also once it is stored that they are.
+    // Also once the expiry is stored.
     expect(await usage('expired')).toMatchObject({ total_available: 5 })
     expect(await usage('overshot')).toMatchObject({ total_available: -20 })
     expect((await stage.chat('expired', ask('m'))).status).toBe(401)

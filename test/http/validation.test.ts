@@ -11,7 +11,7 @@ afterAll(() => stage?.close())
 const tool = { type: 'function', function: { name: 'f', parameters: { type: 'object' } } }
 const message = { role: 'user', content: 'hi' }
 
-/** Field by field of the contract's table: values that break its rule. */
+/** Values that break the rule of their field, by field of the contract's table. */
 const WRONG: Record<string, unknown[]> = {
   model: [undefined, null, 5, '', ['m'], {}],
   messages: [
@@ -91,7 +91,7 @@ describe('a wrong value is a 400 that names its field:', () => {
   })
 })
 
-/** Values at the edges of the rules, and those that the rules leave open. */
+/** Values at the edges of the rules, and values that the rules leave open. */
 const RIGHT: Record<string, unknown[]> = {
   messages: [
     [{ role: 'system', content: 's' }, { role: 'developer', content: 'd' }, message],
