@@ -70,14 +70,14 @@ export interface KeyEndpoint extends EndpointDeclaration, RawDescription {
   readonly keyIn: KeyLocations
   /** Statuses of upstreams' errors that it does not pass on, but makes good itself. */
   readonly hiddenStatuses?: readonly number[]
-  handle(visit: ClientExchange, caller: Caller, relay: Relay): Promise<void>
+  handle(exchange: ClientExchange, caller: Caller, relay: Relay): Promise<void>
 }
 
 /** For everybody. */
 export interface OpenEndpoint extends EndpointDeclaration, RawDescription {
   readonly kind: 'raw'
   readonly access: 'anyone'
-  handle(visit: ClientExchange, isReady: () => Promise<boolean>): void | Promise<void>
+  handle(exchange: ClientExchange, isReady: () => Promise<boolean>): void | Promise<void>
 }
 
 /**
@@ -87,7 +87,7 @@ export interface OpenEndpoint extends EndpointDeclaration, RawDescription {
 export interface OperatorEndpoint extends EndpointDeclaration, RawDescription {
   readonly kind: 'raw'
   readonly access: 'operator'
-  handle(visit: ClientExchange, metrics: Metrics): void
+  handle(exchange: ClientExchange, metrics: Metrics): void
 }
 
 /** Who is let in, and what is known of them then. */
@@ -140,7 +140,7 @@ export interface LimitInput<Body> {
 }
 
 /** The endpoint's limit, as it holds for somebody whom the body names. */
-export interface SubjectLimit {
+export interface LimitSubject {
   readonly subject: string
   /** Names it to callers: `this name`. */
   readonly label: string
@@ -173,7 +173,7 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
   /**
    * Limits by what the body names, in place of the one by address, which holds where the body cannot be read.
    */
-  readonly subjectLimits?: (named: LimitInput<never>) => readonly SubjectLimit[]
+  readonly limitSubjects?: (named: LimitInput<never>) => readonly LimitSubject[]
   /** It always fails: with what `fails` says, where nothing else is wrong. */
   readonly succeeds?: false
   /** Nothing on the way may keep the answer. */
@@ -205,7 +205,7 @@ export function defineEndpoint<
   definition: Omit<JsonEndpoint, 'kind' | 'access' | 'handle' | 'subjectLimits' | keyof Schemas> &
     Schemas<Params, Query, Body> & {
       readonly access: Access
-      readonly limitsOn?: (named: LimitInput<z.output<Body>>) => readonly SubjectLimit[]
+      readonly limitsOn?: (named: LimitInput<z.output<Body>>) => readonly LimitSubject[]
       handle(asked: HandlerInput<Access, Params, Query, Body>): Promise<unknown>
     },
 ): JsonEndpoint {

@@ -6,10 +6,7 @@ import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
 import { takeAndSetHeaders } from './rate-limit-headers.ts'
 
-/**
- * Whether the global limit holds for a path, or for where it would be: accounts and billing. `docs/api.md:
- * Limits`.
- */
+/** Whether the global limit holds for a path: for accounts and billing. `docs/api.md: Limits`. */
 export function isGloballyLimited(path: string): boolean {
   return /^\/(?:api|(?:v1\/)?dashboard)\//.test(path)
 }
@@ -26,14 +23,14 @@ export class GlobalLimit {
     this.#limit = limit
   }
 
-  /** Takes a request off it, if it holds for the path: whether there is anything at it or not. */
+  /** Takes a request off the limit, if that holds for the path, whether or not an endpoint has the path. */
   take(request: Request, response: Response, path: string): void | Promise<void> {
     if (!isGloballyLimited(path)) return undefined
-    const whom = addressBlock(this.#clientAddress()(request))
+    const subject = addressBlock(this.#clientAddress()(request))
     return takeAndSetHeaders(
       this.#limits,
       response,
-      { name: LIMIT_NAMES.global, subject: whom, limit: this.#limit() },
+      { name: LIMIT_NAMES.global, subject, limit: this.#limit() },
       'this address',
     )
   }

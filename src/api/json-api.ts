@@ -13,7 +13,7 @@ import { readInput } from '../management/read-input.ts'
 import type { BodyReader } from '../relay/body-reader.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
 import { idHeaders } from '../server/id-headers.ts'
-import type { JsonEndpoint, SubjectLimit, ClientExchange } from './endpoint.ts'
+import type { JsonEndpoint, LimitSubject, ClientExchange } from './endpoint.ts'
 import { type Area, renderSuccess } from './envelopes.ts'
 import type { GlobalLimit } from './global-limit.ts'
 import { JSON_ROUTES } from './json-routes.ts'
@@ -24,7 +24,7 @@ import { type FoundEndpoint, type AllowedMethods, RouteTable } from './route-tab
 import { sendText } from './send-text.ts'
 import { takeAndSetHeaders } from './rate-limit-headers.ts'
 
-/** Bytes of a request body, unless its endpoint says otherwise; what is managed is small. */
+/** Bytes that a request body may have, unless its endpoint declares another limit. */
 const BODY_LIMIT = 1024 * 1024
 
 const NEVER_CACHED = {
@@ -33,7 +33,7 @@ const NEVER_CACHED = {
   expires: '0',
 }
 
-/** What JSON endpoints are answered with. */
+/** The services that JSON endpoints are served with. */
 export interface JsonParts {
   readonly accounts: AccountAuthenticator
   readonly apiKeys: ApiKeys
@@ -45,12 +45,12 @@ export interface JsonParts {
   readonly models: ModelLists
 }
 
-/** The same of somebody who is known by an id. */
-type Limit = Omit<SubjectLimit, 'subject'> & { readonly subject: string | number }
+/** A `LimitSubject` that may be an account's id. */
+type Limit = Omit<LimitSubject, 'subject'> & { readonly subject: string | number }
 
-type Handle = (asked: object) => Promise<unknown>
+type Handle = (input: object) => Promise<unknown>
 
-/** Answers JSON endpoints: limits, access, input by schema, and the envelope, the same for all of them. */
+/** Serves JSON endpoints: limits, access, input by schema, and the envelope, the same for all of them. */
 export class JsonApi {
   readonly #routes = new RouteTable(JSON_ROUTES)
   readonly #suggestions = new PathSuggestions([...RAW_ROUTES, ...JSON_ROUTES])
@@ -60,44 +60,44 @@ export class JsonApi {
     this.#parts = parts
   }
 
-  /** The endpoint that is asked; undefined where nothing is at the path. */
+  /** The endpoint of a request; undefined where no route has the path. */
   find(method: string, path: string): FoundEndpoint<JsonEndpoint> | AllowedMethods | undefined {
     return this.#routes.find(method, path)
   }
 
-  /** The path of the API that a wrong one probably stands for. */
+  /** The path of the API that a mistyped one probably stands for. */
   suggest(path: string): string | undefined {
     return this.#suggestions.suggest(path)
   }
 
-  /** Rejects with what the caller is to be told. `area`: the endpoint's, for this request. */
-  async respond(visit: ClientExchange, endpoint: JsonEndpoint, area: Area, params: PathParams): Promise<void> {
-    const { request, response } = visit
+  /** Rejects with the error for the client. `area`: the endpoint's, for this request. */
+  async respond(exchange: ClientExchange, endpoint: JsonEndpoint, area: Area, params: PathParams): Promise<void> {
+    const { request, response } = exchange
     const { management, clientAddress, globalLimit, models } = this.#parts
     await globalLimit.take(request, response, endpoint.path)
-    const who = await this.#authenticate(visit, endpoint)
-    const from = addressBlock(clientAddress()(request))
-    if (!endpoint.subjectLimits) {
-      const limited = who.user
-        ? { subject: who.user.id, label: 'this user' }
-        : { subject: from, label: 'this address' }
-      await this.#takeFromLimits(visit, endpoint, [{ ...limited, factor: 1 }])
+    const principal = await this.#authenticate(exchange, endpoint)
+    const block = addressBlock(clientAddress()(request))
+    if (!endpoint.limitSubjects) {
+      const limited = principal.user
+        ? { subject: principal.user.id, label: 'this user' }
+        : { subject: block, label: 'this address' }
+      await this.#takeFromLimits(exchange, endpoint, [{ ...limited, factor: 1 }])
     }
-    const asked = {
+    const input = {
       params: endpoint.params && readInput(endpoint.params, params),
       query: endpoint.query && readInput(endpoint.query, queryOf(request.url)),
-      body: endpoint.body && (await this.#bodyWithinLimits(visit, endpoint, endpoint.body, from)),
-      from,
+      body: endpoint.body && (await this.#bodyWithinLimits(exchange, endpoint, endpoint.body, block)),
+      addressBlock: block,
     }
     const data = await (endpoint.handle as Handle)({
-      ...who,
-      ...asked,
-      visit,
+      ...principal,
+      ...input,
+      exchange,
       parts: management,
       models,
     })
     const headers = {
-      ...idHeaders(visit.id, area === 'messages'),
+      ...idHeaders(exchange.id, area === 'messages'),
       ...(endpoint.cache === 'never' ? NEVER_CACHED : { 'cache-control': 'no-store' }),
     }
     if (endpoint.text) return sendText(response, endpoint.text, headers, data as AsyncIterable<string>)
@@ -108,11 +108,11 @@ export class JsonApi {
       .end(body)
   }
 
-  async #authenticate(visit: ClientExchange, endpoint: JsonEndpoint): Promise<{ user?: User }> {
-    const { request, record } = visit
+  async #authenticate(exchange: ClientExchange, endpoint: JsonEndpoint): Promise<{ user?: User }> {
+    const { request, record } = exchange
     const { access, tokenForm } = endpoint
     if (access === 'visitor') return {}
-    if (access === 'key' || access === 'reading-key') return this.#authenticateByKey(visit, endpoint)
+    if (access === 'key' || access === 'reading-key') return this.#authenticateByKey(exchange, endpoint)
     const user = await this.#parts.accounts.authenticate(request, tokenForm ?? 'either', MIN_ROLE[access])
     record.userId = user.id
     return { user }
@@ -128,46 +128,46 @@ export class JsonApi {
     return caller
   }
 
-  /** Takes a request off each of the endpoint's limits; the caller is told what is left of the first. */
+  /** Takes a request off each of the endpoint's limits; the response's headers state the first one. */
   async #takeFromLimits({ response }: ClientExchange, { limit }: JsonEndpoint, limited: readonly Limit[]): Promise<void> {
     if (!limit) return
     const { limits, management } = this.#parts
     const { requests, tokens, windowMs } = management.settings().rateLimits[limit]
     for (const [index, { subject, label, factor }] of limited.entries()) {
-      const asked = {
+      const subjectLimit = {
         name: LIMIT_NAMES[limit],
         subject,
         limit: { requests: requests * factor, tokens, windowMs },
       }
-      if (index === 0) await takeAndSetHeaders(limits, response, asked, label)
-      else requireAllowed(await limits.take(asked), label)
+      if (index === 0) await takeAndSetHeaders(limits, response, subjectLimit, label)
+      else requireAllowed(await limits.take(subjectLimit), label)
     }
   }
 
   /**
-   * The body, with what it names taken off the endpoint's limits, where it has such; of one that cannot be
-   * read, the address.
+   * The body, counted on the limits of the subjects that it names; where it cannot be read, on the limit of
+   * the address.
    */
-  async #bodyWithinLimits(visit: ClientExchange, endpoint: JsonEndpoint, schema: z.ZodType, from: string): Promise<unknown> {
-    const { subjectLimits: limitsOn } = endpoint
-    if (!limitsOn) return this.#body(visit, endpoint, schema)
+  async #bodyWithinLimits(exchange: ClientExchange, endpoint: JsonEndpoint, schema: z.ZodType, block: string): Promise<unknown> {
+    const { limitSubjects: subjectLimits } = endpoint
+    if (!subjectLimits) return this.#body(exchange, endpoint, schema)
     let body: unknown
     try {
-      body = await this.#body(visit, endpoint, schema)
+      body = await this.#body(exchange, endpoint, schema)
     } catch (error) {
-      await this.#takeFromLimits(visit, endpoint, [{ subject: from, label: 'this address', factor: 1 }])
+      await this.#takeFromLimits(exchange, endpoint, [{ subject: block, label: 'this address', factor: 1 }])
       throw error
     }
-    await this.#takeFromLimits(visit, endpoint, limitsOn({ body: body as never, addressBlock: from, parts: this.#parts.management }))
+    await this.#takeFromLimits(exchange, endpoint, subjectLimits({ body: body as never, addressBlock: block, parts: this.#parts.management }))
     return body
   }
 
-  async #body(visit: ClientExchange, endpoint: JsonEndpoint, schema: z.ZodType): Promise<unknown> {
-    const address = this.#parts.clientAddress()(visit.request)
-    const body = await this.#parts.bodies.read(visit, {
+  async #body(exchange: ClientExchange, endpoint: JsonEndpoint, schema: z.ZodType): Promise<unknown> {
+    const address = this.#parts.clientAddress()(exchange.request)
+    const body = await this.#parts.bodies.read(exchange, {
       client: addressBlock(address),
       limit: endpoint.bodyLimit ?? BODY_LIMIT,
-      // Nothing is decoded for somebody who is not known yet.
+      // A client that is not authenticated gets no decompression.
       isPlain: endpoint.access === 'visitor',
     })
     try {
@@ -180,7 +180,7 @@ export class JsonApi {
 
 const MIN_ROLE = { account: 1, admin: 10, root: 100 } as const satisfies Record<string, Role>
 
-/** Of a parameter that is there twice, the first counts. */
+/** The query's parameters; the first value of a repeated one counts. */
 function queryOf(url: string): Record<string, string> {
   const start = url.indexOf('?')
   if (start === -1) return {}

@@ -73,8 +73,8 @@ export async function openSharedLedger({
   await teller.start()
   opened.defer(() => teller.close({ isUnresolved: ledger.unresolved > 0 }))
   announcements.listen({
-    onText: (text) => heed(text, { accounts, teller, node: file.node }),
-    onConnected: () => accounts.onAllChanged(),
+    received: (text) => heed(text, { accounts, teller, node: file.node }),
+    connected: () => accounts.onAllChanged(),
   })
   // What others change is heard from the first call on.
   await announcements.firstAttempt

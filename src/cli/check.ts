@@ -13,7 +13,7 @@ export async function check(
 ): Promise<number> {
   const { readConfig } = await import('../config/config.ts')
   const { readEnvironment } = await import('../config/environment.ts')
-  const { ConfigError, formatDiagnostic: formatMistake } = await import('../config/diagnostics.ts')
+  const { ConfigError, formatDiagnostic } = await import('../config/diagnostics.ts')
   const say = (colour: 'red' | 'yellow', line: string): void => {
     err.write(`${styleText(colour, line, { stream: err })}\n`)
   }
@@ -25,15 +25,15 @@ export async function check(
         `${JSON.stringify({ ok: true, ...countsOf(config), mistakes: [], warnings: config.warnings })}\n`,
       )
     } else {
-      for (const warning of config.warnings) say('yellow', `warning: ${formatMistake(warning)}`)
+      for (const warning of config.warnings) say('yellow', `warning: ${formatDiagnostic(warning)}`)
       out.write(`${summary(config)}\n`)
     }
     return 0
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    const { diagnostics: mistakes } = error
-    if (options.json) out.write(`${JSON.stringify({ ok: false, mistakes, warnings: [] })}\n`)
-    else for (const mistake of mistakes) say('red', formatMistake(mistake))
+    const { diagnostics } = error
+    if (options.json) out.write(`${JSON.stringify({ ok: false, mistakes: diagnostics, warnings: [] })}\n`)
+    else for (const diagnostic of diagnostics) say('red', formatDiagnostic(diagnostic))
     return 1
   }
 }

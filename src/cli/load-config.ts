@@ -12,7 +12,7 @@ export function loadConfig(
     return readConfig(readEnvironment(env, options))
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    for (const mistake of error.diagnostics) process.stderr.write(`${formatDiagnostic(mistake)}\n`)
+    for (const diagnostic of error.diagnostics) process.stderr.write(`${formatDiagnostic(diagnostic)}\n`)
     process.stderr.write('Nothing was started. "sluice check" reads the configuration without starting.\n')
     return undefined
   }

@@ -48,9 +48,9 @@ export function printJson({ out }: Shell, value: unknown): void {
 }
 
 async function errorText(error: unknown): Promise<string> {
-  const { ConfigError, formatDiagnostic: formatMistake } = await import('../config/diagnostics.ts')
+  const { ConfigError, formatDiagnostic } = await import('../config/diagnostics.ts')
   if (error instanceof ConfigError)
-    return error.diagnostics.map((mistake) => `${formatMistake(mistake)}\n`).join('')
+    return error.diagnostics.map((diagnostic) => `${formatDiagnostic(diagnostic)}\n`).join('')
   return `sluice: ${error instanceof Error ? error.message : String(error)}\n`
 }
 

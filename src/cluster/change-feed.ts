@@ -6,7 +6,7 @@ export interface Announcer {
   /** Rejects where it is out of order. */
   announce(text: string): Promise<void>
   /** Tells this listener what nodes say, this one too, and when the way is in order, or in order again. */
-  listen(listener: { received(text: string): void; connected?(): void }): () => void
+  listen(listener: { onText(text: string): void; onConnected?(): void }): () => void
 }
 
 /** How often what could not be told is tried again. */
@@ -29,8 +29,8 @@ export class ChangeFeed {
     this.#node = node
     this.#announcing = announcing
     this.#endListening = announcing.listen({
-      received: (text) => this.#heard(text),
-      connected: () => this.#connected(),
+      onText: (text) => this.#heard(text),
+      onConnected: () => this.#connected(),
     })
   }
 

@@ -15,9 +15,9 @@ export class RedisAnnouncements implements Announcer {
     this.#link = new RedisConnection(url, {
       onConnected: async (client) => {
         await client.subscribe(this.#channel, (text) => {
-          for (const listener of this.#listeners) listener.received(text)
+          for (const listener of this.#listeners) listener.onText(text)
         })
-        for (const listener of this.#listeners) listener.connected?.()
+        for (const listener of this.#listeners) listener.onConnected?.()
       },
       heartbeat: async (client) => void (await client.ping()),
       onLost: () => {},
@@ -31,7 +31,7 @@ export class RedisAnnouncements implements Announcer {
 
   listen(listener: Listener): () => void {
     this.#listeners.add(listener)
-    if (this.#link.client) listener.connected?.()
+    if (this.#link.client) listener.onConnected?.()
     return () => void this.#listeners.delete(listener)
   }
 

@@ -82,9 +82,9 @@ export class LiveConfig implements LiveSettings {
    * Takes over another reading of the file. `prepare` runs before, and may refuse it: then all stays as it
    * was.
    */
-  check(file: Config, prepare: () => Promise<void>): Promise<void> {
+  replaceFile(file: Config, check: () => Promise<void>): Promise<void> {
     return this.#serialized(async () => {
-      await prepare()
+      await check()
       const overlaid = mergeLayers(file, await this.#store.read('storedConfiguration'))
       this.#file = file
       this.#warnIgnored(overlaid.ignored)

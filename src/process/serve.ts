@@ -190,7 +190,7 @@ export async function serve({
   const reloading = await reloadOnChange(
     environment,
     async (next) => {
-      await inForce.check(next, async () => void (await seedAccounts(store, next.users)))
+      await inForce.replaceFile(next, async () => void (await seedAccounts(store, next.users)))
       addressOf = addresses()
       apiKeys.forgetAll()
     },

@@ -21,7 +21,7 @@ export const model = defineEndpoint({
   keyIn: 'any',
   summary: 'One model that the API key may call',
   params,
-  async handle({ token, user, params: { id }, exchange: visit, models, parts }) {
+  async handle({ token, user, params: { id }, exchange, models, parts }) {
     const name = decodeURIComponent(id)
     const found = models.find(parts.settings(), { token, user }, name)
     if (!found) {
@@ -30,7 +30,7 @@ export const model = defineEndpoint({
         `there is no model ${truncatedName(name)} that this API key may use`,
       )
     }
-    return MODEL_ENTRY[entryShape(visit.request)](found)
+    return MODEL_ENTRY[entryShape(exchange.request)](found)
   },
 })
 

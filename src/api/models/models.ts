@@ -10,7 +10,7 @@ export const models = defineEndpoint({
   access: 'key',
   keyIn: 'x-api-key',
   summary: 'The models that the API key may call',
-  async handle({ token, user, exchange: visit, models: lists, parts }) {
-    return MODEL_LIST[listShape(visit.request)](lists.list(parts.settings(), { token, user }))
+  async handle({ token, user, exchange, models: lists, parts }) {
+    return MODEL_LIST[listShape(exchange.request)](lists.list(parts.settings(), { token, user }))
   },
 })

@@ -4,7 +4,7 @@ import { sessionCookie } from '../../auth/session-cookie.ts'
 import { logIn, loginInput } from '../../management/users/log-in.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
-/** How many times as often as from one address a name may be tried from all of them. */
+/** Attempts for one name from all addresses together, as a multiple of those from one address. */
 const TIMES_BY_NAME = 10
 
 /** `docs/api.md: Sessions`. */
@@ -16,13 +16,13 @@ export const login = defineEndpoint({
   summary: 'Begin a session of the console',
   errorStatuses: [401, 403],
   limit: 'critical',
-  limitsOn({ body: { username }, addressBlock: from, parts }) {
-    // Guesses from elsewhere, or of other names, must not keep out who signed in from here before.
-    if (parts.signIns.knows(username, from)) {
-      return [{ subject: `at ${from} ${username}`, label: 'this name at this address', factor: 1 }]
+  limitsOn({ body: { username }, addressBlock, parts }) {
+    // Guesses from elsewhere, or of other names, must not lock out a user who signed in from here before.
+    if (parts.signIns.knows(username, addressBlock)) {
+      return [{ subject: `at ${addressBlock} ${username}`, label: 'this name at this address', factor: 1 }]
     }
     return [
-      { subject: from, label: 'this address', factor: 1 },
+      { subject: addressBlock, label: 'this address', factor: 1 },
       { subject: `named ${username}`, label: 'this name', factor: TIMES_BY_NAME },
     ]
   },
@@ -37,12 +37,12 @@ export const login = defineEndpoint({
     status: z.int(),
     group: z.string(),
   }),
-  async handle({ body, addressBlock: from, exchange: visit, parts }) {
+  async handle({ body, addressBlock, exchange, parts }) {
     const { trustedProxies } = parts.settings().options
-    refuseCrossSite(visit.request, trustedProxies)
-    const { user, session } = await logIn(parts, body, from)
-    visit.record.userId = user.id
-    visit.response.setHeader('set-cookie', sessionCookie(visit.request, session, trustedProxies))
+    refuseCrossSite(exchange.request, trustedProxies)
+    const { user, session } = await logIn(parts, body, addressBlock)
+    exchange.record.userId = user.id
+    exchange.response.setHeader('set-cookie', sessionCookie(exchange.request, session, trustedProxies))
     const { id, username, displayName, role, status, group } = user
     return { id, username, display_name: displayName, role, status, group }
   },

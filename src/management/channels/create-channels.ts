@@ -27,7 +27,7 @@ export const newChannelBody = z.looseObject(
  * them.
  */
 export async function createChannels(
-  { store, liveConfig: inForce, nowMs }: AdministrationParts,
+  { store, liveConfig, nowMs }: AdministrationParts,
   { mode, channel, ...beside }: z.output<typeof newChannelBody>,
 ): Promise<{ ids: number[] }> {
   const fields = readInput(channelFields, channel ?? beside)
@@ -37,9 +37,9 @@ export async function createChannels(
   }
   const single = channelText(fields, keys)
   const channels = mode === 'batch' && keys.length > 1 ? numbered(single) : [single]
-  for (const { name } of channels) refuseDeclaredName(inForce, name)
+  for (const { name } of channels) refuseDeclaredName(liveConfig, name)
   const createdTime = Math.floor(nowMs() / 1000)
-  const ids = await inForce.change(
+  const ids = await liveConfig.change(
     (stored) => ({ ...stored, channels: [...stored.channels, ...channels.map(unstored)] }),
     () => store.write('createChannels', { channels, createdTime }),
   )

@@ -22,12 +22,12 @@ export const channelIdsBody = z.object(
  * all.
  */
 export async function deleteChannels(
-  { store, liveConfig: inForce }: AdministrationParts,
+  { store, liveConfig }: AdministrationParts,
   ids: readonly number[],
 ): Promise<number> {
-  for (const id of ids) refuseDeclared(inForce, id)
+  for (const id of ids) refuseDeclared(liveConfig, id)
   const gone = new Set(ids)
-  return inForce.change(
+  return liveConfig.change(
     (stored) => ({ ...stored, channels: stored.channels.filter(({ id }) => !gone.has(id)) }),
     () => store.write('deleteChannels', { ids: [...gone] }),
   )

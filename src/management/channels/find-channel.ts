@@ -26,31 +26,31 @@ export type FoundChannel = { readonly stored: StoredChannel } | { readonly decla
 
 /** The channel of that id; `not_found` if there is none. */
 export async function findChannel(
-  { store, liveConfig: inForce }: Pick<AdministrationParts, 'store' | 'liveConfig'>,
+  { store, liveConfig }: Pick<AdministrationParts, 'store' | 'liveConfig'>,
   id: number,
 ): Promise<FoundChannel> {
-  const declared = declaredChannel(inForce, id)
+  const declared = declaredChannel(liveConfig, id)
   return declared ? { declared } : { stored: await storedChannel(store, id) }
 }
 
 /** The stored channel of that id; `managed_by_file` where it is a declared one, which is not changed here. */
 export function editableChannel(
-  { store, liveConfig: inForce }: Pick<AdministrationParts, 'store' | 'liveConfig'>,
+  { store, liveConfig }: Pick<AdministrationParts, 'store' | 'liveConfig'>,
   id: number,
 ): Promise<StoredChannel> {
-  refuseDeclared(inForce, id)
+  refuseDeclared(liveConfig, id)
   return storedChannel(store, id)
 }
 
 /** Refuses to change a channel that the configuration declares. */
-export function refuseDeclared(inForce: LiveSettings, id: number): void {
-  const declared = declaredChannel(inForce, id)
-  if (declared) throw declaredError(inForce, declared.name)
+export function refuseDeclared(liveConfig: LiveSettings, id: number): void {
+  const declared = declaredChannel(liveConfig, id)
+  if (declared) throw declaredError(liveConfig, declared.name)
 }
 
 /** Refuses a name that the configuration declares. */
-export function refuseDeclaredName(inForce: LiveSettings, name: string): void {
-  if (inForce.declared.channels.some((one) => one.name === name)) throw declaredError(inForce, name)
+export function refuseDeclaredName(liveConfig: LiveSettings, name: string): void {
+  if (liveConfig.declared.channels.some((one) => one.name === name)) throw declaredError(liveConfig, name)
 }
 
 function declaredError({ declared }: LiveSettings, name: string): GatewayError {

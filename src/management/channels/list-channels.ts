@@ -35,11 +35,11 @@ const STATUSES = new Map<string | undefined, number>([
 
 /** Channels that were set over HTTP, oldest first, and after them those that the configuration declares. */
 export async function listChannels(
-  { store, liveConfig: inForce }: Pick<AdministrationParts, 'store' | 'liveConfig'>,
+  { store, liveConfig }: Pick<AdministrationParts, 'store' | 'liveConfig'>,
   query: z.output<typeof channelQuery>,
 ): Promise<z.output<typeof channelPage>> {
   const { channels } = await store.read('storedConfiguration')
-  const { declared } = inForce
+  const { declared } = liveConfig
   const all = [
     ...channels.map(storedObject),
     ...declared.channels.map((channel) => declaredObject(channel, declared.by)),

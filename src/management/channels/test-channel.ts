@@ -54,9 +54,9 @@ export async function testChannel(
   { id, model }: { readonly id: number; readonly model: string | undefined },
   by: Actor,
 ): Promise<z.output<typeof testResult>> {
-  const { store, liveConfig: inForce, upstreams, nowMs } = parts
+  const { store, liveConfig, upstreams, nowMs } = parts
   const found = await findChannel(parts, id)
-  const channel = 'stored' in found ? inForce.storedChannel(found.stored.name) : found.declared
+  const channel = 'stored' in found ? liveConfig.storedChannel(found.stored.name) : found.declared
   if (!channel) {
     throw new GatewayError('invalid_request', 'this channel cannot be in force beside gateway.yaml')
   }

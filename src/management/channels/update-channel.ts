@@ -21,7 +21,7 @@ export async function updateChannel(
   { id, ...given }: z.output<typeof channelChange>,
   by: Actor,
 ): Promise<ChannelObject> {
-  const { store, liveConfig: inForce } = parts
+  const { store, liveConfig } = parts
   const before = await editableChannel(parts, id)
   const sent = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
   const fields = readInput(channelFields, { ...fieldsOf(before), ...sent })
@@ -31,9 +31,9 @@ export async function updateChannel(
     keys: keys.length > 0,
     headers: given.header_override !== undefined,
   })
-  refuseDeclaredName(inForce, channel.name)
+  refuseDeclaredName(liveConfig, channel.name)
   const after = { ...before, ...channel }
-  const isThere = await inForce.change(
+  const isThere = await liveConfig.change(
     (stored) => ({ ...stored, channels: stored.channels.map((one) => (one.id === id ? after : one)) }),
     () => store.write('changeChannel', { id, channel }),
   )

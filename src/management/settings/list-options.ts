@@ -17,16 +17,16 @@ export const optionSchema = z.object({
 export async function listOptions({
   store,
   settings,
-  liveConfig: inForce,
+  liveConfig,
 }: Pick<AdministrationParts, 'store' | 'settings' | 'liveConfig'>): Promise<z.output<typeof optionSchema>[]> {
   const stored = await store.read('storedConfiguration')
   const { options, groups } = settings()
-  const ratios = modelRatios(settings(), inForce, stored)
+  const ratios = modelRatios(settings(), liveConfig, stored)
   return [
     ...SCALAR_OPTIONS.map(({ key, name, text }) => ({
       key,
       value: text(options),
-      managed: inForce.declared.options.has(name),
+      managed: liveConfig.declared.options.has(name),
     })),
     { key: 'GroupRatio', value: decimalsText(groupRatios(groups)), managed: false },
     { key: 'UserUsableGroups', value: JSON.stringify(openGroups(groups)), managed: false },

@@ -32,7 +32,7 @@ type Change = { readonly section: StoredSection; readonly name: string; readonly
 /** What a change is made from. */
 interface OptionState {
   readonly settings: Settings
-  readonly inForce: LiveSettings
+  readonly liveConfig: LiveSettings
   readonly stored: StoredConfiguration
 }
 
@@ -41,14 +41,14 @@ interface OptionState {
  * `invalid_request`; what the file says otherwise is `managed_by_file`. Resolves when it is in force.
  */
 export async function setOption(
-  { store, settings, liveConfig: inForce }: AdministrationParts,
+  { store, settings, liveConfig }: AdministrationParts,
   { key, value }: z.output<typeof optionBody>,
 ): Promise<void> {
   const reader = readerOf(key)
   let changes: readonly Change[] = []
-  await inForce.change(
+  await liveConfig.change(
     (stored) => {
-      changes = reader(value, { settings: settings(), inForce, stored })
+      changes = reader(value, { settings: settings(), liveConfig, stored })
       return { ...stored, entries: changed(stored.entries, changes) }
     },
     () => store.write('setEntries', { changes }),
@@ -76,34 +76,34 @@ function scalarChange(
   name: string,
   value: string,
   text: (options: Settings['options']) => string,
-  { settings, inForce }: OptionState,
+  { settings, liveConfig }: OptionState,
 ): Change[] {
-  if (inForce.declared.options.has(name)) {
+  if (liveConfig.declared.options.has(name)) {
     if (text(settings.options) === value) return []
     throw managed(key, `options.${name}`)
   }
   return [{ section: 'options', name, value }]
 }
 
-function groupRatioChanges(value: string, { settings, inForce, stored }: OptionState): Change[] {
+function groupRatioChanges(value: string, { settings, liveConfig, stored }: OptionState): Change[] {
   const ratios = decimalsIn('GroupRatio', value)
   const set = [...ratios].flatMap(([name, ratio]): Change[] => {
     const group = settings.groups.get(name)
     if (group && sameDecimal(group.ratio, ratio)) return []
-    if (inForce.declared.groups.has(name)) throw managed('GroupRatio', `groups.${name}`)
+    if (liveConfig.declared.groups.has(name)) throw managed('GroupRatio', `groups.${name}`)
     return [groupEntry(name, ratio, group?.open ?? false)]
   })
   const gone = stored.entries.filter(({ section, name }) => section === 'groups' && !ratios.has(name))
   return [...set, ...gone.map(({ name }): Change => ({ section: 'groups', name, value: undefined }))]
 }
 
-function openGroupChanges(value: string, { settings, inForce }: OptionState): Change[] {
+function openGroupChanges(value: string, { settings, liveConfig }: OptionState): Change[] {
   const open = mappingIn('UserUsableGroups', value)
   const names = new Set([...settings.groups.keys(), ...open.keys()])
   return [...names].flatMap((name): Change[] => {
     const group = settings.groups.get(name)
     if (group && group.open === open.has(name)) return []
-    if (inForce.declared.groups.has(name)) throw managed('UserUsableGroups', `groups.${name}`)
+    if (liveConfig.declared.groups.has(name)) throw managed('UserUsableGroups', `groups.${name}`)
     return [groupEntry(name, group?.ratio ?? { digits: 1n, scale: 0 }, open.has(name))]
   })
 }
@@ -117,9 +117,9 @@ function ratioChanges(
   key: string,
   ratio: RatioName,
   given: ReadonlyMap<string, Decimal>,
-  { settings, inForce, stored }: OptionState,
+  { settings, liveConfig, stored }: OptionState,
 ): Change[] {
-  const now = modelRatios(settings, inForce, stored)
+  const now = modelRatios(settings, liveConfig, stored)
   const entries = new Map(
     stored.entries.flatMap(({ section, name, value }) =>
       section === 'ratios' ? [[name, value] as const] : [],
@@ -130,7 +130,7 @@ function ratioChanges(
     const value = given.get(name)
     const before = readRatios(entries.get(name) ?? null)
     if (value && sameDecimal(now.get(name)?.[ratio], value)) return []
-    if (value && inForce.declared.models.has(name)) throw managed(key, `models.${name}`)
+    if (value && liveConfig.declared.models.has(name)) throw managed(key, `models.${name}`)
     if (!value && !before[ratio]) return []
     return [{ section: 'ratios', name, value: ratiosJson({ ...before, [ratio]: value }) }]
   })

@@ -11,7 +11,7 @@ function opened(url: string): { announcements: Announcements; heard: string[]; c
   onTestFinished(() => announcements.close())
   const heard: string[] = []
   let connections = 0
-  announcements.listen({ onText: (text) => void heard.push(text), onConnected: () => (connections += 1) })
+  announcements.listen({ received: (text) => void heard.push(text), connected: () => (connections += 1) })
   return { announcements, heard, connections: () => connections }
 }
 

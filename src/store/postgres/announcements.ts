@@ -15,9 +15,9 @@ const MAX_RETRY_MS = 2_000
 /** What a listener is told. */
 export interface Listener {
   /** Somebody announced this text: another node, or this one. */
-  onText(text: string): void
+  received(text: string): void
   /** The connection is there, or there again: what was announced while it was not has been missed. */
-  onConnected?(): void
+  connected?(): void
 }
 
 /**
@@ -51,7 +51,7 @@ export class Announcements {
   /** Tells this listener from now on; call what is returned to end that. */
   listen(listener: Listener): () => void {
     this.#listeners.add(listener)
-    if (this.#client) listener.onConnected?.()
+    if (this.#client) listener.connected?.()
     return () => void this.#listeners.delete(listener)
   }
 
@@ -98,7 +98,7 @@ export class Announcements {
     client.on('error', () => lost.resolve())
     client.on('end', () => lost.resolve())
     client.on('notification', ({ payload = '' }) => {
-      for (const listener of this.#listeners) listener.onText(payload)
+      for (const listener of this.#listeners) listener.received(payload)
     })
     try {
       await client.connect()
@@ -109,7 +109,7 @@ export class Announcements {
     }
     this.#client = client
     this.#firstAttempt.resolve()
-    for (const listener of this.#listeners) listener.onConnected?.()
+    for (const listener of this.#listeners) listener.connected?.()
     await this.#untilLost(client, lost.promise)
     this.#client = undefined
     // A connection that does not answer does not say farewell either.
