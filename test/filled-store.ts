@@ -26,7 +26,7 @@ export async function filledFolder(filling: Filling): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-moved-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const path = join(folder, 'sluice.db')
-  const store = await openSqliteStore({ path, secret: deriveSecrets(SECRET) })
+  const store = await openSqliteStore({ path, secrets: deriveSecrets(SECRET) })
   try {
     await fill(store, filling)
   } finally {

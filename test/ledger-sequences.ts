@@ -99,7 +99,7 @@ function sequenceOf(random: () => number): Command[] {
 }
 
 function storeIn(folder: string): Promise<Store> {
-  return openSqliteStore({ path: join(folder, 'sluice.db'), secret: SECRETS })
+  return openSqliteStore({ path: join(folder, 'sluice.db'), secrets: SECRETS })
 }
 
 /** What a file says of accounts, by id. */

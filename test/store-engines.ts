@@ -37,7 +37,7 @@ const sqlite: Engine = {
 function databaseAt(place: string): TestDatabase {
   return {
     place,
-    open: (secrets = SECRETS) => openSqliteStore({ path: place, secret: secrets }),
+    open: (secrets = SECRETS) => openSqliteStore({ path: place, secrets: secrets }),
     sql(statement) {
       const file = new DatabaseSync(place, { timeout: 5000 })
       try {

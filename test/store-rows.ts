@@ -36,7 +36,7 @@ let template: Promise<string> | undefined
 
 async function makeTemplate(): Promise<string> {
   const path = join(inject('preparedFolder'), `${process.pid}.db`)
-  const store = await openSqliteStore({ path, secret: SECRETS })
+  const store = await openSqliteStore({ path, secrets: SECRETS })
   await store.close()
   return path
 }
@@ -44,7 +44,7 @@ async function makeTemplate(): Promise<string> {
 /** A store on a file of its own, closed after the test. */
 export async function openedStore(file?: string): Promise<Store> {
   const path = file ?? (await preparedFile())
-  const store = await openSqliteStore({ path, secret: SECRETS })
+  const store = await openSqliteStore({ path, secrets: SECRETS })
   onTestFinished(() => store.close())
   return store
 }

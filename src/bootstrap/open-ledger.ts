@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
+import { sqlitePath } from '../domain/database-url.ts'
 import { seedAccounts } from './seed-accounts.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { pruneUsage } from '../store/prune-usage.ts'
@@ -11,14 +12,15 @@ import type { OpenedLedger, OpenLedgerOptions } from './opened-ledger.ts'
  * for the operator.
  */
 export function openLedger(parts: OpenLedgerOptions): Promise<OpenedLedger> {
-  const { databaseUrl } = parts.config.environment
-  return databaseUrl.startsWith('sqlite:') ? openOwnLedger(parts) : openShared(parts)
+  const path = sqlitePath(parts.config.environment.databaseUrl)
+  return path === undefined ? openShared(parts) : openOwnLedger(parts, path)
 }
 
-async function openOwnLedger({ config, secrets, thread }: OpenLedgerOptions): Promise<OpenedLedger> {
-  const { environment, users } = config
-  const path = environment.databaseUrl.slice('sqlite:'.length)
-  const store = await openSqliteStore({ path, secret: secrets, thread })
+async function openOwnLedger(
+  { config: { users }, secrets, thread }: OpenLedgerOptions,
+  path: string,
+): Promise<OpenedLedger> {
+  const store = await openSqliteStore({ path, secrets: secrets, thread })
   try {
     const firstCredentials = await seedAccounts(store, users)
     const ledger = new Ledger(store, randomUUID())

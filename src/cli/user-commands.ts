@@ -129,7 +129,7 @@ async function create(
       if (options.json) printJson(shell, made)
       else say(shell, `Made the user ${named(made)} with ${quotaText(made.quota, await accounts.display())}.`)
     },
-    { makesDatabase: true },
+    { createsDatabase: true },
   )
   await work
 }

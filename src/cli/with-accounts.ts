@@ -16,12 +16,12 @@ export async function withAccounts(
   shell: Shell,
   options: AccountOptions,
   work: (accounts: CommandBackend) => Promise<void>,
-  { makesDatabase = false }: { readonly makesDatabase?: boolean } = {},
+  { createsDatabase = false }: { readonly createsDatabase?: boolean } = {},
 ): Promise<void> {
   await reportingErrors(shell, async () => {
     const { readEnvironment } = await import('../config/environment.ts')
-    const { openCommandBackend: openAccounts } = await import('../control/open-command-backend.ts')
-    const accounts = await openAccounts(readEnvironment(shell.env, options), { makesDatabase })
+    const { openCommandBackend } = await import('../control/open-command-backend.ts')
+    const accounts = await openCommandBackend(readEnvironment(shell.env, options), { createsDatabase })
     try {
       await work(accounts)
     } finally {

@@ -1,4 +1,5 @@
 import type { Change } from '../domain/change.ts'
+import type { Listener } from '../store/postgres/announcements.ts'
 import { formatChange, MAX_TOKENS, parseChange } from './change-text.ts'
 
 /** A way to tell all nodes a short text. What is told while it is out of order is lost. */
@@ -6,7 +7,7 @@ export interface Announcer {
   /** Rejects where it is out of order. */
   announce(text: string): Promise<void>
   /** Tells this listener what nodes say, this one too, and when the way is in order, or in order again. */
-  listen(listener: { onText(text: string): void; onConnected?(): void }): () => void
+  listen(listener: Listener): () => void
 }
 
 /** How often what could not be told is tried again. */
@@ -29,8 +30,8 @@ export class ChangeFeed {
     this.#node = node
     this.#announcing = announcing
     this.#endListening = announcing.listen({
-      onText: (text) => this.#heard(text),
-      onConnected: () => this.#connected(),
+      received: (text) => this.#heard(text),
+      connected: () => this.#connected(),
     })
   }
 

@@ -20,8 +20,8 @@ export class Presence {
     this.#node = node
     this.#announcing = announcing
     this.#endListening = announcing.listen({
-      onText: (text) => this.#heard(text),
-      onConnected: () => this.#say('here'),
+      received: (text) => this.#heard(text),
+      connected: () => this.#say('here'),
     })
     this.#beating = setInterval(() => this.#say('here'), BEAT_MS).unref()
   }

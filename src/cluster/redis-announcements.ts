@@ -1,7 +1,6 @@
 import { RedisConnection } from '../redis/redis-connection.ts'
+import type { Listener } from '../store/postgres/announcements.ts'
 import type { Announcer } from './change-feed.ts'
-
-type Listener = Parameters<Announcer['listen']>[0]
 
 /** Short texts that every node on the same Redis server hears, over a connection of its own. */
 export class RedisAnnouncements implements Announcer {
@@ -15,9 +14,9 @@ export class RedisAnnouncements implements Announcer {
     this.#link = new RedisConnection(url, {
       onConnected: async (client) => {
         await client.subscribe(this.#channel, (text) => {
-          for (const listener of this.#listeners) listener.onText(text)
+          for (const listener of this.#listeners) listener.received(text)
         })
-        for (const listener of this.#listeners) listener.onConnected?.()
+        for (const listener of this.#listeners) listener.connected?.()
       },
       heartbeat: async (client) => void (await client.ping()),
       onLost: () => {},
@@ -31,7 +30,7 @@ export class RedisAnnouncements implements Announcer {
 
   listen(listener: Listener): () => void {
     this.#listeners.add(listener)
-    if (this.#link.client) listener.onConnected?.()
+    if (this.#link.client) listener.connected?.()
     return () => void this.#listeners.delete(listener)
   }
 

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { ConfigError, type Diagnostic } from './diagnostics.ts'
 import { nearest } from '../domain/nearest.ts'
 import { KEY_VARIABLES } from './vendors/vendors.ts'
+import { sqlitePath, sqliteUrl } from '../domain/database-url.ts'
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
@@ -88,13 +89,13 @@ function readDatabaseUrl(
   folder: string,
   expect: Expect,
 ): string | undefined {
-  if (text === undefined) return `sqlite:${resolve(dataDir, 'sluice.db')}`
+  if (text === undefined) return sqliteUrl(resolve(dataDir, 'sluice.db'))
   // Its password may be in it: it is not repeated.
   if (/^postgres(?:ql)?:\/\/\S+$/i.test(text)) return text
-  const [, path] = /^sqlite:(.+)$/i.exec(text) ?? []
-  return path === undefined
-    ? expect('DATABASE_URL', 'sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE')
-    : `sqlite:${resolve(folder, path)}`
+  const path = sqlitePath(text)
+  return path !== undefined && /^.+$/.test(path)
+    ? sqliteUrl(resolve(folder, path))
+    : expect('DATABASE_URL', 'sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE')
 }
 
 // What it holds is never shown: a password may be in it.

@@ -5,38 +5,38 @@ import type { ControlFailure, Hello } from './messages.ts'
 import { socketPath } from './socket-path.ts'
 
 /**
- * An import of it would load all that it exports, a client for the web among it: tens of milliseconds of each
- * command.
+ * Fetched without `import`, which would evaluate every export of the module, a WebSocket client among them:
+ * tens of milliseconds of each command.
  */
 const { request } = process.getBuiltinModule('node:http')
 
-/** How long a gateway may take to say that it is there. */
+/** Timeout of the handshake. */
 const HELLO_TIMEOUT_MS = 5_000
-/** How long an operation may take. */
+/** Timeout of an operation. */
 const OPERATION_TIMEOUT_MS = 60_000
 
-/** Nobody listens on the socket of a data folder. */
+/** No process listens on the socket of a data folder. */
 export class GatewayNotListening extends Error {
   constructor(dataDir: string, options: { cause?: unknown } = {}) {
     super(`the gateway on ${dataDir} has just stopped: run the command again`, options)
-    this.name = 'NobodyListens'
+    this.name = 'GatewayNotListening'
   }
 }
 
-/** Asks the gateway that holds this data folder whether it is there; throws `NobodyListens` if it is not. */
+/** Greets the gateway that holds this data folder. Rejects with `GatewayNotListening` if none answers. */
 export async function greetGateway(dataDir: string): Promise<Hello> {
   return (await requestJson(dataDir, 'GET', '/', undefined, HELLO_TIMEOUT_MS)) as Hello
 }
 
-/** Lets the gateway that holds this data folder do it. Its errors come back as they were thrown there. */
+/** Runs an operation in the gateway that holds this data folder. Rejects with the error that it threw. */
 export async function callGateway<Name extends OperationName>(
   dataDir: string,
   operation: Name,
   input: OperationInput<Name>,
 ): Promise<OperationOutput<Name>> {
-  // A copy takes as long as the database is large.
-  const limitMs = operation === 'backup' ? undefined : OPERATION_TIMEOUT_MS
-  return (await requestJson(dataDir, 'POST', `/${operation}`, input, limitMs)) as OperationOutput<Name>
+  // The time of a copy depends on the size of the database.
+  const timeoutMs = operation === 'backup' ? undefined : OPERATION_TIMEOUT_MS
+  return (await requestJson(dataDir, 'POST', `/${operation}`, input, timeoutMs)) as OperationOutput<Name>
 }
 
 async function requestJson(
@@ -44,11 +44,11 @@ async function requestJson(
   method: string,
   path: string,
   input: unknown,
-  limitMs: number | undefined,
+  timeoutMs: number | undefined,
 ): Promise<unknown> {
   const socket = socketPath(dataDir)
   try {
-    const { status, text } = await send(socket.path, method, path, input, limitMs)
+    const { status, text } = await send(socket.path, method, path, input, timeoutMs)
     const value: unknown = JSON.parse(text)
     if (status === 200) return value
     throw errorFrom(value as ControlFailure)
@@ -64,26 +64,26 @@ function send(
   method: string,
   url: string,
   input: unknown,
-  limitMs: number | undefined,
+  timeoutMs: number | undefined,
 ): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
-    const sent = request({
+    const outgoing = request({
       socketPath: path,
       method,
       path: url,
       agent: false,
-      ...(limitMs === undefined ? {} : { signal: AbortSignal.timeout(limitMs) }),
+      ...(timeoutMs === undefined ? {} : { signal: AbortSignal.timeout(timeoutMs) }),
     })
-    sent.on('error', reject)
-    sent.on('response', (reply) => {
+    outgoing.on('error', reject)
+    outgoing.on('response', (response) => {
       const chunks: Buffer[] = []
-      reply.on('data', (chunk: Buffer) => chunks.push(chunk))
-      reply.on('error', reject)
-      reply.on('end', () =>
-        resolve({ status: reply.statusCode ?? 0, text: Buffer.concat(chunks).toString() }),
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('error', reject)
+      response.on('end', () =>
+        resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() }),
       )
     })
-    sent.end(input === undefined ? undefined : JSON.stringify(input))
+    outgoing.end(input === undefined ? undefined : JSON.stringify(input))
   })
 }
 

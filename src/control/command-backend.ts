@@ -2,13 +2,13 @@ import type { FirstCredentials } from '../bootstrap/seed-accounts.ts'
 import type { OperationInput, OperationName, OperationOutput } from '../management/operations.ts'
 import type { QuotaDisplay } from '../management/settings/quota-display.ts'
 
-/** The accounts of a gateway, wherever the work is done. */
+/** Runs the operations of commands: in the gateway that is running, or in this process. */
 export interface CommandBackend {
-  /** How the gateway shows quota. */
+  /** Units in which the gateway shows quota. */
   display(): Promise<QuotaDisplay>
-  /** What the first opening of a new database made; undefined if it is not new. */
+  /** Credentials that the first opening of a new database made; undefined if the database is not new. */
   firstCredentials(): Promise<FirstCredentials | undefined>
-  /** Does it, or throws a `GatewayError` with a sentence for whoever asked. */
+  /** Runs an operation. Rejects with a `GatewayError` whose message is for the operator. */
   run<Name extends OperationName>(name: Name, input: OperationInput<Name>): Promise<OperationOutput<Name>>
   close(): Promise<void>
 }

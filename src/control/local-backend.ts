@@ -17,7 +17,7 @@ import { openSqliteStore } from '../store/sqlite/open.ts'
 import type { Store } from '../store/store.ts'
 import type { CommandBackend } from './command-backend.ts'
 
-/** The parts of a gateway that account management needs, without the gateway. */
+/** Parts of a gateway that management operations need. */
 interface OpenParts extends ManagementParts {
   readonly firstCredentials: FirstCredentials | undefined
 }
@@ -25,9 +25,9 @@ interface OpenParts extends ManagementParts {
 type AnyOperation = (parts: ManagementParts, input: unknown) => Promise<never>
 
 /**
- * Does the work here, on a data folder that this process has locked. The database is opened at the first
- * operation that needs it open, which a copy does not: a copy made before an update must not be updated
- * itself.
+ * Runs operations in this process, on a data folder that it has locked. The database is opened by the first
+ * operation other than `backup`: opening migrates the schema, and a copy made before an update must keep the
+ * old one.
  */
 export function localBackend(environment: Environment, lock: DataFolderLock): CommandBackend {
   let opened: Promise<OpenParts> | undefined
@@ -62,13 +62,8 @@ function backupParts({ databaseUrl, secret, dataDir }: Environment): BackupParts
 }
 
 async function openStore({ databaseUrl }: Environment, secrets: Secrets): Promise<Store> {
-  if (databaseUrl.startsWith('sqlite:')) {
-    return openSqliteStore({
-      path: databaseUrl.slice('sqlite:'.length),
-      secret: secrets,
-      onCallingThread: true,
-    })
-  }
+  const path = sqlitePath(databaseUrl)
+  if (path !== undefined) return openSqliteStore({ path, secrets, onCallingThread: true })
   const { openPostgresStore } = await import('../store/postgres/open.ts')
   return sharedStore(await openPostgresStore({ url: databaseUrl, secrets }))
 }
@@ -79,7 +74,7 @@ async function openParts(environment: Environment): Promise<OpenParts> {
   const secrets = deriveSecrets(environment.secret ?? secretOfDataFolder(environment.dataDir))
   const store = await openStore(environment, secrets)
   try {
-    // On a new database what the first start makes comes first: its ids are declared.
+    // Seeds a new database before anything else, because the ids of declared users must be free.
     const isNew = (await store.read('countUsers')) === 0
     const firstCredentials = isNew ? await seedAccounts(store, users) : undefined
     const { settings } = mergeLayers(config, await store.read('storedConfiguration'))

@@ -1,11 +1,11 @@
 import type { QuotaDisplay } from '../management/settings/quota-display.ts'
 
-/** What a gateway answers to `GET /` on its socket: that it is there, and how it shows quota. */
+/** Response to `GET /` on the control socket: the gateway runs, and shows quota in these units. */
 export interface Hello {
   readonly display: QuotaDisplay
 }
 
-/** What it answers to `POST /OPERATION` when it could not be done. */
+/** Response to `POST /OPERATION` when the operation failed. */
 export interface ControlFailure {
   readonly error: { readonly code: string; readonly message: string }
 }

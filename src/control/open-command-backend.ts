@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Environment } from '../config/environment.ts'
+import { sqlitePath } from '../domain/database-url.ts'
 import {
   COMMAND_LOCK_TIMEOUT_MS,
   type DataFolderHolder,
@@ -13,34 +14,33 @@ import type { CommandBackend } from './command-backend.ts'
 import { callGateway, greetGateway, GatewayNotListening } from './call-gateway.ts'
 import type { Hello } from './messages.ts'
 
-/** How long a folder may be locked by somebody who does not listen: a gateway that starts or stops. */
+/** Time for which a gateway that starts or stops may hold the lock without listening. */
 const SILENT_HOLDER_TIMEOUT_MS = 5_000
-/** How often a held folder is tried again. */
+/** Interval between attempts to lock the folder. */
 const RETRY_INTERVAL_MS = 50
 
 /**
- * The accounts in a data folder: of the gateway that runs on it, over its socket; or, where none runs, on the
- * database itself, with the folder locked until `close`. Where other commands hold it, this one waits its
- * turn. A folder without a database is refused, unless `makesDatabase`. Rejects with a sentence for the
- * operator.
+ * Opens the backend for a data folder: the gateway that runs on it, over its socket; or, if none runs, the
+ * database itself, with the folder locked until `close`. Waits while other commands hold the folder. Refuses
+ * a folder without a database, unless `createsDatabase` is set. Rejects with a sentence for the operator.
  */
 export async function openCommandBackend(
   environment: Environment,
-  { makesDatabase = false }: { readonly makesDatabase?: boolean } = {},
+  { createsDatabase = false }: { readonly createsDatabase?: boolean } = {},
 ): Promise<CommandBackend> {
   const { dataDir, databaseUrl } = environment
-  const hasDatabase = (): boolean =>
-    !databaseUrl.startsWith('sqlite:') || existsSync(databaseUrl.slice('sqlite:'.length))
-  if (!makesDatabase && !hasDatabase() && !existsSync(join(dataDir, 'lock.db'))) throw noDatabase(dataDir)
+  const path = sqlitePath(databaseUrl)
+  const hasDatabase = (): boolean => path === undefined || existsSync(path)
+  if (!createsDatabase && !hasDatabase() && !existsSync(join(dataDir, 'lock.db'))) throw noDatabase(dataDir)
   const deadlineMs = performance.now() + COMMAND_LOCK_TIMEOUT_MS
   let silenceDeadlineMs: number | undefined
   for (;;) {
-    const lock = lockOrHolder(dataDir)
+    const lock = lockOrGetHolder(dataDir)
     if (typeof lock === 'object') {
-      if (makesDatabase || hasDatabase()) {
-        // With all that reads a configuration and opens a database: loaded where no gateway does it for us.
-        const { localBackend: ownAccounts } = await import('./local-backend.ts')
-        return ownAccounts(environment, lock)
+      if (createsDatabase || hasDatabase()) {
+        // Loaded only here: a command that a running gateway serves needs none of these modules.
+        const { localBackend } = await import('./local-backend.ts')
+        return localBackend(environment, lock)
       }
       lock.release()
       throw noDatabase(dataDir)
@@ -58,7 +58,7 @@ export async function openCommandBackend(
   }
 }
 
-function lockOrHolder(dataDir: string): DataFolderLock | DataFolderHolder {
+function lockOrGetHolder(dataDir: string): DataFolderLock | DataFolderHolder {
   try {
     return lockDataFolder(dataDir, 'command')
   } catch (error) {

@@ -13,16 +13,16 @@ import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { ControlFailure, Hello } from './messages.ts'
 import { socketPath } from './socket-path.ts'
 
-/** Bytes of an operation's input. */
+/** Largest input of an operation, in bytes. */
 const BODY_LIMIT = 1024 * 1024
 const MAX_CONNECTIONS = 64
 const JSON_HEADERS = { 'content-type': 'application/json' }
-/** How long operations that run may take to end once the gateway stops. */
+/** Time that running operations have to end once the gateway stops. */
 const GRACE_MS = 5_000
 
-/** What the socket's end in the gateway is made of. */
+/** Parts of the gateway that the control server needs. */
 export interface ControlParts extends ManagementParts {
-  /** Locked by this process. */
+  /** Data folder, locked by this process. */
   readonly dataDir: string
   readonly log: Logger
 }
@@ -30,8 +30,8 @@ export interface ControlParts extends ManagementParts {
 type AnyOperation = (parts: ManagementParts, input: unknown) => Promise<unknown>
 
 /**
- * Listens for commands on a socket in the data folder that only its owner can open: whoever may read the
- * folder is the operator. `POST /OPERATION` takes and answers JSON. Close it before the store.
+ * Listens for commands on a socket in the data folder. Only the owner of the folder, who is the operator, can
+ * open it. `POST /OPERATION` takes and answers JSON. Close the server before the store.
  */
 export async function serveControl(parts: ControlParts): Promise<{ close(): Promise<void> }> {
   const socket = socketPath(parts.dataDir)
@@ -47,7 +47,7 @@ export async function serveControl(parts: ControlParts): Promise<{ close(): Prom
   const listener = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (connected) =>
     server.accept(connected),
   )
-  // The folder is locked, so that nobody listens on what is there.
+  // A socket file left here is stale: the folder is locked, so no other process listens on it.
   rmSync(socket.path, { force: true })
   await listenForOwner(listener, socket.path)
   return {
@@ -62,7 +62,7 @@ export async function serveControl(parts: ControlParts): Promise<{ close(): Prom
   }
 }
 
-// The file is made in this very turn, so that it is never open to others, not even for a moment.
+// `listen` creates the file synchronously, so the umask applies to it from the start.
 async function listenForOwner(server: Server, path: string): Promise<void> {
   const before = process.umask(0o177)
   const listening = new Promise<void>((resolve, reject) => {
@@ -89,8 +89,8 @@ async function respond(parts: ControlParts, request: Request, response: Response
 }
 
 function errorResponse({ code, message, kind }: GatewayError): Refusal {
-  const told: ControlFailure = { error: { code, message } }
-  return { status: kind.status, headers: JSON_HEADERS, body: Buffer.from(JSON.stringify(told)) }
+  const failure: ControlFailure = { error: { code, message } }
+  return { status: kind.status, headers: JSON_HEADERS, body: Buffer.from(JSON.stringify(failure)) }
 }
 
 async function runOperation(parts: ControlParts, request: Request): Promise<unknown> {
@@ -98,7 +98,7 @@ async function runOperation(parts: ControlParts, request: Request): Promise<unkn
   if (name === '' && request.method === 'GET') {
     return { display: quotaDisplay(parts.settings()) } satisfies Hello
   }
-  // Loaded with the first command: a gateway that nobody commands need not keep it.
+  // Loaded with the first command, to save the memory until then.
   const { operations } = await import('../management/operations.ts')
   if (request.method !== 'POST' || !Object.hasOwn(operations, name)) {
     throw new GatewayError(
@@ -136,7 +136,7 @@ function parseJson(body: string): unknown {
   }
 }
 
-// The operator may know what is wrong with the database; what nobody foresaw is for the log.
+// Tells the operator what is wrong with the database; details of an unexpected error go to the log only.
 function gatewayErrorFrom(log: Logger, error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   if (error instanceof StoreUnavailable) return new GatewayError('overloaded', error.message)

@@ -2,21 +2,20 @@ import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 
-/** The name of a gateway's socket in its data folder. */
 const SOCKET_NAME = 'control.sock'
-/** The system's limit for a socket's path is 104 to 108 bytes. */
+/** Operating systems limit the path of a socket to 104 to 108 bytes. */
 const MAX_PATH_BYTES = 100
 
-/** A path that a socket can have; it holds until `release`. */
+/** Path short enough for a socket, valid until `release`. */
 export interface SocketPath {
   readonly path: string
   release(): void
 }
 
 /**
- * Where the gateway on this data folder listens for commands. In a folder whose path is too long for a socket
- * it is reached through a descriptor of the folder, which is short, and which other folders for temporary
- * files do not hide.
+ * Returns the path of the control socket in this data folder. Where that path is too long for a socket, it
+ * goes through a descriptor of the folder in `/proc`, which is short and does not depend on a shared folder
+ * for temporary files. Throws where the system has no `/proc`.
  */
 export function socketPath(dataDir: string): SocketPath {
   const path = join(dataDir, SOCKET_NAME)

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { closeSync, fsyncSync, lstatSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, isAbsolute, resolve } from 'node:path'
 import { z } from 'zod'
+import { sqlitePath } from '../domain/database-url.ts'
 import { GatewayError } from '../errors.ts'
 import { copyDatabase } from '../store/sqlite/backup.ts'
 import type { BackupParts } from './parts.ts'
@@ -55,7 +56,8 @@ export async function backup(
 }
 
 function pathOf(databaseUrl: string): string {
-  if (databaseUrl.startsWith('sqlite:')) return databaseUrl.slice('sqlite:'.length)
+  const path = sqlitePath(databaseUrl)
+  if (path !== undefined) return path
   throw new GatewayError(
     'invalid_request',
     'sluice backup copies the embedded database; a PostgreSQL server has tools of its own (pg_dump)',

@@ -57,7 +57,7 @@ describe('what is asked of accounts', () => {
   let store: Store
   let parts: Parts
   beforeAll(async () => {
-    store = await openSqliteStore({ path: join(folder, 'sluice.db'), secret: SECRETS })
+    store = await openSqliteStore({ path: join(folder, 'sluice.db'), secrets: SECRETS })
     parts = partsOn({ store, ...(await addAccount(store)) })
   })
   afterAll(async () => {

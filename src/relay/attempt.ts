@@ -1,45 +1,46 @@
-import type { UpstreamResponseListener, UpstreamResponseHead, UpstreamRequest, TransportError } from '../upstreams/upstream-request.ts'
 import { isMediaType } from '../upstreams/media-type.ts'
+import type {
+  TransportError,
+  UpstreamRequest,
+  UpstreamResponseHead,
+  UpstreamResponseListener,
+} from '../upstreams/upstream-request.ts'
 import type { Call, Target } from './call.ts'
-import { type Failure, STOPPING, noUsableResponse } from './failure.ts'
 import { ErrorResponse } from './error-response.ts'
-import type { AttemptEnd, Sink, Source, ResponseHandler } from './response-handler.ts'
+import { type Failure, noUsableResponse, STOPPING } from './failure.ts'
+import type { AttemptEnd, ResponseHandler } from './response-handler.ts'
 import { StreamedResponse } from './streamed-response.ts'
+import { UpstreamFlow } from './upstream-flow.ts'
 import { WholeResponse } from './whole-response.ts'
 
-/** How long an upstream may go on after its last word, so that its connection can be used again. */
-const AFTERMATH_MS = 2_000
+/** How long an upstream may send on after the attempt ended, so that its connection can be used again. */
+const MAX_SENDING_ON_MS = 2_000
 
-/** One request to one upstream with one key. Decides by status and content type who takes in the answer. */
-export class Attempt implements UpstreamResponseListener, Source {
-  /** Resolves once, with how it ended; rejects where the call could not be settled. */
-  readonly end: Promise<AttemptEnd>
+/** One request to one upstream with one key. Its status and content type decide who takes in the response. */
+export class Attempt implements UpstreamResponseListener {
   readonly #call: Call
   readonly #target: Target
-  readonly #wanted: ResponseHandler
-  readonly #deadlineMs: number
-  readonly #resolve: (end: AttemptEnd) => void
-  readonly #reject: (error: unknown) => void
-  /** Of the roster of those under way. */
+  readonly #upstream = new UpstreamFlow()
+  readonly #handler: ResponseHandler
+  readonly #deadline: number
+  /** Position in the set of those under way, which alone changes it. */
   index = -1
-  #sink: Sink
-  #exchange: UpstreamRequest | undefined
+  #error: ErrorResponse | undefined
   #succeeded = false
-  #silent = false
-  #finishedMs = 0
 
-  constructor(call: Call, target: Target, nowMs: number) {
+  /** `now` is a reading of `performance.now()`. */
+  constructor(call: Call, target: Target, now: number) {
     this.#call = call
     this.#target = target
-    this.#deadlineMs = nowMs + target.channel.timeouts.totalMs
-    const { promise, resolve, reject } = Promise.withResolvers<AttemptEnd>()
-    this.end = promise
-    this.#resolve = resolve
-    this.#reject = reject
-    this.#wanted = call.request.stream
-      ? new StreamedResponse(call, target, this)
-      : new WholeResponse(call, target, this)
-    this.#sink = this.#wanted
+    this.#deadline = now + target.channel.timeouts.totalMs
+    this.#handler = call.request.stream
+      ? new StreamedResponse(call, target, this.#upstream)
+      : new WholeResponse(call, target, this.#upstream)
+  }
+
+  /** Resolves once, with how it ended; rejects where the call could not be settled. */
+  get end(): Promise<AttemptEnd> {
+    return this.#handler.end
   }
 
   /** The upstream took the request for good: its key works. */
@@ -49,7 +50,7 @@ export class Attempt implements UpstreamResponseListener, Source {
 
   /** Nothing more will come from the upstream. */
   get isSilent(): boolean {
-    return this.#silent
+    return this.#upstream.isSilent
   }
 
   get isStream(): boolean {
@@ -58,120 +59,92 @@ export class Attempt implements UpstreamResponseListener, Source {
 
   /** The call is settled by it, or it has failed. */
   get isFinished(): boolean {
-    return this.#finishedMs > 0
+    return this.#handler.finishedAt > 0
   }
 
-  /** To be told as soon as the request is on its way. */
-  sent(exchange: UpstreamRequest): void {
-    this.#exchange = exchange
+  /** To be called as soon as the request is on its way. */
+  onSent(request: UpstreamRequest): void {
+    this.#upstream.start(request)
   }
 
-  /** The caller went away. */
-  left(): void {
-    const reached = this.#exchange?.isSent === true && this.#sink === this.#wanted
-    this.#guarded(() => this.#wanted.left(reached))
+  /** The client left. */
+  onClientLeft(): void {
+    const isReached = this.#upstream.isSent && !this.#error
+    this.#guarded(() => this.#handler.onClientLeft(isReached))
   }
 
   /** The gateway stops and can wait no longer. */
   stop(): void {
-    if (this.isFinished) return
-    this.cancel()
-    this.#guarded(() => this.#wanted.failed(STOPPING))
+    if (!this.isFinished) this.#giveUp(STOPPING)
   }
 
-  /** Once a second. */
-  tick(nowMs: number): void {
+  /** Called once a second. */
+  tick(now: number): void {
     if (this.isFinished) {
-      if (nowMs - this.#finishedMs > AFTERMATH_MS) this.cancel()
-    } else if (nowMs < this.#deadlineMs) this.#guarded(() => this.#wanted.tick(nowMs))
-    else {
-      this.cancel()
-      this.#guarded(() => this.#wanted.failed(noUsableResponse('total time-out')))
-    }
+      if (now - this.#handler.finishedAt > MAX_SENDING_ON_MS) this.cancel()
+    } else if (now < this.#deadline) this.#guarded(() => this.#handler.onTick(now))
+    else this.#giveUp(noUsableResponse('total time-out'))
   }
 
   onHead({ status, contentType, retryAfter }: UpstreamResponseHead): void {
     if (status < 200 || status > 299 || status === 204) {
-      this.#sink = new ErrorResponse(this, this.#wanted, this.#target.channel, status, retryAfter)
+      this.#error = new ErrorResponse(this.#target.channel, status, retryAfter)
     } else if (
-      /^text\/event-stream\b/i.test(contentType) === this.#call.request.stream &&
+      /^text\/event-stream\b/i.test(contentType) === this.isStream &&
       !/^text\/html\b/i.test(contentType)
     ) {
       this.#succeeded = true
-      this.#wanted.begin(isMediaType(contentType) ? contentType : this.#ownContentType)
-    } else {
-      this.cancel()
-      this.#guarded(() => this.#wanted.failed(noUsableResponse('unexpected content type')))
-    }
+      this.#handler.onSuccess(isMediaType(contentType) ? contentType : this.#ownContentType)
+    } else this.#giveUp(noUsableResponse('unexpected content type'))
   }
 
   onData(chunk: Buffer): void {
     try {
-      this.#sink.received(chunk)
+      if (!this.#error) this.#handler.onData(chunk)
+      else if (this.#error.add(chunk)) this.#giveUp(this.#error.failure)
     } catch (error) {
-      this.unforeseen(error)
+      this.#handler.crash(error)
     }
   }
 
   onEnd(): void {
-    this.#silent = true
-    this.#guarded(() => this.#sink.ended())
+    this.#upstream.noteSilence()
+    this.#guarded(() => {
+      if (this.#error) this.#handler.onFailure(this.#error.failure)
+      else this.#handler.onEnd()
+    })
   }
 
   onError(error: TransportError): void {
-    this.#silent = true
-    this.#guarded(() => this.#sink.failed(failureOf(error)))
+    this.#upstream.noteSilence()
+    this.#guarded(() => this.#handler.onFailure(this.#error?.failure ?? failureOf(error)))
   }
 
-  pause(): void {
-    this.#exchange?.pause()
-  }
-
-  resume(): void {
-    this.#exchange?.resume()
-  }
-
+  /** Gives up the upstream request; nothing is received afterwards. */
   cancel(): void {
-    this.#silent = true
-    this.#exchange?.cancel()
-  }
-
-  fail(failure: Failure): void {
-    this.#finish()
-    this.#resolve(failure)
-  }
-
-  conclude(work: Promise<unknown>): void {
-    work.then(() => this.#resolve('settled'), this.#reject).finally(() => this.#finish())
+    this.#upstream.cancel()
   }
 
   get #ownContentType(): string {
     return this.isStream ? 'text/event-stream' : 'application/json'
   }
 
-  // For what happens once or seldom in an attempt: `received` does the same without a closure.
+  #giveUp(failure: Failure): void {
+    this.cancel()
+    this.#guarded(() => this.#handler.onFailure(failure))
+  }
+
+  // For what happens once or seldom in an attempt: `onData` does the same without a closure.
   #guarded(work: () => void): void {
     try {
       work()
     } catch (error) {
-      this.unforeseen(error)
+      this.#handler.crash(error)
     }
-  }
-
-  // An attempt that never ended would keep its trial open.
-  unforeseen(error: unknown): void {
-    this.cancel()
-    this.#finish()
-    this.#reject(error)
-    this.#wanted.abandon()
-  }
-
-  #finish(): void {
-    this.#finishedMs = performance.now()
   }
 }
 
-function failureOf({ message, wasReused: wasKept }: TransportError): Failure {
+function failureOf({ message, wasReused }: TransportError): Failure {
   const failure = noUsableResponse(message)
-  return wasKept ? { ...failure, next: 'same-again' } : failure
+  return wasReused ? { ...failure, next: 'same-again' } : failure
 }

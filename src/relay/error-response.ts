@@ -1,49 +1,33 @@
 import type { Channel } from '../domain/channel.ts'
-import { failureOfStatus } from './failure.ts'
-import type { Sink, Source } from './response-handler.ts'
+import { type Failure, failureOfStatus } from './failure.ts'
 
-/** Of an upstream's error body, what is read. */
-const LIMIT = 64 * 1024
+/** Bytes of an upstream's error body that are read. */
+const MAX_BYTES = 64 * 1024
 
-/** Takes in an answer that is no success: its body tells why. */
-export class ErrorResponse implements Sink {
-  readonly #source: Source
-  readonly #wanted: Sink
+/** A response that is no success: its body says why. */
+export class ErrorResponse {
   readonly #channel: Channel
   readonly #status: number
   readonly #retryAfter: string | undefined
   readonly #chunks: Buffer[] = []
   #length = 0
 
-  /** `wanted` is what a success would have been taken in by: it knows what a failure means for the caller. */
-  constructor(
-    source: Source,
-    wanted: Sink,
-    channel: Channel,
-    status: number,
-    retryAfter: string | undefined,
-  ) {
-    this.#source = source
-    this.#wanted = wanted
+  constructor(channel: Channel, status: number, retryAfter: string | undefined) {
     this.#channel = channel
     this.#status = status
     this.#retryAfter = retryAfter
   }
 
-  received(chunk: Buffer): void {
+  /** Adds bytes of the body; true once there are enough of them. */
+  add(chunk: Buffer): boolean {
     this.#chunks.push(chunk)
     this.#length += chunk.length
-    if (this.#length < LIMIT) return
-    this.#source.cancel()
-    this.ended()
+    return this.#length >= MAX_BYTES
   }
 
-  ended(): void {
-    const body = Buffer.concat(this.#chunks).subarray(0, LIMIT)
-    this.#wanted.failed(failureOfStatus(this.#channel, this.#status, body, this.#retryAfter))
-  }
-
-  failed(): void {
-    this.ended()
+  /** The failure, by the bytes that came. */
+  get failure(): Failure {
+    const body = Buffer.concat(this.#chunks).subarray(0, MAX_BYTES)
+    return failureOfStatus(this.#channel, this.#status, body, this.#retryAfter)
   }
 }

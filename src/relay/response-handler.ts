@@ -1,39 +1,110 @@
+import type { Call, Target } from './call.ts'
 import type { Failure } from './failure.ts'
+import type { UpstreamFlow } from './upstream-flow.ts'
 
 /** How an attempt ended: the call is settled, or nothing was delivered and it may go elsewhere. */
 export type AttemptEnd = Failure | 'settled'
 
-/** What takes in an upstream's answer. It ends its attempt exactly once. */
-export interface Sink {
-  received(chunk: Buffer): void
-  /** The upstream said all it had to say. */
-  ended(): void
+/**
+ * State of a response: nothing of it is sent; its head is sent; its client left and the rest is read for the
+ * charge; nothing is left to do.
+ */
+export type ResponseState = 'waiting' | 'open' | 'draining' | 'over'
+
+/** Takes in an upstream's response for a client. Ends its attempt exactly once. */
+export abstract class ResponseHandler {
+  /** Resolves once, with how the attempt ended; rejects where the call could not be settled. */
+  readonly end: Promise<AttemptEnd>
+  protected readonly call: Call
+  protected readonly target: Target
+  protected readonly upstream: UpstreamFlow
+  protected contentType = ''
+  protected state: ResponseState = 'waiting'
+  readonly #resolve: (end: AttemptEnd) => void
+  readonly #reject: (error: unknown) => void
+  #finishedAt = 0
+
+  constructor(call: Call, target: Target, upstream: UpstreamFlow) {
+    this.call = call
+    this.target = target
+    this.upstream = upstream
+    const { promise, resolve, reject } = Promise.withResolvers<AttemptEnd>()
+    this.end = promise
+    this.#resolve = resolve
+    this.#reject = reject
+  }
+
+  /** The moment, by `performance.now()`, at which the attempt ended; 0 before. */
+  get finishedAt(): number {
+    return this.#finishedAt
+  }
+
+  /** The upstream succeeds; the client may be told this content type. */
+  onSuccess(contentType: string): void {
+    this.contentType = contentType
+  }
+
+  abstract onData(chunk: Buffer): void
+
+  /** The upstream's response is complete. */
+  abstract onEnd(): void
+
   /** No more will come that could be used. */
-  failed(failure: Failure): void
-}
+  abstract onFailure(failure: Failure): void
 
-/** A sink for an answer that is wanted. */
-export interface ResponseHandler extends Sink {
-  /** It is a success, of this content type, which the caller may be told. */
-  begin(contentType: string): void
-  /** The caller went away; `reached` tells whether the upstream may be at work for it. */
-  left(reached: boolean): void
-  /** Once a second. */
-  tick(nowMs: number): void
-  /** The attempt ended by a mistake of the gateway's own: gives back what is shared with other calls. */
-  abandon(): void
-}
+  /** Called once a second. */
+  onTick(_nowMs: number): void {}
 
-/** What a sink can do to the attempt that it takes in. */
-export interface Source {
-  pause(): void
-  resume(): void
-  /** Gives up the upstream call; nothing is received afterwards. */
-  cancel(): void
-  /** Nothing was delivered: the attempt ends with that. */
-  fail(failure: Failure): void
-  /** The attempt ends when this work, which settles the call, is done. */
-  conclude(work: Promise<unknown>): void
-  /** Takes what was thrown where the attempt did not call: it ends this call, and no other. */
-  unforeseen(error: unknown): void
+  /** The client left; `isReached`: the upstream may be at work for it. */
+  onClientLeft(isReached: boolean): void {
+    if (this.state === 'over' || this.state === 'draining') return
+    if (isReached && this.target.channel.onClientGone === 'drain' && this.call.drains.begin()) {
+      this.state = 'draining'
+      this.onDraining()
+      return
+    }
+    this.upstream.cancel()
+    if (isReached) {
+      this.settleWithoutClient()
+      return
+    }
+    this.close()
+    this.call.settleForNothing(this.target)
+    this.settled(Promise.resolve())
+  }
+
+  /** Ends the attempt by a mistake of the gateway's own; without this its trial would stay open. */
+  crash(error: unknown): void {
+    this.upstream.cancel()
+    this.#finish()
+    this.#reject(error)
+    if (this.state !== 'over') this.close()
+  }
+
+  /** Called when the client has left and the rest is read. */
+  protected onDraining(): void {}
+
+  /** Charges what is known to a client that has left. */
+  protected abstract settleWithoutClient(): void
+
+  /** Ends the work on this response, and gives back what it shares with other calls. */
+  protected close(): void {
+    if (this.state === 'draining') this.call.drains.end()
+    this.state = 'over'
+  }
+
+  /** Ends the attempt: nothing was delivered. */
+  protected undelivered(failure: Failure): void {
+    this.#finish()
+    this.#resolve(failure)
+  }
+
+  /** Ends the attempt when `work`, which settles the call, is done. */
+  protected settled(work: Promise<unknown>): void {
+    work.then(() => this.#resolve('settled'), this.#reject).finally(() => this.#finish())
+  }
+
+  #finish(): void {
+    this.#finishedAt = performance.now()
+  }
 }

@@ -1,87 +1,127 @@
 import { NO_USAGE, type Usage } from '../domain/usage.ts'
 import type { TapStep } from '../protocols/sse/stream-tap.ts'
-import { UPSTREAM_CUT, gatewayErrorFrame, upstreamErrorFrame, HOLD_USED_UP } from './error-frames.ts'
 import type { Call, Target } from './call.ts'
 import type { Ending } from './charge.ts'
-import { type Failure, errorInFirstEvent, streamErrorText, noUsableResponse, unreadableStream } from './failure.ts'
+import type { Tap } from './dialects/dialect.ts'
+import { gatewayErrorFrame, HOLD_USED_UP, UPSTREAM_CUT, upstreamErrorFrame } from './error-frames.ts'
+import {
+  errorInFirstEvent,
+  type Failure,
+  noUsableResponse,
+  streamErrorText,
+  unreadableStream,
+} from './failure.ts'
 import { OutgoingBytes } from './outgoing-bytes.ts'
 import { OutputWatch } from './output-watch.ts'
 import { PromptCount } from './prompt-count.ts'
-import type { Tap } from './dialects/dialect.ts'
-import type { Source, ResponseHandler } from './response-handler.ts'
+import { ReadPauses } from './read-pauses.ts'
+import { ResponseHandler } from './response-handler.ts'
+import type { UpstreamFlow } from './upstream-flow.ts'
 
 /** Bytes that are read at a time where a hold is nearly used up: some dozen events. */
-const NEAR_THE_END = 4_096
-/** How long a caller may leave what was sent to it unread. */
-const UNREAD_MS = 60_000
-/** How often a running stream notes what it has cost so far. */
-const MARK_MS = 5_000
+const MIN_READ_BYTES = 4_096
+/** How long a client may leave unread what was sent to it. */
+const MAX_UNREAD_MS = 60_000
+/** Interval at which a running stream notes what it has cost so far. */
+const MARK_INTERVAL_MS = 5_000
+/** Mark in the queue of chunks: the upstream's response ended here. */
+const END = Symbol('end')
 
-/** The frame that a stream ends with; made when it is known what was charged. */
+/** Makes the frame that a stream ends with, when it is known what was charged. */
 type LastFrame = (charged: Usage) => Buffer
 
 /**
- * Takes in a stream: its frames go to the caller as they come, but for the last one, which waits until the
- * charge is durable. Its life: waiting (nothing sent) → open (first frame sent) → over.
+ * Takes in a stream: its frames go to the client as they come, but for the last one, which waits until the
+ * charge is durable.
  */
-export class StreamedResponse implements ResponseHandler {
-  readonly #call: Call
-  readonly #target: Target
-  readonly #source: Source
+export class StreamedResponse extends ResponseHandler {
   readonly #tap: Tap
   readonly #watch: OutputWatch
   readonly #prompt: PromptCount | undefined
-  #contentType = ''
-  /** Sent at the end of a read, and once the hold is durable. */
+  readonly #pauses: ReadPauses
+  /** Bytes to be sent at the end of a read, and once the hold is durable. */
   readonly #outgoing = new OutgoingBytes()
-  #open = false
-  #over = false
-  #callerLeft = false
-  #draining = false
-  #markedMs = performance.now()
-  // Why nothing is read for the moment: gate one is shut, an exact count is made, the caller has unread
-  // bytes.
-  #gateShut = false
-  #counting = false
-  #unreadSinceMs = 0
-  /** What came while an exact count was made, or with what made it necessary. */
-  #unread: Buffer[] = []
-  #hasEnded = false
+  /** Chunks that came while tokens were counted, or together with what made counting necessary. */
+  readonly #unread: (Buffer | typeof END)[] = []
+  #clientPausedAt = 0
+  #markedAt = performance.now()
 
-  constructor(call: Call, target: Target, source: Source) {
-    this.#call = call
-    this.#target = target
-    this.#source = source
+  constructor(call: Call, target: Target, upstream: UpstreamFlow) {
+    super(call, target, upstream)
     const { prepared } = target
+    this.#pauses = new ReadPauses(upstream)
     this.#prompt = prepared.beginsWithPrompt ? new PromptCount(call) : undefined
     this.#tap = prepared.tap(() => this.#prompt?.tokens ?? 0)
     this.#watch = new OutputWatch(call, this.#tap)
   }
 
-  begin(contentType: string): void {
-    this.#contentType = contentType
-  }
-
-  received(chunk: Buffer): void {
-    if (this.#over) return
-    this.#call.noteFirstByte()
+  onData(chunk: Buffer): void {
+    if (this.state === 'over') return
+    this.call.noteFirstByte()
     this.#unread.push(chunk)
     if (this.#prompt?.isPending) this.#awaitPrompt(this.#prompt)
     else this.#takeUnread()
   }
 
-  // One read may bring more than a hold pays for: what is not affordable must not have gone on before that is
+  onEnd(): void {
+    if (this.state === 'over') return
+    this.#unread.push(END)
+    this.#takeUnread()
+  }
+
+  onFailure(failure: Failure): void {
+    if (this.state === 'over') return
+    if (this.#mayGoElsewhere) {
+      this.close()
+      this.#outgoing.drop()
+      return this.undelivered(failure)
+    }
+    if (failure.blames !== 'nobody') this.call.noteCut(this.target.channel.name, failure.cause)
+    const reason = failure.refusal?.message ?? 'the upstream broke off before the answer was complete'
+    this.#breakOff(gatewayErrorFrame(this.call, this.#tap, UPSTREAM_CUT, reason))
+  }
+
+  override onTick(nowMs: number): void {
+    if (this.state === 'over') return
+    if (this.#pauses.has('client') && nowMs - this.#clientPausedAt > MAX_UNREAD_MS)
+      this.call.response.destroy()
+    if (this.state === 'waiting') {
+      this.#outgoing.tick(nowMs)
+      if (!this.#pauses.has('hold')) this.#sendOutgoing()
+    }
+    if (nowMs - this.#markedAt < MARK_INTERVAL_MS) return
+    this.#markedAt = nowMs
+    if (this.#tap.emittedBytes > 0) this.call.mark(this.#watch.tokens)
+  }
+
+  protected override onDraining(): void {
+    this.#pauses.end('client')
+  }
+
+  protected settleWithoutClient(): void {
+    this.#finish('client_gone', undefined, false)
+  }
+
+  protected override close(): void {
+    super.close()
+    this.#tap.release()
+  }
+
+  // One read may bring more than a hold pays for: what is not affordable must not be sent on before that is
   // known.
   #takeUnread(): void {
-    while (!this.#over && !this.#counting) {
+    while (this.state !== 'over' && !this.#pauses.has('count')) {
       const chunk = this.#unread.shift()
       if (!chunk) break
-      const most = Math.max(NEAR_THE_END, this.#watch.affordableBytes)
-      if (chunk.length > most) this.#unread.unshift(chunk.subarray(most))
-      this.#take(chunk.length > most ? chunk.subarray(0, most) : chunk)
+      if (chunk === END) {
+        if (!this.#pauses.has('hold')) this.#sendOutgoing()
+        return this.#complete()
+      }
+      const max = Math.max(MIN_READ_BYTES, this.#watch.affordableBytes)
+      if (chunk.length > max) this.#unread.unshift(chunk.subarray(max))
+      this.#take(chunk.length > max ? chunk.subarray(0, max) : chunk)
     }
-    if (!this.#gateShut) this.#sendOutgoing()
-    if (this.#hasEnded && !this.#counting) this.ended()
+    if (!this.#pauses.has('hold')) this.#sendOutgoing()
   }
 
   #take(chunk: Buffer): void {
@@ -89,205 +129,142 @@ export class StreamedResponse implements ResponseHandler {
     try {
       step = this.#tap.push(chunk)
     } catch (error) {
-      this.#source.cancel()
-      return this.failed(unreadableStream(error))
+      this.upstream.cancel()
+      return this.onFailure(unreadableStream(error))
     }
     const { error } = this.#tap
     if (error && !error.afterContent && this.#mayGoElsewhere) {
-      this.#source.cancel()
-      return this.failed(errorInFirstEvent(this.#target.channel, error.data))
+      this.upstream.cancel()
+      return this.onFailure(errorInFirstEvent(this.target.channel, error.data))
     }
     if (step.forward) this.#forward(step.forward)
-    if (step.terminal) this.ended()
-    else if (!this.#watch.isWithinHold(!this.#callerLeft)) this.#checkHold()
+    if (step.terminal) this.#complete()
+    else if (!this.#watch.isWithinHold(this.state !== 'draining')) this.#checkHold()
   }
 
-  ended(): void {
-    if (this.#over) return
-    this.#hasEnded = true
-    if (this.#counting) return
-    let complete: boolean
+  #complete(): void {
+    let isComplete: boolean
     try {
-      complete = this.#tap.end().complete
+      isComplete = this.#tap.end().complete
     } catch (error) {
-      return this.failed(unreadableStream(error))
+      return this.onFailure(unreadableStream(error))
     }
+    const { channel } = this.target
     const { error } = this.#tap
     if (error && !error.afterContent && this.#mayGoElsewhere)
-      this.failed(errorInFirstEvent(this.#target.channel, error.data))
+      this.onFailure(errorInFirstEvent(channel, error.data))
     else if (error) {
-      const said = streamErrorText(this.#target.channel, error.data)
-      this.#call.noteCut(this.#target.channel.name, 'error in the stream', said.message)
-      this.#breakOff(upstreamErrorFrame(this.#call, this.#target, this.#tap, error))
-    } else if (complete) {
-      const ending = this.#callerLeft ? 'client_gone' : 'complete'
+      this.call.noteCut(channel.name, 'error in the stream', streamErrorText(channel, error.data).message)
+      this.#breakOff(upstreamErrorFrame(this.call, this.target, this.#tap, error))
+    } else if (isComplete) {
+      const ending = this.state === 'draining' ? 'client_gone' : 'complete'
       this.#finish(ending, (charged) => this.#tap.last(charged), true)
-    } else this.failed(noUsableResponse('stream ended early'))
+    } else this.onFailure(noUsableResponse('stream ended early'))
   }
 
-  failed(failure: Failure): void {
-    if (this.#over) return
-    if (this.#mayGoElsewhere) {
-      this.#close()
-      this.#outgoing.drop()
-      return this.#source.fail(failure)
-    }
-    if (failure.blames !== 'nobody') this.#call.noteCut(this.#target.channel.name, failure.cause)
-    const reason = failure.refusal?.message ?? 'the upstream broke off before the answer was complete'
-    this.#breakOff(gatewayErrorFrame(this.#call, this.#tap, UPSTREAM_CUT, reason))
-  }
-
-  left(reached: boolean): void {
-    if (this.#over || this.#callerLeft) return
-    this.#callerLeft = true
-    this.#unreadSinceMs = 0
-    this.#draining = reached && this.#target.channel.onClientGone === 'drain' && this.#call.drains.begin()
-    if (this.#draining) return this.#flow()
-    this.#source.cancel()
-    if (reached) this.#finish('client_gone', undefined, false)
-    else {
-      this.#close()
-      this.#call.settleForNothing(this.#target)
-      this.#source.conclude(Promise.resolve())
-    }
-  }
-
-  tick(nowMs: number): void {
-    if (this.#over) return
-    if (this.#unreadSinceMs > 0 && nowMs - this.#unreadSinceMs > UNREAD_MS) this.#call.response.destroy()
-    if (!this.#open) {
-      this.#outgoing.tick(nowMs)
-      if (!this.#gateShut) this.#sendOutgoing()
-    }
-    if (nowMs - this.#markedMs < MARK_MS) return
-    this.#markedMs = nowMs
-    if (this.#tap.emittedBytes > 0) this.#call.mark(this.#watch.tokens)
-  }
-
-  // Nothing is on its way to the caller, and somebody is there to be answered: another channel may try.
+  // Nothing is on its way to the client, which is still there: another channel may try.
   get #mayGoElsewhere(): boolean {
-    return !this.#open && !this.#outgoing.isDue && !this.#callerLeft
-  }
-
-  #flow(): void {
-    if (this.#over || !(this.#gateShut || this.#counting || this.#unreadSinceMs > 0)) this.#source.resume()
-    else this.#source.pause()
+    return this.state === 'waiting' && !this.#outgoing.isDue
   }
 
   // Gate one: nothing is sent before a crash can no longer lose the hold.
   #forward(bytes: Buffer): void {
-    if (this.#callerLeft) return
+    if (this.state === 'draining') return
     this.#outgoing.add(bytes, this.#tap.sawEvent || this.#tap.isMidEvent)
-    if (this.#gateShut || this.#call.hold.isDurable) return
-    this.#gateShut = true
-    this.#flow()
-    this.#after(this.#call.hold.durable, (isDurable) => {
-      this.#gateShut = false
+    if (this.#pauses.has('hold') || this.call.hold.isDurable) return
+    this.#pauses.begin('hold')
+    this.#after(this.call.hold.durable, (isDurable) => {
+      this.#pauses.remove('hold')
       if (isDurable) {
         this.#sendOutgoing()
-        return this.#flow()
+        return this.#pauses.apply()
       }
       this.#outgoing.drop()
-      this.#source.cancel()
-      this.failed(noUsableResponse('the hold could not be written'))
+      this.upstream.cancel()
+      this.onFailure(noUsableResponse('the hold could not be written'))
     })
   }
 
   #sendOutgoing(): void {
     const bytes = this.#outgoing.take()
-    if (!bytes || this.#callerLeft) return
-    this.#openAnswer()
-    if (this.#call.response.write(bytes) || this.#unreadSinceMs > 0) return
-    this.#unreadSinceMs = performance.now()
-    this.#flow()
-    this.#call.response.whenDrained(() => {
-      this.#unreadSinceMs = 0
-      this.#flow()
-    })
+    if (!bytes || this.state === 'draining') return
+    this.#sendHead()
+    if (this.call.response.write(bytes) || this.#pauses.has('client')) return
+    this.#clientPausedAt = performance.now()
+    this.#pauses.begin('client')
+    this.call.response.whenDrained(() => this.#pauses.end('client'))
   }
 
-  #openAnswer(): void {
-    if (this.#open) return
-    this.#open = true
-    this.#call.response.writeHead(200, {
-      ...this.#call.headers(this.#contentType, this.#target),
+  #sendHead(): void {
+    const { response } = this.call
+    if (response.headersSent) return
+    if (this.state === 'waiting') this.state = 'open'
+    response.writeHead(200, {
+      ...this.call.headers(this.contentType, this.target),
       'x-accel-buffering': 'no',
     })
   }
 
   // The first event tells the tokens of the prompt, which are being counted.
   #awaitPrompt(prompt: PromptCount): void {
-    if (this.#counting) return
-    this.#counting = true
-    this.#flow()
-    this.#after(prompt.ready(), () => {
-      this.#counting = false
-      this.#takeUnread()
-      this.#flow()
-    })
+    if (this.#pauses.has('count')) return
+    this.#pauses.begin('count')
+    this.#after(prompt.ready(), () => this.#continueAfterCount())
   }
 
   // The hold seems used up: reading stops until an exact count has told.
   #checkHold(): void {
-    if (this.#counting || this.#over) return
-    this.#counting = true
-    this.#flow()
+    if (this.#pauses.has('count') || this.state === 'over') return
+    this.#pauses.begin('count')
     this.#after(this.#watch.isUsedUp(), (isUsedUp) => {
-      this.#counting = false
-      if (!isUsedUp || this.#over) {
-        this.#takeUnread()
-        return this.#flow()
-      }
-      this.#source.cancel()
-      this.#breakOff(gatewayErrorFrame(this.#call, this.#tap, HOLD_USED_UP, 'the quota held for this answer is used up'))
+      if (!isUsedUp || this.state === 'over') return this.#continueAfterCount()
+      this.#pauses.remove('count')
+      this.upstream.cancel()
+      const reason = 'the quota held for this answer is used up'
+      this.#breakOff(gatewayErrorFrame(this.call, this.#tap, HOLD_USED_UP, reason))
     })
   }
 
+  #continueAfterCount(): void {
+    this.#pauses.remove('count')
+    this.#takeUnread()
+    this.#pauses.apply()
+  }
+
   // Exceptions after waiting end this call alone, as in the attempt's own callbacks.
-  #after<Told>(waited: Promise<Told>, goOn: (told: Told) => void): void {
-    waited.then(goOn).catch((error: unknown) => this.#source.unforeseen(error))
+  #after<Result>(waited: Promise<Result>, proceed: (result: Result) => void): void {
+    waited.then(proceed).catch((error: unknown) => this.crash(error))
   }
 
   #breakOff(lastFrame: Buffer): void {
-    this.#finish(this.#callerLeft ? 'client_gone' : 'cut', () => lastFrame, false)
+    this.#finish(this.state === 'draining' ? 'client_gone' : 'cut', () => lastFrame, false)
   }
 
-  abandon(): void {
-    if (this.#over) return
-    this.#close()
-    if (this.#draining) this.#call.drains.end()
-  }
-
-  #close(): void {
-    this.#over = true
-    this.#tap.release()
-  }
-
-  #finish(ending: Ending, lastFrame: LastFrame | undefined, whole: boolean): void {
-    this.#close()
-    // What an upstream says after its last word is thrown away, not left to stop up its connection.
-    this.#flow()
-    if (this.#draining) this.#call.drains.end()
-    this.#source.conclude(this.#settleAndEnd(ending, lastFrame, whole))
+  #finish(ending: Ending, lastFrame: LastFrame | undefined, isComplete: boolean): void {
+    this.close()
+    // The rest of the response is discarded, so that its connection can be used again.
+    this.#pauses.discardRest()
+    this.settled(this.#settleAndEnd(ending, lastFrame, isComplete))
   }
 
   // Gate two: the last frame goes out, in a write of its own, once the charge is durable.
-  async #settleAndEnd(ending: Ending, lastFrame: LastFrame | undefined, whole: boolean): Promise<void> {
+  async #settleAndEnd(ending: Ending, lastFrame: LastFrame | undefined, isComplete: boolean): Promise<void> {
     const tap = this.#tap
+    const { response } = this.call
     const hasText = tap.emittedBytes > 0
     let charged: Usage = NO_USAGE
-    if (ending === 'cut' && tap.contentFrames === 0) this.#call.settleForNothing(this.#target)
+    if (ending === 'cut' && tap.contentFrames === 0) this.call.settleForNothing(this.target)
     else {
-      charged = await this.#call.settle(
-        this.#target,
-        { ending, whole, reported: tap.usage, hasText: () => hasText, text: () => tap.text },
-        this.#open || !this.#callerLeft,
+      charged = await this.call.settle(
+        this.target,
+        { ending, isComplete, reported: tap.usage, hasText: () => hasText, text: () => tap.text },
+        ending !== 'client_gone' || response.headersSent,
       )
     }
-    if (!lastFrame || this.#callerLeft) return
+    if (!lastFrame || ending === 'client_gone') return
     this.#outgoing.release()
     this.#sendOutgoing()
-    this.#openAnswer()
-    this.#call.response.end(lastFrame(charged))
+    this.#sendHead()
+    response.end(lastFrame(charged))
   }
 }

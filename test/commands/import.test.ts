@@ -279,7 +279,7 @@ describe.each(ENGINES.map(({ name }) => name))('a new-api on %s', (engine) => {
 })
 
 function storeIn(dataDir: string): Promise<Store> {
-  return openSqliteStore({ path: join(dataDir, 'sluice.db'), secret: deriveSecrets(SECRET) })
+  return openSqliteStore({ path: join(dataDir, 'sluice.db'), secrets: deriveSecrets(SECRET) })
 }
 
 describe('a one-api', () => {

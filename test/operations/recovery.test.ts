@@ -13,7 +13,7 @@ const LIMIT_MS = 2500
 
 /** Makes holds that a gateway which is gone left open, each of 1000 of which 30 are known to be used. */
 async function leaveHolds({ folder }: Program): Promise<void> {
-  const store = await openSqliteStore({ path: join(folder.path, 'sluice.db'), secret: deriveSecrets(SECRET) })
+  const store = await openSqliteStore({ path: join(folder.path, 'sluice.db'), secrets: deriveSecrets(SECRET) })
   const { id, user_id } = databaseOf(folder.path).token('token-ann')
   const written = Array.from({ length: HOLDS }, () =>
     store.write('hold', {

@@ -83,7 +83,7 @@ function secretsOf({ secret, dataDir }: Environment): Secrets {
 }
 
 async function settleOpenCalls(path: string, secrets: Secrets): Promise<OpenCalls> {
-  const store = await openSqliteStore({ path, secret: secrets, onCallingThread: true })
+  const store = await openSqliteStore({ path, secrets: secrets, onCallingThread: true })
   try {
     return await store.write('recover', { owner: 'a move', nowMs: Date.now() })
   } finally {

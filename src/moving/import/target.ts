@@ -83,7 +83,7 @@ export async function openTargetToWrite(
       ? await openPostgresStore({ url: databaseUrl, secrets })
       : undefined
     const rows: Rows =
-      shared ?? (await openSqliteStore({ path: pathOf(databaseUrl), secret: secrets, onCallingThread: true }))
+      shared ?? (await openSqliteStore({ path: pathOf(databaseUrl), secrets: secrets, onCallingThread: true }))
     if ((await rows.read('countUsers')) === 0) {
       await rows.write('seedUsers', { seeds, nowSeconds: Math.floor(Date.now() / 1000) })
     }

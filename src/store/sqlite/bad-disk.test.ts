@@ -65,7 +65,7 @@ describe.each(DISKS)('$kind that is full', () => {
     const path = join(disk.path, 'sluice.db')
     const filler = join(disk.path, 'filler')
     fill(filler)
-    const error = await refusalOf(openSqliteStore({ path, secret: SECRETS }))
+    const error = await refusalOf(openSqliteStore({ path, secrets: SECRETS }))
     expect(error.message).toMatch(/^the database \/.*sluice\.db has no room left.*make room/)
     expect(() => secretOfDataFolder(disk.path)).toThrow(/the data folder \/.* has no room left.*make room/)
     rmSync(filler)
@@ -97,9 +97,9 @@ describe.each(DISKS)('$kind that is read-only', () => {
   test('stops a start with a word on what to do', async () => {
     const disk = smallDisk(1_000_000)
     const path = join(disk.path, 'sluice.db')
-    await (await openSqliteStore({ path, secret: SECRETS })).close()
+    await (await openSqliteStore({ path, secrets: SECRETS })).close()
     disk.makeReadOnly()
-    expect((await refusalOf(openSqliteStore({ path, secret: SECRETS }))).message).toMatch(
+    expect((await refusalOf(openSqliteStore({ path, secrets: SECRETS }))).message).toMatch(
       /sluice\.db is on a disk that is read-only.*DATA_DIR/,
     )
     const told = /the data folder \/.*read and write it.*choose another DATA_DIR/

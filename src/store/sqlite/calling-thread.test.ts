@@ -5,7 +5,7 @@ import { deriveSecrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { openSqliteStore } from './open.ts'
 
-const openHere = (path: string, secret = SECRETS) => openSqliteStore({ path, secret, onCallingThread: true })
+const openHere = (path: string, secret = SECRETS) => openSqliteStore({ path, secrets: secret, onCallingThread: true })
 
 test('a store that is served on the calling thread writes, reads and charges as one in threads does', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
@@ -18,7 +18,7 @@ test('a store that is served on the calling thread writes, reads and charges as 
   const seenHere = await here.read('userByName', 'ann')
   const sums = await here.read('conservation')
   await here.close()
-  const threads = await openSqliteStore({ path, secret: SECRETS })
+  const threads = await openSqliteStore({ path, secrets: SECRETS })
   expect(seenHere).toMatchObject({ id: user.id, username: 'ann' })
   expect(await threads.read('userByName', 'ann')).toEqual(seenHere)
   expect(await threads.read('conservation')).toEqual(sums)

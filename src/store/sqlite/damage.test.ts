@@ -12,7 +12,7 @@ import { openSqliteStore } from './open.ts'
 /** A database with 2,000 tokens, closed. */
 async function largeDatabase(): Promise<string> {
   const path = join(temporaryFolder(), 'sluice.db')
-  const store = await openSqliteStore({ path, secret: SECRETS })
+  const store = await openSqliteStore({ path, secrets: SECRETS })
   const { id } = await store.write('createUser', newUser())
   await Promise.all(
     Array.from({ length: 2000 }, (_, index) =>
@@ -35,7 +35,7 @@ function damage(path: string, table: string): void {
 }
 
 async function refusal(path: string): Promise<string> {
-  const error: unknown = await openSqliteStore({ path, secret: SECRETS }).then(
+  const error: unknown = await openSqliteStore({ path, secrets: SECRETS }).then(
     () => undefined,
     (reason: unknown) => reason,
   )
@@ -60,7 +60,7 @@ describe('a damaged database', () => {
     // What a crash leaves: the file and its log.
     const copy = join(temporaryFolder(), 'sluice.db')
     for (const end of ['', '-wal']) copyFileSync(`${path}${end}`, `${copy}${end}`)
-    await (await openSqliteStore({ path: copy, secret: SECRETS })).close()
+    await (await openSqliteStore({ path: copy, secrets: SECRETS })).close()
     for (const end of ['', '-wal']) copyFileSync(`${path}${end}`, `${copy}${end}`)
     damage(copy, 'tokens')
     expect(await refusal(copy)).toMatch(/sluice\.db is damaged \(tokens: .*\): .*backup in its place/)

@@ -35,7 +35,7 @@ const WRITER = `
 
 test('nothing that was acknowledged is lost when the process is killed, and the accounts add up', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
-  const first = await openSqliteStore({ path, secret: SECRETS })
+  const first = await openSqliteStore({ path, secrets: SECRETS })
   const user = await first.write('createUser', newUser())
   await first.write('createToken', newToken(user.id))
   await first.close()

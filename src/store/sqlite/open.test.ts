@@ -190,7 +190,7 @@ describe('a database that cannot be written', () => {
 
   test('cannot be opened where there is no folder, and says why', async () => {
     const path = join(temporaryFolder(), 'none', 'sluice.db')
-    await expect(openSqliteStore({ path, secret: SECRETS })).rejects.toThrow(/ENOENT.*none/)
+    await expect(openSqliteStore({ path, secrets: SECRETS })).rejects.toThrow(/ENOENT.*none/)
   })
 })
 
@@ -231,10 +231,10 @@ describe('keys at rest', () => {
 
   test('another secret is refused with a word on what to do, and the right one still opens', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
-    await (await openSqliteStore({ path, secret: SECRETS })).close()
+    await (await openSqliteStore({ path, secrets: SECRETS })).close()
     const other = deriveSecrets('not the secret it was made with')
-    await expect(openSqliteStore({ path, secret: other })).rejects.toThrow(/another secret.*GATEWAY_SECRET/)
-    const store = await openSqliteStore({ path, secret: SECRETS })
+    await expect(openSqliteStore({ path, secrets: other })).rejects.toThrow(/another secret.*GATEWAY_SECRET/)
+    const store = await openSqliteStore({ path, secrets: SECRETS })
     await store.close()
   })
 })
@@ -286,7 +286,7 @@ const CALLS = `
 
 test('a start on a current database, and the calls of known users, need no Kysely', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
-  const store = await openSqliteStore({ path, secret: SECRETS })
+  const store = await openSqliteStore({ path, secrets: SECRETS })
   const user = await store.write('createUser', newUser())
   await store.write('createToken', newToken(user.id))
   await store.close()

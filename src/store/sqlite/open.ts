@@ -12,7 +12,7 @@ import { DatabaseThread, type IdleThread, startThread } from './thread.ts'
  */
 export async function openSqliteStore(options: {
   readonly path: string
-  readonly secret: Secrets
+  readonly secrets: Secrets
   /** A thread that is started already. */
   readonly thread?: IdleThread | undefined
   /**
@@ -21,7 +21,7 @@ export async function openSqliteStore(options: {
    */
   readonly onCallingThread?: boolean
 }): Promise<Store> {
-  const { path, secret: secrets, thread, onCallingThread: isServedHere = false } = options
+  const { path, secrets: secrets, thread, onCallingThread: isServedHere = false } = options
   const start = isServedHere ? await startOnCallingThread() : startThread
   const failed = Promise.withResolvers<StoreUnavailable>()
   const writer = new DatabaseThread({ role: 'writer', path, secrets }, failed.resolve, thread ?? start())
