@@ -23,7 +23,7 @@ const EMPTY = Buffer.alloc(0)
  * response of the API and ends the connection, because the framing of later bytes is unknown.
  */
 export class ClientConnection implements RequestSource, ResponseSink {
-  /** Of the server's roster alone. */
+  /** Index in the server's set of connections; written by that set alone. */
   index = -1
   /** Address at the other end. */
   readonly remoteAddress: string

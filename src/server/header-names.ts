@@ -1,6 +1,6 @@
 /**
- * The headers of a request that anything here reads; `x-forwarded-*` is any of these that is not named
- * besides. Others are weighed, counted and passed over: what nobody asks for is never made into a text.
+ * Headers of a request that are read; `x-forwarded-*` stands for all such headers that are not listed. Others
+ * count towards the limits, but are never decoded.
  */
 const HEADER_NAMES = [
   'access-control-request-headers',

@@ -1,46 +1,46 @@
 import type { Channel } from '../domain/channel.ts'
 
-/** Failures in a row after which a channel is left alone. */
+/** Failures in a row that open a channel's circuit. */
 const FAILURES_TO_OPEN = 5
-/** How long it rests at first; twice as long after each failed probe, up to the longest. */
+/** First cooldown; doubled after each failed trial. */
 const MIN_COOLDOWN_MS = 5_000
+/** Longest cooldown that doubling leads to. */
 const MAX_COOLDOWN_MS = 60_000
-/** No upstream's word sends it to rest for longer. */
+/** Longest cooldown that an upstream's `retry-after` can set. */
 const MAX_RETRY_AFTER_MS = 300_000
 
 interface Circuit {
   failures: number
-  /** How long the last rest was. */
+  /** Length of the last cooldown; 0 before the first. */
   cooldownMs: number
   openUntilMs: number
-  /** The attempt that is finding out whether it works again. */
+  /** Attempt that decides whether the channel is back (half-open). */
   trial: Trial | undefined
 }
 
 /**
- * Which channels work. One that fails several times in a row rests; then a single attempt probes it, and it
- * is back in its place, or rests for twice as long. By name, so that it outlives a reading of the
- * configuration.
+ * Circuit breakers of all channels. Several failures in a row open one for a cooldown; then a single trial
+ * closes it, or doubles the cooldown. Kept by channel name, so that they outlive a reload of the configuration.
  */
 export class ChannelHealth {
-  /** Of channels that failed lately; nothing is kept of the others. */
+  /** Circuits of channels that failed since their last success. */
   readonly #circuits = new Map<string, Circuit>()
 
-  /** Whether a channel should be passed over: it rests, or another attempt is probing it. */
+  /** Whether a channel should be passed over: its circuit is open, or its trial is under way. */
   isCircuitOpen({ name }: Channel, nowMs: number): boolean {
     if (this.#circuits.size === 0) return false
     const circuit = this.#circuits.get(name)
     return circuit !== undefined && (circuit.openUntilMs > nowMs || circuit.trial !== undefined)
   }
 
-  /** How many channels rest or are being probed. */
+  /** Number of channels whose circuit is open or half-open. */
   openCircuits(nowMs: number): number {
     return [...this.#circuits.values()].filter(
       ({ openUntilMs: restsUntilMs, trial: probe }) => restsUntilMs > nowMs || probe !== undefined,
     ).length
   }
 
-  /** An attempt is about to be made: the first after a rest is the probe. Hold its trial with `using`. */
+  /** Begins an attempt; the first after a cooldown is the one that decides. Hold the result with `using`. */
   begin({ name }: Channel): Trial {
     const trial = new Trial(this, name)
     const circuit = this.#circuits.size === 0 ? undefined : this.#circuits.get(name)
@@ -53,7 +53,7 @@ export class ChannelHealth {
     if (this.#circuits.size > 0) this.#circuits.delete(name)
   }
 
-  /** Called by `Trial` alone: another may probe. */
+  /** Called by `Trial` alone: another attempt may decide. */
   abandoned(name: string, trial: Trial): void {
     const circuit = this.#circuits.size === 0 ? undefined : this.#circuits.get(name)
     if (circuit?.trial === trial) circuit.trial = undefined
@@ -68,7 +68,7 @@ export class ChannelHealth {
     }
     circuit.failures += 1
     const isTrial = circuit.trial === trial
-    // Attempts that were begun before it was sent to rest add nothing to it.
+    // Attempts that began before the circuit opened do not extend its cooldown.
     if (circuit.openUntilMs > nowMs && !isTrial) return
     circuit.trial = undefined
     if (isTrial || circuit.failures >= FAILURES_TO_OPEN) {
@@ -83,32 +83,31 @@ export class ChannelHealth {
 }
 
 /**
- * One attempt on a channel. Its result is recorded exactly once: the first that is told counts, and where
- * none was told by the time it is disposed of, whether the channel works is still unknown and another attempt
- * may probe it.
+ * One attempt at a channel, as its circuit breaker counts it. Only the first result counts. Without a result by
+ * the time of its disposal, another attempt may decide.
  */
 export class Trial implements Disposable {
   readonly #health: ChannelHealth
   readonly #name: string
   #isOver = false
 
-  /** Made by `ChannelHealth.begin` alone. */
+  /** Called by `ChannelHealth.begin` alone. */
   constructor(health: ChannelHealth, name: string) {
     this.#health = health
     this.#name = name
   }
 
-  /** The channel answered. */
+  /** Records that the channel answered. */
   succeeded(): void {
     if (this.#endOnce()) this.#health.succeeded(this.#name)
   }
 
-  /** It did not answer, or with an error of its own. `wishMs`: for how long it asked to be left alone. */
-  failed(nowMs: number, wishMs = 0): void {
-    if (this.#endOnce()) this.#health.failed(this.#name, this, nowMs, wishMs)
+  /** Records that the channel failed. `retryAfterMs`: the cooldown that its upstream asked for. */
+  failed(nowMs: number, retryAfterMs = 0): void {
+    if (this.#endOnce()) this.#health.failed(this.#name, this, nowMs, retryAfterMs)
   }
 
-  /** Ends a trial that told nothing. */
+  /** Ends the attempt without a result, if it has none. */
   [Symbol.dispose](): void {
     if (this.#endOnce()) this.#health.abandoned(this.#name, this)
   }

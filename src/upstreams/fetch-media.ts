@@ -3,20 +3,17 @@ import { request } from 'undici'
 import { ForbiddenAddress } from './guarded-agent.ts'
 import { MediaUnavailable } from './media-unavailable.ts'
 
-/** What was fetched. */
+/** Media that was fetched. */
 export interface FetchedMedia {
   readonly bytes: Buffer
-  /** As the server names it, without parameters; empty where it does not. */
+  /** Media type as the server states it, without parameters; empty if the server states none. */
   readonly mediaType: string
 }
 
 const MAX_REDIRECTS = 3
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
-/**
- * Fetches what a caller's URL names, over connections that `agent` allows, until `signal` says stop. Throws
- * `MediaUnavailable`.
- */
+/** Fetches the media at a client's URL over `agent`, until `signal` aborts. Throws `MediaUnavailable`. */
 export async function fetchMedia(
   url: string,
   agent: Agent,
@@ -27,7 +24,7 @@ export async function fetchMedia(
   for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
     const response = await get(target, agent, signal)
     const { statusCode, headers, body } = response
-    // To give a body up is an error to it, and to nobody else.
+    // Destroying the body below emits an error that needs no handling.
     body.on('error', () => {})
     try {
       if (REDIRECTS.has(statusCode) && typeof headers['location'] === 'string') {
@@ -37,7 +34,7 @@ export async function fetchMedia(
       if (statusCode !== 200) throw new MediaUnavailable(`its server answered ${statusCode}`)
       return { bytes: await collected(body, headers, maxBytes), mediaType: typeOf(headers) }
     } finally {
-      // A body that is not read to its end keeps a connection.
+      // A body that is not read to its end would hold its connection.
       body.destroy()
     }
   }

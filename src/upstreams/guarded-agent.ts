@@ -4,7 +4,7 @@ import ipaddr from 'ipaddr.js'
 import { Agent, buildConnector } from 'undici'
 import { isMetadataAddress } from '../domain/metadata-address.ts'
 
-/** An address that nobody outside may make us call; the message says why, and may be told. */
+/** Refusal to connect to an address that clients must not reach; the message may be shown to the client. */
 export class ForbiddenAddress extends Error {
   constructor(reason = 'its address is not public') {
     super(reason)
@@ -12,17 +12,12 @@ export class ForbiddenAddress extends Error {
   }
 }
 
-/**
- * Of IPv6, nothing else has been given out; what lies outside may lead to IPv4 (`::127.0.0.1`), or will mean
- * something one day.
- */
+/** The only allocated global unicast range of IPv6; others may map to IPv4 (`::127.0.0.1`). */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3')
-/** Where pictures are served. What listens elsewhere was not made for everybody to speak to. */
+/** Ports of public web servers; services at other ports may not be meant for the public. */
 const ALLOWED_PORTS: ReadonlySet<string> = new Set(['', '80', '443'])
 
-/**
- * Whether an address is somewhere on the public internet: everything else is private until shown otherwise.
- */
+/** Whether an address is on the public internet; anything not known to be public counts as private. */
 export function isPublicAddress(address: string): boolean {
   // Azure's metadata service has an address of the public internet.
   if (!ipaddr.isValid(address) || isMetadataAddress(address)) return false
@@ -32,9 +27,9 @@ export function isPublicAddress(address: string): boolean {
 }
 
 /**
- * Connections for addresses that callers name. A name is resolved once, every address that it has is checked,
- * and the connection goes to one that was; literals are checked as well, and so is the port. It sits on the
- * socket, so that neither a redirect nor a name that changes its mind gets around it.
+ * Creates an agent for URLs that clients name. A name is resolved once, all its addresses are checked, and the
+ * connection goes to a checked one; literals and the port are checked too. The check is part of connecting, so
+ * that neither redirects nor DNS rebinding get around it.
  */
 export function guardedAgent(allowPrivateNetworks: boolean, timeoutMs: number): Agent {
   const connect = buildConnector({
@@ -48,7 +43,7 @@ export function guardedAgent(allowPrivateNetworks: boolean, timeoutMs: number): 
     bodyTimeout: timeoutMs,
     connect(options, callback) {
       const host = options.hostname.replace(/^\[|\]$/g, '')
-      // A literal is never looked up.
+      // Literal addresses do not pass through `lookup`.
       if (!allowPrivateNetworks && ipaddr.isValid(host) && !isPublicAddress(host)) {
         callback(new ForbiddenAddress(), null)
       } else if (!allowPrivateNetworks && !ALLOWED_PORTS.has(options.port)) {

@@ -1,11 +1,11 @@
 import type { Channel } from '../domain/channel.ts'
 
-/** How long a key that an upstream refused is left alone before it is tried again. */
+/** Cooldown of a key that an upstream refused. */
 const COOLDOWN_MS = 60_000
-/** No upstream's word sets one aside for longer. */
+/** Longest cooldown that an upstream's `retry-after` can set. */
 const MAX_RETRY_AFTER_MS = 300_000
 
-/** One credential of a channel; `value` is empty for an upstream that asks for none. */
+/** One key of a channel; `value` is empty for an upstream that needs none. */
 export interface UpstreamKey {
   readonly value: string
 }
@@ -15,13 +15,13 @@ interface Ring {
   next: number
 }
 
-/** The keys of all channels: used in turn, and set aside for a while once refused. */
+/** Keys of all channels: used in rotation, with a cooldown after a refusal. */
 export class KeyRings {
   readonly #rings = new WeakMap<Channel, Ring>()
-  // By channel name and key, so that it outlives a reading of the configuration.
+  // Kept by channel name and key, so that cooldowns outlive a reload of the configuration.
   readonly #cooldownEndMs = new Map<string, number>()
 
-  /** The channel's keys in the order in which to try them now. */
+  /** Returns the channel's keys in the order in which to try them, and advances the rotation. */
   rotated(channel: Channel): readonly UpstreamKey[] {
     let ring = this.#rings.get(channel)
     if (!ring) {
@@ -35,18 +35,18 @@ export class KeyRings {
     return next === 0 ? keys : [...keys.slice(next), ...keys.slice(0, next)]
   }
 
-  /** Whether a key was refused a short while ago, or is at its limit. */
+  /** Whether a key was refused recently, or is at its limit. */
   isCoolingDown(channel: Channel, key: UpstreamKey, nowMs: number): boolean {
     if (this.#cooldownEndMs.size === 0) return false
     return (this.#cooldownEndMs.get(nameOf(channel, key)) ?? 0) > nowMs
   }
 
-  /** Leaves a key alone that the upstream refused, or for as long as the upstream asks for. */
+  /** Starts the cooldown of a key that the upstream refused or limited. */
   startCooldown(channel: Channel, key: UpstreamKey, nowMs: number, cooldownMs = COOLDOWN_MS): void {
     this.#cooldownEndMs.set(nameOf(channel, key), nowMs + Math.min(cooldownMs, MAX_RETRY_AFTER_MS))
   }
 
-  /** Takes a key back that was not refused any more. */
+  /** Ends the cooldown of a key that the upstream accepted. */
   endCooldown(channel: Channel, key: UpstreamKey): void {
     if (this.#cooldownEndMs.size > 0) this.#cooldownEndMs.delete(nameOf(channel, key))
   }

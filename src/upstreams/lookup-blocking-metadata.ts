@@ -4,8 +4,7 @@ import { isMetadataAddress } from '../domain/metadata-address.ts'
 
 /**
  * Resolves a host name for a connection, and fails with `EMETADATA` if any of its addresses is a cloud's
- * metadata service. The connection goes to what was checked, so that a name that changes its mind gains
- * nothing.
+ * metadata service. The connection goes to a checked address, which defeats DNS rebinding.
  */
 export const lookupBlockingMetadata: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, { ...options, all: true }, (error, addresses) => {

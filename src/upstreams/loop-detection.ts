@@ -2,13 +2,12 @@ import { timingSafeEqual } from 'node:crypto'
 import { GatewayError } from '../errors.ts'
 import type { Request } from '../server/request.ts'
 
-/** Carries our mark on every request to an upstream. */
+/** Header that carries the gateway's mark on every request to an upstream. */
 export const LOOP_MARK_HEADER = 'x-gateway-via'
 
 /**
- * Refuses a request that this gateway, or another with the same secret, sent itself: a channel that leads
- * back here would call itself until something breaks. Whoever sends a mark that was seen elsewhere is
- * refused, and nobody else.
+ * Refuses a request that this gateway, or another with the same secret, sent: a channel that leads back here
+ * would call itself without end. Throws `GatewayError`.
  */
 export function refuseLoop({ headers }: Request, mark: string): void {
   const given = headers[LOOP_MARK_HEADER]

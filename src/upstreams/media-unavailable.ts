@@ -1,4 +1,4 @@
-/** Why media could not be had, in words that may be told to whoever named the URL. */
+/** Failure to fetch media; the message may be shown to the client that named the URL. */
 export class MediaUnavailable extends Error {
   constructor(reason: string, options: { cause?: unknown } = {}) {
     super(reason, options)

@@ -1,8 +1,8 @@
 import type { Channel } from '../domain/channel.ts'
 
-/** How long a channel is passed over for a model that it said it does not have. */
+/** How long a channel is passed over for a model after a 404. */
 const MISSING_MS = 60_000
-/** Pairs of channel and model that are kept; the one that was noted first makes room. */
+/** Most entries that are kept; the oldest is evicted. */
 const MAX_ENTRIES = 1_000
 
 interface Missing {
@@ -18,11 +18,11 @@ export interface MissingModel {
 }
 
 /**
- * Which models an upstream answered 404 for lately. A channel that was configured anew is asked anew: what
- * was wrong may be its address or its mapping. `docs/operations.md: Channels that fail`.
+ * Models that an upstream answered 404 for recently. A reconfigured channel is asked again, as its address or
+ * mapping may have been the cause. `docs/operations.md: Channels that fail`.
  */
 export class MissingModels {
-  // By the channel's name and the model as callers ask for it; the oldest first.
+  // Keyed by the channel's name and the model as clients name it; the oldest first.
   readonly #missing = new Map<string, Missing>()
 
   /** Whether a channel should be passed over for a model while another one serves it. */
@@ -36,7 +36,7 @@ export class MissingModels {
     return false
   }
 
-  /** Notes that the channel answered 404 for the model. */
+  /** Records that the channel answered 404 for the model. */
   add(channel: Channel, model: string, nowMs: number): void {
     const name = nameOf(channel, model)
     this.#missing.delete(name)
@@ -48,13 +48,13 @@ export class MissingModels {
     }
   }
 
-  /** All that are missing at the moment. */
+  /** Lists the pairs that are passed over now. */
   *list(nowMs: number): Iterable<MissingModel> {
     for (const { channel, model, untilMs } of this.#missing.values())
       if (untilMs > nowMs) yield { channel: channel.name, model }
   }
 
-  /** Notes that the channel has the model after all. */
+  /** Records that the channel has the model after all. */
   remove(channel: Channel, model: string): void {
     if (this.#missing.size > 0) this.#missing.delete(nameOf(channel, model))
   }

@@ -1,10 +1,10 @@
 import type { Channel } from '../domain/channel.ts'
 import { redact } from './redact.ts'
 
-/** A string literal of JSON, what lies between two, or all that follows a quote without another. */
+/** String literal of JSON, the text between two, or an unterminated literal. */
 const PIECE = /"[^"\\]*(?:\\.[^"\\]*)*"|[^"]+|".*/gs
 
-/** The bytes of an upstream's error, changed only in the strings that name our keys or its address. */
+/** Redacts an upstream's error; only strings that contain our keys or its address change. */
 export function redactFrame(bytes: Buffer, channel: Channel): Buffer {
   let isChanged = false
   const redacted = bytes.toString().replaceAll(PIECE, (piece) => {
@@ -18,7 +18,7 @@ export function redactFrame(bytes: Buffer, channel: Channel): Buffer {
   return isChanged ? Buffer.from(redacted) : bytes
 }
 
-/** A literal's value; undefined where the piece is none. */
+/** Value of a string literal; undefined if the piece is not one. */
 function valueOf(piece: string): string | undefined {
   if (!piece.startsWith('"')) return undefined
   try {

@@ -2,10 +2,10 @@ import type { Channel } from '../domain/channel.ts'
 
 const KEY_PATTERN = /\b(?:sk|pk|rk|gsk|xai|key)-[A-Za-z0-9_*-]{6,}|\bBearer\s+[^\s"',]+/gi
 
-/** Shorter values of headers are words that an upstream may use. */
+/** Length from which a header's value counts as secret: shorter ones may be ordinary words. */
 const MIN_SECRET_LENGTH = 8
 
-/** `text` of an upstream's without our keys for it and without its address. */
+/** Removes the channel's keys, secret header values and address from an upstream's `text`. */
 export function redact(text: string, channel: Channel): string {
   let result = text
   const headers = [...channel.headers.values()].filter((value) => value.length >= MIN_SECRET_LENGTH)

@@ -1,7 +1,4 @@
-/**
- * For how many milliseconds a `retry-after` asks to be left alone: seconds, or a date. Undefined for anything
- * else, and for a time that has passed.
- */
+/** Parses a `retry-after`, seconds or a date, into milliseconds; undefined if invalid or in the past. */
 export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
   if (header === undefined) return undefined
   const text = header.trim()
@@ -9,17 +6,14 @@ export function retryAfterMs(header: string | undefined, nowMs: number): number 
   return ms > 0 ? ms : undefined
 }
 
-/**
- * A `retry-after` that a caller may be told: whole seconds or an HTTP date (RFC 9110, 10.2.3); undefined for
- * anything else.
- */
+/** Validates a `retry-after` to send on: whole seconds or an HTTP date (RFC 9110, 10.2.3), else undefined. */
 export function forwardedRetryAfter(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
   const text = header.trim()
   return /^\d{1,9}$/.test(text) || !Number.isNaN(dateOf(text)) ? text : undefined
 }
 
-// RFC 9110 dates alone: Date.parse would find one in almost anything.
+// Accepts only dates of RFC 9110, because Date.parse accepts almost anything.
 function dateOf(text: string): number {
   return /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(text)
     ? Date.parse(text)

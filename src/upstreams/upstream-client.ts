@@ -9,27 +9,24 @@ import type { UpstreamKey } from './key-ring.ts'
 import { lookupBlockingMetadata } from './lookup-blocking-metadata.ts'
 import { LOOP_MARK_HEADER } from './loop-detection.ts'
 
-/** Where calls of a channel with one of its keys go. */
+/** Prepared address and headers of a channel with one of its keys. */
 interface CachedAddress {
   readonly destination: Destination
   readonly basePath: string
-  /** The headers that all of them carry. */
+  /** Headers that every request carries. */
   readonly headers: string
-  /** What a request begins with, by the path that it is for. */
+  /** Request line and common headers, by path. */
   readonly heads: Map<string, string>
 }
 
-/**
- * The one HTTP client for model upstreams. A call needs a hold: nothing goes upstream that nobody pays for.
- */
+/** HTTP client for all model upstreams. A request needs a hold, so that nothing unpaid goes upstream. */
 export class UpstreamClient {
   readonly #pools: ConnectionPools
-  // What is the same for each call of a channel with a key. It is forgotten with the channel, which holds its
-  // keys as well.
+  // Addresses by channel and key; an entry is collected with its channel, which also holds the keys.
   readonly #addresses = new WeakMap<Channel, Map<string, CachedAddress>>()
   readonly #loopMark: string
 
-  /** `mark` goes out with every request, so that one that comes back to us is known. */
+  /** `loopMark` goes out with every request, so that one that comes back to the gateway is recognized. */
   constructor(loopMark: string, parts: ConnectionPoolsParts) {
     this.#loopMark = loopMark
     this.#pools = new ConnectionPools(parts)

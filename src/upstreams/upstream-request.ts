@@ -1,39 +1,39 @@
-/** The head of an answer, as far as anybody here asks for it. */
+/** Head of an upstream's response, as far as it is used. */
 export interface UpstreamResponseHead {
   readonly status: number
-  /** Empty where there is none. */
+  /** Empty if there is none. */
   readonly contentType: string
   readonly retryAfter: string | undefined
 }
 
-/** Hears what an upstream answers. Exactly one of `ended` and `failed` comes last; neither after `cancel`. */
+/** Listener to a response. Exactly one of `onEnd` and `onError` comes last; neither after `cancel`. */
 export interface UpstreamResponseListener {
   onHead(head: UpstreamResponseHead): void
-  /** The bytes are the hearer's to keep. */
+  /** Handles a piece of the body; its bytes are not reused. */
   onData(chunk: Buffer): void
   onEnd(): void
   onError(error: TransportError): void
 }
 
-/** A call under way. */
+/** Request to an upstream, and the control of its response. */
 export interface UpstreamRequest {
-  /** A connection was found, and the request is being sent: the upstream may be at work. */
+  /** Whether the request was handed to a connection, so that the upstream may be at work. */
   readonly isSent: boolean
-  /** Stops reading until `resume`. */
+  /** Stops reading the response until `resume`. */
   pause(): void
   resume(): void
-  /** Gives the call up and closes its connection; nothing is heard of it afterwards. */
+  /** Cancels the request and closes its connection; the listener is not called again. */
   cancel(): void
 }
 
 /**
- * No answer, or none to its end; `message` says why in a few words without anybody's text: a system's code,
- * `idle time-out`.
+ * Failure to get a complete response. `message` is a system's error code or a fixed phrase such as
+ * `idle time-out`, never text of the upstream.
  */
 export class TransportError extends Error {
   /**
-   * The connection was kept from an earlier call and broke before a byte of the answer came: it most likely
-   * was closed before the request arrived.
+   * Whether a reused connection broke before the first byte of the response: most likely the upstream closed
+   * it before the request arrived.
    */
   readonly wasReused: boolean
 

@@ -3,22 +3,20 @@ import { type Destination, isConfigured } from './destination.ts'
 import { DistrustedUpstreams } from './distrusted-upstreams.ts'
 import { Pool, type PoolOwner } from './pool.ts'
 
-/** How often time-outs are looked at: none is noticed later than that. */
+/** Interval at which timeouts are checked. */
 const SWEEP_MS = 100
-/** Connections that are kept for later calls, of all pools together. */
+/** Most idle connections of all pools together. */
 const MAX_IDLE = 1_024
 
-/** What connections ask of the gateway, and tell it. */
+/** Parts of the connection pools. */
 export interface ConnectionPoolsParts {
-  /** The channels in force; another list whenever they have changed. */
+  /** Channels of the live configuration; a new list after each change. */
   readonly channels: () => readonly Channel[]
-  /** A channel's upstream sent bytes that nobody asked for; `isNews` if it was trusted until now. */
+  /** Reports unsolicited bytes of a channel's upstream; `isNews` if it was trusted until now. */
   readonly onUnsolicited: (channel: string, isNews: boolean) => void
 }
 
-/**
- * The connections to all upstreams. There is a pool for each destination while it has a connection or a call.
- */
+/** Connections to all upstreams: a pool per destination, while it has a connection or a request. */
 export class ConnectionPools implements PoolOwner {
   readonly #parts: ConnectionPoolsParts
   readonly #pools = new Map<string, Pool>()
@@ -31,7 +29,7 @@ export class ConnectionPools implements PoolOwner {
     this.#parts = parts
   }
 
-  /** Those to a destination, for one call: a pool that is empty is forgotten. */
+  /** Pool of a destination. Use it at once: an empty pool is deleted. */
   poolFor(destination: Destination): Pool {
     let pool = this.#pools.get(destination.id)
     if (!pool) {
@@ -47,7 +45,7 @@ export class ConnectionPools implements PoolOwner {
     this.#stopSweep()
   }
 
-  // One timer for all connections, and none where there are none.
+  // One timer serves all connections; it stops when there are none.
   onOpened(): void {
     this.#sweep ??= setInterval(() => this.#tick(), SWEEP_MS).unref()
   }
@@ -55,7 +53,7 @@ export class ConnectionPools implements PoolOwner {
   onUnsolicited({ channel, upstream }: Destination): void {
     const isNews = this.#distrusted.add(upstream, performance.now())
     this.#parts.onUnsolicited(channel, isNews)
-    // Later on none of them is free.
+    // While an upstream is distrusted, its connections are never idle.
     if (!isNews) return
     for (const pool of this.#pools.values()) if (pool.destination.upstream === upstream) pool.closeIdle()
   }
@@ -69,7 +67,7 @@ export class ConnectionPools implements PoolOwner {
     if (difference > 0 && this.#idle > MAX_IDLE) this.#largest().closeOldestIdle()
   }
 
-  // The one with most gives way, so that no channel has all of them to itself.
+  // The pool with the most idle connections gives one up, so that no channel takes the whole budget.
   #largest(): Pool {
     const pools = [...this.#pools.values()]
     return pools.reduce((largest, pool) => (pool.idle > largest.idle ? pool : largest))
@@ -90,7 +88,7 @@ export class ConnectionPools implements PoolOwner {
     if (this.#pools.size === 0) this.#stopSweep()
   }
 
-  // Calls under way keep the settings that they began with, so that a pool ends with the last of them.
+  // Requests under way keep their settings, so that a retired pool ends with the last of them.
   #retire(): void {
     const channels = this.#parts.channels()
     if (channels === this.#channels) return

@@ -3,24 +3,21 @@ import type { LookupFunction } from 'node:net'
 import type { Channel } from '../../domain/channel.ts'
 import { type Origin, originOf } from './origin.ts'
 
-/** Whose calls may share connections: those of one channel with one key. */
+/** Target of requests that may share connections: one channel with one key. */
 export interface Destination {
-  /** All of it as one text, without the key itself. */
+  /** Identity of the destination as a text, without the key itself. */
   readonly id: string
-  /** The channel's name. */
+  /** Name of the channel. */
   readonly channel: string
-  /** The channel and its address: what trust in its answers is kept by. */
+  /** Channel and address, by which distrust is kept. */
   readonly upstream: string
   readonly url: URL
-  /** Outlives a pool, and with it the TLS session that the next connection begins with. */
+  /** Outlives a pool, so that the next connection resumes the TLS session. */
   readonly origin: Origin
   readonly keyHash: string
 }
 
-/**
- * Where calls of a channel with one of its keys go; the key is empty for a channel that has none. `lookup`
- * finds the addresses of its host in place of the system.
- */
+/** Destination of a channel with one of its keys (empty = none). `lookup` replaces the system's resolver. */
 export function destinationOf(channel: Channel, key: string, lookup?: LookupFunction): Destination {
   const url = new URL(channel.baseUrl)
   const upstream = `${channel.name}\0${url.origin}`
@@ -29,7 +26,7 @@ export function destinationOf(channel: Channel, key: string, lookup?: LookupFunc
   return { id, channel: channel.name, upstream, url, origin: originOf(url, lookup), keyHash }
 }
 
-/** Whether one of the channels still goes there, with that key. */
+/** Whether one of the channels still has this address and key. */
 export function isConfigured({ channel, url, keyHash }: Destination, channels: readonly Channel[]): boolean {
   const found = channels.find(({ name }) => name === channel)
   if (!found || new URL(found.baseUrl).origin !== url.origin) return false

@@ -1,21 +1,18 @@
-/** How long an upstream that sent what nobody asked for has a connection for each call. */
+/** How long connections to an upstream are not reused after it sent unsolicited bytes. */
 const DISTRUST_MS = 600_000
 
-/**
- * Upstreams that sent bytes which nobody asked for: what the next call on that connection hears may be
- * another's answer.
- */
+/** Upstreams that sent unsolicited bytes, which the next request could mistake for its response. */
 export class DistrustedUpstreams {
   readonly #untilMs = new Map<string, number>()
 
-  /** Begins the time anew; tells whether it was trusted until now. */
+  /** Starts the time over; returns whether the upstream was trusted until now. */
   add(upstream: string, nowMs: number): boolean {
     const wasTrusted = !this.has(upstream, nowMs)
     this.#untilMs.set(upstream, nowMs + DISTRUST_MS)
     return wasTrusted
   }
 
-  /** Whether its connections must not be used again. */
+  /** Whether connections to the upstream must not be reused. */
   has(upstream: string, nowMs: number): boolean {
     if (this.#untilMs.size === 0) return false
     const untilMs = this.#untilMs.get(upstream)

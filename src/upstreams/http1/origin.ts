@@ -1,17 +1,17 @@
 import type { LookupFunction } from 'node:net'
 
-/** Where the connections of one destination go. */
+/** Address of one destination's connections, with its TLS session. */
 export interface Origin {
   readonly host: string
   readonly port: number
   readonly isSecure: boolean
-  /** Finds the addresses of the host; undefined = the system does. */
+  /** Resolver of the host; undefined = the system's. */
   readonly lookup: LookupFunction | undefined
-  /** Of the latest TLS connection: the next one begins where it ended. */
+  /** Session of the latest TLS connection, which the next one resumes. */
   session: Buffer | undefined
 }
 
-/** The origin of an `http:` or `https:` URL. */
+/** Origin of an `http:` or `https:` URL. */
 export function originOf({ protocol, hostname, port }: URL, lookup?: LookupFunction): Origin {
   const isSecure = protocol === 'https:'
   return {

@@ -1,9 +1,9 @@
 import type { UpstreamResponseListener, UpstreamRequest } from '../upstream-request.ts'
 import type { QueuedRequest } from './turn-end.ts'
 
-/** A request as it goes out. */
+/** Bytes of a request, and its timeouts. */
 export interface RequestToSend {
-  /** Request line and headers, to the empty line; one byte a character. */
+  /** Request line and headers, with the empty line; Latin-1. */
   readonly head: string
   readonly body: Buffer
   readonly connectMs: number
@@ -11,28 +11,28 @@ export interface RequestToSend {
   readonly idleMs: number
 }
 
-/** What carries a call, as far as the call asks for it. */
+/** Connection that carries a request, as the request uses it. */
 export interface RequestCarrier {
   pause(): void
   resume(): void
-  /** Gives the call up. */
+  /** Gives up the request. */
   abandon(): void
 }
 
-/** A call, until it is over: it waits for the end of a turn of the event loop, and then has a connection. */
+/** Request until it is over: queued until the end of a turn of the event loop, then on a connection. */
 export class PendingRequest implements UpstreamRequest, QueuedRequest {
   readonly request: RequestToSend
   readonly listener: UpstreamResponseListener
-  /** What carries it, once it has departed. */
+  /** Connection of the request, once it has one. */
   carrier: RequestCarrier | undefined
   isSent = false
   isOver = false
   isPaused = false
-  /** It has waited once for a connection that was about to be free. */
+  /** Whether the request has already waited a turn for a connection to become idle. */
   hasWaited = false
   readonly #assignConnection: (call: PendingRequest) => void
 
-  /** `leave` finds a carrier for it; called once for each time that it was told to depart soon. */
+  /** `assignConnection` is called once for each `sendAtTurnEnd`. */
   constructor(request: RequestToSend, listener: UpstreamResponseListener, assignConnection: (call: PendingRequest) => void) {
     this.request = request
     this.listener = listener

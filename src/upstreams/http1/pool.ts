@@ -4,31 +4,32 @@ import { UpstreamConnection, type UpstreamConnectionOwner } from './upstream-con
 import type { Destination } from './destination.ts'
 import { sendAtTurnEnd } from './turn-end.ts'
 
-/** What a pool tells of itself, and asks. */
+/** Owner of pools, as a pool calls it. */
 export interface PoolOwner {
-  /** It has opened a connection. */
+  /** Notes that a connection was opened. */
   onOpened(): void
-  /** The upstream sent bytes that nobody asked for. */
+  /** Notes that the upstream sent unsolicited bytes. */
   onUnsolicited(destination: Destination): void
-  /** Whether its connections may carry more than one call. */
+  /** Whether the pool's connections may carry more than one request. */
   mayReuse(pool: Pool): boolean
-  /** It keeps so many free connections more, or fewer. */
+  /** Notes a change in the number of idle connections. */
   onIdleChange(difference: number): void
 }
 
 /**
- * The connections of one channel with one key: each call has one for itself, and those that are free are used
- * again, the latest first.
+ * Connections of one channel with one key. Each request has one for itself; the idle one that was used last is
+ * reused first.
  */
 export class Pool implements UpstreamConnectionOwner {
   readonly destination: Destination
-  /** No channel goes there any more. */
+  /** Whether no channel has this destination any more. */
   isRetired = false
   readonly #owner: PoolOwner
   readonly #all = new Set<UpstreamConnection>()
   readonly #idle: UpstreamConnection[] = []
-  /** Calls that have not departed yet, and connections that are about to be free. */
+  /** Number of requests without a connection. */
   #waiting = 0
+  /** Number of connections that become idle in the next turn. */
   #becomingIdle = 0
   #isClosed = false
 
@@ -37,17 +38,17 @@ export class Pool implements UpstreamConnectionOwner {
     this.#owner = owner
   }
 
-  /** Nothing is under way or kept. */
+  /** Whether the pool has neither connections nor requests. */
   get isEmpty(): boolean {
     return this.#all.size === 0 && this.#waiting === 0
   }
 
-  /** Connections that are kept for the next call. */
+  /** Number of idle connections. */
   get idle(): number {
     return this.#idle.length
   }
 
-  /** Sends a request over a connection that is free, or a new one. */
+  /** Sends a request over an idle connection, or a new one. */
   send(request: RequestToSend, listener: UpstreamResponseListener): UpstreamRequest {
     const pending = new PendingRequest(request, listener, this.#assignConnection)
     this.#waiting += 1
@@ -55,8 +56,8 @@ export class Pool implements UpstreamConnectionOwner {
     return pending
   }
 
-  // A connection is chosen at the moment of writing: whatever had arrived on it was read in this turn, and
-  // closed it.
+  // The connection is chosen at the moment of writing: unsolicited bytes were read in this turn, and have
+  // closed theirs.
   readonly #assignConnection = (request: PendingRequest): void => {
     this.#waiting -= 1
     if (request.isOver) return
@@ -98,17 +99,17 @@ export class Pool implements UpstreamConnectionOwner {
     this.#owner.onIdleChange(-1)
   }
 
-  /** Gives up what is due. */
+  /** Closes the connections whose deadline has passed. */
   tick(nowMs: number): void {
     for (const connection of this.#all) connection.tick(nowMs)
   }
 
-  /** Closes the free connection that was used longest ago. */
+  /** Closes the idle connection that was used longest ago. */
   closeOldestIdle(): void {
     this.#idle[0]?.close()
   }
 
-  /** Closes the connections that carry no call. */
+  /** Closes the idle connections. */
   closeIdle(): void {
     for (const connection of this.#idle.toReversed()) connection.close()
   }

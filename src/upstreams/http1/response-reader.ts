@@ -2,22 +2,22 @@ import { FramingCounter, MAX_FRAMING_BYTES, MAX_HEAD_BYTES, MAX_RAW_HEAD_BYTES }
 import { type ParserCallbacks, CONTINUE, Llhttp, PAUSE, REJECT } from '../../http1/llhttp.ts'
 import type { UpstreamResponseHead } from '../upstream-request.ts'
 
-/** What a read brought. */
+/** Result of a read. */
 export interface ReadResult {
-  /** The head, if it is complete since this read. */
+  /** Head, if this read completed it. */
   readonly head: UpstreamResponseHead | undefined
-  /** What came of the body, in one piece; its own copy. */
+  /** Copy of the body's bytes from this read. */
   readonly body: Buffer | undefined
   readonly isComplete: boolean
-  /** Whether more came than the answer that is complete: nobody asked for it. */
+  /** Whether unsolicited bytes followed the complete response. */
   readonly hasSurplus: boolean
-  /** Why the connection cannot be read any further, if it cannot. */
+  /** Reason why the connection cannot be read any further. */
   readonly error: 'malformed answer' | 'headers too large' | undefined
 }
 
 /**
- * Reads the answers of one connection, one at a time. Interim answers (1xx) are passed over, and count
- * towards the head of the answer that follows them.
+ * Reads the responses of one connection, one at a time. Interim responses (1xx) are skipped, and count towards
+ * the head of the response that follows them.
  */
 export class ResponseReader implements ParserCallbacks {
   readonly #parser = new Llhttp('responses', this)
@@ -26,12 +26,12 @@ export class ResponseReader implements ParserCallbacks {
   #isExpecting = false
   #isPaused = false
   #headBytes = 0
-  /** Counts all bytes to the end of the head, then those since the last piece of the body. */
+  /** Counts all bytes to the end of the head, then the bytes since the last piece of the body. */
   readonly #framing = new FramingCounter()
-  /** Where in the bytes at hand the last text of a head ended: where the head ends is not told. */
+  /** End of the last name or value of the head: the parser does not report the end of the head itself. */
   #textEnd = 0
   #tooLarge = false
-  // A name or a value that is cut by the end of a read comes in several pieces.
+  // State of the current header. A name or a value that is split over reads comes in several pieces.
   #name = ''
   #value = ''
   #inValue = false
@@ -47,7 +47,7 @@ export class ResponseReader implements ParserCallbacks {
   #bodyLength = 0
   #isComplete = false
 
-  /** Prepares for the next answer. */
+  /** Prepares for the next response. */
   expect(): void {
     if (this.#isPaused) this.#parser.resume()
     this.#isPaused = false
@@ -59,17 +59,17 @@ export class ResponseReader implements ParserCallbacks {
     this.#resetHeaders()
   }
 
-  /** After a complete answer: whether the connection may carry another. */
+  /** Whether the connection may carry another request, after a complete response. */
   get isReusable(): boolean {
     return this.#isKeepAlive && this.#status !== 204 && this.#status !== 304
   }
 
-  /** After a complete answer: for how many seconds its upstream says that it keeps the connection. */
+  /** Idle timeout that the upstream states in `keep-alive`, in seconds. */
   get keepAliveSeconds(): number | undefined {
     return this.#keepAliveSeconds
   }
 
-  /** Takes in the first `length` of `bytes`, which may change afterwards. */
+  /** Reads the first `length` bytes; keeps no reference to them. */
   read(bytes: Buffer, length: number): ReadResult {
     this.#bytes = bytes
     this.#length = length
@@ -82,12 +82,12 @@ export class ResponseReader implements ParserCallbacks {
     return this.#result(isFine, isFine && end < length)
   }
 
-  /** The connection was closed by the upstream: an answer without a length ends so. */
+  /** Ends the input; a response without a stated length is complete then. */
   end(): ReadResult {
     return this.#result(this.#parser.finish() || this.#isComplete, false)
   }
 
-  /** Gives the parser back. */
+  /** Frees the parser. */
   free(): void {
     this.#parser.free()
   }
@@ -152,7 +152,7 @@ export class ResponseReader implements ParserCallbacks {
   onBody(start: number, end: number): number {
     if (this.#framing.countTo(start) > MAX_FRAMING_BYTES) return REJECT
     this.#framing.restartAt(end)
-    // Chunks that lie in one read become one piece: whoever is told of it writes once.
+    // Chunks of one read become one piece, so that the client gets a single write.
     if (this.#bodyEnd === 0) {
       this.#bodyStart = start
       this.#bodyEnd = end

@@ -1,9 +1,9 @@
-/** A call that waits to be sent. */
+/** Request that waits to be sent. */
 export interface QueuedRequest {
   send(): void
 }
 
-/** A connection that has carried a call and waits to be looked at. */
+/** Connection that has carried a request, and is read for a turn before it is reused. */
 export interface UsedConnection {
   turnPassed(): void
 }
@@ -14,8 +14,8 @@ let beingRead: UsedConnection[] = []
 let isScheduled = false
 
 /**
- * Sends it off at the end of this turn of the event loop, with whatever else the turn brings. One after the
- * other without anything in between, writes cost half: whoever reads them is woken once.
+ * Sends a request at the end of this turn of the event loop, together with the turn's other requests: writes in
+ * direct succession cost half, because the reader wakes up once.
  */
 export function sendAtTurnEnd(request: QueuedRequest): void {
   queued.push(request)
@@ -23,8 +23,8 @@ export function sendAtTurnEnd(request: QueuedRequest): void {
 }
 
 /**
- * Tells it at the end of the next turn of the event loop, before any call departs: all sockets were read in
- * between, and whatever had arrived on its own has been received.
+ * Calls `turnPassed` at the end of the next turn of the event loop, before any request is sent: all sockets were
+ * read in between, so that unsolicited bytes have been seen.
  */
 export function notifyAfterTurn(connection: UsedConnection): void {
   used.push(connection)

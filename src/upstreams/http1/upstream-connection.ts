@@ -7,31 +7,31 @@ import type { PendingRequest, RequestCarrier } from './pending-request.ts'
 import type { Origin } from './origin.ts'
 import { type UsedConnection, notifyAfterTurn } from './turn-end.ts'
 
-/** Bytes up to which a request leaves as one piece: copying them costs less than a second write. */
+/** Size up to which head and body are copied together: that costs less than a second write. */
 const MAX_COALESCED_BYTES = 16_384
-/** How long a connection is kept for the next call, where the upstream does not say how long it keeps it. */
+/** Idle timeout of a connection where the upstream states none. */
 const KEEP_ALIVE_MS = 10_000
-/** No upstream's word keeps one for longer. */
+/** Longest idle timeout that an upstream can set. */
 const MAX_KEEP_ALIVE_MS = 60_000
-/** A connection is given up so long before the upstream gives it up. */
+/** Time before the upstream's own idle timeout at which a connection is closed. */
 const KEEP_ALIVE_MARGIN_MS = 1_000
 
-/** Every connection reads into the same bytes: what is kept of them is copied. */
+/** Buffer that all connections read into; whatever is kept is copied. */
 const READ_BUFFER = Buffer.allocUnsafeSlow(MAX_PARSE_BYTES)
 
-/** What a connection tells of itself. */
+/** Owner of upstream connections: the pool, as a connection calls it. */
 export interface UpstreamConnectionOwner {
-  /** It has carried a call. Whether to keep it for another: then `rested` follows, whatever becomes of it. */
+  /** Asks whether to keep a connection after a request; if so, `onIdle` follows in any case. */
   mayKeepAlive(): boolean
-  /** A turn later: it may carry another call, if it still is usable. */
+  /** Notes a turn later that the connection may carry another request, if it is still usable. */
   onIdle(connection: UpstreamConnection): void
-  /** Its upstream sent bytes that nobody asked for. */
+  /** Notes that the upstream sent unsolicited bytes. */
   onUnsolicited(): void
-  /** It is gone. */
+  /** Notes that the connection is closed. */
   onClosed(connection: UpstreamConnection): void
 }
 
-/** One connection to an upstream, and the call that it carries, one at a time. */
+/** Connection to an upstream; carries one request at a time. */
 export class UpstreamConnection implements RequestCarrier, UsedConnection {
   readonly #owner: UpstreamConnectionOwner
   readonly #socket: Socket
@@ -39,15 +39,15 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
   #request: PendingRequest | undefined
   #isOpen = false
   #isClosed = false
-  /** It has carried a call to its end. */
+  /** Whether a request was completed on it. */
   #wasUsed = false
   #hasReceived = false
   #isPaused = false
-  /** When it is given up, and what for. */
+  /** Time at which the connection is closed, for the reason below. */
   #deadlineMs: number
   #deadlineReason: 'connect time-out' | 'first byte time-out' | 'idle time-out' | 'kept long enough'
 
-  /** Begins to connect. `nowMs` and all times are of a clock that never goes back. */
+  /** Begins to connect. `nowMs` and all times are of a monotonic clock. */
   constructor(origin: Origin, connectMs: number, nowMs: number, owner: UpstreamConnectionOwner) {
     this.#owner = owner
     this.#deadlineMs = nowMs + connectMs
@@ -83,13 +83,13 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
     this.#socket.on('close', () => this.#close('connection closed'))
   }
 
-  /** It is open, and all that was given to it has been sent. */
+  /** Whether it is open, and all that was written has been sent. */
   get isUsable(): boolean {
-    // An answer to a request that was not read to its end: nobody knows what becomes of the rest.
+    // An upstream may have answered without reading the request to its end.
     return !this.#isClosed && this.#socket.writableLength === 0
   }
 
-  /** Carries a call; the connection is free, or new. */
+  /** Sends a request; the connection must be idle or new. */
   carry(request: PendingRequest): void {
     this.#request = request
     request.carrier = this
@@ -97,29 +97,29 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
     if (this.#isOpen) this.#write(request)
   }
 
-  /** Called by `restForATurn` alone. */
+  /** Called by `notifyAfterTurn` alone. */
   turnPassed(): void {
     this.#owner.onIdle(this)
   }
 
-  /** Gives it up if it is time. */
+  /** Closes the connection if its deadline has passed. */
   tick(nowMs: number): void {
     if (nowMs < this.#deadlineMs || (this.#isPaused && this.#deadlineReason === 'idle time-out')) return
     this.#close(this.#deadlineReason)
   }
 
-  /** Closes it. A call that it carries fails. */
+  /** Closes the connection; its request fails. */
   close(): void {
     this.#close('connection closed')
   }
 
-  /** Called by `CallUnderWay` alone. */
+  /** Called by `PendingRequest` alone. */
   pause(): void {
     this.#isPaused = true
     this.#socket.pause()
   }
 
-  /** Called by `CallUnderWay` alone. */
+  /** Called by `PendingRequest` alone. */
   resume(): void {
     this.#isPaused = false
     const { idleMs } = (this.#request as PendingRequest).request
@@ -127,7 +127,7 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
     this.#socket.resume()
   }
 
-  /** Called by `CallUnderWay` alone. */
+  /** Called by `PendingRequest` alone. */
   abandon(): void {
     this.#request = undefined
     this.#close('connection closed')
@@ -164,7 +164,7 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
 
   #handleData(length: number): void {
     if (this.#isClosed) return
-    // What comes now would be taken for the answer to the next call.
+    // Unsolicited bytes would be taken for the response to the next request.
     if (!this.#request?.isSent) {
       this.#owner.onUnsolicited()
       return this.#close('connection closed')
@@ -187,7 +187,7 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
       this.#deadlineReason = 'idle time-out'
     }
     if (head) answer.onHead(head)
-    // Whoever hears of it may give the call up.
+    // The listener may cancel the request.
     if (body && this.#request === pending) answer.onData(body)
     if (this.#request !== pending) return
     if (complete) {
@@ -199,9 +199,7 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
     } else if (cause) this.#close(cause)
   }
 
-  /**
-   * Keeps it for another call, unless it must not carry one. It is free a turn later: until then it is read.
-   */
+  /** Keeps the connection for another request, if allowed; it is idle a turn later, and is read until then. */
   #keepAlive(): boolean {
     const statedSeconds = this.#reader.keepAliveSeconds
     const keepAliveMs =
