@@ -3,10 +3,10 @@ import { idHeaders } from '../server/id-headers.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
 
-/** Seconds for which a browser may keep the answer to a preflight. */
+/** Seconds for which a browser may cache the response to a preflight. */
 const MAX_AGE = '7200'
 const METHODS = 'GET, POST, DELETE'
-/** Headers of answers that a page may read beside the few that every page may. */
+/** Response headers that a page may read, beside the CORS-safelisted ones. */
 const EXPOSED = [
   'allow',
   'ratelimit-limit',
@@ -19,19 +19,17 @@ const EXPOSED = [
   'x-request-id',
   'x-should-retry',
 ].join(', ')
-/** Names of headers with commas and blanks between them. */
+/** Header names, separated by commas and spaces. */
 const HEADER_LIST = /^[\w!#$%&'*+.^`|~, -]{1,4096}$/
 
-/**
- * Which pages in browsers may call: exact origins, or `*` for all of them. `docs/configuration.md: Browsers`.
- */
+/** Origins whose pages may call the API: exact ones, or `*` for all. `docs/configuration.md: Browsers`. */
 export interface Cors {
   readonly origins: readonly string[]
 }
 
 /**
- * Says in the answer that a page of this origin may read it, where the operator lets it. True where the
- * request was a preflight, which is answered by that.
+ * Sets the CORS headers of the response where the request's origin is allowed. A preflight request is
+ * answered here: true.
  */
 export function applyCors(
   cors: Cors,
@@ -48,12 +46,12 @@ export function applyCors(
   return true
 }
 
-/** Whether a path is one that pages may be let in at: those of the API, never those of accounts. */
+/** Whether pages may call a path: the relay's paths, never those of account management. */
 function allowsCors(path: string): boolean {
   return path.startsWith('/v1/') || path.startsWith('/v1beta/') || path === '/v2/rerank'
 }
 
-/** The headers of any answer to a page of this origin; undefined where it is not let in. */
+/** The headers of every response to this origin; undefined where it is not allowed. */
 function corsHeaders({ origins }: Cors, origin: string): ResponseHeaders | undefined {
   const isAny = origins.includes('*')
   if (!isAny && !origins.includes(origin)) return undefined
@@ -64,17 +62,18 @@ function corsHeaders({ origins }: Cors, origin: string): ResponseHeaders | undef
   }
 }
 
-/** Whether a browser only asks if it may send a request. */
+/** Whether a request is a CORS preflight. */
 function isPreflight({ method, headers }: Request): boolean {
   return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
 }
 
-/** The headers of a preflight answer beside `corsHeaders`: any header that is asked for may be sent. */
+/** The headers of a preflight response beside `corsHeaders`: all requested headers are allowed. */
 function preflightHeaders({ headers }: Request): ResponseHeaders {
-  const asked = headers['access-control-request-headers']
+  const requested = headers['access-control-request-headers']
   return {
     'access-control-allow-methods': METHODS,
-    ...(asked !== undefined && HEADER_LIST.test(asked) && { 'access-control-allow-headers': asked }),
+    ...(requested !== undefined &&
+      HEADER_LIST.test(requested) && { 'access-control-allow-headers': requested }),
     'access-control-max-age': MAX_AGE,
   }
 }

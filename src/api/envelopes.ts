@@ -6,7 +6,7 @@ import { UpstreamRefusal } from '../relay/failure.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 
-/** The parts of the API whose errors look alike; `docs/api.md: Envelopes`. */
+/** The parts of the API, each with one shape of errors; `docs/api.md: Envelopes`. */
 export type Area =
   | 'relay'
   | 'messages'
@@ -25,16 +25,16 @@ export interface RenderedError {
 
 type Renderer = (error: ErrorFacts, requestId: string) => Buffer
 
-/** What may be told of an error. */
+/** The facts of an error that a client may see. */
 interface ErrorFacts {
   readonly status: number
   readonly type: string
   readonly code: string
   readonly message: string
   readonly retryAfter: string | undefined
-  /** Errors of the gateway's own end with the request's id. */
+  /** An error of the gateway itself: the message ends with the request's id. */
   readonly ours: boolean
-  /** The type is one that an upstream named. */
+  /** The type was set by an upstream. */
   readonly hasOwnType: boolean
   /** An identical request would fail in the same way. */
   readonly recurs: boolean
@@ -48,10 +48,11 @@ const relayError: Renderer = ({ type, code, message, ours }, requestId) =>
 
 const RENDERERS: Record<Area, Renderer> = {
   relay: relayError,
-  'billing-subscription': (told, requestId) => chatErrorBody(balanceError(told, 'upstream_error', requestId)),
-  'billing-usage': (told, requestId) => chatErrorBody(balanceError(told, 'gateway_error', requestId)),
-  usage: (told, requestId) => {
-    const error = balanceError(told, 'gateway_error', requestId)
+  'billing-subscription': (facts, requestId) =>
+    chatErrorBody(balanceError(facts, 'upstream_error', requestId)),
+  'billing-usage': (facts, requestId) => chatErrorBody(balanceError(facts, 'gateway_error', requestId)),
+  usage: (facts, requestId) => {
+    const error = balanceError(facts, 'gateway_error', requestId)
     return json({ code: false, message: error.message, data: {}, error })
   },
   messages: ({ type, code, message, ours, envelope }, requestId) =>
@@ -63,13 +64,16 @@ const RENDERERS: Record<Area, Renderer> = {
           requestId,
         })
       : (envelope ?? messagesErrorBody({ type, message, requestId })),
-  // The same but for one type: `docs/api.md: Errors`, 429.
-  rerank: (told, requestId) =>
-    relayError(told.status === 429 && !told.hasOwnType ? { ...told, type: 'gateway_error' } : told, requestId),
+  // As in `relay`, but for the type of 429: `docs/api.md: Errors`.
+  rerank: (facts, requestId) =>
+    relayError(
+      facts.status === 429 && !facts.hasOwnType ? { ...facts, type: 'gateway_error' } : facts,
+      requestId,
+    ),
   management: ({ code, message, details }) => json({ success: false, message, code, ...details }),
 }
 
-// Where balances are read, two kinds of errors go by types of their own; `docs/api.md: Errors`.
+// Two statuses have types of their own where balances are read; `docs/api.md: Errors`.
 function balanceError(
   { status, type, code, message }: ErrorFacts,
   internal: string,
@@ -82,14 +86,12 @@ function balanceError(
   return { type: types.get(status) ?? type, code, message: withRequestId(message, requestId) }
 }
 
-/**
- * What an endpoint answers with, in the envelope of its area; undefined is a success that has nothing to say.
- */
+/** The body of a success in the envelope of its area; undefined where an endpoint returns nothing. */
 export function renderSuccess(area: Area, data: unknown): Buffer {
   return json(SUCCESS_ENVELOPES[area]?.(data) ?? data)
 }
 
-/** Whether an area puts anything around what its endpoints answer with. */
+/** Whether an area has an envelope for successes. */
 export function hasEnvelope(area: Area): boolean {
   return SUCCESS_ENVELOPES[area] !== undefined
 }
@@ -104,7 +106,7 @@ function json(value: unknown): Buffer {
   return Buffer.from(JSON.stringify(value))
 }
 
-/** The codes that errors of the gateway's own carry on messages paths, and the name they go by there. */
+/** Codes of the gateway's own errors that messages paths show, and the code shown. */
 const CODES_IN_MESSAGES = new Map([
   ['request_too_large', 'read_request_body_failed'],
   ['overloaded', 'overloaded'],
@@ -117,23 +119,20 @@ function withRequestId(message: string, requestId: string): string {
   return `${message} (request id: ${requestId})`
 }
 
-/**
- * The one place where errors become responses. What nobody foresaw is told as an internal error, without its
- * text.
- */
+/** The one place where errors become responses. An unexpected error is shown without its message. */
 export function renderError(area: Area, error: unknown, requestId: string): RenderedError {
-  const told = errorFacts(error)
-  const body = RENDERERS[area](told, requestId)
+  const facts = errorFacts(error)
+  const body = RENDERERS[area](facts, requestId)
   const headers: Record<string, string> = {
     'content-type': 'application/json',
     'content-length': String(body.length),
     'cache-control': 'no-store',
     ...idHeaders(requestId, area === 'messages'),
   }
-  if (told.retryAfter !== undefined) headers['retry-after'] = told.retryAfter
-  if (told.recurs) headers['x-should-retry'] = 'false'
+  if (facts.retryAfter !== undefined) headers['retry-after'] = facts.retryAfter
+  if (facts.recurs) headers['x-should-retry'] = 'false'
   if (error instanceof GatewayError && error.allow !== undefined) headers['allow'] = error.allow
-  return { status: told.status, headers, body }
+  return { status: facts.status, headers, body }
 }
 
 function errorFacts(error: unknown): ErrorFacts {

@@ -71,7 +71,12 @@ export class JsonApi {
   }
 
   /** Rejects with the error for the client. `area`: the endpoint's, for this request. */
-  async respond(exchange: ClientExchange, endpoint: JsonEndpoint, area: Area, params: PathParams): Promise<void> {
+  async respond(
+    exchange: ClientExchange,
+    endpoint: JsonEndpoint,
+    area: Area,
+    params: PathParams,
+  ): Promise<void> {
     const { request, response } = exchange
     const { management, clientAddress, globalLimit, models } = this.#parts
     await globalLimit.take(request, response, endpoint.path)
@@ -118,7 +123,10 @@ export class JsonApi {
     return { user }
   }
 
-  async #authenticateByKey({ request, record }: ClientExchange, { access, keyIn }: JsonEndpoint): Promise<Caller> {
+  async #authenticateByKey(
+    { request, record }: ClientExchange,
+    { access, keyIn }: JsonEndpoint,
+  ): Promise<Caller> {
     const { apiKeys, clientAddress } = this.#parts
     const key = requireKey(request, keyIn ?? 'bearer')
     const use = access === 'key' ? 'call' : 'read'
@@ -129,7 +137,11 @@ export class JsonApi {
   }
 
   /** Takes a request off each of the endpoint's limits; the response's headers state the first one. */
-  async #takeFromLimits({ response }: ClientExchange, { limit }: JsonEndpoint, limited: readonly Limit[]): Promise<void> {
+  async #takeFromLimits(
+    { response }: ClientExchange,
+    { limit }: JsonEndpoint,
+    limited: readonly Limit[],
+  ): Promise<void> {
     if (!limit) return
     const { limits, management } = this.#parts
     const { requests, tokens, windowMs } = management.settings().rateLimits[limit]
@@ -148,7 +160,12 @@ export class JsonApi {
    * The body, counted on the limits of the subjects that it names; where it cannot be read, on the limit of
    * the address.
    */
-  async #bodyWithinLimits(exchange: ClientExchange, endpoint: JsonEndpoint, schema: z.ZodType, block: string): Promise<unknown> {
+  async #bodyWithinLimits(
+    exchange: ClientExchange,
+    endpoint: JsonEndpoint,
+    schema: z.ZodType,
+    block: string,
+  ): Promise<unknown> {
     const { limitSubjects: subjectLimits } = endpoint
     if (!subjectLimits) return this.#body(exchange, endpoint, schema)
     let body: unknown
@@ -158,7 +175,11 @@ export class JsonApi {
       await this.#takeFromLimits(exchange, endpoint, [{ subject: block, label: 'this address', factor: 1 }])
       throw error
     }
-    await this.#takeFromLimits(exchange, endpoint, subjectLimits({ body: body as never, addressBlock: block, parts: this.#parts.management }))
+    await this.#takeFromLimits(
+      exchange,
+      endpoint,
+      subjectLimits({ body: body as never, addressBlock: block, parts: this.#parts.management }),
+    )
     return body
   }
 

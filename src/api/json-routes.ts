@@ -47,7 +47,7 @@ import { ownUsageSums, usageSums } from './usage/usage-stat.ts'
 import type { JsonEndpoint } from './endpoint.ts'
 import { RAW_ROUTES } from './raw-routes.ts'
 
-/** The endpoints that take and give JSON: accounts, administration, balances, model lists. */
+/** The endpoints that take and return JSON: accounts, administration, balances, model lists. */
 export const JSON_ROUTES: readonly JsonEndpoint[] = [
   ownProfile,
   tokenUsage,

@@ -8,7 +8,7 @@ import { rerank } from './relay/rerank.ts'
 import type { RawEndpoint } from './endpoint.ts'
 import { tokenUsageRedirect } from './tokens/token-usage-redirect.ts'
 
-/** The endpoints that read and answer by themselves: model calls, and what watches over the gateway. */
+/** The endpoints that read requests and write responses by themselves: model calls and monitoring. */
 export const RAW_ROUTES: readonly RawEndpoint[] = [
   chatCompletions,
   completions,

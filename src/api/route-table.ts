@@ -2,21 +2,21 @@ import type { Endpoint } from './endpoint.ts'
 import type { Area } from './envelopes.ts'
 import { type PathParams, pathPattern } from './routing/path-pattern.ts'
 
-/** The endpoint that a request is for, and what stands in its path. */
+/** The endpoint of a request, and the parameters of its path. */
 export interface FoundEndpoint<Kind extends Endpoint> {
   readonly endpoint: Kind
   readonly params: PathParams
 }
 
-/** A path that takes other methods. */
+/** The methods of a path that does not take the requested one. */
 export interface AllowedMethods {
   readonly methods: readonly string[]
   readonly area: Area
 }
 
-/** Finds endpoints by method and path; one whose path is the same for all goes before one with parameters. */
+/** Finds endpoints by method and path; a literal path goes before one with parameters. */
 export class RouteTable<Kind extends Endpoint> {
-  /** As they are found where nothing stands in the path. */
+  /** Endpoints by their declared path, with empty parameters. */
   readonly #byPath = new Map<string, FoundEndpoint<Kind>[]>()
   readonly #patterns: { readonly match: (path: string) => PathParams | undefined; readonly path: string }[] =
     []
@@ -34,7 +34,7 @@ export class RouteTable<Kind extends Endpoint> {
     }
   }
 
-  /** Undefined where nothing is at the path. HEAD is answered where GET is (RFC 9110, 9.3.2). */
+  /** Undefined where no endpoint has the path. HEAD is served where GET is (RFC 9110, 9.3.2). */
   find(method: string, path: string): FoundEndpoint<Kind> | AllowedMethods | undefined {
     const pattern = this.#byPath.has(path) ? undefined : this.#patterned(path)
     const found = this.#byPath.get(pattern?.path ?? path)
@@ -56,6 +56,6 @@ export class RouteTable<Kind extends Endpoint> {
   }
 }
 
-function takes({ method, hasEffect }: Endpoint, asked: string): boolean {
-  return asked === method || (asked === 'HEAD' && method === 'GET' && !hasEffect)
+function takes({ method, hasEffect }: Endpoint, requested: string): boolean {
+  return requested === method || (requested === 'HEAD' && method === 'GET' && !hasEffect)
 }

@@ -3,9 +3,9 @@ import type { Response } from '../server/response.ts'
 import type { TextFormat } from './endpoint.ts'
 
 /**
- * Answers with text, piece by piece as the caller reads it. What goes wrong before the first piece rejects
- * with nothing sent; later, the connection breaks off, so that what came is not taken for all of it. A caller
- * who leaves is no error.
+ * Sends a text response piece by piece, as the client reads. An error before the first piece rejects with
+ * nothing sent; a later one breaks the connection, so that a partial response is not taken for a complete
+ * one. A disconnecting client is no error.
  */
 export async function sendText(
   response: Response,
@@ -28,7 +28,7 @@ export async function sendText(
   }
 }
 
-/** Resolves when the caller has read what there was, or left. */
+/** Resolves when the client has read the buffered bytes, or disconnected. */
 function drained(response: Response): Promise<void> {
   return new Promise((resolve) => {
     const removeListener = response.onClosed(resolve)

@@ -1,10 +1,10 @@
 import { defineEndpoint, type JsonEndpoint } from '../endpoint.ts'
 import { MODEL_LIST, type ModelShape } from './model-shapes.ts'
 
-/** The same list at paths whose shape is fixed. `docs/api.md: Models`. */
+/** The model list at a path with a fixed shape. `docs/api.md: Models`. */
 export const alternateModels = fixedShape('/v1beta/models', 'alternate')
 
-/** For callers of the alternate vendor's other protocol. */
+/** The model list for clients of the alternate vendor's chat endpoint. */
 export const alternateChatModels = fixedShape('/v1beta/openai/models', 'chat')
 
 function fixedShape(path: string, shape: ModelShape): JsonEndpoint {

@@ -20,7 +20,7 @@ const OFF = { requests: 0, tokens: 0, windowMs: 1000 }
 
 const namesOf = (count: number): string[] => Array.from({ length: count }, (_, index) => `model-${index}`)
 
-/** So many models of ten vendors, each in all of the channels, of every other group. */
+/** Settings with `models` models of ten vendors, each served by all channels. */
 function settingsOf(models: number, channels: number): Settings {
   const names = namesOf(models)
   const channel = (_: unknown, index: number): Channel =>
@@ -60,10 +60,7 @@ function chooserOf(token: Partial<Token>): KeyAndOwner {
   }
 }
 
-/**
- * Milliseconds of processor time that one list takes at the least: what else the machine does only adds to
- * it.
- */
+/** The minimum processor time of one list in milliseconds: load on the machine only adds to it. */
 function cost(settings: Settings, chooser: KeyAndOwner): number {
   const lists = new ModelLists()
   const list = (): string => JSON.stringify(MODEL_LIST.chat(lists.list(settings, chooser)))
@@ -78,7 +75,7 @@ function cost(settings: Settings, chooser: KeyAndOwner): number {
 }
 
 describe('a list of 2,000 models', () => {
-  // A quiet machine is done in less than 5; one that does other things beside it loses its caches.
+  // An idle machine needs less than 5; other load evicts its caches.
   const FEW_MS = 25
 
   test('takes a few milliseconds of processor time, limited and routed or not', () => {

@@ -3,13 +3,13 @@ import type { ListedModel } from '../../relay/model-lists.ts'
 import type { Request } from '../../server/request.ts'
 import type { Area } from '../envelopes.ts'
 
-/** The forms that model lists come in; `docs/api.md: Models`. */
+/** The formats of model lists; `docs/api.md: Models`. */
 export type ModelShape = 'chat' | 'messages' | 'alternate'
 
-/** When a model came to be: nobody knows, so that all have the same time. */
+/** A placeholder: the creation time of a model is unknown. */
 const CREATED = 1_626_777_600
 const CREATED_AT = '2021-07-20T10:40:00Z'
-/** The owner of a model of which nobody says a vendor. */
+/** The owner of a model without a known vendor. */
 const UNKNOWN_VENDOR = 'custom'
 
 /** One model in each shape. */
@@ -22,7 +22,7 @@ export const MODEL_ENTRY: Record<ModelShape, (model: ListedModel) => object> = {
     supported_endpoint_types: endpointTypes,
   }),
   messages: ({ id }) => ({ type: 'model', id, display_name: id, created_at: CREATED_AT }),
-  // Methods of that vendor's protocol, of which there are none here.
+  // The gateway serves no methods of that vendor's protocol.
   alternate: ({ id }) => ({ name: `models/${id}`, displayName: id, supportedGenerationMethods: [] }),
 }
 
@@ -39,8 +39,8 @@ export const MODEL_LIST: Record<ModelShape, (models: readonly ListedModel[]) => 
 }
 
 /**
- * The shape that a request for the list asks for: callers of the messages protocol send `anthropic-version`,
- * some of them with their key as a bearer; `vendor-version` counts only beside `x-api-key`. `docs/api.md:
+ * The shape of the list for a request: clients of the messages protocol send `anthropic-version`, some of
+ * them with their key as a bearer token; `vendor-version` counts only beside `x-api-key`. `docs/api.md:
  * Models`.
  */
 export function listShape(request: Request): 'chat' | 'messages' {
@@ -49,13 +49,13 @@ export function listShape(request: Request): 'chat' | 'messages' {
   return isNamed && headerText(request, 'x-api-key') !== undefined ? 'messages' : 'chat'
 }
 
-/** The shape that a request for one model asks for, where the alternate vendor's key is taken too. */
+/** The shape of one model for a request; here a key in the alternate place selects the alternate shape. */
 export function entryShape(request: Request): ModelShape {
   const shape = listShape(request)
   return shape === 'chat' && alternateKey(request) !== undefined ? 'alternate' : shape
 }
 
-/** The area of paths that can have either shape. */
+/** The area of model paths, which depends on the shape. */
 export function modelArea(request: Request): Area {
   return listShape(request) === 'messages' ? 'messages' : 'relay'
 }

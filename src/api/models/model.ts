@@ -4,9 +4,7 @@ import { truncatedName } from '../../relay/truncated-name.ts'
 import { defineEndpoint } from '../endpoint.ts'
 import { entryShape, MODEL_ENTRY, modelArea } from './model-shapes.ts'
 
-/**
- * A model's name may have slashes in it, as they are or as `%2F`: the only path in which anything is decoded.
- */
+/** A model's name may contain slashes, literal or as `%2F`: no other path is percent-decoded. */
 const PATH = '/v1/models/:id*'
 
 const params = z.object({ id: z.string().refine(isDecodable, 'expected a percent-encoding of UTF-8') })
@@ -34,10 +32,7 @@ export const model = defineEndpoint({
   },
 })
 
-/**
- * The contract has it answer that it is not implemented, for good: `docs/api.md: Models`. Nobody deletes what
- * is configured.
- */
+/** Always 501, as the contract says: `docs/api.md: Models`. Models are deleted in the configuration. */
 export const deleteModel = defineEndpoint({
   method: 'DELETE',
   path: PATH,

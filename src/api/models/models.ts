@@ -1,7 +1,7 @@
 import { defineEndpoint } from '../endpoint.ts'
 import { listShape, MODEL_LIST, modelArea } from './model-shapes.ts'
 
-/** What the API key may call. `docs/api.md: Models`. */
+/** The models that an API key may call. `docs/api.md: Models`. */
 export const models = defineEndpoint({
   method: 'GET',
   path: '/v1/models',

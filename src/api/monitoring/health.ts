@@ -3,7 +3,7 @@ import type { OpenEndpoint } from '../endpoint.ts'
 
 const PLAIN = ['text/plain']
 
-/** 200 for as long as the process runs. */
+/** Liveness: 200 for as long as the process runs. */
 export const healthz: OpenEndpoint = {
   method: 'GET',
   path: '/healthz',
@@ -17,7 +17,10 @@ export const healthz: OpenEndpoint = {
   handle: ({ response }) => sendText(response, 200, 'ok'),
 }
 
-/** 200 while calls are taken; 503 before, while draining, and while the database cannot be written. */
+/**
+ * Readiness: 200 while calls are accepted; 503 before that, while draining, and while the database is
+ * unavailable.
+ */
 export const readyz: OpenEndpoint = {
   method: 'GET',
   path: '/readyz',

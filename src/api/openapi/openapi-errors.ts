@@ -5,18 +5,18 @@ import type { Endpoint, KeyEndpoint } from '../endpoint.ts'
 import { type Area, hasEnvelope, renderSuccess, renderError } from '../envelopes.ts'
 import { isGloballyLimited } from '../global-limit.ts'
 
-/** What an upstream's refusal of a call may come as, beside what the gateway's own errors do. */
+/** Statuses of upstream errors that are passed on, beside those of the gateway's own errors. */
 const UPSTREAM_STATUSES = [404, 409, 422, 529]
 
-/** The statuses that an endpoint's errors may have, in order. */
+/** The statuses of an endpoint's errors, in ascending order. */
 export function errorStatuses(endpoint: Endpoint): number[] {
-  const { access, kind: door, errorStatuses: fails = [], path } = endpoint
-  if (fails === 'never') return []
-  const statuses = new Set([500, 503, ...fails])
+  const { access, kind, errorStatuses: own = [], path } = endpoint
+  if (own === 'never') return []
+  const statuses = new Set([500, 503, ...own])
   const add = (...more: number[]): void => more.forEach((status) => statuses.add(status))
   if (access === 'operator') add(403)
   else if (access !== 'anyone' && access !== 'visitor') add(401, 403)
-  if (door === 'raw') {
+  if (kind === 'raw') {
     if (access === 'api-key' || isGloballyLimited(path)) add(429)
     if (access === 'api-key' && endpoint.requestSchema) add(400, 408, 413, 415, ...upstreamStatuses(endpoint))
   } else {
@@ -27,19 +27,18 @@ export function errorStatuses(endpoint: Endpoint): number[] {
   return [...statuses].sort((one, other) => one - other)
 }
 
-function upstreamStatuses({ hiddenStatuses: withholds = [] }: KeyEndpoint): number[] {
-  return UPSTREAM_STATUSES.filter((status) => !withholds.includes(status))
+function upstreamStatuses({ hiddenStatuses = [] }: KeyEndpoint): number[] {
+  return UPSTREAM_STATUSES.filter((status) => !hiddenStatuses.includes(status))
 }
 
-/** Which errors of the gateway's own a status is for. */
+/** The codes of the gateway's own errors with a status. */
 export function errorDescription(status: number): string {
   const codes = Object.entries(ERRORS).filter(([, kind]) => kind.status === status)
   return codes.length > 0 ? codes.map(([code]) => code).join(', ') : 'passed on from the upstream'
 }
 
 /**
- * The shape of an area's errors, as they are rendered: some carry a code everywhere, and the others where all
- * do.
+ * The schema of an area's errors, derived from rendered examples: one with a code of its own, one without.
  */
 export function errorSchema(area: Area): JsonSchema {
   const shapes = EXAMPLES.map((code) => {
@@ -51,15 +50,15 @@ export function errorSchema(area: Area): JsonSchema {
 
 const EXAMPLES: readonly ErrorCode[] = ['overloaded', 'invalid_request']
 
-/** The shape of an area's answers around this one. */
-export function answerSchema(area: Area, answer: JsonSchema | undefined): JsonSchema {
-  if (!hasEnvelope(area)) return answer ?? {}
-  const place = 'the place of the answer'
-  const body = renderSuccess(area, answer && place)
-  return shapeOf([JSON.parse(body.toString())], new Map(answer ? [[place, answer]] : []))
+/** The schema of an area's successes around the schema of a returned value. */
+export function successSchema(area: Area, value: JsonSchema | undefined): JsonSchema {
+  if (!hasEnvelope(area)) return value ?? {}
+  const placeholder = 'the returned value'
+  const body = renderSuccess(area, value && placeholder)
+  return shapeOf([JSON.parse(body.toString())], new Map(value ? [[placeholder, value]] : []))
 }
 
-/** The schema of some examples alike; a text that `known` has is of the schema there. */
+/** The schema that fits all examples; a text that `known` has is replaced by the schema there. */
 function shapeOf(examples: readonly unknown[], known: ReadonlyMap<string, JsonSchema>): JsonSchema {
   const [example] = examples
   if (typeof example === 'string') return known.get(example) ?? { type: 'string' }

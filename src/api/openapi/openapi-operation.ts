@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import type { JsonSchema } from '../../protocols/accepting.ts'
 import type { Endpoint, JsonEndpoint } from '../endpoint.ts'
-import { answerSchema, errorDescription, errorStatuses } from './openapi-errors.ts'
+import { successSchema, errorDescription, errorStatuses } from './openapi-errors.ts'
 import { securityOf } from './openapi-security.ts'
 
-/** An endpoint as OpenAPI writes it. */
+/** An endpoint as an OpenAPI operation. */
 export function operationOf(endpoint: Endpoint): JsonSchema {
   const { method, path, summary, area } = endpoint
   const body = bodyOf(endpoint)
@@ -69,19 +69,21 @@ function bodyOf(endpoint: Endpoint): JsonSchema | undefined {
 
 function successOf(endpoint: Endpoint): JsonSchema {
   if (endpoint.kind === 'raw') {
-    return Object.fromEntries((endpoint.contentTypes ?? ['application/json']).map((type) => [type, { schema: {} }]))
+    return Object.fromEntries(
+      (endpoint.contentTypes ?? ['application/json']).map((type) => [type, { schema: {} }]),
+    )
   }
   if (endpoint.text) return { [endpoint.text.type]: { schema: { type: 'string' } } }
   return { 'application/json': { schema: schemaOf(endpoint) } }
 }
 
 function schemaOf(endpoint: JsonEndpoint): JsonSchema {
-  const answer = answerOf(endpoint)
-  return endpoint.envelope === 'own' ? (answer ?? {}) : answerSchema(endpoint.area, answer)
+  const value = returnedSchema(endpoint)
+  return endpoint.envelope === 'own' ? (value ?? {}) : successSchema(endpoint.area, value)
 }
 
-function answerOf({ responseBody: answer }: JsonEndpoint): JsonSchema | undefined {
-  return answer && jsonSchema(answer, 'output')
+function returnedSchema({ responseBody }: JsonEndpoint): JsonSchema | undefined {
+  return responseBody && jsonSchema(responseBody, 'output')
 }
 
 function errorOf(endpoint: Endpoint, status: number): JsonSchema {
@@ -91,13 +93,13 @@ function errorOf(endpoint: Endpoint, status: number): JsonSchema {
   return { description: errorDescription(status), content: { 'application/json': { schema }, ...text } }
 }
 
-/** `input` is what may be sent: before defaults and transforms. */
+/** JSON Schema of a zod schema; `input` is before defaults and transforms. */
 function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
   const { $schema: _, ...written } = z.toJSONSchema(schema, {
     io,
     unrepresentable: 'any',
     override({ jsonSchema: made }) {
-      // An answer may come to have more fields than its schema lists.
+      // Responses may gain fields in later versions.
       if (io === 'output' && made.additionalProperties === false) delete made.additionalProperties
     },
   })

@@ -1,6 +1,6 @@
 import type { Endpoint } from '../endpoint.ts'
 
-/** How callers can say who they are; `docs/api.md: Authentication`. */
+/** The ways to authenticate; `docs/api.md: Authentication`. */
 export const SECURITY_SCHEMES = {
   accessToken: {
     type: 'apiKey',
@@ -26,7 +26,7 @@ const ACCOUNT: readonly Requirement[] = [
 const BEARER: Requirement = { bearerKey: [] }
 const ALTERNATE: readonly Requirement[] = [{ alternateKey: [] }, { keyInQuery: [] }]
 
-/** By where a key may be. */
+/** Requirements by the places where an API key may be. */
 const KEYS: Readonly<Record<string, readonly Requirement[]>> = {
   bearer: [BEARER],
   'x-api-key': [{ xApiKey: [] }, BEARER],
@@ -34,18 +34,18 @@ const KEYS: Readonly<Record<string, readonly Requirement[]>> = {
   any: [{ xApiKey: [] }, ...ALTERNATE, BEARER],
 }
 
-/** By who is let in; whoever is not here brings an API key. */
+/** Requirements by kind of access; a kind that is not listed needs an API key. */
 const ACCESS: Readonly<Record<string, readonly Requirement[]>> = {
   anyone: [],
   visitor: [],
   account: ACCOUNT,
   admin: ACCOUNT,
   root: ACCOUNT,
-  // Nothing where the caller is on the gateway's own machine.
+  // No credentials are needed on the gateway's own machine.
   operator: [{}, { metricsToken: [] }],
 }
 
-/** What a caller of this endpoint must bring: one of these. */
+/** The alternative credentials that an endpoint accepts. */
 export function securityOf(endpoint: Endpoint): readonly Requirement[] {
   const known = ACCESS[endpoint.access]
   if (known) return known

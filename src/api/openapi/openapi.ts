@@ -7,7 +7,7 @@ const DESCRIPTION =
   'A gateway in front of language models. A request whose head cannot be read, or takes too long, reaches none of ' +
   'these operations: it is answered 400, 408, 417 or 431. A method that a path does not take is answered 405.'
 
-/** The description of all routes as OpenAPI 3.1, made of what checks requests and shapes answers. */
+/** The description of all routes as OpenAPI 3.1, made from the schemas that check requests and responses. */
 export function openApiDocument(routes: readonly Endpoint[]): object {
   const paths = new Map<string, Record<string, unknown>>()
   for (const route of routes) {
@@ -28,7 +28,7 @@ export function openApiDocument(routes: readonly Endpoint[]): object {
   }
 }
 
-/** `docs/api.md: Description`. Made at the first request for it, and kept. */
+/** `docs/api.md: Description`. The document is built at the first request, then cached. */
 export function openApi(routes: () => readonly Endpoint[]): JsonEndpoint {
   let written: string | undefined
   return defineEndpoint({

@@ -1,15 +1,15 @@
 import { nearest } from '../../domain/nearest.ts'
 import type { Endpoint } from '../endpoint.ts'
 
-/** Longer paths are no slips, and longer words are not misspelt ones. */
+/** Maximum lengths, in characters, of a path and of a misspelt part that get a suggestion. */
 const MAX_LENGTH = 200
 const MAX_MISSPELT_LENGTH = 48
 const VERSION = /^v\d+(?:beta)?$/
-/** Prefixes that base addresses have before the version, here or at the vendors. */
+/** Prefixes of base URLs before the version, here or at vendors. */
 const PREFIXES = new Set(['api', 'openai', 'anthropic'])
 const MODEL = '/v1/models/{model_id}'
 
-/** A path of the API as it is compared. */
+/** A path of the API, split for comparison. */
 interface Candidate {
   readonly path: string
   readonly version: string
@@ -18,9 +18,8 @@ interface Candidate {
 }
 
 /**
- * Finds the path of the API that a wrong one most probably stands for: a version that is missing, doubled or
- * another, a base address that is repeated, capitals and slashes too many, a letter wrong. `docs/api.md:
- * Errors`.
+ * Suggests the path of the API for a mistyped one: a missing, doubled or different version, a repeated base
+ * URL, capitals, extra slashes, a wrong letter. `docs/api.md: Errors`.
  */
 export class PathSuggestions {
   readonly #candidates: readonly Candidate[]
@@ -34,16 +33,14 @@ export class PathSuggestions {
     this.#words = new Set(this.#candidates.flatMap(({ rest }) => rest.split('/')))
   }
 
-  /** The path that was meant; undefined where none is near. */
+  /** The closest path; undefined where none is close. */
   suggest(path: string): string | undefined {
     if (path.length > MAX_LENGTH) return undefined
     const segments = path.toLowerCase().split('/').filter(Boolean)
     return this.#repeated(segments) ?? modelPath(segments) ?? this.#misspelt(segments)
   }
 
-  /**
-   * The one that stands at the end, if nothing but versions, prefixes and words of the API stands before it.
-   */
+  /** The candidate at the end of the path, if only versions, prefixes and words of the API precede it. */
   #repeated(segments: readonly string[]): string | undefined {
     for (let start = 0; start < segments.length; start++) {
       const before = segments.slice(0, start)
@@ -54,7 +51,7 @@ export class PathSuggestions {
     return undefined
   }
 
-  /** The version that was written last, else the first in the table. */
+  /** The candidate with the last version in the path, else the first one in the table. */
   #at(rest: string, before: readonly string[]): string | undefined {
     const same = this.#candidates.filter((candidate) => candidate.rest === rest)
     const written = before.findLast((word) => VERSION.test(word))
@@ -77,7 +74,7 @@ function isPrefix(word: string): boolean {
   return VERSION.test(word) || PREFIXES.has(word)
 }
 
-// Below `/v1beta` models have methods, which are not here.
+// Paths below `/v1beta` are methods of models, which the gateway does not serve.
 function modelPath(segments: readonly string[]): string | undefined {
   const start = segments.findIndex((word) => !isPrefix(word))
   const isModel = segments[start] === 'models' && segments.length > start + 1

@@ -1,10 +1,10 @@
-/** Parameters of a path by name, as they were written. */
+/** Parameters of a path by name, undecoded. */
 export type PathParams = Readonly<Record<string, string>>
 
 /**
- * Reads paths such as `/api/token/:id/key`, where `:id` is one segment that is not empty, and
- * `/v1/models/:id*`, where it is the rest of the path, slashes included. A path is matched as the caller
- * wrote it: no decoding, no dot segments, no slash too many.
+ * A matcher for paths such as `/api/token/:id/key`, where `:id` is one nonempty segment, and
+ * `/v1/models/:id*`, where it is the rest of the path, slashes included. Paths are matched undecoded: no dot
+ * segments, no extra slash.
  */
 export function pathPattern(path: string): (given: string) => PathParams | undefined {
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)

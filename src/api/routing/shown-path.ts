@@ -1,21 +1,18 @@
 const MAX_LENGTH = 200
 
-/** A key as callers write it, and any run of letters and digits that is as long as one. */
+/** An API key, and any run of letters and digits as long as one. */
 const KEY = /sk-[^/]*|[0-9a-z]{32,}/gi
 const UNSAFE = /[^\w/.~%:@+,=…-]/g
 
 /**
- * An escape, or an escape of one and so on, of a letter, a digit, a hyphen or a percent sign: keys and
- * escapes are written in these.
+ * Percent-encoded letters, digits, hyphens and percent signs, also encoded repeatedly: keys could hide in
+ * these.
  */
 const ESCAPED = /%(?:25)*(2[5d]|3\d|[46][1-9a-f]|[57][0-9a])/gi
-/** How often escapes are undone that stand in each other in other ways. */
+/** Decoding passes before a nested encoding is given up. */
 const MAX_PASSES = 5
 
-/**
- * A path as it may be told and logged: at most 200 characters, no markup, and nothing that may be a key, in
- * whatever spelling.
- */
+/** A path for messages and logs: at most 200 characters, no markup, and no keys in any encoding. */
 export function shownPath(path: string): string {
   return unescaped(path)
     .replace(KEY, (found) => (/^sk-/i.test(found) ? 'sk-…' : '…'))
@@ -23,9 +20,7 @@ export function shownPath(path: string): string {
     .slice(0, MAX_LENGTH)
 }
 
-/**
- * The path without the escapes in which a key could hide; where they hide each other too well, nothing of it.
- */
+/** The path with its escapes decoded; `…` where they are nested too deeply. */
 function unescaped(path: string): string {
   let text = path
   for (let i = 0; i < MAX_PASSES; i++) {

@@ -15,7 +15,7 @@ export const changeToken = defineEndpoint({
   summary: "Changes one of the caller's tokens; with status_only=1 its status alone",
   errorStatuses: [404],
   query: z.object({ status_only: z.string().optional() }),
-  // Which of the other fields are read, and so must be right, the query decides.
+  // The query decides which other fields are read, so they are checked by the operation.
   body: z.looseObject({ id: tokenIdField }, { error: 'expected an object with the id of a token' }),
   responseBody: tokenSchema,
   handle: ({ user, query, body, parts }) =>

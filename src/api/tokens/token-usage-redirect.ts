@@ -1,8 +1,6 @@
 import type { OpenEndpoint } from '../endpoint.ts'
 
-/**
- * `GET /api/usage/token/` without the slash at its end leads there. `docs/api.md: Self-check and billing`.
- */
+/** Redirects the path without its trailing slash. `docs/api.md: Self-check and billing`. */
 export const tokenUsageRedirect: OpenEndpoint = {
   method: 'GET',
   path: '/api/usage/token',

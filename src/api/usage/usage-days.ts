@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { daysQuery, ownDaysQuery, usageByDay, usageDaySchema } from '../../management/usage/usage-by-day.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
-/** `docs/api.md: Usage log`, days of all users together, or of one. */
+/** Daily usage of all users together, or of one. `docs/api.md: Usage log`. */
 export const usageDays = defineEndpoint({
   method: 'GET',
   path: '/api/data/',
@@ -15,7 +15,7 @@ export const usageDays = defineEndpoint({
   handle: ({ query, parts }) => usageByDay(parts, query, { username: query.username }, query.username),
 })
 
-/** The same of the caller alone. */
+/** Daily usage of the account that asks. */
 export const ownUsageDays = defineEndpoint({
   method: 'GET',
   path: '/api/data/self',

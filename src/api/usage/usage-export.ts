@@ -10,7 +10,7 @@ import { defineEndpoint } from '../endpoint.ts'
 
 const CSV = { type: 'text/csv; charset=utf-8', filename: 'usage.csv' }
 
-/** `docs/api.md: Usage log`, as a file, of all users. */
+/** The usage log of all users as a file. `docs/api.md: Usage log`. */
 export const usageExport = defineEndpoint({
   method: 'GET',
   path: '/api/log/export',
@@ -24,7 +24,7 @@ export const usageExport = defineEndpoint({
     Promise.resolve(usageCsv(parts, filterOf(query), usageSchema.keyof().options, usageObject)),
 })
 
-/** The same of the caller alone. */
+/** The account's own usage log as a file. */
 export const ownUsageExport = defineEndpoint({
   method: 'GET',
   path: '/api/log/self/export',

@@ -10,7 +10,7 @@ import {
 import { filterOf, ownUsageQuery, usageQuery } from '../../management/usage/usage-query.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
-/** `docs/api.md: Usage log`, of all users. */
+/** The usage log of all users. `docs/api.md: Usage log`. */
 export const usageLog = defineEndpoint({
   method: 'GET',
   path: '/api/log/',
@@ -23,7 +23,7 @@ export const usageLog = defineEndpoint({
   handle: ({ query, parts }) => listUsage(parts, filterOf(query), pageOf(query), usageObject),
 })
 
-/** The same of the caller alone. */
+/** The account's own usage log. */
 export const ownUsageLog = defineEndpoint({
   method: 'GET',
   path: '/api/log/self',

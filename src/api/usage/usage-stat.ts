@@ -3,7 +3,7 @@ import { usageStatSchema } from '../../management/usage/usage-object.ts'
 import { filterOf, ownUsageQuery, usageQuery } from '../../management/usage/usage-query.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
-/** `docs/api.md: Usage log`, sums of all users. */
+/** Sums over the usage log of all users. `docs/api.md: Usage log`. */
 export const usageSums = defineEndpoint({
   method: 'GET',
   path: '/api/log/stat',
@@ -16,7 +16,7 @@ export const usageSums = defineEndpoint({
   handle: ({ query, parts }) => usageStat(parts, filterOf(query)),
 })
 
-/** The same of the caller alone. */
+/** Sums over the account's own usage log. */
 export const ownUsageSums = defineEndpoint({
   method: 'GET',
   path: '/api/log/self/stat',

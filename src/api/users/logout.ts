@@ -8,7 +8,7 @@ function endsSession(method: 'GET' | 'POST'): JsonEndpoint {
     hasEffect: true,
     path: '/api/user/logout',
     area: 'management',
-    // Whoever has no session is logged out already.
+    // Clients without a session are logged out already.
     access: 'visitor',
     summary: 'End the session of the console',
     errorStatuses: [403],
@@ -26,5 +26,5 @@ function endsSession(method: 'GET' | 'POST'): JsonEndpoint {
 /** `docs/api.md: Sessions`. */
 export const logout = endsSession('POST')
 
-/** The same, for clients that ask for it as older gateways have it. */
+/** `logout` by GET, for clients of older gateways. */
 export const logoutByGet = endsSession('GET')

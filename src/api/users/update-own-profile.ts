@@ -9,7 +9,7 @@ export const updateOwnProfile = defineEndpoint({
   area: 'management',
   access: 'account',
   summary: "Change the caller's own display name or password",
-  // A password could be guessed here.
+  // The endpoint checks a password, so guessing must be limited.
   limit: 'critical',
   body: ownProfileInput,
   responseBody: profileSchema,
