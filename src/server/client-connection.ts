@@ -91,7 +91,8 @@ export class ClientConnection implements RequestSource, ResponseSink {
    * it, or the end of a response is unsent.
    */
   updateReading(): void {
-    const isPaused = this.#pipelinedBytes > MAX_PIPELINED_BYTES || this.#isSending || (this.#request?.isPaused ?? false)
+    const isPaused =
+      this.#pipelinedBytes > MAX_PIPELINED_BYTES || this.#isSending || (this.#request?.isPaused ?? false)
     if (isPaused === this.#isPaused) return
     this.#isPaused = isPaused
     if (isPaused) this.#socket.pause()

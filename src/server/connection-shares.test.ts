@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { CountedConnection } from './address-blocks.ts'
 import { ConnectionShares, type Peer } from './connection-shares.ts'
 
-/** Shares, with the names of the connections that were closed to make room, in their order. */
+/** Shares under test, with the names of the connections that were closed to make room, in order. */
 function sharesOf(total: number, perBlock: number, reserve: number) {
   const shares = new ConnectionShares({ total, perBlock, reserve })
   const closed: string[] = []
@@ -58,7 +58,7 @@ describe('near the total', () => {
     open('d1')
     open('d2')
     expect(closed).toEqual(['a1', 'b1'])
-    // What became idle last is the last to go, however old its connection is.
+    // The order is by idle time, not by the connection's age.
     first?.markIdle()
   })
 

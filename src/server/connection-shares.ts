@@ -3,7 +3,9 @@ import { AddressBlock, type CountedConnection } from './address-blocks.ts'
 /** Limits on the number of open connections. */
 export interface ConnectionLimits {
   readonly total: number
-  /** Connections per address block; a request through a trusted proxy counts as one for its client's block. */
+  /**
+   * Connections per address block; a request through a trusted proxy counts as one for its client's block.
+   */
   readonly perBlock: number
   /** Part of the total that is kept for connections from this machine while no idle one can be closed. */
   readonly reserve: number

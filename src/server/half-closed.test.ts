@@ -11,10 +11,10 @@ afterEach(() => {
 })
 
 const POST = 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nhello'
-/** Longer than anybody waits for an upstream on a half-closed connection. */
+/** Time longer than the server waits for an upstream on a half-closed connection. */
 const LATE_MS = 300
 
-/** What is said to bytes with which their sender ends its side of the connection. */
+/** Sends bytes and half-closes the connection; returns all that the server sent. */
 async function saidTo(bytes: string, listener: RequestListener): Promise<string> {
   own = await startOwnServer(listener)
   const connection = rawConnection(own.port, '')

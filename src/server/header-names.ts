@@ -54,7 +54,9 @@ export function headerNameAt(bytes: Uint8Array, start: number, end: number): Hea
   const candidates = BY_LENGTH[end - start]
   if (candidates)
     for (const { name, bytes: letters } of candidates) if (matchesAt(bytes, start, letters)) return name
-  return end - start > FORWARDED_PREFIX.length && matchesAt(bytes, start, FORWARDED_PREFIX) ? 'x-forwarded-*' : undefined
+  return end - start > FORWARDED_PREFIX.length && matchesAt(bytes, start, FORWARDED_PREFIX)
+    ? 'x-forwarded-*'
+    : undefined
 }
 
 /** Merges the value of a repeated header into the value `before` it. */

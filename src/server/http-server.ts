@@ -71,7 +71,9 @@ export class HttpServer implements ClientConnectionOwner {
     return this.#shares
   }
 
-  /** Serves a new connection, or closes it. The socket must allow half-open, and nothing may be read of it. */
+  /**
+   * Serves a new connection, or closes it. The socket must allow half-open, and nothing may be read of it.
+   */
   accept(socket: Socket): void {
     const peer = this.#parts.clientAddresses?.peerAt(socket.remoteAddress ?? '') ?? COMMON_PEER
     const seat = this.#isClosed ? undefined : this.#shares.admit(peer, () => connection.destroy())

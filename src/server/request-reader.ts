@@ -1,5 +1,18 @@
-import { FramingCounter, MAX_FRAMING_BYTES, MAX_HEAD_BYTES, MAX_RAW_HEAD_BYTES } from '../http1/framing-counter.ts'
-import { type ParserCallbacks, CONTINUE, Llhttp, MAX_PARSE_BYTES, SKIP_BODY, PAUSE, REJECT } from '../http1/llhttp.ts'
+import {
+  FramingCounter,
+  MAX_FRAMING_BYTES,
+  MAX_HEAD_BYTES,
+  MAX_RAW_HEAD_BYTES,
+} from '../http1/framing-counter.ts'
+import {
+  type ParserCallbacks,
+  CONTINUE,
+  Llhttp,
+  MAX_PARSE_BYTES,
+  SKIP_BODY,
+  PAUSE,
+  REJECT,
+} from '../http1/llhttp.ts'
 import { type HeaderName, type Headers, headerNameAt, mergedValue } from './header-names.ts'
 import { type TransferCodingError, transferCodingError } from './transfer-coding.ts'
 
@@ -65,7 +78,9 @@ export class RequestReader implements ParserCallbacks {
   /** Whether the first byte of a request has come. */
   hasBegun = false
 
-  /** Reads `bytes`, at most to the end of the request; returns the end position. Keeps no reference to them. */
+  /**
+   * Reads `bytes`, at most to the end of the request; returns the end position. Keeps no reference to them.
+   */
   read(bytes: Buffer): number {
     this.body.length = 0
     let at = 0

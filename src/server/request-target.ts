@@ -11,8 +11,8 @@ export function isAuthority(text: string): boolean {
 }
 
 /**
- * Converts the head's target to origin form: path and query. The host of an absolute target overrides the Host
- * header (RFC 9112, 3.2.2). Undefined for an invalid target.
+ * Converts the head's target to origin form: path and query. The host of an absolute target overrides the
+ * Host header (RFC 9112, 3.2.2). Undefined for an invalid target.
  */
 export function inOriginForm(head: RequestHead): RequestHead | undefined {
   const { url, headers } = head

@@ -5,10 +5,10 @@ import { type AddressInfo, connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bodyOf, type OwnServer, startOwnServer } from '../../test/equipment/own-server.ts'
 
-/** What a server made of the bytes of a connection. */
+/** Result of a server's reading of a connection's bytes. */
 interface Understood {
   readonly requests: readonly string[]
-  /** The statuses of all that it said. */
+  /** Statuses of all responses. */
   readonly statuses: readonly number[]
 }
 
@@ -58,18 +58,12 @@ function told(
   return JSON.stringify({ method, url, authorization, forwarded, body: body.toString('latin1') })
 }
 
-/**
- * How long a connection may say nothing until nothing more is waited for: where a server waits for what never
- * comes.
- */
+/** Silence after which a connection is taken to wait for bytes that never come. */
 const QUIET_MS = 400
-/** Ends the connection, wherever it is understood. */
+/** Request that ends the connection, if the server reads it as one. */
 const LAST = 'GET /last HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'
 
-/**
- * Sends bytes, in pieces that arrive by themselves, and then a last request; waits until the server has
- * nothing more to say.
- */
+/** Sends bytes in pieces that arrive separately, then a last request; waits for all responses. */
 function sent(port: number, text: string, cuts: readonly number[] = []): Promise<Understood> {
   const bytes = Buffer.from(text + LAST, 'latin1')
   heard = []
@@ -106,7 +100,7 @@ const HELLO = `POST /v1/chat?a=b HTTP/1.1\r\n${HOST}content-length: 5\r\n\r\nhel
 const CHUNKS = `POST /c HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n7;name="value"\r\n, world\r\n0\r\nx-trailer: 1\r\nauthorization: Bearer trailer\r\n\r\n`
 const GET = `GET /g HTTP/1.1\r\n${HOST}\r\n`
 
-/** Sentences of RFC 9112 and 9110, with the bytes that they speak of, and the requests that are in them. */
+/** Rules of RFC 9112 and 9110, with the bytes of an example and the requests in them. */
 const SENTENCES: readonly (readonly [string, string, readonly object[]])[] = [
   ['a length ends a body', HELLO, [{ method: 'POST', url: '/v1/chat?a=b', body: 'hello' }]],
   ['chunks make a body, without extensions and trailers', CHUNKS, [{ url: '/c', body: 'hello, world' }]],
@@ -259,7 +253,7 @@ describe('what is understood', () => {
           const damaged = text.slice(0, at) + put + text.slice(at + removed)
           const [ours, theirs] = await both(damaged, where)
           expect(theirs.requests.slice(0, ours.requests.length)).toEqual(ours.requests)
-          // Each is answered, and whatever follows is refused once, if it is not awaited still.
+          // Each request is answered; bytes after them are refused once, unless they are still incomplete.
           const { requests: understood, statuses } = ours
           expect(statuses.slice(0, understood.length).every((status) => status === 200)).toBe(true)
           expect(statuses.slice(understood.length).filter((status) => status < 400)).toEqual([])

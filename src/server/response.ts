@@ -149,8 +149,8 @@ export class Response {
   }
 
   /**
-   * Calls `listener` when the response is finished or aborted, never within this call. Returns a function that
-   * removes the listener.
+   * Calls `listener` when the response is finished or aborted, never within this call. Returns a function
+   * that removes the listener.
    */
   onClosed(listener: Listener): () => void {
     this.#closedListeners.push(listener)

@@ -20,7 +20,7 @@ async function serve(listener: RequestListener): Promise<number> {
   return own.port
 }
 
-/** All that is said to the bytes of a connection, until the server ends it. */
+/** Sends bytes; returns all that the server sent until it closed the connection. */
 async function said(listener: RequestListener, bytes: string): Promise<string> {
   return rawConnection(await serve(listener), bytes).closed()
 }
@@ -211,7 +211,7 @@ describe('a connection', () => {
     expect(await outcome.promise).toBe('cut')
     const response = await lost.promise
     expect([response.isAborted, response.isFinished]).toEqual([true, false])
-    // Nothing comes of it, and nothing breaks.
+    // Writing to an aborted response has no effect.
     response.write(Buffer.from('x'))
     response.end('y')
   })
@@ -224,7 +224,7 @@ describe('a connection', () => {
     })
     const connection = rawConnection(port, `GET / HTTP/1.1\r\n${HOST}\r\n`)
     await connection.until('half')
-    // Earlier it would have closed its side right behind its request.
+    // An earlier close would count as the end of the request's bytes.
     await sleep(150)
     connection.socket.end()
     expect(await lost.promise).toBe(true)
@@ -549,7 +549,7 @@ describe('a connection', () => {
     const began: string[] = []
     own = await startOwnServer(({ url }, response) => {
       began.push(url)
-      // Whoever was to answer is too late, whatever is done then.
+      // The listener's own response is too late.
       response.onClosed(() => {
         response.writeHead(200, {}).end('late')
         response.destroy()
@@ -557,7 +557,7 @@ describe('a connection', () => {
     })
     const said: string[] = []
     const unsent: (() => void)[] = []
-    // Takes nothing before it is told to.
+    // The client does not read before `resume`.
     const wire = new Duplex({
       read() {},
       write(chunk: Buffer, _, sent) {

@@ -8,9 +8,10 @@ const READ_BUFFER = Buffer.allocUnsafeSlow(MAX_PARSE_BYTES)
 const HANDLE = '_handle'
 
 /**
- * Wraps an accepted connection in a socket that reads into one shared buffer, instead of 64 KiB of its own per
- * read. Node offers that (`onread`) only to sockets that a program opens, so the handle moves into a socket of
- * our own. Without a handle, the socket is read as usual. The next read overwrites what `onData` was given.
+ * Wraps an accepted connection in a socket that reads into one shared buffer, instead of 64 KiB of its own
+ * per read. Node offers that (`onread`) only to sockets that a program opens, so the handle moves into a
+ * socket of our own. Without a handle, the socket is read as usual. The next read overwrites what `onData`
+ * was given.
  */
 export function withSharedReadBuffer(accepted: Socket, onData: (bytes: Buffer) => void): Socket {
   const handle: unknown = Reflect.get(accepted, HANDLE)

@@ -1,14 +1,7 @@
 import { KEEP_ALIVE_SECONDS } from './response.ts'
 
 /** Step that a client connection waits for. */
-export type Step =
-  | 'first request'
-  | 'head'
-  | 'body'
-  | 'response'
-  | 'end of body'
-  | 'next request'
-  | 'close'
+export type Step = 'first request' | 'head' | 'body' | 'response' | 'end of body' | 'next request' | 'close'
 
 /**
  * Timeout of each step: a head from its first byte, or the connection's begin; a whole body; the rest of a

@@ -7,17 +7,17 @@ import { rawConnection } from '../../test/equipment/raw-socket.ts'
 import type { RequestListener } from './http-server.ts'
 
 const HOST = 'host: x\r\n'
-/** How long it may take until a closed connection is seen to be. */
+/** Time within which the close of a connection must be seen. */
 const SEEN_MS = 200
 
-// Its clock alone: sockets go on as ever.
+// Only the server's clock is faked; sockets work as usual.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }))
 afterEach(() => void vi.useRealTimers())
 
 const silent: RequestListener = () => {}
 const ok: RequestListener = (_, response) => response.writeHead(200, {}).end('ok')
 
-/** A connection on which bytes were said, and on which the server's clock has gone on for some seconds. */
+/** Connection on which bytes were sent, after some seconds of the server's clock. */
 async function after(seconds: number, bytes: string, listener: RequestListener) {
   using own = await startOwnServer(listener)
   const connection = rawConnection(own.port, bytes)
@@ -73,7 +73,7 @@ test('a caller that stops reading in the middle of an answer is given up after a
     while (response.write(Buffer.alloc(65_536)));
   })
   const waits: number[] = []
-  // Takes nothing.
+  // The client does not read.
   const wire = new Duplex({ read() {}, write() {} })
   const setTimeout = (ms: number): void => void waits.push(ms)
   own.server.accept(Object.assign(wire, { setTimeout, remoteAddress: '::1' }) as unknown as Socket)

@@ -5,8 +5,9 @@ const CODING = /^[\w!#$%&'*+.^`|~-]+(?:[ \t]*;[^,"]*)?$/
 export type TransferCodingError = 'malformed' | 'unknown transfer coding'
 
 /**
- * Finds the error of a Transfer-Encoding; undefined for `chunked`, the only one that is served (RFC 9112, 6.1).
- * `lines` is the number of headers that it came in: a repeated one could be read differently by proxies.
+ * Finds the error of a Transfer-Encoding; undefined for `chunked`, the only one that is served (RFC 9112,
+ * 6.1). `lines` is the number of headers that it came in: a repeated one could be read differently by
+ * proxies.
  */
 export function transferCodingError(value: string, lines: number): TransferCodingError | undefined {
   const known = value.toLowerCase()

@@ -20,7 +20,8 @@ interface Circuit {
 
 /**
  * Circuit breakers of all channels. Several failures in a row open one for a cooldown; then a single trial
- * closes it, or doubles the cooldown. Kept by channel name, so that they outlive a reload of the configuration.
+ * closes it, or doubles the cooldown. Kept by channel name, so that they outlive a reload of the
+ * configuration.
  */
 export class ChannelHealth {
   /** Circuits of channels that failed since their last success. */
@@ -83,8 +84,8 @@ export class ChannelHealth {
 }
 
 /**
- * One attempt at a channel, as its circuit breaker counts it. Only the first result counts. Without a result by
- * the time of its disposal, another attempt may decide.
+ * One attempt at a channel, as its circuit breaker counts it. Only the first result counts. Without a result
+ * by the time of its disposal, another attempt may decide.
  */
 export class Trial implements Disposable {
   readonly #health: ChannelHealth

@@ -27,9 +27,9 @@ export function isPublicAddress(address: string): boolean {
 }
 
 /**
- * Creates an agent for URLs that clients name. A name is resolved once, all its addresses are checked, and the
- * connection goes to a checked one; literals and the port are checked too. The check is part of connecting, so
- * that neither redirects nor DNS rebinding get around it.
+ * Creates an agent for URLs that clients name. A name is resolved once, all its addresses are checked, and
+ * the connection goes to a checked one; literals and the port are checked too. The check is part of
+ * connecting, so that neither redirects nor DNS rebinding get around it.
  */
 export function guardedAgent(allowPrivateNetworks: boolean, timeoutMs: number): Agent {
   const connect = buildConnector({

@@ -10,7 +10,7 @@ import { destinationOf } from './destination.ts'
 
 const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 
-/** A server that answers as `say` does, request by request, and remembers its connections. */
+/** Server that answers each request with `say`, and keeps a list of its connections. */
 async function upstream(
   say: (socket: Socket, count: number) => void,
 ): Promise<{ url: URL; sockets: Socket[] }> {
@@ -33,11 +33,11 @@ async function upstream(
 interface Heard {
   readonly exchange: UpstreamRequest
   readonly body: () => string
-  /** How it ended. */
+  /** Resolves at the end of the response. */
   readonly end: Promise<'ended' | TransportError>
 }
 
-/** Connections, the channels that they are for, and what was told of these. */
+/** Pools, the configured channels, and the reports of unsolicited bytes. */
 interface Opened {
   readonly connections: ConnectionPools
   channels: readonly Channel[]
@@ -63,7 +63,7 @@ interface Sent {
   readonly key?: string
 }
 
-/** Sends a call of a channel, which is added to those that there are unless one of its name is there. */
+/** Sends a request of a channel, which is added to the configured ones if needed. */
 function send(to: Opened, url: URL, options: Sent = {}): Heard {
   const { firstByteMs = 5_000, idleMs = 5_000, body = Buffer.from('{}'), channel = 'a', key = 'k' } = options
   const head = `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n`
@@ -147,7 +147,7 @@ describe('a connection', () => {
     const connections = opened()
     expect(await send(connections, url).end).toBe('ended')
     expect(await send(connections, url).end).toMatchObject({ message: expect.any(String), wasKept: true })
-    // A new one that breaks is.
+    // A new connection that breaks is a fault of the upstream.
     const { url: other } = await upstream((socket) => socket.destroy())
     expect(await send(connections, other).end).toMatchObject({ wasKept: false })
   })
@@ -201,7 +201,7 @@ describe('connections of a channel with a key', () => {
       expect(await send(to, url, options).end).toBe('ended')
     expect(to.unasked).toEqual([])
     sockets[0]?.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil')
-    // Those of the other key too, and not those of the other channel.
+    // Connections of the other key are closed too; connections of the other channel are not.
     await expect
       .poll(() => sockets.map(({ destroyed }) => destroyed), { timeout: 5_000 })
       .toEqual([true, true, false])
@@ -218,7 +218,7 @@ describe('connections of a channel with a key', () => {
     for (let i = 0; i < 20; i++) {
       const before = send(to, url, { channel: `a${i}` })
       expect(await before.end).toBe('ended')
-      // In the same turn of the event loop: nothing has been read since the answer.
+      // Sent in the same turn of the event loop: nothing has been read since the response.
       sockets.at(-1)?.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil')
       const after = send(to, url, { channel: `a${i}` })
       expect(await after.end).toBe('ended')

@@ -10,6 +10,6 @@ test('an upstream is distrusted for ten minutes from the last time on, and no ot
   expect(distrust.add('a', 300_000)).toBe(false)
   expect(distrust.has('a', 899_999)).toBe(true)
   expect(distrust.has('a', 900_000)).toBe(false)
-  // It is news again.
+  // The upstream was trusted again in between.
   expect(distrust.add('a', 900_001)).toBe(true)
 })

@@ -33,7 +33,11 @@ export class PendingRequest implements UpstreamRequest, QueuedRequest {
   readonly #assignConnection: (call: PendingRequest) => void
 
   /** `assignConnection` is called once for each `sendAtTurnEnd`. */
-  constructor(request: RequestToSend, listener: UpstreamResponseListener, assignConnection: (call: PendingRequest) => void) {
+  constructor(
+    request: RequestToSend,
+    listener: UpstreamResponseListener,
+    assignConnection: (call: PendingRequest) => void,
+  ) {
     this.request = request
     this.listener = listener
     this.#assignConnection = assignConnection

@@ -17,8 +17,8 @@ export interface PoolOwner {
 }
 
 /**
- * Connections of one channel with one key. Each request has one for itself; the idle one that was used last is
- * reused first.
+ * Connections of one channel with one key. Each request has one for itself; the idle one that was used last
+ * is reused first.
  */
 export class Pool implements UpstreamConnectionOwner {
   readonly destination: Destination

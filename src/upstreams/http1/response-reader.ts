@@ -1,4 +1,9 @@
-import { FramingCounter, MAX_FRAMING_BYTES, MAX_HEAD_BYTES, MAX_RAW_HEAD_BYTES } from '../../http1/framing-counter.ts'
+import {
+  FramingCounter,
+  MAX_FRAMING_BYTES,
+  MAX_HEAD_BYTES,
+  MAX_RAW_HEAD_BYTES,
+} from '../../http1/framing-counter.ts'
 import { type ParserCallbacks, CONTINUE, Llhttp, PAUSE, REJECT } from '../../http1/llhttp.ts'
 import type { UpstreamResponseHead } from '../upstream-request.ts'
 
@@ -16,8 +21,8 @@ export interface ReadResult {
 }
 
 /**
- * Reads the responses of one connection, one at a time. Interim responses (1xx) are skipped, and count towards
- * the head of the response that follows them.
+ * Reads the responses of one connection, one at a time. Interim responses (1xx) are skipped, and count
+ * towards the head of the response that follows them.
  */
 export class ResponseReader implements ParserCallbacks {
   readonly #parser = new Llhttp('responses', this)

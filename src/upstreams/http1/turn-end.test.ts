@@ -3,55 +3,55 @@ import { sendAtTurnEnd, notifyAfterTurn } from './turn-end.ts'
 
 const nextTurn = (): Promise<void> => new Promise(setImmediate)
 
-test('what departs in one turn of the event loop leaves at its end, in order, and once', async () => {
-  const left: string[] = []
-  const departing = (name: string): { depart(): void } => ({ depart: () => void left.push(name) })
-  sendAtTurnEnd(departing('first'))
-  sendAtTurnEnd(departing('second'))
+test('requests of one turn of the event loop are sent at its end, in order, and once', async () => {
+  const sent: string[] = []
+  const request = (name: string): { send(): void } => ({ send: () => void sent.push(name) })
+  sendAtTurnEnd(request('first'))
+  sendAtTurnEnd(request('second'))
   await Promise.resolve()
-  sendAtTurnEnd(departing('third'))
-  expect(left).toEqual([])
+  sendAtTurnEnd(request('third'))
+  expect(sent).toEqual([])
   await nextTurn()
-  expect(left).toEqual(['first', 'second', 'third'])
+  expect(sent).toEqual(['first', 'second', 'third'])
   await nextTurn()
-  expect(left).toHaveLength(3)
+  expect(sent).toHaveLength(3)
 })
 
-test('what is asked to depart by a departure leaves in the turn after', async () => {
-  const left: string[] = []
+test('a request that is queued while another is sent goes out in the turn after', async () => {
+  const sent: string[] = []
   sendAtTurnEnd({
     send() {
-      left.push('first')
-      sendAtTurnEnd({ send: () => void left.push('second') })
+      sent.push('first')
+      sendAtTurnEnd({ send: () => void sent.push('second') })
     },
   })
   await nextTurn()
-  expect(left).toEqual(['first'])
+  expect(sent).toEqual(['first'])
   await nextTurn()
-  expect(left).toEqual(['first', 'second'])
+  expect(sent).toEqual(['first', 'second'])
 })
 
-test('what rests is told after the sockets were read once more, and before anything departs', async () => {
-  const told: string[] = []
-  notifyAfterTurn({ turnPassed: () => void told.push('rested') })
+test('a used connection is notified after the sockets were read once more, before requests are sent', async () => {
+  const events: string[] = []
+  notifyAfterTurn({ turnPassed: () => void events.push('turn passed') })
   sendAtTurnEnd({
     send() {
-      told.push('departed')
-      sendAtTurnEnd({ send: () => void told.push('departed a turn later') })
+      events.push('sent')
+      sendAtTurnEnd({ send: () => void events.push('sent a turn later') })
     },
   })
   await nextTurn()
-  expect(told).toEqual(['departed'])
+  expect(events).toEqual(['sent'])
   await nextTurn()
-  expect(told).toEqual(['departed', 'rested', 'departed a turn later'])
+  expect(events).toEqual(['sent', 'turn passed', 'sent a turn later'])
 })
 
-test('what begins to rest after the end of a turn is told no earlier than after the turn that follows', async () => {
-  const told: string[] = []
-  sendAtTurnEnd({ send: () => notifyAfterTurn({ turnPassed: () => void told.push('rested') }) })
+test('a connection that was used at the end of a turn is notified only after the turn that follows', async () => {
+  const events: string[] = []
+  sendAtTurnEnd({ send: () => notifyAfterTurn({ turnPassed: () => void events.push('turn passed') }) })
   await nextTurn()
   await nextTurn()
-  expect(told).toEqual([])
+  expect(events).toEqual([])
   await nextTurn()
-  expect(told).toEqual(['rested'])
+  expect(events).toEqual(['turn passed'])
 })

@@ -14,8 +14,8 @@ let beingRead: UsedConnection[] = []
 let isScheduled = false
 
 /**
- * Sends a request at the end of this turn of the event loop, together with the turn's other requests: writes in
- * direct succession cost half, because the reader wakes up once.
+ * Sends a request at the end of this turn of the event loop, together with the turn's other requests: writes
+ * in direct succession cost half, because the reader wakes up once.
  */
 export function sendAtTurnEnd(request: QueuedRequest): void {
   queued.push(request)
@@ -23,8 +23,8 @@ export function sendAtTurnEnd(request: QueuedRequest): void {
 }
 
 /**
- * Calls `turnPassed` at the end of the next turn of the event loop, before any request is sent: all sockets were
- * read in between, so that unsolicited bytes have been seen.
+ * Calls `turnPassed` at the end of the next turn of the event loop, before any request is sent: all sockets
+ * were read in between, so that unsolicited bytes have been seen.
  */
 export function notifyAfterTurn(connection: UsedConnection): void {
   used.push(connection)

@@ -178,7 +178,10 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
     this.#close('connection closed')
   }
 
-  #handleResult({ head, body, isComplete: complete, hasSurplus: surplus, error: broken }: ReadResult, cause: string | undefined = broken): void {
+  #handleResult(
+    { head, body, isComplete: complete, hasSurplus: surplus, error: broken }: ReadResult,
+    cause: string | undefined = broken,
+  ): void {
     const pending = this.#request as PendingRequest
     const { listener: answer, request } = pending
     if (surplus) this.#owner.onUnsolicited()
@@ -199,11 +202,15 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
     } else if (cause) this.#close(cause)
   }
 
-  /** Keeps the connection for another request, if allowed; it is idle a turn later, and is read until then. */
+  /**
+   * Keeps the connection for another request, if allowed; it is idle a turn later, and is read until then.
+   */
   #keepAlive(): boolean {
     const statedSeconds = this.#reader.keepAliveSeconds
     const keepAliveMs =
-      statedSeconds === undefined ? KEEP_ALIVE_MS : Math.min(statedSeconds * 1000 - KEEP_ALIVE_MARGIN_MS, MAX_KEEP_ALIVE_MS)
+      statedSeconds === undefined
+        ? KEEP_ALIVE_MS
+        : Math.min(statedSeconds * 1000 - KEEP_ALIVE_MARGIN_MS, MAX_KEEP_ALIVE_MS)
     if (!this.#reader.isReusable || keepAliveMs <= 0 || !this.#owner.mayKeepAlive()) return false
     if (this.#isPaused) this.#socket.resume()
     this.#isPaused = false
