@@ -23,13 +23,13 @@ const TABLES = [
   'users',
 ]
 
-/** What several nodes need beside it. */
+/** Tables that a cluster needs in addition. */
 const SHARED_TABLES = ['leases', 'lost_estimates', 'nodes', ...TABLES].sort()
 
 const SOURCES = new URL('../src/store/', import.meta.url)
 
-// Says a dot after each statement. At the one it is given it waits to be killed, or it pauses a little after
-// each.
+// Writes a dot after each statement. At the given statement the process waits to be killed; otherwise it
+// pauses a little after each.
 const MIGRATION = `
   const [sources, place, stopAt, pauseMs] = process.argv.slice(1)
   const from = (file) => import(new URL(file, sources).href)
@@ -54,14 +54,16 @@ const MIGRATION = `
   await db.destroy()
 `
 
-/** When a migration is killed. */
+/** The moment at which a migration is killed. */
 export interface Kill {
-  /** The statement after which it happens exactly, or 0: then so many milliseconds after the first. */
+  /** The statement after which exactly the kill happens; 0: so many milliseconds after the first. */
   readonly atStatement: number
   readonly afterMs: number
 }
 
-/** Migrates in another process, which is killed on the way; true if it had been done before. */
+/**
+ * Migrates in another process, which is killed on the way. Returns true if the migration was complete before.
+ */
 export async function migrateAndKill(place: string, kill: Kill, cache: string): Promise<boolean> {
   const child = spawn(
     process.execPath,
@@ -112,8 +114,8 @@ async function migrateAgain({ place, open }: TestDatabase): Promise<void> {
 }
 
 /**
- * Kills migrations of empty databases at random points, and looks at what each leaves: all of the schema or
- * nothing of it, which the next start completes. Every other one is killed at a statement, the rest by the
+ * Kills migrations of empty databases at random points, and checks the state after each: the whole schema or
+ * none of it, which the next start completes. Every second one is killed at a statement, the others by the
  * clock.
  */
 export async function killMigrations(engine: Engine, kills: number): Promise<void> {

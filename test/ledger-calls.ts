@@ -4,7 +4,7 @@ import { NO_USAGE } from '../src/domain/usage.ts'
 import type { Account } from '../src/ledger/balance.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'
 
-/** What a hold is for: a call whose prompt costs 5 quota units. */
+/** A call whose prompt costs 5 quota units, for a hold. */
 export function factsOf(id: string): HoldFacts {
   return {
     id,
@@ -32,7 +32,7 @@ export function settlementOf(quota: number): Settlement {
   }
 }
 
-/** The balances that a token is charged to; there must be such a token. */
+/** The balances that a token is charged to; the token must exist. */
 export async function accountOf(ledger: Ledger, tokenId: number): Promise<Account> {
   const account = await ledger.accounts.load(tokenId)
   if (!account) throw new Error('no account')

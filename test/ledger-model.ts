@@ -1,4 +1,4 @@
-/** What a crash is charged for a hold that nobody marked: the prompt of `factsOf`. */
+/** Charge of a crash for a hold without a progress mark: the prompt of `factsOf`. */
 const PROMPT = 5
 
 interface OpenSum {
@@ -8,7 +8,8 @@ interface OpenSum {
 }
 
 /**
- * The ledger of one user with two tokens in a few sums: what the real one must agree with, whatever happens.
+ * A model of the ledger of one user with two tokens as a few sums: the real ledger must agree with it at any
+ * time.
  */
 export class LedgerModel {
   readonly remain: [number, number]
@@ -29,7 +30,7 @@ export class LedgerModel {
     return holds.reduce((sum, { amount }) => sum + amount, 0)
   }
 
-  /** What a further hold of the token may take. */
+  /** Largest possible further hold of the token. */
   free(token: 0 | 1): number {
     return Math.min(this.remain[token] - this.held(token), this.user - this.held())
   }

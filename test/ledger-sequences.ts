@@ -17,14 +17,14 @@ type Command =
   | { readonly do: 'set'; readonly token: 0 | 1; readonly remain: number }
   | { readonly do: 'delete'; readonly token: 0 | 1 }
 
-/** What sequences came to. */
+/** The result of the sequences. */
 export interface SequencesReport {
   readonly sequences: number
   readonly commands: number
   readonly holds: number
   readonly refusals: number
   readonly crashes: number
-  /** The shortest sequence that left the model, if any did, and where. */
+  /** The shortest sequence that violated the model, if any, and the place. */
   readonly violation: string | undefined
 }
 
@@ -35,8 +35,8 @@ const [TOKEN_QUOTA, USER_QUOTA] = [1000, 1500]
 
 /**
  * Runs sequences of commands against the ledger on a real store, hundreds at a time on accounts of their own,
- * and compares each answer and what is left, in memory and in the file, with a model that only adds up. The
- * same seed, the same commands.
+ * and compares each result and the final state, in memory and in the file, with a model. The same seed gives
+ * the same commands.
  */
 export async function runSequences(seed: number, count: number): Promise<SequencesReport> {
   const random = randomFrom(seed)
@@ -44,7 +44,7 @@ export async function runSequences(seed: number, count: number): Promise<Sequenc
   const slots = Array.from({ length: Math.min(AT_ONCE, count) }, (_, index) => new Slot(bench, index))
   const compareAll = async (when: string): Promise<void> => {
     await Promise.all(slots.map((slot) => slot.settled()))
-    // Writes come in order: with one that changes nothing, all are in the file.
+    // Writes are committed in order: after an empty write, all are in the file.
     await bench.ledger.probe()
     const balances = bench.balances()
     await Promise.all(slots.map((slot) => slot.compare(when, balances)))
@@ -102,7 +102,7 @@ function storeIn(folder: string): Promise<Store> {
   return openSqliteStore({ path: join(folder, 'sluice.db'), secrets: SECRETS })
 }
 
-/** What a file says of accounts, by id. */
+/** The accounts in a file, by id. */
 interface Balances {
   readonly tokens: ReadonlyMap<number, TokenBalance>
   readonly users: ReadonlyMap<number, UserBalance>
@@ -110,7 +110,7 @@ interface Balances {
   readonly held: ReadonlyMap<number, number>
 }
 
-/** One store for all accounts, and the ledger of the run that is on. */
+/** One store for all accounts, and the ledger of the current run. */
 class Bench {
   readonly #folder: string
   store: Store
@@ -128,7 +128,7 @@ class Bench {
     return new Bench(folder, await storeIn(folder))
   }
 
-  /** What the file says, read beside the store. */
+  /** The state in the file, read beside the store. */
   balances(): Balances {
     const database = databaseOf(this.#folder)
     const held = new Map<number, number>()
@@ -140,7 +140,7 @@ class Bench {
     }
   }
 
-  /** Whoever settles now is another run, which knows nothing but the file. */
+  /** Starts another run, which knows nothing but the file. */
   async crash(): Promise<void> {
     await this.store.close()
     this.store = await storeIn(this.#folder)
@@ -150,7 +150,7 @@ class Bench {
   }
 }
 
-/** A user and two tokens, their sums, and the sequence that runs on them. */
+/** A user and two tokens, their model, and the sequence that runs on them. */
 class Slot {
   readonly #bench: Bench
   readonly #name: string
@@ -258,7 +258,7 @@ class Slot {
   }
 
   async #hold(token: 0 | 1, amount: number): Promise<void> {
-    // No key of a deleted token gets as far as the ledger.
+    // The key of a deleted token is refused before the ledger.
     if (this.#deleted[token]) return
     const { ledger } = this.#bench
     await this.settled()
@@ -276,7 +276,7 @@ class Slot {
     }
   }
 
-  /** Everything that was changed is durable, so that the next call counts by it. */
+  /** Waits until every change is durable, so that the next call sees it. */
   async settled(): Promise<void> {
     await Promise.all(this.#changes.splice(0))
   }

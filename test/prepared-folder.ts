@@ -5,12 +5,12 @@ import type { TestProject } from 'vitest/node'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** A folder for what tests make once and copy; gone after the run. */
+    /** A folder for files that tests make once and copy; deleted after the run. */
     readonly preparedFolder: string
   }
 }
 
-/** Makes it. */
+/** Makes the folder. */
 export default function setUp(project: TestProject): () => void {
   const folder = mkdtempSync(join(project.config.env['TMPDIR'] ?? tmpdir(), 'sluice-prepared-'))
   project.provide('preparedFolder', folder)

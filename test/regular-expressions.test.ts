@@ -8,13 +8,14 @@ import { type Literal, literalsIn } from './regular-expressions.ts'
 const SRC = join(import.meta.dirname, '..', 'src')
 const LENGTH = 50_000
 /**
- * What an expression may take for a text of that length; a machine that is busy is given more, but not for
- * growing faster than the text.
+ * Maximum milliseconds of an expression for a text of that length; a busy machine is given more, but not for
+ * growth faster than linear.
  */
 const LIMIT_MS = 2.5
 const HOPELESS_MS = 250
 /**
- * A quarter of the text takes a quarter of the time; where it takes much less, time grows with the square.
+ * Minimum ratio of the times for a quarter of the text and the whole; a smaller one indicates quadratic
+ * growth.
  */
 const LINEAR = 9
 
@@ -28,7 +29,7 @@ const context = createContext({ text: '', expression: / / })
 const matching = new Script('expression.test(text)')
 const replacing = new Script("text.replace(expression, '')")
 
-/** Milliseconds, at best of three; `HOPELESS_MS` where it took longer. */
+/** Milliseconds, the best of three; `HOPELESS_MS` for longer ones. */
 function timeOf({ source, flags }: Literal, text: string): number {
   Object.assign(context, { text, expression: new RegExp(source, flags.replace('y', '')) })
   let best = HOPELESS_MS
@@ -38,7 +39,7 @@ function timeOf({ source, flags }: Literal, text: string): number {
       ;(flags.includes('g') ? replacing : matching).runInContext(context, { timeout: HOPELESS_MS })
       best = Math.min(best, cpuMs() - began)
     } catch {
-      // The limit counts time in which others had the processor.
+      // The limit counts time in which other processes had the CPU.
       if (cpuMs() - began > HOPELESS_MS / 2 || ++starved > 20) return HOPELESS_MS
       looks--
     }
@@ -46,7 +47,7 @@ function timeOf({ source, flags }: Literal, text: string): number {
   return best
 }
 
-/** Texts made of what the expression looks for, over and over, that in the end do not match. */
+/** Texts that repeat parts of what the expression matches, and finally fail to match. */
 function hostile({ source }: Literal): ((length: number) => string)[] {
   const words = [...source.replaceAll(/\\[a-zA-Z]|\(\?[:=!<]+/g, ' ').matchAll(/[A-Za-z:$-]{2,}/g)].map(
     ([word]) => word,
@@ -74,7 +75,7 @@ function hostile({ source }: Literal): ((length: number) => string)[] {
   )
 }
 
-/** A moment in which the machine was busy says nothing: it must be so each time. */
+/** Repeats the measurement: a busy machine may be slow once. */
 function isSlow(literal: Literal, make: (length: number) => string): boolean {
   return [1, 2, 3].every(() => seemsSlow(literal, make))
 }

@@ -1,17 +1,17 @@
-/** A regular expression as it is written in a file. */
+/** A regular expression as written in a file. */
 export interface Literal {
   readonly line: number
   readonly source: string
   readonly flags: string
 }
 
-/** What may stand before a `/` that begins an expression: elsewhere it divides. */
+/** Contexts in which a `/` begins an expression: elsewhere it divides. */
 const BEFORE = /(?:^|[(,=:[!&|?{};+\-*%~^<>]|\b(?:return|typeof|case|in|of|await|yield|void))\s*$/
 
-/** The regular expressions of a TypeScript file; strings, templates and comments are passed over. */
+/** The regular expressions of a TypeScript file; strings, templates and comments are skipped. */
 export function literalsIn(text: string): Literal[] {
   const found: Literal[] = []
-  /** How many braces are open in each template that we are within. */
+  /** Number of open braces in each enclosing template. */
   const templates: number[] = []
   let code = ''
   let line = 1
@@ -62,7 +62,7 @@ function afterQuoted(text: string, quote: string, from: number): number {
   return at + 1
 }
 
-/** Behind the end of a template, or behind the `${` of a value in it. */
+/** Position after the end of a template, or after the `${` of a value in it. */
 function afterTemplate(text: string, from: number): number {
   let at = from
   while (at < text.length && text[at] !== '`') {

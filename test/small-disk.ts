@@ -5,19 +5,21 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { onTestFinished } from 'vitest'
 
-/** A file system of its own, gone after the test. */
+/** A file system of its own, unmounted after the test. */
 export interface SmallDisk {
   readonly path: string
-  /** From now on nothing can be written to it. */
+  /** Makes the file system read-only. */
   makeReadOnly(): void
 }
 
-/** Whether this process may mount one. Where the results are counted (`CI=true`), root must be able to. */
+/**
+ * Whether this process may mount a file system. Where results are counted (`CI=true`), root must be able to.
+ */
 export const CAN_MOUNT = process.getuid?.() === 0 && (process.env['CI'] === 'true' || triesToMount())
 
 if (!CAN_MOUNT) console.log('tests of full and read-only disks are left out: only root can mount one')
 
-/** Mounts a file system that holds so many bytes. */
+/** Mounts a file system of so many bytes. */
 export function smallDisk(bytes: number): SmallDisk {
   const path = mount(bytes)
   onTestFinished(() => unmount(path))

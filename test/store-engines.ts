@@ -10,21 +10,23 @@ import type { Rows } from '../src/store/store.ts'
 import type { PostgresAnswer } from './postgres-process.ts'
 import { newToken, newUser, preparedFile, SECRETS, temporaryFolder } from './store-rows.ts'
 
-/** A database of a test's own, and the means to look at it beside the store. */
+/** A database of a test's own, with access beside the store. */
 export interface TestDatabase {
   /** A path or a URL. */
   readonly place: string
   readonly open: (secrets?: typeof SECRETS) => Promise<Rows>
-  /** Runs one statement; numbers are numbers. */
+  /** Runs one statement; numeric columns are numbers. */
   readonly sql: (statement: string) => Promise<Readonly<Record<string, unknown>>[]>
 }
 
 /** A kind of database that the store runs on. */
 export interface Engine {
   readonly name: 'SQLite' | 'PostgreSQL'
-  /** An empty database, gone after the test. */
+  /** Makes an empty database, deleted after the test. */
   database(): Promise<TestDatabase>
-  /** The same with everything that a first opening makes; it takes less time than opening an empty one. */
+  /**
+   * Makes a database with schema and first rows, deleted after the test; faster than opening an empty one.
+   */
   prepared(): Promise<TestDatabase>
 }
 
@@ -37,7 +39,7 @@ const sqlite: Engine = {
 function databaseAt(place: string): TestDatabase {
   return {
     place,
-    open: (secrets = SECRETS) => openSqliteStore({ path: place, secrets: secrets }),
+    open: (secrets = SECRETS) => openSqliteStore({ path: place, secrets }),
     sql(statement) {
       const file = new DatabaseSync(place, { timeout: 5000 })
       try {
@@ -66,7 +68,7 @@ function postgres(server: string): Engine {
       sql: (statement) => run(place, statement),
     }
   }
-  // One for each process of tests; it goes at the end of the run.
+  // One template for each test process; the end of the run deletes it.
   const makeTemplate = async (): Promise<string> => {
     const name = `${inject('postgresPrefix')}template_${randomBytes(6).toString('hex')}`
     await run(server, `create database ${name}`)
@@ -95,8 +97,8 @@ async function run(url: string, statement: string): Promise<Record<string, unkno
 }
 
 /**
- * The engines that every test of an operation runs on. Without a PostgreSQL server its tests are left out,
- * which the run says in a line; where the results are counted (`CI=true`) they fail instead.
+ * The engines for tests of the store. Without a PostgreSQL server its tests are skipped, which prints a line;
+ * where results are counted (`CI=true`) they fail instead.
  */
 async function enginesHere(): Promise<readonly Engine[]> {
   const answer = (await (await fetch(inject('postgresDesk'))).json()) as PostgresAnswer
@@ -117,7 +119,7 @@ export async function openedRows(engine: Engine): Promise<{ store: Rows; databas
   return { store, database }
 }
 
-/** The same with one user and one token of it. */
+/** An open store with one user and one token of that user. */
 export async function rowsWithAccount(
   engine: Engine,
 ): Promise<{ store: Rows; database: TestDatabase; userId: number; tokenId: number }> {

@@ -11,27 +11,24 @@ import { deriveSecrets } from '../src/store/secrets.ts'
 import { openSqliteStore } from '../src/store/sqlite/open.ts'
 import type { Store } from '../src/store/store.ts'
 
-/** The keys that the tests' databases are made with. */
+/** The keys of the tests' databases. */
 export const SECRETS = deriveSecrets('a secret that only tests know')
 
-/** A folder that is gone after the test. */
+/** A folder that is deleted after the test. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-store-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 
-/**
- * A database of a test's own, with everything that a first opening makes: it takes less time than opening an
- * empty one.
- */
+/** A database file of a test's own, with schema and first rows: faster than opening an empty one. */
 export async function preparedFile(): Promise<string> {
   const path = join(temporaryFolder(), 'sluice.db')
   cpSync(await (template ??= makeTemplate()), path)
   return path
 }
 
-// One for each process of tests.
+// One template for each test process.
 let template: Promise<string> | undefined
 
 async function makeTemplate(): Promise<string> {
@@ -49,20 +46,20 @@ export async function openedStore(file?: string): Promise<Store> {
   return store
 }
 
-/** One user and one token of it. */
+/** One user and one token of that user. */
 export interface Account {
   userId: number
   tokenId: number
   who: { userId: number; tokenId: number }
 }
 
-/** A store with one user and one token of it, closed after the test. */
+/** A store with one user and one token of that user, closed after the test. */
 export async function storeWithAccount(path?: string): Promise<Account & { store: Store }> {
   const store = await openedStore(path)
   return { store, ...(await addAccount(store)) }
 }
 
-/** Adds the user `ada` and a token of it. */
+/** Adds the user `ada` and a token of that user. */
 export async function addAccount(store: Store): Promise<Account> {
   const user = await store.write('createUser', newUser())
   const token = await store.write('createToken', newToken(user.id))

@@ -6,8 +6,8 @@ import { describe, expect, test } from 'vitest'
 const SRC = fileURLToPath(new URL('../src', import.meta.url))
 
 /**
- * From the outside in. A file imports from its own folder and from later rows; neighbours in a row never
- * meet.
+ * Layers from the outside in. A file imports from its own folder and from later rows; folders in the same row
+ * do not import each other.
  */
 const LAYERS = [
   ['cli'],
@@ -27,7 +27,7 @@ const LAYERS = [
 
 /**
  * Folders whose subfolders do not import each other, and the subfolders that all of them may import: these
- * import no other one but those before them in the list.
+ * import only those before them in the list.
  */
 const SEPARATE: Readonly<Record<string, readonly string[]>> = {
   protocols: ['json', 'sse'],
@@ -81,7 +81,7 @@ function breach({ from, to }: Import): string[] {
 function mayMeet(folder: string, fromSub: string, toSub: string, from: string): boolean {
   const shared = SEPARATE[folder]
   if (!shared || fromSub === toSub) return true
-  // A test tries what is shared on those that share it.
+  // A test may try a shared subfolder on its users.
   if (shared.includes(fromSub) && from.endsWith('.test.ts')) return true
   const at = shared.indexOf(toSub)
   return at >= 0 && (!shared.includes(fromSub) || at < shared.indexOf(fromSub))

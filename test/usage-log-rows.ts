@@ -1,12 +1,12 @@
 import type { TestDatabase } from './store-engines.ts'
 
-/** An id as calls have them. */
+/** An id in the format of calls. */
 export const idAt = (ms: number, last = '0'): string => {
   const hex = ms.toString(16).padStart(12, '0')
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-00000000000${last}`
 }
 
-/** A row of the usage log, in what matters to a test. */
+/** A row of the usage log, with the columns that matter to a test. */
 export interface Call {
   readonly id: string
   readonly endedMs: number

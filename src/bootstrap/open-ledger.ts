@@ -8,8 +8,8 @@ import { openSqliteStore } from '../store/sqlite/open.ts'
 import type { OpenedLedger, OpenLedgerOptions } from './opened-ledger.ts'
 
 /**
- * Opens the store that the configuration names, and settles what a crash left behind. Rejects with a sentence
- * for the operator.
+ * Opens the store that the configuration names, and settles the calls that a crash left open. Rejects with a
+ * sentence for the operator.
  */
 export function openLedger(parts: OpenLedgerOptions): Promise<OpenedLedger> {
   const path = sqlitePath(parts.config.environment.databaseUrl)
@@ -20,7 +20,7 @@ async function openOwnLedger(
   { config: { users }, secrets, thread }: OpenLedgerOptions,
   path: string,
 ): Promise<OpenedLedger> {
-  const store = await openSqliteStore({ path, secrets: secrets, thread })
+  const store = await openSqliteStore({ path, secrets, thread })
   try {
     const firstCredentials = await seedAccounts(store, users)
     const ledger = new Ledger(store, randomUUID())
@@ -42,7 +42,7 @@ async function openOwnLedger(
   }
 }
 
-// What several nodes need is loaded where there are several.
+// Modules for several nodes are loaded only where there are several.
 async function openShared(parts: OpenLedgerOptions): Promise<OpenedLedger> {
   const { openSharedLedger } = await import('./open-shared-ledger.ts')
   return openSharedLedger(parts)

@@ -16,13 +16,13 @@ import { openNodeFile } from '../store/sqlite/open-node-file.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { OpenedLedger, StartupLog, OpenLedgerOptions } from './opened-ledger.ts'
 
-/** How long a start waits for a server that may be starting, too. */
-const PATIENCE_MS = 30_000
-const AGAIN_MS = 1_000
+/** Longest time that a start waits for the database server, which may be starting too. */
+const CONNECT_TIMEOUT_MS = 30_000
+const RETRY_MS = 1_000
 
 /**
- * Opens the ledger of one node among many: rows and bank on PostgreSQL, holds and what is not reported yet in
- * a file of its own. What an earlier run on that file left is reported before this resolves.
+ * Opens the ledger of one node in a cluster: rows and bank on PostgreSQL, holds and outbox in a file of the
+ * node's own. Before this resolves, the outbox of an earlier run on that file is reported.
  */
 export async function openSharedLedger({
   config,
@@ -34,7 +34,7 @@ export async function openSharedLedger({
   const { environment } = config
   const url = environment.databaseUrl
   const rows = opened.adopt(
-    await patiently(() => openPostgresStore({ url, secrets }), log),
+    await retryUntilAvailable(() => openPostgresStore({ url, secrets }), log),
     (open: SharedRows) => open.close(),
   )
   if (!rows.hasRelayRole) {
@@ -50,12 +50,12 @@ export async function openSharedLedger({
   )
   const connection = opened.adopt(new BankConnection(url, { hasRole: hasRelayRole }), (open) => open.close())
   const announcements = opened.adopt(new Announcements(url), (open) => open.close())
-  const teller = new BankClient({
+  const bankClient = new BankClient({
     bank: postgresBank(connection, file.node),
     file,
     openHolds: () => ledger.openHolds,
-    onReachabilityChange: (trouble) => {
-      if (trouble) log.warn(`calls go on with what is borrowed: ${trouble.message}`)
+    onReachabilityChange: (failure) => {
+      if (failure) log.warn(`calls go on with what is borrowed: ${failure.message}`)
       else log.info('the database can be reached again')
     },
     onUnknownTokens: (calls) => {
@@ -63,22 +63,22 @@ export async function openSharedLedger({
       log.warn(`${calls.length} calls could not be charged: the database does not know the tokens ${tokens}`)
     },
   })
-  const accounts = new LeasedAccounts(rows, teller, (account) =>
+  const accounts = new LeasedAccounts(rows, bankClient, (account) =>
     announcements.announce(`recall ${account} ${file.node}`),
   )
-  const store = sharedStore(rows, { file, onSettled: () => teller.onSettled(), flush: () => teller.flush() })
+  const store = sharedStore(rows, { file, onSettled: () => bankClient.onSettled(), flush: () => bankClient.flush() })
   const ledger: Ledger = new Ledger(store, randomUUID(), accounts)
   const firstCredentials = await seedAccounts(store, config.users)
   const recovered = await ledger.recover()
-  await teller.start()
-  opened.defer(() => teller.close({ isUnresolved: ledger.unresolved > 0 }))
+  await bankClient.start()
+  opened.defer(() => bankClient.close({ isUnresolved: ledger.unresolved > 0 }))
   announcements.listen({
-    received: (text) => heed(text, { accounts, teller, node: file.node }),
+    received: (text) => handleAnnouncement(text, { accounts, bankClient, node: file.node }),
     connected: () => accounts.onAllChanged(),
   })
-  // What others change is heard from the first call on.
+  // Changes by other nodes must be received before the first call.
   await announcements.firstAttempt
-  const everything = opened.move()
+  const resources = opened.move()
   return {
     store,
     databaseId: bankId,
@@ -87,41 +87,40 @@ export async function openSharedLedger({
     recovered,
     announcements,
     prune: (days, signal) => rows.maintainUsageLog(days, signal),
-    // Calls of keys in use are answered without the database all the same, for as long as anything borrowed
-    // can be spent.
-    isReady: async () => teller.isConnected && (await ledger.probe()),
-    close: () => everything.disposeAsync(),
+    // Calls of known keys are answered without the database for as long as leased quota lasts.
+    isReady: async () => bankClient.isConnected && (await ledger.probe()),
+    close: () => resources.disposeAsync(),
   }
 }
 
 /**
- * `account u:3 7`: it was changed, its epoch is 7. `recall t:5 NODE`: that node needs of it what others do
- * not.
+ * Handles an announcement. `account u:3 7`: that account was changed, and its epoch is 7. `recall t:5 NODE`:
+ * that node needs what others do not use of that account.
  */
-function heed(
+function handleAnnouncement(
   text: string,
-  to: { readonly accounts: LeasedAccounts; readonly teller: BankClient; readonly node: string },
+  to: { readonly accounts: LeasedAccounts; readonly bankClient: BankClient; readonly node: string },
 ): void {
   const [, word, account, rest] = /^(account|recall) ([ut]:\d+) (\S+)$/.exec(text) ?? []
   if (word === 'account') to.accounts.changed(account as AccountName, Number(rest))
   if (word === 'recall' && rest !== to.node) {
-    to.teller.leases.requestRecall(account as AccountName)
-    to.teller.wake()
+    to.bankClient.leases.requestRecall(account as AccountName)
+    to.bankClient.wake()
   }
 }
 
-// Servers that start together need not start in order.
-async function patiently<Opened>(open: () => Promise<Opened>, log: StartupLog): Promise<Opened> {
-  const endMs = performance.now() + PATIENCE_MS
-  let hasTold = false
+// Servers that start together may come up in any order.
+async function retryUntilAvailable<Opened>(open: () => Promise<Opened>, log: StartupLog): Promise<Opened> {
+  const endMs = performance.now() + CONNECT_TIMEOUT_MS
+  let hasWarned = false
   for (;;) {
     try {
       return await open()
     } catch (error) {
       if (!(error instanceof StoreUnavailable) || performance.now() > endMs) throw error
-      if (!hasTold) log.warn(`${error.message}; tried again for ${PATIENCE_MS / 1000} seconds`)
-      hasTold = true
-      await delay(AGAIN_MS)
+      if (!hasWarned) log.warn(`${error.message}; tried again for ${CONNECT_TIMEOUT_MS / 1000} seconds`)
+      hasWarned = true
+      await delay(RETRY_MS)
     }
   }
 }

@@ -7,35 +7,35 @@ import type { Secrets } from '../store/secrets.ts'
 import type { IdleThread } from '../store/sqlite/thread.ts'
 import type { Store } from '../store/store.ts'
 
-/** What calls are charged on, open and recovered. */
+/** Ledger and store, open and recovered. */
 export interface OpenedLedger {
   readonly store: Store
-  /** What is the same for all nodes on one database, and for nobody else. */
+  /** Identifies the database: equal on all nodes that share it, and on no others. */
   readonly databaseId: string
   readonly ledger: Ledger
   readonly firstCredentials: FirstCredentials | undefined
-  /** What earlier runs left open and this one settled. */
+  /** Calls that earlier runs left open and this start has settled. */
   readonly recovered: { readonly count: number; readonly quota: number }
   /** Whether calls can be charged at this moment. */
   isReady(): Promise<boolean>
-  /** The connection to the other nodes; undefined where there are none. */
+  /** Connection to the other nodes; undefined where the node has the database to itself. */
   readonly announcements: Announcements | undefined
-  /** Keeps the usage log to so many days. */
+  /** Removes old rows of the usage log. */
   readonly prune: Prune
-  /** Gives back what was borrowed, and closes the store. */
+  /** Releases all leases and closes the store. */
   close(): Promise<void>
 }
 
-/** What an opening is given. */
+/** Input of `openLedger`. */
 export interface OpenLedgerOptions {
   readonly config: Config
   readonly secrets: Secrets
   readonly log: StartupLog
-  /** One that is started already, if one is. */
+  /** A database thread that was started ahead of time, if any. */
   readonly thread: IdleThread | undefined
 }
 
-/** What the opening tells the operator, in sentences. */
+/** Log for messages to the operator at startup. */
 export interface StartupLog {
   info(sentence: string): void
   warn(sentence: string): void

@@ -4,21 +4,21 @@ const FIRST_MS = 60_000
 const HOUR_MS = 3_600_000
 
 /**
- * Removes usage rows that are older than so many days. What it tells is logged, if anything in it is more
- * than nothing.
+ * Removes usage rows that are older than `days`. The result is logged, unless all of its values are 0 or
+ * empty.
  */
 export type Prune = (days: number, signal: AbortSignal) => Promise<object>
 
 /**
- * Removes usage rows that are older than the operator keeps them, a minute after the start and then every
- * hour. `days` is asked at each run. `docs/configuration.md: Options`, `usage_log_days`.
+ * Removes usage rows older than the operator keeps them, a minute after the start and then every hour. `days`
+ * is read at each run. `docs/configuration.md: Options`, `usage_log_days`.
  */
 export function pruneRegularly(prune: Prune, days: () => number, log: Logger): { stop(): void } {
   const stopping = new AbortController()
   const run = async (): Promise<void> => {
     try {
       const done = await prune(days(), stopping.signal)
-      if (Object.values(done).some(isSomething)) log.info(done, 'the usage log was pruned')
+      if (Object.values(done).some(isNonEmpty)) log.info(done, 'the usage log was pruned')
     } catch (error) {
       if (!stopping.signal.aborted)
         log.warn({ err: error }, 'old usage rows were not removed; tried again in an hour')
@@ -34,6 +34,6 @@ export function pruneRegularly(prune: Prune, days: () => number, log: Logger): {
   }
 }
 
-function isSomething(told: unknown): boolean {
-  return Array.isArray(told) ? told.length > 0 : Boolean(told)
+function isNonEmpty(value: unknown): boolean {
+  return Array.isArray(value) ? value.length > 0 : Boolean(value)
 }

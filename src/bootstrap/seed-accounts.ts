@@ -3,20 +3,20 @@ import type { UserSeed } from '../domain/seed.ts'
 import { generateKey } from '../store/generate-key.ts'
 import type { Store } from '../store/store.ts'
 
-/** A thousand dollars at the default of quota units per dollar. */
+/** 1,000 US dollars, at the default number of quota units per dollar. */
 const FIRST_QUOTA = 500_000_000
 
-/** What the first user is told, once. */
+/** Credentials of the first user, shown once. */
 export interface FirstCredentials {
   readonly userId: number
   readonly accessToken: string
-  /** With `sk-`. */
+  /** Starts with `sk-`. */
   readonly key: string
 }
 
 /**
- * Makes the declared users and tokens that are absent and, in a database without users, a root user where
- * none is declared, whose credentials it resolves to.
+ * Creates the declared users and tokens that are absent. In a database without users it also creates a root
+ * user, if none is declared, and resolves to that user's credentials.
  */
 export async function seedAccounts(
   store: Store,
@@ -31,8 +31,8 @@ export async function seedAccounts(
 }
 
 /**
- * Makes the root user of an empty database, and a key without limits. Nothing of it can be read again but the
- * key. Undefined where another node was faster: it has told them.
+ * Creates the root user of an empty database, with an unlimited key. Of these only the key can be read again.
+ * Undefined where another node was first: that node has shown the credentials.
  */
 async function makeFirstUser(store: Store): Promise<FirstCredentials | undefined> {
   const nowSeconds = Math.floor(Date.now() / 1000)

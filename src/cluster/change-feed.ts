@@ -2,48 +2,48 @@ import type { Change } from '../domain/change.ts'
 import type { Listener } from '../store/postgres/announcements.ts'
 import { formatChange, MAX_TOKENS, parseChange } from './change-text.ts'
 
-/** A way to tell all nodes a short text. What is told while it is out of order is lost. */
+/** Sends a short text to all nodes. Texts are lost while its connection is down. */
 export interface Announcer {
-  /** Rejects where it is out of order. */
+  /** Rejects while the connection is down. */
   announce(text: string): Promise<void>
-  /** Tells this listener what nodes say, this one too, and when the way is in order, or in order again. */
+  /**
+   * Adds a listener to the texts of all nodes, this one included, and to (re)connections. Returns its
+   * removal.
+   */
   listen(listener: Listener): () => void
 }
 
-/** How often what could not be told is tried again. */
-const AGAIN_MS = 500
+/** Delay before an announcement that failed is repeated. */
+const RETRY_MS = 500
 
 /**
- * What other nodes change, and telling them what this one does. These are hints: whoever hears of a change
- * reads what is so now from the database. Where one may have been missed, anything may have changed.
+ * Receives changes made by other nodes, and announces those of this one. Changes are hints: a listener reads
+ * the current state from the database. Where a hint may have been missed, `anything` is reported.
  */
 export class ChangeFeed {
   readonly #node: string
-  readonly #announcing: Announcer
+  readonly #announcer: Announcer
   readonly #listeners = new Set<(change: Change) => void>()
   readonly #endListening: () => void
   #isFirst = true
-  #again: NodeJS.Timeout | undefined
+  #retryTimer: NodeJS.Timeout | undefined
 
-  /** `node` tells this one from the others. */
-  constructor(node: string, announcing: Announcer) {
+  /** `node` identifies this node. */
+  constructor(node: string, announcer: Announcer) {
     this.#node = node
-    this.#announcing = announcing
-    this.#endListening = announcing.listen({
-      received: (text) => this.#heard(text),
-      connected: () => this.#connected(),
+    this.#announcer = announcer
+    this.#endListening = announcer.listen({
+      received: (text) => this.#onText(text),
+      connected: () => this.#onConnected(),
     })
   }
 
-  /** Hears what the other nodes change from now on. */
+  /** Adds a listener to changes by other nodes. */
   listen(listener: (change: Change) => void): void {
     this.#listeners.add(listener)
   }
 
-  /**
-   * Tells the other nodes; to be called when the change is committed. What they miss now they hear when they
-   * can.
-   */
+  /** Announces a change, which must be committed. Nodes that cannot receive it now get `anything` later. */
   notify(change: Change): void {
     if (change.of !== 'tokens') return this.#announce(change)
     for (let from = 0; from < change.ids.length; from += MAX_TOKENS) {
@@ -52,28 +52,28 @@ export class ChangeFeed {
   }
 
   close(): void {
-    clearTimeout(this.#again)
+    clearTimeout(this.#retryTimer)
     this.#endListening()
   }
 
   #announce(change: Change): void {
-    this.#announcing.announce(formatChange(this.#node, change)).catch(() => {
-      // Which it was need not be kept in mind: everything contains it.
-      this.#again ??= setTimeout(() => {
-        this.#again = undefined
+    this.#announcer.announce(formatChange(this.#node, change)).catch(() => {
+      // `anything` includes whichever change was lost.
+      this.#retryTimer ??= setTimeout(() => {
+        this.#retryTimer = undefined
         this.#announce({ of: 'anything' })
-      }, AGAIN_MS).unref()
+      }, RETRY_MS).unref()
     })
   }
 
-  #heard(text: string): void {
-    const told = parseChange(text)
-    if (!told || told.node === this.#node) return
-    for (const listener of this.#listeners) listener(told.change)
+  #onText(text: string): void {
+    const parsed = parseChange(text)
+    if (!parsed || parsed.node === this.#node) return
+    for (const listener of this.#listeners) listener(parsed.change)
   }
 
-  // At the first connection nothing is remembered yet that is older.
-  #connected(): void {
+  // On the first connection nothing is cached yet that could be outdated.
+  #onConnected(): void {
     if (!this.#isFirst) for (const listener of this.#listeners) listener({ of: 'anything' })
     this.#isFirst = false
   }

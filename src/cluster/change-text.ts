@@ -1,16 +1,16 @@
 import type { Change } from '../domain/change.ts'
 
-/** Begins all texts, so that others may share the channel. */
-const WORD = 'changed'
-/** Tokens that one text names at most: PostgreSQL takes less than 8,000 bytes. */
+/** Begins every text, as other texts are sent over the same channel. */
+const PREFIX = 'changed'
+/** Maximum number of tokens in one text: PostgreSQL takes less than 8,000 bytes. */
 export const MAX_TOKENS = 400
 
-/** A change as nodes tell it to each other, and which node did it. */
+/** Formats a change, and the node that made it, as the text that is announced. */
 export function formatChange(node: string, change: Change): string {
-  return [WORD, node, change.of, ...objects(change)].join(' ')
+  return [PREFIX, node, change.of, ...idsOf(change)].join(' ')
 }
 
-function objects(change: Change): readonly number[] {
+function idsOf(change: Change): readonly number[] {
   switch (change.of) {
     case 'tokens':
       return change.ids
@@ -23,10 +23,10 @@ function objects(change: Change): readonly number[] {
   }
 }
 
-/** What such a text says; undefined for one that is none, or that somebody else wrote. */
+/** Parses an announced text; undefined for any other text. */
 export function parseChange(text: string): { node: string; change: Change } | undefined {
   const [word, node = '', of, ...rest] = text.split(' ')
-  if (word !== WORD || node === '' || rest.length > MAX_TOKENS) return undefined
+  if (word !== PREFIX || node === '' || rest.length > MAX_TOKENS) return undefined
   const ids = rest.map((id) => (/^\d{1,16}$/.test(id) ? Number(id) : Number.NaN))
   const [id] = ids
   if (ids.some((one) => !Number.isSafeInteger(one))) return undefined

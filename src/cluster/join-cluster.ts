@@ -2,38 +2,38 @@ import type { ChangeFeed } from './change-feed.ts'
 import type { LimitCounter } from '../limits/limit-counter.ts'
 import { LocalCounter } from '../limits/local-counter.ts'
 
-/** What a node has in common with others. */
+/** Services that a node shares with the other nodes of its cluster. */
 export interface Cluster {
-  /** What limits count. */
+  /** Counter of the rate limits. */
   readonly limitCounter: LimitCounter
-  /** What others change; undefined where there are none. */
+  /** Changes by other nodes; undefined where there can be none. */
   readonly changes: ChangeFeed | undefined
-  /** Whether the Redis server answers; undefined where none is named. */
+  /** Whether the Redis server answers; undefined where none is configured. */
   readonly isRedisReachable: (() => boolean) | undefined
   close(): Promise<void>
 }
 
-/** How nodes find each other. */
+/** Input of `joinCluster`. */
 export interface ClusterOptions {
   readonly redisUrl: string | undefined
-  /** Of the database that nodes share; undefined where this one has its own. */
+  /** Shared database; undefined where this node has its own. */
   readonly postgresUrl: string | undefined
-  /** What this node and the others have in common, and nobody else. */
+  /** Identifies the cluster: the same on all of its nodes. */
   readonly namespace: string
-  /** This node. */
+  /** Identifies this node. */
   readonly node: string
   readonly log: { info(sentence: string): void; warn(sentence: string): void }
-  /** Hears of each request that was counted without the others, though they should have been asked. */
+  /** Called for each request that was counted without the other nodes because Redis did not answer. */
   readonly onIsolated: () => void
 }
 
 /**
- * Joins the others: through Redis, else through the database that they share, else there are none. Resolves
- * when it is known whether they can be reached.
+ * Joins the cluster through Redis, else through the shared database; without either, the node is alone.
+ * Resolves when it is known whether the other nodes can be reached.
  */
 export async function joinCluster(options: ClusterOptions): Promise<Cluster> {
   const { redisUrl, postgresUrl } = options
-  // Most gateways are alone, and should not carry what they never use.
+  // Most gateways run alone, and should not load what they never use.
   if (redisUrl !== undefined) {
     const { joinThroughRedis } = await import('./join-through-redis.ts')
     return joinThroughRedis(redisUrl, options)

@@ -6,8 +6,8 @@ import type { Cluster, ClusterOptions } from './join-cluster.ts'
 import { Presence } from './presence.ts'
 
 /**
- * Joins the nodes on one PostgreSQL database: they hear what each changes, and each has its share of every
- * limit.
+ * Joins the nodes on one PostgreSQL database: they receive each other's changes, and each has its share of
+ * every rate limit.
  */
 export async function joinThroughPostgres(url: string, options: ClusterOptions): Promise<Cluster> {
   const { node } = options

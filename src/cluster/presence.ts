@@ -1,55 +1,55 @@
 import type { Announcer } from './change-feed.ts'
 
-/** How often a node says that it is there, and for how long it is believed. */
-const BEAT_MS = 1_000
-const BELIEVED_MS = 3_000
+/** Interval of heartbeats, and the silence after which a node no longer counts. */
+const HEARTBEAT_MS = 1_000
+const NODE_TIMEOUT_MS = 3_000
 
 /**
- * Counts the nodes that are there, by what they say of themselves. `here NODE`: that node runs; `gone NODE`:
- * it stops. Time is that of this node's own beats as they come back: where none do, nobody is heard, and all
- * who were there count on.
+ * Counts the nodes that run, by their heartbeats: `here NODE` while a node runs, `gone NODE` when it stops.
+ * Silence is measured against this node's own heartbeats as they come back: while the connection is down none
+ * arrive, and all known nodes continue to count.
  */
 export class Presence {
   readonly #node: string
-  readonly #announcing: Announcer
+  readonly #announcer: Announcer
   readonly #seenMs = new Map<string, number>()
   readonly #endListening: () => void
-  readonly #beating: NodeJS.Timeout
+  readonly #heartbeat: NodeJS.Timeout
 
-  constructor(node: string, announcing: Announcer) {
+  constructor(node: string, announcer: Announcer) {
     this.#node = node
-    this.#announcing = announcing
-    this.#endListening = announcing.listen({
-      received: (text) => this.#heard(text),
-      connected: () => this.#say('here'),
+    this.#announcer = announcer
+    this.#endListening = announcer.listen({
+      received: (text) => this.#onText(text),
+      connected: () => this.#announce('here'),
     })
-    this.#beating = setInterval(() => this.#say('here'), BEAT_MS).unref()
+    this.#heartbeat = setInterval(() => this.#announce('here'), HEARTBEAT_MS).unref()
   }
 
-  /** This one included. */
+  /** Number of nodes, this one included; at least 1. */
   get count(): number {
     const ownMs = this.#seenMs.get(this.#node) ?? 0
-    for (const [node, seenMs] of this.#seenMs) if (seenMs < ownMs - BELIEVED_MS) this.#seenMs.delete(node)
+    for (const [node, seenMs] of this.#seenMs) if (seenMs < ownMs - NODE_TIMEOUT_MS) this.#seenMs.delete(node)
     return Math.max(1, this.#seenMs.size)
   }
 
-  /** Says that this node stops. */
+  /** Announces that this node stops. */
   close(): void {
-    clearInterval(this.#beating)
+    clearInterval(this.#heartbeat)
     this.#endListening()
-    this.#say('gone')
+    this.#announce('gone')
   }
 
-  #say(word: 'here' | 'gone'): void {
-    this.#announcing.announce(`${word} ${this.#node}`).catch(() => {})
+  #announce(word: 'here' | 'gone'): void {
+    this.#announcer.announce(`${word} ${this.#node}`).catch(() => {})
   }
 
-  #heard(text: string): void {
+  #onText(text: string): void {
     const [, word, node = ''] = /^(here|gone) (\S{1,100})$/.exec(text) ?? []
     if (word === 'gone') this.#seenMs.delete(node)
     if (word !== 'here') return
-    // Who is new hears at once who is there, and does not wait for the next beat.
-    if (!this.#seenMs.has(node) && node !== this.#node) this.#say('here')
+    // A new node learns at once which nodes run, without waiting for their next heartbeat.
+    if (!this.#seenMs.has(node) && node !== this.#node) this.#announce('here')
     this.#seenMs.set(node, performance.now())
   }
 }

@@ -2,16 +2,16 @@ import { RedisConnection } from '../redis/redis-connection.ts'
 import type { Listener } from '../store/postgres/announcements.ts'
 import type { Announcer } from './change-feed.ts'
 
-/** Short texts that every node on the same Redis server hears, over a connection of its own. */
+/** Announcements to all nodes on one Redis server, over a connection of their own. */
 export class RedisAnnouncements implements Announcer {
   readonly #channel: string
-  readonly #link: RedisConnection
+  readonly #connection: RedisConnection
   readonly #listeners = new Set<Listener>()
 
-  /** Begins to connect at once. What has the same namespace hears each other. */
+  /** Starts to connect at once. Only nodes with the same namespace receive each other's texts. */
   constructor(url: string, namespace: string) {
     this.#channel = `${namespace}:changes`
-    this.#link = new RedisConnection(url, {
+    this.#connection = new RedisConnection(url, {
       onConnected: async (client) => {
         await client.subscribe(this.#channel, (text) => {
           for (const listener of this.#listeners) listener.received(text)
@@ -23,24 +23,24 @@ export class RedisAnnouncements implements Announcer {
     })
   }
 
-  /** Resolves when it is known whether the server can be reached. */
+  /** Resolves when the first attempt to connect has ended, successful or not. */
   get firstAttempt(): Promise<void> {
-    return this.#link.firstAttempt
+    return this.#connection.firstAttempt
   }
 
   listen(listener: Listener): () => void {
     this.#listeners.add(listener)
-    if (this.#link.client) listener.connected?.()
+    if (this.#connection.client) listener.connected?.()
     return () => void this.#listeners.delete(listener)
   }
 
   async announce(text: string): Promise<void> {
-    const { client } = this.#link
+    const { client } = this.#connection
     if (!client) throw new Error('there is no connection')
     await client.publish(this.#channel, text)
   }
 
   close(): Promise<void> {
-    return this.#link.close()
+    return this.#connection.close()
   }
 }

@@ -1,6 +1,6 @@
 import { withoutTrailing } from '../domain/without-trailing.ts'
 
-/** A URL to which a path can be added, without the slash at its end; or what is wrong with it. */
+/** A base URL without a trailing slash; or the expectation that it does not meet. */
 export function readBaseUrl(text: string): { url: string } | { expected: string } {
   const url = URL.canParse(text) && !/[\s\\]/.test(text) ? new URL(text) : undefined
   if (!url || !/^https?:\/\//i.test(text)) return { expected: 'an http:// or https:// URL' }

@@ -9,8 +9,8 @@ const MAX_CACHED_MODELS = 4096
 const NO_CAPABILITIES: Model['capabilities'] = Object.freeze({})
 
 /**
- * The declared models over the built-in prices. `preferred` names the vendor by whose list a model goes that
- * is not declared with another.
+ * The declared models over the built-in prices. `preferred` maps an undeclared model to its vendor's price
+ * list.
  */
 export function catalogue(
   declared: ReadonlyMap<string, ModelEntry>,

@@ -19,7 +19,7 @@ import {
 import { DEFAULT_GROUP, groupName } from './groups.ts'
 import { rateLimit } from './rate-limits.ts'
 
-/** What a channel waits for, in milliseconds, where nobody says otherwise. */
+/** The timeouts of a channel that declares none. */
 export const DEFAULT_TIMEOUTS: Channel['timeouts'] = {
   connectMs: 5_000,
   firstByteMs: 120_000,
@@ -36,7 +36,7 @@ const ALLOWABLE_FIELDS = [
   'cache_control',
 ] as const
 
-/** Headers that belong to the connection or to the body that is sent, not to the operator. */
+/** Headers of the connection or of the sent body, which an operator may not set. */
 const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'accept-encoding',
   'connection',

@@ -1,13 +1,10 @@
 import type { Channel } from '../domain/channel.ts'
 import { VENDORS } from './vendors/vendors.ts'
 
-/** Paths at which a vendor answers besides the one that it is known by. */
+/** Base URLs that a vendor serves besides the one in `VENDORS`. */
 const OTHER_VALID_BASE_URLS: ReadonlySet<string> = new Set(['https://api.deepseek.com'])
 
-/**
- * The base URL that a channel's most likely should have been, where it is a known vendor's without its
- * version.
- */
+/** The base URL that was probably meant, where a channel's is a known vendor's without its version. */
 export function completeBaseUrl({
   baseUrl,
   protocol,

@@ -32,7 +32,7 @@ describe('the configuration', () => {
     })()
     expect(error).toBeInstanceOf(ConfigError)
     expect(error).toMatchObject({
-      mistakes: [
+      diagnostics: [
         { file, line: 4, path: 'options.display', message: 'expected one of USD, CNY, TOKENS, found "EUR"' },
         { file, line: 5, path: 'channels[0].name' },
         { file, line: 5, path: 'channels[0].protocol' },

@@ -13,48 +13,67 @@ import { type VendorChannels, vendorChannels } from './vendors/vendor-channels.t
 import { warnings } from './warnings.ts'
 import type { YamlNode } from './yaml-node.ts'
 
-/** Everything that the operator decided, frozen throughout. */
+/** All decisions of the operator, deeply frozen. */
 export interface Config {
   readonly environment: Environment
-  /** Of the file alone. */
+  /** The settings of the file alone, without those set over HTTP. */
   readonly settings: Settings
   readonly users: readonly UserSeed[]
-  /** What is allowed but probably not meant. */
+  /** Diagnostics of settings that are valid but probably not intended. */
   readonly warnings: readonly Diagnostic[]
-  /** The file with its variables put in, for what is set over HTTP to be laid under it. */
+  /** The file with its variables substituted, for merging with settings set over HTTP. */
   readonly fileNode: YamlNode
-  /** The channels that keys in the environment make; none where the file declares any. */
+  /** Channels made from vendor keys in the environment; none where the file declares any channel. */
   readonly environmentChannels: VendorChannels
   readonly builtIn: BuiltInPrices
 }
 
 /**
  * Reads the configuration file, if there is one, over the defaults. May be called again when the file has
- * changed. Throws a ConfigError with every mistake in the file.
+ * changed. Throws a ConfigError with every error in the file.
  */
 export function readConfig(environment: Environment): Config {
   const { configFile } = environment
   const file = configFile === undefined ? 'environment' : displayPath(configFile)
   const document = parseYamlDocument(contentOf(configFile, file), (name) => environment.variables.get(name))
-  const { content, remarks } = readContent(document)
+  const { content, diagnostics } = readContent(document)
   if (!content) {
-    const inOrder = remarks.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0))
-    throw new ConfigError(inOrder.map((remark) => inFile(file, remark)))
+    const inOrder = diagnostics.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0))
+    throw new ConfigError(inOrder.map((diagnostic) => inFile(file, diagnostic)))
   }
 
   const { models, channels, users } = content
   const builtIn = builtInPrices()
-  const fromKeys = vendorChannels(channels.length > 0 ? new Map() : environment.vendorKeys, builtIn)
-  const settings = settingsOf(content, [...channels, ...fromKeys.channels], fromKeys, builtIn)
+  const environmentChannels = vendorChannels(
+    channels.length > 0 ? new Map() : environment.vendorKeys,
+    builtIn,
+  )
+  const settings = settingsOf(
+    content,
+    [...channels, ...environmentChannels.channels],
+    environmentChannels,
+    builtIn,
+  )
   const found = warnings(settings, models, users, builtIn, document.tree).map(({ path, message }) => {
-    const remark = { path: pathText(path), message }
-    return inFile(file, configFile === undefined ? remark : { line: document.lineOf(path), ...remark })
+    const diagnostic = { path: pathText(path), message }
+    return inFile(
+      file,
+      configFile === undefined ? diagnostic : { line: document.lineOf(path), ...diagnostic },
+    )
   })
-  return freeze({ environment, settings, users, warnings: found, fileNode: document.tree, environmentChannels: fromKeys, builtIn })
+  return freeze({
+    environment,
+    settings,
+    users,
+    warnings: found,
+    fileNode: document.tree,
+    environmentChannels,
+    builtIn,
+  })
 }
 
-function inFile(file: string, remark: DocumentDiagnostic): Diagnostic {
-  return { file, ...remark }
+function inFile(file: string, diagnostic: DocumentDiagnostic): Diagnostic {
+  return { file, ...diagnostic }
 }
 
 function contentOf(file: string | undefined, name: string): string {
@@ -67,8 +86,8 @@ function contentOf(file: string | undefined, name: string): string {
   }
 }
 
-/** A file as a person in the current folder would name it. */
+/** A file's path relative to the current folder, or absolute where the file lies outside it. */
 function displayPath(file: string): string {
-  const near = relative(process.cwd(), file)
-  return near.startsWith('..') || isAbsolute(near) ? file : near
+  const path = relative(process.cwd(), file)
+  return path.startsWith('..') || isAbsolute(path) ? file : path
 }

@@ -5,11 +5,11 @@ import { type FileContent, readContent } from './content.ts'
 import { parseYamlDocument } from './document.ts'
 
 function read(text: string, env: Record<string, string> = {}): FileContent {
-  const { content, remarks } = readContent(
+  const { content, diagnostics } = readContent(
     parseYamlDocument(text, (name) => new Map(Object.entries(env)).get(name)),
   )
-  expect(remarks).toEqual([])
-  if (!content) throw new Error('the file was refused without a remark')
+  expect(diagnostics).toEqual([])
+  if (!content) throw new Error('the file was refused without a diagnostic')
   return content
 }
 

@@ -14,7 +14,7 @@ import { rateLimits } from './rate-limits.ts'
 import { user } from './users.ts'
 import { child, type YamlNode } from './yaml-node.ts'
 
-/** What the file says, defaults filled in. */
+/** The content of the file, with defaults filled in. */
 export interface FileContent {
   readonly options: Options
   readonly rateLimits: RateLimits
@@ -24,22 +24,23 @@ export interface FileContent {
   readonly users: readonly UserSeed[]
 }
 
-/** Reads the six sections of the file; every mistake is a remark with its line. */
+/** Reads the six sections of the file; errors come as diagnostics with their lines. */
 export function readContent({ tree, lineOf, diagnostics: diagnostics }: ParsedDocument): {
   content?: FileContent
-  remarks: DocumentDiagnostic[]
+  diagnostics: DocumentDiagnostic[]
 } {
   const { content, issues } = readSections(tree)
   const all = [
     ...diagnostics,
     ...issues.map(({ path, message }) => ({ line: lineOf(path), path: pathText(path), message })),
   ]
-  return content && all.length === 0 ? { content, remarks: [] } : { remarks: all }
+  return content && all.length === 0 ? { content, diagnostics: [] } : { diagnostics: all }
 }
 
 /**
- * Reads six sections, wherever they come from. Channels and users refer to groups, and quotas are bounded by
- * `quota_per_unit`: what those sections say of them counts even if something else in there is wrong.
+ * Reads the six sections of a file, or of a file merged with stored settings. Channels and users refer to
+ * groups, and `quota_per_unit` bounds quotas: those count even if other entries of their sections are
+ * invalid.
  */
 export function readSections(tree: YamlNode): { content?: FileContent; issues: Issue[] } {
   const declared = declaredGroups(child(tree, 'groups'))

@@ -1,26 +1,26 @@
-/** Where in a document something stands: keys and indexes from the root. */
+/** A place in a document: keys and indexes from the root. */
 export type Path = readonly (string | number)[]
 
-/** One thing that the operator should put right. */
+/** An error or a warning in the configuration. */
 export interface Diagnostic {
-  /** The file as a person would name it, or `environment`. */
+  /** The file's displayed path, or `environment`. */
   readonly file: string
-  /** 1-based; absent where there is no line to point at. */
+  /** The line, from 1; absent where none applies. */
   readonly line?: number
   /** `channels[0].base_url`, or the name of a variable; empty for the file as a whole. */
   readonly path: string
-  /** Says what is expected, and never what a variable held. */
+  /** States what is expected, never the value of a variable. */
   readonly message: string
 }
 
-/** The configuration as a whole is refused: every mistake in it, in the order of its lines. */
+/** A refused configuration: all of its errors, in the order of lines. */
 export class ConfigError extends Error {
   readonly diagnostics: readonly Diagnostic[]
 
-  constructor(mistakes: readonly Diagnostic[]) {
-    super(mistakes.map(formatDiagnostic).join('\n'))
+  constructor(diagnostics: readonly Diagnostic[]) {
+    super(diagnostics.map(formatDiagnostic).join('\n'))
     this.name = 'ConfigError'
-    this.diagnostics = mistakes
+    this.diagnostics = diagnostics
   }
 }
 
@@ -30,7 +30,7 @@ export function formatDiagnostic({ file, line, path, message }: Diagnostic): str
   return path === '' ? `${place}: ${message}` : `${place}: ${path}: ${message}`
 }
 
-/** `channels[0].base_url`; a key that is no plain name stands in brackets and quotes. */
+/** `channels[0].base_url`; a key that is no plain name is quoted in brackets. */
 export function pathText(path: Path): string {
   let text = ''
   for (const step of path) {

@@ -3,39 +3,42 @@ import { type Path, pathText } from './diagnostics.ts'
 import { substitute } from './substitute.ts'
 import { type YamlNode, UnresolvedScalar, YamlScalar } from './yaml-node.ts'
 
-/** A mistake whose file is not named yet. */
+/** A diagnostic without the name of its file. */
 export interface DocumentDiagnostic {
   readonly line?: number
   readonly path: string
   readonly message: string
 }
 
-/** A YAML file as a tree with its variables put in, and where everything stands. */
+/** A YAML file as a tree with its variables substituted, and the line of every node. */
 export interface ParsedDocument {
   readonly tree: YamlNode
-  /** The line of what stands at `path`, or of the nearest thing around it. */
+  /** The line of the node at `path`, or of its nearest ancestor. */
   readonly lineOf: (path: Path) => number
-  /** What YAML itself does not allow, keys written twice, and variables that are not set. */
+  /** Syntax errors, duplicate keys, and variables that are not set. */
   readonly diagnostics: readonly DocumentDiagnostic[]
 }
 
-/** More than any configuration needs, and few enough that aliases of aliases cannot fill the memory. */
+/** Limits that keep aliases of aliases from exhausting memory; no configuration needs as much. */
 const MAX_NODES = 100_000
 const MAX_DEPTH = 32
 
-/** Reads the text of a YAML file. Every mistake is a remark; nothing is thrown. */
-export function parseYamlDocument(text: string, lookup: (name: string) => string | undefined): ParsedDocument {
+/** Parses the text of a YAML file. Errors are returned as diagnostics, never thrown. */
+export function parseYamlDocument(
+  text: string,
+  lookup: (name: string) => string | undefined,
+): ParsedDocument {
   const counter = new LineCounter()
   const document = parseDocument(text, { lineCounter: counter, uniqueKeys: false, prettyErrors: false })
-  const faults = [...document.errors, ...document.warnings]
-  if (faults.length > 0) {
+  const yamlErrors = [...document.errors, ...document.warnings]
+  if (yamlErrors.length > 0) {
     const lines = text.split('\n')
-    const remarks = faults.map((fault) => {
-      const { line } = counter.linePos(fault.pos[0])
+    const diagnostics = yamlErrors.map((error) => {
+      const { line } = counter.linePos(error.pos[0])
       const hint = lines[line - 1]?.includes('${') ? ' (a value with ${NAME} in a [list] needs quotes)' : ''
-      return { line, path: '', message: `expected YAML: ${fault.message}${hint}` }
+      return { line, path: '', message: `expected YAML: ${error.message}${hint}` }
     })
-    return { tree: undefined, lineOf: () => 1, diagnostics: remarks }
+    return { tree: undefined, lineOf: () => 1, diagnostics }
   }
   return new TreeBuilder(document, counter, lookup).build()
 }

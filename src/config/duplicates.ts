@@ -3,8 +3,8 @@ import type { Path } from './diagnostics.ts'
 import { child, items, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /**
- * What must differ: channel names, user ids and names, access tokens, the names of a user's tokens, and API
- * keys. Looked for in the file itself, so that a mistake elsewhere in an entry does not hide these.
+ * Finds duplicates of channel names, user ids and names, access tokens, names of a user's tokens, and API
+ * keys. It looks in the YAML tree, so that another error in an entry does not hide these.
  */
 export function duplicates(tree: YamlNode): Issue[] {
   const users = entries(child(tree, 'users'), ['users'])
@@ -28,12 +28,12 @@ function entries(tree: YamlNode, path: Path): Entry[] {
   return items(tree).map((entry, index) => ({ tree: entry, path: [...path, index] }))
 }
 
-function repeated(all: readonly Entry[], key: string, plain = (value: string): string => value): Issue[] {
+function repeated(all: readonly Entry[], key: string, normalize = (value: string): string => value): Issue[] {
   const seen = new Set<string>()
   return all.flatMap(({ tree, path }) => {
-    const written = child(tree, key)
-    if (!(written instanceof YamlScalar)) return []
-    const value = plain(String(written.value))
+    const scalar = child(tree, key)
+    if (!(scalar instanceof YamlScalar)) return []
+    const value = normalize(String(scalar.value))
     if (!seen.has(value)) {
       seen.add(value)
       return []

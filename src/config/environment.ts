@@ -7,28 +7,29 @@ import { sqlitePath, sqliteUrl } from '../domain/database-url.ts'
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
-/** How much is logged; `silent` is nothing. */
+/** The lowest level that is logged; `silent` logs nothing. */
 type LogLevel = (typeof LOG_LEVELS)[number]
 
 /**
- * What the environment and the command line say. Paths are absolute. `docs/configuration.md: Environment`.
+ * The settings from the environment and the command line. Paths are absolute. `docs/configuration.md:
+ * Environment`.
  */
 export interface Environment {
-  /** 0 = any free one. */
+  /** The port to listen on; 0 = any free port. */
   readonly port: number
   readonly host: string
   readonly dataDir: string
   /** `sqlite:PATH`, or `postgres://…`. */
   readonly databaseUrl: string
-  /** `redis://…` or `rediss://…`; undefined = one node, or shares of limits. */
+  /** `redis://…` or `rediss://…`; undefined = limits are counted per node. */
   readonly redisUrl: string | undefined
   readonly configFile: string | undefined
   /** Encrypts keys at rest; undefined = the one in `dataDir`. */
   readonly secret: string | undefined
   readonly logLevel: LogLevel
-  /** Variable → key, for the vendors that we know how to call. */
+  /** Variable → key, for known vendors. */
   readonly vendorKeys: ReadonlyMap<string, string>
-  /** What `${NAME}` stands for in the configuration file. */
+  /** The values of `${NAME}` in the configuration file. */
   readonly variables: ReadonlyMap<string, string>
 }
 
@@ -41,9 +42,9 @@ export function readEnvironment(
   flags: { config?: string | undefined } = {},
   folder = process.cwd(),
 ): Environment {
-  const mistakes: Diagnostic[] = []
+  const diagnostics: Diagnostic[] = []
   const expect = (name: string, expected: string): undefined => {
-    mistakes.push({ file: 'environment', path: name, message: `expected ${expected}` })
+    diagnostics.push({ file: 'environment', path: name, message: `expected ${expected}` })
   }
   const given = (name: string): string | undefined => env[name]?.trim() || undefined
   const dataDir = resolve(folder, given('DATA_DIR') ?? 'data')
@@ -69,7 +70,7 @@ export function readEnvironment(
       Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
     ),
   }
-  if (mistakes.length > 0) throw new ConfigError(mistakes)
+  if (diagnostics.length > 0) throw new ConfigError(diagnostics)
   return environment
 }
 
@@ -90,7 +91,7 @@ function readDatabaseUrl(
   expect: Expect,
 ): string | undefined {
   if (text === undefined) return sqliteUrl(resolve(dataDir, 'sluice.db'))
-  // Its password may be in it: it is not repeated.
+  // The URL may contain a password, so messages do not repeat it.
   if (/^postgres(?:ql)?:\/\/\S+$/i.test(text)) return text
   const path = sqlitePath(text)
   return path !== undefined && /^.+$/.test(path)
@@ -98,7 +99,7 @@ function readDatabaseUrl(
     : expect('DATABASE_URL', 'sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE')
 }
 
-// What it holds is never shown: a password may be in it.
+// The URL may contain a password, so messages do not repeat it.
 function readRedisUrl(text: string | undefined, expect: Expect): string | undefined {
   if (text === undefined) return undefined
   const url = URL.canParse(text) ? new URL(text) : undefined

@@ -4,10 +4,10 @@ import { nearest } from '../domain/nearest.ts'
 import { parseDuration, parseSize } from './units.ts'
 import { UnresolvedScalar, YamlScalar } from './yaml-node.ts'
 
-/** Reads a value of the file into a `T`; its issues say `expected …, found …`. */
+/** Reads a node of the file into a `T`; its issues read `expected …, found …`. */
 export type Field<T> = z.ZodType<T>
 
-/** What a field says of a value that it cannot take for a reason of its own. */
+/** A more specific expectation of a field, for the message of its issue. */
 export class Refusal {
   readonly expected: string
   constructor(expected: string) {
@@ -15,17 +15,17 @@ export class Refusal {
   }
 }
 
-/** The message of an issue that something else has reported already. */
+/** The message of an issue that was reported elsewhere, and is dropped. */
 export const ALREADY_REPORTED = '(reported already)'
 
-/** The longest time that a timer can wait. */
+/** The longest delay of `setTimeout`. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
 /**
- * A scalar: `read` answers with the value, with undefined if it is not what is expected, or with a refusal
- * that says more.
+ * A scalar: `read` returns the value, undefined if it is invalid, or a `Refusal` with a more specific
+ * expectation.
  */
-export function scalar<T>(expected: string, read: (written: YamlScalar) => T | Refusal | undefined): Field<T> {
+export function scalar<T>(expected: string, read: (node: YamlScalar) => T | Refusal | undefined): Field<T> {
   return z.unknown().transform((given, ctx): T => {
     const result = given instanceof YamlScalar ? read(given) : undefined
     if (result !== undefined && !(result instanceof Refusal)) return result
@@ -35,7 +35,7 @@ export function scalar<T>(expected: string, read: (written: YamlScalar) => T | R
   })
 }
 
-/** A text, as `accept` takes it. */
+/** A text; `accept` returns its value, or refuses it. */
 export function text(
   expected: string,
   accept: (text: string) => string | Refusal | undefined,
@@ -43,7 +43,7 @@ export function text(
   return scalar(expected, ({ value }) => (typeof value === 'string' ? accept(value) : undefined))
 }
 
-/** A text of at least one character, none of them a control character, and no space around it. */
+/** A trimmed, nonempty text without control characters. */
 export function name(expected: string, maxLength = 200): Field<string> {
   return text(`${expected} (1 to ${maxLength} characters, in quotes if it looks like a number)`, (given) =>
     given === given.trim() && /^[^\p{Cc}]+$/u.test(given) && Array.from(given).length <= maxLength
@@ -52,7 +52,7 @@ export function name(expected: string, maxLength = 200): Field<string> {
   )
 }
 
-/** Printable ASCII without spaces, as it can stand in a header; never shown. */
+/** Printable ASCII without spaces, fit for a header; never shown in messages. */
 export function credential(expected: string): Field<string> {
   return secret(expected, (given) => (/^[!-~]+$/.test(given) ? given : undefined))
 }
@@ -64,7 +64,8 @@ export function secret(expected: string, accept: (text: string) => string | unde
       given instanceof YamlScalar && typeof given.value === 'string' ? accept(given.value) : undefined
     if (value !== undefined) return value
     const found = given instanceof YamlScalar ? 'something else' : kindOf(given)
-    const message = given instanceof UnresolvedScalar ? ALREADY_REPORTED : `expected ${expected}, found ${found}`
+    const message =
+      given instanceof UnresolvedScalar ? ALREADY_REPORTED : `expected ${expected}, found ${found}`
     ctx.issues.push({ code: 'custom', message, input: undefined })
     return z.NEVER
   })
@@ -86,7 +87,7 @@ export function integer(min: number, max = Number.MAX_SAFE_INTEGER): Field<numbe
   })
 }
 
-/** One of a few words or numbers. */
+/** One of a fixed set of texts or numbers. */
 export function oneOf<const T extends string | number>(values: readonly T[]): Field<T> {
   const words = values.map(String)
   return scalar(`one of ${words.join(', ')}`, ({ value, source }) => {
@@ -97,7 +98,7 @@ export function oneOf<const T extends string | number>(values: readonly T[]): Fi
   })
 }
 
-/** A decimal as it is written, from zero (or above it) to a million, with at most 20 places. */
+/** An exact decimal from zero (or above zero) to a million, with at most 20 places. */
 export function decimal(options: { aboveZero?: boolean } = {}): Field<Decimal> {
   const from = options.aboveZero ? 'above 0 and up to' : 'from 0 to'
   return scalar(`a decimal number ${from} 1000000`, ({ value, source }) => {
@@ -129,7 +130,7 @@ export function size(min: number, max: number): Field<number> {
   })
 }
 
-/** A mapping with these keys and no others. Null and absent are an empty one. */
+/** A mapping with these keys and no others. Null and absence are an empty mapping. */
 export function section<S extends z.ZodRawShape>(shape: S) {
   const known = Object.keys(shape)
   const unknownKey = (key: string): string => {
@@ -153,13 +154,13 @@ export function section<S extends z.ZodRawShape>(shape: S) {
   }, object)
 }
 
-/** A mapping from names of the operator's own choice. Null and absent are an empty one. */
+/** A mapping with arbitrary keys. Null and absence are an empty mapping. */
 export function dictionary<T>(value: Field<T>, expected: string): Field<ReadonlyMap<string, T>> {
   const record = z.record(z.string(), value, { error: (issue) => mismatch(expected, issue.input) })
   return z.preprocess((given) => given ?? {}, record).transform((entries) => new Map(Object.entries(entries)))
 }
 
-/** A list whose entries differ from each other. Absent = empty, or refused where at least one is needed. */
+/** A list of distinct entries. Absence is an empty list, which is refused if `minLength` is above 0. */
 export function list<T>(item: Field<T>, expected: string, minLength = 0): Field<readonly T[]> {
   return z
     .preprocess((given) => given ?? [], z.array(item, { error: (issue) => mismatch(expected, issue.input) }))
@@ -190,7 +191,7 @@ function kindOf(given: unknown): string {
   return typeof value === 'string' ? JSON.stringify(short) : short
 }
 
-/** YAML writes decimals in a few ways more than ours: `.5`, `+1`, `1.`. */
+/** Accepts YAML's further notations of decimals: `.5`, `+1`, `1.`. */
 function asDecimal(source: string): Decimal | undefined {
   return parseDecimal(
     source

@@ -1,7 +1,4 @@
-/**
- * Freezes a value and everything in it, maps and sets included, and returns it. Values must not refer in
- * circles.
- */
+/** Freezes a value deeply, maps and sets included, and returns it. Values must not be cyclic. */
 export function freeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   if (value instanceof Map || value instanceof Set) {

@@ -4,7 +4,7 @@ import { decimal, dictionary, type Field, flag, Refusal, section, text } from '.
 import { nearest } from '../domain/nearest.ts'
 import { keys, type YamlNode } from './yaml-node.ts'
 
-/** The group that is always there. */
+/** The group that exists without being declared. */
 export const DEFAULT_GROUP = 'default'
 
 const ONE: Decimal = { digits: 1n, scale: 0 }
@@ -19,7 +19,7 @@ export const groups: Field<ReadonlyMap<string, Group>> = dictionary(
   return all
 })
 
-/** The groups that the file names, whatever else is wrong with them. */
+/** The groups that the file names, even if their entries are invalid. */
 export function declaredGroups(section: YamlNode): ReadonlyMap<string, Group> {
   const read = groups.safeParse(section)
   if (read.success) return read.data
@@ -34,7 +34,7 @@ export function groupName(declared: ReadonlySet<string>): Field<string> {
   })
 }
 
-/** ` (premium?)`, if a declared group is nearly called that. */
+/** ` (premium?)`, if a declared group has a similar name. */
 export function suggestion(given: string, declared: Iterable<string>): string {
   const meant = nearest(given, declared)
   return meant === undefined ? '' : ` (${meant}?)`

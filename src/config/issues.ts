@@ -2,13 +2,13 @@ import { z } from 'zod'
 import { type Field, ALREADY_REPORTED } from './fields.ts'
 import type { Path } from './diagnostics.ts'
 
-/** One thing that a field found wrong. */
+/** An error that a field found, with its place. */
 export interface Issue {
   readonly path: Path
   readonly message: string
 }
 
-/** What the fields found wrong, one entry for each unknown key, without what has been said elsewhere. */
+/** The issues of a zod error: one for each unknown key, without those reported elsewhere. */
 export function issuesOf(error: z.ZodError): Issue[] {
   return error.issues
     .flatMap((issue): Issue[] => {
@@ -23,7 +23,7 @@ export function issuesOf(error: z.ZodError): Issue[] {
     .filter(({ message }) => message !== ALREADY_REPORTED)
 }
 
-/** A field that is chosen by what it is to read. */
+/** A field that is chosen by the value that it reads. */
 export function dependent<T>(choose: (given: unknown) => Field<T>): Field<T> {
   return z.unknown().transform((given, ctx): T => {
     const read = choose(given).safeParse(given)
@@ -31,7 +31,8 @@ export function dependent<T>(choose: (given: unknown) => Field<T>): Field<T> {
     for (const issue of issuesOf(read.error)) {
       ctx.issues.push({ code: 'custom', message: issue.message, path: [...issue.path], input: undefined })
     }
-    if (ctx.issues.length === 0) ctx.issues.push({ code: 'custom', message: ALREADY_REPORTED, input: undefined })
+    if (ctx.issues.length === 0)
+      ctx.issues.push({ code: 'custom', message: ALREADY_REPORTED, input: undefined })
     return z.NEVER
   })
 }

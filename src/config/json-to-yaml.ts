@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../domain/stored-configuration.ts'
 import { type YamlNode, YamlScalar } from './yaml-node.ts'
 
-/** JSON as the tree that a file saying the same would be. Variables are not put in. */
+/** Converts JSON to the tree of an equal YAML file. Variables are not substituted. */
 export function jsonToYaml(value: Json): YamlNode {
   if (value === null) return undefined
   if (Array.isArray(value)) return (value as readonly Json[]).map(jsonToYaml)

@@ -8,12 +8,12 @@ import type { Config } from './config.ts'
 import { type IgnoredEntry, type MergedSettings, mergeLayers } from './merge-layers.ts'
 import { child, keys } from './yaml-node.ts'
 
-/** What of the store is needed to know the settings. */
+/** The part of the store that stored settings are read from. */
 type Stored = Pick<Store, 'read'>
 
 /**
- * The configuration in force: the file, and beneath it what was set over HTTP. It is replaced whole, so that
- * a call keeps the settings it began with. What replaces it comes one at a time, in order.
+ * The live configuration: the file, with the settings set over HTTP merged in. Every change replaces the
+ * settings object, so that a call keeps the settings that it began with. Changes are serialized.
  */
 export class LiveConfig implements LiveSettings {
   readonly #store: Stored
@@ -26,48 +26,48 @@ export class LiveConfig implements LiveSettings {
   private constructor(
     store: Stored,
     file: Config,
-    overlaid: MergedSettings,
+    merged: MergedSettings,
     warn: (sentence: string) => void,
-    changed: () => void,
+    onChange: () => void,
   ) {
     this.#store = store
-    this.#onChange = changed
+    this.#onChange = onChange
     this.#file = file
-    this.#merged = overlaid
+    this.#merged = merged
     this.#warn = warn
   }
 
   /**
-   * `warn` hears of what was set over HTTP and cannot be in force beside the file; `changed`, when this node
-   * has stored something that other nodes should read.
+   * `warn` is called for stored settings that conflict with the file and are ignored; `onChange`, after this
+   * node has stored a change that other nodes should read.
    */
   static async open(
     store: Stored,
     file: Config,
     warn: (sentence: string) => void,
-    changed: () => void = () => {},
+    onChange: () => void = () => {},
   ): Promise<LiveConfig> {
-    const overlaid = mergeLayers(file, await store.read('storedConfiguration'))
-    const inForce = new LiveConfig(store, file, overlaid, warn, changed)
-    inForce.#warnIgnored(overlaid.ignored)
-    return inForce
+    const merged = mergeLayers(file, await store.read('storedConfiguration'))
+    const liveConfig = new LiveConfig(store, file, merged, warn, onChange)
+    liveConfig.#warnIgnored(merged.ignored)
+    return liveConfig
   }
 
   get settings(): Settings {
     return this.#merged.settings
   }
 
-  /** As it was read last. */
+  /** The file, as it was last read. */
   get file(): Config {
     return this.#file
   }
 
   get declared(): DeclaredSettings {
-    const { fileNode: tree, settings, environmentChannels: fromKeys } = this.#file
-    const named = (section: string): ReadonlySet<string> => new Set(keys(child(tree, section)))
+    const { fileNode, settings, environmentChannels } = this.#file
+    const named = (section: string): ReadonlySet<string> => new Set(keys(child(fileNode, section)))
     return {
       channels: settings.channels,
-      by: fromKeys.channels.length > 0 ? 'environment' : 'gateway.yaml',
+      by: environmentChannels.channels.length > 0 ? 'environment' : 'gateway.yaml',
       options: named('options'),
       groups: named('groups'),
       models: named('models'),
@@ -78,17 +78,14 @@ export class LiveConfig implements LiveSettings {
     return this.#merged.storedChannels.get(name)
   }
 
-  /**
-   * Takes over another reading of the file. `prepare` runs before, and may refuse it: then all stays as it
-   * was.
-   */
+  /** Replaces the file. `check` runs first; if it rejects, nothing changes. */
   replaceFile(file: Config, check: () => Promise<void>): Promise<void> {
     return this.#serialized(async () => {
       await check()
-      const overlaid = mergeLayers(file, await this.#store.read('storedConfiguration'))
+      const merged = mergeLayers(file, await this.#store.read('storedConfiguration'))
       this.#file = file
-      this.#warnIgnored(overlaid.ignored)
-      this.#merged = overlaid
+      this.#warnIgnored(merged.ignored)
+      this.#merged = merged
     })
   }
 
@@ -103,31 +100,31 @@ export class LiveConfig implements LiveSettings {
     })
   }
 
-  /** Reads what is stored anew: another node may have changed it. */
+  /** Rereads the stored settings, which another node may have changed. */
   reread(): Promise<void> {
     return this.#serialized(async () => {
-      const overlaid = mergeLayers(this.#file, await this.#store.read('storedConfiguration'))
-      this.#warnIgnored(this.#newlyIgnored(overlaid.ignored))
-      this.#merged = overlaid
+      const merged = mergeLayers(this.#file, await this.#store.read('storedConfiguration'))
+      this.#warnIgnored(this.#newlyIgnored(merged.ignored))
+      this.#merged = merged
     })
   }
 
-  // What is left out already, and as it was, is no reason to refuse a change of something else.
-  #refuseNewlyIgnored(leftOut: readonly IgnoredEntry[]): void {
-    const refused = this.#newlyIgnored(leftOut)
+  // An entry that was ignored before does not make another change invalid.
+  #refuseNewlyIgnored(ignored: readonly IgnoredEntry[]): void {
+    const refused = this.#newlyIgnored(ignored)
     if (refused.length === 0) return
     const several = new Set(refused.map(({ name }) => name)).size > 1
     const sentences = refused.map(({ name, message }) => (several ? `${name}: ${message}` : message))
     throw new GatewayError('invalid_request', sentences.join('; '))
   }
 
-  #newlyIgnored(leftOut: readonly IgnoredEntry[]): readonly IgnoredEntry[] {
+  #newlyIgnored(ignored: readonly IgnoredEntry[]): readonly IgnoredEntry[] {
     const known = new Set(this.#merged.ignored.map(identity))
-    return leftOut.filter((one) => !known.has(identity(one)))
+    return ignored.filter((one) => !known.has(identity(one)))
   }
 
-  #warnIgnored(leftOut: readonly IgnoredEntry[]): void {
-    for (const { section, name, message } of leftOut) {
+  #warnIgnored(ignored: readonly IgnoredEntry[]): void {
+    for (const { section, name, message } of ignored) {
       this.#warn(`${section} ${name}, set over HTTP, is left out: ${message}`)
     }
   }

@@ -51,7 +51,7 @@ test('stored channels come behind those of the file; disabled ones are known, an
 })
 
 test('what one thing spoils, others do not suffer from, not even those that come to light after it', () => {
-  const { settings, ignored: leftOut } = mergeLayers(
+  const { settings, ignored } = mergeLayers(
     fileOf(FILE),
     only({
       channels: [
@@ -70,8 +70,8 @@ test('what one thing spoils, others do not suffer from, not even those that come
   expect(settings.channels.map(({ name }) => name)).toEqual(['filed', 'good'])
   expect(settings.options.retries).toBe(5)
   expect(settings.models.get('m').price?.tokens.input).toEqual({ digits: 4n, scale: 0 })
-  expect(leftOut.map(({ name }) => name).toSorted()).toEqual(['bad', 'lost', 'no_such_option', 'spoilt'])
-  expect(leftOut.find(({ name }) => name === 'bad')?.message).toMatch(
+  expect(ignored.map(({ name }) => name).toSorted()).toEqual(['bad', 'lost', 'no_such_option', 'spoilt'])
+  expect(ignored.find(({ name }) => name === 'bad')?.message).toMatch(
     /^base_url: expected .*; weight: expected/,
   )
 })
@@ -90,7 +90,7 @@ options: { retries: 1 }
 groups: { vip: { ratio: 2 } }
 models: { m: { price: { input: 1, output: 1 } } }
 ${FILE}`)
-  const { settings, ignored: leftOut } = mergeLayers(
+  const { settings, ignored } = mergeLayers(
     file,
     only({
       channels: [stored('filed', {}, { models: ['other'] })],
@@ -101,7 +101,7 @@ ${FILE}`)
       ],
     }),
   )
-  expect(leftOut).toHaveLength(4)
+  expect(ignored).toHaveLength(4)
   expect(settings.options.retries).toBe(1)
   expect(settings.groups.get('vip')?.ratio).toEqual({ digits: 2n, scale: 0 })
   expect(settings.models.get('m').price?.tokens.input).toEqual({ digits: 1n, scale: 0 })

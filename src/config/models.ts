@@ -5,7 +5,7 @@ import { dictionary, type Field, flag, name, oneOf, section } from './fields.ts'
 import { price } from './prices/prices.ts'
 import { rateLimit } from './rate-limits.ts'
 
-/** What the file says of a model; the rest comes from the built-in prices. */
+/** A model as the file declares it; the rest comes from the built-in prices. */
 export interface ModelEntry {
   readonly vendor: string | undefined
   readonly price: Price | undefined

@@ -16,10 +16,10 @@ import {
 
 const MEBIBYTE = 2 ** 20
 
-/** So many that a billion times as many is still counted exactly. */
+/** A limit that keeps a billion times as much a safe integer. */
 const MAX_QUOTA_PER_UNIT = 9_000_000
 
-/** What `quota_per_unit` is where nobody says otherwise. */
+/** The default of `quota_per_unit`. */
 export const DEFAULT_QUOTA_PER_UNIT = 500_000
 
 const addressRange = text('an address or CIDR such as 10.0.0.0/8', (given) =>
@@ -45,7 +45,7 @@ const cors = section({
   ),
 })
 
-// As browsers send it: in small letters, without the scheme's own port.
+// Browsers send origins in lower case, without the scheme's default port.
 function isOrigin(given: string): boolean {
   const url = URL.parse(given)
   return url !== null && /^[^*]+$/.test(url.host) && given === `${url.protocol}//${url.host}`

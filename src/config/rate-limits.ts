@@ -4,10 +4,10 @@ import { duration, type Field, integer, section } from './fields.ts'
 
 const MINUTE = 60_000
 
-/** A limit that limits nothing. */
+/** A limit that is off. */
 export const NO_LIMIT: RateLimit = { requests: 0, tokens: 0, windowMs: MINUTE }
 
-/** What holds where the file has no `rate_limits` at all. */
+/** The limits of a file without `rate_limits`. */
 const DEFAULTS: RateLimits = {
   global: { requests: 180, tokens: 0, windowMs: 180_000 },
   relay: NO_LIMIT,
@@ -19,14 +19,14 @@ const DEFAULTS: RateLimits = {
 const count = integer(0, 1_000_000_000_000).default(0)
 const window = (defaultMs: number): Field<number> => duration.default(defaultMs)
 
-/** `{ requests, tokens, window }`, off where nothing is given. */
+/** `{ requests, tokens, window }`; off by default. */
 export const rateLimit: Field<RateLimit> = section({
   requests: count,
   tokens: count,
   window: window(MINUTE),
 }).transform(({ window, ...limit }) => ({ ...limit, windowMs: window }))
 
-/** `{ requests, window }`, for what has no tokens to count. */
+/** `{ requests, window }`, for requests without tokens. */
 function requestLimit(windowMs: number): Field<RateLimit> {
   return section({ requests: count, window: window(windowMs) }).transform(({ requests, window }) => ({
     requests,
@@ -36,8 +36,7 @@ function requestLimit(windowMs: number): Field<RateLimit> {
 }
 
 /**
- * `docs/configuration.md: Rate limits`. An entry that is not written is off; without the section the defaults
- * hold.
+ * `docs/configuration.md: Rate limits`. A missing entry is off; `DEFAULTS` apply if the section is missing.
  */
 export const rateLimits: Field<RateLimits> = section({
   global: requestLimit(DEFAULTS.global.windowMs),

@@ -8,10 +8,10 @@ const variables = new Map([
   ['EMPTY', ''],
 ])
 
-/** What is said of a file, as the operator reads it. */
+/** The diagnostics of a file, formatted. */
 function said(text: string): string[] {
-  const { remarks } = readContent(parseYamlDocument(text, (name) => variables.get(name)))
-  return remarks.map((remark) => formatDiagnostic({ file: 'gateway.yaml', ...remark }))
+  const { diagnostics } = readContent(parseYamlDocument(text, (name) => variables.get(name)))
+  return diagnostics.map((diagnostic) => formatDiagnostic({ file: 'gateway.yaml', ...diagnostic }))
 }
 
 function channel(lines: string): string {
@@ -34,10 +34,10 @@ function token(lines: string): string {
   return `users:\n  - username: u\n    tokens:\n      - ${all.join('\n        ')}`
 }
 
-/** What is wrong, the file, and what is said of it. */
+/** A description, the file, and its diagnostics. */
 type Case = readonly [what: string, file: string, ...said: string[]]
 
-// One table, and long: whatever a file may have wrong with it stands here, in the order of the documentation.
+// One long table: all errors that a file may have, in the order of the documentation.
 
 const YAML: Case[] = [
   [

@@ -6,7 +6,7 @@ import type { FileContent } from './content.ts'
 import { priceVersion } from './prices/price-version.ts'
 import type { VendorChannels } from './vendors/vendor-channels.ts'
 
-/** The settings that sections make with these channels, over the built-in prices. */
+/** Builds settings from the file's sections, these channels and the built-in prices. */
 export function settingsOf(
   { options, rateLimits, groups, models }: FileContent,
   channels: readonly Channel[],

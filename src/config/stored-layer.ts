@@ -6,29 +6,29 @@ import type { Config } from './config.ts'
 import type { YamlNode } from './yaml-node.ts'
 import { jsonToYaml } from './json-to-yaml.ts'
 
-/** Something set over HTTP, as the part of a file that would say the same. */
+/** One setting that was set over HTTP, in the form that the file would have. */
 export interface LayerEntry {
   readonly section: 'channels' | StoredSection
   readonly name: string
-  /** All that it says, to tell it from what it said before. */
+  /** Its content as JSON, to tell whether it has changed. */
   readonly content: string
   readonly tree: YamlNode
   readonly enabled: boolean
 }
 
-/** Where the entries of a section stand in a file. */
+/** The file's key for each section of stored settings. */
 export const SECTION_KEYS = { options: 'options', groups: 'groups', ratios: 'models' } as const
 
 /**
- * What was set over HTTP, one by one. Ratios that make no price, as nothing says what a prompt token costs,
- * are nothing.
+ * The stored settings as a layer: one entry for each. Ratios that make no price, since nothing states the
+ * price of a prompt token, are left out.
  */
 export function storedLayer(
-  { builtIn, environmentChannels: fromKeys }: Config,
+  { builtIn, environmentChannels }: Config,
   { channels, entries }: StoredConfiguration,
 ): readonly LayerEntry[] {
   const priceOf = (model: string): Price | undefined =>
-    builtIn.get(model, fromKeys.preferred.get(model))?.price
+    builtIn.get(model, environmentChannels.preferred.get(model))?.price
   return [
     ...channels.map(({ name, declared, keys, status }): LayerEntry => {
       const written = { ...declared, name, keys }
@@ -43,7 +43,7 @@ export function storedLayer(
   ]
 }
 
-/** The entry of a model that ratios make over a price that is there. */
+/** The model entry that ratios make from a base price. */
 function modelOf(ratios: Json, base: Price | undefined): Json | undefined {
   const price = pricedByRatios(readRatios(ratios), base)
   if (!price) return undefined

@@ -1,24 +1,21 @@
-/** A text with its variables put in, or what is wrong with it. */
+/** A text with its variables substituted, or its errors. */
 export type Substituted = { readonly text: string } | { readonly errors: readonly string[] }
 
 const REFERENCE = /\$\$\{|\$\{([^}]*)\}?/g
 const NAME = /^[A-Za-z_]\w*$/
 
-/**
- * Puts variables in the place of `${NAME}`; `$${` is a literal `${`. What comes from a variable is not read
- * again.
- */
+/** Substitutes `${NAME}`; `$${` is a literal `${`. A variable's value is not scanned again. */
 export function substitute(text: string, lookup: (name: string) => string | undefined): Substituted {
-  const mistakes: string[] = []
+  const errors: string[] = []
   const result = text.replaceAll(REFERENCE, (found: string, name: string | undefined) => {
     if (found === '$${') return '${'
     if (name === undefined || !NAME.test(name) || !found.endsWith('}')) {
-      mistakes.push('expected ${NAME} with the name of a variable; a literal ${ is written $${')
+      errors.push('expected ${NAME} with the name of a variable; a literal ${ is written $${')
       return found
     }
     const value = lookup(name)
-    if (value === undefined) mistakes.push(`expected the environment variable ${name} to be set`)
+    if (value === undefined) errors.push(`expected the environment variable ${name} to be set`)
     return value ?? found
   })
-  return mistakes.length > 0 ? { errors: mistakes } : { text: result }
+  return errors.length > 0 ? { errors } : { text: result }
 }

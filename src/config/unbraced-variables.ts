@@ -2,16 +2,13 @@ import type { Path } from './diagnostics.ts'
 import type { Issue } from './issues.ts'
 import { YamlScalar, type YamlNode } from './yaml-node.ts'
 
-/** A value, or its last word, that a shell would take for a variable: `$KEY`, `Bearer $KEY`. */
+/** A value, or its last word, that a shell would expand: `$KEY`, `Bearer $KEY`. */
 const UNBRACED = /(?:^|\s)\$[A-Za-z_]\w*$/
 
 const MISSING_BRACES: Issue['message'] =
   'a variable is written ${NAME}, in braces: without them this is taken letter by letter'
 
-/**
- * Finds values that were probably meant as variables. Their text is not repeated: it may be a secret that
- * begins with `$`.
- */
+/** Finds values that were probably meant as variables. Messages omit their text, which may be a secret. */
 export function unbracedVariables(tree: YamlNode, path: Path = []): Issue[] {
   if (tree === undefined) return []
   if (tree instanceof YamlScalar)

@@ -23,13 +23,10 @@ import { child, type YamlNode, YamlScalar } from './yaml-node.ts'
 const STATUS = [1, 2] as const
 const ROLES = [1, 10, 100] as const
 
-/** No quota is larger than so many units of currency; `docs/api.md: Limits`. */
+/** The largest quota, in units of currency; `docs/api.md: Limits`. */
 const MAX_UNITS = 1_000_000_000
 
-/**
- * Base62; every leading `sk-` is taken off. Keys are cut at hyphens when they are looked up, so none may have
- * one.
- */
+/** Base62 after any leading `sk-`. Lookups split keys at hyphens, so a key may contain none. */
 const key = secret('sk- and then letters and digits only', (given) => {
   const bare = given.replace(/^(?:sk-)+/, '')
   return /^[A-Za-z0-9]+$/.test(bare) ? bare : undefined
@@ -49,9 +46,7 @@ const expiredTime = scalar('-1 (never) or a time in Unix seconds', ({ value }) =
     : undefined
 })
 
-/**
- * A group that a token of a user of `own` may name: an open one, or the user's own; empty = the user's own.
- */
+/** A group that a token may name: an open one, or `own`, the group of its user; empty = `own`. */
 function tokenGroup(groups: ReadonlyMap<string, Group>, own: string): (given: string) => string | Refusal {
   return (given) => {
     if (given === '' || given === own) return given

@@ -8,17 +8,17 @@ import type { ModelEntry } from './models.ts'
 import { unbracedVariables } from './unbraced-variables.ts'
 import type { YamlNode } from './yaml-node.ts'
 
-/** Shorter secrets can be found by trying. */
+/** The minimum length of a secret that cannot be guessed. */
 const MIN_SECRET_LENGTH = 16
 
-/** What is added to a base URL. */
+/** The path that is appended to a base URL. */
 const ENDPOINTS: Readonly<Record<ProtocolName, string>> = {
   chat: '/chat/completions',
   messages: '/messages',
   rerank: '/rerank',
 }
 
-/** What is allowed but probably not meant. */
+/** Warnings about settings that are valid but probably not intended. */
 export function warnings(
   settings: Settings,
   models: ReadonlyMap<string, ModelEntry>,
@@ -77,7 +77,7 @@ function unpriced({ options, models, channels }: Settings, served: ReadonlySet<s
     })
 }
 
-/** One for each kind of price, since a kind concerns many models at once. */
+/** One warning for each kind of price, since a kind concerns many models. */
 function uncharged(
   settings: Settings,
   models: ReadonlyMap<string, ModelEntry>,

@@ -1,10 +1,7 @@
-/** A scalar of the file: what it stands for, and how it is written there. */
+/** A scalar of the file: its value and its source text. */
 export class YamlScalar {
   readonly value: string | number | boolean
-  /**
-   * As in the file, before variables were put in: fit to be shown, and exact where a number is longer than a
-   * double.
-   */
+  /** The text before substitution: safe to show, and exact where a number exceeds a double's precision. */
   readonly source: string
 
   constructor(value: string | number | boolean, source: string = String(value)) {
@@ -13,23 +10,23 @@ export class YamlScalar {
   }
 }
 
-/** A text whose variables could not be put in: already remarked upon, so that whoever reads it need not. */
+/** A text with variables that are not set: already reported, so that fields add no diagnostic. */
 export class UnresolvedScalar extends YamlScalar {}
 
-/** The file's content; null and absent are both undefined. Mappings have no prototype. */
+/** A node of the file; null and absence are undefined. Mappings have no prototype. */
 export type YamlNode = YamlScalar | undefined | readonly YamlNode[] | { readonly [key: string]: YamlNode }
 
-/** What stands under `key`, if `tree` is a mapping. */
+/** The value of `key`, if `tree` is a mapping. */
 export function child(tree: YamlNode, key: string): YamlNode {
   return isMapping(tree) ? tree[key] : undefined
 }
 
-/** The entries of a list; none if `tree` is something else. */
+/** The entries of a list; empty if `tree` is no list. */
 export function items(tree: YamlNode): readonly YamlNode[] {
   return Array.isArray(tree) ? tree : []
 }
 
-/** The keys of a mapping; none if `tree` is something else. */
+/** The keys of a mapping; empty if `tree` is no mapping. */
 export function keys(tree: YamlNode): readonly string[] {
   return isMapping(tree) ? Object.keys(tree) : []
 }

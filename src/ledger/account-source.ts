@@ -6,7 +6,7 @@ import type { UserChange } from '../store/operations/change-user.ts'
 import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
 import type { Account } from './balance.ts'
 
-/** Whose key that is, and what it can spend here. */
+/** An API key's token and owner, and the account that its calls are charged to. */
 export interface FoundAccount {
   readonly token: Token
   readonly user: User
@@ -14,31 +14,28 @@ export interface FoundAccount {
 }
 
 /**
- * The accounts that calls are made on, whether this node has their balances to itself or borrows from them.
+ * Source of the accounts that calls are charged to: a database of this node alone, or leases from a shared
+ * one.
  */
 export interface AccountSource {
-  /**
-   * The account of a token, if it was used before and nothing is known to have changed; makes no database
-   * call.
-   */
+  /** The cached account of a token, unless it may have changed; makes no database call. */
   get(tokenId: number): Account | undefined
   /**
-   * The account of a token, read if it must be; undefined if there is no such token. Charge it in the same
-   * turn.
+   * The account of a token, read if it is not cached; undefined for an unknown token. A caller charges it in
+   * the same turn, before it can be evicted.
    */
   load(tokenId: number): Promise<Account | undefined>
-  /** Whose key has that HMAC; undefined if it is nobody's. Deleted tokens are found too. */
+  /** The account of the key with that HMAC, deleted tokens included; undefined for an unknown key. */
   findByKeyHash(keyHash: string): Promise<FoundAccount | undefined>
   /**
-   * The account, once it can afford so much, if it ever can: where balances are borrowed, it waits for a
-   * loan. Rejects with `insufficient_quota` where it cannot, which names what remains.
+   * Resolves to the account once its free quota is at least `amount`, which may take a loan. Rejects with
+   * `insufficient_quota`, which states the rest, where that is impossible.
    */
   ensureAffordable(account: Account, amount: number): Promise<Account>
-  /**
-   * Changes a user; undefined if there is no such user. A quota that changes counts when it is durable, not
-   * before.
-   */
+  /** Changes a user; undefined for an unknown user. A changed quota can be spent only once it is durable. */
   changeUser(change: UserChange): Promise<ManagedUser | undefined>
-  /** Changes a token, and what of it calls are admitted by; undefined if that user has no such token. */
+  /**
+   * Changes a token, and the limits that its calls are admitted by; undefined if the user has no such token.
+   */
   changeToken(change: TokenChange): Promise<KeyedToken | undefined>
 }

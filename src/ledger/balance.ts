@@ -1,14 +1,14 @@
 import { GatewayError } from '../errors.ts'
 
 /**
- * One balance as this process knows it: the only place where free quota is decided. `remain` already counts
- * every settlement that was queued, durable or not; `held` is the sum of the open holds.
+ * One balance in this process, the only place where free quota is computed. `remain` includes every queued
+ * settlement, durable or not; `held` is the sum of the open holds.
  */
 export class Balance {
   readonly id: number
   remain: number
   held = 0
-  /** Writes of this balance that are not yet durable. */
+  /** Number of writes to this balance that are not durable yet. */
   pendingWrites = 0
 
   constructor(id: number, remain: number) {
@@ -16,27 +16,27 @@ export class Balance {
     this.remain = remain
   }
 
-  /** What a further hold may take. */
+  /** Quota units that a further hold may take. */
   get free(): number {
     return this.remain - this.held
   }
 
-  /** What the account has, as far as this node knows: at nothing it is exhausted. */
+  /** Quota units of the whole account, as far as this node knows; at 0 the account is exhausted. */
   get accountRemain(): number {
     return this.remain
   }
 
-  /** Nothing that the store does not know: it may be forgotten and read again. */
+  /** Whether the store has all of this balance, so that it may be evicted and read again. */
   get isIdle(): boolean {
     return this.held === 0 && this.pendingWrites === 0
   }
 
-  /** Holds so much more; a negative amount lets go. */
+  /** Adds to the held amount; a negative amount releases. */
   hold(amount: number): void {
     this.held += amount
   }
 
-  /** Takes a charge off; a negative one takes a charge back that was never written. */
+  /** Subtracts a charge; a negative one reverts a charge that was never written. */
   charge(quota: number): void {
     this.remain -= quota
   }
@@ -46,21 +46,21 @@ export class Balance {
 export interface Account {
   readonly token: Balance
   readonly user: Balance
-  /** An unlimited token's own balance moves but never blocks. Its owner may change that while calls run. */
+  /** Set for an unlimited token: its own balance is charged but never checked. May change while calls run. */
   unlimited: boolean
 }
 
-/** The token's free quota, or the user's where that is less. */
+/** Free quota of an account: the lesser of token and user, or the user's where the token is unlimited. */
 export function affordable(account: Account): number {
   return account.unlimited ? account.user.free : Math.min(account.token.free, account.user.free)
 }
 
-/** Refuses a call that costs more quota units than are free. */
+/** Refusal of a call that costs more quota units than are free. */
 export class InsufficientQuota extends GatewayError {
   readonly free: number
   readonly needed: number
 
-  /** `shown`: the same amounts as the operator shows quota. */
+  /** `shown` repeats the amounts in the unit of the operator's display. */
   constructor(free: number, needed: number, shown = '') {
     super(
       'insufficient_quota',

@@ -6,42 +6,45 @@ import { LeaseTable } from './lease-table.ts'
 import { LoanQueue } from './loan-queue.ts'
 import type { OpenHold } from './open-hold.ts'
 
-/** How often the bank is told what was settled, at the latest, and how much it is told at a time. */
+/** Longest interval between reports, and the number of settled calls in one report. */
 const REPORT_MS = 200
 const REPORT_ROWS = 500
-/** How often it hears of us where there is nothing to tell. */
-const HEARTBEAT_MS = 2_000
-/** How often everything is compared, and nodes that are gone are looked after. */
-const COMPARE_MS = 10_000
-/** Silence after which the bank may soon fence this node; it does so after 60 s by its own clock. */
-const FENCE_MS = 50_000
-/** Between attempts to reach a bank that is away. */
-const AGAIN_MS = 250
-/** How long it is tried, at the end, to report what is left and give everything back. */
-const FAREWELL_MS = 2_000
-/** How long somebody who wants to see what was just settled waits for its report. */
-const FLUSH_MS = 1_000
+/** Interval of heartbeats while there is nothing to report. */
+const HEARTBEAT_INTERVAL_MS = 2_000
+/** Interval of full comparisons with the bank, in which it also fences lost nodes. */
+const COMPARE_INTERVAL_MS = 10_000
+/**
+ * Silence after which this node stops spending its leases: the bank fences it after 60 s by its own clock.
+ */
+const LEASE_VALID_MS = 50_000
+/** Delay between attempts to reach the bank. */
+const RETRY_MS = 250
+/** Longest time that `close` spends on the last report and the return of leases. */
+const CLOSE_TIMEOUT_MS = 2_000
+/** Longest time that a read waits for the report of what was just settled. */
+const FLUSH_TIMEOUT_MS = 1_000
 
-/** What the teller works with. */
+/** Dependencies of a bank client. */
 export interface BankClientParts {
   readonly bank: Bank
   readonly file: NodeFile
   readonly openHolds: () => Iterable<OpenHold>
   /**
-   * Hears what could not be done, once for each time that the bank goes away, and of its return (undefined).
+   * Called with the error once for each time that the bank becomes unreachable, and with undefined on its
+   * return.
    */
-  readonly onReachabilityChange: (trouble: Error | undefined) => void
+  readonly onReachabilityChange: (failure: Error | undefined) => void
   /**
-   * Hears of calls of tokens that are not in this database, as after an older copy of it was put back: nobody
-   * can be charged.
+   * Called with calls of tokens that the database does not have, as after a restore from a backup: they
+   * cannot be charged.
    */
   readonly onUnknownTokens: (calls: readonly OutboxEntry[]) => void
 }
 
 /**
- * The one queue between this node and the bank, in which one thing happens at a time: loans first, then
- * reports, and what goes back strictly after the report before it. What the bank says is therefore always the
- * latest word.
+ * The only queue between this node and the bank, with one request at a time: loans first, then reports, and
+ * returned leases only after the report before them. The latest state from the bank is therefore always
+ * current.
  */
 export class BankClient {
   readonly leases: LeaseTable
@@ -50,19 +53,19 @@ export class BankClient {
   #validUntilMs = Number.NEGATIVE_INFINITY
   #reportedMs = Number.NEGATIVE_INFINITY
   #comparedMs = Number.NEGATIVE_INFINITY
-  /** What the bank believes is in doubt. */
-  #mustCompare = true
-  #lookedMs = Number.NEGATIVE_INFINITY
-  /** The outbox may hold something. */
+  /** Set while the bank's view of the holds here may be outdated. */
+  #mustResync = true
+  #roundMs = Number.NEGATIVE_INFINITY
+  /** Set while the outbox may have entries. */
   #hasOutbox = true
-  /** The last entry of it that the bank has counted. */
+  /** The last outbox entry that the bank has counted. */
   #reportedPlace = 0
-  /** Calls settled since the outbox was looked into. */
-  #settled = 0
-  /** It holds more than was reported at once. */
+  /** Calls settled since the outbox was last read. */
+  #settledCount = 0
+  /** Set while the outbox has more entries than fit into one report. */
   #isBehind = false
   #flushes: (() => void)[] = []
-  #isAway = false
+  #isUnreachable = false
   #isStopping = false
   #wake = Promise.withResolvers<void>()
   #running: Promise<void> | undefined
@@ -73,22 +76,22 @@ export class BankClient {
     this.leases = new LeaseTable(() => this.mayBeFenced)
   }
 
-  /** The bank may have given this node up, or is about to: nothing borrowed may be spent. */
+  /** Whether the bank may have fenced this node, or is about to: then no lease may be spent. */
   get mayBeFenced(): boolean {
     return performance.now() > this.#validUntilMs
   }
 
-  /** The bank heard us when we last spoke to it. */
+  /** Whether the last request to the bank succeeded. */
   get isConnected(): boolean {
-    return !this.#isAway && !this.mayBeFenced
+    return !this.#isUnreachable && !this.mayBeFenced
   }
 
-  /** Tells of accounts that were forgotten. */
-  set onEvicted(told: (accounts: readonly string[]) => void) {
-    this.#onForgotten = told
+  /** Called with the accounts that were evicted. */
+  set onEvicted(listener: (accounts: readonly string[]) => void) {
+    this.#onForgotten = listener
   }
 
-  /** Reports what an earlier run has left, and gives back what it had borrowed; then reports on and on. */
+  /** Reports the outbox of an earlier run and releases its leases; then keeps reporting. */
   async start(): Promise<void> {
     while (this.#hasOutbox) await this.#report()
     await this.#parts.bank.leave()
@@ -97,10 +100,7 @@ export class BankClient {
     this.#running = this.#run()
   }
 
-  /**
-   * Asks for a loan; undefined for a token that is not there. Rejects with `StoreUnavailable` within two
-   * seconds.
-   */
+  /** Requests a loan; undefined for an unknown token. Rejects with `StoreUnavailable` within two seconds. */
   acquire(request: LoanRequest): Promise<Loan | undefined> {
     if (this.#isStopping) return Promise.reject(new StoreUnavailable('the bank is closed'))
     const loan = this.#loans.enqueue(request)
@@ -108,58 +108,56 @@ export class BankClient {
     return loan
   }
 
-  /** A call was settled: it is in the outbox. */
+  /** Notes that a call was settled, and is in the outbox. */
   onSettled(): void {
     this.#hasOutbox = true
-    this.#settled += 1
-    if (this.#settled >= REPORT_ROWS) this.#wake.resolve()
+    this.#settledCount += 1
+    if (this.#settledCount >= REPORT_ROWS) this.#wake.resolve()
   }
 
-  /** Resolves when everything settled up to now has been reported, or after a second. */
+  /** Resolves when everything settled so far has been reported, or after a second. */
   async flush(): Promise<void> {
-    if (this.#hasOutbox) await this.#untilReported()
+    if (this.#hasOutbox) await this.#waitForReport()
   }
 
-  /** Resolves when the bank has said anew where we stand with everything, or after a second. */
+  /** Resolves when the bank has sent the current state of all accounts, or after a second. */
   async resync(): Promise<void> {
-    this.#mustCompare = true
-    await this.#untilReported()
+    this.#mustResync = true
+    await this.#waitForReport()
   }
 
-  /** Something is to go back. */
+  /** Starts the next round at once, as where leases are to be returned. */
   wake(): void {
     this.#wake.resolve()
   }
 
-  /**
-   * Reports what is left, gives everything back, and says no more. What cannot be reported stays in the file.
-   */
+  /** Reports the outbox, releases all leases, and stops. Entries that cannot be reported stay in the file. */
   async close({ isUnresolved = false }: { readonly isUnresolved?: boolean } = {}): Promise<void> {
     this.#isStopping = true
     this.#wake.resolve()
     await this.#running
     this.#loans.rejectAll(new StoreUnavailable('the bank is closed'))
-    // What is still lent when it ends is nobody's for a minute: one answer that is lost must not be enough
-    // for that.
-    for (const endMs = performance.now() + FAREWELL_MS; ; await delay(AGAIN_MS)) {
+    // Leases that are not released stay unusable for a minute, so one lost response must not end the
+    // attempts.
+    for (const endMs = performance.now() + CLOSE_TIMEOUT_MS; ; await delay(RETRY_MS)) {
       try {
-        return await this.#takeLeave(isUnresolved)
+        return await this.#leaveBank(isUnresolved)
       } catch {
         if (performance.now() > endMs) return
       }
     }
   }
 
-  async #takeLeave(isUnresolved: boolean): Promise<void> {
+  async #leaveBank(isUnresolved: boolean): Promise<void> {
     while (this.#hasOutbox) await this.#report()
-    // What calls that were not settled hold stays theirs until the next start.
-    if (isUnresolved) await this.#giveBack(Number.POSITIVE_INFINITY)
+    // Open holds keep their leases until the next start.
+    if (isUnresolved) await this.#releaseSpare(Number.POSITIVE_INFINITY)
     else await this.#parts.bank.leave()
   }
 
-  #untilReported(): Promise<void> {
+  #waitForReport(): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, FLUSH_MS).unref()
+      const timer = setTimeout(resolve, FLUSH_TIMEOUT_MS).unref()
       this.#flushes.push(() => {
         clearTimeout(timer)
         resolve()
@@ -171,82 +169,82 @@ export class BankClient {
   async #run(): Promise<void> {
     while (!this.#isStopping) {
       try {
-        await this.#round()
-        if (this.#isAway) this.#reach(undefined)
-        if (!this.#isBehind) await this.#nap(REPORT_MS)
+        await this.#runRound()
+        if (this.#isUnreachable) this.#setReachability(undefined)
+        if (!this.#isBehind) await this.#sleep(REPORT_MS)
       } catch (error) {
         this.#loans.rejectAll(error)
-        // Whatever was under way may have happened or not.
-        this.#mustCompare = true
-        if (!this.#isAway) this.#reach(error instanceof Error ? error : new Error(String(error)))
-        await this.#nap(AGAIN_MS)
+        // The failed request may have taken effect.
+        this.#mustResync = true
+        if (!this.#isUnreachable) this.#setReachability(error instanceof Error ? error : new Error(String(error)))
+        await this.#sleep(RETRY_MS)
       }
     }
   }
 
-  #reach(trouble: Error | undefined): void {
-    this.#isAway = trouble !== undefined
-    this.#parts.onReachabilityChange(trouble)
+  #setReachability(failure: Error | undefined): void {
+    this.#isUnreachable = failure !== undefined
+    this.#parts.onReachabilityChange(failure)
   }
 
-  async #round(): Promise<void> {
-    // First of all it must be known what is left of what was borrowed.
+  async #runRound(): Promise<void> {
+    // A fenced node may have lost its leases, so it must know their state before it takes loans.
     if (this.mayBeFenced) await this.#report()
     const loans = this.#loans.takeBatch()
-    if (loans.length > 0) await this.#lend(loans)
+    if (loans.length > 0) await this.#acquireBatch(loans)
     const nowMs = performance.now()
     const isUrgent =
-      this.#isBehind || this.#settled >= REPORT_ROWS || this.#flushes.length > 0 || this.leases.hasRecalls
-    if (isUrgent || nowMs - this.#lookedMs >= REPORT_MS) {
-      this.#lookedMs = nowMs
+      this.#isBehind || this.#settledCount >= REPORT_ROWS || this.#flushes.length > 0 || this.leases.hasRecalls
+    if (isUrgent || nowMs - this.#roundMs >= REPORT_MS) {
+      this.#roundMs = nowMs
       await this.#report()
-      await this.#giveBack(nowMs)
+      await this.#releaseSpare(nowMs)
     }
   }
 
-  async #lend(asked: ReturnType<LoanQueue['takeBatch']>): Promise<void> {
+  async #acquireBatch(batch: ReturnType<LoanQueue['takeBatch']>): Promise<void> {
     try {
-      const loans = await this.#parts.bank.acquire(asked.map(({ request }) => request))
-      for (const [index, one] of asked.entries()) {
+      const loans = await this.#parts.bank.acquire(batch.map(({ request }) => request))
+      for (const [index, pending] of batch.entries()) {
         const loan = loans[index]
         if (loan) {
-          for (const standing of [loan.tokenState, loan.userState]) this.leases.getOrCreate(standing).applyState(standing)
+          for (const state of [loan.tokenState, loan.userState]) this.leases.getOrCreate(state).applyState(state)
         }
-        one.resolve(loan)
+        pending.resolve(loan)
       }
     } catch (error) {
-      for (const one of asked) one.reject(error)
+      for (const pending of batch) pending.reject(error)
       throw error
     }
   }
 
   async #report(): Promise<void> {
     const sentMs = performance.now()
-    const isWhole = this.#mustCompare || this.mayBeFenced || sentMs - this.#comparedMs > COMPARE_MS
-    this.#mustCompare = false
+    const isFull = this.#mustResync || this.mayBeFenced || sentMs - this.#comparedMs > COMPARE_INTERVAL_MS
+    this.#mustResync = false
     const flushes = [...this.#flushes]
-    const entries = await this.#outbox()
-    const held = this.leases.takeReports(this.#parts.openHolds(), isWhole)
-    const isDue = isWhole || flushes.length > 0 || sentMs - this.#reportedMs >= HEARTBEAT_MS
+    const entries = await this.#readOutbox()
+    const held = this.leases.takeReports(this.#parts.openHolds(), isFull)
+    const isDue = isFull || flushes.length > 0 || sentMs - this.#reportedMs >= HEARTBEAT_INTERVAL_MS
     if (entries.length === 0 && held.length === 0 && !isDue) return
     await this.#apply(entries, held)
-    if (isWhole) await this.#compare()
-    if (isWhole) this.#comparedMs = sentMs
+    if (isFull) await this.#compare()
+    if (isFull) this.#comparedMs = sentMs
     this.#reportedMs = sentMs
-    this.#validUntilMs = sentMs + FENCE_MS
+    this.#validUntilMs = sentMs + LEASE_VALID_MS
     if (this.#isBehind) return
     this.#flushes = this.#flushes.slice(flushes.length)
     for (const flush of flushes) flush()
   }
 
-  async #outbox(): Promise<readonly OutboxEntry[]> {
+  async #readOutbox(): Promise<readonly OutboxEntry[]> {
     if (!this.#hasOutbox) return []
-    this.#settled = 0
+    this.#settledCount = 0
     this.#hasOutbox = false
     try {
       const entries = await this.#parts.file.write('outbox', { limit: REPORT_ROWS })
       this.#isBehind = entries.length === REPORT_ROWS
-      // Until the bank has them they are there.
+      // Entries stay in the outbox until the bank has counted them.
       if (entries.length > 0) this.#hasOutbox = true
       return entries
     } catch (error) {
@@ -255,25 +253,26 @@ export class BankClient {
     }
   }
 
-  // A report of nothing is answered with everything. What a loan brought whose answer was lost is found here.
+  // Compares all accounts: the bank answers an empty report with every state. Finds loans whose response was
+  // lost.
   async #compare(): Promise<void> {
-    for (const standing of await this.#parts.bank.apply([], [])) this.leases.getOrCreate(standing).applyState(standing)
+    for (const state of await this.#parts.bank.apply([], [])) this.leases.getOrCreate(state).applyState(state)
   }
 
   async #apply(entries: readonly OutboxEntry[], held: ReturnType<LeaseTable['takeReports']>): Promise<void> {
     const { bank, file } = this.#parts
     try {
-      const standings = await bank.apply(
+      const states = await bank.apply(
         entries.map(({ row }) => row),
         held,
       )
-      const known = new Set<string>(standings.map(({ account }) => account))
+      const known = new Set<string>(states.map(({ account }) => account))
       const unknown = entries.filter(({ tokenId }) => !known.has(`t:${tokenId}`))
       if (unknown.length > 0) this.#parts.onUnknownTokens(unknown)
-      // What could not be taken out of the outbox comes again.
+      // Entries whose removal from the outbox failed come again, and must not count twice.
       this.leases.applyReported(entries.filter(({ place }) => place > this.#reportedPlace))
       this.#reportedPlace = entries.at(-1)?.place ?? this.#reportedPlace
-      this.leases.applyStates(standings)
+      this.leases.applyStates(states)
     } catch (error) {
       this.leases.markUnsynced(held)
       throw error
@@ -281,18 +280,18 @@ export class BankClient {
     const last = entries.at(-1)
     if (!last) return
     await file.write('reported', { place: last.place })
-    if (!this.#isBehind && this.#settled === 0) this.#hasOutbox = false
+    if (!this.#isBehind && this.#settledCount === 0) this.#hasOutbox = false
   }
 
-  async #giveBack(nowMs: number): Promise<void> {
+  async #releaseSpare(nowMs: number): Promise<void> {
     const spare = this.leases.releaseSpare(nowMs)
     if (spare.length > 0) this.leases.applyStates(await this.#parts.bank.release(spare))
     const forgotten = this.leases.evictIdle(nowMs)
     if (forgotten.length > 0) this.#onForgotten(forgotten)
   }
 
-  async #nap(ms: number): Promise<void> {
-    if (this.#loans.isEmpty || this.#isAway) {
+  async #sleep(ms: number): Promise<void> {
+    if (this.#loans.isEmpty || this.#isUnreachable) {
       const timer = setTimeout(() => this.#wake.resolve(), ms).unref()
       await this.#wake.promise
       clearTimeout(timer)

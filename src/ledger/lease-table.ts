@@ -3,42 +3,42 @@ import type { OutboxEntry } from '../store/node-file.ts'
 import { LeasedBalance } from './leased-balance.ts'
 import type { OpenHold } from './open-hold.ts'
 
-/** What a hold is taken to be before there was one. */
-const FIRST_TYPICAL = 50_000
-/** How long a lease may be unused before what is spare of it goes back. */
+/** Expected size of a hold, in quota units, before there was one. */
+const INITIAL_TYPICAL_HOLD = 50_000
+/** Time without use after which the spare part of a lease is released. */
 const IDLE_MS = 5_000
 
-/** All that this node has borrowed, account by account. */
+/** Leases of this node, by account. */
 export class LeaseTable {
   readonly #balances = new Map<AccountName, LeasedBalance>()
   readonly #recalled = new Set<AccountName>()
-  readonly #isCutOff: () => boolean
+  readonly #mayBeFenced: () => boolean
 
-  /** `isCutOff` tells whether the bank may have given this node up. */
-  constructor(isCutOff: () => boolean) {
-    this.#isCutOff = isCutOff
+  /** `mayBeFenced` tells whether the bank may have fenced this node. */
+  constructor(mayBeFenced: () => boolean) {
+    this.#mayBeFenced = mayBeFenced
   }
 
   get(account: AccountName): LeasedBalance | undefined {
     return this.#balances.get(account)
   }
 
-  /** The balance of an account of which the bank has said where we stand. */
+  /** The balance of an account whose state the bank has sent, created if it is new. */
   getOrCreate({ account }: AccountState): LeasedBalance {
     let balance = this.#balances.get(account)
     if (!balance) {
-      balance = new LeasedBalance(account, FIRST_TYPICAL, this.#isCutOff)
+      balance = new LeasedBalance(account, INITIAL_TYPICAL_HOLD, this.#mayBeFenced)
       this.#balances.set(account, balance)
     }
     return balance
   }
 
-  /** Takes over what the bank said. */
-  applyStates(standings: readonly AccountState[]): void {
-    for (const standing of standings) this.#balances.get(standing.account)?.applyState(standing)
+  /** Applies states that the bank has sent. */
+  applyStates(states: readonly AccountState[]): void {
+    for (const state of states) this.#balances.get(state.account)?.applyState(state)
   }
 
-  /** What the bank does not know yet of what is open here, or, with `all`, everything. */
+  /** Reports of held amounts that the bank does not have yet, or of all with `all`. */
   takeReports(open: Iterable<OpenHold>, all: boolean): HeldReport[] {
     const estimates = new Map<number, number>()
     for (const { account, expectedCost: expected } of open) {
@@ -54,12 +54,12 @@ export class LeaseTable {
     return reports
   }
 
-  /** What the bank was told did perhaps not reach it. */
+  /** Marks amounts whose report may not have arrived, so that they are reported again. */
   markUnsynced(reports: readonly HeldReport[]): void {
     for (const { account } of reports) this.#balances.get(account)?.markUnsynced()
   }
 
-  /** The bank has counted these calls. */
+  /** Notes that the bank has counted these calls. */
   applyReported(entries: readonly OutboxEntry[]): void {
     for (const { tokenId, userId, quota } of entries) {
       this.#balances.get(`t:${tokenId}`)?.applyReported(quota)
@@ -67,7 +67,7 @@ export class LeaseTable {
     }
   }
 
-  /** Another node needs what this one does not. */
+  /** Marks an account whose spare quota another node needs. */
   requestRecall(account: AccountName): void {
     if (this.#balances.get(account)?.hasSpare) this.#recalled.add(account)
   }
@@ -76,10 +76,7 @@ export class LeaseTable {
     return this.#recalled.size > 0
   }
 
-  /**
-   * What goes back now, all of it no longer spendable here: what was recalled, and what nobody has used for a
-   * while.
-   */
+  /** Takes spare quota out of the leases, to be released to the bank: what was recalled or has been idle. */
   releaseSpare(nowMs: number): { readonly account: AccountName; readonly keep: number }[] {
     const spare: { account: AccountName; keep: number }[] = []
     for (const balance of this.#balances.values()) {
@@ -91,14 +88,14 @@ export class LeaseTable {
     return spare
   }
 
-  /** Forgets accounts of which nothing is here any more; tells which. */
+  /** Evicts accounts without use, and returns their names. */
   evictIdle(nowMs: number): AccountName[] {
-    const forgotten: AccountName[] = []
+    const evicted: AccountName[] = []
     for (const [account, balance] of this.#balances) {
       if (!balance.isIdle || balance.hasSpare || nowMs - balance.lastUsedMs <= IDLE_MS) continue
       this.#balances.delete(account)
-      forgotten.push(account)
+      evicted.push(account)
     }
-    return forgotten
+    return evicted
   }
 }

@@ -13,232 +13,232 @@ import { type Account, affordable, InsufficientQuota } from './balance.ts'
 import type { LeasedBalance } from './leased-balance.ts'
 import type { BankClient } from './bank-client.ts'
 
-/** Calls that a loan is to last for, at most, and with how many of them left the next is asked for. */
-const CALLS_LENT = 64
-const CALLS_LEFT = 16
-/** A first loan is taken before anybody knows what a call on it holds. */
-const FIRST_MOST = 3_200_000
-/** How long other nodes have to give back what they do not need. */
-const RECALL_MS = 100
-/** Loans that one call takes before it gives up: others may be faster to spend each of them. */
-const LOANS = 3
+/** Number of calls that a loan is to last for, and the number left at which the next loan is requested. */
+const CALLS_PER_LOAN = 64
+const RENEW_AT_CALLS = 16
+/** Largest first loan, in quota units, while no hold of the account is known. */
+const FIRST_LOAN_MAX = 3_200_000
+/** Time that other nodes have to release their spare quota. */
+const RECALL_WAIT_MS = 100
+/** Maximum number of loans for one call: other calls may spend each of them first. */
+const MAX_LOANS = 3
 
-/** A token's account, from the bank. */
+/** A token's account with leased balances. */
 interface LeasedAccount extends Account {
   readonly token: LeasedBalance
   readonly user: LeasedBalance
-  /** The bank has so little that it is lent call by call. */
-  isPoor: boolean
+  /** Set while the bank has so little left that quota is leased call by call. */
+  isScarce: boolean
   isRenewing: boolean
 }
 
-/** The accounts of one node among many: it spends what it has borrowed. */
+/** Accounts of one node in a cluster, which spends what it has leased. */
 export class LeasedAccounts implements AccountSource {
   readonly #rows: Pick<Rows, 'write'>
-  readonly #teller: BankClient
-  /** Asks the other nodes to give back what they do not need of an account. */
+  readonly #bankClient: BankClient
+  /** Asks the other nodes to release their spare quota of an account. */
   readonly #recall: (account: AccountName) => Promise<void>
-  /** Those of which nothing is known to have changed. */
+  /** Accounts that are not known to have changed. */
   readonly #accounts = new Map<number, LeasedAccount>()
-  readonly #finding = new Map<string, Promise<FoundAccount | undefined>>()
-  readonly #low = new Set<LeasedAccount>()
-  /** Moves whenever something was changed: what was asked for before is not remembered after. */
-  #changes = 0
+  readonly #lookups = new Map<string, Promise<FoundAccount | undefined>>()
+  readonly #renewals = new Set<LeasedAccount>()
+  /** Counts changes, so that an account read before a change is not cached after it. */
+  #changeCount = 0
 
-  constructor(rows: Pick<Rows, 'write'>, teller: BankClient, recall: (account: AccountName) => Promise<void>) {
+  constructor(rows: Pick<Rows, 'write'>, bankClient: BankClient, recall: (account: AccountName) => Promise<void>) {
     this.#rows = rows
-    this.#teller = teller
+    this.#bankClient = bankClient
     this.#recall = recall
-    teller.onEvicted = (names) => {
-      for (const name of names) this.#drop(name)
+    bankClient.onEvicted = (names) => {
+      for (const name of names) this.#evict(name)
     }
   }
 
   get(tokenId: number): Account | undefined {
     const account = this.#accounts.get(tokenId)
-    if (account && !account.isRenewing && !account.isPoor && isLow(account)) this.#renewSoon(account)
+    if (account && !account.isRenewing && !account.isScarce && isLow(account)) this.#scheduleRenewal(account)
     return account
   }
 
   async load(tokenId: number): Promise<Account | undefined> {
-    return (await this.#lend(firstLoan(tokenId)))?.account
+    return (await this.#acquire(firstLoan(tokenId)))?.account
   }
 
   findByKeyHash(keyHash: string): Promise<FoundAccount | undefined> {
-    let finding = this.#finding.get(keyHash)
-    if (!finding) {
-      finding = this.#find(keyHash).finally(() => this.#finding.delete(keyHash))
-      this.#finding.set(keyHash, finding)
+    let lookup = this.#lookups.get(keyHash)
+    if (!lookup) {
+      lookup = this.#findAccount(keyHash).finally(() => this.#lookups.delete(keyHash))
+      this.#lookups.set(keyHash, lookup)
     }
-    return finding
+    return lookup
   }
 
-  async ensureAffordable(given: Account, amount: number): Promise<Account> {
-    let account = given
+  async ensureAffordable(initial: Account, amount: number): Promise<Account> {
+    let account = initial
     let hasRecalled = false
-    for (let loans = 0; loans < LOANS; ) {
+    for (let loans = 0; loans < MAX_LOANS; ) {
       if (amount <= affordable(account)) return account
-      const lent = await this.#lend(loanFor(account, amount))
-      if (!lent) throw new GatewayError('invalid_api_key', 'this API key is unknown')
-      const { loan } = lent
+      const acquired = await this.#acquire(loanFor(account, amount))
+      if (!acquired) throw new GatewayError('invalid_api_key', 'this API key is unknown')
+      const { loan } = acquired
       const { token, user } = loan
-      account = lent.account
+      account = acquired.account
       if (loan.granted) {
         loans += 1
         continue
       }
       refuseUnusableKey(token, user, statusAt(token, token.remainQuota, Date.now()), 'call')
-      if (hasRecalled) throw new InsufficientQuota(within(loan, account), amount)
+      if (hasRecalled) throw new InsufficientQuota(totalFree(loan, account), amount)
       hasRecalled = true
-      await this.#recallFor(loan, account, amount)
+      await this.#recallShortage(loan, account, amount)
     }
     return account
   }
 
   async changeUser(change: UserChange): Promise<ManagedUser | undefined> {
-    if (change.quota) await this.#teller.flush()
+    if (change.quota) await this.#bankClient.flush()
     const changed = await this.#rows.write('changeUser', change)
-    await this.#heed(`u:${change.userId}`)
+    await this.#refresh(`u:${change.userId}`)
     return changed?.user
   }
 
   async changeToken(change: TokenChange): Promise<KeyedToken | undefined> {
-    if (change.fields.remainQuota !== undefined) await this.#teller.flush()
+    if (change.fields.remainQuota !== undefined) await this.#bankClient.flush()
     const changed = await this.#rows.write('changeToken', change)
-    await this.#heed(`t:${change.tokenId}`)
+    await this.#refresh(`t:${change.tokenId}`)
     return changed ?? undefined
   }
 
   /**
-   * Something of an account was changed, wherever: it is read again at its next use. An epoch that is over
-   * takes its lease.
+   * Handles a change of an account on any node: it is read again at its next use. A new epoch voids its
+   * lease.
    */
   changed(name: AccountName, epoch: number): void {
-    const balance = this.#teller.leases.get(name)
-    if (balance?.advanceEpoch(epoch) && balance.held > 0) this.#cover(name)
+    const balance = this.#bankClient.leases.get(name)
+    if (balance?.advanceEpoch(epoch) && balance.held > 0) this.#renewLease(name)
     this.forget(name)
   }
 
-  /** Everything may have been changed. */
+  /** Handles changes that may have been missed: every account is read again. */
   onAllChanged(): void {
-    this.#changes += 1
+    this.#changeCount += 1
     this.#accounts.clear()
-    void this.#teller.resync()
+    void this.#bankClient.resync()
   }
 
-  /** Reads an account again at its next use; a user's, all of the user's tokens. */
+  /** Evicts a token's account, or those of all tokens of a user. */
   forget(name: string): void {
-    this.#changes += 1
-    this.#drop(name)
+    this.#changeCount += 1
+    this.#evict(name)
   }
 
-  #drop(name: string): void {
+  #evict(name: string): void {
     const id = Number(name.slice(2))
     if (name.startsWith('t:')) this.#accounts.delete(id)
     else for (const [tokenId, { user }] of this.#accounts) if (user.id === id) this.#accounts.delete(tokenId)
   }
 
-  async #find(keyHash: string): Promise<FoundAccount | undefined> {
-    const lent = await this.#lend(firstLoan({ keyHash }))
-    return lent && { token: lent.loan.token, user: lent.loan.user, account: lent.account }
+  async #findAccount(keyHash: string): Promise<FoundAccount | undefined> {
+    const acquired = await this.#acquire(firstLoan({ keyHash }))
+    return acquired && { token: acquired.loan.token, user: acquired.loan.user, account: acquired.account }
   }
 
-  // What changed while it was asked for is asked for again at its next use.
-  async #lend(
+  // An account that changed during the request is not cached.
+  async #acquire(
     request: LoanRequest,
   ): Promise<{ readonly loan: Loan; readonly account: LeasedAccount } | undefined> {
-    const changes = this.#changes
-    const loan = await this.#teller.acquire(request)
+    const changeCount = this.#changeCount
+    const loan = await this.#bankClient.acquire(request)
     if (!loan) return undefined
     const tokenId = loan.token.id
-    if (changes !== this.#changes) return { loan, account: this.#open(loan, undefined) }
+    if (changeCount !== this.#changeCount) return { loan, account: this.#open(loan, undefined) }
     const account = this.#open(loan, this.#accounts.get(tokenId))
     this.#accounts.set(tokenId, account)
     return { loan, account }
   }
 
-  #open({ token, tokenState: ofToken, userState: ofUser }: Loan, known: LeasedAccount | undefined): LeasedAccount {
-    const { leases: book } = this.#teller
-    const [tokenBalance, userBalance] = [book.getOrCreate(ofToken), book.getOrCreate(ofUser)]
+  #open({ token, tokenState, userState }: Loan, cached: LeasedAccount | undefined): LeasedAccount {
+    const { leases: book } = this.#bankClient
+    const [tokenBalance, userBalance] = [book.getOrCreate(tokenState), book.getOrCreate(userState)]
     const unlimited = token.unlimitedQuota
-    const isPoor =
-      ofUser.free < 8 * userBalance.typicalHold || (!unlimited && ofToken.free < 8 * tokenBalance.typicalHold)
-    if (known?.token !== tokenBalance || known.user !== userBalance) {
-      return { token: tokenBalance, user: userBalance, unlimited, isPoor, isRenewing: false }
+    const isScarce =
+      userState.free < 8 * userBalance.typicalHold || (!unlimited && tokenState.free < 8 * tokenBalance.typicalHold)
+    if (cached?.token !== tokenBalance || cached.user !== userBalance) {
+      return { token: tokenBalance, user: userBalance, unlimited, isScarce, isRenewing: false }
     }
-    known.unlimited = unlimited
-    known.isPoor = isPoor
-    return known
+    cached.unlimited = unlimited
+    cached.isScarce = isScarce
+    return cached
   }
 
-  // What is over for this node, the bank says at once; what was charged before it stays charged.
-  async #heed(name: AccountName): Promise<void> {
+  // Evicts a changed account and fetches its new epoch from the bank; earlier charges stay.
+  async #refresh(name: AccountName): Promise<void> {
     this.forget(name)
-    if (this.#teller.leases.get(name)) await this.#teller.resync()
+    if (this.#bankClient.leases.get(name)) await this.#bankClient.resync()
   }
 
-  async #recallFor(
-    { tokenState: ofToken, userState: ofUser }: Loan,
+  async #recallShortage(
+    { tokenState, userState }: Loan,
     { token, user, unlimited }: Account,
     amount: number,
   ): Promise<void> {
-    const short: AccountName[] = []
-    if (!unlimited && ofToken.free + token.free < amount) short.push(ofToken.account)
-    if (ofUser.free + user.free < amount) short.push(ofUser.account)
-    await Promise.all(short.map((account) => this.#recall(account).catch(() => {})))
-    await delay(RECALL_MS)
+    const shortages: AccountName[] = []
+    if (!unlimited && tokenState.free + token.free < amount) shortages.push(tokenState.account)
+    if (userState.free + user.free < amount) shortages.push(userState.account)
+    await Promise.all(shortages.map((account) => this.#recall(account).catch(() => {})))
+    await delay(RECALL_WAIT_MS)
   }
 
-  // In a turn of its own, so that the call that noticed it does not wait.
-  #renewSoon(account: LeasedAccount): void {
+  // Renews in a later turn, so that the call that found the account low does not wait.
+  #scheduleRenewal(account: LeasedAccount): void {
     account.isRenewing = true
-    if (this.#low.size === 0) setImmediate(() => this.#renewAll())
-    this.#low.add(account)
+    if (this.#renewals.size === 0) setImmediate(() => this.#renewAll())
+    this.#renewals.add(account)
   }
 
   #renewAll(): void {
-    for (const account of this.#low) {
-      void this.#lend(loanFor(account, 0))
+    for (const account of this.#renewals) {
+      void this.#acquire(loanFor(account, 0))
         .catch(() => {})
         .finally(() => {
           account.isRenewing = false
         })
     }
-    this.#low.clear()
+    this.#renewals.clear()
   }
 
-  // The bank no longer knows of what is open here: it is lent anew, as far as there is anything.
-  #cover(name: AccountName): void {
+  // Renews a lease of a recalled account that has open holds, as far as the bank has quota left.
+  #renewLease(name: AccountName): void {
     for (const account of this.#accounts.values()) {
       if (account.token.account !== name && account.user.account !== name) continue
-      if (!account.isRenewing) this.#renewSoon(account)
+      if (!account.isRenewing) this.#scheduleRenewal(account)
       return
     }
   }
 }
 
 function firstLoan(token: LoanRequest['token']): LoanRequest {
-  return { token, need: { token: 0, user: 0 }, max: { token: FIRST_MOST, user: FIRST_MOST } }
+  return { token, need: { token: 0, user: 0 }, max: { token: FIRST_LOAN_MAX, user: FIRST_LOAN_MAX } }
 }
 
-/** What lets an account afford so much, and more of it for the calls to come. */
+/** Builds the request for a loan that affords `amount`, and further calls if possible. */
 function loanFor({ token, user, unlimited }: Account, amount: number): LoanRequest {
   const need = (free: number): number => Math.max(0, Math.ceil(amount - free))
-  const most = (balance: LeasedBalance): number =>
-    Math.max(0, Math.ceil(CALLS_LENT * Math.max(balance.typicalHold, amount) - balance.free))
+  const max = (balance: LeasedBalance): number =>
+    Math.max(0, Math.ceil(CALLS_PER_LOAN * Math.max(balance.typicalHold, amount) - balance.free))
   return {
     token: token.id,
     need: { token: unlimited ? 0 : need(token.free), user: need(user.free) },
-    max: { token: unlimited ? 0 : most(token as LeasedBalance), user: most(user as LeasedBalance) },
+    max: { token: unlimited ? 0 : max(token as LeasedBalance), user: max(user as LeasedBalance) },
   }
 }
 
 function isLow({ token, user, unlimited }: LeasedAccount): boolean {
-  return user.free < CALLS_LEFT * user.typicalHold || (!unlimited && token.free < CALLS_LEFT * token.typicalHold)
+  return user.free < RENEW_AT_CALLS * user.typicalHold || (!unlimited && token.free < RENEW_AT_CALLS * token.typicalHold)
 }
 
-/** What a call could still have: what is free here and in the bank. */
-function within({ tokenState: ofToken, userState: ofUser }: Loan, { token, user, unlimited }: Account): number {
-  const ofUsers = ofUser.free + user.free
-  return unlimited ? ofUsers : Math.min(ofUsers, ofToken.free + token.free)
+/** Free quota of an account, on this node and in the bank. */
+function totalFree({ tokenState, userState }: Loan, { token, user, unlimited }: Account): number {
+  const userFree = userState.free + user.free
+  return unlimited ? userFree : Math.min(userFree, tokenState.free + token.free)
 }

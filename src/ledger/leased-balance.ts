@@ -1,37 +1,37 @@
 import type { AccountName, HeldReport, AccountState } from '../store/bank.ts'
 import { Balance } from './balance.ts'
 
-/** How much one hold counts in what a hold is expected to be. */
-const WEIGHT = 1 / 8
+/** Weight of one hold in the moving average `typicalHold`. */
+const HOLD_WEIGHT = 1 / 8
 
 /**
- * What this node has borrowed of an account. `remain` is what was lent, less what calls were charged since
- * the bank was told. Nothing of it can be spent once the node may have been given up by the bank.
+ * Leased balance of an account. `remain` is the lease less the charges that the bank has not counted yet.
+ * None of it can be spent while the bank may have fenced this node.
  */
 export class LeasedBalance extends Balance {
   readonly account: AccountName
-  /** Goes up whenever the bank calls its leases in. */
+  /** Rises whenever the bank recalls all leases of the account. */
   epoch = 0
-  /** Quota units that a hold comes to, lately. */
+  /** Moving average of holds, in quota units. */
   typicalHold: number
-  /** When a hold was last taken or let go; on the clock of `performance.now()`. */
+  /** Time of the last hold or release, by `performance.now()`. */
   lastUsedMs = performance.now()
-  /** Charged, and not known to the bank as far as we know. */
+  /** Charges that the bank is not known to have counted. */
   #unreported = 0
-  #lent = 0
+  #leased = 0
   #bankRemain = 0
-  #told = { held: 0, estimate: 0 }
-  readonly #isCutOff: () => boolean
+  #reported = { held: 0, estimate: 0 }
+  readonly #mayBeFenced: () => boolean
 
-  constructor(account: AccountName, typical: number, isCutOff: () => boolean) {
+  constructor(account: AccountName, typical: number, mayBeFenced: () => boolean) {
     super(Number(account.slice(2)), 0)
     this.account = account
     this.typicalHold = typical
-    this.#isCutOff = isCutOff
+    this.#mayBeFenced = mayBeFenced
   }
 
   override get free(): number {
-    return this.#isCutOff() ? Math.min(0, this.remain - this.held) : this.remain - this.held
+    return this.#mayBeFenced() ? Math.min(0, this.remain - this.held) : this.remain - this.held
   }
 
   override get accountRemain(): number {
@@ -42,20 +42,20 @@ export class LeasedBalance extends Balance {
     return super.isIdle && this.#unreported === 0
   }
 
-  /** What of the lease must stay here: open holds, and what is still to be reported. */
+  /** Part of the lease that must stay here: open holds and unreported charges. */
   get required(): number {
     return Math.max(0, this.held + this.#unreported)
   }
 
-  /** There is something that could be given back. */
+  /** Whether a part of the lease could be released. */
   get hasSpare(): boolean {
-    return this.#lent > this.required
+    return this.#leased > this.required
   }
 
   override hold(amount: number): void {
     super.hold(amount)
     this.lastUsedMs = performance.now()
-    if (amount > 0) this.typicalHold += (amount - this.typicalHold) * WEIGHT
+    if (amount > 0) this.typicalHold += (amount - this.typicalHold) * HOLD_WEIGHT
   }
 
   override charge(quota: number): void {
@@ -63,55 +63,55 @@ export class LeasedBalance extends Balance {
     this.#unreported += quota
   }
 
-  /** The bank has counted so much of what was charged here. */
+  /** Notes that the bank has counted a part of the charges. */
   applyReported(quota: number): void {
     this.#unreported -= quota
   }
 
-  /** Takes over where the bank says that we stand; what it said of an earlier epoch is void. */
+  /** Applies a state that the bank has sent, unless it belongs to an earlier epoch. */
   applyState({ epoch, amount, remain }: AccountState): void {
     if (epoch < this.epoch) return
-    if (epoch > this.epoch) this.#calledIn(epoch)
+    if (epoch > this.epoch) this.#enterEpoch(epoch)
     this.#bankRemain = remain
-    this.#lend(amount)
+    this.#setLease(amount)
   }
 
-  /** Its leases were called in: nothing of an earlier epoch is worth anything. False if that was known. */
+  /** Voids leases of earlier epochs; false if the epoch was known already. */
   advanceEpoch(epoch: number): boolean {
     if (epoch <= this.epoch) return false
-    this.#calledIn(epoch)
+    this.#enterEpoch(epoch)
     return true
   }
 
-  /** Lets go of what is not kept, before the bank is told; resolves what is kept. */
+  /** Takes the spare part out of the lease, before the bank is told; returns the rest. */
   releaseSpare(): number {
     const { required: kept } = this
-    this.#lend(Math.min(this.#lent, kept))
+    this.#setLease(Math.min(this.#leased, kept))
     return kept
   }
 
-  /** What the bank is to be told is open here; undefined if it knows. */
+  /** The held amount to report; undefined if the bank has it already. */
   takeReport(estimate: number): HeldReport | undefined {
     const { held, account } = this
-    if (held === this.#told.held && estimate === this.#told.estimate) return undefined
-    this.#told = { held, estimate }
+    if (held === this.#reported.held && estimate === this.#reported.estimate) return undefined
+    this.#reported = { held, estimate }
     return { account, held, estimate }
   }
 
-  /** What the bank knows of it is in doubt: it is told anew. */
+  /** Makes the next `takeReport` repeat the held amount, which may not have arrived. */
   markUnsynced(): void {
-    this.#told = { held: -1, estimate: -1 }
+    this.#reported = { held: -1, estimate: -1 }
   }
 
-  #calledIn(epoch: number): void {
+  #enterEpoch(epoch: number): void {
     this.epoch = epoch
-    this.#lend(0)
-    // What was held went with the lease.
-    this.#told = { held: 0, estimate: 0 }
+    this.#setLease(0)
+    // The bank has dropped its record of the holds together with the lease.
+    this.#reported = { held: 0, estimate: 0 }
   }
 
-  #lend(amount: number): void {
-    this.#lent = amount
+  #setLease(amount: number): void {
+    this.#leased = amount
     this.remain = amount - this.#unreported
   }
 }

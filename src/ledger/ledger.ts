@@ -14,62 +14,63 @@ import { type Account, affordable, InsufficientQuota } from './balance.ts'
 import { OpenHold } from './open-hold.ts'
 import { LocalAccounts } from './local-accounts.ts'
 
-/** How long a settlement that the store refused (a full disk, say) waits before it is tried again. */
-const SETTLE_AGAIN_MS = 200
+/** Delay before a settlement that the store refused, as on a full disk, is repeated. */
+const SETTLE_RETRY_MS = 200
 
-/** The accounts of this node: admits, grows and settles holds. `docs/ledger.md` tells the whole story. */
+/** Admits, grows and settles the holds of this node. `docs/ledger.md` describes how. */
 export class Ledger {
   readonly accounts: AccountSource
-  /** The holds not yet resolved. */
+  /** Holds that are not settled. */
   readonly openHolds = new DenseSet<OpenHold>()
   readonly #store: Store
   readonly #owner: string
-  /** Holds that are to grow, and for which more is borrowed. */
+  /** Holds for whose growth quota is being borrowed. */
   readonly #borrowing = new WeakSet<OpenHold>()
   #settling = 0
-  #couldWrite = true
-  #givenUp = false
+  #lastWriteSucceeded = true
+  #isRetryStopped = false
 
-  /** `owner` names this run of the process; holds of any other are recovered at start. */
+  /** `owner` names this run of the process; a start recovers the holds of all others. */
   constructor(store: Store, owner: string, accounts: AccountSource = new LocalAccounts(store)) {
     this.#store = store
     this.#owner = owner
     this.accounts = accounts
   }
 
-  /** Calls whose charge is not durable yet: open holds, and settlements that are being written. */
+  /** Number of calls whose charge is not durable yet: open holds, and settlements being written. */
   get unresolved(): number {
     return this.openHolds.size + this.#settling
   }
 
-  /** Tries whether the store can write, by a write that changes nothing. */
+  /** Checks whether the store can write, by a write that changes nothing. */
   probe(): Promise<boolean> {
-    return this.#noted(this.#store.write('markProgress', { id: '', userId: 0, amount: 0 }))
+    return this.#recordOutcome(this.#store.write('markProgress', { id: '', userId: 0, amount: 0 }))
   }
 
-  /** Whether the last write was made; once it was not, only a \`probe\` can tell. */
+  /** Whether the last write succeeded; after a failure only `probe` can tell. */
   get isWritable(): boolean {
-    return this.#couldWrite
+    return this.#lastWriteSucceeded
   }
 
-  /** Settlements that cannot be written are not tried again: the next start will settle them as a crash. */
+  /** Stops repeating settlements that cannot be written: the next start settles them as a crash. */
   stopRetrying(): void {
-    this.#givenUp = true
+    this.#isRetryStopped = true
   }
 
-  /** Settles what runs before this one left open, each at what it is known to have cost. */
+  /** Settles the holds that earlier runs left open, each at its last known cost. */
   recover(): Promise<{ count: number; quota: number }> {
     return this.#store.write('recover', { owner: this.#owner, nowMs: Date.now() })
   }
 
   /**
-   * Takes `amount` off what the account can spend, in this very turn, or refuses. The hold is queued to be
-   * written: the upstream may be called at once, but nothing may reach the caller before it is durable.
+   * Takes `amount` off the account's free quota in the same turn, or throws `InsufficientQuota`. The write of
+   * the hold is queued: the upstream may be called at once, but nothing may be sent to the client before the
+   * hold is durable.
    */
   admit(account: Account, amount: number, facts: HoldFacts): OpenHold {
     const free = affordable(account)
     if (amount > free) throw new InsufficientQuota(free, amount)
-    take(account, amount)
+    addHold(account, amount)
     const written = this.#write(
       account,
       this.#store.write('hold', {
@@ -86,17 +87,16 @@ export class Ledger {
   }
 
   /**
-   * Changes a user's fields and quota. Resolves to the user once that is durable, and quota that was added
-   * can be spent; to undefined if there is no such user. Running holds settle against what comes out.
+   * Changes a user's fields and quota. Resolves once that is durable and added quota can be spent; to
+   * undefined for an unknown user. Open holds settle against the new quota.
    */
   changeUser(change: UserChange): Promise<ManagedUser | undefined> {
     return this.accounts.changeUser(change)
   }
 
   /**
-   * Changes a token. Resolves to it once that is durable, and calls are admitted by it; to undefined if that
-   * user has no such token. A quota that is set is what is left apart from open holds, which settle against
-   * it.
+   * Changes a token. Resolves once that is durable and calls are admitted by it; to undefined if the user has
+   * no such token. A new quota does not include open holds, which settle against it.
    */
   changeToken(change: TokenChange): Promise<KeyedToken | undefined> {
     return this.accounts.changeToken(change)
@@ -108,14 +108,14 @@ export class Ledger {
       this.#borrowFor(hold, by)
       return false
     }
-    take(hold.account, by)
+    addHold(hold.account, by)
     const { facts, account } = hold
     const userId = account.user.id
     void this.#write(account, this.#store.write('growHold', { id: facts.id, userId, by }))
     return true
   }
 
-  // Once for each time that it grew: a stream asks again with every frame.
+  // Borrows once for each growth: a stream asks again with every frame.
   #borrowFor(hold: OpenHold, by: number): void {
     if (this.#borrowing.has(hold)) return
     this.#borrowing.add(hold)
@@ -125,7 +125,7 @@ export class Ledger {
     )
   }
 
-  /** Called by `OpenHold.mark`. */
+  /** Called by `OpenHold.markProgress`. */
   markProgress(hold: OpenHold, amount: number): void {
     const { facts, account } = hold
     const userId = account.user.id
@@ -135,13 +135,13 @@ export class Ledger {
   /** Called by `OpenHold.settle`. */
   settle(hold: OpenHold, settlement: Settlement): Promise<void> {
     const { account } = hold
-    take(account, -hold.amount)
+    addHold(account, -hold.amount)
     chargeBoth(account, settlement.quota)
     this.openHolds.delete(hold)
     return this.#settleUntilWritten(hold, settlement)
   }
 
-  // A charge is never given up: while the store cannot take it, it waits.
+  // Repeats the settlement until the store takes it: no charge is dropped.
   async #settleUntilWritten(hold: OpenHold, settlement: Settlement): Promise<void> {
     const { facts, account } = hold
     const row: SettledCall = {
@@ -157,54 +157,53 @@ export class Ledger {
     }
     this.#settling += 1
     try {
-      while (!(await this.#settled(account, row))) {
-        if (hold.hasWriteFailed) throw this.#undone(account, settlement)
-        await delay(SETTLE_AGAIN_MS)
+      while (!(await this.#writeSettlement(account, row))) {
+        if (hold.hasWriteFailed) throw this.#revert(account, settlement)
+        await delay(SETTLE_RETRY_MS)
       }
     } finally {
       this.#settling -= 1
     }
   }
 
-  // Neither the hold nor the charge could be written, so that nothing was delivered: it is as if nothing had
-  // been asked.
-  #undone(account: Account, { quota }: Settlement): StoreUnavailable {
+  // Reverts a charge whose hold could not be written either: nothing of that call was delivered.
+  #revert(account: Account, { quota }: Settlement): StoreUnavailable {
     chargeBoth(account, -quota)
     return new StoreUnavailable('neither the hold of a call nor its charge could be written')
   }
 
-  async #settled(account: Account, row: SettledCall): Promise<boolean> {
-    begin(account)
+  async #writeSettlement(account: Account, row: SettledCall): Promise<boolean> {
+    beginWrite(account)
     try {
       await this.#store.write('settle', row)
-      this.#couldWrite = true
+      this.#lastWriteSucceeded = true
       return true
     } catch (error) {
-      if (!(error instanceof StoreUnavailable) || this.#givenUp) throw error
-      this.#couldWrite = false
+      if (!(error instanceof StoreUnavailable) || this.#isRetryStopped) throw error
+      this.#lastWriteSucceeded = false
       return false
     } finally {
-      end(account)
+      endWrite(account)
     }
   }
 
-  // Never rejects: tells whether it was written.
+  // Resolves to whether the write succeeded; never rejects.
   async #write(account: Account, written: Promise<void>): Promise<boolean> {
-    begin(account)
-    const isWritten = await this.#noted(written)
-    end(account)
+    beginWrite(account)
+    const isWritten = await this.#recordOutcome(written)
+    endWrite(account)
     return isWritten
   }
 
-  #noted(written: Promise<void>): Promise<boolean> {
+  #recordOutcome(written: Promise<void>): Promise<boolean> {
     return written.then(
-      () => (this.#couldWrite = true),
-      () => (this.#couldWrite = false),
+      () => (this.#lastWriteSucceeded = true),
+      () => (this.#lastWriteSucceeded = false),
     )
   }
 }
 
-function take({ token, user }: Account, amount: number): void {
+function addHold({ token, user }: Account, amount: number): void {
   token.hold(amount)
   user.hold(amount)
 }
@@ -214,12 +213,12 @@ function chargeBoth({ token, user }: Account, quota: number): void {
   user.charge(quota)
 }
 
-function begin({ token, user }: Account): void {
+function beginWrite({ token, user }: Account): void {
   token.pendingWrites += 1
   user.pendingWrites += 1
 }
 
-function end({ token, user }: Account): void {
+function endWrite({ token, user }: Account): void {
   token.pendingWrites -= 1
   user.pendingWrites -= 1
 }

@@ -1,10 +1,10 @@
 import type { Loan, LoanRequest } from '../store/bank.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 
-/** Who asks for a loan learns within this time that there is none to be had. */
-const PATIENCE_MS = 1_500
-/** Requests that go to the bank at once. */
-const AT_ONCE = 100
+/** Timeout of a request for a loan. */
+const TIMEOUT_MS = 1_500
+/** Maximum number of requests in one batch. */
+const BATCH_SIZE = 100
 
 /** A request that waits for the bank. */
 interface PendingLoan {
@@ -13,7 +13,7 @@ interface PendingLoan {
   reject(error: unknown): void
 }
 
-/** The requests for loans that wait, in the order in which they came. */
+/** Queue of requests for loans, in order of arrival. */
 export class LoanQueue {
   #waiting: PendingLoan[] = []
 
@@ -21,14 +21,14 @@ export class LoanQueue {
     return this.#waiting.length === 0
   }
 
-  /** Resolves to what the bank says; rejects with `StoreUnavailable` where it does not say so in time. */
+  /** Resolves to the bank's response; rejects with `StoreUnavailable` on timeout. */
   enqueue(request: LoanRequest): Promise<Loan | undefined> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
-        this.#waiting = this.#waiting.filter((one) => one !== asked)
+        this.#waiting = this.#waiting.filter((pending) => pending !== pendingLoan)
         reject(new StoreUnavailable('the database that lends quota does not answer'))
-      }, PATIENCE_MS)
-      const asked: PendingLoan = {
+      }, TIMEOUT_MS)
+      const pendingLoan: PendingLoan = {
         request,
         resolve(loan) {
           clearTimeout(timer)
@@ -39,21 +39,21 @@ export class LoanQueue {
           reject(error)
         },
       }
-      this.#waiting.push(asked)
+      this.#waiting.push(pendingLoan)
     })
   }
 
-  /** Those that go next. */
+  /** Removes the next batch from the queue. */
   takeBatch(): PendingLoan[] {
-    const next = this.#waiting.slice(0, AT_ONCE)
-    this.#waiting = this.#waiting.slice(AT_ONCE)
+    const next = this.#waiting.slice(0, BATCH_SIZE)
+    this.#waiting = this.#waiting.slice(BATCH_SIZE)
     return next
   }
 
-  /** Tells all that wait that there is nothing to be had. */
+  /** Rejects all queued requests. */
   rejectAll(error: unknown): void {
-    const refused = this.#waiting
+    const rejected = this.#waiting
     this.#waiting = []
-    for (const one of refused) one.reject(error)
+    for (const pending of rejected) pending.reject(error)
   }
 }

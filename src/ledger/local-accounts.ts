@@ -6,16 +6,12 @@ import type { Store } from '../store/store.ts'
 import type { AccountSource, FoundAccount } from './account-source.ts'
 import { type Account, Balance } from './balance.ts'
 
-/**
- * Balances kept at most; idle ones beyond it are forgotten, oldest first, and read again when they are
- * needed.
- */
-const KEPT = 50_000
+/** Maximum number of cached accounts; beyond it, idle ones are evicted, oldest first. */
+const MAX_ACCOUNTS = 50_000
 
 /**
- * The accounts of a node that has the database to itself. A first use reads through the writer's queue, so
- * that no write queued before it is missed; from then on the balances here are ahead of the store, never
- * behind it.
+ * Accounts of a node that has the database to itself. The first use reads through the writer's queue, behind
+ * every write queued earlier; from then on the balances here are ahead of the store, never behind it.
  */
 export class LocalAccounts implements AccountSource {
   readonly #store: Store
@@ -32,11 +28,11 @@ export class LocalAccounts implements AccountSource {
   }
 
   load(tokenId: number): Promise<Account | undefined> {
-    const known = this.#accounts.get(tokenId)
-    if (known) return Promise.resolve(known)
+    const cached = this.#accounts.get(tokenId)
+    if (cached) return Promise.resolve(cached)
     let loading = this.#loading.get(tokenId)
     if (!loading) {
-      loading = this.#read(tokenId).finally(() => this.#loading.delete(tokenId))
+      loading = this.#loadAccount(tokenId).finally(() => this.#loading.delete(tokenId))
       this.#loading.set(tokenId, loading)
     }
     return loading
@@ -48,17 +44,16 @@ export class LocalAccounts implements AccountSource {
     return found && account ? { ...found, account } : undefined
   }
 
-  // There is nobody to borrow from: admission says what remains.
+  // There is no bank to borrow from: admission refuses, and states the rest.
   ensureAffordable(account: Account): Promise<Account> {
     return Promise.resolve(account)
   }
 
   /**
-   * Changes a user; undefined if there is no such user. A quota that changes counts when it is durable, not
-   * before: what the store refuses in the end must not have paid for a call. The balance moves by as much as
-   * the row did, so that what was charged meanwhile stays charged. Writes resolve in the order in which they
-   * were queued: a balance which was read before this one is here by then, and one that is not here yet was
-   * read after it.
+   * Changes a user; undefined for an unknown user. A changed quota can be spent only once it is durable: a
+   * change that the store refuses must not have paid for a call. The balance moves by the difference of the
+   * row, so that charges made meanwhile count. Writes resolve in queue order: a balance that was read before
+   * this write is cached by then, and one that is not was read after it.
    */
   async changeUser(change: UserChange): Promise<ManagedUser | undefined> {
     const changed = await this.#store.write('changeUser', change)
@@ -68,28 +63,27 @@ export class LocalAccounts implements AccountSource {
   }
 
   /**
-   * Changes a token, and what of it calls are admitted by; undefined if that user has no such token. The
-   * balance moves by the difference that the store tells: what was settled since the write was queued, and
-   * counts here already, stays off the new number, and open holds settle against it. As with a top-up, all of
-   * it once that is durable.
+   * Changes a token; undefined if the user has no such token. Once durable, the balance moves by the
+   * difference of the row: calls settled since the write was queued stay charged, and open holds settle
+   * against the new number.
    */
   async changeToken(change: TokenChange): Promise<KeyedToken | undefined> {
     const changed = await this.#store.write('changeToken', change)
     if (!changed) return undefined
     const account = this.#accounts.get(change.tokenId)
     if (account) {
-      // In this order: the numbers of unlimited tokens are so large that their difference need not be exact.
+      // Subtraction comes first: the numbers of unlimited tokens are so large that their sum need not be
+      // exact.
       account.token.remain = account.token.remain - changed.remainBefore + changed.token.remainQuota
       account.unlimited = changed.token.unlimitedQuota
     }
     return changed
   }
 
-  async #read(tokenId: number): Promise<Account | undefined> {
+  async #loadAccount(tokenId: number): Promise<Account | undefined> {
     const row = await this.#store.write('loadAccount', { tokenId })
     if (!row) return undefined
-    // The user may have been read for another token meanwhile, and spent from: what is here is newer than the
-    // row.
+    // A cached user is newer than the row: calls of another token may have charged it meanwhile.
     let user = this.#users.get(row.user.id)
     if (!user) {
       user = new Balance(row.user.id, row.user.quota)
@@ -101,13 +95,13 @@ export class LocalAccounts implements AccountSource {
       unlimited: row.token.unlimitedQuota,
     }
     this.#accounts.set(tokenId, account)
-    if (this.#accounts.size > KEPT) this.#forget()
+    if (this.#accounts.size > MAX_ACCOUNTS) this.#evictIdle()
     return account
   }
 
-  #forget(): void {
+  #evictIdle(): void {
     const users = new Set<number>()
-    let excess = this.#accounts.size - KEPT
+    let excess = this.#accounts.size - MAX_ACCOUNTS
     for (const [tokenId, account] of this.#accounts) {
       if (excess > 0 && account.token.isIdle) {
         this.#accounts.delete(tokenId)

@@ -2,71 +2,66 @@ import type { Hold, HoldFacts } from '../domain/hold.ts'
 import type { Settlement } from '../domain/settlement.ts'
 import { type Account, affordable } from './balance.ts'
 
-/** Takes what becomes of a hold: a ledger, or nobody. */
+/** Receiver of a hold's changes: a ledger, or `NO_LEDGER`. */
 interface HoldLedger {
   grow(hold: OpenHold, by: number): boolean
   markProgress(hold: OpenHold, amount: number): void
   settle(hold: OpenHold, settlement: Settlement): Promise<void>
 }
 
-const NOBODY: HoldLedger = {
+const NO_LEDGER: HoldLedger = {
   grow: () => true,
   markProgress: () => {},
   settle: () => Promise.resolve(),
 }
 
-/**
- * A hold of this process, from its admission to its settlement. It is resolved exactly once, by `settle`.
- */
+/** A hold of this process, from admission to settlement. `settle` is called exactly once. */
 export class OpenHold implements Hold {
   readonly facts: HoldFacts
   readonly account: Account
   /**
-   * Resolves to true when a crash can no longer lose it, to false if it could not be written: then nothing
-   * may be sent for it. Gate one waits for it.
+   * Resolves to true once the hold is durable, to false if it could not be written: then nothing may be sent
+   * for its call. The first byte to the client waits for this.
    */
   readonly durable: Promise<boolean>
-  /** Of the roster of those not yet resolved. */
+  /** Position in the ledger's set of open holds. */
   index = -1
   #isDurable = false
-  #isLost = false
-  #settled = false
+  #hasWriteFailed = false
+  #isSettled = false
   #amount: number
   #marked = 0
-  readonly #keeper: HoldLedger
+  readonly #ledger: HoldLedger
 
-  /** Made by `Ledger.admit` and `OpenHold.ofNothing` alone. */
+  /** Called by `Ledger.admit` and `OpenHold.unrecorded` alone. */
   constructor(
-    keeper: HoldLedger,
+    ledger: HoldLedger,
     account: Account,
     facts: HoldFacts,
     amount: number,
     written: Promise<boolean>,
   ) {
-    this.#keeper = keeper
+    this.#ledger = ledger
     this.account = account
     this.facts = facts
     this.#amount = amount
     this.durable = written.then((isWritten) => {
       this.#isDurable = isWritten
-      this.#isLost = !isWritten
+      this.#hasWriteFailed = !isWritten
       return isWritten
     })
   }
 
-  /**
-   * A hold for a call that costs nothing and is not recorded: nothing of it is written, then or at its
-   * settlement.
-   */
+  /** A hold of a call that costs nothing and is not recorded, neither now nor at its settlement. */
   static unrecorded(account: Account, facts: HoldFacts): OpenHold {
-    return new OpenHold(NOBODY, account, facts, 0, Promise.resolve(true))
+    return new OpenHold(NO_LEDGER, account, facts, 0, Promise.resolve(true))
   }
 
   get amount(): number {
     return this.#amount
   }
 
-  /** What it is known to cost so far: what a crash would be charged. */
+  /** Cost known so far, which a crash would be charged. */
   get expectedCost(): number {
     return Math.min(this.#amount, this.facts.promptAmount + this.#marked)
   }
@@ -75,38 +70,41 @@ export class OpenHold implements Hold {
     return this.#isDurable
   }
 
-  /** It could not be written: nothing may be sent for it any more. */
+  /** Whether the write of the hold failed: then nothing may be sent for its call. */
   get hasWriteFailed(): boolean {
-    return this.#isLost
+    return this.#hasWriteFailed
   }
 
   get isSettled(): boolean {
-    return this.#settled
+    return this.#isSettled
   }
 
-  /** Quota units that it could take beside what it has, at this moment. */
+  /** Quota units that `grow` could add at this moment. */
   get maxGrowth(): number {
     return affordable(this.account)
   }
 
-  /** Takes `by` more quota units; false, and nothing taken, if that is not affordable. */
+  /** Adds `by` quota units; false, and nothing added, if they are not free. */
   grow(by: number): boolean {
-    if (this.#settled || !this.#keeper.grow(this, by)) return false
+    if (this.#isSettled || !this.#ledger.grow(this, by)) return false
     this.#amount += by
     return true
   }
 
-  /** Notes what the answer's output is worth so far; written with whatever commit comes next. */
+  /** Notes the cost of the output so far; written with the next commit. */
   markProgress(amount: number): void {
-    if (this.#settled) return
+    if (this.#isSettled) return
     this.#marked = Math.max(this.#marked, amount)
-    this.#keeper.markProgress(this, amount)
+    this.#ledger.markProgress(this, amount)
   }
 
-  /** Ends the hold with its charge. Resolves when that is durable: gate two waits for it. */
+  /**
+   * Ends the hold with its charge. Resolves when the charge is durable; the last byte to the client waits for
+   * this.
+   */
   settle(settlement: Settlement): Promise<void> {
-    if (this.#settled) throw new Error(`hold ${this.facts.id} was resolved twice`)
-    this.#settled = true
-    return this.#keeper.settle(this, settlement)
+    if (this.#isSettled) throw new Error(`hold ${this.facts.id} was resolved twice`)
+    this.#isSettled = true
+    return this.#ledger.settle(this, settlement)
   }
 }

@@ -2,7 +2,7 @@ import type { NodeFile, NodeWrites } from '../store/node-file.ts'
 import type { Rows, Store } from '../store/store.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 
-const OF_THE_FILE: ReadonlySet<string> = new Set<keyof NodeWrites>([
+const NODE_FILE_WRITES: ReadonlySet<string> = new Set<keyof NodeWrites>([
   'hold',
   'growHold',
   'markProgress',
@@ -10,8 +10,8 @@ const OF_THE_FILE: ReadonlySet<string> = new Set<keyof NodeWrites>([
   'recover',
 ])
 
-/** Reads that show no charge: they need not wait until what was settled here is counted. */
-const WITHOUT_CHARGES: ReadonlySet<string> = new Set([
+/** Reads that show no charges, and so need not wait for a flush. */
+const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
   'countUsers',
   'credentials',
   'revealKey',
@@ -22,19 +22,19 @@ const WITHOUT_CHARGES: ReadonlySet<string> = new Set([
   'userBySession',
 ])
 
-/** What the store is made of beside the rows, where calls are made on it. */
+/** Node-specific part of the store, on a node that serves calls. */
 export interface NodePart {
   readonly file: NodeFile
-  /** Hears that a call was settled. */
+  /** Called after each settlement. */
   onSettled(): void
-  /** Resolves when what was settled here is in the rows. */
+  /** Resolves when all settlements of this node are in the shared rows. */
   flush(): Promise<void>
 }
 
 /**
- * The store of one node among many: rows in the shared database, and what each call writes in the node's own
- * file. A read that shows what was charged shows all that this node has charged. Without a part of its own it
- * is the store of a command, on which no calls are made.
+ * Store of one node in a cluster: rows in the shared database, and the writes of calls in the node's own
+ * file. A read that shows charges includes all charges of this node. Without `own` it is the store of a
+ * command line tool, which serves no calls.
  */
 export function sharedStore(rows: Rows, own?: NodePart): Store {
   const write = async (name: string, input: unknown): Promise<unknown> => {
@@ -42,9 +42,9 @@ export function sharedStore(rows: Rows, own?: NodePart): Store {
       await own?.flush()
       return rows.read('accountOfToken', input as never)
     }
-    // Old rows of the log go with their partition.
+    // Old rows of the usage log are dropped with their partition.
     if (name === 'prune') return { rows: 0, tookMs: 0 }
-    if (!OF_THE_FILE.has(name)) return rows.write(name as never, ...([input] as never))
+    if (!NODE_FILE_WRITES.has(name)) return rows.write(name as never, ...([input] as never))
     if (!own) throw new StoreUnavailable('no calls are made on this store')
     const result = await own.file.write(name as keyof NodeWrites, ...([input] as never))
     if (name === 'settle') own.onSettled()
@@ -52,7 +52,7 @@ export function sharedStore(rows: Rows, own?: NodePart): Store {
   }
   return {
     async read(name, ...input) {
-      if (own && !WITHOUT_CHARGES.has(name)) await own.flush()
+      if (own && !READS_WITHOUT_CHARGES.has(name)) await own.flush()
       return rows.read(name, ...input)
     },
     write: (name, ...[input]) => write(name, input) as never,

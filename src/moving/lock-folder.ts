@@ -1,8 +1,8 @@
 import { DataFolderInUse, type DataFolderLock, lockDataFolderInTurn } from '../store/data-folder.ts'
 
 /**
- * Locks the folder of a gateway that must not run meanwhile, once other commands are done with it. Rejects,
- * with a sentence that ends in `because`, where a gateway runs.
+ * Locks the data folder of a gateway, waiting for other commands to release it. Rejects while a gateway runs
+ * on it, with a sentence that ends in `because`.
  */
 export async function lockFolder(dataDir: string, because: string): Promise<DataFolderLock> {
   try {

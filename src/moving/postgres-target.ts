@@ -7,23 +7,20 @@ import type { Secrets } from '../store/secrets.ts'
 import { databaseName } from './database-name.ts'
 import { COPIED_TABLES, COUNTED_TABLES, NOT_COPIED } from './copy/tables.ts'
 
-/** Sums over a large log take their time. */
+/** Statement timeout; sums over a large log are slow. */
 const STATEMENT_TIMEOUT_MS = 600_000
 
-/** Ids that were given out at some time are not given out again: the highest of each counted table. */
+/** Highest id ever given out in each counted table, so that none is given out again. */
 export type HighestIds = ReadonlyMap<(typeof COUNTED_TABLES)[number], number>
 
-/**
- * Connections to a database that is copied to. Nothing is written to it yet; `blamed` errors are for the
- * caller to make.
- */
+/** Opens connections to a target database, without writing to it. Errors are those of the driver. */
 export function openTarget(url: string): Kysely<Database> {
   return new Kysely<Database>({ dialect: new PostgresDialect({ pool: connectionPool(url, STATEMENT_TIMEOUT_MS) }) })
 }
 
 /**
- * Whether a database holds nothing yet. Throws, with a sentence for the operator, if what it holds is not
- * ours: where there are tables, ours must be among them.
+ * Tells whether a database has no tables. Rejects with a sentence for the operator if it has tables, but not
+ * all of ours.
  */
 export async function isEmptyDatabase(db: Kysely<Database>, url: string): Promise<boolean> {
   const { rows } = await sql<{ name: string }>`
@@ -39,13 +36,13 @@ export async function isEmptyDatabase(db: Kysely<Database>, url: string): Promis
   )
 }
 
-/** Makes the tables where they are missing. Throws, with a sentence, on another secret or a newer version. */
+/** Creates missing tables. Rejects with a sentence if the secret differs or the schema is newer. */
 export async function prepareTarget(url: string, secrets: Secrets): Promise<void> {
   const store = await openPostgresStore({ url, secrets })
   await store.close()
 }
 
-/** Lets new rows count on from these ids, or from where the database is already if that is further. */
+/** Advances the sequences to these ids; a sequence that is further already stays. */
 export async function advanceSequences(db: Kysely<Database>, highest: HighestIds): Promise<void> {
   for (const [table, id] of highest) {
     if (id < 1) continue
@@ -55,7 +52,7 @@ export async function advanceSequences(db: Kysely<Database>, highest: HighestIds
   }
 }
 
-/** Does it; what a server is to blame for is said so. */
+/** Runs `work`; errors of the server reject with `StoreUnavailable`. */
 export async function withMappedErrors<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()

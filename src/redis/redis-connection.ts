@@ -1,60 +1,60 @@
 import { createClient, type RedisClientType } from '@redis/client'
 
-/** How long a connection, or the answer to a beat, may take before the connection is given up. */
-const PATIENCE_MS = 1_000
-/** Between two beats, and between two attempts to connect. */
-const BEAT_MS = 250
+/** Timeout of connecting, and of each command that this class sends; then the connection is closed. */
+const TIMEOUT_MS = 1_000
+/** Interval of heartbeats, and of attempts to connect. */
+const HEARTBEAT_MS = 250
 
-/** What is done over a link. */
+/** Callbacks of a connection. */
 export interface RedisConnectionHandlers {
-  /** Once for each connection, before anything else. Rejecting gives the connection up. */
+  /** Called once for each connection, before anything else. A rejection closes the connection. */
   onConnected?(client: RedisClientType): Promise<void>
-  /** Every quarter of a second: shows that the server answers. Rejecting gives the connection up. */
+  /** Called every quarter of a second, to show that the server answers. A rejection closes the connection. */
   heartbeat(client: RedisClientType): Promise<void>
-  /** Once, before the connection is ended from here. */
+  /** Called once, before `close` ends the connection. */
   onClose?(client: RedisClientType): Promise<unknown>
-  /** The connection is gone; `reason` is a word for the operator. It is told once, not at every attempt. */
+  /** Called once when the connection is lost or cannot be made; `reason` is for the operator. */
   onLost(reason: string): void
 }
 
 /**
- * A connection to a Redis server that is made again whenever it is lost, in whatever way: refused, cut, or
- * silent. Commands on a connection that is not there are refused at once, never queued.
+ * Connection to a Redis server that is restored whenever it is lost: refused, cut, or silent. While it is
+ * down, commands are refused at once, never queued.
  */
 export class RedisConnection {
   readonly #url: string
-  readonly #use: RedisConnectionHandlers
+  readonly #handlers: RedisConnectionHandlers
   readonly #running: Promise<void>
-  readonly #tried = Promise.withResolvers<void>()
+  readonly #firstAttempt = Promise.withResolvers<void>()
   #client: RedisClientType | undefined
   #isLost = false
   #isStopping = false
-  /** Ends a pause. */
+  /** Ends the current sleep. */
   #wake: () => void = () => {}
 
-  /** Begins to connect at once, and goes on trying until `close`. */
-  constructor(url: string, use: RedisConnectionHandlers) {
+  /** Starts to connect at once, and retries until `close`. */
+  constructor(url: string, handlers: RedisConnectionHandlers) {
     this.#url = url
-    this.#use = use
+    this.#handlers = handlers
     this.#running = this.#run()
   }
 
-  /** Resolves when the first attempt to connect has ended, in whatever way. */
+  /** Resolves when the first attempt to connect has ended, successful or not. */
   get firstAttempt(): Promise<void> {
-    return this.#tried.promise
+    return this.#firstAttempt.promise
   }
 
-  /** The connection that works, if there is one. */
+  /** The working connection, if there is one. */
   get client(): RedisClientType | undefined {
     return this.#client
   }
 
-  /** Has the next beat come at once: somebody doubts that the server answers. */
+  /** Sends the next heartbeat at once, where the server is suspected not to answer. */
   checkNow(): void {
     this.#wake()
   }
 
-  /** Ends the connection, and tries no more. */
+  /** Closes the connection and stops retrying. */
   async close(): Promise<void> {
     this.#isStopping = true
     this.#wake()
@@ -63,36 +63,36 @@ export class RedisConnection {
 
   async #run(): Promise<void> {
     while (!this.#isStopping) {
-      const reason = await this.#hold()
-      if (!this.#isLost && !this.#isStopping) this.#use.onLost(reason)
+      const reason = await this.#runConnection()
+      if (!this.#isLost && !this.#isStopping) this.#handlers.onLost(reason)
       this.#isLost = true
-      this.#tried.resolve()
-      await this.#pause()
+      this.#firstAttempt.resolve()
+      await this.#sleep()
     }
   }
 
-  /** One connection, from its beginning to its end; resolves to why it ended. */
-  async #hold(): Promise<string> {
+  /** Runs one connection from beginning to end; resolves to the reason for its end. */
+  async #runConnection(): Promise<string> {
     let failure: unknown
     const client: RedisClientType = createClient({
       url: this.#url,
       name: 'sluice',
       disableOfflineQueue: true,
-      socket: { reconnectStrategy: false, connectTimeout: PATIENCE_MS },
+      socket: { reconnectStrategy: false, connectTimeout: TIMEOUT_MS },
     })
     client.on('error', (error: unknown) => (failure ??= error))
     try {
-      await inTime(client.connect())
-      await inTime(this.#use.onConnected?.(client))
-      await inTime(this.#use.heartbeat(client))
+      await withTimeout(client.connect())
+      await withTimeout(this.#handlers.onConnected?.(client))
+      await withTimeout(this.#handlers.heartbeat(client))
       this.#client = client
       this.#isLost = false
-      this.#tried.resolve()
+      this.#firstAttempt.resolve()
       while (!this.#isStopping) {
-        await this.#pause()
-        if (!this.#isStopping) await inTime(this.#use.heartbeat(client))
+        await this.#sleep()
+        if (!this.#isStopping) await withTimeout(this.#handlers.heartbeat(client))
       }
-      await inTime(this.#use.onClose?.(client))
+      await withTimeout(this.#handlers.onClose?.(client))
     } catch (error) {
       failure ??= error
     }
@@ -101,19 +101,19 @@ export class RedisConnection {
     return failure instanceof Error ? failure.message || failure.name : String(failure)
   }
 
-  async #pause(): Promise<void> {
+  async #sleep(): Promise<void> {
     if (this.#isStopping) return
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#wake = resolve
-    const timer = setTimeout(resolve, BEAT_MS).unref()
+    const timer = setTimeout(resolve, HEARTBEAT_MS).unref()
     await promise
     clearTimeout(timer)
   }
 }
 
-async function inTime(work: Promise<unknown> | undefined): Promise<void> {
+async function withTimeout(work: Promise<unknown> | undefined): Promise<void> {
   const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`no answer within ${PATIENCE_MS} ms`)), PATIENCE_MS).unref()
+  const timer = setTimeout(() => reject(new Error(`no answer within ${TIMEOUT_MS} ms`)), TIMEOUT_MS).unref()
   try {
     await Promise.race([work, promise])
   } finally {

@@ -1,10 +1,7 @@
 import { hash } from 'node:crypto'
 import type { RedisClientType } from '@redis/client'
 
-/**
- * A Lua script: several commands that nobody comes between. It is sent once to each server, and by its digest
- * from then on.
- */
+/** A Lua script, which Redis runs atomically. Its text is sent once to each server, later only its digest. */
 export class RedisScript {
   readonly #text: string
   readonly #digest: string
@@ -14,19 +11,19 @@ export class RedisScript {
     this.#digest = hash('sha1', text)
   }
 
-  /** Makes it known to the server before it is needed. */
+  /** Loads the script into the server ahead of its first use. */
   async load(client: RedisClientType): Promise<void> {
     await client.scriptLoad(this.#text)
   }
 
-  /** Its answer, whatever that may be. */
-  async run(client: RedisClientType, keys: readonly string[], words: readonly string[]): Promise<unknown> {
-    const given = { keys: [...keys], arguments: [...words] }
+  /** Runs the script; resolves to its unchecked result. */
+  async run(client: RedisClientType, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    const options = { keys: [...keys], arguments: [...args] }
     try {
-      return await client.evalSha(this.#digest, given)
+      return await client.evalSha(this.#digest, options)
     } catch (error) {
       if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
-      return client.eval(this.#text, given)
+      return client.eval(this.#text, options)
     }
   }
 }

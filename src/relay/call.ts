@@ -6,17 +6,17 @@ import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
 import type { OpenHold } from '../ledger/open-hold.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { idHeaders } from '../server/id-headers.ts'
+import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
 import type { CallLimits } from './call-limits.ts'
 import { type ChargeBasis, NOTHING, type PricedUsage, price } from './charge.ts'
+import type { Dialect, Prepared, RelayedRequest } from './dialects/dialect.ts'
 import type { Drains } from './drains.ts'
+import type { Estimate, OutputBudget } from './estimate.ts'
 import type { LocalCount } from './local-count.ts'
 import type { MediaRequester } from './media.ts'
-import type { Dialect, Prepared, RelayedRequest } from './dialects/dialect.ts'
 
-/**
- * What the log says of a call, beside its route and status. Scalars only: never a word of a prompt or a key.
- */
+/** Fields of a call in the log, beside its route and status. Scalars only: never a word of a prompt or a key. */
 export interface CallRecord {
   userId?: number
   tokenId?: number
@@ -26,113 +26,135 @@ export interface CallRecord {
   stream?: boolean
   attempts?: number
   firstByteMs?: number
-  /** All prompt tokens, cached or not, and all generated ones. */
+  /** All tokens of the prompt, cached or not. */
   inputTokens?: number
   outputTokens?: number
   quota?: number
   reason?: string
-  /** Why the last failed attempt failed. */
+  /** Cause of the last failed attempt. */
   failure?: string
 }
 
-/** What the output of a call is expected to stay within. */
-export interface OutputBudget {
-  /** Output tokens that the hold pays for at first. */
-  readonly tokens: number
-  /** The request names this maximum, so that the upstream is expected to keep to it. */
-  readonly named: boolean
-  /** Output tokens by which a hold grows, and what they cost at most in quota units. */
-  readonly slice: number
-  readonly sliceQuota: number
+/** A client's request to relay. */
+export interface IncomingCall {
+  readonly id: string
+  readonly request: Request
+  readonly response: Response
+  readonly record: CallRecord
+  /** Unix milliseconds. */
+  readonly startedMs: number
+  /** The same moment by a clock that nobody sets, `performance.now()`. */
+  readonly startedAt: number
 }
 
-/** Where one attempt goes. */
+/** Services that all calls share. */
+export interface CallServices {
+  readonly count: LocalCount
+  readonly drains: Drains
+  readonly metrics: Metrics
+  readonly limits: CallLimits
+}
+
+/** A checked request, and the terms that it is admitted on. */
+export interface AdmittedRequest {
+  /** The client's protocol. */
+  readonly dialect: Dialect
+  readonly request: RelayedRequest
+  /** The client's own bytes. */
+  readonly body: Buffer
+  readonly settings: Settings
+  readonly model: Model
+  readonly rate: Rate
+  readonly estimate: Estimate
+}
+
+/** Destination of one attempt. */
 export interface Target {
   readonly channel: Channel
   readonly prepared: Prepared
 }
 
-/** How an upstream broke off in the middle of its answer; `said` where it told why, redacted. */
+/** An upstream's breaking off in the middle of its response. */
 interface UpstreamCut {
   readonly cause: string
-  readonly said: string | undefined
+  /** The upstream's own words, redacted, if it gave any. */
+  readonly upstreamMessage: string | undefined
 }
 
-/** One admitted call: what was asked, what it may cost, and where the answer goes. */
+/** One admitted call: its request, its hold, and the client's response. */
 export class Call implements MediaRequester {
-  /** The caller's protocol. */
-  readonly dialect: Dialect
-  readonly request: RelayedRequest
-  /** The caller's own bytes. */
-  readonly body: Buffer
   readonly hold: OpenHold
-  readonly rate: Rate
-  readonly budget: OutputBudget
-  readonly response: Response
-  readonly record: CallRecord
-  readonly count: LocalCount
-  readonly drains: Drains
-  readonly #metrics: Metrics
-  readonly #limits: CallLimits
-  readonly #settings: Settings
-  readonly #model: Model
-  readonly #begunMs: number
-  readonly #promptTokens: number
+  readonly #services: CallServices
+  readonly #incoming: IncomingCall
+  readonly #admitted: AdmittedRequest
   #firstByteMs: number | null = null
   #cut: UpstreamCut | undefined
-  /** The tokens of the prompt, where they were counted. */
+  /** Tokens of the prompt, if they were counted. */
   #countedPrompt: number | undefined
 
-  constructor(parts: {
-    dialect: Dialect
-    request: RelayedRequest
-    body: Buffer
-    hold: OpenHold
-    rate: Rate
-    budget: OutputBudget
-    response: Response
-    record: CallRecord
-    count: LocalCount
-    drains: Drains
-    metrics: Metrics
-    limits: CallLimits
-    settings: Settings
-    model: Model
-    begunMs: number
-    /** As many as the prompt is expected to have, for progress marks. */
-    promptTokens: number
-  }) {
-    this.dialect = parts.dialect
-    this.request = parts.request
-    this.body = parts.body
-    this.hold = parts.hold
-    this.rate = parts.rate
-    this.budget = parts.budget
-    this.response = parts.response
-    this.record = parts.record
-    this.count = parts.count
-    this.drains = parts.drains
-    this.#metrics = parts.metrics
-    this.#limits = parts.limits
-    this.#settings = parts.settings
-    this.#model = parts.model
-    this.#begunMs = parts.begunMs
-    this.#promptTokens = parts.promptTokens
+  constructor(services: CallServices, incoming: IncomingCall, admitted: AdmittedRequest, hold: OpenHold) {
+    this.#services = services
+    this.#incoming = incoming
+    this.#admitted = admitted
+    this.hold = hold
   }
 
-  /** The id that the client got as `x-request-id`. */
+  /** The id that the client gets as `x-request-id`. */
   get id(): string {
     return this.hold.facts.id
   }
 
-  /** The model as the caller asks for it. */
+  get dialect(): Dialect {
+    return this.#admitted.dialect
+  }
+
+  get request(): RelayedRequest {
+    return this.#admitted.request
+  }
+
+  /** The client's own bytes. */
+  get body(): Buffer {
+    return this.#admitted.body
+  }
+
+  /** The model as the client asks for it. */
   get model(): string {
     return this.request.model
   }
 
-  /** The token that it is made with. */
+  /** Id of the token that the call is made with. */
   get client(): number {
     return this.hold.account.token.id
+  }
+
+  get response(): Response {
+    return this.#incoming.response
+  }
+
+  get record(): CallRecord {
+    return this.#incoming.record
+  }
+
+  get count(): LocalCount {
+    return this.#services.count
+  }
+
+  get drains(): Drains {
+    return this.#services.drains
+  }
+
+  get budget(): OutputBudget {
+    return this.#admitted.estimate.budget
+  }
+
+  /** Expected tokens of the prompt, by its length. */
+  get expectedPrompt(): number {
+    return this.#admitted.estimate.promptTokens
+  }
+
+  /** The upstream's breaking off in the middle of its response, if it did. */
+  get cut(): UpstreamCut | undefined {
+    return this.#cut
   }
 
   onGone(listener: () => void): () => void {
@@ -143,95 +165,82 @@ export class Call implements MediaRequester {
     })
   }
 
-  /** Headers of the answer. */
+  /** Headers of the response. */
   headers(contentType: string, { prepared: { dropped } }: Target): Record<string, string> {
-    const headers = idHeaders(this.hold.facts.id, this.dialect.name === 'messages')
+    const headers = idHeaders(this.id, this.dialect.name === 'messages')
     headers['content-type'] = contentType
     headers['cache-control'] = 'no-store'
     if (dropped.length > 0) headers['x-gateway-dropped'] = dropped.join(', ')
     return headers
   }
 
-  /** As many tokens as the prompt is expected to have, by its length. */
-  get expectedPrompt(): number {
-    return this.#promptTokens
-  }
-
-  /** The tokens of the prompt, to be told; as many as are expected where many others are being counted. */
+  /** Tokens of the prompt, for the client to see; the expected ones while many other texts are counted. */
   async countPrompt(): Promise<number> {
     if (this.#countedPrompt !== undefined) return this.#countedPrompt
-    if (this.count.isBusy) return this.#promptTokens
+    if (this.count.isBusy) return this.expectedPrompt
     const { text, extraTokens } = this.dialect.promptText(this.body)
     const tokens = (await this.count.countLowPriority(text)) + extraTokens
     return (this.#countedPrompt ??= tokens)
   }
 
-  // The count that the client was told is charged; one still under way does not delay a charge.
-  async #chargedPrompt(): Promise<number> {
-    if (this.#countedPrompt !== undefined) return this.#countedPrompt
-    const { text, extraTokens } = this.dialect.promptText(this.body)
-    return (await this.count.count(text)) + extraTokens
-  }
-
-  /** Begins an attempt: what came of an earlier one is no part of the answer. */
+  /** Begins an attempt: the first byte of an earlier one does not count. */
   beginAttempt(): void {
     this.#firstByteMs = null
     this.record.attempts = (this.record.attempts ?? 0) + 1
   }
 
-  /** Notes that the first byte of an answer came. */
+  /** Notes that the first byte of a response came. */
   noteFirstByte(): void {
     this.#firstByteMs ??= this.#tookMs
   }
 
   /** Notes that `tokens` of output were generated: a crash from now on is charged them, too. */
   mark(tokens: number): void {
-    const amount = charge(this.rate, { ...NO_USAGE, input: this.#promptTokens, output: tokens })
+    const amount = charge(this.#admitted.rate, { ...NO_USAGE, input: this.expectedPrompt, output: tokens })
     this.hold.markProgress(amount - this.hold.facts.promptAmount)
   }
 
-  /**
-   * Charges an answer. Resolves with the usage that was charged when the charge is durable: gate two.
-   * `delivered`: the caller got any of it.
-   */
-  settle(target: Target, answered: ChargeBasis, delivered: boolean): Promise<Usage> {
-    const priced = price(this.rate, () => this.#chargedPrompt(), answered, this.count)
-    return priced instanceof Promise
-      ? priced.then((later) => this.#charge(target, later, delivered))
-      : this.#charge(target, priced, delivered)
-  }
-
-  /** How an upstream broke off in the middle of its answer, if one did. */
-  get cut(): UpstreamCut | undefined {
-    return this.#cut
-  }
-
-  /**
-   * Notes that an upstream broke off in the middle of its answer. `said`: where it told why, its own words,
-   * redacted.
-   */
-  noteCut(channel: string, cause: string, said?: string): void {
-    this.#cut = { cause, said }
+  /** Notes that an upstream broke off in the middle of its response. `upstreamMessage` is redacted. */
+  noteCut(channel: string, cause: string, upstreamMessage?: string): void {
+    this.#cut = { cause, upstreamMessage }
     this.record.failure = cause
-    this.#metrics.upstreamErrors.add(1, channel, cause)
+    this.#services.metrics.upstreamErrors.add(1, channel, cause)
   }
 
-  // Not by the time of day, which may be set meanwhile.
-  get #tookMs(): number {
-    return Math.round(performance.now() - this.#begunMs)
+  /**
+   * Ends the call with its charge; with none where there is no `basis`, as nothing was delivered. Resolves
+   * with the charged usage when the charge is durable: gate two. `delivered`: the client got any of it.
+   */
+  settle(target: Target | undefined, basis: ChargeBasis | undefined, delivered: boolean): Promise<Usage> {
+    const countPrompt = (): Promise<number> => this.#countChargedPrompt()
+    const priced = basis ? price(this.#admitted.rate, countPrompt, basis, this.count) : NOTHING
+    return priced instanceof Promise
+      ? priced.then((later) => this.#book(target, later, delivered))
+      : this.#book(target, priced, delivered)
   }
 
-  /** Ends a call that delivered nothing. Nobody waits for it: there is nothing to lose. */
+  /** Ends a call that delivered nothing. A failure is ignored: there is nothing to lose. */
   settleForNothing(target: Target | undefined): void {
-    this.#charge(target, NOTHING, false).catch(() => {})
+    this.settle(target, undefined, false).catch(() => {})
   }
 
-  #charge(target: Target | undefined, priced: PricedUsage, delivered: boolean): Promise<Usage> {
+  // The count that the client was told is charged; one still under way does not delay a charge.
+  async #countChargedPrompt(): Promise<number> {
+    if (this.#countedPrompt !== undefined) return this.#countedPrompt
+    const { text, extraTokens } = this.dialect.promptText(this.body)
+    return (await this.count.count(text)) + extraTokens
+  }
+
+  #book(target: Target | undefined, priced: PricedUsage, delivered: boolean): Promise<Usage> {
     const { facts } = this.hold
+    const { settings, model } = this.#admitted
+    const { limits, metrics } = this.#services
+    const { usage, quota, reason } = priced
+    const tookMs = this.#tookMs
     const settlement: Settlement = {
       ...priced,
       delivered,
-      endedMs: facts.startedMs + this.#tookMs,
+      endedMs: facts.startedMs + tookMs,
       channel: target?.channel.name ?? facts.channel,
       upstreamModel: target?.prepared.upstreamModel ?? facts.model,
       firstByteMs: this.#firstByteMs,
@@ -239,18 +248,18 @@ export class Call implements MediaRequester {
     const { record } = this
     record.upstreamModel = settlement.upstreamModel
     if (this.#firstByteMs !== null) record.firstByteMs = this.#firstByteMs
-    record.inputTokens = promptTokens(priced.usage)
-    record.outputTokens = priced.usage.output
-    record.quota = priced.quota
-    record.reason = priced.reason
-    this.#limits.spend(
-      this.#settings,
-      this.client,
-      this.#model,
-      target?.channel,
-      record.inputTokens + record.outputTokens,
-    )
-    this.#metrics.settled(facts.model, facts.stream, settlement.endedMs - facts.startedMs, settlement)
-    return this.hold.settle(settlement).then(() => priced.usage)
+    record.inputTokens = promptTokens(usage)
+    record.outputTokens = usage.output
+    record.quota = quota
+    record.reason = reason
+    const tokens = record.inputTokens + record.outputTokens
+    limits.spend(settings, this.client, model, target?.channel, tokens)
+    metrics.settled(facts.model, facts.stream, tookMs, settlement)
+    return this.hold.settle(settlement).then(() => usage)
+  }
+
+  // Not by the time of day, which may be set meanwhile.
+  get #tookMs(): number {
+    return Math.round(performance.now() - this.#incoming.startedAt)
   }
 }

@@ -1,42 +1,51 @@
-import type { Channel } from '../domain/channel.ts'
 import { maxCharge, type Rate } from '../domain/price.ts'
-import type { Model, Settings } from '../domain/settings.ts'
-import type { OutputBudget } from './call.ts'
-import type { Resolution } from './routing.ts'
-import type { RelayedRequest } from './dialects/dialect.ts'
+import type { Settings } from '../domain/settings.ts'
+import type { ChannelRequest, RelayedRequest } from './dialects/dialect.ts'
 
-/** Web searches that one call may make, at most, by what is asked for. */
+/** Web searches that a hold pays for, where the upstream may make any. */
 const HELD_SEARCHES = 10
-/** A prompt's expected tokens, from the bound in bytes. */
+/** Bytes of a prompt for each token that it is expected to have. */
 const EXPECTED_BYTES_PER_TOKEN = 4
 
-/** What a call may come to. */
+/** Bounds that the output of a call is expected to stay within. */
+export interface OutputBudget {
+  /** Output tokens that the hold pays for at first. */
+  readonly tokens: number
+  /** Every channel is told a maximum, and is expected to keep to it. */
+  readonly named: boolean
+  /** Output tokens by which a hold grows. */
+  readonly slice: number
+  /** The most that a slice can cost, in quota units. */
+  readonly sliceQuota: number
+}
+
+/** Estimated size and cost of a call. */
 export interface Estimate {
   /** The most that it can cost, in quota units. */
   readonly amount: number
   readonly budget: OutputBudget
-  /** As many tokens as the prompt is expected to have. */
+  /** Expected tokens of the prompt. */
   readonly promptTokens: number
 }
 
-/** Estimates a call at these prices, before it is sent. */
+/** Estimates a call at these prices, by what the channels that may get it will be asked for. */
 export function estimate(
   request: RelayedRequest,
-  { channels, model }: Pick<Resolution, 'channels' | 'model'>,
+  channelRequests: readonly ChannelRequest[],
   rate: Rate,
   { options: { holdTokens } }: Settings,
 ): Estimate {
   const searches = request.webSearch ? HELD_SEARCHES : 0
-  const { tokens, named } = outputBound(request, channels, model, holdTokens)
-  const most = (output: number): number => maxCharge(rate, request.promptBound, output, searches)
-  const amount = most(tokens)
+  const { tokens, named } = outputBound(channelRequests, holdTokens)
+  const max = (output: number): number => maxCharge(rate, request.promptBound, output, searches)
+  const amount = max(tokens)
   return {
     amount,
     budget: {
       tokens,
       named,
       slice: holdTokens,
-      sliceQuota: most(tokens + holdTokens) - amount,
+      sliceQuota: max(tokens + holdTokens) - amount,
     },
     promptTokens: Math.ceil(request.promptBound / EXPECTED_BYTES_PER_TOKEN),
   }
@@ -44,17 +53,14 @@ export function estimate(
 
 /** The most output that any of the channels will be asked for, and whether each of them is told a maximum. */
 function outputBound(
-  request: RelayedRequest,
-  channels: readonly Channel[],
-  model: Model,
+  requests: readonly ChannelRequest[],
   holdTokens: number,
 ): Pick<OutputBudget, 'tokens' | 'named'> {
   let tokens = 0
   let named = true
-  for (const channel of channels) {
-    const maximum = request.outputMaximum(channel, model)
-    named &&= maximum !== undefined
-    tokens = Math.max(tokens, (maximum ?? holdTokens) * request.answers(channel))
+  for (const { outputMaximum, choices } of requests) {
+    named &&= outputMaximum !== undefined
+    tokens = Math.max(tokens, (outputMaximum ?? holdTokens) * choices)
   }
   return { tokens, named }
 }

@@ -187,7 +187,7 @@ export class StreamedResponse extends ResponseHandler {
 
   #sendOutgoing(): void {
     const bytes = this.#outgoing.take()
-    if (!bytes || this.state === 'draining') return
+    if (!bytes || this.call.response.isAborted) return
     this.#sendHead()
     if (this.call.response.write(bytes) || this.#pauses.has('client')) return
     this.#clientPausedAt = performance.now()

@@ -29,7 +29,7 @@ let stage: Stage
 beforeAll(async () => {
   internet = createServer((_, reply) => void reply.end('{}')).listen(0, '127.0.0.1')
   await once(internet, 'listening')
-  // Rejects all real connections to the cloud's addresses, whatever the gateway does.
+  // Redirects the cloud's addresses to a port of this machine, so that none is really called.
   const outside = Object.values(NAMES)
     .flat()
     .filter((address) => address !== '127.0.0.1')

@@ -3,8 +3,10 @@ import { send } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
 
-/** Time limit of the assertions: the rule is 100 ms, and a busy machine is given more. */
-/** A stream that never ends unless the gateway aborts it. */
+/**
+ * Milliseconds until the upstream is released; 100 on an idle machine. A stream never ends unless the gateway
+ * aborts it.
+ */
 const LIMIT_MS = 20_000
 
 let stage: Stage

@@ -7,8 +7,10 @@ import { jinaAnswer, type RankedSaid } from '../equipment/rerank-behaviour.ts'
 import { askRerank, ranked, rerank, rerankChannel } from '../equipment/rerank-stage.ts'
 import { type Stage, setStage } from '../equipment/stage.ts'
 
-/** Longest latency of other requests while a large one is processed, with a margin for a busy machine. */
-/** Longest latency in milliseconds on an idle machine; otherwise the time to read that body five times. */
+/**
+ * Longest latency of other requests, in milliseconds, while a large one is processed; on a busy machine, the
+ * time to read that body five times.
+ */
 const LONGEST_WAIT_MS = 1_000
 
 let stage: Stage

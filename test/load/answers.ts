@@ -1,12 +1,12 @@
-/** Takes HTTP answers off a connection, one at a time, whole or in chunks, as cheaply as can be. */
+/** Takes HTTP responses off a connection, one at a time, whole or in chunks, as cheaply as possible. */
 export class Answers {
   #status = 0
-  /** Bytes of a body of known length that are still to come; undefined for one in chunks. */
+  /** Bytes of a body of known length that are still to come; undefined for a chunked one. */
   #left: number | undefined
   #head = ''
   #tail = ''
 
-  /** The status of the answer that is complete with these bytes, if one is. */
+  /** Takes bytes. Returns the status of the response that they complete, if any. */
   push(chunk: Buffer): number | undefined {
     if (this.#status === 0) {
       this.#head += chunk.toString('latin1')

@@ -2,18 +2,18 @@ import { connect, type Socket } from 'node:net'
 import process from 'node:process'
 import { Answers } from './answers.ts'
 
-/** What the generator is told to do. */
+/** Orders to the generator. */
 export interface ArrivalsOrder {
   readonly port: number
   readonly key: string
   /** The JSON text of each call. */
   readonly body: string
   readonly seconds: number
-  /** How long it may take to settle: latencies of calls that come later are also told apart. */
+  /** Seconds until the gateway's load is steady: latencies of later calls are also reported separately. */
   readonly settlingSeconds?: number
   /**
-   * Calls that come each second, whatever became of those before them; or so many callers, each of whom waits
-   * for its answer.
+   * An open loop of so many calls each second, whatever the state of earlier ones; or a closed loop of so
+   * many clients, each of which waits for its response.
    */
   readonly pace: { readonly perSecond: number } | { readonly callers: number }
 }
@@ -25,24 +25,24 @@ export interface Latencies {
   readonly most: number
 }
 
-/** What it saw, by status; 0 stands for calls that got no answer. */
+/** The generator's measurements, by status; 0 stands for calls without a response. */
 export interface ArrivalsResult {
   readonly counts: Readonly<Record<string, number>>
-  /** From when a call was due. */
+  /** Latencies since each call was due. */
   readonly latencies: Readonly<Record<string, Latencies>>
-  /** Of calls that came when it had settled. */
+  /** Latencies of calls after the settling time. */
   readonly settled: Readonly<Record<string, Latencies>>
-  /** How late calls were sent: the generator's own part in the latencies. */
+  /** Delay with which calls were sent: the generator's own part of the latencies. */
   readonly sentLate: Latencies
-  /** Answers in each second, by status. */
+  /** Responses in each second, by status. */
   readonly bySecond: readonly Readonly<Record<string, number>>[]
 }
 
-/** Calls that may wait for an answer at one time; one that comes beyond it got none. */
+/** Maximum number of calls that wait for a response; a further one counts as unanswered. */
 const MOST_WAITING = 8_000
-/** What all connections read into: new bytes for each read would make the generator late itself. */
+/** The read buffer of all connections: allocating one for each read would delay the generator. */
 const READ = Buffer.allocUnsafe(262_144)
-/** How long answers are waited for when no more calls come. */
+/** Milliseconds for which responses are awaited after the last call. */
 const PATIENCE_MS = 10_000
 
 function arrive({

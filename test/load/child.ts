@@ -5,7 +5,7 @@ export function start(program: URL, ...args: string[]): ChildProcess {
   return fork(program, args, { execArgv: [] })
 }
 
-/** What it says next; rejects if it ends instead. */
+/** The next message of the program; rejects if the program ends instead. */
 export function said<Message>(child: ChildProcess): Promise<Message> {
   return new Promise((resolve, reject) => {
     const ended = (code: number | null): void => reject(new Error(`a process of the load ended with ${code}`))

@@ -7,34 +7,34 @@ import type { ArrivalsOrder, ArrivalsResult } from './arrivals.ts'
 import { said, start } from './child.ts'
 import type { Readiness } from './ready-upstream.ts'
 
-/** What is loaded, and where it runs. */
+/** The load's target and its placement. */
 export interface LoadPlan {
   readonly upstream: Readiness
-  /** What the upstream waits for before it answers. */
+  /** Milliseconds before the upstream answers. */
   readonly afterMs?: number
-  /** Of gateway.yaml. */
+  /** Options of gateway.yaml. */
   readonly options?: Readonly<Record<string, unknown>>
-  /** Of Node's, for the gateway. */
+  /** Flags of Node for the gateway. */
   readonly flags?: string
   /** Gives the gateway a core of its own, and the upstream and the generator another, where `taskset` can. */
   readonly apart?: boolean
 }
 
-/** A gateway with everything on, an upstream, and what makes calls; each is a process of its own. */
+/** A gateway with all features on, an upstream, and a load generator; each is a process of its own. */
 export interface LoadStage {
   readonly gateway: RunningGateway
-  /** Makes calls of the gateway, or of its upstream itself. */
+  /** Makes calls to the gateway, or directly to its upstream. */
   arrive(
     pace: ArrivalsOrder['pace'],
     seconds: number,
     more?: { readonly whom?: 'gateway' | 'upstream'; readonly settlingSeconds?: number },
   ): Promise<ArrivalsResult>
-  /** Rows of calls that were charged in full. */
+  /** Number of rows of fully charged calls. */
   charged(): number
   close(): Promise<void>
 }
 
-/** Sets it up. Calls have 4 KB, and ask for what the upstream has ready. */
+/** Sets everything up. Calls have 4 KB, and request the upstream's prepared response. */
 export async function setLoadStage(plan: LoadPlan): Promise<LoadStage> {
   const upstream = start(
     new URL('./ready-upstream.ts', import.meta.url),

@@ -2,43 +2,43 @@ import { residentBytes } from '../equipment/resident-memory.ts'
 import type { ArrivalsResult, Latencies } from './arrivals.ts'
 import { type LoadPlan, setLoadStage } from './load-stage.ts'
 
-/** How many more calls come than can be served, and for how long. */
+/** The overload and its duration. */
 export interface OverloadPlan extends LoadPlan {
-  /** Callers that wait for their answers: they find out how many can be served. */
+  /** Clients in a closed loop, which measure the capacity. */
   readonly callers: number
   readonly measuredSeconds: number
   readonly times: number
   readonly seconds: number
-  /** What it may take until it is seen that more come than can be served. */
+  /** Seconds until the gateway recognises the overload. */
   readonly settlingSeconds: number
-  /** How long after the storm calls come again, and what part of what can be served. */
+  /** Seconds after the storm for which calls are made again, and their rate as a share of the capacity. */
   readonly restSeconds: number
   readonly afterwards: number
 }
 
-/** What came of it. */
+/** The result of an overload. */
 export interface OverloadReport {
-  /** Calls served in a second, at the most that the same run found, and of the storm. */
+  /** Calls served per second: at the capacity found in the same run, and during the storm. */
   readonly most: number
   readonly served: number
-  /** Of the storm: answers by status, 0 for none. */
+  /** Responses during the storm by status, 0 for none. */
   readonly counts: ArrivalsResult['counts']
-  /** Milliseconds from when a call was due. */
+  /** Milliseconds since a call was due. */
   readonly answers: Latencies | undefined
   readonly refusals: Latencies | undefined
-  /** Of both, once it is seen that more come than can be served. */
+  /** Latencies of responses and refusals after the overload was recognised. */
   readonly settledAnswers: Latencies | undefined
   readonly settledRefusals: Latencies | undefined
   readonly sentLate: Latencies
-  /** Answers by status, of the calls that came when it was over. */
+  /** Responses by status after the storm. */
   readonly afterwards: ArrivalsResult['counts']
   readonly residentMb: number
-  /** Answers with 200, and rows that were charged: the same. */
+  /** Responses with 200, and charged rows: the same number. */
   readonly answered: number
   readonly charged: number
 }
 
-/** Offers a gateway several times what it can serve, which is measured before. */
+/** Offers a gateway several times its capacity, which is measured before. */
 export async function runOverload(plan: OverloadPlan): Promise<OverloadReport> {
   const stage = await setLoadStage(plan)
   let residentMb = 0

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { runOverload } from './overload-run.ts'
 
-/** So that a machine of any kind has time for this many, and they are all that it may serve. */
+/** The limit on open calls sets the capacity, so that machines of any speed can reach it. */
 const run = (): ReturnType<typeof runOverload> =>
   runOverload({
     upstream: 'completion',
@@ -20,12 +20,12 @@ test('five times as many calls as there may be: as many are served as before, th
   timeout: 300_000,
 }, async () => {
   let report = await run()
-  // The rate before is of another moment than the rate within: where others had the machine, once more.
+  // The capacity was measured at another moment: where other processes slowed the storm, it is repeated.
   for (let more = 0; more < 3 && report.served < 0.5 * report.most; more += 1) report = await run()
   console.info(JSON.stringify(report))
   expect(Object.keys(report.counts)).toEqual(['200', '503'])
   expect(report.served).toBeGreaterThanOrEqual(0.5 * report.most)
-  // They do not wait for those that are served.
+  // Refusals do not wait for served calls.
   expect(report.refusals?.p50).toBeLessThan(report.answers?.p50 ?? 0)
   expect(Object.keys(report.afterwards)).toEqual(['200'])
   expect(report.charged).toBe(report.answered)

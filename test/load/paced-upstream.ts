@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import process from 'node:process'
 
-/** A program of its own: an upstream of the chat protocol whose streams all run at the same pace. */
+/** A program of its own: an upstream of the chat dialect whose streams all run at the same pace. */
 
 const [paceMs = 100, events = 100] = process.argv.slice(2).map(Number)
 const frame = (choices: unknown, more: object = {}): string =>
@@ -13,7 +13,7 @@ const END =
   frame([], { usage: { prompt_tokens: 5, completion_tokens: events, total_tokens: 5 + events } }) +
   'data: [DONE]\n\n'
 
-/** Streams by the turn they have: each turn's are written together, and turns are spread over the pace. */
+/** Streams by turn: those of one turn are written together, and turns are spread over the pace. */
 const TURNS = 20
 const turns = Array.from({ length: TURNS }, () => new Map<ServerResponse, number>())
 let next = 0
@@ -33,7 +33,7 @@ server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressI
 let turn = 0
 let dueMs = performance.now()
 setInterval(() => {
-  // As many turns as are due: a late timer must not slow the pace.
+  // Serves as many turns as are due: a late timer must not slow the pace.
   for (; dueMs <= performance.now(); dueMs += paceMs / TURNS) {
     const streams = turns[turn++ % TURNS]
     for (const [response, left] of streams ?? []) {

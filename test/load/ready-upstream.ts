@@ -3,13 +3,12 @@ import process from 'node:process'
 import { Requests } from './requests.ts'
 
 /**
- * A program of its own: an upstream that has its answer ready, and sends it in one write after so many
- * milliseconds. It does next to nothing; whoever reads, or converts, that answer does the work.
+ * A program of its own: an upstream with a prepared response, which it sends in one write after so many
+ * milliseconds. It uses almost no CPU time; reading or converting the response is the gateway's work.
  */
 
 /**
- * What its answers are: a completion of 2 KB in the chat protocol, or a stream of 800 words in that of
- * messages.
+ * The response: a completion of 2 KB in the chat dialect, or a stream of 800 words in the messages dialect.
  */
 export type Readiness = 'completion' | 'stream'
 

@@ -1,10 +1,10 @@
-/** Counts HTTP requests with a content-length on a connection, as cheaply as can be. */
+/** Counts HTTP requests with a content-length on a connection, as cheaply as possible. */
 export class Requests {
   #pending = ''
   /** Bytes of a body that are still to come. */
   #left = 0
 
-  /** How many requests are complete with these bytes. */
+  /** Takes bytes. Returns the number of requests that they complete. */
   push(chunk: Buffer): number {
     let complete = 0
     this.#pending += chunk.toString('latin1')

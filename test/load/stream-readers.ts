@@ -1,27 +1,24 @@
 import { connect } from 'node:net'
 import process from 'node:process'
 
-/** What the readers are told to do. */
+/** Orders to the readers. */
 export interface ReadersOrder {
   readonly port: number
   readonly key: string
   readonly streams: number
-  /** Over how long the streams begin. */
+  /** Milliseconds over which the starts of the streams are spread. */
   readonly rampMs: number
   readonly paceMs: number
 }
 
-/** What they saw. */
+/** The readers' measurements. */
 export interface ReadersResult {
   /** Streams that ended with `[DONE]`. */
   readonly complete: number
-  /** What was said instead, shortened. */
+  /** Wrong responses, shortened. */
   readonly wrong: readonly string[]
   readonly events: number
-  /**
-   * How far the time between two events was from the pace: milliseconds, and the share of events that was no
-   * further.
-   */
+  /** Deviation of the time between two events from the pace, in milliseconds: quantiles over all events. */
   readonly jitterMs: { readonly p50: number; readonly p99: number; readonly most: number }
 }
 

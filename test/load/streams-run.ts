@@ -6,24 +6,24 @@ import { metricsOf } from '../operations/metrics-text.ts'
 import { said, start } from './child.ts'
 import type { ReadersOrder, ReadersResult } from './stream-readers.ts'
 
-/** How many streams, for how long. */
+/** Number, rate and duration of the streams. */
 export interface StreamsPlan {
   readonly streams: number
   readonly eventsPerSecond: number
   readonly seconds: number
 }
 
-/** What they came to. */
+/** The result of the streams. */
 export interface StreamsReport extends ReadersResult {
-  /** The most that was resident at any look, in megabytes. */
+  /** Peak of the resident memory samples, in megabytes. */
   readonly residentMb: number
-  /** Calls that were charged what their upstream reported. */
+  /** Calls that were charged as their upstream reported. */
   readonly charged: number
-  /** How late the event loop came round, in milliseconds. */
+  /** Delay of the event loop, in milliseconds. */
   readonly loopLateMs: { readonly p99: number; readonly most: number }
 }
 
-/** Many paced streams at once through one gateway; upstream and readers are processes of their own. */
+/** Runs many paced streams at once through one gateway; upstream and readers are processes of their own. */
 export async function runStreams({ streams, eventsPerSecond, seconds }: StreamsPlan): Promise<StreamsReport> {
   const paceMs = 1000 / eventsPerSecond
   const events = Math.round(seconds * eventsPerSecond)

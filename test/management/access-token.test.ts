@@ -25,7 +25,7 @@ describe('GET /api/user/token', () => {
     const renewed = { id: 2, accessToken: data }
     expect((await manage(gateway.url, renewed, 'GET /api/user/self')).status).toBe(200)
     expect(gateway.logs()).not.toContain(data)
-    // Three times in 20 minutes, here.
+    // Renewal is limited to three times in 20 minutes, in this test.
     const second = await manage<string>(gateway.url, renewed, 'GET /api/user/token')
     const third = { id: 2, accessToken: second.data }
     const last = {

@@ -10,7 +10,7 @@ const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const ADMIN = { id: 4, accessToken: 'the-access-token-of-an-admin' }
 const SECRET = 'what-stands-inside'
 
-/** Each is something that may stand at a port of an inner network, and no server of models. */
+/** Services that may listen in a private network, none of which is a model server. */
 const NOBODIES: Readonly<Record<string, Server | undefined>> = {
   refused: undefined,
   silent: createListener(() => {}),
@@ -56,7 +56,7 @@ function answering(listener: RequestListener): Server {
 }
 
 async function channelTo(name: string, server: Server | undefined): Promise<number> {
-  // Port 9 is for what is thrown away, and nobody listens there.
+  // Port 9 is for discarded data; nothing listens there.
   const port = server ? (server.address() as AddressInfo).port : 9
   const { data } = await manage<{ ids: number[] }>(gateway.url, ADMIN, 'POST /api/channel/', {
     name,

@@ -10,7 +10,7 @@ const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const gateways: RunningGateway[] = []
 afterAll(() => Promise.all(gateways.map((gateway) => gateway.discard())))
 
-/** A gateway of a global limit, with this machine for a proxy. */
+/** A gateway with a global limit that trusts this machine as a proxy. */
 async function limited(requests: number, window: string): Promise<RunningGateway> {
   const gateway = await startGateway({
     config: {
@@ -32,7 +32,7 @@ const get = ({ url }: RunningGateway, path: string, address: string, method = 'G
 describe('the global limit', () => {
   let gateway: RunningGateway
   let last = 0
-  /** An address of a test's own: its limit is untouched. */
+  /** An address for each test, whose limit is unused. */
   let address: string
   afterEach(() => void (last += 1))
   const fresh = async (): Promise<void> => {
@@ -123,8 +123,8 @@ test('no more get through in any second than may, whenever they come', async () 
     const within = through.filter((one) => one.sent >= sent && one.answered < sent + 1000)
     expect(within.length).toBeLessThanOrEqual(5)
   }
-  // And it lets through what it may: nobody is refused but after five within the second before, a sixteenth
-  // more or less.
+  // Only as much as necessary is refused: each refusal follows five admitted calls within the second before,
+  // a sixteenth more or less.
   expect(refused.length).toBeGreaterThan(0)
   for (const one of refused) {
     const before = through.filter(({ sent, answered }) => answered >= one.sent - 1063 && sent <= one.answered)

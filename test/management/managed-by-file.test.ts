@@ -135,7 +135,7 @@ describe('another reading of the file', () => {
       'channels orphan, set over HTTP, is left out: groups[0]: expected a group',
     )
     expect((await stage.chat('ann', ask('n'))).status).toBe(200)
-    // What is left out already does not stand in the way of other changes, and can be put right or removed.
+    // An entry that was left out already does not prevent other changes, and can be corrected or removed.
     expect((await stored('later', { models: 'l' })).status).toBe(200)
     const orphan = (await channels()).find(({ name }) => name === 'orphan')
     expect((await as('PUT /api/channel/', { id: orphan?.id, priority: 2 })).status).toBe(400)

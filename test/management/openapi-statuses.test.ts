@@ -30,17 +30,14 @@ const AS_BANNED = accountOf(5, 'access-token-of-bob')
 const KEY_OF_ANN = { authorization: 'Bearer sk-ann', 'x-goog-api-key': 'sk-ann' }
 const KEY_OF_BANNED = { authorization: 'Bearer sk-bob', 'x-goog-api-key': 'sk-bob' }
 
-/**
- * Statuses that need a moment which no test can make at will: slow senders, mistakes of ours, too much at
- * once.
- */
+/** Statuses that need conditions which no test can produce at will: slow senders, bugs, overload. */
 const UNPROVOKED = new Set([408, 429, 500, 503])
 const PASSED_ON = [400, 404, 409, 413, 422, 429, 529]
 
 let stage: Stage
-/** By endpoint, the statuses that were seen. */
+/** The statuses seen, by endpoint. */
 const seen = new Map<string, Set<number>>()
-/** What came though it is not described. */
+/** Responses that the description lacks. */
 const surprises = new Set<string>()
 
 beforeAll(async () => {
@@ -70,7 +67,7 @@ afterAll(() => stage?.close())
 
 const essence = (type = ''): string => type.split(';')[0] ?? ''
 
-/** Asks, and notes the status. */
+/** Makes a request, and records the status. */
 async function see(route: Endpoint, path: string, headers: Headers, body?: Body): Promise<string> {
   const {
     status,
@@ -78,14 +75,14 @@ async function see(route: Endpoint, path: string, headers: Headers, body?: Body)
     headers: said,
   } = await patiently(() => call(stage.gateway.url, body, { method: route.method, path, headers }))
   const types = Object.keys(toldOf(route)[status]?.content ?? {}).map(essence)
-  // What leads elsewhere has no body.
+  // Redirects have no body.
   if (!(status in toldOf(route)) || (text !== '' && !types.includes(essence(said['content-type']))))
     surprises.add(`${nameOf(route)}: ${status} ${said['content-type']}`)
   seen.set(nameOf(route), (seen.get(nameOf(route)) ?? new Set()).add(status))
   return text
 }
 
-/** What goes wrong in the same way everywhere: callers, parameters, queries, bodies. */
+/** Provokes errors common to all endpoints: authentication, parameters, queries, bodies. */
 async function provoke(route: Endpoint): Promise<void> {
   const isKey = route.access.endsWith('key')
   const [good, banned] = isKey ? [KEY_OF_ANN, KEY_OF_BANNED] : [AS_ROOT, AS_BANNED]
@@ -94,7 +91,7 @@ async function provoke(route: Endpoint): Promise<void> {
   await see(route, path, banned)
   if (!isKey) await see(route, path, AS_ANN)
   await see(route, path, { 'sec-fetch-site': 'cross-site' })
-  // It would take the token away that the others are asked with.
+  // This endpoint would invalidate the access token that the other requests use.
   if (route.path === '/api/user/token') return
   for (const id of ['abc', '%zz', '999999'])
     if (path !== route.path) await see(route, route.path.replace(/:\w+\*?/, id), good)
@@ -114,7 +111,7 @@ function queryNames(query: unknown): string[] {
   return Object.keys(shape as object)
 }
 
-/** What has to be there before it can be done, or be refused. */
+/** Provokes successes and errors that need prepared objects. */
 async function provokeByName(): Promise<void> {
   const at = async (name: string, headers: Headers, body?: Body, id: number | string = '', query = '') => {
     const route = ROUTES.find((one) => nameOf(one) === name)
@@ -168,7 +165,7 @@ async function provokeByName(): Promise<void> {
   await at('GET /metrics', { authorization: 'Bearer token-of-metrics' })
 }
 
-/** Calls that succeed, and every error of an upstream's that is passed on. */
+/** Makes successful calls, and provokes every upstream error that is passed on. */
 async function provokeUpstreams(): Promise<void> {
   const messages = [{ role: 'user', content: 'hi' }]
   for (const route of ROUTES) {

@@ -122,12 +122,12 @@ describe('GET /openapi.json', () => {
       for (const scheme of operation.security.flatMap((all) => Object.keys(all)))
         expect(schemes).toContain(scheme)
       const statuses = Object.keys(operation.responses)
-      // One leads elsewhere, and one is not implemented.
+      // One is a redirect, and one is not implemented.
       expect(
         statuses.some((status) => ['200', '301', '501'].includes(status)),
         path,
       ).toBe(true)
-      // Whether the process runs is told whatever else may be wrong.
+      // The liveness endpoint answers 200 whatever else may be wrong.
       if (path === '/healthz') expect(statuses).toEqual(['200'])
       else expect(statuses, path).toEqual(expect.arrayContaining(['500', '503']))
       if (operation.security.length > 0) expect(statuses, path).toContain('403')
@@ -312,7 +312,7 @@ describe('what it says of requests is what the program checks', () => {
   ] as const)('GET %s, %s', async (path, name, value, isRight) => {
     const parameter = operationAt('get', path).parameters.find((one) => one.name === name)
     expect(parameter).toMatchObject({ in: 'query', required: false })
-    // As clients do, which read the text of a query by its type.
+    // Coerces types as clients do, which read the text of a query by its type.
     const read = new Ajv2020({ strictTypes: false, coerceTypes: true })
     const schema = { type: 'object', properties: { value: parameter?.schema } }
     expect(read.validate(schema, { value })).toBe(isRight)

@@ -25,7 +25,7 @@ const account = (id: number) => ({ id, accessToken: `token-of-${id}` })
 const works = async (id: number): Promise<boolean> =>
   (await manage(gateway.url, account(id), 'GET /api/user/self')).status === 200
 
-/** Three ways to set the password of a user, who knows the one that is there. */
+/** Three ways to set the password of a user who knows the present one. */
 const WAYS: Record<
   string,
   (id: number, password: string, was: string, fields: { keep_access_tokens?: boolean }) => Promise<unknown>

@@ -58,7 +58,7 @@ const priceOf = async (model: string) => (await pricing()).data.find((one) => on
 
 describe('prices that are set over HTTP', () => {
   test('are charged exactly: 2604 prompt tokens of which 2432 cached, and 383 of output', async () => {
-    // Refused while it has no price.
+    // The model is refused while it has no price.
     expect((await stage.chat('ann', ask('novel'))).status).toBe(400)
     expect(await put('ModelRatio', { novel: 1 })).toBe(200)
     expect(await put('CompletionRatio', { novel: 1 })).toBe(200)
@@ -70,7 +70,7 @@ describe('prices that are set over HTTP', () => {
     await put('CompletionRatio', { novel: 4.1 })
     // 172 + 608 + 1570.3
     expect((await charged('novel'))?.quota).toBe(2350)
-    // As many again and half, rounded once: 3525.45
+    // One and a half times as much, rounded once: 3525.45
     expect((await charged('novel', 'vic'))?.quota).toBe(3525)
   })
 

@@ -151,13 +151,13 @@ describe('a page of another site', () => {
     [{ 'sec-fetch-site': 'cross-site', origin: 'OURS' }, 403],
     [{ 'sec-fetch-site': 'same-origin' }, 200],
     [{ 'sec-fetch-site': 'none' }, 200],
-    // A proxy may write Host anew; the browser knows better.
+    // A proxy may rewrite Host; sec-fetch-site comes from the browser.
     [{ 'sec-fetch-site': 'same-origin', origin: 'https://console.example' }, 200],
     [{ origin: 'https://evil.example' }, 403],
     [{ origin: 'null' }, 403],
     [{ origin: 'http://127.0.0.1' }, 403],
     [{ origin: 'OURS' }, 200],
-    // Believed of trusted proxies alone, and this peer is none.
+    // X-Forwarded-Host is trusted from trusted proxies alone, and this peer is none.
     [{ origin: 'https://evil.example', 'x-forwarded-host': 'evil.example' }, 403],
   ])('makes no use of a session (%j: %i)', async (headers, status) => {
     const sent = Object.fromEntries(

@@ -53,7 +53,7 @@ describe('DELETE /api/token/:id', () => {
     ] as const)
       expect((await manage(stage.gateway.url, ANN, request)).status).toBe(404)
     expect((await manage(stage.gateway.url, ANN, 'PUT /api/token/', { id, name: 'x' })).status).toBe(404)
-    // Its row stays, for what it spent.
+    // The token's row stays, for its charges.
     expect(database.token('unwanted')).toMatchObject({ id })
   })
 

@@ -9,7 +9,7 @@ const BOB = { id: 3, accessToken: 'the-access-token-of-bob' }
 
 let gateway: RunningGateway
 beforeAll(async () => {
-  // No section rate_limits: the defaults hold.
+  // Without a section rate_limits the defaults apply.
   gateway = await startGateway({
     config: {
       users: [
@@ -61,7 +61,7 @@ describe('the 21st reveal within 20 minutes', () => {
       expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
       expect(refused.headers['ratelimit-remaining']).toBe('0')
     }
-    // Not Bob's to see, but he may ask.
+    // The token is not Bob's, but his request is within his own limit.
     expect((await one(BOB)).status).toBe(404)
     expect((await manage(gateway.url, ANN, 'GET /api/token/')).status).toBe(200)
   })

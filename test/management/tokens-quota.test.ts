@@ -27,7 +27,7 @@ afterAll(() => stage?.close())
 const put = (id: number, fields: Record<string, unknown>) =>
   manage<ShownToken>(stage.gateway.url, ANN, 'PUT /api/token/', { id, ...fields })
 
-/** A token whose only call is an open stream that holds quota; `finish` lets it end. */
+/** A token whose only call is an open stream that holds quota; `finish` ends the stream. */
 async function streaming(name: string, quota: number) {
   const { id } = await madeToken(stage.gateway.url, ANN, name, { remain_quota: quota })
   const key = await keyOf(stage.gateway.url, ANN, id)
@@ -42,7 +42,7 @@ async function streaming(name: string, quota: number) {
 describe('a quota that is set while a stream is open', () => {
   test('is what is left beside its hold, and what it settles against', async () => {
     const { id, key, hold, finish } = await streaming('more', 6000)
-    // Of 6,000 a second call like it has too little left.
+    // A second such call of 6,000 has too little left.
     expect((await stage.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(403)
     expect((await put(id, { remain_quota: 7000 })).data.remain_quota).toBe(7000)
     const refused = await stage.chat(key, ask('m', { max_tokens: 1000 }))
@@ -55,7 +55,7 @@ describe('a quota that is set while a stream is open', () => {
       remain_quota: 2 * hold - 2 * COST,
       used_quota: 2 * COST,
     })
-    // What it held is free again, to the unit.
+    // The hold is released, to the unit.
     const { remain_quota: left } = database.token('more')
     const over = await stage.chat(key, ask('m', { max_tokens: 100_000 }))
     expect(over.json().error.message).toContain(`quota is not enough for this request: ${left} remain`)
@@ -96,13 +96,13 @@ test('however calls and settings come together, the sums are exact', async () =>
   const row = database.token('storm')
   expect(row.used_quota).toBe(60 * COST)
   expect(database.openHolds()).toEqual([])
-  // What the gateway would spend is what the row says, also after everything is set once more.
+  // The gateway's own balance equals the row's, also after everything was set once more.
   const left = async (): Promise<string> =>
     (await stage.chat(key, ask('m', { max_tokens: 1_000_000 }))).json().error.message
   expect(await left()).toContain(`: ${row.remain_quota} remain`)
   await put(id, { remain_quota: 777 })
   expect(await left()).toContain(': 777 remain')
-  // Whatever was set of tokens, what their user has moved by charges alone.
+  // Setting token quotas does not change their user's balance: only charges do.
   const { quota, used_quota: used } = database.user('ann')
   expect(quota + used).toBe(AMPLE)
 })

@@ -11,7 +11,7 @@ const MOST_QUOTA = 500_000_000_000_000
 
 let stage: Stage
 let database: GatewayDatabase
-/** The configuration, with that status of the token `loose`, if any. */
+/** The configuration with that status of the token `loose`, if any. */
 let configured: (status?: number) => Configuration
 beforeAll(async () => {
   stage = await setStage((upstream) => {
@@ -204,7 +204,7 @@ describe('PUT /api/token/', () => {
     expect((await put({ id, unlimited_quota: false })).status).toBe(400)
     expect((await put({ id, remain_quota: -5 })).data).toMatchObject({ remain_quota: -5, status: 1 })
     expect((await put({ id, unlimited_quota: false, remain_quota: -5 })).status).toBe(400)
-    // What was overspent is no mistake: there is nothing left, that is all.
+    // Overspending is no error: nothing is left.
     expect((await put({ id, unlimited_quota: false })).data).toMatchObject({ remain_quota: -5, status: 4 })
   })
 })

@@ -22,7 +22,7 @@ interface RowPage {
 const DAY = 86_400
 /** A midnight (UTC) ten days ago, in Unix seconds. */
 const MIDNIGHT = (Math.floor(Date.now() / 1000 / DAY) - 10) * DAY
-/** Rows of cyd, one a second from that midnight on: more than two pieces of an export. */
+/** Rows of cyd, one a second from that midnight on: more than two chunks of an export. */
 const MANY = 4500
 
 let stage: Stage
@@ -62,8 +62,8 @@ beforeAll(async () => {
 afterAll(() => stage?.close())
 
 /**
- * What only time could make: rows of ten days ago, and their sums; and sums of a hundred days ago, whose rows
- * are gone.
+ * Writes rows that only time could produce: rows of ten days ago with their sums, and sums of a hundred days
+ * ago, whose rows are gone.
  */
 function withOldRows(): void {
   const database = databaseOf(stage.gateway.dataDir)
@@ -243,7 +243,7 @@ describe('GET /api/log/stat', () => {
       prompt_tokens: 110,
       completion_tokens: 55,
       cached_tokens: 40,
-      // The calls of this test were made just now.
+      // The calls of this test were made within the last minute.
       rpm: 2,
       tpm: 165,
     })
@@ -310,7 +310,7 @@ describe('GET /api/log/export', () => {
     const headers = { authorization: ADA.accessToken, 'gateway-user': String(ADA.id) }
     const live = await open(stage.gateway.url, undefined, { method: 'GET', path: '/api/log/export', headers })
     live.abort()
-    // 499 is what is logged of an answer that nobody waited for.
+    // 499 is the logged status of a response whose client left.
     await expect.poll(() => stage.gateway.logs()).toMatch(/"path":"\/api\/log\/export","status":499/)
     expect(stage.gateway.logs()).not.toContain('unforeseen error')
   })

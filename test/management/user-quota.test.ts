@@ -50,7 +50,7 @@ describe('a quota that is changed while a call is under way', () => {
     expect(databaseOf(stage.gateway.dataDir).openHolds()).toHaveLength(1)
     expect((await stream.end()).text).toContain('[DONE]')
     expect(row().quota).toBe(after - COST)
-    // What is in memory says the same as the row: exactly that much can be spent, and no more.
+    // The balance in memory equals the row: exactly that much can be spent, and no more.
     stage.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     const call = await stage.chat('second', ask('m', { max_tokens: 5_000_000 }))
     expect(call.status).toBe(403)

@@ -50,7 +50,7 @@ beforeAll(async () => {
 afterAll(() => stage?.close())
 
 let made = 0
-/** A user with a password and a key of its own. */
+/** Creates a user with a password and a key. */
 async function newcomer(fields: object = {}): Promise<{ id: number; username: string }> {
   made += 1
   const answer = await root('POST /api/user/', { username: `new${made}`, password: PASSWORD, ...fields })
@@ -211,7 +211,7 @@ describe('nobody but root acts on somebody of its own role, or above', () => {
     ['POST /api/user/manage', { id: 4, action: 'disable' }],
     ['POST /api/user/manage', { username: 'other', action: 'demote' }],
     ['POST /api/user/manage', { id: 1, action: 'add_quota', value: 5 }],
-    // Itself neither.
+    // An administrator cannot change its own account either.
     ['POST /api/user/manage', { id: 3, action: 'add_quota', value: 5 }],
     ['POST /api/user/manage', { id: 3, action: 'demote' }],
     ['DELETE /api/user/3'],

@@ -6,11 +6,14 @@ import { corpus } from '../corpus/corpus.ts'
 import { replay } from '../corpus/replay.ts'
 import type { Stage } from '../equipment/stage.ts'
 
-/** More than this for each byte that was sent, and somebody small can bring down somebody large. */
+/**
+ * Maximum cost for each byte sent, relative to an ordinary request: above it a small client could bring down
+ * a large gateway.
+ */
 const MOST = 100
 /** A tick of the system's clock of CPU time, in milliseconds. */
 const TICK_MS = 10
-/** What a heap may grow by before it is collected, whoever asks. */
+/** Growth of the heap before it is collected, whatever the requests, in MiB. */
 const FLOOR_MIB = 256
 
 let stage: Stage
@@ -19,9 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.close())
 
-/**
- * What work costs the gateway: milliseconds of CPU, and MiB of memory at its peak above what it had before.
- */
+/** Cost of some work to the gateway: milliseconds of CPU, and MiB of peak memory above the memory before. */
 async function costOf(work: () => Promise<unknown>): Promise<{ cpuMs: number; peakMib: number }> {
   const of = `/proc/${stage.gateway.pid}`
   const kibOf = (name: string): number =>
@@ -31,14 +32,14 @@ async function costOf(work: () => Promise<unknown>): Promise<{ cpuMs: number; pe
       readFileSync(`${of}/stat`, 'utf8').split(') ')[1]?.split(' ').slice(11) ?? []
     return (Number(user) + Number(system)) * TICK_MS
   }
-  // Forgets the peak so far.
+  // Resets the peak.
   writeFileSync(`${of}/clear_refs`, '5')
   const [before, residentKib] = [cpuMs(), kibOf('VmRSS')]
   await work()
   return { cpuMs: cpuMs() - before, peakMib: (kibOf('VmHWM') - residentKib) / 1024 }
 }
 
-/** A request that nothing is wrong with, of as many bytes as this one sends. */
+/** A valid request with as many bytes as this one sends. */
 function plainLike(each: Case, index: number): Case {
   return {
     name: `plain ${index}`,
@@ -69,7 +70,7 @@ test.each([...corpus()])(
   },
   async (name, cases) => {
     const plain = cases.map(plainLike)
-    // What is compiled and cached counts for neither.
+    // Compiles and caches everything before both measurements.
     await replay(stage, plain.slice(0, 100))
     const usual = await costOf(() => replay(stage, plain))
     const odd = await costOf(() => replay(stage, cases))

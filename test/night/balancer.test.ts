@@ -34,7 +34,7 @@ afterAll(async () => {
   await upstream?.stop()
 })
 
-/** Calls that each gateway has answered. */
+/** Number of calls that each gateway has answered. */
 function answered(gateway: RunningGateway): number {
   return gateway.logs().split('"path":"/v1/chat/completions","status":200').length - 1
 }
@@ -92,7 +92,7 @@ describe.skipIf(isLeftOut)('the balancer of deploy/, in front of three gateways'
     )
     for (const gateway of gateways) {
       await gateway.restart()
-      // As long as the balancer takes to see it.
+      // Time that the balancer needs to notice.
       await sleep(2_500)
     }
     isOver = true

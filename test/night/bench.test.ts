@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { withoutRedis } from '../equipment/redis-server.ts'
 
-/** Runs a measurement, and prints what it finds, its seed among it. */
+/** Runs a measurement, and prints its output, including the seed. */
 function bench(
   name: 'run' | 'nodes',
   ...options: readonly string[]

@@ -6,7 +6,7 @@ import { randomFrom } from '../equipment/random.ts'
 import { nightSeed } from './night-seed.ts'
 
 const seed = nightSeed()
-/** For each part. NIGHT_SECONDS makes it longer. */
+/** Seconds for each target. NIGHT_SECONDS makes it longer. */
 const SECONDS = Number(process.env['NIGHT_SECONDS'] ?? 60)
 
 let total = 0
@@ -21,7 +21,7 @@ describe(`no input that is bred for ${SECONDS} s breaks`, () => {
   })
 })
 
-/** The least time of a few, of an input that repeats something up to a size. */
+/** The minimum time of several runs, for an input that repeats a piece up to a size. */
 function millisecondsFor(
   target: Target,
   [before, piece, after]: Target['grown'][number],
@@ -33,7 +33,7 @@ function millisecondsFor(
     try {
       target.run(input, randomFrom(1))
     } catch {
-      // Refused, whatever for.
+      // A refusal for any reason.
     }
     return performance.now() - began
   })
@@ -46,7 +46,7 @@ describe('nothing takes more than its share of time for a longer input:', () => 
     const alone = [...new Set([...target.tokens, ...target.seeds])].map((piece) => ['', piece, ''] as const)
     for (const grown of [...target.grown, ...alone]) {
       const [few, many] = [millisecondsFor(target, grown, 30_000), millisecondsFor(target, grown, 480_000)]
-      // Sixteen times as much; sixteen times sixteen would be square.
+      // The input is sixteen times as long; quadratic time would be sixteen times sixteen as much.
       if (many > 100 && many > few * 80)
         steep.push(`${JSON.stringify(grown[1].slice(0, 80))}: ${few} and ${many} ms`)
     }

@@ -14,8 +14,8 @@ const QUOTA = 1_000_000_000
 const CALLERS = 20
 const ROUNDS = 5
 /**
- * From the first error of the disk to the end of the process. A machine that does nothing else needs less
- * than a tenth of it, though the watcher stops the process at each call.
+ * Milliseconds from the first disk error to the end of the process. An idle machine needs less than a tenth
+ * of it, though the tracer stops the process at each system call.
  */
 const ENDS_WITHIN_MS = 1000
 
@@ -24,7 +24,7 @@ const CAN_FAIL = spawnSync('strace', ['-qq', '-e', 'trace=none', process.execPat
 if (!CAN_FAIL)
   console.log('left out: no disk error can be made here (strace is not installed, or may not trace)')
 
-/** From now on whatever the process wants to be durable is an I/O error. */
+/** Makes every fsync of the process fail with an I/O error from now on. */
 async function breakDisk(
   pid: number,
 ): Promise<{ readonly watcher: ChildProcess; firstErrorMs: () => number }> {

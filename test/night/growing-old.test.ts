@@ -6,7 +6,7 @@ import { setLoadStage } from '../load/load-stage.ts'
 
 const PRELOAD = new URL('../equipment/heap-preload.ts', import.meta.url)
 
-/** Of thousands of calls; a tenth of what they make would be fifty times as much. */
+/** Bytes kept after thousands of calls; a tenth of their allocations would be fifty times as much. */
 const KEPT_BYTES = 1_000_000
 
 test('what a call made is collected young: next to nothing of it is kept until a full collection', async () => {
@@ -22,7 +22,7 @@ test('what a call made is collected young: next to nothing of it is kept until a
     }
   }
   const called = (seconds: number): Promise<ArrivalsResult> => stage.arrive({ callers: 32 }, seconds)
-  // Until the gateway has given back what its start took: what is there then is old.
+  // Waits until the gateway has released the memory of its start, so that the remaining objects are old.
   await sleep(5_000)
   await called(4)
   const grown: number[] = []
@@ -33,6 +33,6 @@ test('what a call made is collected young: next to nothing of it is kept until a
     grown.push(Math.abs((await old()) - before))
   }
   console.info(JSON.stringify(grown))
-  // In one of them the compiler may have had its say.
+  // The median of three: the compiler may have worked in one of them.
   expect(grown.toSorted((a, b) => a - b)[1]).toBeLessThan(KEPT_BYTES)
 })

@@ -8,8 +8,8 @@ import { nightSeed } from './night-seed.ts'
 
 const CALLS = 6_000
 /**
- * The look-up by HMAC is what keeps a key from being guessed letter by letter; this only shows that nothing
- * coarse was added.
+ * Largest accepted ratio of the latencies. The look-up by HMAC prevents guessing a key letter by letter; this
+ * test only detects a coarse regression.
  */
 const MOST_APART = 1.25
 
@@ -29,7 +29,7 @@ test('how long a refusal takes does not tell how near a key is to one that is th
   onTestFinished(() => stage.close())
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   onTestFinished(() => agent.destroy())
-  // Each is asked for once: what is remembered is no look-up.
+  // Each key is requested once, because a cached result skips the look-up.
   const kinds: Record<string, () => string> = {
     unknown: () => letters(KEY.length),
     'with a known beginning': () => KEY.slice(0, 24) + letters(KEY.length - 24),

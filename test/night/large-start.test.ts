@@ -24,16 +24,15 @@ const TOKENS = 100_000
 const HOLDS = 10_000
 const KILLS = 50
 const READY_MS = 3_000
-/** More statements than a migration has, so that some are killed when all is done. */
+/** More statements than a migration has, so that some are killed after the end. */
 const STATEMENTS = 25
 
 /**
- * What a hold may cost, what its prompt did, and what was sent until the crash: the crash is charged the
- * least of the two.
+ * Amount of a hold, cost of its prompt, and progress until the crash: the crash is charged the smaller sum.
  */
 const [AMOUNT, PROMPT, PROGRESS] = [1_000, 10, 30]
 
-/** A database as the schema before this one had it, in the middle of its work. */
+/** A database of the previous schema, with open holds. */
 async function formerDatabase(path: string): Promise<void> {
   const connection = openForWriting(path)
   const db = kyselyOver(connection)
@@ -103,7 +102,7 @@ test(`${TOKENS} tokens and ${HOLDS} open holds of the schema before, its migrati
     onTestFinished(() => program.kill('SIGKILL'))
     return program
   }
-  // Once after a start that was killed somewhere, and once with everything to do.
+  // Starts once after a start that was killed, and once with everything left to do.
   const killed = await start()
   await new Promise((resolve) => setTimeout(resolve, random() * 600))
   killed.kill('SIGKILL')

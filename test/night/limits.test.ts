@@ -12,12 +12,12 @@ const seed = nightSeed()
 const LIMIT = 100
 const WINDOW_MS = 6000
 const WINDOWS = 5
-/** Offered for each one that may pass. */
+/** Offered calls for each call that may pass. */
 const FACTOR = 10
-/** A call's id is of its arrival; its limit is asked a moment later. */
+/** Milliseconds between a call's id, which is made on arrival, and the check of its limit. */
 const MOMENT_MS = 100
 
-/** When a call arrived, by its id: a UUID of version 7 begins with the Unix milliseconds. */
+/** Arrival of a call, by its id: a UUID of version 7 begins with the Unix milliseconds. */
 function arrivedMs(id: unknown): number {
   return Number.parseInt(String(id).replaceAll('-', '').slice(0, 12), 16)
 }
@@ -45,7 +45,7 @@ test(`of ${FACTOR} times a limit, bursts at the edges of windows included, no wi
   }
   const begun = performance.now()
   const end = WINDOWS * WINDOW_MS
-  // Half of what is offered comes at any time, the other half in bursts right before and after the edges.
+  // Half of the calls come at any time, the other half in bursts right before and after window edges.
   const dues = Array.from({ length: WINDOWS * LIMIT * FACTOR }, (_, index) => {
     if (index % 2 === 0) return random() * end
     return Math.ceil(random() * WINDOWS) * WINDOW_MS + (random() - 0.5) * 100
@@ -61,23 +61,23 @@ test(`of ${FACTOR} times a limit, bursts at the edges of windows included, no wi
     admitted.filter((other) => other > at - (WINDOW_MS - MOMENT_MS) && other <= at).length
   const most = Math.max(...admitted.map(within))
   const lasted = (admitted.at(-1) ?? 0) - (admitted[0] ?? 0)
-  // The last may come at the very end of a window, or as the first of another.
+  // The last call may come at the very end of a window, or as the first of another.
   const share = admitted.length / (LIMIT * Math.round(lasted / WINDOW_MS))
   console.log(
     `${dues.length} offered, ${admitted.length} admitted; at most ${most} of ${LIMIT} in any window; ${(share * 100).toFixed(1)} % of what may pass`,
   )
   expect(most).toBeLessThanOrEqual(LIMIT)
   expect(share).toBeGreaterThanOrEqual(0.99)
-  // Who was told to wait so long could have come then, and hardly earlier.
+  // A client that waits as long as told would be admitted, and hardly earlier.
   for (const { at, seconds } of waits.filter((_, index) => index % 50 === 0)) {
     const free = admitted.find((other) => other > at - WINDOW_MS && other <= at)
     if (free !== undefined) expect(Math.abs(at + seconds * 1000 - (free + WINDOW_MS))).toBeLessThan(1100)
   }
 })
 
-/** Addresses that nobody knows; NIGHT_ADDRESSES makes it more. */
+/** Unknown addresses; NIGHT_ADDRESSES makes it more. */
 const ADDRESSES = Number(process.env['NIGHT_ADDRESSES'] ?? 100_000)
-/** What all of them together may take: as much for a million as for those that there is room for. */
+/** Memory limit for all of them together: the same for a million as for the number that is tracked. */
 const MOST_MIB = 250
 
 test(`${ADDRESSES} callers that nobody knows free nobody who is limited, and take bounded memory`, {

@@ -1,8 +1,8 @@
 import process from 'node:process'
 
 /**
- * What a night's random choices begin with: NIGHT_SEED, or a new one. It is printed, so that a bad night can
- * be had again.
+ * The seed of the night's random choices: NIGHT_SEED, or a new one. It is printed, so that a failing night
+ * can be repeated.
  */
 export function nightSeed(): number {
   const seed = Number(process.env['NIGHT_SEED'] ?? Math.floor(Math.random() * 2 ** 31))

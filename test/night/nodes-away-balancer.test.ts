@@ -25,7 +25,7 @@ test.skipIf(withoutRedis(NAME) || withoutBalancer(NAME))(
     const chat = async (url: string): Promise<number> =>
       (await call(url, ask('m', { max_tokens: 50 }), { key: 'warm' })).status
     for (const url of urls) expect(await chat(url)).toBe(200)
-    // What they need is borrowed ahead.
+    // Waits until the nodes have borrowed ahead.
     await sleep(1000)
 
     ground.postgresCable.hold()

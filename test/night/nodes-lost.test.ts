@@ -24,7 +24,7 @@ describe.skipIf(withoutRedis('a node that is gone'))('a node that is gone', () =
     const report = await loseNode(seed)
     console.info(report)
     expect(report.broken).toEqual([])
-    // A report goes out each 200 ms; a busy machine may take longer for one.
+    // A report is sent every 200 ms; a busy machine may take longer for one.
     expect(report.longestMs).toBeLessThan(1000)
     expect(report.estimated).toBeGreaterThan(0)
   })

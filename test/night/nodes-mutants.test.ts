@@ -9,15 +9,14 @@ import { nightSeed } from './night-seed.ts'
 
 const seed = nightSeed()
 
-/** Reports go out seldom, so that what depends on their order happens in every storm. */
+/** Reports are rare, so that effects of their order occur in every storm. */
 const SELDOM: Patch = {
   file: 'src/ledger/bank-client.ts',
   text: 'const REPORT_MS = 200',
   by: 'const REPORT_MS = 1500',
 }
 /**
- * What another node asks for goes back at once, before the report, and what was spent and is not reported yet
- * goes with it.
+ * Returns a recalled lease at once, before the report, together with spent quota that is not reported yet.
  */
 const RELEASE_FIRST: readonly Patch[] = [
   {
@@ -31,7 +30,7 @@ const RELEASE_FIRST: readonly Patch[] = [
     by: 'return Math.max(0, this.held)',
   },
 ]
-/** The answer to every third report is lost, so that it is repeated. */
+/** Loses the answer to every third report, so that the report is repeated. */
 const LOST_ANSWERS: readonly Patch[] = [
   {
     file: 'src/ledger/bank-client.ts',
@@ -39,13 +38,13 @@ const LOST_ANSWERS: readonly Patch[] = [
     by: "      if (entries.length > 0 && Math.random() < 1 / 3) throw new StoreUnavailable('lost')\n      const known = new Set<string>(standings",
   },
 ]
-/** A report that is repeated is counted again. */
+/** Counts a repeated report again. */
 const NOT_IDEMPOTENT: Patch = {
   file: 'src/store/migrations/bank/apply.ts',
   text: 'select given.* from given join logged using (id)',
   by: 'select given.* from given',
 }
-/** What a run before left open is nobody's business. */
+/** Ignores holds that an earlier run left open. */
 const NO_RECOVERY: Patch = {
   file: 'src/bootstrap/open-shared-ledger.ts',
   text: 'const recovered = await ledger.recover()',

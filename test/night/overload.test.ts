@@ -5,7 +5,7 @@ test('five times as many calls as can be served, for a minute: nearly as many ar
   timeout: 200_000,
 }, async () => {
   const report = await runOverload({
-    // Converted, and of 800 words: a call that costs what calls of models do.
+    // A converted response of 800 words, which costs as much CPU time as typical calls do.
     upstream: 'stream',
     flags: '--max-old-space-size=512',
     apart: true,
@@ -22,7 +22,7 @@ test('five times as many calls as can be served, for a minute: nearly as many ar
   expect(report.served).toBeGreaterThanOrEqual(0.8 * report.most)
   expect(report.answers?.p99).toBeLessThanOrEqual(1_000)
   expect(report.settledRefusals?.p99).toBeLessThanOrEqual(20)
-  // Until it is seen that more come than can be served, they wait.
+  // Refusals wait until the overload is recognised.
   expect(report.refusals?.most).toBeLessThanOrEqual(3_000)
   expect(Object.keys(report.afterwards)).toEqual(['200'])
   expect(report.charged).toBe(report.answered)
@@ -36,13 +36,13 @@ test('many times as many calls as can be served, of upstreams that take a second
     afterMs: 1_000,
     flags: '--max-old-space-size=512',
     apart: true,
-    // Who waits for its answers is not served as fast as could be: these are many fewer than there is time
-    // for.
+    // A closed loop underestimates the capacity of slow upstreams: these calls are far fewer than there is
+    // CPU time for.
     callers: 300,
     measuredSeconds: 10,
     times: 12,
     seconds: 30,
-    // What was let in until it is seen answers at once, a second later.
+    // Calls that were admitted before the overload is recognised finish a second later.
     settlingSeconds: 8,
     restSeconds: 0,
     afterwards: 0.9,

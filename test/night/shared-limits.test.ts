@@ -93,7 +93,7 @@ test.skipIf(withoutRedis('a million windows'))(
           max: 180,
           windowMs,
         }))
-        // Late answers count too: what was asked is done.
+        // Late answers count too: the request may have been carried out.
         await Promise.all(some.map((counted) => peers.exchange(counted, question).catch(() => {})))
       }
       const bytesEach = ((await usedBytes()) - before) / MILLION

@@ -10,14 +10,14 @@ import { nightSeed } from './night-seed.ts'
 
 const CALLERS = 1_000
 /**
- * How long each may hold its connection: the gateway's own limits, a moment until they are looked at, and a
- * busy machine.
+ * Longest time that each may hold its connection, in milliseconds: the gateway's own limit, the interval of
+ * its checks, and a margin for a busy machine.
  */
 const LONGEST_MS: Record<Slowness, number> = {
   'says nothing': 10_000 + 10_000,
   headers: 10_000 + 10_000,
   body: 10_000 + 10_000,
-  // The call ends with its channel's time; what was sent until then may lie unread for a minute.
+  // The call ends with its channel's timeout; bytes sent until then may stay unread for a minute.
   'reads nothing': 10_000 + 60_000 + 30_000,
 }
 
@@ -61,13 +61,13 @@ test.each(Object.keys(LONGEST_MS) as Slowness[])(
     console.log(
       `${slowness}: ${waits.length} calls meanwhile, p99 ${p99?.toFixed(0)} ms, ${baseline?.toFixed(0)} ms without them;  ${open()} still open`,
     )
-    // A caller that reads nothing does not see that it was hung up on before it reads; its upstream and its
-    // call are over.
+    // A client that reads nothing does not notice the end of its connection; its upstream and its call are
+    // over.
     if (slowness === 'reads nothing')
       expect(stage.upstream.received('endless').filter(({ endedAt }) => endedAt === undefined)).toEqual([])
     else expect(open()).toBe(0)
     expect(waits.length).toBeGreaterThan(100)
-    // A hundredth of a second is nobody's delay.
+    // Ten milliseconds are no noticeable delay.
     expect(p99).toBeLessThan(2 * (baseline ?? 0) + 10)
     for (const caller of callers) caller.hangUp()
   },

@@ -8,14 +8,14 @@ import { startGateway } from '../equipment/gateway.ts'
 import { residentBytes } from '../equipment/resident-memory.ts'
 import { startUpstream } from '../equipment/scripted-upstream.ts'
 
-/** Enough that the room a collector takes once is no reader's share. */
+/** Enough readers that the fixed memory of the garbage collector hardly counts for each. */
 const READERS = 96
-/** More than the buffers of the kernel take on both connections of a stream. */
+/** More than the kernel buffers of both connections of a stream. */
 const STREAM_BYTES = 24 * 1024 * 1024
 const FRAME_BYTES = 32 * 1024
 const BODY = JSON.stringify({ model: 'm', stream: true, messages: [{ role: 'user', content: 'hi' }] })
 
-/** Asks for a stream and never reads of it. */
+/** Requests a stream and never reads it. */
 function neverReading(port: number): Socket {
   const socket = connect(port, '127.0.0.1')
   socket.pause()
@@ -38,7 +38,7 @@ test('a reader that reads nothing costs less than 1 MB', { timeout: 120_000 }, a
   const frame = contentFrame('x').replace('{', `{"obfuscation":"${'x'.repeat(FRAME_BYTES)}",`)
   const frames = Array.from({ length: STREAM_BYTES / FRAME_BYTES }, () => frame)
   upstream.script('m', { kind: 'stream', frames: [...frames, finishFrame(), DONE_FRAME] })
-  // What is loaded late, and the room that a stream at full speed needs, are no reader's cost.
+  // Lazily loaded code, and the buffers of a stream at full speed, do not count.
   for (let i = 0; i < 8; i++) expect((await call(gateway.url, BODY, { key: 'ann' })).status).toBe(200)
   const before = residentBytes(gateway.pid)
   const readers = Array.from({ length: READERS }, () => neverReading(gateway.port))

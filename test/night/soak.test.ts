@@ -3,7 +3,10 @@ import { flat, soak } from '../operations/soak-run.ts'
 import { nightSeed } from './night-seed.ts'
 
 const seed = nightSeed()
-/** Until then the peak of memory still grows: it depends on when V8 collects the old. */
+/**
+ * Requests before the first measurement: until then peak memory still grows, depending on when V8 collects
+ * garbage.
+ */
 const WARM_UP = 50_000
 
 test(`100,000 requests, one in ten aborted, one in twenty with an upstream in trouble, another with a picture that is rejected, leave nothing behind (seed ${seed})`, async () => {

@@ -5,15 +5,15 @@ import { wholeMessage } from '../equipment/messages-behaviour.ts'
 import { PUBLIC_ADDRESS } from '../equipment/network.ts'
 import { hostileUrls, ZONE } from '../faults/hostile-urls.ts'
 
-// Runs in a network of its own, where private addresses are this machine's, and the system's resolver asks
-// the test's name server. Prints one line of JSON: what was let in, and who was called. See
+// Runs in a network namespace, where private addresses belong to this machine, and the system's resolver
+// queries the test's name server. Prints one line of JSON: the accepted URLs and the connected addresses. See
 // test/night/ssrf.test.ts.
 
-/** How often each URL is tried. */
+/** Number of times that each URL is tried. */
 const ROUNDS = 3
 const PORTS = [80, 443, 6379, 8080]
 
-/** Addresses that were called; the public one is where pictures are. */
+/** Connected addresses; the public one serves images. */
 const called = new Map<string, number>()
 
 function serverOn(port: number): Promise<Server> {

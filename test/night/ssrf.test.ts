@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { PUBLIC_ADDRESS } from '../equipment/network.ts'
 
-/** What private networks have, on the loopback of a network that is the test's own. */
+/** Typical addresses of private networks, on the loopback interface of the test's own network namespace. */
 const ADDRESSES = [
   `${PUBLIC_ADDRESS}/32`,
   ...[

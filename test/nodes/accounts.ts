@@ -3,32 +3,32 @@ import { channel, type Configuration, ROOT, token, user } from '../equipment/con
 import type { ScriptedUpstream } from '../equipment/scripted-upstream.ts'
 import { serveTraffic, TRAFFIC_MODEL } from '../equipment/traffic.ts'
 
-/** What calls are made on. */
+/** A set of accounts for calls. */
 export interface Ensemble {
-  /** Without `sk-`. */
+  /** Keys without `sk-`. */
   readonly keys: readonly string[]
-  /** What the auditor is to find. */
+  /** The granted quotas, for the auditor. */
   readonly granted: Granted
-  /** The accounts, and a model whose answers are as long as callers want. */
+  /** The accounts, and a model whose answers have the requested length. */
   readonly configure: (upstream: ScriptedUpstream) => Configuration
 }
 
 interface Owner {
   readonly quota: number
-  /** By key, what each token may spend. */
+  /** Quota of each token, by key. */
   readonly tokens: Readonly<Record<string, number>>
 }
 
 const AMPLE = 1_000_000_000
 
-/** Five tokens of three users: two run out on the way, and so does the user of a third. */
+/** Five tokens of three users: two tokens run out during the storm, and so does the user of a third. */
 export const FIVE_ACCOUNTS: Ensemble = ensemble({
   ann: { quota: AMPLE, tokens: { calm: AMPLE, scarce: 200_000, poor: 5_000 } },
   bob: { quota: AMPLE, tokens: { windy: AMPLE } },
   cat: { quota: 300_000, tokens: { brisk: AMPLE } },
 })
 
-/** Tokens that have enough for a dozen calls each. */
+/** Tokens with quota for a dozen calls each. */
 export const POOR_ACCOUNTS: Ensemble = ensemble({
   ann: {
     quota: AMPLE,

@@ -6,10 +6,10 @@ import type { Ground } from '../equipment/ground.ts'
 import type { ScriptedUpstream } from '../equipment/scripted-upstream.ts'
 import { ask, patiently } from '../equipment/stage.ts'
 
-/** No cold key is ever served. */
+/** Keys that no node has served yet. */
 const COLD_KEYS = 60
 
-/** A key that every node knows, others that none does, and a limit that is never reached. */
+/** A key that every node knows, others that none knows, and a limit that is never reached. */
 export function warmAndCold(upstream: ScriptedUpstream): Configuration {
   const cold = Array.from({ length: COLD_KEYS }, (_, index) =>
     token(coldKey(index), { remain_quota: 1_000_000 }),
@@ -26,7 +26,7 @@ function coldKey(index: number): string {
   return `cold${index}`
 }
 
-/** An answer, how long it took, and what it was to. */
+/** A response, its latency, and its request. */
 export interface Timed {
   readonly status: number
   readonly id: string
@@ -35,16 +35,16 @@ export interface Timed {
   readonly tookMs: number
 }
 
-/** What was answered while the bank was away, and how long it took until it had heard of everything. */
+/** Responses during the outage of the bank, and the time until the bank had all reports. */
 export interface AwayReport {
   readonly warm: readonly Timed[]
   readonly cold: readonly Timed[]
-  /** What `/readyz` said, of one node after the other, again and again. */
+  /** Statuses of `/readyz`, of the nodes in turn. */
   readonly ready: readonly number[]
   readonly backlogMs: number
 }
 
-/** Calls nodes with both kinds of keys from the moment that the bank is away until it is back. */
+/** Calls nodes with both kinds of keys during the outage of the bank. */
 export async function callWhileAway(
   ground: Ground,
   away: { readonly forMs: number; readonly leave: () => unknown; readonly comeBack: () => unknown },
@@ -55,7 +55,7 @@ export async function callWhileAway(
       const { status, text } = await patiently(() => call(url, ask('m', { max_tokens: 50 }), { key: 'warm' }))
       if (status !== 200) throw new Error(`a key was not served before anything happened: ${text}`)
     }
-  // What they have spent is reported, and what they need is borrowed ahead.
+  // Waits until charges are reported and leases borrowed ahead.
   await sleep(1000)
 
   const warm: Timed[] = []

@@ -5,14 +5,14 @@ import { FIVE_ACCOUNTS } from './accounts.ts'
 
 /** Clients of each node. */
 export const CLIENTS = 8
-/** What a call may cost: sixty tokens of output, five of prompt. */
+/** Maximum cost of a call: sixty tokens of output, five of prompt. */
 export const MOST_COST = 245
 
-/** Three nodes that are called without a pause. */
+/** Three nodes under continuous calls. */
 export interface CalledNodes {
   readonly ground: Ground
   readonly traffic: Traffic
-  /** What clients saw; it grows. */
+  /** Clients' records, which grow. */
   readonly seen: readonly Seen[]
 }
 

@@ -15,7 +15,7 @@ import { newToken, SECRETS, storeWithAccount } from '../store-rows.ts'
 
 const SOON = { timeout: 30_000, interval: 10 }
 
-/** A node's keys and how often it has read what is stored, beside another node's on the same database. */
+/** A node's key cache and the number of its reads, beside another node's on the same database. */
 async function twoNodes(announcing: () => Announcer & { firstAttempt: Promise<void>; close(): Promise<void> }) {
   const account = await storeWithAccount()
   const ledger = new Ledger(account.store, 'run')
@@ -125,7 +125,7 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes over Redis', (
   test('what may have been missed while a connection was lost is read again', async () => {
     const { store, userId, tokenId, there } = await twoNodes(overRedis())
     expect(await there.call()).toBe('let in')
-    // Nobody tells of it.
+    // A change without an announcement.
     await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
     await server.command(['CLIENT', 'KILL', 'TYPE', 'pubsub'])
     await expect.poll(() => there.call()).toBe('this API key is disabled')
@@ -136,7 +136,7 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes over Redis', (
     expect(await there.call()).toBe('let in')
     const clients = String(await server.command(['CLIENT', 'LIST', 'TYPE', 'pubsub']))
     const ids = [...clients.matchAll(/^id=(\d+)/gm)].map(([, id]) => Number(id))
-    // Only the one that tells: it was the first to connect.
+    // The announcing connection only: it was the first to connect.
     await server.command(['CLIENT', 'KILL', 'ID', String(Math.min(...ids))])
     await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
     here.keys.forget(tokenId)
@@ -176,7 +176,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
       const one = await join('one')
       const two = await join('two')
       let subject = 0
-      // Of somebody new each time: how many are let through.
+      // Number of admitted calls of a new key.
       const burst = async ({ limitCounter: counts }: Cluster): Promise<number> => {
         const counted = { name: 'key requests', subject: (subject += 1), max: 90, windowMs: 60_000 }
         const verdicts = await Promise.all(Array.from({ length: 90 }, async () => counts.take(counted)))

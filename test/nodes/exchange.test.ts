@@ -32,7 +32,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
   })
 
   const fresh = (windowMs = HOUR) => ({ name: 'key requests', subject: randomUUID(), max: 100, windowMs })
-  /** Asks until it is answered: a busy machine may be late. */
+  /** Repeats the exchange until it is answered: a busy machine may be late. */
   const exchange = async (counted: ReturnType<typeof fresh>, fields: Partial<ShareRequest>): Promise<ShareResponse> => {
     const question = { ...NOTHING, max: counted.max, windowMs: counted.windowMs, slot: 0, ...fields }
     for (;;) {
@@ -63,7 +63,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
           for (const step of steps) {
             const question = { max: counted.max, windowMs, slot, ...step }
             const answer = await peers.exchange(counted, question).catch(() => undefined)
-            // Late: whether it was done is not known, and there is nothing to compare.
+            // A late exchange may or may not have been carried out: nothing can be compared.
             if (typeof answer !== 'object') return
             expect(answer).toEqual(model.exchange(answer.nowMs, question, 1))
             slot = answer.slot
@@ -96,7 +96,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     await exchange(counted, { added: [[0, 40]] })
     await server.command(['SET', `${namespace}:memory`, '1.5'])
     const question = { ...NOTHING, max: 100, windowMs: HOUR, slot: 0, need: 10 }
-    // Unless a beat has told it meanwhile.
+    // A heartbeat may have announced it meanwhile.
     const told = peers.generation === '1.5 0' ? 'stale' : await peers.exchange(counted, question)
     expect(told).toBe('stale')
     expect((await exchange(counted, {})).amounts.map(([, amount]) => amount)).toEqual([40])

@@ -57,7 +57,7 @@ describe.skipIf(withoutRedis('a gateway with Redis'))('a gateway with REDIS_URL'
     await stage.gateway.restart()
     await expect.poll(isConnected).toBe(1)
     const again = await statuses(stage, 'sk-a', 2)
-    // A machine that is too busy to ask in time counts by itself, and says so.
+    // A machine that is too busy for Redis counts by itself, and reports it.
     if ((await figure(stage, 'sluice_limits_alone_total')) > 0) return
     expect(again).toEqual([429, 429])
     expect(await statuses(stage, 'sk-b', 2)).toEqual([200, 200])

@@ -1,10 +1,12 @@
 import { expect } from 'vitest'
 import type { LimitsReport } from './limits-run.ts'
 
-/** What Redis had no time for, on a machine that is too busy, is counted by shares: then less is promised. */
+/**
+ * Factor for a busy machine: calls that Redis was too late for are counted by shares, which promises less.
+ */
 const BY_SHARES = 1.7
 
-/** What is promised of a limit over several nodes while Redis answers. */
+/** Asserts the promise of a limit over several nodes while Redis answers. */
 export function expectKept({ fullest, mean, refused, alone }: LimitsReport): void {
   expect(refused).toBeGreaterThan(50)
   if (alone > 0) {

@@ -21,7 +21,7 @@ test.skipIf(withoutRedis(NAME) || withoutCrashes(NAME))(
     })
     console.info(report)
     expect(report.broken).toEqual([])
-    // The storm was one.
+    // The traffic was varied.
     expect(report.complete).toBeGreaterThan(20)
     expect(report.partial).toBeGreaterThan(0)
   },

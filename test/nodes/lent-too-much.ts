@@ -1,6 +1,6 @@
 import type { OwnPostgres } from '../equipment/own-postgres.ts'
 
-/** From now on PostgreSQL writes down every moment at which more of an account is lent than there is. */
+/** Makes PostgreSQL record every moment at which more of an account is leased than it has. */
 export async function watchLending(postgres: OwnPostgres): Promise<void> {
   await postgres.sql(`
     create table test_lent (n bigserial primary key, account text, remain bigint, leased bigint);
@@ -18,7 +18,7 @@ export async function watchLending(postgres: OwnPostgres): Promise<void> {
       when (new.leased > greatest(new.quota, 0)) execute function test_note_lent()`)
 }
 
-/** A sentence for each account of which that was so. */
+/** A sentence for each such account. */
 export async function lentTooMuch(postgres: OwnPostgres): Promise<string[]> {
   const rows = await postgres.sql<{ account: string; times: number; leased: number; remain: number }>(
     'select account, count(*) as times, max(leased) as leased, min(remain) as remain from test_lent group by account',

@@ -6,7 +6,7 @@ import { type Ground, layGround } from '../equipment/ground.ts'
 import { ask } from '../equipment/stage.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
 
-/** A limit over all nodes, and who calls against it. */
+/** A limit over all nodes, and its clients. */
 export interface LimitsPlan {
   readonly requests: number
   readonly windowMs: number
@@ -15,27 +15,27 @@ export interface LimitsPlan {
   readonly windows: number
   /** False: the nodes have PostgreSQL alone. */
   readonly hasRedis?: boolean
-  /** What becomes of Redis meanwhile. */
+  /** Faults of Redis meanwhile. */
   readonly meanwhile?: (ground: Ground) => Promise<void>
 }
 
-/** What was let through. */
+/** The admitted calls. */
 export interface LimitsReport {
-  /** In the fullest window of any, and over all of the time, as a share of the figure. */
+  /** Admitted share of the limit: in the fullest window, and over the whole time. */
   readonly fullest: number
   readonly mean: number
   readonly admitted: number
   readonly refused: number
-  /** Calls that a node counted by itself, as Redis did not answer in time. */
+  /** Calls that a node counted by itself, because Redis did not answer in time. */
   readonly alone: number
-  /** Calls that were let through, by window from the start. */
+  /** Admitted calls, by window from the start. */
   readonly byWindow: readonly number[]
 }
 
-/** How long somebody who was refused waits. */
+/** Milliseconds before a refused client tries again. */
 const AGAIN_MS = 200
 
-/** Far more calls than the limit of a key allows reach three nodes, unevenly. */
+/** Sends far more calls than a key's limit allows to three nodes, unevenly. */
 export async function pressLimit(plan: LimitsPlan): Promise<LimitsReport> {
   const { requests, windowMs, clients, windows, hasRedis = true, meanwhile } = plan
   const ground = await layGround({
@@ -88,7 +88,7 @@ export async function pressLimit(plan: LimitsPlan): Promise<LimitsReport> {
   }
 }
 
-/** When each call was let through, by the clock of its node, in order. */
+/** Times at which calls were admitted, by the clock of their node, in order. */
 async function admissions({ postgres }: Ground): Promise<number[]> {
   const rows = await postgres.sql<{ at: number }>(
     'select ended_ms - duration_ms as at from usage_log order by at',
@@ -96,7 +96,7 @@ async function admissions({ postgres }: Ground): Promise<number[]> {
   return rows.map(({ at }) => at)
 }
 
-/** The most that lie within one window, wherever it begins. */
+/** The largest number within one window, wherever it begins. */
 function fullestOf(sorted: readonly number[], windowMs: number): number {
   let [most, first] = [0, 0]
   for (const [last, at] of sorted.entries()) {

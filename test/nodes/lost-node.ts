@@ -4,24 +4,24 @@ import type { Seen } from '../equipment/traffic.ts'
 import { FIVE_ACCOUNTS } from './accounts.ts'
 import { callThreeNodes, CLIENTS, MOST_COST } from './called-nodes.ts'
 
-/** What came of a node whose folder is gone. */
+/** The result of losing a node with its folder. */
 export interface LostReport {
-  /** What the auditor found of all other nodes, and of the accounts. */
+  /** The auditor's findings on all other nodes, and on the accounts. */
   readonly broken: readonly string[]
   /**
-   * Calls that a client saw complete and nobody was charged for; the latest that one of them had ended before
-   * the loss.
+   * Calls that a client saw complete and that were never charged; and how long before the loss the earliest
+   * of them ended.
    */
   readonly lost: number
   readonly longestMs: number
-  /** What was charged by estimate in their place. */
+  /** Amount charged by estimate in their place. */
   readonly estimated: number
 }
 
-/** The nodes look after others that are gone every ten seconds. */
+/** Milliseconds until lost nodes are settled: the other nodes check every ten seconds. */
 const SETTLED_MS = 30_000
 
-/** Three nodes are called; one is killed and its folder deleted; the bank settles what it had open. */
+/** Calls three nodes; kills one and deletes its folder; the bank settles its open calls. */
 export async function loseNode(seed: number): Promise<LostReport> {
   const { ground, traffic, seen } = await callThreeNodes(seed)
   const { fleet, postgres } = ground
@@ -32,7 +32,7 @@ export async function loseNode(seed: number): Promise<LostReport> {
     await fleet.node(0).lose()
     await fleet.node(0).restart()
     await sleep(1_000)
-    // The silent one is the one that was lost. Sixteen minutes pass for it.
+    // The silent node is the lost one. Its last report is moved sixteen minutes back.
     const [silent] = await postgres.sql<{ node: string }>('select node from nodes order by expires limit 1')
     if (!silent || !before.includes(silent.node))
       throw new Error('the bank does not know the node that was lost')
@@ -56,7 +56,7 @@ export async function loseNode(seed: number): Promise<LostReport> {
       { ...FIVE_ACCOUNTS.granted, overshoot: CLIENTS * MOST_COST },
     )
     return {
-      // What the upstream sent for the calls that are lost is in its log, too.
+      // The upstream's record contains the lost calls, too.
       broken: broken.filter((sentence) => !sentence.includes('the upstream sent')),
       lost: lost.length,
       longestMs: Math.max(0, ...lost.map(({ endedMs }) => lostMs - endedMs)),

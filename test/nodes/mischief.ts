@@ -3,18 +3,15 @@ import type { Ground } from '../equipment/ground.ts'
 import type { RunningGateway } from '../equipment/gateway.ts'
 import { statusOn } from '../equipment/port.ts'
 
-/**
- * What is done to nodes and servers while calls run: until it is over, and then everything is put right
- * again.
- */
+/** Faults of nodes and servers while calls run; repairs everything at the end. */
 export type Mischief = (ground: Ground, random: () => number, isOver: () => boolean) => Promise<void>
 
-/** Of those that are killed, how many are still starting. */
+/** Share of kills that hit a starting node. */
 const UNBORN = 0.2
 
 /**
- * kill -9 of a node every 0.4 to 1.3 s, for as long as another one is up; what was killed is started again at
- * once, and now and then killed in the middle of that.
+ * Kills a node every 0.4 to 1.3 s, as long as another one is up; the killed node is started again at once,
+ * and sometimes killed during its start.
  */
 export const killNodes: Mischief = async ({ fleet }, random, isOver) => {
   const starting = new Map<RunningGateway, Promise<unknown>>()
@@ -35,7 +32,7 @@ export const killNodes: Mischief = async ({ fleet }, random, isOver) => {
   await Promise.all(starting.values())
 }
 
-/** Starts a node that is down, as a service manager does: again and again, until it is up. */
+/** Starts a node that is down, as a service manager does: repeatedly, until it is up. */
 export async function revive(node: RunningGateway): Promise<void> {
   while ((await statusOn(node.port, '/readyz')) !== 200) {
     if (node.isRunning) await sleep(50)
@@ -43,7 +40,7 @@ export async function revive(node: RunningGateway): Promise<void> {
   }
 }
 
-/** PostgreSQL crashes every `everyMs`, and is started again `downMs` later. */
+/** Crashes PostgreSQL every `everyMs`, and starts it again `downMs` later. */
 export function crashPostgres(everyMs: number, downMs: number): Mischief {
   return async ({ postgres }, _, isOver) => {
     while (!isOver()) {
@@ -56,7 +53,7 @@ export function crashPostgres(everyMs: number, downMs: number): Mischief {
   }
 }
 
-/** The cable to PostgreSQL is pulled once, after `afterMs`, for `forMs`. */
+/** Cuts the connection to PostgreSQL once, after `afterMs`, for `forMs`. */
 export function pullPostgres(afterMs: number, forMs: number): Mischief {
   return async ({ postgresCable }) => {
     await sleep(afterMs)
@@ -66,7 +63,7 @@ export function pullPostgres(afterMs: number, forMs: number): Mischief {
   }
 }
 
-/** Every 100 ms, one connection to PostgreSQL is ended by the server, as failovers and operators do. */
+/** Ends one connection to PostgreSQL every 100 ms, on the server's side, as failovers and operators do. */
 export const endConnections: Mischief = async ({ postgres }, _, isOver) => {
   while (!isOver()) {
     await sleep(100)
@@ -77,10 +74,7 @@ export const endConnections: Mischief = async ({ postgres }, _, isOver) => {
   }
 }
 
-/**
- * One after the other: everything in Redis is deleted, it is killed, its cable is pulled, it sleeps for five
- * seconds.
- */
+/** Faults of Redis in turn: all data deleted, killed, disconnected, asleep for five seconds. */
 export const troubleRedis: Mischief = async ({ redis, redisCable }, _, isOver) => {
   const troubles = [
     () => redis.command(['FLUSHALL']),

@@ -7,24 +7,24 @@ import { type Ensemble, FIVE_ACCOUNTS } from './accounts.ts'
 import { lentTooMuch, watchLending } from './lent-too-much.ts'
 import { type Mischief, revive } from './mischief.ts'
 
-/** How a storm over several nodes goes. */
+/** Options of a storm over several nodes. */
 export interface NodesStormPlan {
   readonly seed: number
   readonly seconds: number
   readonly clientsEach: number
   readonly mischief: readonly Mischief[]
-  /** Five accounts, most of them rich, if nobody says otherwise. */
+  /** Accounts; by default five, most of them with ample quota. */
   readonly accounts?: Ensemble
-  /** Where the program lies, if it is not the repository's. */
+  /** The program's folder, if it is not the repository's. */
   readonly root?: string
 }
 
-/** What it came to. */
+/** The result of a storm. */
 export interface NodesStormReport extends BankAudit {
   readonly calls: number
   readonly complete: number
   readonly partial: number
-  /** Refusals, by the code of their error. */
+  /** Refusals, by error code. */
   readonly refused: Readonly<Record<string, number>>
   readonly unanswered: number
 }
@@ -32,8 +32,8 @@ export interface NodesStormReport extends BankAudit {
 const NODES = 3
 
 /**
- * Clients call three nodes in every manner while mischief is done; then everything is up again, the nodes are
- * told to stop, and PostgreSQL's books are compared with what the clients saw and the upstream sent.
+ * Clients call three nodes in every manner during the faults; then everything is started again, the nodes are
+ * stopped, and PostgreSQL's balances are compared with the clients' and the upstream's records.
  */
 export async function nodesStorm(plan: NodesStormPlan): Promise<NodesStormReport> {
   const { seed, seconds, clientsEach, mischief, accounts = FIVE_ACCOUNTS, root } = plan

@@ -3,23 +3,21 @@ import { auditBank } from '../equipment/bank.ts'
 import { FIVE_ACCOUNTS } from './accounts.ts'
 import { callThreeNodes, CLIENTS, MOST_COST } from './called-nodes.ts'
 
-/** What came of a node that stood still for longer than its leases last. */
+/** The result of suspending a node for longer than its leases last. */
 export interface PausedReport {
   readonly broken: readonly string[]
-  /** What it had borrowed when it stopped, and what of that was still its own when that was over. */
+  /** The node's leases when it was suspended, and the part that it still had afterwards. */
   readonly borrowed: number
   readonly kept: number
-  /** Calls that it answered after it went on. */
+  /** Calls that the node answered after it resumed. */
   readonly answeredAfter: number
 }
 
 const LEASE_MS = 60_000
-/**
- * The others look after it each time that they compare everything with the bank, which is every ten seconds.
- */
+/** Milliseconds between two checks of the nodes' leases against the bank. */
 const LOOKED_AFTER_MS = 10_000
 
-/** Three nodes are called; one of them stops where it stands, and goes on when its leases are long over. */
+/** Calls three nodes; suspends one of them, and resumes it long after its leases have ended. */
 export async function pauseBeyondLease(seed: number): Promise<PausedReport> {
   const { ground, traffic, seen } = await callThreeNodes(seed)
   const { fleet, postgres } = ground
@@ -29,7 +27,7 @@ export async function pauseBeyondLease(seed: number): Promise<PausedReport> {
     )
     return row?.sum ?? 0
   }
-  /** The node that was heard of least lately. */
+  /** The node whose last report is the oldest. */
   const silentNode = async (): Promise<string> => {
     const [row] = await postgres.sql<{ node: string }>('select node from nodes order by expires limit 1')
     return row?.node ?? ''
@@ -38,7 +36,7 @@ export async function pauseBeyondLease(seed: number): Promise<PausedReport> {
     await sleep(3_000)
     const paused = fleet.node(0)
     paused.pause()
-    // Whatever it had sent has arrived.
+    // Waits until reports on their way have arrived.
     await sleep(1_000)
     const silent = await silentNode()
     const borrowed = await borrowedBy(silent)

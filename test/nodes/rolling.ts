@@ -5,7 +5,7 @@ import { layGround } from '../equipment/ground.ts'
 import type { ArrivalsOrder, ArrivalsResult } from '../load/arrivals.ts'
 import { said, start } from '../load/child.ts'
 
-/** What came of calls through a balancer while one node after the other was restarted. */
+/** The result of calls through a balancer during a rolling restart. */
 export interface RollingReport extends ArrivalsResult {
   /** Rows of the usage log. */
   readonly charged: number
@@ -13,12 +13,12 @@ export interface RollingReport extends ArrivalsResult {
 }
 
 const BODY = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }], max_tokens: 500 })
-/** Time that a balancer has to see that a node is back, before the next one goes. */
+/** Milliseconds for a balancer to notice that a node is back, before the next one stops. */
 const SEEN_MS = 2_000
 
 /**
- * Calls come at a steady rate to a balancer in front of three nodes; each node is told to stop, and started
- * again.
+ * Sends calls at a steady rate to a balancer in front of three nodes, while each node in turn is stopped and
+ * started.
  */
 export async function rollWhileCalled(plan: {
   readonly perSecond: number

@@ -14,7 +14,7 @@ import {
 } from '../equipment/counting-nodes.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../equipment/redis-server.ts'
 
-/** After 50 ms, by the clock of a machine that may be late for everybody. */
+/** A timeout of 50 ms that also waits for the event loop, which a busy machine may delay. */
 async function tooLate(): Promise<string> {
   await sleep(50)
   for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve))
@@ -38,7 +38,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     await partNodes(nodes)
   })
 
-  /** All that a node lets through now. */
+  /** Number of calls that a node admits now. */
   const burst = async ({ counts }: CountingNode, counted: CountedLimit, calls: number): Promise<number> => {
     const verdicts = await Promise.all(Array.from({ length: calls }, async () => counts.take(counted)))
     return verdicts.filter(({ allowed }) => allowed).length
@@ -51,7 +51,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
   test('let through 97 % to 101 % of the figure, with 200 callers that are spread unevenly', async () => {
     const [most, windowMs] = [200, 1_500]
     const { through } = await limitStorm(nodes, limit(most, windowMs), 200, 2 * windowMs)
-    // On a machine that is too busy to talk to Redis in time, nodes that could not add their shares.
+    // On a machine too busy for Redis, nodes cannot add up their shares.
     const slack = alone === 0 ? 1.01 : 5 / 3
     expect(mostWithin(through, windowMs)).toBeLessThanOrEqual(slack * most)
     expect(through.length).toBeGreaterThanOrEqual(0.97 * 2 * most)
@@ -101,12 +101,12 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     expect(await burst(one, other, 90)).toBe(30)
     await server.restart()
     await haveMet(nodes)
-    // What was let through meanwhile is told.
+    // Waits until the calls admitted meanwhile are reported.
     await sleep(300)
     const earlier = alone
     const rest = await burst(one, other, 90)
-    // A busy machine may be too late to ask: then it is a share again, of what was left when the others were
-    // heard.
+    // A busy machine may be too late for Redis: then the limit is a share again, of the rest known at the
+    // last exchange.
     if (alone === earlier) expect(rest).toBe(60)
     else expect(rest).toBeLessThanOrEqual(60)
     const before = alone
@@ -130,7 +130,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
         if (verdict instanceof Promise) waited += 1
         expect(await Promise.race([verdict, tooLate()])).toMatchObject({ allowed: true })
       }
-      // The first finds out, and the others wait for nothing.
+      // The first call detects the silence, and the others do not wait.
       expect(waited).toBeLessThanOrEqual(4)
       server.resume()
       await haveMet(nodes)
@@ -141,7 +141,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
 
   test('wait no longer than 50 ms behind others who wait', async () => {
     const [{ peers }] = nodes as [CountingNode]
-    // A long line: two exchanges on it, one after the other, take longer than a call may wait.
+    // A slow connection: two exchanges in sequence take longer than a call may wait.
     const far: Peers = {
       isReachable: true,
       isRefilling: false,
@@ -158,7 +158,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     const counted = limit(30, 60_000)
     const first = counts.take(counted)
     await sleep(5)
-    // More of them than the first exchange brings.
+    // More calls than the first exchange grants permits for.
     const others = Promise.all(Array.from({ length: 5 }, async () => counts.take(counted)))
     expect(await Promise.race([others, tooLate()])).toHaveLength(5)
     await first

@@ -7,9 +7,9 @@ import { databaseOf } from '../equipment/database.ts'
 import { ask } from '../equipment/stage.ts'
 import { SHARED, setNodes } from './stage.ts'
 
-/** The output that a call of a crowd may have; at four units each it outweighs its prompt by far. */
+/** Maximum output of a call; at four units each it far outweighs the prompt. */
 const MAXIMUM = 100_000
-/** Ten holds and a bit, whatever the prompt is taken for (up to 10,000 units), but never eleven. */
+/** Ten holds and a margin below an eleventh, for any count of the prompt up to 10,000 units. */
 const FOR_TEN = 10 * (4 * MAXIMUM + 10_000)
 /** Ten prompt and five output tokens. */
 const COST = 30
@@ -36,7 +36,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
         expect(await token('token-ann')).toMatchObject({ used: 40 * COST, remain: 1_000_000 - 40 * COST }),
       SOON,
     )
-    // Shown right after the call: a machine that is busy for a second is asked again, after another call.
+    // Shown right after the call; on a busy machine, after a further call.
     await expect
       .poll(async () => {
         answers.push(await chat(0, 'ann', ask('m', { max_tokens: 100 })))
@@ -93,7 +93,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
     for (let index = 0; index < 6; index += 1) {
       statuses.push((await chat(index % 2, 'ann', ask('m', { max_tokens: MAXIMUM }))).status)
     }
-    // 200,010 units each: what is left after three of them is less than the hold of a fourth.
+    // 200,010 units each: after three of them less is left than the hold of a fourth.
     expect(statuses).toEqual([200, 200, 200, 403, 403, 403])
     await vi.waitFor(
       async () => expect((await token('token-ann')).remain).toBe(1_000_000 - 3 * 200_010),

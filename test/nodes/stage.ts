@@ -9,22 +9,22 @@ import type { Engine, TestDatabase } from '../store-engines.ts'
 /** PostgreSQL, where there is a server. */
 export const SHARED: readonly Engine[] = BANKS
 
-/** Several gateways on one database, behind which one upstream answers; gone after the test. */
+/** Several gateways on one database with one upstream, stopped after the test. */
 export interface Nodes {
   readonly upstream: ScriptedUpstream
   readonly gateways: readonly RunningGateway[]
   readonly database: TestDatabase
-  /** A chat completion through the gateway of that number. */
+  /** A chat completion through the gateway of that index. */
   readonly chat: (node: number, key: string, body: Body, options?: CallOptions) => Promise<Answer>
-  /** What a token has: by its name. */
+  /** A token's balance, by its name. */
   readonly token: (
     name: string,
   ) => Promise<{ readonly remain: number; readonly used: number; readonly leased: number }>
-  /** Another gateway on the same database. */
+  /** Starts another gateway on the same database. */
   readonly join: () => Promise<RunningGateway>
 }
 
-/** Starts `count` of them, one after the other. */
+/** Starts `count` gateways, one after the other. */
 export async function setNodes(
   engine: Engine,
   count: number,

@@ -1,16 +1,16 @@
 import type { OwnPostgres } from '../equipment/own-postgres.ts'
 
-/** One change of a token's row, in the order in which changes were made. */
+/** One change of a token's row; changes are in order. */
 export interface TokenChange {
   readonly token_id: number
-  /** By how much its quota moved, and what it is said to have used. */
+  /** Movement of its quota, and of its recorded use. */
   readonly remain: number
   readonly moved: number
   readonly used: number
   readonly deleted: boolean
 }
 
-/** From now on PostgreSQL writes down every change of a token. The gateways know nothing of it. */
+/** Makes PostgreSQL record every change of a token, unknown to the gateways. */
 export async function keepHistory(postgres: OwnPostgres): Promise<void> {
   await postgres.sql(`
     create table test_history (
@@ -26,7 +26,7 @@ export async function keepHistory(postgres: OwnPostgres): Promise<void> {
     create trigger test_note after update on tokens for each row execute function test_note()`)
 }
 
-/** What was written down of a token. */
+/** The recorded changes of a token. */
 export function historyOf(postgres: OwnPostgres, tokenId: number): Promise<TokenChange[]> {
   return postgres.sql<TokenChange>(`select * from test_history where token_id = ${tokenId} order by n`)
 }

@@ -13,11 +13,11 @@ import { historyOf, keepHistory, type TokenChange } from './token-history.ts'
 
 const ANN: Account = { id: 2, accessToken: 'the-access-token-of-ann' }
 const AMPLE = 1_000_000_000
-/** Tokens that are deleted on the way, one alone and two at a time. */
+/** Tokens that are deleted during the run, one alone and two at a time. */
 const DOOMED = Array.from({ length: 12 }, (_, index) => `doomed${index}`)
 const CLIENTS = 12
 
-/** How many nodes, and how many calls are answered and writes made, at least. */
+/** Number of nodes, and the minimum numbers of calls and writes. */
 export interface WritesPlan {
   readonly nodes: number
   readonly charges: number
@@ -25,22 +25,22 @@ export interface WritesPlan {
   readonly seed: number
 }
 
-/** What came of it. */
+/** The result of writes beside charges. */
 export interface WritesReport {
-  /** What the auditor found. */
+  /** The auditor's findings. */
   readonly broken: readonly string[]
   readonly complete: number
   readonly writes: number
   readonly perSecond: number
-  /** The quotas that were set on one token, in order; and what became of its row. */
+  /** The quotas set on one token, in order, and the changes of its row. */
   readonly set: readonly number[]
   readonly ofSet: readonly TokenChange[]
-  /** The row of the token that was switched off and on. */
+  /** The changes of the row of the token that was disabled and enabled. */
   readonly ofSwitched: readonly TokenChange[]
   readonly ofDoomed: readonly (readonly TokenChange[])[]
-  /** Statuses that the keys of deleted tokens had a second later, on each node. */
+  /** Statuses for the keys of deleted tokens a second later, on each node. */
   readonly afterDeletion: readonly number[]
-  /** What the token whose quota was set has left at the end. */
+  /** Final balance of the token whose quota was set. */
   readonly left: number
 }
 
@@ -62,7 +62,9 @@ function configuration(upstream: ScriptedUpstream): Configuration {
   }
 }
 
-/** Calls run while quotas are set, tokens switched and deleted, twenty times a second, on any node. */
+/**
+ * Makes calls while quotas are set, tokens disabled, enabled and deleted, twenty times a second, on any node.
+ */
 export async function writeWhileCharging(plan: WritesPlan): Promise<WritesReport> {
   const { nodes, seed } = plan
   const random = randomFrom(seed)

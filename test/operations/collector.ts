@@ -11,15 +11,15 @@ export interface Span {
   readonly durationMs: number
   readonly failed: boolean
   readonly attributes: Readonly<Record<string, string | number | boolean>>
-  /** Of the process that it comes from. */
+  /** Attributes of the process that the span comes from. */
   readonly resource: Readonly<Record<string, string | number | boolean>>
 }
 
-/** Takes traces as OpenTelemetry's exporters send them: OTLP over HTTP, in JSON. */
+/** Receives traces as OpenTelemetry's exporters send them: OTLP over HTTP, in JSON. */
 export interface Collector {
   readonly url: string
   spans(): Span[]
-  /** All bodies as they came. */
+  /** All bodies as received. */
   raw(): string
   stop(): Promise<void>
 }

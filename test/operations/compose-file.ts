@@ -4,7 +4,7 @@ import { parse } from 'yaml'
 
 const ROOT = join(import.meta.dirname, '../..')
 
-/** A service of a compose file, in what the tests look at. */
+/** The parts of a compose service that tests read. */
 export interface Service {
   readonly build?: string
   readonly image: string
@@ -26,12 +26,12 @@ export interface ComposeFile {
   readonly volumes: Readonly<Record<string, unknown>>
 }
 
-/** A file at the root of the repository, as text. */
+/** The text of a file at the root of the repository. */
 export function rootFile(name: string): string {
   return readFileSync(join(ROOT, name), 'utf8')
 }
 
-/** A compose file of the repository, with its anchors and merged keys resolved as compose does it. */
+/** A compose file of the repository, with its anchors and merged keys resolved as compose does. */
 export function composeFile(name: string): ComposeFile {
   const text = rootFile(name)
   const { services, volumes } = parse(text, { merge: true }) as Omit<ComposeFile, 'text'>
@@ -44,7 +44,7 @@ export function gatewaysOf({ services }: ComposeFile): Service[] {
 }
 
 /**
- * The environment's variables that a compose file reads: their defaults, or what is said where they are
+ * The environment variables that a compose file reads: their defaults, or the error message where they are
  * missing.
  */
 export function variablesOf({

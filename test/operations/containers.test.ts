@@ -52,7 +52,7 @@ describe.each(FILES)('%s', (name) => {
     for (const [service, { build, image, cap_drop, security_opt, user }] of Object.entries(file.services)) {
       expect(security_opt, service).toEqual(['no-new-privileges:true'])
       if (build === undefined) expect(image, service).toMatch(/:\d+\.\d+(\.\d+)?(-\w+)?$/)
-      // The server's own start changes the owner of its data, and then itself.
+      // The server's own entry point changes the owner of its data, and then its own user.
       if (service !== 'postgres') expect(cap_drop, service).toEqual(['ALL'])
       if (service === 'redis') expect(user).toBe('redis')
     }
@@ -62,7 +62,7 @@ describe.each(FILES)('%s', (name) => {
     const drain = rootFile('docs/configuration.md').match(/`drain_timeout` \| `(\d+)s`/)?.[1]
     expect(Number(drain)).toBeGreaterThan(0)
     for (const { stop_grace_period = '' } of gateways) {
-      // Five seconds more for the charges of what was broken off.
+      // Five more seconds for the charges of aborted calls.
       expect(seconds(stop_grace_period)).toBeGreaterThan(Number(drain) + 5)
     }
     const ports = Object.values(file.services).flatMap(({ ports = [] }) => ports)

@@ -14,7 +14,7 @@ const { scripts, version } = JSON.parse(readFileSync(join(ROOT, 'package.json'),
 const flagsIn = (text: string): string[] => text.match(/--[a-z0-9-]+(?:=\d+)?/g) ?? []
 const FIRST_LINE = flagsIn(PROGRAM.split('\n', 1)[0] ?? '')
 
-/** One that is older than what the program runs on. */
+/** A Node that is older than the program requires. */
 const OLD_NODE = ['/usr/bin/node', '/usr/local/bin/node'].find(
   (path) => existsSync(path) && /^v2[0-3]\./.test(spawnSync(path, ['--version']).stdout.toString()),
 )

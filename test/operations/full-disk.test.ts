@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => upstream?.stop())
 
-/** Writes until there is no room left. */
+/** Writes until the disk is full. */
 function fill(path: string): void {
   const file = openSync(path, 'w')
   const piece = Buffer.alloc(4096, 1)

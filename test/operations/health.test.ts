@@ -34,13 +34,13 @@ afterAll(async () => {
   await upstream?.stop()
 })
 
-/** Addresses of this machine that are none of its loopback. */
+/** Addresses of this machine outside loopback. */
 const OUTSIDE = Object.values(networkInterfaces())
   .flatMap((addresses) => addresses ?? [])
   .filter(({ internal, family }) => !internal && family === 'IPv4')
   .map(({ address }) => address)
 
-/** Keeps everybody else from writing to the database. */
+/** Locks the database, so that no other process can write. */
 function lockDatabase({ folder }: Program): () => void {
   const database = new DatabaseSync(join(folder.path, 'sluice.db'), { timeout: 5000 })
   database.exec('BEGIN EXCLUSIVE')
@@ -59,7 +59,7 @@ describe('/metrics is for', () => {
   test('peers on this machine', async () => {
     expect(await seen(program.url)).toBe(200)
     expect(await seen(program.url, {}, '::1')).toBe(200)
-    // The last is what this one listens on.
+    // The gateway listens on the last of them.
     for (const host of [
       'localhost',
       'LOCALHOST:80',
@@ -124,7 +124,7 @@ describe('/metrics is for', () => {
         await seen(watched.url, { ...behindProxy, authorization: 'Bearer watcher-of-figures' }, host),
       ).toBe(200)
       expect(await seen(watched.url, behindProxy, host)).toBe(403)
-      // Behind a proxy on this machine everybody is a peer on this machine.
+      // Behind a proxy on this machine every client is a peer on this machine.
       expect(await seen(watched.url, {}, host)).toBe(403)
     }
   })
@@ -174,7 +174,7 @@ describe('/healthz and /readyz', () => {
     const live = call(watched.url, askStream('m'), { key: 'ann' })
     await upstream.receivedAtLeast('m', 1)
     await upstream.only('m').sentAtLeast(1)
-    // Begun before the signal, so that the connection is in use.
+    // Begun before the signal, so that the connections are in use.
     const [ready, healthy] = ['/readyz', '/healthz'].map((path) =>
       rawConnection(watched.port, `GET ${path} HTTP/1.1\r\nhost: x\r\n`),
     )

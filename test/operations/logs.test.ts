@@ -7,7 +7,7 @@ import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upst
 import { ask, askStream } from '../equipment/stage.ts'
 import { eventually, newFolder, type Program, readyProgram, SECRET } from './program.ts'
 
-/** In places where somebody put a secret; none of them may come out anywhere. */
+/** Secrets in places where users may put them by mistake; none may appear in any output. */
 const CANARIES = [
   'canaryprompt',
   'canaryanswer',
@@ -91,7 +91,7 @@ describe('the log', () => {
       expect(Number(line?.['ms'])).toBeGreaterThanOrEqual(0)
       expect(Number(line?.['time'])).toBeGreaterThan(1.7e12)
     }
-    // Whatever is no line of the log is one of the few sentences for whoever started it.
+    // Output besides the log is limited to a few sentences for the operator.
     const others = program
       .out()
       .split('\n')
@@ -120,7 +120,7 @@ describe('the log', () => {
         ['HEAD', 'host: x'],
         ['PUT', 'host: x'],
         ['CONNECT', 'host: x'],
-        // Refused before anybody looks where it would go.
+        // Refused before routing.
         ['GET'],
         ['GET', 'host: x@y'],
         ['GET', 'host: x', 'transfer-encoding: gzip'],

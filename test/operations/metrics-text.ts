@@ -1,22 +1,22 @@
 import { call } from '../equipment/client.ts'
 
-/** One line of figures. */
+/** A sample line. */
 export interface Line {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
 }
 
-/** A metric as its page declares it, with its lines. */
+/** A metric as its page declares it, with its samples. */
 export interface Family {
   readonly type: string
   readonly lines: readonly Line[]
 }
 
-/** The figures of a page. */
+/** A page of metrics. */
 export interface Page {
   readonly families: ReadonlyMap<string, Family>
-  /** The sum of all lines of that name whose labels are these, among others; 0 without any. */
+  /** The sum of all samples of that name with these labels, among others; 0 without any. */
   sum(name: string, labels?: Readonly<Record<string, string>>): number
 }
 
@@ -28,7 +28,8 @@ const SUFFIXES = new Map([
 
 /**
  * Reads Prometheus' text format 0.0.4, as strictly as the format allows: each family once, HELP and TYPE
- * before its lines, no series twice, whole histograms whose buckets only grow. Throws at the first breach.
+ * before its samples, no series twice, whole histograms whose buckets are cumulative. Throws at the first
+ * violation.
  */
 export function readMetrics(text: string): Page {
   if (!text.endsWith('\n')) throw new Error('the last line does not end')

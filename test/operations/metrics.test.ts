@@ -96,7 +96,8 @@ test('after known traffic, tokens and quota by model and channel are what the us
       }
     }
   }
-  // By hand: 3 × (12 + 8 cached, 3 out), 2 × (100, 7), 3 × (10, 5) elsewhere; the stream of n (10, 5).
+  // Computed by hand: 3 × (12 + 8 cached, 3 out), 2 × (100, 7), 3 × (10, 5) elsewhere; the stream of n (10,
+  // 5).
   expect(page.sum('sluice_quota_total', { model: 'm', channel: 'first' })).toBe(3 * (12 + 2 + 12) + 2 * 128)
   expect(page.sum('sluice_quota_total', { model: 'm', channel: 'second' })).toBe(3 * 30)
   expect(page.sum('sluice_quota_total', { model: 'n' })).toBe(30)
@@ -145,7 +146,7 @@ test('streams, calls and holds under way are counted while they are', async () =
   const during = await metricsOf(program.url)
   expect(during.sum('sluice_open_streams')).toBe(3)
   expect(during.sum('sluice_open_holds')).toBe(3)
-  // The three, and the one that asks.
+  // The three, and the one for the metrics.
   expect(during.sum('sluice_open_calls')).toBe(4)
   for (const live of lives) live.abort()
   await eventually(async () => {
@@ -188,7 +189,7 @@ test('the delay of the event loop is near nothing in an idle gateway', async () 
 test('a pause of the event loop is the longest delay, once', async () => {
   const longest = async (): Promise<number> =>
     (await metricsOf(program.url)).sum('sluice_event_loop_delay_max_seconds')
-  // The first look after the figures were asked for only says when to measure from.
+  // The first scrape only sets the start of the interval.
   await sleep(100)
   program.kill('SIGSTOP')
   await sleep(2_000)

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 
 const cwd = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Settings of this repository alone: npm passes those of the run that started the tests on. */
+/** Removes npm's own variables: npm passes the settings of the run that started the tests on. */
 const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name)))
 
 test('npx sluice prints what the command prints and no warnings of npm, on any Node that runs npm', () => {

@@ -16,14 +16,14 @@ afterEach(async () => {
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
-      // It ended by itself.
+      // The process has ended by itself.
     }
   }
   await discard(program)
   await upstream?.stop()
 })
 
-/** A process and all that descend from it. */
+/** A process and all its descendants. */
 function family(pid: number): number[] {
   const parents = new Map<number, number>()
   for (const name of readdirSync('/proc')) {
@@ -32,7 +32,7 @@ function family(pid: number): number[] {
       const stat = readFileSync(`/proc/${name}/stat`, 'utf8')
       parents.set(Number(name), Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]))
     } catch {
-      // It ended while we looked.
+      // The process has ended meanwhile.
     }
   }
   const found = [pid]
@@ -42,7 +42,7 @@ function family(pid: number): number[] {
 
 test.each([
   ['SIGTERM to npm alone, as from a supervisor,', 'SIGTERM', false],
-  // npm passes it on once more; that is no second signal.
+  // npm forwards the signal as well, which does not count as a second signal.
   ['SIGINT to all processes at once, as from a terminal,', 'SIGINT', true],
 ] as const)(
   'npm start: after %s running streams end, no process is left, the port is free',

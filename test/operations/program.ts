@@ -10,23 +10,27 @@ import { stringify } from 'yaml'
 import type { Configuration } from '../equipment/configuration.ts'
 import { freePort, statusOn } from '../equipment/port.ts'
 
-/** How the program is run. */
+/** Options of a run of the program. */
 export interface ProgramOptions {
   /**
-   * The fields of gateway.yaml, or its text; the file of an earlier run in the same folder stays without one.
+   * The fields of gateway.yaml, or its text; without one, the file of an earlier run in the same folder
+   * stays.
    */
   readonly config?: Configuration | string
   readonly env?: Readonly<Record<string, string>>
-  /** Where data and configuration lie; a new folder by default. */
+  /** The folder of data and configuration; a new one by default. */
   readonly folder?: Folder
   readonly port?: number
-  /** In place of `node bin/sluice.mjs start`; it is given `--config FILE` through the environment. */
+  /**
+   * A command in place of `node bin/sluice.mjs start`; it gets the configuration's path through the
+   * environment.
+   */
   readonly command?: readonly string[]
-  /** Makes a process group of its own, which signals then go to as a whole: what a terminal does. */
+  /** Makes a process group of its own, which then gets signals as a whole: as from a terminal. */
   readonly group?: boolean
 }
 
-/** How a process ended. */
+/** The end of a process. */
 export interface Exit {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
@@ -34,7 +38,7 @@ export interface Exit {
   readonly at: number
 }
 
-/** The real program, with what it says kept apart by where it says it. */
+/** The real program, with standard output and standard error kept separate. */
 export interface Program {
   readonly url: string
   readonly port: number
@@ -62,7 +66,7 @@ export interface Folder {
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 const PATIENCE_MS = 240_000
 
-/** The secret that programs are run with, where a test names none. */
+/** The default secret of programs. */
 export const SECRET = 'a-secret-for-tests-0123456789abcdef'
 
 /** A new data folder. */
@@ -75,7 +79,7 @@ export function newFolder(): Folder {
   }
 }
 
-/** Runs the program; it may well refuse to start. */
+/** Runs the program, which may refuse to start. */
 export async function runProgram(options: ProgramOptions): Promise<Program> {
   const folder = options.folder ?? newFolder()
   if (options.config !== undefined) {
@@ -144,7 +148,7 @@ export async function runProgram(options: ProgramOptions): Promise<Program> {
   }
 }
 
-/** Runs the program until it is ready; it is gone after the test. */
+/** Runs the program until it is ready; it is discarded after the test. */
 export async function readyProgram(options: ProgramOptions): Promise<Program> {
   const program = await runProgram(options)
   onTestFinished(() => discard(program))
@@ -159,7 +163,7 @@ export async function discard(program: Program | undefined): Promise<void> {
   program?.folder.discard()
 }
 
-/** Looks again and again until it is so. */
+/** Polls until the condition holds. */
 export async function eventually(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const deadline = performance.now() + PATIENCE_MS / 2
   while (!(await isSo())) {

@@ -8,10 +8,10 @@ import { databaseOf } from '../equipment/database.ts'
 import { discard, type Program, runProgram, SECRET } from './program.ts'
 
 const HOLDS = 10_000
-/** The promise is 1 s on a machine that does nothing else; this one runs other tests at the same time. */
+/** Milliseconds; the promise is 1 s on an idle machine, and this one runs other tests at the same time. */
 const LIMIT_MS = 2500
 
-/** Makes holds that a gateway which is gone left open, each of 1000 of which 30 are known to be used. */
+/** Makes open holds of an earlier run, each of 1000 of which 30 are known to be used. */
 async function leaveHolds({ folder }: Program): Promise<void> {
   const store = await openSqliteStore({ path: join(folder.path, 'sluice.db'), secrets: deriveSecrets(SECRET) })
   const { id, user_id } = databaseOf(folder.path).token('token-ann')

@@ -21,7 +21,7 @@ async function run(options: ProgramOptions): Promise<Program> {
   return program
 }
 
-/** Runs to readiness and stops; what is left is a data folder as an operator has it. */
+/** Starts until ready and stops. Returns the data folder, as an operator has it. */
 async function usedFolder(): Promise<Folder> {
   const program = await run({ config: CONFIG })
   await program.ready()
@@ -30,7 +30,7 @@ async function usedFolder(): Promise<Folder> {
   return program.folder
 }
 
-/** It ended with 1, and said why in a sentence: no stack, nothing on standard output. */
+/** Asserts that the program ended with 1 and a sentence: no stack, nothing on standard output. */
 async function refusal(program: Program): Promise<string> {
   expect(await program.exit).toMatchObject({ code: 1, signal: null })
   expect(program.err()).not.toMatch(/^\s+at /m)

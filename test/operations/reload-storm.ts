@@ -10,14 +10,14 @@ import { ask, askStream } from '../equipment/stage.ts'
 import { metricsOf } from './metrics-text.ts'
 import { discard, eventually, type Program, runProgram } from './program.ts'
 
-/** What was promised, and what came of it. */
+/** Promises of a reload, and their outcome. */
 export interface ReloadReport {
   readonly requests: number
   readonly reloads: number
   readonly refusedFiles: number
-  /** What each request that was not answered in full came to. */
+  /** Outcomes of requests that were not answered in full. */
   readonly failed: readonly string[]
-  /** By price version: the different charges that were made under it. */
+  /** Distinct charges by price version. */
   readonly chargesByVersion: ReadonlyMap<string, ReadonlySet<number>>
   /** Answered requests without exactly one row, and rows without an answered request. */
   readonly unaccounted: number
@@ -25,16 +25,16 @@ export interface ReloadReport {
   readonly strays: number
 }
 
-/** What an answer of the upstream costs under each of the two price lists: 10 prompt and 5 output tokens. */
+/** Cost of the upstream's answer under each of the two price lists: 10 prompt and 5 output tokens. */
 export const CHARGES = [30, 90]
 
-/** After a reading, requests that were admitted before it may still be on their way. */
+/** Milliseconds after a reload in which requests that were admitted before may still reach their upstream. */
 const ON_THEIR_WAY_MS = 250
-/** Every so many readings there is one of a file with a mistake, too. */
+/** Every fifth reload also writes a file with a mistake. */
 const BAD_EVERY = 5
 
 /**
- * Calls at a steady rate while the configuration changes again and again: prices, channels, keys, by every
+ * Makes calls at a steady rate while the configuration changes repeatedly: prices, channels, keys, by every
  * way of writing.
  */
 export async function reloadStorm(plan: {
@@ -97,7 +97,7 @@ async function steadyTraffic(
   }
   const running = new Set<Promise<void>>()
   const started = performance.now()
-  // By the clock, whatever became of those before: a slow gateway must not be spared.
+  // An open loop: a slow gateway must not reduce the rate.
   for (let sent = 0; sent < seconds * perSecond; sent++) {
     const wait = started + (sent * 1000) / perSecond - performance.now()
     if (wait > 1) await sleep(wait)
@@ -123,7 +123,7 @@ async function changes(
   let strays = 0
   let badFiles = 0
   let removed: { readonly lane: string; readonly since: number } | undefined
-  // What reached the removed lane since it must have been silent.
+  // Requests that reached the removed lane since.
   const seen = (): number =>
     removed ? upstream.received(removed.lane).filter(({ at }) => at > (removed?.since ?? 0)).length : 0
   for (let turn = 1; turn <= reloads; turn++) {
@@ -149,7 +149,7 @@ async function changes(
   return { strays: strays + seen(), refusedFiles: badFiles }
 }
 
-/** Two channels come and go in turn; one with another key each time stays. */
+/** Two channels come and go in turn; one stays, with a new key each time. */
 const removedIn = (turn: number): string => (turn % 2 === 0 ? 'odd' : 'even')
 
 function configuration(upstream: ScriptedUpstream, turn: number): Configuration {

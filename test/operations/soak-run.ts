@@ -11,25 +11,25 @@ import { ask } from '../equipment/stage.ts'
 import { metricsOf } from './metrics-text.ts'
 import { discard, eventually, type Program, runProgram } from './program.ts'
 
-/** What a gateway holds on to while nothing is under way. */
+/** The resources of an idle gateway. */
 export interface Footprint {
   /** Bytes of live objects, after a full collection. */
   readonly heap: number
   /** Bytes outside the heap that live objects own. */
   readonly buffers: number
   /**
-   * The most memory that the process had so far: what it has at a moment goes by how much room V8 just then
-   * keeps for the young.
+   * Peak memory of the process so far: the present memory depends on the size of V8's young generation at
+   * that moment.
    */
   readonly resident: number
-  /** Open descriptors that are no sockets, and connections. */
+  /** Open descriptors except sockets, and connections. */
   readonly files: number
   readonly sockets: number
   /** Timers, handles and requests of the event loop. */
   readonly resources: number
 }
 
-/** What a soak came to. */
+/** The result of a soak test. */
 export interface SoakReport {
   /** Before the first request, after the warm-up, and at the end. */
   readonly fresh: Footprint
@@ -37,19 +37,19 @@ export interface SoakReport {
   readonly end: Footprint
   readonly requests: number
   readonly aborted: number
-  /** Pictures that could not be had. */
+  /** Rejected images. */
   readonly rejected: number
-  /** Requests that there was no time for. */
+  /** Requests refused for overload. */
   readonly refused: number
-  /** Answers that were neither as ordered nor aborted by us. */
+  /** Responses that were neither as ordered nor aborted by the test. */
   readonly wrong: readonly string[]
   /** Connections that the other side has closed and the gateway has not. */
   readonly closeWait: number
   readonly openCalls: number
   readonly openHolds: number
-  /** Token and user: what was used minus what the usage log says. */
+  /** Token and user: used quota minus the sum of the usage log. */
   readonly unaccounted: number
-  /** What the program said on standard error. */
+  /** The program's standard error. */
   readonly said: string
 }
 
@@ -57,33 +57,27 @@ const CLIENTS = 32
 const ABORTS = 0.1
 const FAULTS = 0.05
 const MEDIA = 0.05
-/**
- * What may be wrong with an upstream: it hangs up, answers with an error, or breaks off in the middle of a
- * stream.
- */
+/** Faults of an upstream: it hangs up, answers with an error, or breaks off in the middle of a stream. */
 const TROUBLES = ['broken', 'failing', 'cut'] as const
-/** Of pictures that are fetched; what is larger is rejected while it comes. */
+/** Size limit of fetched images; a larger one is rejected during the download. */
 const MOST_BYTES = 65_536
-/** What may be wrong with a picture. */
+/** Faulty images. */
 const REJECTED: readonly Behaviour[] = [
   { kind: 'status', status: 404 },
   { kind: 'whole', body: Buffer.alloc(4 * MOST_BYTES) },
   { kind: 'drop' },
 ]
 
-/** How a soak goes. */
+/** Options of a soak test. */
 export interface SoakPlan {
   readonly seed: number
   readonly warmUp: number
   readonly requests: number
-  /**
-   * Requests come at this rate, whatever became of those before them; else from clients that wait for each
-   * answer.
-   */
+  /** Requests per second in an open loop; without it, clients wait for each response. */
   readonly perSecond?: number
 }
 
-/** On SIGUSR2, collects garbage and says what is left. */
+/** Collects garbage on SIGUSR2, and reports the remaining resources. */
 const PROBE = `import { isMainThread } from 'node:worker_threads'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -99,8 +93,8 @@ if (isMainThread) {
 }`
 
 /**
- * Sends so many requests, whole and streamed, over connections that are kept; one in ten is aborted at some
- * point, one in twenty meets a faulty upstream, and another names a picture that is rejected.
+ * Sends so many requests, whole and streamed, over kept connections; one in ten is aborted at some point, one
+ * in twenty gets a faulty upstream, and another names an image that is rejected.
  */
 export async function soak(plan: SoakPlan): Promise<SoakReport> {
   const random = randomFrom(plan.seed)
@@ -220,7 +214,7 @@ export async function soak(plan: SoakPlan): Promise<SoakReport> {
   }
 }
 
-// At some point: before the head of the answer, after it, or in the middle.
+// Aborts before the head of the response, after it, or in the middle.
 async function abort(program: Program, body: object, agent: Agent, when: number): Promise<void> {
   if (when < 0.3) {
     const sent = send(program.url, body, { key: 'ann', agent })
@@ -239,7 +233,7 @@ async function abort(program: Program, body: object, agent: Agent, when: number)
   await live.end()
 }
 
-/** Waits until the connections that are kept for a while are closed, as they are in an idle gateway. */
+/** Waits until idle connections are closed, as they are in an idle gateway. */
 async function quietFootprint(program: Program, fresh: Footprint): Promise<Footprint> {
   await eventually(async () => {
     const page = await metricsOf(program.url)
@@ -278,10 +272,7 @@ function closeWaits(port: number): number {
     .filter(([, address, , state]) => address?.endsWith(local) && state === '08').length
 }
 
-/**
- * What is not as it was: each sentence is something that the gateway holds on to, or did wrong. Empty if all
- * is flat.
- */
+/** Differences as sentences: each is a leak or an error of the gateway. Empty if all is flat. */
 export function flat({ fresh, warm, end, wrong, ...report }: SoakReport): string[] {
   const broken = wrong.slice(0, 5).map((what) => `a wrong answer: ${what}`)
   const expected = (is: number, most: number, what: string): void => {

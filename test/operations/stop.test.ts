@@ -35,7 +35,7 @@ const rows = ({ folder }: Program): UsageRow[] => databaseOf(folder.path).usage(
 
 const key = 'ann'
 
-/** Whether anybody listens. */
+/** Whether the port accepts connections. */
 function isOpen(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')
@@ -47,7 +47,7 @@ function isOpen(port: number): Promise<boolean> {
   })
 }
 
-/** Milliseconds until nobody listens any more. */
+/** Milliseconds until the port accepts no more connections. */
 async function closing(port: number): Promise<number> {
   const asked = performance.now()
   while (await isOpen(port)) await sleep(5)
@@ -96,8 +96,8 @@ test(`on SIGTERM the listener closes, ${STREAMS} streams and all else that is un
 
 test('what is left after drain_timeout gets an error event, or an error, and a settlement; exit 0', async () => {
   const program = await readyProgram({ config: config({ drain_timeout: '700ms' }) })
-  // What an answer without usage is counted by is loaded for the first one, which may take longer than a
-  // settlement may.
+  // The tokenizer, which counts an answer without usage, is loaded with the first such answer; that may take
+  // longer than a settlement may.
   upstream.script('m', { kind: 'whole', usage: null })
   await call(program.url, ask('m'), { key })
   upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })
@@ -125,7 +125,7 @@ test('what is left after drain_timeout gets an error event, or an error, and a s
   const row = rows(program).find(({ id }) => id === ended.headers['x-request-id'])
   expect(row).toMatchObject({ reason: 'cut' })
   const words = events(ended.text).filter((data) => data.includes(' word')).length
-  // At least the words that came, each a token or two, four quota units a token.
+  // At least the received words, each a token or two, four quota units a token.
   expect(row?.quota).toBeGreaterThanOrEqual(4 * words)
   expect(rows(program).filter(({ reason }) => reason === 'failed')).toHaveLength(2)
   expect(databaseOf(program.folder.path).openHolds()).toEqual([])
@@ -153,7 +153,7 @@ test('a call whose body comes after drain_timeout is refused: nothing begins any
 })
 
 test('for as long as calls come it listens, and loses none of them; it says at once that it is not ready', async () => {
-  // With a longer pause than a busy machine makes between two calls of this process.
+  // A pause longer than a busy machine makes between two calls of this process.
   const copy = patchedCopy([
     { file: 'src/process/listen.ts', text: 'const PAUSE_MS = 80', by: 'const PAUSE_MS = 3_000' },
     { file: 'src/process/listen.ts', text: 'const MAX_LISTENING_MS = 2_000', by: 'const MAX_LISTENING_MS = 60_000' },
@@ -200,7 +200,7 @@ test('new calls on connections that are open already are told to go elsewhere wh
   await sleep(50)
   program.kill('SIGTERM')
   await closing(program.port)
-  // Whoever was connected had a second.
+  // Waits for the second that connected clients get.
   await sleep(1200)
   late.socket.write(
     `authorization: Bearer sk-${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
@@ -240,7 +240,7 @@ test.each([
     await Promise.all(lives.map((live) => live.until(' word2')))
     program.kill(first)
     await eventually(() => program.out().includes(`${first}: `), 'the first signal was heard')
-    // Within a second it may be npm's echo of the first.
+    // Within a second it could be npm's copy of the first signal.
     await sleep(1200)
     const asked = performance.now()
     program.kill(second)

@@ -17,7 +17,7 @@ const CANARIES = [
   'canaryheader',
 ]
 
-/** Says on standard error which modules of OpenTelemetry the process loads. */
+/** Prints on standard error which modules of OpenTelemetry the process loads. */
 const SPY = `import { registerHooks } from 'node:module'
 registerHooks({ load(url, context, next) {
   if (url.includes('opentelemetry')) process.stderr.write('loaded ' + url + '\\n')

@@ -157,7 +157,7 @@ describe('an upstream that fails is one warning, with what was done about it', (
 describe('what an upstream said is logged', () => {
   const saidFor = async (message: string, fields: object = {}): Promise<unknown> => {
     upstream.script('odd', { kind: 'status', status: 400, body: errorBody(message) })
-    // Five lines a minute of one kind; these are of one status each.
+    // Five lines a minute of one kind are logged; these are of one status each.
     return (await warningsOf(await post({ ...ask('odd'), ...fields })))[0]?.['said']
   }
 

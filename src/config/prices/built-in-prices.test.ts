@@ -9,7 +9,7 @@ import { VENDORS } from '../vendors/vendors.ts'
 const prices = builtInPrices()
 const usd = (text: string) => parseDecimal(text)
 
-/** Numerically, whatever the number of places. */
+/** Compares numerically: `1.10` equals `1.1`. */
 function plain(value: { digits: bigint; scale: number } | undefined): number | undefined {
   return value && Number(value.digits) / 10 ** value.scale
 }
@@ -93,7 +93,12 @@ describe('the built-in prices', () => {
 
 describe('prices as the data has them', () => {
   test('stand for tokens per million, calls and searches per thousand', () => {
-    const price = chargeablePrice({ input_mtok: 1.5, output_mtok: 2, requests_kcount: 12, web_searches_kcount: 5 })
+    const price = chargeablePrice({
+      input_mtok: 1.5,
+      output_mtok: 2,
+      requests_kcount: 12,
+      web_searches_kcount: 5,
+    })
     expect(price?.tokens.input).toEqual(usd('1.5'))
     expect([plain(price?.request), plain(price?.webSearch)]).toEqual([0.012, 0.005])
   })

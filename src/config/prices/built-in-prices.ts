@@ -8,22 +8,24 @@ import { chargeablePrice, unchargedKinds } from './price-data.ts'
 import { isRetired } from '../vendors/retired-models.ts'
 import { VENDORS, type Vendor } from '../vendors/vendors.ts'
 
-/** What the built-in table says of a model. */
+/** A model's entry in the built-in table. */
 interface BuiltInModel {
   readonly vendor: string
-  /** Undefined where the table has no price that we can charge. */
+  /** Undefined where the table has no chargeable price. */
   readonly price: Price | undefined
-  /** Kinds of price in the data that we do not charge, in the data's own words: `input_audio_mtok`. */
+  /** Kinds of price that are not charged, by the data's keys: `input_audio_mtok`. */
   readonly uncharged: readonly string[]
 }
 
-/** Prices that come with the gateway. */
+/** The prices that come with the gateway. */
 export interface BuiltInPrices {
-  /** By that vendor's list if it knows the name, else by the first vendor's in order of preference. */
+  /**
+   * The entry in that vendor's list if the name is there, else in the first vendor's in order of preference.
+   */
   get(name: string, vendor?: string): BuiltInModel | undefined
   /** The names that a vendor serves at its address today and that the gateway can call and charge for. */
   namesOf(vendor: Vendor): string[]
-  /** Changes with the data. */
+  /** A hash of the data. */
   readonly version: string
 }
 
@@ -32,11 +34,11 @@ interface PriceListEntry {
   readonly model: ModelInfo
 }
 
-/** Callers may ask for any name; only so many are remembered, and longer ones are nobody's. */
+/** Bounds of the cache: clients may ask for any name. No model has a longer name. */
 const MAX_CACHED_NAMES = 4096
 const MAX_NAME_LENGTH = 200
 
-/** Priced by their vendor for each call, which the data does not list. */
+/** Models that the data does not list; their vendor charges for each call. */
 const ADDITIONAL_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map([
   [
     'cohere',
@@ -49,8 +51,7 @@ const ADDITIONAL_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map([
 ])
 
 /**
- * The prices of @pydantic/genai-prices as installed: nothing is ever fetched. `now` decides between dated
- * prices.
+ * The prices of @pydantic/genai-prices as installed, without downloads. `now` decides between dated prices.
  */
 export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices {
   const lists = new Map(VENDORS.map(({ id }) => [id, modelsOf(id)]))
@@ -67,8 +68,8 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
     for (const spelling of new Set([name, withHyphenatedDate(name)])) {
       const own = vendor === undefined ? undefined : listedBy(vendor, spelling)
       if (own) return own
-      for (const { id, served: offers } of VENDORS) {
-        const listed = offers && !offers.test(spelling) ? undefined : listedBy(id, spelling)
+      for (const { id, served } of VENDORS) {
+        const listed = served && !served.test(spelling) ? undefined : listedBy(id, spelling)
         if (listed) return listed
       }
     }
@@ -99,16 +100,16 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
 
   return {
     get,
-    namesOf({ id, protocol, served: offers, uncallable }) {
+    namesOf({ id, protocol, served, uncallable }) {
       const today = now()
       const names = (lists.get(id) ?? []).flatMap((model) => {
         const prices = currentPrice(model.prices, today)
-        const served = protocol === 'rerank' ? 'requests_kcount' in prices : 'output_mtok' in prices
-        return served && chargeablePrice(prices) ? concreteNames(model) : []
+        const isServed = protocol === 'rerank' ? 'requests_kcount' in prices : 'output_mtok' in prices
+        return isServed && chargeablePrice(prices) ? concreteNames(model) : []
       })
       return [...new Set(names)].filter(
         (name) =>
-          (offers?.test(name) ?? true) &&
+          (served?.test(name) ?? true) &&
           !uncallable?.test(name) &&
           !isForUnsupportedEndpoint(name) &&
           !isRetired(id, name, today),
@@ -125,16 +126,13 @@ function modelsOf(vendor: string): readonly ModelInfo[] {
   return [...(provider?.id === vendor ? provider.models : []), ...(ADDITIONAL_MODELS.get(vendor) ?? [])]
 }
 
-/**
- * Names under which a model can be asked for: those that its rule spells out, and its id unless that is only
- * a stem.
- */
+/** The names of a model: those that its rule lists literally, and its id unless that is only a prefix. */
 function concreteNames({ id, match }: ModelInfo): string[] {
   const own = matches(match, id) && !id.endsWith('-') && !literalNames(match).some((name) => name === id)
   return own ? [id, ...literalNames(match)] : literalNames(match)
 }
 
-/** Of prices with dates or times of day, the last whose condition holds; else the first. */
+/** The current price: the last conditional one whose date or time of day holds, else the first. */
 export function currentPrice(prices: ModelPrice | readonly ConditionalPrice[], now: Date): ModelPrice {
   if (!isList(prices)) return prices
   return (prices.findLast(({ constraint }) => holds(constraint, now)) ?? prices[0])?.prices ?? {}

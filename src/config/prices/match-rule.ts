@@ -1,8 +1,6 @@
 import type { MatchLogic } from '@pydantic/genai-prices'
 
-/**
- * Whether a rule of the price data is about this model name. Letter case counts in regular expressions only.
- */
+/** Whether a rule of the price data matches a model name. Only regular expressions are case-sensitive. */
 export function matches(rule: MatchLogic, name: string): boolean {
   const lower = name.toLowerCase()
   if ('or' in rule) return rule.or.some((part) => matches(part, name))
@@ -14,13 +12,13 @@ export function matches(rule: MatchLogic, name: string): boolean {
   return new RegExp(rule.regex).test(name)
 }
 
-/** The names that a rule spells out. */
+/** The names that a rule lists literally. */
 export function literalNames(rule: MatchLogic): string[] {
   if ('or' in rule) return rule.or.flatMap(literalNames)
   return 'equals' in rule ? [rule.equals] : []
 }
 
-/** `-20250929` as `-2025-09-29`: some vendors date their names one way, the data another. */
+/** `-20250929` as `-2025-09-29`: some vendors and the price data write dates differently. */
 export function withHyphenatedDate(name: string): string {
   return name.replaceAll(/-(20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=-|:|$)/g, '-$1-$2-$3')
 }

@@ -4,7 +4,7 @@ import type { Price } from '../../domain/price.ts'
 import { freeze } from '../freeze.ts'
 import { completePrices, type GivenPrices, DEFAULT_WEB_SEARCH_PRICE, ZERO } from './prices.ts'
 
-/** Keys of the price data that stand for tokens, in USD per million, and what they are called here. */
+/** The data's keys for token prices, in USD per million, and ours. */
 const TOKEN_KEYS = {
   input_mtok: 'input',
   output_mtok: 'output',
@@ -13,17 +13,15 @@ const TOKEN_KEYS = {
   cache_write_1h_mtok: 'cacheWrite1h',
 } as const satisfies Record<string, keyof GivenPrices>
 
-/** Keys that stand for calls and searches, in USD per thousand. */
+/** The data's keys for calls and searches, in USD per thousand. */
 const COUNT_KEYS = { request: 'requests_kcount', webSearch: 'web_searches_kcount' } as const
 
 const CHARGED_KEYS: ReadonlySet<string> = new Set([...Object.keys(TOKEN_KEYS), ...Object.values(COUNT_KEYS)])
 
-/** For the search of files in a vendor's store, a tool that none of the endpoints here has. */
+/** Prices of tools that no endpoint here offers: searching files in a vendor's store. */
 const INAPPLICABLE_KEYS: ReadonlySet<string> = new Set(['storage_searches_kcount'])
 
-/**
- * A model's prices as the data has them, as ours; undefined where it has none of the kinds that we charge.
- */
+/** A model's price converted from the data; undefined where it has no kind of price that is charged. */
 export function chargeablePrice(data: ModelPrice): Price | undefined {
   if (
     data['input_mtok'] === undefined &&
@@ -42,7 +40,7 @@ export function chargeablePrice(data: ModelPrice): Price | undefined {
   })
 }
 
-/** The kinds of price that a model has in the data, that a call can come to, and that we do not charge. */
+/** The kinds of price in the data that a call could cause, but that are not charged. */
 export function unchargedKinds(data: ModelPrice): readonly string[] {
   return Object.keys(data).filter(
     (key) => data[key] !== undefined && !CHARGED_KEYS.has(key) && !INAPPLICABLE_KEYS.has(key),
@@ -69,7 +67,7 @@ function perCall(perThousand: number | TieredPrices | undefined): Decimal | unde
   return { digits, scale: scale + 3 }
 }
 
-/** The data writes prices as decimals; their shortest form is what was written. */
+/** The exact decimal: the shortest form of a double is what the data states. */
 function exactDecimal(value: number): Decimal {
   const decimal = parseDecimal(value)
   if (!decimal || decimal.digits < 0n)

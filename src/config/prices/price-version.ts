@@ -4,18 +4,18 @@ import type { Price, TokenPrices } from '../../domain/price.ts'
 import type { Group } from '../../domain/settings.ts'
 import type { ModelEntry } from '../models.ts'
 
-/** Everything that enters a charge. */
+/** All settings that affect a charge. */
 export interface Priced {
   readonly quotaPerUnit: number
   readonly groups: ReadonlyMap<string, Group>
   readonly models: ReadonlyMap<string, ModelEntry>
-  /** Model → the vendor by whose price list it goes. */
+  /** Model → vendor whose price list applies. */
   readonly preferred: ReadonlyMap<string, string>
   readonly builtInVersion: string
 }
 
 /**
- * Twelve hexadecimal digits that name a set of prices: the same for the same prices however they are written.
+ * Twelve hexadecimal digits that identify a set of prices; equal prices in another notation have the same.
  */
 export function priceVersion({ quotaPerUnit, groups, models, preferred, builtInVersion }: Priced): string {
   const content = [
@@ -42,7 +42,7 @@ function tokensContent(tokens: TokenPrices): string[] {
   return [input, output, cacheRead, cacheWrite5m, cacheWrite1h].map(canonical)
 }
 
-/** `0.30` and `0.3` alike. */
+/** The same text for `0.30` and `0.3`. */
 function canonical({ digits, scale }: Decimal): string {
   let [unscaled, places] = [digits, scale]
   while (places > 0 && unscaled % 10n === 0n) [unscaled, places] = [unscaled / 10n, places - 1]

@@ -2,13 +2,13 @@ import { type Decimal, multiply } from '../../domain/decimal.ts'
 import type { Price, TokenPrices } from '../../domain/price.ts'
 import { decimal, type Field, integer, list, section } from '../fields.ts'
 
-/** Nothing. */
+/** The price of something free. */
 export const ZERO: Decimal = { digits: 0n, scale: 0 }
 
-/** USD per web search where nobody says otherwise. */
+/** USD per web search where no price is stated. */
 export const DEFAULT_WEB_SEARCH_PRICE: Decimal = { digits: 1n, scale: 2 }
 
-/** Prices per million tokens, of which the cached kinds may be left open. */
+/** Prices per million tokens; those of cached tokens are optional. */
 export interface GivenPrices {
   readonly input: Decimal
   readonly output: Decimal
@@ -18,8 +18,8 @@ export interface GivenPrices {
 }
 
 /**
- * Fills in what follows from the input price: reads a tenth of it, writes 1.25 times (5 minutes) and twice (1
- * hour).
+ * Derives missing cache prices from the input price: reads cost a tenth of it, writes 1.25 times (5 minutes)
+ * and twice (1 hour) as much.
  */
 export function completePrices(given: GivenPrices): TokenPrices {
   const { input, output } = given

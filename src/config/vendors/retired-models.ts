@@ -1,13 +1,12 @@
-/** Models that a vendor no longer answers for, and from which day on (UTC, `2026-10-23`). */
+/** Models that a vendor shut down, and the day (UTC, `2026-10-23`). */
 interface Retirement {
   readonly on: string
   readonly models: RegExp
 }
 
 /**
- * Shutdown dates as the vendors publish them, by the vendor's id in the built-in prices. The price data keeps
- * retired models and says nothing of them. A redirected name counts as retired: another model answers, at
- * another price.
+ * Shutdown dates as the vendors publish them, by the vendor's id in the built-in prices, which keep retired
+ * models unmarked. A redirected name counts as retired: another model answers, at another price.
  */
 const RETIREMENTS: ReadonlyMap<string, readonly Retirement[]> = new Map([
   [
@@ -70,7 +69,7 @@ const RETIREMENTS: ReadonlyMap<string, readonly Retirement[]> = new Map([
   ],
 ])
 
-/** Whether a vendor has retired a model by then. */
+/** Whether a vendor has shut a model down by `now`. */
 export function isRetired(vendor: string, model: string, now: Date): boolean {
   const today = now.toISOString().slice(0, 10)
   return RETIREMENTS.get(vendor)?.some(({ on, models }) => on <= today && models.test(model)) ?? false

@@ -5,15 +5,17 @@ import { DEFAULT_GROUP } from '../groups.ts'
 import { NO_LIMIT } from '../rate-limits.ts'
 import { VENDORS } from './vendors.ts'
 
-/** The channels that keys in the environment make, and by whose price list each of their models goes. */
+/**
+ * Channels made from vendor keys in the environment, and the vendor whose price list applies to each model.
+ */
 export interface VendorChannels {
   readonly channels: readonly Channel[]
   readonly preferred: ReadonlyMap<string, string>
 }
 
 /**
- * One channel for each vendor whose key is there, with every model of its price list; a name that several
- * vendors list goes to the first of them, since it can have but one price.
+ * One channel for each vendor with a key, with every model of its price list. A name that several vendors
+ * list goes to the first of them, since it can have only one price.
  */
 export function vendorChannels(keys: ReadonlyMap<string, string>, builtIn: BuiltInPrices): VendorChannels {
   const preferred = new Map<string, string>()

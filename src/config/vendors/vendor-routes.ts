@@ -3,7 +3,7 @@ import { Refusal } from '../fields.ts'
 
 /**
  * Reads a token's `vendor_routes`, a JSON map from vendor to group; `docs/api.md: Token management`. `accept`
- * says what is wrong with a group.
+ * returns a `Refusal` for an invalid group.
  */
 export function vendorRoutes(
   accept: (group: string) => string | Refusal,

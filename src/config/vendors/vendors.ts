@@ -1,25 +1,27 @@
 import type { ProtocolName } from '../../domain/channel.ts'
 
-/** How a vendor is reached with nothing but its key. */
+/** The address and protocol of a vendor, which is callable with a key alone. */
 export interface Vendor {
-  /** As in the built-in prices. */
+  /** The vendor's id in the built-in prices. */
   readonly id: string
-  /** Environment variables that may hold its key; the first one set is taken. */
+  /** Environment variables for its key; the first one that is set counts. */
   readonly variables: readonly string[]
   readonly protocol: ProtocolName
-  /** Up to and including the version. */
+  /** The base URL, up to and including the version. */
   readonly baseUrl: string
-  /** Which of its models in the built-in prices are offered at that address; all, if absent. */
+  /** Models of its price list that are served at that address; all if absent. */
   readonly served?: RegExp
-  /** Which of these the gateway cannot call there: spellings of resellers, and models of other endpoints. */
+  /**
+   * Served models that the gateway cannot call there: resellers' spellings, and models of other endpoints.
+   */
   readonly uncallable?: RegExp
 }
 
 /**
- * The vendors that we know how to call. The order is one of preference: whoever makes a model comes before
- * those who host it, so that a bare name means its maker's price. The regular expressions leave out what the
- * data lists under a vendor but is not served at that address: open weights, and other makers' models in the
- * same cloud. OpenAI answers for `-pro`, `codex` and deep research through its Responses API alone.
+ * The known vendors, in order of preference: makers of models come before hosts, so that a bare name gets its
+ * maker's price. The expressions exclude models that the data lists under a vendor but that are not served at
+ * its address: open weights, and other makers' models in the same cloud. OpenAI serves `-pro`, `codex` and
+ * deep research through its Responses API alone.
  */
 export const VENDORS: readonly Vendor[] = Object.freeze([
   {
@@ -27,7 +29,7 @@ export const VENDORS: readonly Vendor[] = Object.freeze([
     variables: ['OPENAI_API_KEY'],
     protocol: 'chat',
     baseUrl: 'https://api.openai.com/v1',
-    offers: /^(?!gpt-oss|.*moderation)/i,
+    served: /^(?!gpt-oss|.*moderation)/i,
     uncallable:
       /^gpt-35|^gpt-\d-\d(?!\d)|^gpt-5[.\d]*-chat$|:|-high$|-pro(?:-\d|$)|codex|deep-research|computer-use|instruct|-image/i,
   },
@@ -42,7 +44,7 @@ export const VENDORS: readonly Vendor[] = Object.freeze([
     variables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
     protocol: 'chat',
     baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
-    offers: /^(?!.*claude|.*-maas$)/,
+    served: /^(?!.*claude|.*-maas$)/,
     uncallable: /-image/,
   },
   { id: 'mistral', variables: ['MISTRAL_API_KEY'], protocol: 'chat', baseUrl: 'https://api.mistral.ai/v1' },
@@ -64,14 +66,14 @@ export const VENDORS: readonly Vendor[] = Object.freeze([
     variables: ['COHERE_API_KEY'],
     protocol: 'chat',
     baseUrl: 'https://api.cohere.ai/compatibility/v1',
-    offers: /^(?!rerank-)/,
+    served: /^(?!rerank-)/,
   },
   {
     id: 'cohere',
     variables: ['COHERE_API_KEY'],
     protocol: 'rerank',
     baseUrl: 'https://api.cohere.com/v1',
-    offers: /^rerank-/,
+    served: /^rerank-/,
   },
   {
     id: 'moonshotai',
@@ -105,7 +107,7 @@ export const VENDORS: readonly Vendor[] = Object.freeze([
     variables: ['FIREWORKS_API_KEY'],
     protocol: 'chat',
     baseUrl: 'https://api.fireworks.ai/inference/v1',
-    offers: /^accounts\//,
+    served: /^accounts\//,
   },
   {
     id: 'openrouter',
@@ -115,5 +117,5 @@ export const VENDORS: readonly Vendor[] = Object.freeze([
   },
 ])
 
-/** Every variable that may hold a vendor's key. */
+/** All variables for vendor keys. */
 export const KEY_VARIABLES: ReadonlySet<string> = new Set(VENDORS.flatMap((vendor) => vendor.variables))

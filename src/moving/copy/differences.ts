@@ -5,10 +5,10 @@ import { COPIED_TABLES, type CopiedTable } from './tables.ts'
 
 type Db = Kysely<Database>
 
-/** Differences that are told one by one; the rest is a number. */
+/** Largest number of differences that are described one by one; the rest are only counted. */
 const MAX_REPORTED = 20
 
-/** Columns whose values are nobody's to see. */
+/** Columns whose values must not be shown. */
 const SECRET_COLUMNS: ReadonlySet<string> = new Set([
   'password_hash',
   'access_token_hash',
@@ -18,30 +18,29 @@ const SECRET_COLUMNS: ReadonlySet<string> = new Set([
   'id_hash',
 ])
 
-/** How a table of the target stands to that of the source. */
+/** Row counts of a table on both sides. */
 export interface TableState {
   readonly table: string
-  /** Rows of the source, and of the target. */
+  /** Rows in the source. */
   readonly here: number
+  /** Rows in the target. */
   readonly there: number
 }
 
-/** What a target has of a source. */
+/** Result of comparing a target with a source. */
 export interface Comparison {
   readonly tables: readonly TableState[]
-  /** Rows of the target that the source has otherwise, or not at all, in sentences; the first ones. */
+  /** Sentences about rows that the target has alone or with other values; the first ones only. */
   readonly contradictions: readonly string[]
   readonly contradictionCount: number
 }
 
-/** The target has everything, and nothing else. */
+/** Tells whether the target has all rows of the source and no others. */
 export function isComplete({ tables, contradictionCount }: Comparison): boolean {
   return contradictionCount === 0 && tables.every(({ here, there }) => here === there)
 }
 
-/**
- * Compares every row of the copied tables, column by column; columns that the target alone has do not count.
- */
+/** Compares every row of the copied tables, column by column. Ignores columns that only the target has. */
 export async function compare(source: Db, target: Db): Promise<Comparison> {
   const found = new Contradictions()
   const tables: TableState[] = []
@@ -58,12 +57,12 @@ async function compareTable(
   const columns = await columnsOf(source, table.name)
   const there = await countRows(target, table.name)
   let here = 0
-  let met = 0
+  let matched = 0
   for await (const rows of readPages(source, table, columns)) {
     here += rows.length
     if (there === 0) continue
     const others = await rowsWithKeys(target, table, columns, rows)
-    met += others.size
+    matched += others.size
     for (const row of rows) {
       const other = others.get(keyOf(table, row))
       if (!other) continue
@@ -71,11 +70,11 @@ async function compareTable(
       if (column !== undefined) found.add(differenceBetween(table, row, other, column))
     }
   }
-  if (met < there) await findUnexpectedRows(source, target, table, found)
+  if (matched < there) await findUnexpectedRows(source, target, table, found)
   return { table: table.name, here, there }
 }
 
-/** Rows of the target that the source knows nothing of. */
+/** Finds rows of the target that the source does not have. */
 async function findUnexpectedRows(
   source: Db,
   target: Db,

@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely'
 import type { Environment } from '../../config/environment.ts'
+import { sqlitePath } from '../../domain/database-url.ts'
 import { refuseOtherSecret } from '../../store/key-check.ts'
 import type { Database } from '../../store/schema.ts'
 import { databaseName, postgresUrl } from '../database-name.ts'
@@ -12,58 +13,59 @@ import { advanceSequences, isEmptyDatabase, openTarget, withMappedErrors, prepar
 
 type Db = Kysely<Database>
 
-/** What is to be copied, and where to. */
+/** Options of a migration. */
 export interface MigrateOptions {
-  /** Of the gateway that is moved. */
+  /** Environment of the gateway that is moved. */
   readonly environment: Environment
-  /** A `postgres:` URL. */
+  /** `postgres:` URL of the target. */
   readonly to: string
-  /** Says what would be done, and writes nothing anywhere. */
+  /** True = reports what would be done and writes nothing. */
   readonly dryRun: boolean
-  /** Hears how many rows of a table are copied. */
+  /** Called with the number of rows of a table that are copied so far. */
   readonly onProgress: (table: string, rows: number) => void
 }
 
-/** What a copy came to. */
+/** Result of a migration. */
 export interface MigrationReport {
-  /** The target, as it may be shown. */
+  /** Description of the target, without its password. */
   readonly to: string
   readonly dryRun: boolean
   readonly openCalls: OpenCalls
-  /** Rows of each table in the source, and in the target before. */
+  /** Row counts of each table before the copy. */
   readonly before: readonly TableState[]
-  /** The same after the copy; as before, where nothing was written. */
+  /** Row counts of each table after the copy; those from before in a dry run. */
   readonly tables: readonly TableState[]
   readonly here: Sums
-  /** Undefined where the target has no tables yet. */
+  /** Sums of the target; undefined if it has no tables yet. */
   readonly there: Sums | undefined
-  /** What is not alike, in sentences; empty = it is verified, or nothing was written. */
+  /** Sentences about differences; empty if the copy is verified, and in a dry run. */
   readonly differences: readonly string[]
 }
 
 /**
- * Copies everything from the embedded database into an empty PostgreSQL database, or completes a copy that
- * was begun, and compares the two. Calls that a crash left open are settled first; otherwise the source is
- * only read. Rejects, with a sentence for the operator, while a gateway runs, with another secret, and where
- * the target holds anything else.
+ * Copies the embedded database into an empty PostgreSQL database, or completes a copy that was interrupted,
+ * and compares the two. Calls that a crash left open are settled first; otherwise the source is only read.
+ * Rejects with a sentence for the operator while a gateway runs, if the secret differs, and if the target
+ * holds anything else.
  */
 export async function migrate(orders: MigrateOptions): Promise<MigrationReport> {
   const { environment, dryRun } = orders
   const to = postgresUrl(orders.to)
   if (to === undefined)
     throw new Error('--to: expected a URL such as postgres://user:password@host:5432/sluice')
-  if (!environment.databaseUrl.startsWith('sqlite:')) {
+  const path = sqlitePath(environment.databaseUrl)
+  if (path === undefined) {
     throw new Error(
       'DATABASE_URL names PostgreSQL already: unset it for this command, or let it name the file to copy (sqlite:PATH)',
     )
   }
   const target = openTarget(to)
   try {
-    // Before anything is done here, as it may not be reached.
-    const blank = await withMappedErrors(() => isEmptyDatabase(target, to))
-    const source = await openSource(environment, { untouched: dryRun })
+    // The target comes first: nothing must happen to the source if the target is out of reach.
+    const isEmpty = await withMappedErrors(() => isEmptyDatabase(target, to))
+    const source = await openSource(environment, path, { readOnly: dryRun })
     try {
-      return await withMappedErrors(() => copyAndVerify(source, target, blank, { ...orders, to }))
+      return await withMappedErrors(() => copyAndVerify(source, target, isEmpty, { ...orders, to }))
     } finally {
       await source.close()
     }
@@ -75,17 +77,17 @@ export async function migrate(orders: MigrateOptions): Promise<MigrationReport> 
 async function copyAndVerify(
   source: Source,
   target: Db,
-  blank: boolean,
+  isEmpty: boolean,
   { to, dryRun, onProgress }: MigrateOptions,
 ): Promise<MigrationReport> {
-  if (!blank) await refuseOtherTargetSecret(target, source, to)
-  const begun = blank ? undefined : await compare(source.db, target)
-  if (begun) await refuseOtherContent(begun, target, to)
-  const before = begun?.tables ?? (await countsOfEmptyTarget(source.db))
+  if (!isEmpty) await refuseOtherTargetSecret(target, source, to)
+  const existing = isEmpty ? undefined : await compare(source.db, target)
+  if (existing) await refuseOtherContent(existing, target, to)
+  const before = existing?.tables ?? (await countsOfEmptyTarget(source.db))
   const common = { to: databaseName(to), dryRun, openCalls: source.openCalls, before }
   const here = await readSums(source.db)
   if (dryRun) {
-    const there = blank ? undefined : await readSums(target)
+    const there = isEmpty ? undefined : await readSums(target)
     return { ...common, tables: before, here, there, differences: [] }
   }
   await prepareTarget(to, source.secrets)
@@ -128,30 +130,30 @@ async function refuseOtherTargetSecret(target: Db, { secrets }: Source, to: stri
   }
 }
 
-/** Only what a copy of this very source may hold is gone on with. */
-async function refuseOtherContent(begun: Comparison, target: Db, to: string): Promise<void> {
+/** Refuses a target that holds anything but an unfinished copy of this source. */
+async function refuseOtherContent(existing: Comparison, target: Db, to: string): Promise<void> {
   const holds = await target.selectFrom('holds').select('id').limit(1).executeTakeFirst()
-  const told = [...begun.contradictions, ...(holds ? ['a gateway has calls open there'] : [])]
-  if (told.length === 0) return
-  const more = begun.contradictionCount - begun.contradictions.length
+  const sentences = [...existing.contradictions, ...(holds ? ['a gateway has calls open there'] : [])]
+  if (sentences.length === 0) return
+  const more = existing.contradictionCount - existing.contradictions.length
   throw new Error(
     `${databaseName(to)} is not empty, and no copy of this database as it is now:\n` +
-      told.map((sentence) => `  ${sentence}\n`).join('') +
+      sentences.map((sentence) => `  ${sentence}\n`).join('') +
       (more > 0 ? `  and ${more} more\n` : '') +
       'Nothing was written. Name an empty database.',
   )
 }
 
 async function countsOfEmptyTarget(source: Db): Promise<TableState[]> {
-  const none: TableState[] = []
+  const states: TableState[] = []
   for (const { name } of COPIED_TABLES) {
     const { count } = await source
       .selectFrom(name as 'users')
       .select((eb) => eb.fn.countAll<number>().as('count'))
       .executeTakeFirstOrThrow()
-    none.push({ table: name, here: count, there: 0 })
+    states.push({ table: name, here: count, there: 0 })
   }
-  return none
+  return states
 }
 
 function remainingDifferences(after: Comparison): string[] {

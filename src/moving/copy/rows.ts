@@ -2,24 +2,24 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Database } from '../../store/schema.ts'
 import type { CopiedTable } from './tables.ts'
 
-/** A row as the drivers of both databases give it: numbers, texts and nulls. */
+/** Row as the drivers of both databases return it: numbers, texts and nulls. */
 export type Row = Readonly<Record<string, unknown>>
 
 type Db = Kysely<Database>
 
-/** The columns of a table, by name. */
+/** Returns the names of a table's columns. */
 export async function columnsOf(db: Db, name: string): Promise<readonly string[]> {
   const tables = await db.introspection.getTables()
   return tables.find((table) => table.name === name)?.columns.map((column) => column.name) ?? []
 }
 
-/** How many rows a table has. */
+/** Counts the rows of a table. */
 export async function countRows(db: Db, name: string): Promise<number> {
   const { rows } = await sql<{ count: number }>`select count(*) as count from ${sql.table(name)}`.execute(db)
   return rows[0]?.count ?? 0
 }
 
-/** All rows in the order of their key, some at a time. The order is the database's own. */
+/** Reads all rows in batches, ordered by key as this database orders texts. */
 export async function* readPages(db: Db, table: CopiedTable, columns: readonly string[]): AsyncGenerator<Row[]> {
   let after: RawBuilder<unknown> = sql``
   for (;;) {
@@ -34,7 +34,7 @@ export async function* readPages(db: Db, table: CopiedTable, columns: readonly s
   }
 }
 
-/** Those of the rows that the database has, by key, whatever else they say. */
+/** Reads the rows that have the same keys as `wanted`, by key. */
 export async function rowsWithKeys(
   db: Db,
   table: CopiedTable,
@@ -42,21 +42,21 @@ export async function rowsWithKeys(
   wanted: readonly Row[],
 ): Promise<ReadonlyMap<string, Row>> {
   const [first = '', ...more] = table.key
-  const one = (row: Row): RawBuilder<unknown> =>
+  const hasKey = (row: Row): RawBuilder<unknown> =>
     sql`(${sql.join(
       table.key.map((name) => sql`${sql.ref(name)} = ${row[name]}`),
       sql` and `,
     )})`
-  const those =
+  const condition =
     more.length === 0
       ? sql`${sql.ref(first)} in (${sql.join(wanted.map((row) => row[first]))})`
-      : sql.join(wanted.map(one), sql` or `)
+      : sql.join(wanted.map(hasKey), sql` or `)
   const { rows } =
-    await sql<Row>`select ${columnList(columns)} from ${sql.table(table.name)} where ${those}`.execute(db)
+    await sql<Row>`select ${columnList(columns)} from ${sql.table(table.name)} where ${condition}`.execute(db)
   return new Map(rows.map((row) => [keyOf(table, row), row]))
 }
 
-/** Writes the rows whose keys are not there yet, all or none. */
+/** Inserts the rows whose keys are missing, all or none. */
 export async function insertMissing(
   db: Db,
   table: CopiedTable,
@@ -69,7 +69,7 @@ export async function insertMissing(
     on conflict do nothing`.execute(db)
 }
 
-/** A row's key as a text, to tell rows apart by. */
+/** Returns a row's key as one text. */
 export function keyOf({ key }: CopiedTable, row: Row): string {
   return JSON.stringify(key.map((name) => row[name]))
 }

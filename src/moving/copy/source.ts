@@ -15,14 +15,14 @@ import { COUNTED_TABLES } from './tables.ts'
 import { lockFolder } from '../lock-folder.ts'
 import type { HighestIds } from '../postgres-target.ts'
 
-/** Calls that a run which is gone left open. */
+/** Calls that an earlier run left open. */
 export interface OpenCalls {
   readonly count: number
-  /** Quota units: what they were settled at, or, where nothing may be written, what they hold. */
+  /** Quota units that were charged for these calls; in a dry run, the sum of their holds. */
   readonly quota: number
 }
 
-/** An embedded database that nobody else writes to until `close`. */
+/** Embedded database, locked against writes of other processes until `close`. */
 export interface Source {
   readonly db: Kysely<Database>
   readonly secrets: Secrets
@@ -32,21 +32,22 @@ export interface Source {
 }
 
 /**
- * Locks the data folder, settles what a crash left open in it, and opens its database for reading. With
- * `untouched` nothing is settled. Rejects with a sentence for the operator.
+ * Locks the data folder, settles calls that a crash left open, and opens the database at `path` for reading.
+ * With `readOnly` nothing is settled. Rejects with a sentence for the operator.
  */
 export async function openSource(
   environment: Environment,
-  { untouched }: { readonly untouched: boolean },
+  path: string,
+  { readOnly }: { readonly readOnly: boolean },
 ): Promise<Source> {
-  const path = pathOf(environment)
+  refuseMissing(path, environment.dataDir)
   const lock = await lockFolder(environment.dataDir, 'for what it charges during the copy would be lost')
   try {
     const secrets = secretsOf(environment)
-    const settled = untouched ? undefined : await settleOpenCalls(path, secrets)
+    const settled = readOnly ? undefined : await settleOpenCalls(path, secrets)
     const connection = openForReading(path)
     const db = kyselyOver(connection)
-    if (untouched) await refuseOutdated(db, secrets)
+    if (readOnly) await refuseOutdated(db, secrets)
     connection.exec('BEGIN')
     return {
       db,
@@ -65,9 +66,8 @@ export async function openSource(
   }
 }
 
-function pathOf({ databaseUrl, dataDir }: Environment): string {
-  const path = databaseUrl.slice('sqlite:'.length)
-  if (existsSync(path)) return path
+function refuseMissing(path: string, dataDir: string): void {
+  if (existsSync(path)) return
   throw new Error(
     `there is no database of a gateway in ${dataDir}: set DATA_DIR to the folder of the gateway that is to be moved`,
   )
@@ -83,7 +83,7 @@ function secretsOf({ secret, dataDir }: Environment): Secrets {
 }
 
 async function settleOpenCalls(path: string, secrets: Secrets): Promise<OpenCalls> {
-  const store = await openSqliteStore({ path, secrets: secrets, onCallingThread: true })
+  const store = await openSqliteStore({ path, secrets, onCallingThread: true })
   try {
     return await store.write('recover', { owner: 'a move', nowMs: Date.now() })
   } finally {
@@ -108,7 +108,7 @@ async function sumOpenHolds(db: Kysely<Database>): Promise<OpenCalls> {
   return rows[0] ?? { count: 0, quota: 0 }
 }
 
-// What the database has counted to, also where the row is gone again.
+// Taken from SQLite's own counters, which include rows that were deleted since.
 async function highestIds(db: Kysely<Database>): Promise<HighestIds> {
   const { rows } = await sql<{ name: string; seq: number }>`select name, seq from sqlite_sequence`.execute(db)
   const counted = new Map(rows.map(({ name, seq }) => [name, seq]))

@@ -3,27 +3,28 @@ import type { Database } from '../../store/schema.ts'
 
 type Db = Kysely<Database>
 
-/** What one user or token has and has used, in quota units. */
+/** Balance and usage of one user or token, in quota units. */
 export interface AccountSums {
   readonly id: number
   readonly remain: number
   readonly used: number
-  /** Sums of the charges in the usage log, and in its days. */
+  /** Sum of the charges in the usage log. */
   readonly logged: number
+  /** Sum of the charges in the daily sums. */
   readonly days: number
 }
 
-/** The sums of a whole database; decimal texts, as they may be beyond what a number holds exactly. */
+/** Sums over a database, as decimal texts: they may be beyond 2^53. */
 export type Totals = Readonly<Record<(typeof TOTALS)[number]['name'], string>>
 
-/** All that must be the same on both sides. */
+/** Sums that must be equal on both sides. */
 export interface Sums {
   readonly totals: Totals
   readonly users: readonly AccountSums[]
   readonly tokens: readonly AccountSums[]
 }
 
-/** What is summed up, under the names that a report gives it. */
+/** Columns that are summed up, with their names in a report. */
 export const TOTALS = [
   { name: 'quota of users', table: 'users', column: 'quota' },
   { name: 'used by users', table: 'users', column: 'used_quota' },
@@ -33,7 +34,7 @@ export const TOTALS = [
   { name: 'charged in daily sums', table: 'usage_days', column: 'quota' },
 ] as const
 
-/** Sums up the money of a database, as a whole and for each user and token. */
+/** Sums up the quota columns of a database, in total and for each user and token. */
 export async function readSums(db: Db): Promise<Sums> {
   const totals: [string, string][] = []
   for (const { name, table, column } of TOTALS) totals.push([name, await sumColumn(db, table, column)])
@@ -44,7 +45,7 @@ export async function readSums(db: Db): Promise<Sums> {
   }
 }
 
-/** Where two databases do not have the same sums, in sentences. */
+/** Describes the sums that differ, in sentences. */
 export function differingSums(here: Sums, there: Sums): string[] {
   const totals = TOTALS.flatMap(({ name }) =>
     here.totals[name] === there.totals[name]
@@ -63,10 +64,10 @@ function differingAccounts(
   here: readonly AccountSums[],
   there: readonly AccountSums[],
 ): string[] {
-  const others = new Map(there.map((one) => [one.id, one]))
-  return here.flatMap((one) => {
-    const [a, b] = [describe(one), describe(others.get(one.id))]
-    return a === b ? [] : [`${kind} ${one.id}: ${a} here, ${b} there`]
+  const others = new Map(there.map((sums) => [sums.id, sums]))
+  return here.flatMap((sums) => {
+    const [a, b] = [describe(sums), describe(others.get(sums.id))]
+    return a === b ? [] : [`${kind} ${sums.id}: ${a} here, ${b} there`]
   })
 }
 

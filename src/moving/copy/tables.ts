@@ -1,13 +1,13 @@
-/** A table that is copied from one database of ours to another, row by row. */
+/** Table that `sluice migrate` copies. */
 export interface CopiedTable {
   readonly name: string
-  /** The columns of its primary key. */
+  /** Columns of the primary key. */
   readonly key: readonly string[]
-  /** Rows that are read, written and compared at one time. */
+  /** Rows that are read, written and compared at a time. */
   readonly batchSize: number
 }
 
-/** What is copied, in an order in which every row comes after those it refers to. */
+/** Tables that are copied, in an order in which every row follows those that it references. */
 export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'users', key: ['id'], batchSize: 1000 },
   { name: 'tokens', key: ['id'], batchSize: 1000 },
@@ -15,7 +15,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'stored_settings', key: ['section', 'name'], batchSize: 200 },
   { name: 'sessions', key: ['id_hash'], batchSize: 1000 },
   { name: 'usage_log', key: ['id'], batchSize: 1000 },
-  // A key of many columns makes long conditions.
+  // Smaller batches, because a key of many columns makes long conditions.
   {
     name: 'usage_days',
     key: ['day', 'user_id', 'token_id', 'model', 'channel', 'group_name'],
@@ -23,8 +23,8 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   },
 ])
 
-/** Settled before the copy, and made with the target: nothing of these is copied. */
+/** Tables that are not copied: holds are settled before, and the target has an identity of its own. */
 export const NOT_COPIED: readonly string[] = Object.freeze(['holds', 'store_identity'])
 
-/** Tables whose ids the database counts up. */
+/** Tables whose ids the database generates. */
 export const COUNTED_TABLES = ['users', 'tokens', 'channels'] as const

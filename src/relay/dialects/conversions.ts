@@ -1,50 +1,27 @@
 import { randomUUID } from 'node:crypto'
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel, ProtocolName } from '../../domain/channel.ts'
 import type { Model } from '../../domain/settings.ts'
 import { withAcceptedSampling } from '../../protocols/accepted-sampling.ts'
-import { withoutCacheMarks } from '../../protocols/cache-marks.ts'
 import { AnswerToolDecoder, withAnswerAsText } from '../../protocols/answer-tool.ts'
-import { chatCodec } from '../../protocols/chat/index.ts'
+import { withoutCacheMarks } from '../../protocols/cache-marks.ts'
 import type { Codec, Dropped, Minted, StreamDecoder, UpstreamModel } from '../../protocols/codec.ts'
-import type { Conversation, ConversionProtocol } from '../../protocols/conversation.ts'
-import { EventBudget } from '../../protocols/sse/event-budget.ts'
-import {
-  maxTokensOf,
-  messagesCodec,
-  withoutThinkingSuffix,
-  withSuffixThinking,
-} from '../../protocols/messages/index.ts'
+import type { Conversation } from '../../protocols/conversation.ts'
+import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
+import { withoutThinkingSuffix, withSuffixThinking } from '../../protocols/messages/index.ts'
 import { capabilitiesOf } from '../../protocols/model-capabilities.ts'
 import type { Reply } from '../../protocols/reply.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
-import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
-import type { MediaRequester, Media } from '../media.ts'
-import { takesCacheMarks } from './chat/cache-mark-channels.ts'
+import { EventBudget } from '../../protocols/sse/event-budget.ts'
+import type { Media, MediaRequester } from '../media.ts'
+import type { ConvertedDialect } from './converted-dialect.ts'
+import { convertedDialect } from './converted-dialects.ts'
 import { ConvertingTap } from './converting-tap.ts'
-import type { Prepared, PreparedReply } from './dialect.ts'
-import { versionHeaders } from './messages/version-headers.ts'
+import type { ChannelRequest, Prepared, PreparedReply } from './dialect.ts'
 
-const CODECS: Record<ConversionProtocol, Codec> = { chat: chatCodec, messages: messagesCodec }
-const OTHER: Record<ConversionProtocol, ConversionProtocol> = { chat: 'messages', messages: 'chat' }
-const PATHS: Record<ConversionProtocol, string> = { chat: '/chat/completions', messages: '/messages' }
-
-/** What is converted: a request in its caller's protocol. */
-interface Convertible {
-  readonly maxTokens: number | undefined
-}
-
-/** A request on its way to channels of the other protocol. */
-export interface Conversion {
-  /** For a channel that does not speak the caller's protocol. */
-  prepare(channel: Channel, model: Model, asker: MediaRequester): Promise<Prepared>
-  /** The output tokens that such a channel will be told as the most; undefined where it is told none. */
-  outputMaximum(channel: Channel, model: Model): number | undefined
-}
-
-interface Read {
-  readonly conversation: Conversation
-  readonly dropped: ReadonlySet<string>
-}
+/** A decoded request of a client, or why it cannot be decoded. */
+type Decoded =
+  | { readonly conversation: Conversation; readonly dropped: ReadonlySet<string> }
+  | { readonly refusal: unknown }
 
 /** A conversation for one channel. */
 interface Fitted {
@@ -53,7 +30,10 @@ interface Fitted {
   readonly dropped: Dropped
 }
 
-/** The road between two different protocols: requests there, answers back. */
+/** Makes a channel's request of a client's. */
+type RequestFor = (channel: Channel, model: Model) => ChannelRequest
+
+/** Conversion between two dialects: requests there, replies back. */
 export class Conversions {
   readonly #media: Media
   readonly #eventBudget = new EventBudget()
@@ -62,74 +42,104 @@ export class Conversions {
     this.#media = media
   }
 
-  /** The conversion of a `from` caller's request. It is read once, when it is first needed. */
-  of(from: ConversionProtocol, scan: ScannedObject, request: Convertible): Conversion {
-    let read: Read | undefined
-    const reading = (): Read => (read ??= readRequest(from, scan))
+  /**
+   * Decodes a request of the dialect `from`, for all channels that speak another. If that fails, the refusal
+   * is thrown where a channel's request is prepared: a channel that speaks `from` may still be asked.
+   * `maxTokens`: the output maximum that holds then.
+   */
+  decode(from: ProtocolName, scan: ScannedObject, maxTokens: number | undefined): RequestFor {
+    const client = convertedDialect(from)
+    const decoded = decodeRequest(client, scan)
+    return (channel, model) => {
+      try {
+        if ('refusal' in decoded) throw decoded.refusal
+        return this.#requestFor(client, channel, fit(decoded.conversation, decoded.dropped, channel, model))
+      } catch (refusal) {
+        return refusedRequest(channel, maxTokens, refusal)
+      }
+    }
+  }
+
+  #requestFor(client: ConvertedDialect, channel: Channel, fitted: Fitted): ChannelRequest {
+    const { conversation, upstream } = fitted
     return {
-      outputMaximum: (channel, model) => {
-        try {
-          const { conversation, upstream } = fitted(from, reading(), channel, model)
-          return from === 'chat' ? maxTokensOf(conversation, upstream.capabilities) : conversation.maxTokens
-        } catch {
-          // It cannot go to such a channel at all: that is for `prepare` to say.
-          return request.maxTokens
-        }
-      },
-      prepare: async (channel, model, asker) =>
-        this.#prepare(from, fitted(from, reading(), channel, model), asker),
+      channel,
+      outputMaximum: convertedDialect(channel.protocol).outputMaximum(conversation, upstream.capabilities),
+      choices: 1,
+      prepare: (_passThrough, requester) => this.#prepare(client, channel, fitted, requester),
     }
   }
 
   async #prepare(
-    from: ConversionProtocol,
-    { conversation, upstream, dropped }: Fitted,
-    asker: MediaRequester,
+    client: ConvertedDialect,
+    channel: Channel,
+    { conversation, upstream, dropped: before }: Fitted,
+    requester: MediaRequester,
   ): Promise<Prepared> {
-    const to = OTHER[from]
-    const inline = await this.#media.inline(conversation, (part) => CODECS[to].mustFetch(part), asker)
-    const body = CODECS[to].encodeRequest(inline, upstream, dropped)
-    const answerTool = CODECS[to].answerTool(inline, upstream.capabilities)
+    const { codec, path, headers } = convertedDialect(channel.protocol)
+    const dropped: Dropped = new Set(before)
+    const inline = await this.#media.inline(conversation, (part) => codec.mustFetch(part), requester)
+    const body = codec.encodeRequest(inline, upstream, dropped)
+    const answerTool = codec.answerTool(inline, upstream.capabilities)
     return {
-      path: PATHS[to],
-      headers: to === 'messages' ? versionHeaders({}) : [],
+      path,
+      headers,
       body,
       upstreamModel: upstream.name,
       dropped: [...dropped],
-      beginsWithPrompt: from === 'messages',
+      beginsWithPrompt: client.beginsWithPrompt,
       tap: (promptTokens) =>
         new ConvertingTap(
-          streamDecoder(CODECS[to], this.#eventBudget, answerTool),
-          CODECS[from].streamEncoder(minted(), { includeUsage: conversation.includeUsage }),
+          streamDecoder(codec, this.#eventBudget, answerTool),
+          client.codec.streamEncoder(minted(), { includeUsage: conversation.includeUsage }),
           { model: upstream.name, promptTokens },
         ),
-      reply: (bytes) => convertedReply(CODECS[to], CODECS[from], bytes, answerTool),
+      reply: (bytes) => convertedReply(codec, client.codec, bytes, answerTool),
     }
   }
 }
 
-function readRequest(from: ConversionProtocol, scan: ScannedObject): Read {
-  const dropped = new Set<string>()
-  return { conversation: CODECS[from].decodeRequest(scan, dropped), dropped }
+function decodeRequest({ codec }: ConvertedDialect, scan: ScannedObject): Decoded {
+  const dropped: Dropped = new Set()
+  try {
+    return { conversation: codec.decodeRequest(scan, dropped), dropped }
+  } catch (refusal) {
+    return { refusal }
+  }
+}
+
+function refusedRequest(
+  channel: Channel,
+  outputMaximum: number | undefined,
+  refusal: unknown,
+): ChannelRequest {
+  return {
+    channel,
+    outputMaximum,
+    choices: 1,
+    prepare() {
+      throw refusal
+    },
+  }
 }
 
 /** The decoded request, as far as the channel and its model accept it. */
-function fitted(from: ConversionProtocol, read: Read, channel: Channel, model: Model): Fitted {
-  const dropped = new Set(read.dropped)
-  const asked = read.conversation.model
-  const plain = withoutThinkingSuffix(asked)
-  const to = OTHER[from]
-  // The suffix is for us: a messages upstream gets the name without it.
-  const wanted = (to === 'messages' ? plain : undefined) ?? asked
+function fit(
+  decoded: Conversation,
+  droppedBefore: ReadonlySet<string>,
+  channel: Channel,
+  model: Model,
+): Fitted {
+  const dropped: Dropped = new Set(droppedBefore)
+  const { hasThinkingField, takesCacheMarks } = convertedDialect(channel.protocol)
+  const asked = decoded.model
+  const plain = hasThinkingField ? withoutThinkingSuffix(asked) : undefined
+  const wanted = plain ?? asked
   const name = channel.modelMapping.get(asked) ?? channel.modelMapping.get(wanted) ?? wanted
   const capabilities = capabilitiesOf(name, asked, model.capabilities)
-  const thinking =
-    to === 'messages' && plain !== undefined
-      ? withSuffixThinking(read.conversation, capabilities)
-      : read.conversation
+  const thinking = plain === undefined ? decoded : withSuffixThinking(decoded, capabilities)
   const accepted = withAcceptedSampling(thinking, capabilities, dropped)
-  const conversation =
-    to === 'messages' || takesCacheMarks(channel) ? accepted : withoutCacheMarks(accepted, dropped)
+  const conversation = takesCacheMarks(channel) ? accepted : withoutCacheMarks(accepted, dropped)
   return { conversation, upstream: { name, capabilities }, dropped }
 }
 
@@ -140,7 +150,7 @@ function streamDecoder(upstream: Codec, budget: EventBudget, answerTool: string 
 
 function convertedReply(
   upstream: Codec,
-  caller: Codec,
+  client: Codec,
   bytes: Buffer,
   answerTool: string | undefined,
 ): PreparedReply {
@@ -152,7 +162,7 @@ function convertedReply(
     return { facts: NO_REPLY, body: () => bytes }
   }
   const facts: ReplyFacts = { valid: true, error: false, usage: reply.usage, text: () => textOf(reply) }
-  return { facts, body: (charged) => caller.encodeReply({ ...reply, usage: charged }, minted()) }
+  return { facts, body: (charged) => client.encodeReply({ ...reply, usage: charged }, minted()) }
 }
 
 const NO_REPLY: ReplyFacts = { valid: false, error: false, usage: undefined, text: () => '' }

@@ -1,4 +1,4 @@
-/** Stands in for what only streams need, on roads that have none. */
+/** Stands in for what only streams need, in dialects that have none. */
 export function unstreamed(): never {
-  throw new Error('there are no streams on this road')
+  throw new Error('this dialect has no streams')
 }

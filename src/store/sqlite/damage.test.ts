@@ -110,7 +110,7 @@ const DEAD_THREAD = `
   const [root, path] = process.argv.slice(1)
   const { openSqliteStore } = await import(root + '/src/store/sqlite/open.ts')
   const { deriveSecrets } = await import(root + '/src/store/secrets.ts')
-  const store = await openSqliteStore({ path, secret: deriveSecrets('a secret that only tests know') })
+  const store = await openSqliteStore({ path, secrets: deriveSecrets('a secret that only tests know') })
   store.failed.then((reason) => console.log('failed:', reason.lasting, reason.message))
   const tell = (error) => console.log(error.name)
   await Promise.all([
@@ -138,7 +138,7 @@ function saidAfter(text: string, by: string): string[] {
   }
 }
 
-const RUN = 'else void thread.run(unpack(message.operations)).then(say)'
+const RUN = 'else void thread.run(unpack(message.operations)).then(send)'
 
 test('a writer that dies ends the store: what waited is refused, and it says so', () => {
   const said = saidAfter(RUN, `else if (orders.role === 'writer') process.exit(3)\n    ${RUN}`)

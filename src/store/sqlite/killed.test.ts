@@ -10,7 +10,7 @@ const WRITER = `
   const [open, secrets, path, round] = process.argv.slice(1)
   const { openSqliteStore } = await import(open)
   const { deriveSecrets } = await import(secrets)
-  const store = await openSqliteStore({ path, secret: deriveSecrets('a secret that only tests know') })
+  const store = await openSqliteStore({ path, secrets: deriveSecrets('a secret that only tests know') })
   const { writeSync } = await import('node:fs')
   // The pipe may be full for a moment.
   const say = (line) => {

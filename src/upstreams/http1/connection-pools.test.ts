@@ -146,10 +146,10 @@ describe('a connection', () => {
     const { url } = await upstream((socket, count) => (count === 1 ? socket.write(ANSWER) : socket.destroy()))
     const connections = opened()
     expect(await send(connections, url).end).toBe('ended')
-    expect(await send(connections, url).end).toMatchObject({ message: expect.any(String), wasKept: true })
+    expect(await send(connections, url).end).toMatchObject({ message: expect.any(String), wasReused: true })
     // A new connection that breaks is a fault of the upstream.
     const { url: other } = await upstream((socket) => socket.destroy())
-    expect(await send(connections, other).end).toMatchObject({ wasKept: false })
+    expect(await send(connections, other).end).toMatchObject({ wasReused: false })
   })
 
   test('that breaks after the first byte of an answer is the upstream at fault, kept or not', async () => {
@@ -159,7 +159,7 @@ describe('a connection', () => {
     })
     const connections = opened()
     expect(await send(connections, url).end).toBe('ended')
-    expect(await send(connections, url).end).toMatchObject({ wasKept: false })
+    expect(await send(connections, url).end).toMatchObject({ wasReused: false })
   })
 })
 
@@ -377,6 +377,6 @@ describe('a call', () => {
     const { url } = await upstream(() => {})
     const nobody = new URL(url)
     nobody.port = '1'
-    expect(await send(opened(), nobody).end).toMatchObject({ message: 'ECONNREFUSED', wasKept: false })
+    expect(await send(opened(), nobody).end).toMatchObject({ message: 'ECONNREFUSED', wasReused: false })
   })
 })

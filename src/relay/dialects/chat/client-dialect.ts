@@ -8,6 +8,8 @@ import {
 } from '../../../protocols/chat/index.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect } from '../dialect.ts'
+import { requestsFor } from '../requests-for.ts'
+import { convertedChat } from './converted-chat.ts'
 
 /** Chat completions: bytes to channels that speak them, converted to others. */
 export function chatDialect(conversions: Conversions): Dialect {
@@ -17,25 +19,33 @@ export function chatDialect(conversions: Conversions): Dialect {
     errorFrame: chatErrorFrame,
     read(scan) {
       const request = readChatRequest(scan)
-      const conversion = conversions.of('chat', scan, request)
       return {
         ...request,
-        outputMaximum: (channel, model) =>
-          channel.protocol === 'chat' ? request.maxTokens : conversion.outputMaximum(channel, model),
-        answers: (channel) => (channel.protocol === 'chat' ? request.n : 1),
-        prepare(channel, model, passThrough, asker) {
-          if (channel.protocol !== 'chat') return conversion.prepare(channel, model, asker)
-          const { body, upstreamModel, askedForUsage } = gateChatRequest(scan, request, channel, passThrough)
-          return {
-            path: '/chat/completions',
-            headers: [],
-            body,
-            upstreamModel,
-            dropped: [],
-            tap: () => new ChatTap({ swallowUsage: askedForUsage, addUsage: request.includeUsage }),
-            reply: (bytes) => ({ facts: usageOfReply(bytes), body: () => bytes }),
-          }
-        },
+        forChannels: (channels, model) =>
+          requestsFor(
+            'chat',
+            channels,
+            model,
+            (channel) => ({
+              channel,
+              outputMaximum: request.maxTokens,
+              choices: request.n,
+              prepare(passThrough) {
+                const gated = gateChatRequest(scan, request, channel, passThrough)
+                const { body, upstreamModel, askedForUsage } = gated
+                return {
+                  path: convertedChat.path,
+                  headers: [],
+                  body,
+                  upstreamModel,
+                  dropped: [],
+                  tap: () => new ChatTap({ swallowUsage: askedForUsage, addUsage: request.includeUsage }),
+                  reply: (bytes) => ({ facts: usageOfReply(bytes), body: () => bytes }),
+                }
+              },
+            }),
+            () => conversions.decode('chat', scan, request.maxTokens),
+          ),
       }
     },
   }

@@ -8,6 +8,8 @@ import {
 } from '../../../protocols/messages/index.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect } from '../dialect.ts'
+import { requestsFor } from '../requests-for.ts'
+import { convertedMessages } from './converted-messages.ts'
 import { versionHeaders } from './version-headers.ts'
 
 /** Messages: bytes to channels that speak them, converted to others. */
@@ -19,24 +21,32 @@ export function messagesDialect(conversions: Conversions): Dialect {
     read(scan, headers) {
       const request = readMessagesRequest(scan)
       const upstreamHeaders = versionHeaders(headers)
-      const conversion = conversions.of('messages', scan, request)
       return {
         ...request,
-        outputMaximum: () => request.maxTokens,
-        answers: () => 1,
-        prepare(channel, model, passThrough, asker) {
-          if (channel.protocol !== 'messages') return conversion.prepare(channel, model, asker)
-          const { body, upstreamModel } = gateMessagesRequest(scan, request, channel, passThrough)
-          return {
-            path: '/messages',
-            headers: upstreamHeaders,
-            body,
-            upstreamModel,
-            dropped: [],
-            tap: () => new MessagesTap(),
-            reply: (bytes) => ({ facts: usageOfMessage(bytes), body: () => bytes }),
-          }
-        },
+        forChannels: (channels, model) =>
+          requestsFor(
+            'messages',
+            channels,
+            model,
+            (channel) => ({
+              channel,
+              outputMaximum: request.maxTokens,
+              choices: 1,
+              prepare(passThrough) {
+                const { body, upstreamModel } = gateMessagesRequest(scan, request, channel, passThrough)
+                return {
+                  path: convertedMessages.path,
+                  headers: upstreamHeaders,
+                  body,
+                  upstreamModel,
+                  dropped: [],
+                  tap: () => new MessagesTap(),
+                  reply: (bytes) => ({ facts: usageOfMessage(bytes), body: () => bytes }),
+                }
+              },
+            }),
+            () => conversions.decode('messages', scan, request.maxTokens),
+          ),
       }
     },
   }

@@ -20,20 +20,24 @@ export const rerankDialect: Dialect = {
       maxTokens: 0,
       promptBound: request.promptBound,
       webSearch: false,
-      outputMaximum: () => 0,
-      answers: () => 1,
-      prepare(channel, _model, passThrough) {
-        const { body, upstreamModel, dropped } = gateRerankRequest(scan, request, channel, passThrough)
-        return {
-          path: '/rerank',
-          headers: [],
-          body,
-          upstreamModel,
-          dropped,
-          tap: unstreamed,
-          reply: (bytes) => readRerankReply(bytes, scan, request),
-        }
-      },
+      forChannels: (channels) =>
+        channels.map((channel) => ({
+          channel,
+          outputMaximum: 0,
+          choices: 1,
+          prepare(passThrough) {
+            const { body, upstreamModel, dropped } = gateRerankRequest(scan, request, channel, passThrough)
+            return {
+              path: '/rerank',
+              headers: [],
+              body,
+              upstreamModel,
+              dropped,
+              tap: unstreamed,
+              reply: (bytes) => readRerankReply(bytes, scan, request),
+            }
+          },
+        })),
     }
   },
 }

@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest'
+import { sqlitePath, sqliteUrl } from './database-url.ts'
+
+test.each([
+  ['sqlite:/var/lib/sluice/sluice.db', '/var/lib/sluice/sluice.db'],
+  ['SQLite:other.db', 'other.db'],
+  ['sqlite:', ''],
+  ['postgres://ann@host/sluice', undefined],
+  ['/data/sqlite:x.db', undefined],
+])('%s names the file %s', (url, path) => {
+  expect(sqlitePath(url)).toBe(path)
+})
+
+test('a file of any name is found again by its URL', () => {
+  for (const path of ['/a b/c.db', '/a\nb.db', '/sqlite:/x']) expect(sqlitePath(sqliteUrl(path))).toBe(path)
+})
