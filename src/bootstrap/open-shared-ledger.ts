@@ -66,7 +66,11 @@ export async function openSharedLedger({
   const accounts = new LeasedAccounts(rows, bankClient, (account) =>
     announcements.announce(`recall ${account} ${file.node}`),
   )
-  const store = sharedStore(rows, { file, onSettled: () => bankClient.onSettled(), flush: () => bankClient.flush() })
+  const store = sharedStore(rows, {
+    file,
+    onSettled: () => bankClient.onSettled(),
+    flush: () => bankClient.flush(),
+  })
   const ledger: Ledger = new Ledger(store, randomUUID(), accounts)
   const firstCredentials = await seedAccounts(store, config.users)
   const recovered = await ledger.recover()

@@ -42,5 +42,10 @@ export async function joinCluster(options: ClusterOptions): Promise<Cluster> {
     const { joinThroughPostgres } = await import('./join-through-postgres.ts')
     return joinThroughPostgres(postgresUrl, options)
   }
-  return { limitCounter: new LocalCounter(), changes: undefined, isRedisReachable: undefined, close: async () => {} }
+  return {
+    limitCounter: new LocalCounter(),
+    changes: undefined,
+    isRedisReachable: undefined,
+    close: async () => {},
+  }
 }

@@ -176,7 +176,8 @@ export class BankClient {
         this.#loans.rejectAll(error)
         // The failed request may have taken effect.
         this.#mustResync = true
-        if (!this.#isUnreachable) this.#setReachability(error instanceof Error ? error : new Error(String(error)))
+        if (!this.#isUnreachable)
+          this.#setReachability(error instanceof Error ? error : new Error(String(error)))
         await this.#sleep(RETRY_MS)
       }
     }
@@ -194,7 +195,10 @@ export class BankClient {
     if (loans.length > 0) await this.#acquireBatch(loans)
     const nowMs = performance.now()
     const isUrgent =
-      this.#isBehind || this.#settledCount >= REPORT_ROWS || this.#flushes.length > 0 || this.leases.hasRecalls
+      this.#isBehind ||
+      this.#settledCount >= REPORT_ROWS ||
+      this.#flushes.length > 0 ||
+      this.leases.hasRecalls
     if (isUrgent || nowMs - this.#roundMs >= REPORT_MS) {
       this.#roundMs = nowMs
       await this.#report()
@@ -208,7 +212,8 @@ export class BankClient {
       for (const [index, pending] of batch.entries()) {
         const loan = loans[index]
         if (loan) {
-          for (const state of [loan.tokenState, loan.userState]) this.leases.getOrCreate(state).applyState(state)
+          for (const state of [loan.tokenState, loan.userState])
+            this.leases.getOrCreate(state).applyState(state)
         }
         pending.resolve(loan)
       }

@@ -48,7 +48,11 @@ async function nodesOn(rows: Rows, place: string, count: number): Promise<readon
         other.teller.wake()
       }
     })
-    const store = sharedStore(rows, { file, onSettled: () => teller.onSettled(), flush: () => teller.flush() })
+    const store = sharedStore(rows, {
+      file,
+      onSettled: () => teller.onSettled(),
+      flush: () => teller.flush(),
+    })
     const ledger: Ledger = new Ledger(store, 'run', accounts)
     await teller.start()
     let closing: Promise<void> | undefined

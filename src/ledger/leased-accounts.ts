@@ -45,7 +45,11 @@ export class LeasedAccounts implements AccountSource {
   /** Counts changes, so that an account read before a change is not cached after it. */
   #changeCount = 0
 
-  constructor(rows: Pick<Rows, 'write'>, bankClient: BankClient, recall: (account: AccountName) => Promise<void>) {
+  constructor(
+    rows: Pick<Rows, 'write'>,
+    bankClient: BankClient,
+    recall: (account: AccountName) => Promise<void>,
+  ) {
     this.#rows = rows
     this.#bankClient = bankClient
     this.#recall = recall
@@ -162,7 +166,8 @@ export class LeasedAccounts implements AccountSource {
     const [tokenBalance, userBalance] = [book.getOrCreate(tokenState), book.getOrCreate(userState)]
     const unlimited = token.unlimitedQuota
     const isScarce =
-      userState.free < 8 * userBalance.typicalHold || (!unlimited && tokenState.free < 8 * tokenBalance.typicalHold)
+      userState.free < 8 * userBalance.typicalHold ||
+      (!unlimited && tokenState.free < 8 * tokenBalance.typicalHold)
     if (cached?.token !== tokenBalance || cached.user !== userBalance) {
       return { token: tokenBalance, user: userBalance, unlimited, isScarce, isRenewing: false }
     }
@@ -234,7 +239,10 @@ function loanFor({ token, user, unlimited }: Account, amount: number): LoanReque
 }
 
 function isLow({ token, user, unlimited }: LeasedAccount): boolean {
-  return user.free < RENEW_AT_CALLS * user.typicalHold || (!unlimited && token.free < RENEW_AT_CALLS * token.typicalHold)
+  return (
+    user.free < RENEW_AT_CALLS * user.typicalHold ||
+    (!unlimited && token.free < RENEW_AT_CALLS * token.typicalHold)
+  )
 }
 
 /** Free quota of an account, on this node and in the bank. */

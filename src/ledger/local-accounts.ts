@@ -108,6 +108,7 @@ export class LocalAccounts implements AccountSource {
         excess -= 1
       } else users.add(account.user.id)
     }
-    for (const [userId, user] of this.#users) if (user.isIdle && !users.has(userId)) this.#users.delete(userId)
+    for (const [userId, user] of this.#users)
+      if (user.isIdle && !users.has(userId)) this.#users.delete(userId)
   }
 }

@@ -122,7 +122,10 @@ async function runs(sequence: readonly Step[]): Promise<void> {
       case 'override':
         // What was charged before it in the queue is gone with the quota that it replaces.
         under.push(
-          ledger.changeUser({ userId: user.id, quota: { mode: 'override', value: step.value, maxQuota: MOST } }),
+          ledger.changeUser({
+            userId: user.id,
+            quota: { mode: 'override', value: step.value, maxQuota: MOST },
+          }),
         )
         ;[given, spent] = [step.value, 0]
         break

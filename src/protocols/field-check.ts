@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import { accepting, type JsonSchema, type Test } from './accepting.ts'
+import { accepting, type JsonSchema, type Test } from './with-schema.ts'
 import { asRecord } from './json/record.ts'
 import type { Member, Node, ScannedObject } from './json/scanned-object.ts'
 

@@ -1,4 +1,4 @@
-import { Gathered } from '../protocols/sse/gathered.ts'
+import { Gathered } from '../protocols/sse/chunk-list.ts'
 import type { ReplyFacts } from '../protocols/reply-facts.ts'
 import type { ChargeBasis } from './charge.ts'
 import { errorWithStatus200, type Failure, noUsableResponse } from './failure.ts'

@@ -1,5 +1,5 @@
 import { ERRORS, type ErrorCode, GatewayError } from '../../errors.ts'
-import type { JsonSchema } from '../../protocols/accepting.ts'
+import type { JsonSchema } from '../../protocols/with-schema.ts'
 import { asRecord } from '../../protocols/json/record.ts'
 import type { Endpoint, KeyEndpoint } from '../endpoint.ts'
 import { type Area, hasEnvelope, renderSuccess, renderError } from '../envelopes.ts'

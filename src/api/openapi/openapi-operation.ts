@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { JsonSchema } from '../../protocols/accepting.ts'
+import type { JsonSchema } from '../../protocols/with-schema.ts'
 import type { Endpoint, JsonEndpoint } from '../endpoint.ts'
 import { successSchema, errorDescription, errorStatuses } from './openapi-errors.ts'
 import { securityOf } from './openapi-security.ts'

@@ -1,24 +1,24 @@
 import type { SourceRow } from './source.ts'
 
-/** A value of another gateway's row that is not what its column should hold. */
+/** Error: a value of another gateway's row is not of the type that its column should hold. */
 export class UnreadableValue extends Error {
   constructor(column: string, expected: string) {
     super(`${column}: expected ${expected}`)
-    this.name = 'Unreadable'
+    this.name = 'UnreadableValue'
   }
 }
 
-/** The longest text that is read from one cell, in UTF-16 units. */
+/** Longest text that is read from one cell, in UTF-16 units. */
 const MAX_TEXT_LENGTH = 4 * 2 ** 20
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * Reads one row of another gateway, whatever its database makes of types: SQLite keeps any kind of value in
- * any column, and PostgreSQL's values come as texts. What cannot be read throws `Unreadable`.
+ * Reads the cells of one row of another gateway. Checks every value: SQLite keeps values of any type in any
+ * column, and PostgreSQL's arrive as texts. Methods throw `UnreadableValue` on a value of another type.
  */
 export class Cells {
-  /** What was read otherwise than it stands there, in sentences. */
+  /** Sentences about values that were changed or left out. */
   readonly notes: string[] = []
   readonly #row: SourceRow
 
@@ -26,12 +26,12 @@ export class Cells {
     this.#row = row
   }
 
-  /** Null, or no such column. */
+  /** Tells whether the cell is null, or the row has no such column. */
   isAbsent(column: string): boolean {
     return (this.#row[column] ?? null) === null
   }
 
-  /** A whole number that is counted exactly. */
+  /** Reads a safe integer; `absent` if there is none. */
   integer(column: string, absent = 0): number {
     if (this.isAbsent(column)) return absent
     const value = this.#row[column]
@@ -42,7 +42,7 @@ export class Cells {
     throw new UnreadableValue(column, 'a whole number below 2^53')
   }
 
-  /** A text; padding at its end, which columns of a fixed width have, is not part of it. */
+  /** Reads a text, without the padding of fixed-width columns; empty if there is none. */
   text(column: string): string {
     if (this.isAbsent(column)) return ''
     const value = this.#row[column]
@@ -52,7 +52,7 @@ export class Cells {
     return text.trimEnd()
   }
 
-  /** Yes or no. */
+  /** Reads a boolean; false if there is none. */
   flag(column: string): boolean {
     const text = this.isAbsent(column) ? '' : String(this.#row[column]).toLowerCase()
     if (['1', 't', 'true'].includes(text)) return true
@@ -60,18 +60,18 @@ export class Cells {
     throw new UnreadableValue(column, 'true or false')
   }
 
-  /** What `read` answers; where that cannot be read, `instead`, and a note. */
-  lenient<Value>(read: () => Value, instead: Value): Value {
+  /** Returns the result of `read`; if it throws `UnreadableValue`, adds a note and returns `fallback`. */
+  lenient<Value>(read: () => Value, fallback: Value): Value {
     try {
       return read()
     } catch (error) {
       if (!(error instanceof UnreadableValue)) throw error
       this.note(`${error.message}; left out`)
-      return instead
+      return fallback
     }
   }
 
-  /** Notes something, once. */
+  /** Adds a note, once. */
   note(sentence: string): void {
     if (!this.notes.includes(sentence)) this.notes.push(sentence)
   }
@@ -82,7 +82,7 @@ export class Cells {
     try {
       if (value instanceof Uint8Array) return utf8.decode(value)
     } catch {
-      // Bytes that are no text.
+      // Not UTF-8: refused below.
     }
     throw new UnreadableValue(column, 'a text')
   }

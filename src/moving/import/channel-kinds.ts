@@ -1,22 +1,20 @@
 import { channelType } from '../../management/channels/channel-types.ts'
 import type { Family } from './family.ts'
 
-/**
- * How upstreams of a kind are called from here: the number of a kind that is known here, and where it differs
- * from it.
- */
+/** Channel type that serves an imported kind of upstream, and how the import deviates from that type. */
 export interface SupportedKind {
+  /** Number of the channel type here. */
   readonly type: number
-  /** Where they are reached unless a channel says otherwise; as the kind has it, if absent. */
+  /** Default base URL; absent = the one of the type. */
   readonly address?: string
-  /** A channel's address is taken as it is, without a version being added. */
+  /** A channel's base URL is used unchanged, without a version being added. */
   readonly keepsAddress?: true
 }
 
-/** Whatever speaks chat completions. */
+/** Type of upstreams that speak chat completions at any address. */
 const CUSTOM = 8
 
-/** Kinds that both families number alike: resellers and hosts that speak chat completions. */
+/** Kinds with the same number in both families: resellers and hosts that speak chat completions. */
 const SHARED_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
   [6, { type: CUSTOM, address: 'https://api.openaimax.com' }],
   [7, { type: CUSTOM, address: 'https://api.ohmygpt.com' }],
@@ -28,7 +26,7 @@ const SHARED_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
   [31, { type: CUSTOM, address: 'https://api.lingyiwanwu.com' }],
 ])
 
-/** Where the newer family's numbers are not the ones that are known here already. */
+/** Kinds of new-api whose numbers differ from the types here. */
 const NEW_API_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
   ...SHARED_KINDS,
   [19, { type: CUSTOM, address: 'https://api.360.cn' }],
@@ -37,7 +35,7 @@ const NEW_API_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
   [53, { type: CUSTOM, address: 'https://llm.submodel.ai' }],
 ])
 
-/** The older family counts otherwise from 26 on, and has other kinds at some numbers below. */
+/** Kinds of one-api, whose numbers differ from new-api's above 25 and in places below. */
 const ONE_API_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
   ...SHARED_KINDS,
   ...[1, 8, 14, 17, 20, 24, 25].map((type): [number, SupportedKind] => [type, { type }]),
@@ -64,7 +62,7 @@ const ONE_API_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
   [51, { type: 24, keepsAddress: true }],
 ])
 
-/** Kinds that speak none of our protocols, by the names that both families show for them. */
+/** Names of kinds that speak none of the dialects here. */
 const UNSUPPORTED_KINDS: Readonly<Record<Family, ReadonlyMap<number, string>>> = {
   'new-api': new Map([
     [2, 'Midjourney'],
@@ -101,13 +99,13 @@ const UNSUPPORTED_KINDS: Readonly<Record<Family, ReadonlyMap<number, string>>> =
   ]),
 }
 
-/** How channels of that number are called from here; undefined where they cannot be. */
+/** Looks up how channels of that number are served here; undefined if they are not supported. */
 export function supportedKind(family: Family, type: number): SupportedKind | undefined {
   if (family === 'one-api') return ONE_API_KINDS.get(type)
   return NEW_API_KINDS.get(type) ?? (channelType(type) ? { type } : undefined)
 }
 
-/** A number and whose it is, for a sentence. */
+/** Describes a number of a kind, for a sentence. */
 export function kindName(family: Family, type: number): string {
   const name = UNSUPPORTED_KINDS[family].get(type)
   return name === undefined ? `type ${type}` : `type ${type}, ${name},`

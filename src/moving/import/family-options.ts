@@ -4,8 +4,9 @@ import { GatewayError } from '../../errors.ts'
 import { Cells, UnreadableValue } from './cells.ts'
 import type { ReportLine } from './report.ts'
 
-/** The options of another gateway, read one by one; what cannot be read is a line. */
+/** Options of another gateway. Unreadable ones are skipped, each with a line of the report. */
 export class FamilyOptions {
+  /** Report lines about options that could not be read. */
   readonly skipped: ReportLine[] = []
   readonly #options: ReadonlyMap<string, unknown>
 
@@ -13,12 +14,12 @@ export class FamilyOptions {
     this.#options = options
   }
 
-  /** The names of all that were ever saved. */
+  /** Names of all saved options. */
   get names(): readonly string[] {
     return [...this.#options.keys()]
   }
 
-  /** An option as it is written; undefined if it was never saved or is no text. */
+  /** Reads an option as text; undefined if it was never saved or is not a text. */
   text(name: string): string | undefined {
     if (!this.#options.has(name)) return undefined
     try {
@@ -30,7 +31,7 @@ export class FamilyOptions {
     }
   }
 
-  /** The names that an option with a JSON object has; undefined if there is none to be read. */
+  /** Reads an option that holds a JSON object; undefined if there is none. */
   mapping(name: string): ReadonlyMap<string, unknown> | undefined {
     const text = this.text(name)
     if (text === undefined || text === '') return undefined
@@ -43,7 +44,7 @@ export class FamilyOptions {
     }
   }
 
-  /** The decimals of such an object, exactly as they are written; each that is none is a line. */
+  /** Reads an option that maps names to decimals, exactly; skips values that are not decimals. */
   decimals(name: string): ReadonlyMap<string, Decimal> | undefined {
     const mapping = this.mapping(name)
     if (!mapping) return undefined

@@ -1,19 +1,19 @@
 import type { SourceDatabase, SourceRow } from './source.ts'
 
-/** Who made a database: they number channels differently, and keep limits of tokens in different columns. */
+/** Gateway software that wrote a database. The two differ in channel types and in columns of tokens. */
 export type Family = 'one-api' | 'new-api'
 
-/** All that is imported of another gateway, as it stands there. */
+/** Rows and options of another gateway, unchecked. */
 export interface FamilyDatabase {
   readonly family: Family
   readonly users: readonly SourceRow[]
   readonly tokens: readonly SourceRow[]
   readonly channels: readonly SourceRow[]
-  /** By name; what was never saved is not there. */
+  /** Saved options, by name. */
   readonly options: ReadonlyMap<string, unknown>
 }
 
-/** Columns that are read where they are there; versions differ in which they have. */
+/** Columns that are read if present; versions differ in which they have. */
 const COLUMNS = {
   users: [
     'id',
@@ -92,21 +92,21 @@ const COLUMNS = {
   ],
 } as const
 
-/** Columns without which a table is not theirs. */
+/** Columns by which a table of this family is recognized. */
 const REQUIRED_COLUMNS = {
   users: ['id', 'username', 'quota'],
   tokens: ['id', 'user_id', 'key', 'remain_quota'],
   channels: ['id', 'type', 'key', 'models'],
 } as const
 
-/** Reads everything; rejects, with a sentence, if it is not a database of this family. */
+/** Reads all that is imported. Rejects with a sentence if the database is not of this family. */
 export async function readFamily(source: SourceDatabase): Promise<FamilyDatabase> {
   if ((await source.columnsOf('store_identity')).length > 0) {
     throw new Error('this is a database of Sluice itself: "sluice migrate" copies one to PostgreSQL')
   }
   const tokenColumns = await source.columnsOf('tokens')
   return {
-    // The one that has them has had them from its beginning on.
+    // Every version of new-api has this column, and no version of one-api.
     family: tokenColumns.includes('model_limits_enabled') ? 'new-api' : 'one-api',
     users: await rowsOf(source, 'users'),
     tokens: await rowsOf(source, 'tokens'),

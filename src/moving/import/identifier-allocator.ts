@@ -4,26 +4,26 @@ import type { ReadUser } from './plan-users.ts'
 
 const ROOT = 100
 
-/** Turns keys and access tokens into what they are found by here. */
+/** Hashes by which this gateway looks up keys and access tokens. */
 export interface Hashes {
   key(key: string): string
   accessToken(token: string): string
 }
 
-/** Somebody who has a name already. */
+/** User that has a name already. */
 type NamedUser = TakenIdentifiers['users'][number] & {
-  /** Of this import, and not there before. */
+  /** True = planned by this import. */
   readonly isNew?: true
 }
 
 /**
- * Which ids, names and keys are free. Ids of the source are kept where they are; where they are not, a row
- * takes one above all ids on both sides.
+ * Allocates ids, names and keys of imported rows. A row keeps the id of the source if it is free; otherwise
+ * it gets one above all ids of both sides.
  */
 export class IdentifierAllocator {
   readonly #hashes: Hashes
   readonly #users: Map<string, NamedUser>
-  /** The names of those who are not deleted, by what they are without their case. */
+  /** Names of users that are not deleted, by their case-folded form. */
   readonly #withoutCase: Map<string, string>
   readonly #accessTokens: Set<string>
   readonly #userIds: Set<number>
@@ -49,24 +49,22 @@ export class IdentifierAllocator {
     this.#nextTokenId = firstIdAbove(taken.tokens, wanted.tokenIds)
   }
 
-  /** Somebody who may do everything is here, or would be. */
+  /** Tells whether a root user exists, or is planned. */
   get hasRoot(): boolean {
     return [...this.#users.values()].some(({ role, isDeleted }) => role === ROOT && !isDeleted)
   }
 
-  /** The user who has, or had, that name here. */
+  /** Finds the user who has, or had, that name here. */
   userNamed(username: string): NamedUser | undefined {
     return this.#users.get(username)
   }
 
-  /** The name of a user here that differs from that one in case alone, or not at all. */
+  /** Finds the name of a user here that is equal but for case. */
   similarName(username: string): string | undefined {
     return this.#withoutCase.get(foldCase(username))
   }
 
-  /**
-   * Takes an id for a user, its own if that is free; an access token that somebody has is not taken twice.
-   */
+  /** Allocates an id for a user; drops the access token if another user has the same. */
   allocateUser(
     wanted: number,
     { username, group, role, accessToken }: ReadUser,
@@ -82,7 +80,7 @@ export class IdentifierAllocator {
     return { id, accessToken: isOwn ? accessToken : null }
   }
 
-  /** Takes an id for a token in the same way; undefined if another token has that key. */
+  /** Allocates an id for a token; undefined if another token has the same key. */
   allocateToken(wanted: number, key: string): number | undefined {
     const keyHash = this.#hashes.key(key)
     if (this.#keys.has(keyHash)) return undefined
@@ -99,7 +97,7 @@ export class IdentifierAllocator {
     return id
   }
 
-  /** An id for a token that none has on either side. */
+  /** Allocates a token id that is free on both sides. */
   newTokenId(): number {
     const id = this.#nextTokenId
     this.#nextTokenId += 1
@@ -111,7 +109,7 @@ function firstIdAbove(taken: readonly { readonly id: number }[], wanted: readonl
   return Math.max(0, ...[taken.map(({ id }) => id), wanted].map(largest)) + 1
 }
 
-// Not by spreading: there may be more of them than a call can have arguments.
+// Not `Math.max(...ids)`: there may be more ids than a call can have arguments.
 function largest(ids: readonly number[]): number {
-  return ids.reduce((most, id) => Math.max(most, id), 0)
+  return ids.reduce((max, id) => Math.max(max, id), 0)
 }

@@ -11,41 +11,38 @@ import { openSourceDatabase, type SourceRow } from './source.ts'
 import { inspectTarget, openTargetToWrite, type TargetState, targetName, type WritableTarget } from './target.ts'
 import { Units } from './units.ts'
 
-/** What is to be imported, and where to. */
+/** Options of an import. */
 export interface ImportOptions {
-  /** Of this gateway; its environment says which database is meant. */
+  /** Configuration of this gateway; its environment names the target database. */
   readonly config: Config
-  /** A SQLite file, or a `postgres:` URL. */
+  /** SQLite file, or `postgres:` URL. */
   readonly source: string
-  /** False = nothing is written, and the report says what would be. */
+  /** False = nothing is written, and the report says what would be imported. */
   readonly apply: boolean
-  /** Hears how many users are done, of how many. */
-  readonly onProgress: (done: number, of: number) => void
+  /** Called after each user with the number done and the total. */
+  readonly onProgress: (done: number, total: number) => void
 }
 
-/** What an import came to, or would come to. */
+/** Result of an import, or of its dry run. */
 export interface ImportReport {
   readonly family: Family
-  /** The database that was imported into. */
+  /** Description of the target database. */
   readonly into: string
   readonly applied: boolean
   readonly lines: readonly ReportLine[]
-  /** Users who had a password there, and need a new one. */
+  /** Number of imported users who had a password there and need a new one. */
   readonly passwords: number
-  /** How amounts were converted, in words; undefined where units are worth the same on both sides. */
+  /** Sentence about the conversion of amounts; undefined if both sides count in the same unit. */
   readonly converted: string | undefined
-  /** A user with role 100 is here after it. */
+  /** True = the target has a root user afterwards. */
   readonly hasRoot: boolean
-  /** Users that could not be written though they were planned; their lines say why. */
+  /** Number of planned users that could not be written; their lines say why. */
   readonly failed: number
-  /**
-   * Nodes that run on the database were told, or there can be none; else they see what is new within a
-   * minute.
-   */
+  /** False = running nodes could not be notified; they see the changes within a minute. */
   readonly nodesNotified: boolean
 }
 
-/** Everything that would be made. */
+/** Everything that an import writes. */
 interface ImportPlan {
   readonly configuration: ConfigurationPlan
   readonly accounts: readonly PlannedAccount[]
@@ -56,24 +53,24 @@ interface ImportPlan {
 }
 
 /**
- * Reads another gateway's database and plans what carries over; with `apply` it is made: settings in one
- * transaction, channels in one, and each user with its tokens in one. What is there already stays. Rejects
- * with a sentence for the operator.
+ * Reads another gateway's database and plans the import; with `apply`, writes it: settings in one
+ * transaction, channels in one, and each user with its tokens in one. Rows that exist already stay unchanged.
+ * Rejects with a sentence for the operator.
  */
-export async function importFamily(orders: ImportOptions): Promise<ImportReport> {
-  const { config, apply } = orders
+export async function importFamily(options: ImportOptions): Promise<ImportReport> {
+  const { config, apply } = options
   const { environment, users: seeds } = config
-  const source = await openSourceDatabase(orders.source)
+  const source = await openSourceDatabase(options.source)
   const family = await readFamily(source).finally(() => source.close())
   if (!apply) {
-    const { standing, hashes } = await inspectTarget(environment, seeds)
-    const plan = planImport(family, config, standing, hashes)
+    const { state, hashes } = await inspectTarget(environment, seeds)
+    const plan = planImport(family, config, state, hashes)
     return { ...reportOf(family, config, plan), applied: false, failed: 0, nodesNotified: true }
   }
   const target = await openTargetToWrite(environment, seeds)
   try {
     const plan = planImport(family, config, await target.readState(), target.hashes)
-    const made = await applyPlan(target, plan, orders.onProgress)
+    const made = await applyPlan(target, plan, options.onProgress)
     const nodesNotified = await target.notifyNodes().then(
       () => true,
       () => false,
@@ -89,16 +86,16 @@ export async function importFamily(orders: ImportOptions): Promise<ImportReport>
   }
 }
 
-function planImport(family: FamilyDatabase, config: Config, standing: TargetState, hashes: Hashes): ImportPlan {
+function planImport(family: FamilyDatabase, config: Config, state: TargetState, hashes: Hashes): ImportPlan {
   const options = new FamilyOptions(family.options)
-  const configuration = planConfiguration(family, options, config, standing.stored)
+  const configuration = planConfiguration(family, options, config, state.stored)
   const units = new Units(options.text('QuotaPerUnit'), configuration.settings.options.quotaPerUnit)
   const wanted = { userIds: idsOf(family.users), tokenIds: idsOf(family.tokens) }
-  const places = new IdentifierAllocator(standing.identifiers, hashes, wanted)
+  const identifiers = new IdentifierAllocator(state.identifiers, hashes, wanted)
   const { accounts, lines, passwords } = planAccounts(family, {
     units,
     settings: configuration.settings,
-    identifiers: places,
+    identifiers,
     nowSeconds: Math.floor(Date.now() / 1000),
   })
   return {
@@ -107,7 +104,7 @@ function planImport(family: FamilyDatabase, config: Config, standing: TargetStat
     lines: [...options.skipped, ...configuration.lines, ...lines],
     passwords,
     units,
-    hasRoot: places.hasRoot,
+    hasRoot: identifiers.hasRoot,
   }
 }
 
@@ -125,7 +122,7 @@ async function applyPlan(
   if (channels.length > 0) {
     await target.rows.write('createChannels', { channels, createdTime: Math.floor(Date.now() / 1000) })
   }
-  await target.reserve(accounts.flatMap(tokenIdsOf).reduce((most, id) => Math.max(most, id), 0))
+  await target.reserve(accounts.flatMap(tokenIdsOf).reduce((max, id) => Math.max(max, id), 0))
   const made: PlannedAccount[] = []
   const refused: ReportLine[] = []
   for (const planned of accounts) {
@@ -133,7 +130,7 @@ async function applyPlan(
       await target.rows.write('importAccount', planned.account)
       made.push(planned)
     } catch (error) {
-      // What is wrong with one account is no reason to leave out the others; a database that is away is.
+      // An error of one account does not stop the others; an unavailable database does.
       if (error instanceof StoreUnavailable) throw error
       const notes = [`it could not be written: ${error instanceof Error ? error.message : String(error)}`]
       refused.push(...planned.lines.map((line): ReportLine => ({ ...line, fate: 'left', notes })))

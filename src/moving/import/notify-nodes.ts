@@ -5,8 +5,8 @@ import type { Environment } from '../../config/environment.ts'
 import { Announcements } from '../../store/postgres/announcements.ts'
 
 /**
- * Has the nodes that run on a PostgreSQL database read again what they know of it, over the way that they
- * listen on: `namespace` is theirs. Rejects where that way is out of order.
+ * Tells the nodes of a PostgreSQL database to reload everything, over Redis if they use it, where `namespace`
+ * is theirs. Rejects if the announcement cannot be sent.
  */
 export async function notifyNodes({ databaseUrl, redisUrl }: Environment, namespace: string): Promise<void> {
   const announcements =

@@ -10,24 +10,24 @@ import { carried, type ReportLine } from './report.ts'
 import type { SourceRow } from './source.ts'
 import type { Units } from './units.ts'
 
-/** A user and its tokens that would be made in one go, and what is to be said of each. */
+/** User and tokens that are written in one transaction, with their report lines. */
 export interface PlannedAccount {
   readonly account: ImportedAccount
   readonly lines: readonly ReportLine[]
 }
 
-/** All accounts that would be made; and lines for what is there, and for what cannot be. */
+/** Accounts to be written, and report lines about users and tokens that are not. */
 export interface AccountsPlan {
   readonly accounts: readonly PlannedAccount[]
   readonly lines: readonly ReportLine[]
-  /** Users with a password there: none of them has one here. */
+  /** Number of imported users who had a password there; passwords are not imported. */
   readonly passwords: number
 }
 
-/** What users and tokens are read by. */
+/** Inputs of the planning of users and tokens. */
 export interface AccountRules {
   readonly units: Units
-  /** As they will be in force. */
+  /** Settings as they will be after the import. */
   readonly settings: Settings
   readonly identifiers: IdentifierAllocator
   readonly nowSeconds: number
@@ -65,7 +65,7 @@ export function planAccounts(source: FamilyDatabase, rules: AccountRules): Accou
   return { accounts, lines, passwords }
 }
 
-/** Who tokens go to: a user who is made, or one who is there. */
+/** Owner of imported tokens: a new user, or one that exists. */
 interface Owner {
   readonly username: string
   readonly idHere: number
@@ -77,7 +77,7 @@ interface Owner {
 function planOwner(
   cells: Cells,
   id: number,
-  { units, settings, identifiers: places, nowSeconds }: AccountRules,
+  { units, settings, identifiers, nowSeconds }: AccountRules,
   idHere: ReadonlyMap<number, number>,
 ): Owner | { readonly left: ReportLine } {
   const name = cells.lenient(() => cells.text('username'), '')
@@ -92,7 +92,7 @@ function planOwner(
     if (!(error instanceof UnreadableValue)) throw error
     return left(error.message)
   }
-  const there = places.userNamed(read.username)
+  const there = identifiers.userNamed(read.username)
   if (there?.isNew) return left('another user there has that name, but for spaces')
   if (there) {
     if (there.isDeleted) return left('a deleted user here has that name')
@@ -101,9 +101,9 @@ function planOwner(
     return { username: read.username, idHere: there.id, group: there.group, user: undefined, lines: [line] }
   }
   if (!isFullyVisible(read.username)) return left('username: it has characters that are not seen')
-  const alike = places.similarName(read.username)
+  const alike = identifiers.similarName(read.username)
   if (alike !== undefined) return left(`username: it differs from "${alike}" in case alone`)
-  const own = places.allocateUser(id, read)
+  const own = identifiers.allocateUser(id, read)
   if (own.id !== id) cells.note(`id: ${own.id} here, as ${id} is somebody else's`)
   if (own.accessToken === null && read.accessToken !== null) {
     cells.note('access_token: somebody else has it; left out')
@@ -116,7 +116,7 @@ function planOwner(
 function planTokens(
   rows: readonly SourceRow[],
   owner: Owner,
-  { units, settings, identifiers: places, nowSeconds }: AccountRules,
+  { units, settings, identifiers, nowSeconds }: AccountRules,
 ): { readonly tokens: ImportedToken[]; readonly made: ReportLine[]; readonly lines: ReportLine[] } {
   const tokens: ImportedToken[] = []
   const made: ReportLine[] = []
@@ -136,7 +136,7 @@ function planTokens(
       lines.push(skippedToken(row, error.message))
       continue
     }
-    const idHere = places.allocateToken(id, read.key)
+    const idHere = identifiers.allocateToken(id, read.key)
     if (idHere === undefined) {
       lines.push({ kind: 'token', id, name: read.name, fate: 'there', notes: [] })
       continue
@@ -148,12 +148,12 @@ function planTokens(
   return { tokens, made, lines }
 }
 
-/** Used quota goes with the user that it was used by. Undefined where there is nothing to be made. */
+/** Assembles an account whose used quota adds up; undefined if there is nothing to write. */
 function accountToImport(
   { user }: Owner,
   tokens: readonly ImportedToken[],
   cells: Cells,
-  { identifiers: places, nowSeconds }: AccountRules,
+  { identifiers, nowSeconds }: AccountRules,
 ): ImportedAccount | undefined {
   const common = { usedElsewhere: undefined, nowSeconds }
   if (!user) {
@@ -166,7 +166,7 @@ function accountToImport(
     return { ...common, user: { ...user, usedQuota: used }, tokens }
   }
   if (used === user.usedQuota) return { ...common, user, tokens }
-  const usedElsewhere = { tokenId: places.newTokenId(), quota: user.usedQuota - used }
+  const usedElsewhere = { tokenId: identifiers.newTokenId(), quota: user.usedQuota - used }
   return { user, tokens, usedElsewhere, nowSeconds }
 }
 
@@ -176,8 +176,8 @@ function tokensByUser(rows: readonly SourceRow[], lines: ReportLine[]): Map<numb
     const cells = new Cells(row)
     try {
       const userId = cells.integer('user_id')
-      const those = byUser.get(userId)
-      if (those) those.push(row)
+      const sameUser = byUser.get(userId)
+      if (sameUser) sameUser.push(row)
       else byUser.set(userId, [row])
     } catch (error) {
       if (!(error instanceof UnreadableValue)) throw error

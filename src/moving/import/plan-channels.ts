@@ -10,19 +10,20 @@ import { type SupportedKind, kindName, supportedKind } from './channel-kinds.ts'
 import type { FamilyDatabase } from './family.ts'
 import { carried, type ReportLine } from './report.ts'
 
-/** Cohere's rerank, and where chat completions are at the same vendor. */
+/** Type of Cohere's rerank. */
 const COHERE = 34
+/** Base URL of chat completions at the same vendor. */
 const COHERE_CHAT = 'https://api.cohere.ai/compatibility/v1'
-/** Jina's rerank, which others have copied. */
+/** Type of Jina's rerank, a protocol that other vendors speak too. */
 const RERANK = 38
 
-/** A channel to be made, and what it was. */
+/** Channel to be created, with its report line. */
 export interface PlannedChannel {
   readonly channel: ChannelDefinition
   readonly line: ReportLine
 }
 
-/** The channels that can be called from here, with names that differ; and a line for each that cannot. */
+/** Plans the channels that are supported, with unique names; the others get a report line. */
 export function planChannels({ family, channels }: FamilyDatabase): {
   readonly channels: readonly PlannedChannel[]
   readonly left: readonly ReportLine[]
@@ -62,7 +63,7 @@ function uniqueName(name: string, id: number, taken: ReadonlySet<string>): strin
   return taken.has(wanted) ? `${wanted} (${id})` : wanted
 }
 
-/** One channel there may be two here: those who rank documents speak a protocol of their own. */
+/** Splits a channel with chat and rerank models in two, because each dialect needs its own channel. */
 function splitByDialect(name: string, read: SourceChannel, kind: SupportedKind): ChannelDefinition[] {
   const foreign = read.models.filter(isForUnsupportedEndpoint)
   const models = read.models.filter((model) => !foreign.includes(model))
@@ -103,8 +104,8 @@ function channelTextFor(
   models: readonly string[],
 ): ChannelDefinition {
   const { fields, keys, headers, modelMapping } = read
-  const written: ChannelFields = { ...fields, name, type, models: models.join(','), base_url: address }
-  const channel = channelText(written, keys)
+  const given: ChannelFields = { ...fields, name, type, models: models.join(','), base_url: address }
+  const channel = channelText(given, keys)
   const mapping = Object.fromEntries([...modelMapping].filter(([model]) => models.includes(model)))
   return {
     ...channel,

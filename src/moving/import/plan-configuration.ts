@@ -16,7 +16,7 @@ import { planOptions } from './plan-options.ts'
 import { planPrices } from './plan-prices.ts'
 import type { Fate, ReportLine } from './report.ts'
 
-/** Settings and channels that would be made, and what would be in force then. */
+/** Settings and channels to be written, and the settings that result. */
 export interface ConfigurationPlan {
   readonly entries: readonly StoredEntry[]
   readonly channels: readonly ChannelDefinition[]
@@ -24,12 +24,12 @@ export interface ConfigurationPlan {
   readonly lines: readonly ReportLine[]
 }
 
-/** Where a section of what is set over HTTP stands in gateway.yaml. */
+/** Section of gateway.yaml that corresponds to a section of stored settings. */
 const FILE_SECTIONS = { options: 'options', groups: 'groups', ratios: 'models' } as const
 
 /**
- * What of groups, prices, options and channels can be in force beside gateway.yaml and what is stored: all of
- * it is read by the schema of the file, which says what is wrong. What is there already stays.
+ * Plans groups, prices, options and channels. Validates them with the schema of gateway.yaml, together with
+ * the file and the stored settings. Entries that exist already stay unchanged.
  */
 export function planConfiguration(
   source: FamilyDatabase,
@@ -129,7 +129,7 @@ function effectiveSettings(
   }
 }
 
-/** Models of channels that nobody can call yet. */
+/** Reports models of imported channels that have no price, so that calls to them are refused. */
 function unpricedModels(channels: readonly PlannedChannel[], settings: Settings): ReportLine[] {
   if (settings.options.unpricedModels === 'free') return []
   const models = new Set(channels.flatMap(({ channel }) => channel.declared['models'] as readonly string[]))

@@ -8,21 +8,19 @@ import type { ReportLine } from './report.ts'
 
 const RATIO_ONE: Decimal = { digits: 1n, scale: 0 }
 
-/**
- * What the newer family opens to everybody unless it was told otherwise; the older one knows no such thing.
- */
+/** Groups that new-api opens to everybody by default; one-api has no open groups. */
 const DEFAULT_OPEN_GROUPS = { 'new-api': ['default', 'vip'], 'one-api': [] } as const
 
-/** Chooses among groups there; there is nothing like it here. */
+/** Name by which the other gateway chooses among groups; not supported here. */
 export const AUTO_GROUP = 'auto'
 
-/** An entry of the settings that would be made, and what it was. */
+/** Entry of the settings to be written, with its report line. */
 export interface PlannedEntry {
   readonly entry: StoredEntry
   readonly line: ReportLine
 }
 
-/** The groups that have a ratio, and those that are named though they have none: their ratio is 1 there. */
+/** Plans the groups that have a ratio, and those that rows name without one: their ratio is 1. */
 export function planGroups(source: FamilyDatabase, options: FamilyOptions): PlannedEntry[] {
   const ratios = options.decimals('GroupRatio') ?? new Map<string, Decimal>()
   const usable = options.mapping('UserUsableGroups')

@@ -4,7 +4,7 @@ import type { FamilyOptions } from './family-options.ts'
 import type { PlannedEntry } from './plan-groups.ts'
 import { carried, type ReportLine } from './report.ts'
 
-/** Amounts are converted instead: what is here already keeps its worth. */
+/** Option that is not imported: amounts are converted to the unit here instead. */
 const QUOTA_UNIT_OPTION = 'QuotaPerUnit'
 
 const READ_ELSEWHERE: ReadonlySet<string> = new Set([
@@ -14,7 +14,7 @@ const READ_ELSEWHERE: ReadonlySet<string> = new Set([
   ...RATIO_OPTIONS.keys(),
 ])
 
-/** Options that decide what callers pay or may do there, and have nothing here that does the same. */
+/** Options about prices and permissions that have no counterpart here, with an explanation each. */
 const UNSUPPORTED_OPTIONS: ReadonlyMap<string, string> = new Map([
   ['GroupGroupRatio', 'a group has one ratio here, whoever uses it'],
   ['AutoGroups', 'a token has one group here; "auto" becomes the group of its user'],
@@ -25,9 +25,7 @@ const UNSUPPORTED_OPTIONS: ReadonlyMap<string, string> = new Map([
   ['AudioRatio', 'audio is charged as the tokens that the provider reports'],
 ])
 
-/**
- * Options with one value that mean something here; a line for those that are missed, and one for all others.
- */
+/** Plans the scalar options. Reports unsupported ones that matter, and the names of all others. */
 export function planOptions(options: FamilyOptions): {
   readonly entries: readonly PlannedEntry[]
   readonly left: readonly ReportLine[]

@@ -4,7 +4,7 @@ import type { FamilyOptions } from './family-options.ts'
 import type { PlannedEntry } from './plan-groups.ts'
 import { carried } from './report.ts'
 
-/** The ratios of every model that an option names, exactly as they are written. */
+/** Plans the ratios of every model that an option names, exactly. */
 export function planPrices(options: FamilyOptions): PlannedEntry[] {
   const models = new Map<string, { [Name in RatioName]?: Ratios[Name] }>()
   for (const [option, ratio] of RATIO_OPTIONS) {

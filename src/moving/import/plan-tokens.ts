@@ -8,16 +8,14 @@ import { type Cells, UnreadableValue } from './cells.ts'
 import { AUTO_GROUP } from './plan-groups.ts'
 import type { Units } from './units.ts'
 
-/** The earliest time: whatever expires then has expired. */
+/** Earliest valid expiry, in Unix seconds. */
 const LONG_EXPIRED = 1
 const MAX_NAME_LENGTH = 50
 
-/** A token without the places that it takes here. */
+/** Token whose ids are not allocated yet. */
 export type ReadToken = Omit<ImportedToken, 'id' | 'userId'>
 
-/**
- * Reads a token; what is changed is a note. Throws `Unreadable` where its key or its money cannot be read.
- */
+/** Reads a token. Adds notes about changes. Throws `UnreadableValue` if its key or quota is unreadable. */
 export function readToken(
   cells: Cells,
   userGroup: string,
@@ -48,7 +46,7 @@ export function readToken(
   }
 }
 
-// Never in a note, whatever is wrong with it.
+// Notes and errors never contain the key.
 function keyOf(cells: Cells): string {
   const key = cells
     .text('key')
@@ -85,7 +83,7 @@ function timeOf(cells: Cells, column: string, otherwise: number): number {
   )
 }
 
-/** Only -1 is never there; everything else that lies in the past has expired. */
+/** Reads the expiry: -1 means never there, and any other time in the past has expired. */
 function expiryOf(cells: Cells): number {
   const time = cells.integer('expired_time', -1)
   if (time === -1 || time > 0) return time
@@ -93,7 +91,7 @@ function expiryOf(cells: Cells): number {
   return LONG_EXPIRED
 }
 
-/** Two columns in the newer family, one in the older, where any name is a limit. */
+/** Reads the model limits: two columns in new-api, one in one-api, where any name is a limit. */
 function modelLimits(cells: Cells): { readonly enabled: boolean; readonly models: string } {
   if (!cells.isAbsent('model_limits_enabled')) {
     return { enabled: cells.flag('model_limits_enabled'), models: limitText(cells, 'model_limits') }
@@ -108,7 +106,7 @@ function limitText(cells: Cells, column: string): string {
   throw new UnreadableValue(column, 'names of models with commas between them, at most 65536 characters')
 }
 
-/** What is no address is passed over there, unless there is nothing else: then nobody is let in. */
+/** Keeps valid addresses only, as the other gateway does; if there are none, nobody may use the key. */
 function addressesOf(cells: Cells): string | null {
   const column = cells.isAbsent('allow_ips') ? 'subnet' : 'allow_ips'
   const lines = allowListLines(cells.text(column).replaceAll(/[ \t]/g, '').replaceAll(',', '\n'))

@@ -14,15 +14,13 @@ import type { Units } from './units.ts'
 
 const ENABLED = 1
 const DISABLED = 2
-/** In the older family a user who was deleted is still there, under another name. */
+/** Status of deleted users in one-api, which keeps their rows under another name. */
 const DELETED = 3
 
-/** A user without the places that it takes here. */
+/** User whose id is not allocated yet. */
 export type ReadUser = Omit<ImportedUser, 'id'>
 
-/**
- * Reads a user; what is changed is a note. Throws `Unreadable` where its name or its money cannot be read.
- */
+/** Reads a user. Adds notes about changes. Throws `UnreadableValue` if its name or quota is unreadable. */
 export function readUser(cells: Cells, units: Units, settings: Settings, nowSeconds: number): ReadUser {
   const quota = units.convert('quota', cells.integer('quota'))
   if (Math.abs(quota) > maxQuota(settings)) {
@@ -58,7 +56,7 @@ export function readUser(cells: Cells, units: Units, settings: Settings, nowSeco
   }
 }
 
-/** Whether the other gateway keeps a row that it has deleted. */
+/** Tells whether a row is marked as deleted. */
 export function isDeleted(cells: Cells, kind: 'user' | 'token'): boolean {
   if (!cells.isAbsent('deleted_at')) return true
   return kind === 'user' && cells.lenient(() => cells.integer('status'), 0) === DELETED
@@ -135,10 +133,7 @@ function count(cells: Cells, column: string): number {
   )
 }
 
-/**
- * What users set for themselves: shown to them again as it is. The parts of the console have a column of
- * their own here.
- */
+/** Reads a user's own settings, kept unchanged. The sidebar has a column of its own here. */
 function settingOf(cells: Cells): { readonly setting: string; readonly sidebar_modules: string } {
   const text = cells.lenient(() => cells.text('setting').trim(), '')
   if (text === '') return { setting: '', sidebar_modules: '' }
@@ -149,7 +144,7 @@ function settingOf(cells: Cells): { readonly setting: string; readonly sidebar_m
       return { setting: text, sidebar_modules: typeof modules === 'string' ? modules : '' }
     }
   } catch {
-    // Said below.
+    // Not JSON: noted below.
   }
   cells.note('setting: expected a JSON object; left out')
   return { setting: '', sidebar_modules: '' }

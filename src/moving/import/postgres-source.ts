@@ -5,14 +5,14 @@ import { type ReadLimits, READ_LIMITS, notATable, ReadMeter, tooSlow } from './r
 import type { SourceDatabase, SourceRow } from './source.ts'
 
 const CONNECT_MS = 10_000
-/** How many times as long as a statement may take the answer to it is waited for. */
+/** Timeout of an answer, as a multiple of the statement timeout. */
 const TIMEOUT_FACTOR = 1.05
-/** How often an answer is looked at as it comes. */
+/** Interval of the checks while an answer arrives. */
 const CHECK_INTERVAL_MS = 50
-/** Bytes of the wire for each byte of values, at most: a row has lengths and a head beside them. */
+/** Largest ratio of bytes received to bytes of values; rows have headers and lengths too. */
 const WIRE_FACTOR = 4
 
-/** Kinds of what may be read like a table, by `pg_class.relkind`. */
+/** Relations that can be read like a table, by `pg_class.relkind`. */
 const RELATION_KINDS: ReadonlyMap<unknown, string> = new Map([
   ['v', 'view'],
   ['m', 'materialized view'],
@@ -21,25 +21,25 @@ const RELATION_KINDS: ReadonlyMap<unknown, string> = new Map([
 ])
 
 /**
- * The database of another gateway on PostgreSQL, which may run meanwhile. Whoever made it may mean harm:
- * nothing but plain tables is read, without policies that would run on the way, and no more than `bounds`
- * says. Rejects with a sentence for the operator.
+ * Opens the PostgreSQL database of another gateway, which may be running. The database is not trusted: only
+ * plain tables are read, without row-level policies, which would run code of its owner, and within `limits`.
+ * Rejects with a sentence for the operator.
  */
-export async function openPostgresSource(url: string, bounds = READ_LIMITS): Promise<SourceDatabase> {
+export async function openPostgresSource(url: string, limits = READ_LIMITS): Promise<SourceDatabase> {
   const socket = new Socket()
   const client = new Client({
     connectionString: url,
     connectionTimeoutMillis: CONNECT_MS,
-    statement_timeout: bounds.ms,
+    statement_timeout: limits.ms,
     application_name: 'sluice import',
     stream: () => socket,
-    // All of it as texts, as it is checked here and nowhere before.
+    // Values stay texts, because `Cells` checks and converts them.
     types: { getTypeParser: () => (text: string) => text },
   })
   client.on('error', () => {})
-  const read = new ReadMeter(bounds)
+  const read = new ReadMeter(limits)
   const ask = (table: string, text: string, values: readonly string[] = []): Promise<readonly SourceRow[]> =>
-    withinLimits(client, socket, bounds, table, rowsOf(client, read.table(table), text, values))
+    withinLimits(client, socket, limits, table, rowsOf(client, read.table(table), text, values))
   try {
     await client.connect()
     await ask('', 'begin isolation level repeatable read read only')
@@ -74,7 +74,7 @@ export async function openPostgresSource(url: string, bounds = READ_LIMITS): Pro
   }
 }
 
-/** The rows of a statement, each told to `count` as it comes, which may throw. */
+/** Runs a statement and collects its rows. Calls `count` with the bytes of each; stops if that throws. */
 function rowsOf(
   client: Client,
   count: (bytes: number) => void,
@@ -100,7 +100,7 @@ function rowsOf(
   })
 }
 
-/** Gives an answer up that does not end, though it comes, or brings what never becomes a row. */
+/** Rejects an answer that takes too long or has too many bytes, even if no row of it is complete. */
 async function withinLimits<Answer>(
   client: Client,
   socket: Socket,

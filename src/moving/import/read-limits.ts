@@ -1,30 +1,28 @@
-/** How much of another gateway's database is read: far above what one of them holds, and below what hurts. */
+/** Limits on reading another gateway's database, far above the size of a real one. */
 export interface ReadLimits {
-  /** Rows of one table. */
+  /** Most rows of one table. */
   readonly rows: number
-  /** Bytes of all tables together. */
+  /** Most bytes of all tables together. */
   readonly bytes: number
-  /** For one statement. */
+  /** Timeout of one statement. */
   readonly ms: number
 }
 
-/** Bounds of what `sluice import` reads. `docs/moving.md`. */
+/** Limits of `sluice import`. `docs/moving.md`. */
 export const READ_LIMITS: ReadLimits = { rows: 2_000_000, bytes: 512 * 2 ** 20, ms: 600_000 }
 
-/** Keeps count of what is read of one database, which may be made to be endless. */
+/** Counts the rows and bytes that are read from one database, which may be endless. */
 export class ReadMeter {
-  readonly #bounds: ReadLimits
+  readonly #limits: ReadLimits
   #bytes = 0
 
-  constructor(bounds: ReadLimits) {
-    this.#bounds = bounds
+  constructor(limits: ReadLimits) {
+    this.#limits = limits
   }
 
-  /**
-   * Begins to read a table: what it returns is told the bytes of each row, and throws where it is too much.
-   */
+  /** Begins a table. Returns a function to be called with the bytes of each row; throws above a limit. */
   table(name: string): (bytes: number) => void {
-    const { rows: maxRows, bytes: maxBytes, ms } = this.#bounds
+    const { rows: maxRows, bytes: maxBytes, ms } = this.#limits
     const untilMs = performance.now() + ms
     let rows = 0
     return (bytes) => {
@@ -37,15 +35,12 @@ export class ReadMeter {
   }
 }
 
-/** Says that a table was not read in time. */
+/** Error for a table that was not read in time. */
 export function tooSlow(table: string, ms: number): Error {
   return new Error(`reading the table "${table}" took longer than ${ms / 1000} s`)
 }
 
-/**
- * Refuses what only looks like a table: to read it would run what its maker wrote, with the rights of who
- * reads.
- */
+/** Error for a view or the like: reading it could run code of its owner with the rights of the reader. */
 export function notATable(name: string, kind: string): Error {
   return new Error(
     `"${name}" is a ${kind}, and nothing but plain tables is read: make a copy that has one in its place`,

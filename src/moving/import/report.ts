@@ -1,25 +1,25 @@
-/** What is imported, by the names that a report uses. */
+/** Kinds of imported rows and entries, as a report names them. */
 export type Kind = 'user' | 'token' | 'channel' | 'group' | 'price' | 'option'
 
 /**
- * What becomes of a row or an entry: it carries over as it is, or with what its notes say, or is there
- * already and stays as it is there, or is left behind.
+ * Result for a row or an entry: `carried` over unchanged, `changed` as its notes say, `there` already and
+ * left as it is, or `left` behind.
  */
 export type Fate = 'carried' | 'changed' | 'there' | 'left'
 
-/** One row or entry of the source. */
+/** Line of a report, about one row or entry of the source. */
 export interface ReportLine {
   readonly kind: Kind
-  /** Of the row in the source; undefined for what has only a name. */
+  /** Id in the source; undefined for entries that have only a name. */
   readonly id: number | undefined
-  /** As it stands there: to be escaped where it is shown. */
+  /** Name in the source, unescaped. */
   readonly name: string
   readonly fate: Fate
-  /** Sentences, for the operator. They never hold a key. */
+  /** Sentences for the operator, without keys. */
   readonly notes: readonly string[]
 }
 
-/** A line whose fate follows from its notes: none means that all of it carries over. */
+/** Makes a line for an imported row: `changed` if there are notes, else `carried`. */
 export function carried(
   kind: Kind,
   id: number | undefined,
@@ -29,7 +29,7 @@ export function carried(
   return { kind, id, name, fate: notes.length > 0 ? 'changed' : 'carried', notes }
 }
 
-/** A text of anybody's, fit for a terminal: on one line, nothing in it that steers, and not long. */
+/** Escapes an untrusted text for a terminal: one line, no control characters, at most 80 characters. */
 export function displayText(text: string): string {
   const flat = JSON.stringify(text).replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?')
   const characters = Array.from(flat)

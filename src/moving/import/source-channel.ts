@@ -8,28 +8,28 @@ import type { Family } from './family.ts'
 const ENABLED = 1
 const MANUALLY_DISABLED = 2
 
-/** Settings of theirs that change what is sent or received, and that nothing here does. */
+/** Settings of the other gateway that change requests or responses and have no counterpart here. */
 const IGNORED_SETTINGS = ['proxy', 'system_prompt', 'force_format', 'thinking_to_content'] as const
 
-/** A channel of another gateway, as far as it means something here. */
+/** Channel of another gateway, reduced to what is supported here. */
 export interface SourceChannel {
   readonly cells: Cells
   readonly name: string
   readonly type: number
-  /** As it stands there; empty = the usual one. */
+  /** Base URL as stored there; empty = the default of the type. */
   readonly baseUrl: string
   readonly models: readonly string[]
   readonly keys: readonly string[]
   readonly headers: ReadonlyMap<string, string>
-  /** Asked-for name to the name that goes upstream, at the end of every chain. */
+  /** Requested name to upstream name, with chains resolved. */
   readonly modelMapping: ReadonlyMap<string, string>
-  /** What goes over as it is. */
+  /** Fields that are copied unchanged. */
   readonly fields: Partial<ChannelFields>
 }
 
 /**
- * Reads a channel; what has no effect here is a note. Throws `Unreadable` where the channel cannot be made
- * without it.
+ * Reads a channel. Adds notes about settings that have no effect here. Throws `UnreadableValue` if a required
+ * value cannot be read.
  */
 export function readChannel(cells: Cells, family: Family): SourceChannel {
   const status = cells.integer('status', ENABLED)
@@ -60,7 +60,7 @@ export function readChannel(cells: Cells, family: Family): SourceChannel {
   }
 }
 
-/** Names between commas, each once. */
+/** Splits a comma-separated list into distinct names. */
 export function splitList(text: string): string[] {
   const names = text.split(',').map((name) => name.trim())
   return [...new Set(names.filter((name) => name !== ''))]
@@ -112,7 +112,7 @@ function mappingOf(cells: Cells): ReadonlyMap<string, string> {
   return ends
 }
 
-/** Theirs is followed from name to name, ours is looked up once. */
+/** Follows a mapping to its end, because only one lookup is made here; undefined if it is circular. */
 function endOfChain(
   mapping: ReadonlyMap<string, string>,
   model: string,
@@ -139,7 +139,7 @@ function settingsOf(cells: Cells): Pick<ChannelFields, 'setting' | 'settings'> {
   }
 }
 
-/** What tools of this family show again. */
+/** Fields without effect that are kept because management tools of this family display them. */
 function displayOnlyFields(cells: Cells, family: Family): Record<string, string> {
   const names =
     family === 'new-api' ? ['tag', 'remark', 'test_model', 'param_override', 'status_code_mapping'] : []

@@ -1,15 +1,16 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { sqlitePath } from '../../domain/database-url.ts'
 import { postgresUrl } from '../database-name.ts'
 
-/** A row of another gateway's database; what stands in it is anybody's guess. */
+/** Row of another gateway's database, unchecked. */
 export type SourceRow = Readonly<Record<string, unknown>>
 
-/** Another gateway's database as it is at one moment. It is read and never written. */
+/** Snapshot of another gateway's database, read-only. */
 export interface SourceDatabase {
-  /** The columns that a table has; none if there is no such table. */
+  /** Names of a table's columns; empty if there is no such table. */
   columnsOf(table: string): Promise<readonly string[]>
-  /** All rows of a table, of these columns, in the order of `id` where it has one. */
+  /** Reads these columns of all rows, ordered by `id` if that is among them. */
   rows(table: string, columns: readonly string[]): Promise<readonly SourceRow[]>
   close(): Promise<void>
 }
@@ -27,7 +28,7 @@ export async function openSourceDatabase(place: string): Promise<SourceDatabase>
         'let the old gateway move to one of these first, or convert a dump of its tables',
     )
   }
-  const path = resolve(place.replace(/^sqlite:/i, ''))
+  const path = resolve(sqlitePath(place) ?? place)
   if (!existsSync(path)) throw new Error(`there is no file ${path}`)
   const { openSqliteSource } = await import('./sqlite-source.ts')
   return openSqliteSource(path)

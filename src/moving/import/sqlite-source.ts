@@ -4,15 +4,15 @@ import { pathToFileURL } from 'node:url'
 import { READ_LIMITS, notATable, ReadMeter } from './read-limits.ts'
 import type { SourceDatabase } from './source.ts'
 
-/** Where a file says that its writes go to a log first, and how. */
+/** Offset of the file format write version in the header; its value 2 means WAL. */
 const WRITE_VERSION_OFFSET = 18
 const WAL_VERSION = 2
 
 /**
- * A SQLite file of another gateway, which may run meanwhile. Whoever made it may mean harm: nothing but plain
- * tables is read, and no more than `bounds` says. Throws with a sentence for the operator.
+ * Opens the SQLite file of another gateway, which may be running. The file is not trusted: only plain tables
+ * are read, within `limits`. Throws with a sentence for the operator.
  */
-export function openSqliteSource(path: string, bounds = READ_LIMITS): SourceDatabase {
+export function openSqliteSource(path: string, limits = READ_LIMITS): SourceDatabase {
   const db = withReadErrors(path, () => {
     const opened = new DatabaseSync(locationOf(path), { readOnly: true, timeout: 5000 })
     opened.exec('PRAGMA trusted_schema = OFF')
@@ -21,7 +21,7 @@ export function openSqliteSource(path: string, bounds = READ_LIMITS): SourceData
     opened.prepare('SELECT count(*) FROM sqlite_schema').get()
     return opened
   })
-  const read = new ReadMeter(bounds)
+  const read = new ReadMeter(limits)
   return {
     async columnsOf(table) {
       const [found] = db.prepare("SELECT type FROM pragma_table_list(?) WHERE schema = 'main'").all(table)
@@ -31,7 +31,7 @@ export function openSqliteSource(path: string, bounds = READ_LIMITS): SourceData
     },
     async rows(table, columns) {
       const names = columns.map(quoted)
-      // The lengths stand before the values, so that what is too large is refused before it is in memory.
+      // Lengths are read before values, so that a row that is too large is refused before it is in memory.
       const bytes = names.map((name) => `coalesce(octet_length(${name}), 0)`).join(' + ')
       const sizes = db.prepare(`SELECT ${bytes} AS bytes FROM ${quoted(table)}`)
       const statement = db.prepare(
@@ -51,8 +51,8 @@ export function openSqliteSource(path: string, bounds = READ_LIMITS): SourceData
   }
 }
 
-// A file with a log that nobody has open would be given one again, and keep it: it is opened as one that does
-// not change.
+// Opening a file in WAL mode creates a log beside it, unless it is opened as immutable. That is safe only
+// without an existing log.
 function locationOf(path: string): string {
   if (!isWriteAhead(path) || existsSync(`${path}-wal`)) return path
   return `${pathToFileURL(path).href}?immutable=1`

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Environment } from '../../config/environment.ts'
+import { sqlitePath } from '../../domain/database-url.ts'
 import type { UserSeed } from '../../domain/seed.ts'
 import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
 import { secretOfDataFolder } from '../../store/data-folder.ts'
@@ -20,70 +21,59 @@ import { advanceSequences, isEmptyDatabase, openTarget, withMappedErrors } from 
 import type { Hashes } from './identifier-allocator.ts'
 import { notifyNodes } from './notify-nodes.ts'
 
-/** What is there before anything is imported. */
+/** State of the target before the import. */
 export interface TargetState {
   readonly identifiers: TakenIdentifiers
   readonly stored: StoredConfiguration
 }
 
-/**
- * The database of this gateway, open to be written to, and with nobody else at work on it where it is
- * embedded.
- */
+/** Database of this gateway, open for writing; locked against other processes if it is embedded. */
 export interface WritableTarget {
   readonly rows: Rows
   readonly hashes: Hashes
   readState(): Promise<TargetState>
-  /** Makes sure that no new row takes an id up to these. */
+  /** Ensures that generated ids of tokens are above this one. */
   reserve(highestTokenId: number): Promise<void>
-  /**
-   * Has nodes that run on it read what is new; rejects where they cannot be told. On an embedded database
-   * there are none.
-   */
+  /** Notifies running nodes of the changes; rejects if that fails. An embedded database has none. */
   notifyNodes(): Promise<void>
   close(): Promise<void>
 }
 
 const EMPTY_STATE: TargetState = { identifiers: { users: [], tokens: [] }, stored: { channels: [], entries: [] } }
 
-/** The database in words. */
+/** Describes the target database. */
 export function targetName({ databaseUrl }: Environment): string {
-  return isPostgres(databaseUrl) ? databaseName(databaseUrl) : databaseUrl.slice('sqlite:'.length)
+  return sqlitePath(databaseUrl) ?? databaseName(databaseUrl)
 }
 
-/**
- * Looks at the database without changing anything; where there is none, nothing is there but what
- * gateway.yaml seeds.
- */
+/** Reads the state of the target without changing it; of a new database, the seeds of gateway.yaml. */
 export async function inspectTarget(
   environment: Environment,
   seeds: readonly UserSeed[],
-): Promise<{ readonly standing: TargetState; readonly hashes: Hashes }> {
+): Promise<{ readonly state: TargetState; readonly hashes: Hashes }> {
   const secrets = secretsIfAny(environment)
-  const standing = await readTargetState(environment, secrets)
-  const isNew = standing.identifiers.users.length === 0
+  const state = await readTargetState(environment, secrets)
+  const isNew = state.identifiers.users.length === 0
   return {
-    standing: isNew ? { ...standing, identifiers: identifiersOfSeeds(seeds, secrets) } : standing,
+    state: isNew ? { ...state, identifiers: identifiersOfSeeds(seeds, secrets) } : state,
     hashes: hashesOf(secrets),
   }
 }
 
-/** Opens the database, makes it if it is not there, with the users that gateway.yaml seeds. */
+/** Opens the target; creates it if it is missing, with the users that gateway.yaml seeds. */
 export async function openTargetToWrite(
   environment: Environment,
   seeds: readonly UserSeed[],
 ): Promise<WritableTarget> {
   const { databaseUrl, dataDir } = environment
-  const lock = isPostgres(databaseUrl)
-    ? undefined
-    : await lockFolder(dataDir, 'as it would not know of what is imported')
+  const path = sqlitePath(databaseUrl)
+  const lock =
+    path === undefined ? undefined : await lockFolder(dataDir, 'as it would not know of what is imported')
   try {
     const secrets = secretsToWrite(environment)
-    const shared = isPostgres(databaseUrl)
-      ? await openPostgresStore({ url: databaseUrl, secrets })
-      : undefined
+    const shared = path === undefined ? await openPostgresStore({ url: databaseUrl, secrets }) : undefined
     const rows: Rows =
-      shared ?? (await openSqliteStore({ path: pathOf(databaseUrl), secrets: secrets, onCallingThread: true }))
+      shared ?? (await openSqliteStore({ path: path ?? '', secrets, onCallingThread: true }))
     if ((await rows.read('countUsers')) === 0) {
       await rows.write('seedUsers', { seeds, nowSeconds: Math.floor(Date.now() / 1000) })
     }
@@ -110,7 +100,8 @@ export async function openTargetToWrite(
 }
 
 async function readTargetState({ databaseUrl }: Environment, secrets: Secrets | undefined): Promise<TargetState> {
-  if (isPostgres(databaseUrl)) {
+  const path = sqlitePath(databaseUrl)
+  if (path === undefined) {
     const db = openTarget(databaseUrl)
     try {
       return await withMappedErrors(async () =>
@@ -120,7 +111,6 @@ async function readTargetState({ databaseUrl }: Environment, secrets: Secrets | 
       await db.destroy()
     }
   }
-  const path = pathOf(databaseUrl)
   if (!existsSync(path)) return EMPTY_STATE
   const connection = openForReading(path)
   try {
@@ -147,8 +137,8 @@ async function stateFrom(db: Db, secrets: Secrets | undefined): Promise<TargetSt
 }
 
 async function reserve(databaseUrl: string, highestTokenId: number): Promise<void> {
-  // SQLite counts on from whatever id it is given.
-  if (!isPostgres(databaseUrl)) return
+  // SQLite continues after the highest id by itself.
+  if (sqlitePath(databaseUrl) !== undefined) return
   const db = openTarget(databaseUrl)
   try {
     await withMappedErrors(() => advanceSequences(db, new Map([['tokens', highestTokenId]])))
@@ -162,17 +152,17 @@ function secretsIfAny({ secret, dataDir }: Environment): Secrets | undefined {
   return kept === undefined ? undefined : deriveSecrets(kept)
 }
 
-// Nodes on one server share a secret: none is made up for it.
+// Only an embedded database gets a generated secret: nodes of a shared one must agree on theirs.
 function secretsToWrite(environment: Environment): Secrets {
   const { databaseUrl, dataDir } = environment
   const given = secretsIfAny(environment)
   if (given) return given
-  if (isPostgres(databaseUrl))
+  if (sqlitePath(databaseUrl) === undefined)
     throw new Error('set GATEWAY_SECRET, the same as on every node of this database')
   return deriveSecrets(secretOfDataFolder(dataDir))
 }
 
-/** Without a secret nothing is there to be compared with: any text will do that differs where keys do. */
+/** Returns the hash functions; the identity if there is no secret, because nothing is stored then. */
 function hashesOf(secrets: Secrets | undefined): Hashes {
   return {
     key: (key) => (secrets ? hashKey(secrets, key) : key),
@@ -194,10 +184,3 @@ function identifiersOfSeeds(seeds: readonly UserSeed[], secrets: Secrets | undef
   return { users, tokens: keys.map((keyHash, index) => ({ id: index + 1, keyHash })) }
 }
 
-function isPostgres(databaseUrl: string): boolean {
-  return /^postgres(?:ql)?:/i.test(databaseUrl)
-}
-
-function pathOf(databaseUrl: string): string {
-  return databaseUrl.slice('sqlite:'.length)
-}

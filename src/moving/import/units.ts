@@ -1,15 +1,15 @@
 import { type Decimal, decimalText, divide, multiply, parseDecimal } from '../../domain/decimal.ts'
 import { UnreadableValue } from './cells.ts'
 
-/** What their quota is counted in where nobody says otherwise. */
+/** Default of the other gateways: quota units per dollar. */
 const DEFAULT_UNITS_PER_DOLLAR: Decimal = { digits: 500_000n, scale: 0 }
 
-/** Turns amounts of one gateway into amounts of another that counts in other units. */
+/** Converts amounts of quota from the unit of the source to the unit here. */
 export class Units {
   readonly #theirs: Decimal
   readonly #ours: number
 
-  /** `theirs` is the option of the source; undefined = it was never set. Throws `Unreadable`. */
+  /** `theirs` is the option of the source; undefined = never set. Throws `UnreadableValue`. */
   constructor(theirs: string | undefined, ours: number) {
     const read = theirs === undefined ? DEFAULT_UNITS_PER_DOLLAR : parseDecimal(theirs)
     if (!read || read.digits <= 0n) throw new UnreadableValue('QuotaPerUnit', 'a number above 0')
@@ -17,17 +17,17 @@ export class Units {
     this.#ours = ours
   }
 
-  /** Whether a unit is worth the same on both sides. */
+  /** Tells whether a unit is worth the same on both sides. */
   get areSame(): boolean {
     return this.#theirs.digits === BigInt(this.#ours) * 10n ** BigInt(this.#theirs.scale)
   }
 
-  /** Their units to the dollar, and ours, in words. */
+  /** Units per dollar on both sides, in words. */
   get description(): string {
     return `${decimalText(this.#theirs)} to the dollar there, ${this.#ours} here`
   }
 
-  /** The amount in our units, exactly; rounded half away from zero where it is no whole number of them. */
+  /** Converts an amount, rounding half away from zero. Throws `UnreadableValue` beyond 2^53. */
   convert(column: string, amount: number): number {
     if (this.areSame) return amount
     const worth = multiply({ digits: BigInt(amount), scale: 0 }, { digits: BigInt(this.#ours), scale: 0 })

@@ -1,4 +1,4 @@
-import { type JsonSchema, whenever } from '../accepting.ts'
+import { type JsonSchema, whenever } from '../with-schema.ts'
 import type { JsonKind } from '../json/scanned-object.ts'
 import { BLOCKS, type Fields, type FieldRule, KNOWN_TO_ALL, SOURCES } from './block-check.ts'
 

@@ -1,4 +1,4 @@
-import { accepting, type JsonSchema } from '../accepting.ts'
+import { accepting, type JsonSchema } from '../with-schema.ts'
 import { type Check, checkMembers, kindName, open, refuse, requestSchema } from '../field-check.ts'
 import type { Member, ScannedObject } from '../json/scanned-object.ts'
 

@@ -6,7 +6,7 @@ import { writeCache } from './cache-mark.ts'
 import { drop } from './dropped.ts'
 import { encodeOutputFormat, withFittingOutput } from './output-format.ts'
 import { encodePart } from './encode-part.ts'
-import { isBlank, spokenTurns } from './spoken-turns.ts'
+import { isBlank, spokenTurns } from './encodable-turns.ts'
 import { encodeSampling } from './thinking.ts'
 
 /** The version of the tool that searches the web; `docs/api.md: Chat completions`, translations. */

@@ -1,4 +1,4 @@
-import { accepting, type JsonSchema, whenever } from '../accepting.ts'
+import { accepting, type JsonSchema, whenever } from '../with-schema.ts'
 import {
   type Check,
   checkMembers,

@@ -3,7 +3,7 @@ import type { Conversation, Effort, Thinking, Turn } from '../conversation.ts'
 import { budgetOf, DEFAULT_EFFORT, effortAsked, isOff, OFF } from '../effort.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import { drop } from './dropped.ts'
-import { spokenTurns } from './spoken-turns.ts'
+import { spokenTurns } from './encodable-turns.ts'
 
 /** For requests that name no maximum, which this wire demands. */
 export const DEFAULT_MAX_TOKENS = 8192

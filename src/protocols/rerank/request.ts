@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors.ts'
-import { accepting, type JsonSchema } from '../accepting.ts'
+import { accepting, type JsonSchema } from '../with-schema.ts'
 import {
   type Check,
   checkMembers,

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../errors.ts'
 import type { EventBudget } from './event-budget.ts'
-import { Gathered } from './gathered.ts'
+import { Gathered } from './chunk-list.ts'
 
 /**
  * The bytes of the shortest frame that has data: the field's name and two line ends. Shorter ones need no

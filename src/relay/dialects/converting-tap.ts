@@ -4,7 +4,7 @@ import { EmittedText } from '../../protocols/emitted-text.ts'
 import type { ReplyEvent } from '../../protocols/reply.ts'
 import type { ReportedUsage } from '../../protocols/reported-usage.ts'
 import type { StreamError, TapEnd, TapStep } from '../../protocols/sse/stream-tap.ts'
-import { utf8Of } from '../../protocols/utf8-pieces.ts'
+import { utf8Of } from '../../protocols/utf8-encode.ts'
 import type { Tap } from './dialect.ts'
 
 /** Values for what the upstream of a converted stream does not say. */

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { Gathered } from './gathered.ts'
+import { Gathered } from './chunk-list.ts'
 
 const chunks = fc.array(fc.uint8Array({ maxLength: 600 }), { maxLength: 40 })
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { utf8Of } from './utf8-pieces.ts'
+import { utf8Of } from './utf8-encode.ts'
 
 const texts = fc.array(
   fc.oneof(
