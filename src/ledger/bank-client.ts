@@ -13,9 +13,7 @@ const REPORT_ROWS = 500
 const HEARTBEAT_INTERVAL_MS = 2_000
 /** Interval of full comparisons with the bank, in which it also fences lost nodes. */
 const COMPARE_INTERVAL_MS = 10_000
-/**
- * Silence after which this node stops spending its leases: the bank fences it after 60 s by its own clock.
- */
+/** Silence after which this node spends no more leases: the bank fences it after 60 s by its own clock. */
 const LEASE_VALID_MS = 50_000
 /** Delay between attempts to reach the bank. */
 const RETRY_MS = 250
@@ -29,22 +27,15 @@ export interface BankClientParts {
   readonly bank: Bank
   readonly file: NodeFile
   readonly openHolds: () => Iterable<OpenHold>
-  /**
-   * Called with the error once for each time that the bank becomes unreachable, and with undefined on its
-   * return.
-   */
+  /** Called with the error when the bank becomes unreachable, and with undefined on its return. */
   readonly onReachabilityChange: (failure: Error | undefined) => void
-  /**
-   * Called with calls of tokens that the database does not have, as after a restore from a backup: they
-   * cannot be charged.
-   */
+  /** Called with calls of tokens that the database lacks, as after a restore: they cannot be charged. */
   readonly onUnknownTokens: (calls: readonly OutboxEntry[]) => void
 }
 
 /**
- * The only queue between this node and the bank, with one request at a time: loans first, then reports, and
- * returned leases only after the report before them. The latest state from the bank is therefore always
- * current.
+ * The only queue between this node and the bank, with one request at a time: loans first, then reports, then
+ * released leases. The latest state from the bank is therefore always current.
  */
 export class BankClient {
   readonly leases: LeaseTable
@@ -61,11 +52,11 @@ export class BankClient {
   /** The last outbox entry that the bank has counted. */
   #reportedPlace = 0
   /** Calls settled since the outbox was last read. */
-  #settledCount = 0
+  #settled = 0
   /** Set while the outbox has more entries than fit into one report. */
   #isBehind = false
   #flushes: (() => void)[] = []
-  #isUnreachable = false
+  #isDown = false
   #isStopping = false
   #wake = Promise.withResolvers<void>()
   #running: Promise<void> | undefined
@@ -83,7 +74,7 @@ export class BankClient {
 
   /** Whether the last request to the bank succeeded. */
   get isConnected(): boolean {
-    return !this.#isUnreachable && !this.mayBeFenced
+    return !this.#isDown && !this.mayBeFenced
   }
 
   /** Called with the accounts that were evicted. */
@@ -111,8 +102,8 @@ export class BankClient {
   /** Notes that a call was settled, and is in the outbox. */
   onSettled(): void {
     this.#hasOutbox = true
-    this.#settledCount += 1
-    if (this.#settledCount >= REPORT_ROWS) this.#wake.resolve()
+    this.#settled += 1
+    if (this.#settled >= REPORT_ROWS) this.#wake.resolve()
   }
 
   /** Resolves when everything settled so far has been reported, or after a second. */
@@ -137,8 +128,7 @@ export class BankClient {
     this.#wake.resolve()
     await this.#running
     this.#loans.rejectAll(new StoreUnavailable('the bank is closed'))
-    // Leases that are not released stay unusable for a minute, so one lost response must not end the
-    // attempts.
+    // Unreleased leases stay unusable for a minute, so one lost response must not end the attempts.
     for (const endMs = performance.now() + CLOSE_TIMEOUT_MS; ; await delay(RETRY_MS)) {
       try {
         return await this.#leaveBank(isUnresolved)
@@ -170,21 +160,20 @@ export class BankClient {
     while (!this.#isStopping) {
       try {
         await this.#runRound()
-        if (this.#isUnreachable) this.#setReachability(undefined)
+        if (this.#isDown) this.#setReachability(undefined)
         if (!this.#isBehind) await this.#sleep(REPORT_MS)
       } catch (error) {
         this.#loans.rejectAll(error)
         // The failed request may have taken effect.
         this.#mustResync = true
-        if (!this.#isUnreachable)
-          this.#setReachability(error instanceof Error ? error : new Error(String(error)))
+        if (!this.#isDown) this.#setReachability(error instanceof Error ? error : new Error(String(error)))
         await this.#sleep(RETRY_MS)
       }
     }
   }
 
   #setReachability(failure: Error | undefined): void {
-    this.#isUnreachable = failure !== undefined
+    this.#isDown = failure !== undefined
     this.#parts.onReachabilityChange(failure)
   }
 
@@ -195,10 +184,7 @@ export class BankClient {
     if (loans.length > 0) await this.#acquireBatch(loans)
     const nowMs = performance.now()
     const isUrgent =
-      this.#isBehind ||
-      this.#settledCount >= REPORT_ROWS ||
-      this.#flushes.length > 0 ||
-      this.leases.hasRecalls
+      this.#isBehind || this.#settled >= REPORT_ROWS || this.#flushes.length > 0 || this.leases.hasRecalls
     if (isUrgent || nowMs - this.#roundMs >= REPORT_MS) {
       this.#roundMs = nowMs
       await this.#report()
@@ -244,7 +230,7 @@ export class BankClient {
 
   async #readOutbox(): Promise<readonly OutboxEntry[]> {
     if (!this.#hasOutbox) return []
-    this.#settledCount = 0
+    this.#settled = 0
     this.#hasOutbox = false
     try {
       const entries = await this.#parts.file.write('outbox', { limit: REPORT_ROWS })
@@ -285,7 +271,7 @@ export class BankClient {
     const last = entries.at(-1)
     if (!last) return
     await file.write('reported', { place: last.place })
-    if (!this.#isBehind && this.#settledCount === 0) this.#hasOutbox = false
+    if (!this.#isBehind && this.#settled === 0) this.#hasOutbox = false
   }
 
   async #releaseSpare(nowMs: number): Promise<void> {
@@ -296,7 +282,7 @@ export class BankClient {
   }
 
   async #sleep(ms: number): Promise<void> {
-    if (this.#loans.isEmpty || this.#isUnreachable) {
+    if (this.#loans.isEmpty || this.#isDown) {
       const timer = setTimeout(() => this.#wake.resolve(), ms).unref()
       await this.#wake.promise
       clearTimeout(timer)

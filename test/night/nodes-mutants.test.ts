@@ -21,8 +21,8 @@ const SELDOM: Patch = {
 const RELEASE_FIRST: readonly Patch[] = [
   {
     file: 'src/ledger/bank-client.ts',
-    text: '    const isUrgent =\n      this.#isBehind || this.#settled >= REPORT_ROWS || this.#flushes.length > 0 || this.book.hasRecalls',
-    by: '    if (this.book.hasRecalls) await this.#giveBack(nowMs)\n    const isUrgent = this.#isBehind || this.#settled >= REPORT_ROWS || this.#flushes.length > 0',
+    text: '    const isUrgent =\n      this.#isBehind || this.#settled >= REPORT_ROWS || this.#flushes.length > 0 || this.leases.hasRecalls',
+    by: '    if (this.leases.hasRecalls) await this.#releaseSpare(nowMs)\n    const isUrgent = this.#isBehind || this.#settled >= REPORT_ROWS || this.#flushes.length > 0',
   },
   {
     file: 'src/ledger/leased-balance.ts',
@@ -34,8 +34,8 @@ const RELEASE_FIRST: readonly Patch[] = [
 const LOST_ANSWERS: readonly Patch[] = [
   {
     file: 'src/ledger/bank-client.ts',
-    text: '      const known = new Set<string>(standings',
-    by: "      if (entries.length > 0 && Math.random() < 1 / 3) throw new StoreUnavailable('lost')\n      const known = new Set<string>(standings",
+    text: '      const known = new Set<string>(states',
+    by: "      if (entries.length > 0 && Math.random() < 1 / 3) throw new StoreUnavailable('lost')\n      const known = new Set<string>(states",
   },
 ]
 /** Counts a repeated report again. */
