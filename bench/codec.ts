@@ -172,7 +172,7 @@ function convert({ from, to, chunks }: Case): number {
     if (events.length > 0) written += encoder.push(events).length
   }
   written += encoder.push(decoder.end()).length
-  return written + encoder.last().length
+  return written + encoder.finalFrames().length
 }
 
 /** Microseconds of CPU time per event, one value for each round. */

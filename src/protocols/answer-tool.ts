@@ -14,7 +14,7 @@ export function withAnswerAsText(reply: Reply, tool: string): Reply {
         ? { kind: 'text', text: inputOrEmpty(part.input) }
         : part,
   )
-  return { ...reply, parts, stop: answered(reply.stop) }
+  return { ...reply, parts, stop: stopWithoutTool(reply.stop) }
 }
 
 /** The same for a stream. */
@@ -61,7 +61,7 @@ export class AnswerToolDecoder implements StreamDecoder {
         return [{ kind: 'text', index, text: inputOrEmpty('') }, event]
       }
       case 'end':
-        return { ...event, stop: answered(event.stop) }
+        return { ...event, stop: stopWithoutTool(event.stop) }
       case 'start':
       case 'text':
       case 'thinking':
@@ -74,6 +74,6 @@ export class AnswerToolDecoder implements StreamDecoder {
 }
 
 /** The tool is not the caller's to answer. */
-function answered(stop: Stop): Stop {
+function stopWithoutTool(stop: Stop): Stop {
   return stop.reason === 'tool-calls' ? { reason: 'end' } : stop
 }

@@ -13,7 +13,7 @@ import type { ScannedObject } from './json/scanned-object.ts'
 export type Dropped = Set<string>
 
 /** What an encoder cannot know by itself: codecs are pure. */
-export interface Minted {
+export interface ReplyIdentity {
   /** Unix seconds. */
   readonly created: number
   /** For wires whose ids must have a form of their own. */
@@ -48,10 +48,10 @@ export interface Codec {
   answerTool(conversation: Conversation, capabilities: Capabilities): string | undefined
   /** Reads a whole reply; throws where it is none. */
   decodeReply(bytes: Buffer): Reply
-  encodeReply(reply: Reply, minted: Minted): Buffer
+  encodeReply(reply: Reply, identity: ReplyIdentity): Buffer
   /** Events that are not whole yet take of the budget; without one, a stream has a budget of its own. */
   streamDecoder(budget?: EventBudget): StreamDecoder
-  streamEncoder(minted: Minted, options: { readonly includeUsage: boolean }): StreamEncoder
+  streamEncoder(identity: ReplyIdentity, options: { readonly includeUsage: boolean }): StreamEncoder
 }
 
 /** Reads a stream. Bytes may be cut anywhere. */
@@ -80,7 +80,7 @@ export interface StreamEncoder {
    * The frames that end a complete stream, to be sent once it is charged; '' before the `end` event.
    * `charged` is the usage to tell, in place of what the upstream said.
    */
-  last(charged?: Usage): string
+  finalFrames(charged?: Usage): string
   /** The frame that ends a stream that broke off, in this protocol's own words. */
-  failure(error: { readonly type: string; readonly code: string; readonly message: string }): string
+  failureFrame(error: { readonly type: string; readonly code: string; readonly message: string }): string
 }

@@ -3,7 +3,7 @@ import type { Effort, Thinking } from './conversation.ts'
 /**
  * Words that a wire may have for an effort: `none` switches thinking off, `minimal` is the least above it.
  */
-export type EffortWord = 'none' | 'minimal' | Effort
+export type EffortName = 'none' | 'minimal' | Effort
 
 /** From the least to the most, with the budgets in tokens; `docs/api.md: What models take`. */
 const BUDGETS = [
@@ -14,26 +14,26 @@ const BUDGETS = [
   ['max', 16_384],
 ] as const satisfies readonly (readonly [Effort, number])[]
 
-const TOKENS: ReadonlyMap<Effort, number> = new Map(BUDGETS)
+const BUDGET_BY_EFFORT: ReadonlyMap<Effort, number> = new Map(BUDGETS)
 
-const WORDS: readonly EffortWord[] = ['none', 'minimal', ...BUDGETS.map(([effort]) => effort)]
+const EFFORT_NAMES: readonly EffortName[] = ['none', 'minimal', ...BUDGETS.map(([effort]) => effort)]
 
 /** The effort of a request that asks for thinking and does not say how much. */
 export const DEFAULT_EFFORT: Effort = 'medium'
 
 /** No thinking. */
-export const OFF: Thinking = { kind: 'off' }
+export const THINKING_OFF: Thinking = { kind: 'off' }
 
 /** Every word for an effort, and what it asks for. */
 export const EFFORTS: ReadonlyMap<string, Thinking> = new Map<string, Thinking>([
-  ['none', OFF],
-  ['minimal', OFF],
+  ['none', THINKING_OFF],
+  ['minimal', THINKING_OFF],
   ...BUDGETS.map(([effort]): [string, Thinking] => [effort, { kind: 'adaptive', effort }]),
 ])
 
 /** The thinking tokens that an effort stands for. */
 export function budgetOf(effort: Effort): number {
-  return TOKENS.get(effort) ?? 0
+  return BUDGET_BY_EFFORT.get(effort) ?? 0
 }
 
 /**
@@ -46,13 +46,13 @@ function effortOf(tokens: number): Effort {
 }
 
 /** The effort that is asked for; undefined where thinking is off, or goes by the model's own default. */
-export function effortAsked(thinking: Thinking): Effort | undefined {
+export function requestedEffort(thinking: Thinking): Effort | undefined {
   if (thinking.kind === 'budget') return effortOf(thinking.tokens)
   return thinking.kind === 'adaptive' ? thinking.effort : undefined
 }
 
 /** Whether no thinking is asked for: a budget of nothing is none. */
-export function isOff(thinking: Thinking): boolean {
+export function isThinkingOff(thinking: Thinking): boolean {
   return thinking.kind === 'off' || (thinking.kind === 'budget' && thinking.tokens === 0)
 }
 
@@ -60,7 +60,7 @@ export function isOff(thinking: Thinking): boolean {
  * The most of the accepted words (least first, never empty) that is not above the effort, else the least of
  * them.
  */
-export function nearestEffort(effort: Effort, accepted: readonly EffortWord[]): EffortWord | undefined {
-  const most = WORDS.indexOf(effort)
-  return accepted.findLast((word) => WORDS.indexOf(word) <= most) ?? accepted[0]
+export function nearestEffort(effort: Effort, accepted: readonly EffortName[]): EffortName | undefined {
+  const max = EFFORT_NAMES.indexOf(effort)
+  return accepted.findLast((word) => EFFORT_NAMES.indexOf(word) <= max) ?? accepted[0]
 }

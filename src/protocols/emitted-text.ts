@@ -5,7 +5,7 @@ const INITIAL_BYTES = 256
  */
 const MAX_BYTES = 8 * 1024 * 1024
 /** Up to so many bytes a loop copies faster than a call does. */
-const SHORT = 48
+const MAX_LOOP_BYTES = 48
 
 /** Text that grows by small pieces, kept as bytes in one piece of memory. */
 export class EmittedText {
@@ -19,7 +19,7 @@ export class EmittedText {
     if (end > MAX_BYTES) return
     if (end > this.#bytes.length) this.#grow(end)
     const bytes = this.#bytes
-    if (to - from > SHORT) bytes.set(source.subarray(from, to), length)
+    if (to - from > MAX_LOOP_BYTES) bytes.set(source.subarray(from, to), length)
     else for (let i = from, at = length; i < to; i++, at++) bytes[at] = source[i] as number
     this.#length = end
   }
@@ -27,14 +27,14 @@ export class EmittedText {
   /** Adds a text; returns its UTF-8 bytes. */
   add(text: string): number {
     const { length } = text
-    if (length <= SHORT && this.#length + length <= this.#bytes.length && this.#addPlain(text, length))
+    if (length <= MAX_LOOP_BYTES && this.#length + length <= this.#bytes.length && this.#addAscii(text, length))
       return length
     const bytes = Buffer.from(text)
     this.append(bytes, 0, bytes.length)
     return bytes.length
   }
 
-  #addPlain(text: string, length: number): boolean {
+  #addAscii(text: string, length: number): boolean {
     const bytes = this.#bytes
     const at = this.#length
     for (let i = 0; i < length; i++) {

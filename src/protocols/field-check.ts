@@ -1,12 +1,12 @@
 import { GatewayError } from '../errors.ts'
-import { accepting, type JsonSchema, type Test } from './with-schema.ts'
+import { withSchema, type JsonSchema, type ValueTest } from './with-schema.ts'
 import { asRecord } from './json/record.ts'
 import type { Member, Node, ScannedObject } from './json/scanned-object.ts'
 
 /** No model writes as much; what is above is a mistake (`docs/api.md: Errors`, max_tokens too large). */
 const MAX_OUTPUT_TOKENS = 10_000_000
 const MAX_MODEL_LENGTH = 256
-const MAX_SHOWN = 60
+const MAX_PREVIEW = 60
 /** As JSON Schema takes it, which has no \p{Cc} for everybody. */
 const NO_CONTROL_CHARACTER = '^[^\\u0000-\\u001f\\u007f-\\u009f]*$'
 
@@ -14,23 +14,23 @@ const NO_CONTROL_CHARACTER = '^[^\\u0000-\\u001f\\u007f-\\u009f]*$'
 export interface Check {
   (scan: ScannedObject, member: Member): void
   /** What it lets through; anything where it does not say. */
-  readonly accepts?: JsonSchema
+  readonly schema?: JsonSchema
 }
 
 /** Tests of a parsed value. */
-export const isText = accepting({ type: 'string' }, (value: unknown): boolean => typeof value === 'string')
-export const isTexts = accepting(
+export const isText = withSchema({ type: 'string' }, (value: unknown): boolean => typeof value === 'string')
+export const isTexts = withSchema(
   { type: 'array', items: isText.accepts },
   (value: unknown): boolean => Array.isArray(value) && value.every(isText),
 )
-const isObject = accepting({ type: 'object' }, (value: unknown): boolean => asRecord(value) !== undefined)
-export const isNumber = (from: number, to: number): Test =>
-  accepting(
+const isObject = withSchema({ type: 'object' }, (value: unknown): boolean => asRecord(value) !== undefined)
+export const isNumber = (from: number, to: number): ValueTest =>
+  withSchema(
     { type: 'number', minimum: from, maximum: to },
     (value: unknown) => typeof value === 'number' && value >= from && value <= to,
   )
-export const isInteger = (from: number, to: number): Test =>
-  accepting(
+export const isInteger = (from: number, to: number): ValueTest =>
+  withSchema(
     { type: 'integer', minimum: from, maximum: to },
     (value: unknown) => Number.isInteger(value) && (value as number) >= from && (value as number) <= to,
   )
@@ -60,7 +60,7 @@ export function isPresent(scan: ScannedObject, field: string): boolean {
 
 /** What a request must be for `checkMembers` to let it through, as JSON Schema. */
 export function requestSchema(required: readonly string[], checks: ReadonlyMap<string, Check>): JsonSchema {
-  const properties = [...checks].map(([field, { accepts = {} }]) => [
+  const properties = [...checks].map(([field, { schema: accepts = {} }]) => [
     field,
     required.includes(field) ? accepts : { anyOf: [accepts, { type: 'null' }] },
   ])
@@ -68,40 +68,40 @@ export function requestSchema(required: readonly string[], checks: ReadonlyMap<s
 }
 
 /** A check of the parsed value that shows a wrong scalar. */
-export function open(expected: string, holds: Test): Check {
-  return accepting(described(expected, holds), (scan: ScannedObject, { key, node }: Member) => {
+export function checkValue(expected: string, isValid: ValueTest): Check {
+  return withSchema(described(expected, isValid), (scan: ScannedObject, { key, node }: Member) => {
     const value = scan.value(key)
-    if (!holds(value)) refuse(key, expected, isScalar(value) ? shown(value) : kindName(scan, node))
+    if (!isValid(value)) refuse(key, expected, isScalar(value) ? preview(value) : kindName(scan, node))
   })
 }
 
 /** The same for a field that can hold a prompt: a message tells only what kind of thing came. */
-export function secret(expected: string, holds: Test): Check {
-  return accepting(described(expected, holds), (scan: ScannedObject, { key, node }: Member) => {
-    if (!holds(scan.value(key))) refuse(key, expected, kindName(scan, node))
+export function checkSecret(expected: string, isValid: ValueTest): Check {
+  return withSchema(described(expected, isValid), (scan: ScannedObject, { key, node }: Member) => {
+    if (!isValid(scan.value(key))) refuse(key, expected, kindName(scan, node))
   })
 }
 
-function described(expected: string, { accepts }: Test): JsonSchema {
+function described(expected: string, { schema: accepts }: ValueTest): JsonSchema {
   return { description: expected, ...accepts }
 }
 
 /** Checks that more than one table has. */
-export const text = open('a string', isText)
-export const flag = open(
+export const text = checkValue('a string', isText)
+export const boolean = checkValue(
   'true or false',
-  accepting({ type: 'boolean' }, (value: unknown) => typeof value === 'boolean'),
+  withSchema({ type: 'boolean' }, (value: unknown) => typeof value === 'boolean'),
 )
-export const integer = open(
+export const integer = checkValue(
   'an integer',
-  accepting({ type: 'integer' }, (value: unknown) => Number.isInteger(value)),
+  withSchema({ type: 'integer' }, (value: unknown) => Number.isInteger(value)),
 )
-export const object = secret('an object', isObject)
+export const object = checkSecret('an object', isObject)
 
 /** A model's name in a request. */
-export const modelName = open(
+export const modelName = checkValue(
   `a name of 1 to ${MAX_MODEL_LENGTH} characters, none of them a control character`,
-  accepting(
+  withSchema(
     { type: 'string', minLength: 1, maxLength: MAX_MODEL_LENGTH, pattern: NO_CONTROL_CHARACTER },
     isModelName,
   ),
@@ -112,12 +112,12 @@ export const outputTokens = maximumFrom(1)
 /** The same where 0 is allowed: the prompt is read, and nothing is generated. */
 export const outputTokensOrNone = maximumFrom(0)
 
-function maximumFrom(least: number): Check {
-  return open(`an integer from ${least} to ${MAX_OUTPUT_TOKENS}`, isInteger(least, MAX_OUTPUT_TOKENS))
+function maximumFrom(min: number): Check {
+  return checkValue(`an integer from ${min} to ${MAX_OUTPUT_TOKENS}`, isInteger(min, MAX_OUTPUT_TOKENS))
 }
 
 /** Looks at the elements where they lie: a long conversation is not parsed for the sake of its roles. */
-export function eachObject(
+export function checkEachObject(
   scan: ScannedObject,
   node: Node,
   path: string,
@@ -143,9 +143,9 @@ function isScalar(value: unknown): boolean {
 }
 
 /** A scalar as JSON, cut short. */
-function shown(value: unknown): string {
+function preview(value: unknown): string {
   const json = JSON.stringify(value).replaceAll(/[^\x20-\x7e]/g, '?')
-  return json.length <= MAX_SHOWN ? json : `${json.slice(0, MAX_SHOWN)}…`
+  return json.length <= MAX_PREVIEW ? json : `${json.slice(0, MAX_PREVIEW)}…`
 }
 
 /** What kind of value came, with its article, for a message. */
@@ -156,6 +156,6 @@ export function kindName(scan: ScannedObject, node: Node): string {
 }
 
 /** Throws `invalid_request`. */
-export function refuse(field: string, expected: string, came: string): never {
-  throw new GatewayError('invalid_request', `Invalid '${field}': expected ${expected}, got ${came}.`)
+export function refuse(field: string, expected: string, actual: string): never {
+  throw new GatewayError('invalid_request', `Invalid '${field}': expected ${expected}, got ${actual}.`)
 }

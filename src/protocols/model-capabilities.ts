@@ -1,6 +1,6 @@
 import type { StatedCapabilities, ThinkingForm } from '../domain/settings.ts'
-import type { EffortWord } from './effort.ts'
-import { claudeVersion, geminiVersion, gptVersion, isFrom, type ModelVersion } from './model-version.ts'
+import type { EffortName } from './effort.ts'
+import { claudeVersion, geminiVersion, gptVersion, isSince, type ModelVersion } from './model-version.ts'
 
 /** Settings that models may refuse, as far as one accepts them; `docs/api.md: What models take`. */
 export interface Capabilities {
@@ -10,7 +10,7 @@ export interface Capabilities {
   /** Thinking cannot be switched off. */
   readonly alwaysThinks: boolean
   /** The efforts that it takes in chat, least first; undefined where that is not known. */
-  readonly efforts: readonly EffortWord[] | undefined
+  readonly efforts: readonly EffortName[] | undefined
   /** In chat it takes tools with the effort `none` alone, which has to be said. */
   readonly toolsNeedNoEffort: boolean
   /** Its text keeps to a JSON schema that the request states. */
@@ -52,44 +52,44 @@ const TO_MAX = [...TO_XHIGH, 'max'] as const
 const TABLE: readonly Row[] = [
   [
     ({ text, claude }) =>
-      /claude-(?:fable|mythos)/i.test(text) || (from(claude, 5, 5) && !/haiku/i.test(text)),
+      /claude-(?:fable|mythos)/i.test(text) || (isAtLeast(claude, 5, 5) && !/haiku/i.test(text)),
     { sampling: 'none', thinking: 'adaptive', alwaysThinks: true },
   ],
-  [({ claude }) => from(claude, 4, 7), { sampling: 'none', thinking: 'adaptive' }],
-  [({ claude }) => from(claude, 4, 5), { sampling: 'no-top-p-beside-temperature' }],
-  [({ claude }) => from(claude, 4, 1), { sampling: 'no-top-p-beside-temperature', takesSchema: false }],
-  [({ claude }) => from(claude, 3, 7), { takesSchema: false }],
-  [({ claude }) => from(claude, 0), { thinking: 'none', takesSchema: false }],
+  [({ claude }) => isAtLeast(claude, 4, 7), { sampling: 'none', thinking: 'adaptive' }],
+  [({ claude }) => isAtLeast(claude, 4, 5), { sampling: 'no-top-p-beside-temperature' }],
+  [({ claude }) => isAtLeast(claude, 4, 1), { sampling: 'no-top-p-beside-temperature', takesSchema: false }],
+  [({ claude }) => isAtLeast(claude, 3, 7), { takesSchema: false }],
+  [({ claude }) => isAtLeast(claude, 0), { thinking: 'none', takesSchema: false }],
 
   [
-    ({ text, gpt }) => /chatgpt-/i.test(text) || (gpt !== undefined && (/chat/i.test(text) || !from(gpt, 5))),
+    ({ text, gpt }) => /chatgpt-/i.test(text) || (gpt !== undefined && (/chat/i.test(text) || !isAtLeast(gpt, 5))),
     { thinking: 'none' },
   ],
   [({ text }) => /(?:^|[^a-z\d])o1-(?:mini|preview)/i.test(text), { ...REASONING, thinking: 'none' }],
   [({ text }) => /(?:^|[^a-z\d])o\d{1,2}(?![\w.])/i.test(text), { ...REASONING, efforts: TO_HIGH }],
-  [({ text, gpt }) => from(gpt, 5, 1) && /-codex-max/i.test(text), { ...REASONING, efforts: TO_XHIGH }],
-  [({ text, gpt }) => from(gpt, 5, 2) && /-codex/i.test(text), { ...REASONING, efforts: TO_XHIGH }],
-  [({ text, gpt }) => from(gpt, 5) && /-codex/i.test(text), { ...REASONING, efforts: TO_HIGH }],
+  [({ text, gpt }) => isAtLeast(gpt, 5, 1) && /-codex-max/i.test(text), { ...REASONING, efforts: TO_XHIGH }],
+  [({ text, gpt }) => isAtLeast(gpt, 5, 2) && /-codex/i.test(text), { ...REASONING, efforts: TO_XHIGH }],
+  [({ text, gpt }) => isAtLeast(gpt, 5) && /-codex/i.test(text), { ...REASONING, efforts: TO_HIGH }],
   [
-    ({ text, gpt }) => from(gpt, 5, 2) && /-pro\b/i.test(text),
+    ({ text, gpt }) => isAtLeast(gpt, 5, 2) && /-pro\b/i.test(text),
     { ...REASONING, efforts: ['medium', 'high', 'xhigh'] },
   ],
-  [({ text, gpt }) => from(gpt, 5) && /-pro\b/i.test(text), { ...REASONING, efforts: ['high'] }],
+  [({ text, gpt }) => isAtLeast(gpt, 5) && /-pro\b/i.test(text), { ...REASONING, efforts: ['high'] }],
   // A vendor before the name is that of a router, which has its own ways to the model.
   [
-    ({ text, gpt }) => from(gpt, 5, 6) && !text.includes('/'),
+    ({ text, gpt }) => isAtLeast(gpt, 5, 6) && !text.includes('/'),
     { ...REASONING, efforts: ['none', ...TO_MAX], toolsNeedNoEffort: true },
   ],
-  [({ gpt }) => from(gpt, 5, 6), { ...REASONING, efforts: ['none', ...TO_MAX] }],
-  [({ gpt }) => from(gpt, 5, 2), { ...REASONING, efforts: ['none', ...TO_XHIGH] }],
-  [({ gpt }) => from(gpt, 5, 1), { ...REASONING, efforts: ['none', ...TO_HIGH] }],
-  [({ gpt }) => from(gpt, 5), { ...REASONING, efforts: ['minimal', ...TO_HIGH] }],
+  [({ gpt }) => isAtLeast(gpt, 5, 6), { ...REASONING, efforts: ['none', ...TO_MAX] }],
+  [({ gpt }) => isAtLeast(gpt, 5, 2), { ...REASONING, efforts: ['none', ...TO_XHIGH] }],
+  [({ gpt }) => isAtLeast(gpt, 5, 1), { ...REASONING, efforts: ['none', ...TO_HIGH] }],
+  [({ gpt }) => isAtLeast(gpt, 5), { ...REASONING, efforts: ['minimal', ...TO_HIGH] }],
 
   [
-    ({ text, gemini }) => from(gemini, 3) || (from(gemini, 2, 5) && /-pro\b/i.test(text)),
+    ({ text, gemini }) => isAtLeast(gemini, 3) || (isAtLeast(gemini, 2, 5) && /-pro\b/i.test(text)),
     { efforts: TO_HIGH },
   ],
-  [({ gemini }) => from(gemini, 2, 5), { efforts: ['none', ...TO_HIGH] }],
+  [({ gemini }) => isAtLeast(gemini, 2, 5), { efforts: ['none', ...TO_HIGH] }],
 ]
 
 /**
@@ -124,6 +124,6 @@ function rowOf(text: string): Partial<Capabilities> | undefined {
   return TABLE.find(([covers]) => covers(name))?.[1]
 }
 
-function from(version: ModelVersion | undefined, major: number, minor?: number): boolean {
-  return version !== undefined && isFrom(version, major, minor)
+function isAtLeast(version: ModelVersion | undefined, major: number, minor?: number): boolean {
+  return version !== undefined && isSince(version, major, minor)
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { claudeVersion, geminiVersion, gptVersion, isFrom } from './model-version.ts'
+import { claudeVersion, geminiVersion, gptVersion, isSince } from './model-version.ts'
 
 describe('the version of a Claude model', () => {
   test.each([
@@ -52,8 +52,8 @@ test('the version of a Gemini model stands behind its family', () => {
 })
 
 test('versions are compared by their major, then by their minor number', () => {
-  expect(isFrom({ major: 4, minor: 7 }, 4, 7)).toBe(true)
-  expect(isFrom({ major: 5, minor: 0 }, 4, 7)).toBe(true)
-  expect(isFrom({ major: 4, minor: 10 }, 4, 7)).toBe(true)
-  expect(isFrom({ major: 4, minor: 6 }, 4, 7)).toBe(false)
+  expect(isSince({ major: 4, minor: 7 }, 4, 7)).toBe(true)
+  expect(isSince({ major: 5, minor: 0 }, 4, 7)).toBe(true)
+  expect(isSince({ major: 4, minor: 10 }, 4, 7)).toBe(true)
+  expect(isSince({ major: 4, minor: 6 }, 4, 7)).toBe(false)
 })

@@ -41,7 +41,7 @@ export function geminiVersion(model: string): ModelVersion | undefined {
 }
 
 /** Whether a version is this one or a later one. */
-export function isFrom({ major, minor }: ModelVersion, sinceMajor: number, sinceMinor = 0): boolean {
+export function isSince({ major, minor }: ModelVersion, sinceMajor: number, sinceMinor = 0): boolean {
   return major > sinceMajor || (major === sinceMajor && minor >= sinceMinor)
 }
 

@@ -10,7 +10,7 @@ export interface PromptText {
 /** Tokens of one media part, of which `bytes` is the length in the body, base64 included. */
 export interface MediaTokens {
   /** As many as it can have. */
-  readonly most: (bytes: number, model: string) => number
+  readonly max: (bytes: number, model: string) => number
   /** As many as it has for the most part. */
   readonly typical: (bytes: number) => number
 }
@@ -24,7 +24,7 @@ export interface MediaTokens {
  * full size. gpt-4o-mini counts 33 times as many as gpt-4o (at a price as much lower): 2,833 + 8 × 5,667.
  */
 export const IMAGE_TOKENS: MediaTokens = {
-  most: (_bytes, model) => (model.includes('4o-mini') ? 48_169 : 10_000),
+  max: (_bytes, model) => (model.includes('4o-mini') ? 48_169 : 10_000),
   typical: () => 1000,
 }
 
@@ -37,7 +37,7 @@ const LARGEST_CONTEXT = 1_048_576
  * the model's context.
  */
 export const DOCUMENT_TOKENS: MediaTokens = {
-  most: (bytes) => Math.min(20_000 + bytes, LARGEST_CONTEXT),
+  max: (bytes) => Math.min(20_000 + bytes, LARGEST_CONTEXT),
   typical: () => 3000,
 }
 

@@ -21,7 +21,7 @@ export function laterUsage(
 }
 
 /** The counts of a report. */
-export function toldUsage(reported: ReportedUsage): Usage {
+export function countsOf(reported: ReportedUsage): Usage {
   const { outputIsUnknown: _, ...usage } = reported
   return usage
 }

@@ -17,7 +17,7 @@ export function count(counts: Counts, name: string): number {
 }
 
 /** The largest of counts that mean the same, by their names. */
-export function most(counts: Counts, ...names: readonly string[]): number {
+export function maxCount(counts: Counts, ...names: readonly string[]): number {
   let largest = 0
   for (const name of names) largest = Math.max(largest, count(counts, name))
   return largest

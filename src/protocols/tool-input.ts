@@ -1,12 +1,12 @@
 /** Spellings that servers have for no input at all; an empty JSON string is one. */
-const NOTHING: ReadonlySet<string> = new Set(['', 'null', '""'])
+const EMPTY_INPUTS: ReadonlySet<string> = new Set(['', 'null', '""'])
 /** Text that may still turn out to be no input, and is short enough to be read again with each piece. */
-const MAY_BE_NOTHING = /^\s{0,16}(?:n(?:u(?:l(?:l\s{0,16})?)?)?|"(?:"\s{0,16})?)?$/
+const MAY_BE_EMPTY = /^\s{0,16}(?:n(?:u(?:l(?:l\s{0,16})?)?)?|"(?:"\s{0,16})?)?$/
 
 /** The JSON text of a tool's input as it came; `{}` where it is nothing. */
 export function inputOrEmpty(input: string): string {
   // Nearly all are objects; they can be long, and need no look at the rest.
-  return !input.startsWith('{') && NOTHING.has(input.trim()) ? '{}' : input
+  return !input.startsWith('{') && EMPTY_INPUTS.has(input.trim()) ? '{}' : input
 }
 
 /**
@@ -30,29 +30,29 @@ export function inputObject(input: string): string | undefined {
  */
 export class StreamedInputs {
   /** By part; a part whose input is known to be something else is not here. */
-  readonly #held = new Map<number, string>()
+  readonly #pending = new Map<number, string>()
 
   begin(part: number): void {
-    this.#held.set(part, '')
+    this.#pending.set(part, '')
   }
 
   /** The input that can be told after this piece. */
   add(part: number, piece: string): string {
-    const held = this.#held.get(part)
-    if (held === undefined) return piece
-    const text = held + piece
-    if (MAY_BE_NOTHING.test(text)) {
-      this.#held.set(part, text)
+    const pending = this.#pending.get(part)
+    if (pending === undefined) return piece
+    const text = pending + piece
+    if (MAY_BE_EMPTY.test(text)) {
+      this.#pending.set(part, text)
       return ''
     }
-    this.#held.delete(part)
+    this.#pending.delete(part)
     return text
   }
 
   /** The rest of an input that has ended. */
   end(part: number): string {
-    const held = this.#held.get(part) ?? ''
-    this.#held.delete(part)
-    return inputOrEmpty(held) === held ? held : ''
+    const pending = this.#pending.get(part) ?? ''
+    this.#pending.delete(part)
+    return inputOrEmpty(pending) === pending ? pending : ''
   }
 }

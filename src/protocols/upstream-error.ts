@@ -18,19 +18,19 @@ export interface UpstreamErrorText {
 }
 
 /** Characters of a message, and of a type or a code, that are taken. */
-const MAX_MESSAGE = 65_536
-const MAX_NAME = 128
+const MAX_MESSAGE_LENGTH = 65_536
+const MAX_NAME_LENGTH = 128
 
 /** Bytes of an error body that are looked at. */
-const MAX_BODY = 65_536
+const MAX_BODY_BYTES = 65_536
 
 /**
  * Where servers put the message. The first that holds text counts; `detail` may be a list of findings with
  * `msg`.
  */
-const MESSAGES = ['message', 'detail', 'msg', 'error_message', 'error', 'errors', 'title'] as const
+const MESSAGE_KEYS = ['message', 'detail', 'msg', 'error_message', 'error', 'errors', 'title'] as const
 
-const NOTHING: UpstreamErrorText = { message: undefined, type: undefined, code: undefined }
+const NO_DETAILS: UpstreamErrorText = { message: undefined, type: undefined, code: undefined }
 
 /**
  * Reads an upstream's error body in whatever shape it came; never throws. An object under `error` (a list of
@@ -38,18 +38,18 @@ const NOTHING: UpstreamErrorText = { message: undefined, type: undefined, code: 
  * says nothing, and neither does a code that only repeats the HTTP status.
  */
 export function readUpstreamError(bytes: Buffer): UpstreamErrorText {
-  const text = bytes.toString('utf8', 0, MAX_BODY).trim()
+  const text = bytes.toString('utf8', 0, MAX_BODY_BYTES).trim()
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
     const plain = text !== '' && !/^[<{["]/.test(text)
-    return plain ? { ...NOTHING, message: text.slice(0, MAX_MESSAGE) } : NOTHING
+    return plain ? { ...NO_DETAILS, message: text.slice(0, MAX_MESSAGE_LENGTH) } : NO_DETAILS
   }
   const outer = first(value)
-  if (typeof outer === 'string') return { ...NOTHING, message: cut(outer, MAX_MESSAGE) }
+  if (typeof outer === 'string') return { ...NO_DETAILS, message: nonEmptyText(outer, MAX_MESSAGE_LENGTH) }
   const envelope = asRecord(outer)
-  if (!envelope) return NOTHING
+  if (!envelope) return NO_DETAILS
   const error = asRecord(first(envelope['error'])) ?? envelope
   const code = name(error['code']) ?? name(envelope['code'])
   return {
@@ -60,7 +60,7 @@ export function readUpstreamError(bytes: Buffer): UpstreamErrorText {
 }
 
 /** Error types that stand for a status. */
-const STATUSES: ReadonlyMap<unknown, number> = new Map([
+const STATUS_BY_TYPE: ReadonlyMap<unknown, number> = new Map([
   ['invalid_request_error', 400],
   ['context_length_exceeded', 400],
   ['authentication_error', 401],
@@ -87,14 +87,14 @@ export function statusOfError(data: string): number {
     const status = Number(value)
     if (Number.isInteger(status) && status >= 400 && status <= 599) return status
   }
-  return STATUSES.get(error?.['type']) ?? STATUSES.get(error?.['code']) ?? 500
+  return STATUS_BY_TYPE.get(error?.['type']) ?? STATUS_BY_TYPE.get(error?.['code']) ?? 500
 }
 
 function messageIn(error: Readonly<Record<string, unknown>>): string | undefined {
-  for (const key of MESSAGES) {
+  for (const key of MESSAGE_KEYS) {
     const value = first(error[key])
     const found =
-      cut(value, MAX_MESSAGE) ?? cut(asRecord(value)?.['message'] ?? asRecord(value)?.['msg'], MAX_MESSAGE)
+      nonEmptyText(value, MAX_MESSAGE_LENGTH) ?? nonEmptyText(asRecord(value)?.['message'] ?? asRecord(value)?.['msg'], MAX_MESSAGE_LENGTH)
     if (found !== undefined) return found
   }
   return undefined
@@ -104,7 +104,7 @@ function first(value: unknown): unknown {
   return Array.isArray(value) ? value[0] : value
 }
 
-function cut(value: unknown, length: number): string | undefined {
+function nonEmptyText(value: unknown, length: number): string | undefined {
   return typeof value === 'string' && value !== '' ? value.slice(0, length) : undefined
 }
 
@@ -113,5 +113,5 @@ function cut(value: unknown, length: number): string | undefined {
  */
 function name(value: unknown): string | undefined {
   const text = typeof value === 'number' ? String(value) : value
-  return typeof text === 'string' && /^[\x21-\x7e]+$/.test(text) ? text.slice(0, MAX_NAME) : undefined
+  return typeof text === 'string' && /^[\x21-\x7e]+$/.test(text) ? text.slice(0, MAX_NAME_LENGTH) : undefined
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { utf8Of } from './utf8-encode.ts'
+import { encodeUtf8 } from './utf8-encode.ts'
 
 const texts = fc.array(
   fc.oneof(
@@ -18,13 +18,13 @@ const texts = fc.array(
 test('texts become the bytes of each, one after the other', () => {
   fc.assert(
     fc.property(texts, (pieces) => {
-      expect(utf8Of(pieces).equals(Buffer.concat(pieces.map((piece) => Buffer.from(piece))))).toBe(true)
+      expect(encodeUtf8(pieces).equals(Buffer.concat(pieces.map((piece) => Buffer.from(piece))))).toBe(true)
     }),
   )
 })
 
 test('the bytes belong to whoever asked: what comes later does not change them', () => {
-  const first = utf8Of(['first'])
-  utf8Of(['other'])
+  const first = encodeUtf8(['first'])
+  encodeUtf8(['other'])
   expect(first.toString()).toBe('first')
 })

@@ -2,7 +2,7 @@ import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { GatewayError } from '../errors.ts'
 import type { Client } from '../limits/shared-pool.ts'
-import { Gathered } from '../protocols/sse/chunk-list.ts'
+import { ChunkList } from '../protocols/sse/chunk-list.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
 import { type BodyMemory, BodyAllocation } from './body-memory.ts'
@@ -74,7 +74,7 @@ export class BodyReader {
     holding: BodyAllocation,
   ): Promise<Buffer> {
     return new Promise((resolve, reject) => {
-      const gathered = new Gathered()
+      const gathered = new ChunkList()
       let over = false
       let decoder: Transform | undefined
       const refuse = (error: GatewayError): void => {

@@ -1,7 +1,7 @@
 import { charge, type Rate } from '../domain/price.ts'
 import type { SettlementReason } from '../domain/settlement.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
-import { type ReportedUsage, toldUsage } from '../protocols/reported-usage.ts'
+import { type ReportedUsage, countsOf } from '../protocols/reported-usage.ts'
 import type { LocalCount } from './local-count.ts'
 
 /** Counts the tokens of the prompt. */
@@ -57,7 +57,7 @@ export function price(
 /** The usage where only calls have a price and nothing was generated: a count would change nothing. */
 function usageWithoutCount(rate: Rate, basis: ChargeBasis): Usage | undefined {
   if (rate.perToken || rate.free || basis.hasText()) return undefined
-  return basis.reported ? toldUsage(basis.reported) : NO_USAGE
+  return basis.reported ? countsOf(basis.reported) : NO_USAGE
 }
 
 async function priceByCount(
@@ -70,7 +70,7 @@ async function priceByCount(
   const output = await count.count(basis.text())
   const usage: Usage =
     reported && (!isComplete || reported.outputIsUnknown) && promptTokens(reported) > 0
-      ? { ...toldUsage(reported), output: Math.max(reported.output, output) }
+      ? { ...countsOf(reported), output: Math.max(reported.output, output) }
       : {
           ...NO_USAGE,
           input: await countPrompt(),

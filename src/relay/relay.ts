@@ -38,44 +38,13 @@ import { messagesDialect } from './dialects/messages/client-dialect.ts'
 import { rerankDialect } from './dialects/rerank/client-dialect.ts'
 import type { Dialect, RelayedRequest } from './dialects/dialect.ts'
 
-/** What relaying needs. */
-export interface RelayParts {
+/** Services that relaying needs. */
+export interface RelayParts extends CallServices, AttemptParts {
   /** The configuration in force; each call keeps the one it began with. */
   readonly settings: () => Settings
   readonly ledger: Ledger
-  readonly upstreams: UpstreamClient
-  readonly keyRings: KeyRings
-  readonly health: ChannelHealth
-  readonly missing: MissingModels
   readonly bodies: BodyReader
-  readonly count: LocalCount
-  readonly drains: Drains
-  readonly metrics: Metrics
   readonly media: Media
-  readonly limits: CallLimits
-  readonly failureLog: FailureLog
-}
-
-/** A request to relay. */
-export interface IncomingCall {
-  readonly id: string
-  readonly request: Request
-  readonly response: Response
-  readonly record: CallRecord
-  /** Unix milliseconds. */
-  readonly startedMs: number
-  /** The same moment by a clock that nobody sets, `performance.now()`. */
-  readonly startedAt: number
-}
-
-/** What is asked for, and at which prices. */
-interface Admitted {
-  readonly dialect: Dialect
-  readonly request: RelayedRequest
-  readonly body: Buffer
-  readonly rate: Rate
-  readonly resolution: Resolution
-  readonly estimated: Estimate
 }
 
 /** Relays calls: reads, admits, tries channel after channel, and sees to it that each hold is resolved. */
@@ -149,85 +118,51 @@ export class Relay {
 
   async #relay(
     dialect: Dialect,
-    relayed: IncomingCall,
+    incoming: IncomingCall,
     caller: Caller,
     settings: Settings,
     body: Buffer,
   ): Promise<void> {
-    const request = dialect.read(scanObject(body), relayed.request.headers)
-    const { record } = relayed
+    const request = dialect.read(scanObject(body), incoming.request.headers)
+    const { record } = incoming
     record.model = request.model
     record.stream = request.stream
-    const resolution = this.#routing.resolve(settings, caller, request.model, dialect.name)
+    const { model, group, channels } = this.#routing.resolve(settings, caller, request.model, dialect.name)
     const { ledger, limits } = this.#parts
-    const entering = limits.enter(settings, caller.token.id, resolution.model)
+    const entering = limits.enter(settings, caller.token.id, model)
     if (entering) await entering
     const { accounts } = ledger
     if (!ledger.isWritable && !(await ledger.probe())) throw unwritable()
-    const { model, group } = resolution
     const rate = request.isFree ? this.#rates.free : this.#rates.of(settings, model, group)
-    const estimated = estimate(request, resolution, rate, settings)
-    // Found and charged in one turn: in between it might be forgotten, and read a second time.
+    const channelRequests = request.forChannels(channels, model)
+    const estimated = estimate(request, channelRequests, rate, settings)
+    // Found and charged in one turn: in between the account might be forgotten, and read a second time.
     let account = accounts.get(caller.token.id) ?? (await accounts.load(caller.token.id))
     if (!account) throw new GatewayError('invalid_api_key', 'this API key is unknown')
     if (!request.isFree && estimated.amount > affordable(account))
       account = await accounts.ensureAffordable(account, estimated.amount)
-    const call = this.#admit(settings, relayed, account, {
-      dialect,
-      request,
-      body,
-      rate,
-      resolution,
-      estimated,
-    })
-    try {
-      await this.#attempts.run(call, settings, resolution)
-    } finally {
-      if (!call.hold.isSettled) call.settleForNothing(undefined)
-    }
-  }
-
-  #admit(
-    settings: Settings,
-    { id, response, record, startedMs, startedAt: begunMs }: IncomingCall,
-    account: Account,
-    { dialect, request, body, rate, resolution: { model, group, channels }, estimated }: Admitted,
-  ): Call {
-    // Its body came too late.
+    // The gateway may have stopped while the body came.
     if (this.#attempts.isStopped) throw STOPPING.refusal
-    const { amount, budget, promptTokens } = estimated
     const facts: HoldFacts = {
-      id,
+      id: incoming.id,
       model: model.name,
       channel: channels[0]?.name ?? '',
       group: group.name,
       stream: request.stream,
       priceVersion: settings.priceVersion,
-      startedMs,
-      promptAmount: charge(rate, { ...NO_USAGE, input: promptTokens }),
+      startedMs: incoming.startedMs,
+      promptAmount: charge(rate, { ...NO_USAGE, input: estimated.promptTokens }),
     }
     const hold = request.isFree
       ? OpenHold.unrecorded(account, facts)
-      : this.#parts.ledger.admit(account, amount, facts)
-    const { count, drains, metrics, limits } = this.#parts
-    return new Call({
-      dialect,
-      request,
-      body,
-      hold,
-      rate,
-      budget,
-      response,
-      record,
-      count,
-      drains,
-      metrics,
-      limits,
-      settings,
-      model,
-      begunMs,
-      promptTokens,
-    })
+      : ledger.admit(account, estimated.amount, facts)
+    const admitted = { dialect, request, body, settings, model, rate, estimate: estimated }
+    const call = new Call(this.#parts, incoming, admitted, hold)
+    try {
+      await this.#attempts.run(call, settings, channelRequests)
+    } finally {
+      if (!hold.isSettled) call.settleForNothing(undefined)
+    }
   }
 }
 

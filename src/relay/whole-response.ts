@@ -1,4 +1,4 @@
-import { Gathered } from '../protocols/sse/chunk-list.ts'
+import { ChunkList } from '../protocols/sse/chunk-list.ts'
 import type { ReplyFacts } from '../protocols/reply-facts.ts'
 import type { ChargeBasis } from './charge.ts'
 import { errorWithStatus200, type Failure, noUsableResponse } from './failure.ts'
@@ -10,7 +10,7 @@ const MAX_BYTES = 64 * 1024 * 1024
 
 /** Takes in a response that is no stream: holds it until its charge is durable, then sends it. */
 export class WholeResponse extends ResponseHandler {
-  readonly #bytes = new Gathered()
+  readonly #bytes = new ChunkList()
 
   onData(chunk: Buffer): void {
     if (this.state === 'over') return

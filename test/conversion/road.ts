@@ -2,7 +2,7 @@ import { NO_USAGE } from '../../src/domain/usage.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { chatCodec } from '../../src/protocols/chat/codec.ts'
 import { chatErrorFrame, readChatRequest } from '../../src/protocols/chat/index.ts'
-import type { Codec, Minted } from '../../src/protocols/codec.ts'
+import type { Codec, ReplyIdentity } from '../../src/protocols/codec.ts'
 import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
 import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import { messagesCodec } from '../../src/protocols/messages/codec.ts'
@@ -28,7 +28,7 @@ export const CHECKERS = { chat: readChatRequest, messages: readMessagesRequest }
 const BROKEN_OFF = { chat: chatErrorFrame, messages: messagesErrorFrame } as const
 
 /** Fixed values in place of clock and random id. */
-export const MINTED: Minted = { created: 1_700_000_000, id: '00000000000000000000000000000000' }
+export const MINTED: ReplyIdentity = { created: 1_700_000_000, id: '00000000000000000000000000000000' }
 
 /** A converted request, or the reason for its refusal. */
 export type ConvertedRequest =

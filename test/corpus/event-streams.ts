@@ -24,7 +24,7 @@ export function ourEvents(chunks: readonly Buffer[]): StreamEvent[] {
       frames.push(bytes.toString('utf8', at, end))
       at = end
     }
-    splitter.keep(at)
+    splitter.markRead(at)
   }
   const { bytes, isWhole } = splitter.end()
   if (isWhole) frames.push(bytes.toString())

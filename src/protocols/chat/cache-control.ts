@@ -1,5 +1,5 @@
 import type { Cache } from '../conversation.ts'
-import { fieldsAt, type Fields, present, wordAt } from './field.ts'
+import { fieldsAt, type Fields, present, enumAt } from './field.ts'
 
 const TYPES: ReadonlyMap<string, true> = new Map([['ephemeral', true]])
 const TTLS: ReadonlyMap<string, '5m' | '1h'> = new Map([
@@ -12,9 +12,9 @@ export function cacheOf(fields: Fields, path: string): { cache?: Cache } {
   const value = present(fields['cache_control'])
   if (value === undefined) return {}
   const mark = fieldsAt(value, `${path}.cache_control`)
-  wordAt(TYPES, mark['type'], `${path}.cache_control.type`)
+  enumAt(TYPES, mark['type'], `${path}.cache_control.type`)
   const ttl = present(mark['ttl'])
-  return { cache: { ttl: ttl === undefined ? undefined : wordAt(TTLS, ttl, `${path}.cache_control.ttl`) } }
+  return { cache: { ttl: ttl === undefined ? undefined : enumAt(TTLS, ttl, `${path}.cache_control.ttl`) } }
 }
 
 /** The mark as chat dialects write it, for spreading. */

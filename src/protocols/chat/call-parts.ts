@@ -4,13 +4,13 @@ import type { Fields } from './field.ts'
 import { JsonProgress } from './json-progress.ts'
 
 /** A tool call that is growing. */
-interface Call {
+interface GrowingCall {
   readonly id: string
   name: string
   /** The part's number; undefined until the call has a name and its part has begun. */
   part: number | undefined
   /** Arguments that came before the name. */
-  held: string
+  pendingArguments: string
   readonly json: JsonProgress
   ended: boolean
 }
@@ -32,12 +32,12 @@ export interface CallSink {
  */
 export class CallParts {
   readonly #sink: CallSink
-  readonly #byIndex = new Map<number, Call>()
-  readonly #byId = new Map<string, Call>()
-  readonly #open = new Set<Call>()
-  #last: Call | undefined
+  readonly #byIndex = new Map<number, GrowingCall>()
+  readonly #byId = new Map<string, GrowingCall>()
+  readonly #open = new Set<GrowingCall>()
+  #latest: GrowingCall | undefined
   /** Some call has begun. */
-  any = false
+  hasCalls = false
 
   constructor(sink: CallSink) {
     this.#sink = sink
@@ -50,7 +50,7 @@ export class CallParts {
     const id = textOr(piece['id'])
     const name = textOr(definition['name'])
     const call = this.#find(piece['index'], id, name)
-    this.#last = call
+    this.#latest = call
     if (call.part === undefined && name !== '') this.#start(call, name)
     this.#add(call, textOr(definition['arguments']))
   }
@@ -59,7 +59,7 @@ export class CallParts {
   readArguments(index: number, text: string): void {
     const call = this.#byIndex.get(index)
     if (!call) return
-    this.#last = call
+    this.#latest = call
     this.#add(call, text)
   }
 
@@ -72,11 +72,11 @@ export class CallParts {
     for (const call of this.#open) this.#end(call)
   }
 
-  #find(index: unknown, id: string, name: string): Call {
+  #find(index: unknown, id: string, name: string): GrowingCall {
     const place = Number.isSafeInteger(index) ? (index as number) : undefined
-    const known = place === undefined ? this.#unplaced(id, name) : this.#byIndex.get(place)
+    const known = place === undefined ? this.#findWithoutIndex(id, name) : this.#byIndex.get(place)
     if (known && !isOther(known, id, name)) return known
-    const call: Call = { id, name: '', part: undefined, held: '', json: new JsonProgress(), ended: false }
+    const call: GrowingCall = { id, name: '', part: undefined, pendingArguments: '', json: new JsonProgress(), ended: false }
     if (place !== undefined) this.#byIndex.set(place, call)
     if (id !== '') this.#byId.set(id, call)
     return call
@@ -86,40 +86,40 @@ export class CallParts {
    * Without an index: by id, else the call before, unless this is a new one: a name where that has all its
    * arguments.
    */
-  #unplaced(id: string, name: string): Call | undefined {
+  #findWithoutIndex(id: string, name: string): GrowingCall | undefined {
     const known = this.#byId.get(id)
-    if (known || !this.#last) return known
-    if (name === '') return this.#last
-    const goesOn = id === '' && name === this.#last.name && !this.#last.json.isComplete
-    return goesOn ? this.#last : undefined
+    if (known || !this.#latest) return known
+    if (name === '') return this.#latest
+    const goesOn = id === '' && name === this.#latest.name && !this.#latest.json.isComplete
+    return goesOn ? this.#latest : undefined
   }
 
-  #start(call: Call, name: string): void {
+  #start(call: GrowingCall, name: string): void {
     this.endComplete()
     call.name = name
     const index = this.#sink.begin()
     call.part = index
-    this.any = true
+    this.hasCalls = true
     this.#open.add(call)
     const id = call.id || this.#sink.mintId(index)
     this.#sink.emit({ kind: 'part-start', index, part: { kind: 'tool-call', id, name } })
-    const { held } = call
-    call.held = ''
+    const { pendingArguments: held } = call
+    call.pendingArguments = ''
     this.#add(call, held)
   }
 
   /** What follows complete arguments after something else began can only be white space. */
-  #add(call: Call, text: string): void {
+  #add(call: GrowingCall, text: string): void {
     if (text === '' || call.ended) return
     if (call.part === undefined) {
-      call.held += text
+      call.pendingArguments += text
       return
     }
     call.json.feed(text)
     this.#sink.emit({ kind: 'tool-input', index: call.part, text })
   }
 
-  #end(call: Call): void {
+  #end(call: GrowingCall): void {
     this.#open.delete(call)
     call.ended = true
     if (call.part !== undefined) this.#sink.emit({ kind: 'part-end', index: call.part })
@@ -127,7 +127,7 @@ export class CallParts {
 }
 
 /** Another id with a name of its own is another call, whatever its index. */
-function isOther(known: Call, id: string, name: string): boolean {
+function isOther(known: GrowingCall, id: string, name: string): boolean {
   if (known.part === undefined || id === '' || name === '') return false
   return known.id === '' ? known.json.isComplete : known.id !== id
 }

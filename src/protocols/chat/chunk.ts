@@ -20,7 +20,7 @@ export interface ChunkFacts {
   /** Its usage, which an error may bring too, beside it or within. */
   readonly usage: ReportedUsage | undefined
   /** `usage` is an object where clients look for it, be it true or not. */
-  readonly tellsUsage: boolean
+  readonly hasUsageObject: boolean
   /** `choices` is empty and `usage` is an object: the chunk that `include_usage` asks for. */
   readonly isUsageChunk: boolean
   readonly isError: boolean
@@ -38,7 +38,7 @@ export function readChunk(data: string): ChunkFacts | undefined {
     chunk,
     choices: (choices ?? []).map(readChoice),
     usage: usageOf(chunk),
-    tellsUsage,
+    hasUsageObject: tellsUsage,
     isUsageChunk: choices?.length === 0 && tellsUsage,
     isError: isError(chunk['error']) || chunk['object'] === 'error',
   }

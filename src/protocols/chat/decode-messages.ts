@@ -4,7 +4,7 @@ import { refuse } from '../field-check.ts'
 import { cacheOf } from './cache-control.ts'
 import { type ContentPart, decodeContent } from './decode-part.ts'
 import { CallReader } from './decode-tool-call.ts'
-import { leaveOut, type LeftOut } from './dropped-fields.ts'
+import { drop, type DroppedName } from './dropped-fields.ts'
 import { type Fields, fieldsAt, listAt, present, textAt } from './field.ts'
 
 /** The conversation's beginning and its turns. */
@@ -23,7 +23,7 @@ interface OpenTurn {
  * Members of a message that are read, or that repeat what is known: a tool's name, an echoed list of
  * annotations.
  */
-const READ: ReadonlySet<string> = new Set([
+const READ_FIELDS: ReadonlySet<string> = new Set([
   'role',
   'content',
   'refusal',
@@ -36,7 +36,7 @@ const READ: ReadonlySet<string> = new Set([
   'annotations',
 ])
 
-const NAMED: ReadonlyMap<string, LeftOut> = new Map([
+const DROPPED_FIELDS: ReadonlyMap<string, DroppedName> = new Map([
   ['name', 'messages.name'],
   ['audio', 'messages.audio'],
 ])
@@ -80,9 +80,9 @@ class MessagesReader {
     if (!read) refuse(`${path}.role`, [...MessagesReader.#ROLES.keys()].join(', '), 'another role')
     read(this, message, path)
     for (const [key, value] of Object.entries(message)) {
-      if (READ.has(key) || saysNothing(value)) continue
+      if (READ_FIELDS.has(key) || isEmptyValue(value)) continue
       if (key === 'name' && (role === 'tool' || role === 'function')) continue
-      leaveOut(this.#dropped, NAMED.get(key) ?? 'unknown')
+      drop(this.#dropped, DROPPED_FIELDS.get(key) ?? 'unknown')
     }
   }
 
@@ -98,7 +98,7 @@ class MessagesReader {
   #readSystem(message: Fields, path: string): void {
     for (const part of this.#content(message, path)) {
       if (part.kind === 'text') this.#system.push(part)
-      else if (part.kind === 'opaque') leaveOut(this.#dropped, 'messages.content')
+      else if (part.kind === 'opaque') drop(this.#dropped, 'messages.content')
       else refuse(`${path}.content`, 'text', part.kind)
     }
   }
@@ -122,10 +122,10 @@ class MessagesReader {
     const calls = present(message['tool_calls'])
     if (calls !== undefined) {
       for (const [index, call] of listAt(calls, `${path}.tool_calls`).entries())
-        parts.push(this.#calls.call(call, `${path}.tool_calls[${index}]`))
+        parts.push(this.#calls.readCall(call, `${path}.tool_calls[${index}]`))
     }
     const legacy = present(message['function_call'])
-    if (legacy !== undefined) parts.push(this.#calls.legacyCall(legacy, `${path}.function_call`))
+    if (legacy !== undefined) parts.push(this.#calls.readLegacyCall(legacy, `${path}.function_call`))
     markLast(parts, cacheOf(message, path).cache)
     if (parts.length > 0) this.#turns.push({ role: 'assistant', parts })
   }
@@ -161,7 +161,7 @@ class MessagesReader {
 }
 
 /** As a client echoes what it never set. */
-function saysNothing(value: unknown): boolean {
+function isEmptyValue(value: unknown): boolean {
   return value === null || value === '' || value === false || (Array.isArray(value) && value.length === 0)
 }
 

@@ -2,7 +2,7 @@ import type { Dropped } from '../codec.ts'
 import type { MediaPart, MediaSource, OpaquePart, TextPart, ThinkingPart } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
 import { cacheOf } from './cache-control.ts'
-import { leaveOut } from './dropped-fields.ts'
+import { drop } from './dropped-fields.ts'
 import { type Fields, fieldsAt, kindOf, listAt, present, textAt } from './field.ts'
 import { audioAt, fileAt, mediaAt } from './media-source.ts'
 import { generatedText } from './generated-text.ts'
@@ -21,7 +21,7 @@ const PARTS: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
     'image_url',
     (part, path, dropped) => {
       const detail = fieldsIn(part['image_url'])?.['detail']
-      if (present(detail) !== undefined && detail !== 'auto') leaveOut(dropped, 'image_url.detail')
+      if (present(detail) !== undefined && detail !== 'auto') drop(dropped, 'image_url.detail')
       return media(linked(part, 'image_url', 'image/*', path), part, path)
     },
   ],

@@ -18,7 +18,7 @@ export function decodeReply(bytes: Buffer): Reply {
   const id = textOr(reply['id'])
   const events: ReplyEvent[] = []
   const parts = new ReplyParts((event) => events.push(event))
-  parts.nameReply(id)
+  parts.setReplyId(id)
   parts.read(asRecord(choice['message']) ?? {})
   parts.end()
   const stop = stopOf(finishReasonOf(choice), parts)

@@ -12,7 +12,7 @@ export class CallReader {
   /**
    * An element of `tool_calls`; a call of a kind that only chat knows is opaque, and so will its result be.
    */
-  call(value: unknown, path: string): ToolCallPart | OpaquePart {
+  readCall(value: unknown, path: string): ToolCallPart | OpaquePart {
     const call = fieldsAt(value, path)
     const id = textAt(call['id'], `${path}.id`)
     const type = present(call['type'])
@@ -28,7 +28,7 @@ export class CallReader {
   }
 
   /** `function_call`, which has no id: it gets one by its number. */
-  legacyCall(value: unknown, path: string): ToolCallPart {
+  readLegacyCall(value: unknown, path: string): ToolCallPart {
     const part = functionCall(this.#nextId(), fieldsAt(value, path), path)
     this.#legacy.push({ name: part.name, id: part.id })
     return part

@@ -6,7 +6,7 @@ import type { ScannedObject } from '../json/scanned-object.ts'
  * What this codec may leave out: the closed list of names for `x-gateway-dropped`, with the fields of
  * `DROPPED`.
  */
-export type LeftOut =
+export type DroppedName =
   /** Fields of a chat request that nobody here knows, at the top or in a message. */
   | 'unknown'
   | 'messages.name'
@@ -27,20 +27,20 @@ export type LeftOut =
   | 'top_k'
 
 /** Names what is left out. */
-export function leaveOut(dropped: Dropped, name: LeftOut): void {
+export function drop(dropped: Dropped, name: DroppedName): void {
   dropped.add(name)
 }
 
 /** Whether a value says more than the field's absence would. */
-type Says = (value: unknown) => boolean
+type IsMeaningful = (value: unknown) => boolean
 
-const always: Says = () => true
-const notZero: Says = (value) => value !== 0
-const notFalse: Says = (value) => value !== false
-const notEmpty: Says = (value) => value !== ''
-const notBare: Says = (value) => Object.keys(asRecord(value) ?? {}).length > 0
+const always: IsMeaningful = () => true
+const notZero: IsMeaningful = (value) => value !== 0
+const notFalse: IsMeaningful = (value) => value !== false
+const notEmpty: IsMeaningful = (value) => value !== ''
+const hasMembers: IsMeaningful = (value) => Object.keys(asRecord(value) ?? {}).length > 0
 const other =
-  (...defaults: readonly string[]): Says =>
+  (...defaults: readonly string[]): IsMeaningful =>
   (value) =>
     !defaults.includes(value as string)
 
@@ -48,11 +48,11 @@ const other =
  * Chat's fields that the hub cannot hold, with the values that mean what their absence means; first those of
  * the list in `docs/api.md: Chat completions`.
  */
-const DROPPED: ReadonlyMap<string, Says> = new Map<string, Says>([
+const DROPPED_FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
   ['n', (value) => value !== 1],
   ['presence_penalty', notZero],
   ['frequency_penalty', notZero],
-  ['logit_bias', notBare],
+  ['logit_bias', hasMembers],
   ['logprobs', notFalse],
   ['top_logprobs', notZero],
   ['seed', always],
@@ -65,7 +65,7 @@ const DROPPED: ReadonlyMap<string, Says> = new Map<string, Says>([
   ['user', notEmpty],
   ['safety_identifier', notEmpty],
   ['prompt_cache_key', notEmpty],
-  ['metadata', notBare],
+  ['metadata', hasMembers],
   ['service_tier', other('auto', 'default')],
   ['store', notFalse],
   ['prompt_cache_retention', always],
@@ -74,7 +74,7 @@ const DROPPED: ReadonlyMap<string, Says> = new Map<string, Says>([
 ])
 
 /** Fields that the conversion reads. */
-const READ: ReadonlySet<string> = new Set([
+const READ_FIELDS: ReadonlySet<string> = new Set([
   'model',
   'messages',
   'max_tokens',
@@ -97,9 +97,9 @@ const READ: ReadonlySet<string> = new Set([
 /** Names the top-level fields of a chat request that a conversion leaves out, if they mean something. */
 export function nameDroppedFields(scan: ScannedObject, dropped: Dropped): void {
   for (const { key, node } of scan.members.values()) {
-    if (READ.has(key) || scan.kindOf(node) === 'null') continue
-    const says = DROPPED.get(key)
-    if (!says) leaveOut(dropped, 'unknown')
+    if (READ_FIELDS.has(key) || scan.kindOf(node) === 'null') continue
+    const says = DROPPED_FIELDS.get(key)
+    if (!says) drop(dropped, 'unknown')
     else if (says(scan.value(key))) dropped.add(key)
   }
 }

@@ -3,7 +3,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Dropped } from '../codec.ts'
 import type { Conversation, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '../conversation.ts'
 import { inputOrEmpty } from '../tool-input.ts'
-import { leaveOut } from './dropped-fields.ts'
+import { drop } from './dropped-fields.ts'
 import { type ChatPart, contentOf, encodePart } from './encode-part.ts'
 
 /** A message as chat writes it. */
@@ -66,7 +66,7 @@ function sort(part: Part, turn: SortedTurn, dropped: Dropped): void {
       turn.content.push(...encodePart(part, dropped))
       return
     case 'thinking':
-      if (part.proof) leaveOut(dropped, 'signature')
+      if (part.proof) drop(dropped, 'signature')
       if (part.text !== '') turn.thoughts.push(part.text)
       return
     case 'tool-call':
@@ -78,8 +78,8 @@ function sort(part: Part, turn: SortedTurn, dropped: Dropped): void {
 }
 
 function encodeCall({ id, name, input, cache, proof }: ToolCallPart, dropped: Dropped): unknown {
-  if (cache) leaveOut(dropped, 'cache_control')
-  if (proof) leaveOut(dropped, 'signature')
+  if (cache) drop(dropped, 'cache_control')
+  if (proof) drop(dropped, 'signature')
   return { id, type: 'function', function: { name, arguments: inputOrEmpty(input) } }
 }
 
@@ -92,11 +92,11 @@ function encodeResult(part: ToolResultPart, media: ChatPart[], dropped: Dropped)
       else media.push(encoded)
     }
   }
-  if (part.isError) leaveOut(dropped, 'is_error')
+  if (part.isError) drop(dropped, 'is_error')
   // A mark on the result stands on its last text.
   const last = content.at(-1)
   if (part.cache && last && !('cache_control' in last))
     content[content.length - 1] = { ...last, ...cacheControl(part.cache) }
-  else if (part.cache) leaveOut(dropped, 'cache_control')
+  else if (part.cache) drop(dropped, 'cache_control')
   return { role: 'tool', tool_call_id: part.callId, content: contentOf(content) }
 }

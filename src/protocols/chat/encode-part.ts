@@ -2,7 +2,7 @@ import type { Dropped } from '../codec.ts'
 import type { MediaPart, OpaquePart, TextPart } from '../conversation.ts'
 import { GatewayError } from '../../errors.ts'
 import { cacheControl } from './cache-control.ts'
-import { leaveOut } from './dropped-fields.ts'
+import { drop } from './dropped-fields.ts'
 import { audioFormat, dataUrl } from './media-source.ts'
 
 /** A part of a message's content as chat writes it. */
@@ -17,7 +17,7 @@ export function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dro
       return [{ ...encodeMedia(part, dropped), ...cacheControl(part.cache) }]
     case 'opaque':
       if (part.protocol === 'chat') return [part.value as ChatPart]
-      leaveOut(dropped, 'content')
+      drop(dropped, 'content')
       return []
   }
 }
@@ -35,7 +35,7 @@ export function contentOf(parts: readonly ChatPart[]): string | readonly ChatPar
  * wire has a URL and no type, it is that of a picture.
  */
 export function mustFetch({ source: { kind, mediaType = 'image/*' } }: MediaPart): boolean {
-  return kind === 'url' && !isPicture(mediaType) && !isFilm(mediaType)
+  return kind === 'url' && !isPicture(mediaType) && !isVideo(mediaType)
 }
 
 function encodeMedia(part: MediaPart, dropped: Dropped): ChatPart {
@@ -45,8 +45,8 @@ function encodeMedia(part: MediaPart, dropped: Dropped): ChatPart {
   const url = source.kind === 'url' ? source.url : dataUrl(source)
   if (source.kind === 'inline' && isFile(source.mediaType))
     return { type: 'file', file: { filename: name ?? nameFor(source.mediaType), file_data: url } }
-  if (name !== undefined) leaveOut(dropped, 'title')
-  if (isFilm(source.mediaType)) return { type: 'video_url', video_url: { url } }
+  if (name !== undefined) drop(dropped, 'title')
+  if (isVideo(source.mediaType)) return { type: 'video_url', video_url: { url } }
   if (source.kind === 'url' || isPicture(source.mediaType)) return { type: 'image_url', image_url: { url } }
   const format = audioFormat(source.mediaType)
   if (format) return { type: 'input_audio', input_audio: { data: source.data, format } }
@@ -56,7 +56,7 @@ function encodeMedia(part: MediaPart, dropped: Dropped): ChatPart {
 /** What chat has no words of its own for. */
 function isFile(mediaType: string): boolean {
   const isText = mediaType.startsWith('text/')
-  return !isText && !isPicture(mediaType) && !isFilm(mediaType) && audioFormat(mediaType) === undefined
+  return !isText && !isPicture(mediaType) && !isVideo(mediaType) && audioFormat(mediaType) === undefined
 }
 
 /** Files must have a name. */
@@ -68,6 +68,6 @@ function isPicture(mediaType: string | undefined): boolean {
   return mediaType?.startsWith('image/') === true
 }
 
-function isFilm(mediaType: string | undefined): boolean {
+function isVideo(mediaType: string | undefined): boolean {
   return mediaType?.startsWith('video/') === true
 }

@@ -1,4 +1,4 @@
-import type { Minted } from '../codec.ts'
+import type { ReplyIdentity } from '../codec.ts'
 import type { Reply, ReplyPart } from '../reply.ts'
 import { inputOrEmpty } from '../tool-input.ts'
 import { FINISH_REASONS } from './stop-reasons.ts'
@@ -11,7 +11,7 @@ export const PROOF_MARK = '\n'
  * A whole reply for a chat caller; `docs/api.md: Chat completion response`. Texts are one content, thoughts
  * one `reasoning_content`; a stream of the same reply, added up, says the same.
  */
-export function encodeReply(reply: Reply, minted: Minted): Buffer {
+export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
   const { parts, stop, usage } = reply
   const calls = parts.flatMap(callOf)
   const content = joined(parts, (part) => (part.kind === 'text' ? part.text : ''))
@@ -20,9 +20,9 @@ export function encodeReply(reply: Reply, minted: Minted): Buffer {
   )
   return Buffer.from(
     JSON.stringify({
-      id: reply.id || minted.id,
+      id: reply.id || identity.id,
       object: 'chat.completion',
-      created: minted.created,
+      created: identity.created,
       model: reply.model,
       choices: [
         {

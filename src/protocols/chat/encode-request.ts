@@ -2,7 +2,7 @@ import type { Dropped, UpstreamModel } from '../codec.ts'
 import type { Conversation } from '../conversation.ts'
 import { GatewayError } from '../../errors.ts'
 import { arrayOf, type MemberText, membersOf, objectOf } from '../json/json-text.ts'
-import { leaveOut } from './dropped-fields.ts'
+import { drop } from './dropped-fields.ts'
 import { encodeMessages } from './encode-messages.ts'
 import { encodeOutputFormat } from './output-format.ts'
 import { encodeEffort } from './thinking.ts'
@@ -27,7 +27,7 @@ export function encodeRequest(
   const { stream, stop, outputFormat, webSearch, topK } = conversation
   if (stop.length > MAX_STOPS)
     throw new GatewayError('invalid_request', `This model takes at most ${MAX_STOPS} stop sequences.`)
-  if (topK !== undefined) leaveOut(dropped, 'top_k')
+  if (topK !== undefined) drop(dropped, 'top_k')
   const request = objectOf([
     ...membersOf({
       model: name,
@@ -52,7 +52,7 @@ export function encodeRequest(
 /** Upstreams refuse a choice where there is nothing to choose from. */
 function encodeTools({ tools, toolChoice, parallelTools }: Conversation, dropped: Dropped): MemberText[] {
   if (tools.length === 0) {
-    if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') leaveOut(dropped, 'tool_choice')
+    if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') drop(dropped, 'tool_choice')
     return []
   }
   return [

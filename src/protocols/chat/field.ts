@@ -25,14 +25,14 @@ export function listAt(value: unknown, path: string): readonly unknown[] {
 }
 
 /** A boolean at a path of the request; throws `invalid_request` naming the path. */
-export function flagAt(value: unknown, path: string): boolean {
+export function booleanAt(value: unknown, path: string): boolean {
   return typeof value === 'boolean' ? value : refuse(path, 'true or false', kindOf(value))
 }
 
 /** What a word at a path of the request stands for; throws `invalid_request` that lists the words. */
-export function wordAt<T>(words: ReadonlyMap<string, T>, value: unknown, path: string): T {
-  const meant = words.get(textAt(value, path))
-  return meant ?? refuse(path, `one of ${[...words.keys()].join(', ')}`, 'another string')
+export function enumAt<T>(values: ReadonlyMap<string, T>, value: unknown, path: string): T {
+  const meant = values.get(textAt(value, path))
+  return meant ?? refuse(path, `one of ${[...values.keys()].join(', ')}`, 'another string')
 }
 
 /** What kind of value it is, with its article: what it says stays unsaid. */

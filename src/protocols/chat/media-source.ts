@@ -2,7 +2,7 @@ import type { MediaSource } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
 
 /** The type of media whose type nobody named. */
-export const UNNAMED_TYPE = 'application/octet-stream'
+export const DEFAULT_TYPE = 'application/octet-stream'
 
 /** Types that are written in more than one way. */
 const ALIASES: ReadonlyMap<string, string> = new Map([
@@ -40,13 +40,13 @@ export function mediaAt(url: string, path: string, family: string | undefined): 
 
 /** A file's data: any of these URLs, or base64 as it is. */
 export function fileAt(data: string, path: string): MediaSource {
-  return isDataUrl(data) || isWebUrl(data) ? mediaAt(data, path, undefined) : inline(UNNAMED_TYPE, data, path)
+  return isDataUrl(data) || isWebUrl(data) ? mediaAt(data, path, undefined) : inline(DEFAULT_TYPE, data, path)
 }
 
 /** Audio data: base64 in a named format. */
 export function audioAt(data: string, format: string, path: string): MediaSource {
   if (isDataUrl(data)) return inlineFromDataUrl(data, path)
-  return inline(AUDIO_TYPES.get(format.toLowerCase()) ?? UNNAMED_TYPE, data, path)
+  return inline(AUDIO_TYPES.get(format.toLowerCase()) ?? DEFAULT_TYPE, data, path)
 }
 
 /** Media as a `data:` URL. */
@@ -71,7 +71,7 @@ function inlineFromDataUrl(url: string, path: string): MediaSource {
     .slice('data:'.length, comma)
     .split(';')
     .map((word) => word.trim().toLowerCase())
-  const mediaType = /^[\w.+-]+\/[\w.+-]+$/.test(type) ? (ALIASES.get(type) ?? type) : UNNAMED_TYPE
+  const mediaType = /^[\w.+-]+\/[\w.+-]+$/.test(type) ? (ALIASES.get(type) ?? type) : DEFAULT_TYPE
   const text = unescaped(url.slice(comma + 1))
   if (parameters.includes('base64')) return inline(mediaType, text.toString('latin1'), path)
   return inline(mediaType, text.toString('base64'), path)

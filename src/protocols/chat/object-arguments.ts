@@ -1,4 +1,4 @@
-import { ANSWER_LIMITS, scanObject } from '../json/json-scan.ts'
+import { RESPONSE_LIMITS, scanObject } from '../json/json-scan.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import type { Fields } from './field.ts'
@@ -19,11 +19,11 @@ interface CalledFunction {
  */
 export function parseAnswer(text: string): Fields | undefined {
   const answer = parseRecord(text)
-  return answer && bringsObject(answer['choices']) ? withTexts(answer, text) : answer
+  return answer && hasObjectArguments(answer['choices']) ? withTexts(answer, text) : answer
 }
 
 /** Allocates nothing: every answer goes through it. */
-function bringsObject(choices: unknown): boolean {
+function hasObjectArguments(choices: unknown): boolean {
   if (!Array.isArray(choices)) return false
   for (const choice of choices) {
     for (const key of MESSAGES) {
@@ -74,7 +74,7 @@ function functionsIn(choices: readonly unknown[]): CalledFunction[] {
 
 function scanned(text: string): ScannedObject | undefined {
   try {
-    return scanObject(Buffer.from(text), ANSWER_LIMITS)
+    return scanObject(Buffer.from(text), RESPONSE_LIMITS)
   } catch {
     return undefined
   }

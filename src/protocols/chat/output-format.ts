@@ -2,7 +2,7 @@ import type { OutputFormat } from '../conversation.ts'
 import { membersOf, objectOf } from '../json/json-text.ts'
 import { schemaText } from '../schema-text.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
-import { type Fields, fieldsAt, flagAt, present, textAt, wordAt } from './field.ts'
+import { type Fields, fieldsAt, booleanAt, present, textAt, enumAt } from './field.ts'
 
 /** Chat demands a name; other wires have none. */
 const UNNAMED = 'response'
@@ -25,7 +25,7 @@ export function decodeOutputFormat(scan: ScannedObject): OutputFormat | undefine
   const format = present(scan.value('response_format'))
   if (!member || format === undefined) return undefined
   const fields = fieldsAt(format, 'response_format')
-  switch (wordAt(KINDS, fields['type'], 'response_format.type')) {
+  switch (enumAt(KINDS, fields['type'], 'response_format.type')) {
     case 'text':
       return undefined
     case 'json-object':
@@ -47,7 +47,7 @@ function formatOf(schema: string | undefined, { name, description, strict }: Fie
     schema,
     name: present(name) === undefined ? undefined : textAt(name, `${path}.name`),
     description: present(description) === undefined ? undefined : textAt(description, `${path}.description`),
-    strict: present(strict) === undefined ? undefined : flagAt(strict, `${path}.strict`),
+    strict: present(strict) === undefined ? undefined : booleanAt(strict, `${path}.strict`),
   }
 }
 

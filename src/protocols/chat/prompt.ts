@@ -17,18 +17,18 @@ import { generatedText } from './generated-text.ts'
 /** How a type of part counts, where what it holds is what its type says. */
 interface MediaKind extends MediaTokens {
   /** Where its link or its data is, below the member that is named as the type. */
-  readonly at: string
+  readonly member: string
   /** The beginning of such an address; anything else may be converted to a document, text too. */
-  readonly looks: RegExp
+  readonly pattern: RegExp
 }
 
 /** Only a type that a conversion reads as one: another is found out by looking at the bytes. */
 const PICTURE = /^(?:https?:\/\/|data:\s*image\/[\w.+-]+\s*[;,])/i
-const FILM = /^(?:https?:\/\/|data:\s*(?:image|video)\/[\w.+-]+\s*[;,])/i
+const VIDEO = /^(?:https?:\/\/|data:\s*(?:image|video)\/[\w.+-]+\s*[;,])/i
 /** Base64 of anything but a PDF, or a data URL of sound. */
-const SOUND = /^(?:data:\s*audio\/[\w.+-]+\s*[;,]|(?!JVBER)[\w+/-]{5})/i
+const AUDIO = /^(?:data:\s*audio\/[\w.+-]+\s*[;,]|(?!JVBER)[\w+/-]{5})/i
 /** Bytes of a link or of data that are looked at. */
-const LOOKED_AT = 256
+const MAX_PREFIX_BYTES = 256
 
 /**
  * - Sound is 10 to 32 tokens a second, in blocks of up to 30 seconds. Speech is hardly ever coded below 6
@@ -37,22 +37,22 @@ const LOOKED_AT = 256
  * - A film is about 300 tokens a second: 100,000 is five minutes and a half.
  */
 const MEDIA: ReadonlyMap<string, MediaKind | MediaTokens> = new Map<string, MediaKind | MediaTokens>([
-  ['image_url', { ...IMAGE_TOKENS, at: 'url', looks: PICTURE }],
+  ['image_url', { ...IMAGE_TOKENS, member: 'url', pattern: PICTURE }],
   [
     'input_audio',
     {
-      most: (bytes) => 1000 + Math.ceil(bytes / 16),
+      max: (bytes) => 1000 + Math.ceil(bytes / 16),
       typical: (bytes) => 100 + Math.ceil(bytes / 400),
-      at: 'data',
-      looks: SOUND,
+      member: 'data',
+      pattern: AUDIO,
     },
   ],
   ['file', DOCUMENT_TOKENS],
-  ['video_url', { most: () => 100_000, typical: () => 10_000, at: 'url', looks: FILM }],
+  ['video_url', { max: () => 100_000, typical: () => 10_000, member: 'url', pattern: VIDEO }],
 ])
 
 /** Fields for which servers, or a conversion, put instructions of their own before the prompt. */
-const INSTRUCTED = ['tools', 'functions', 'response_format'] as const
+const INSTRUCTED_FIELDS = ['tools', 'functions', 'response_format'] as const
 
 interface MediaPart {
   readonly node: Node
@@ -61,7 +61,7 @@ interface MediaPart {
 }
 
 /** Fields of which the model reads no more than their own bytes. */
-const PLAIN: ReadonlySet<string> = new Set([
+const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'model',
   'messages',
   'max_tokens',
@@ -96,14 +96,14 @@ const PLAIN: ReadonlySet<string> = new Set([
 export function promptBound(scan: ScannedObject): number {
   const messages = scan.span('messages')
   const model = String(scan.value('model'))
-  let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN)
+  let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
   if (!messages) return tokens
   tokens += messages.count * MESSAGE_TOKENS
-  const isInstructed = INSTRUCTED.some((field) => scan.has(field) && scan.kind(field) !== 'null')
+  const isInstructed = INSTRUCTED_FIELDS.some((field) => scan.has(field) && scan.kind(field) !== 'null')
   if (isInstructed) tokens += TOOLS_TOKENS
   for (const message of scan.elements(messages.node)) {
     for (const { tokens: media, bytes } of mediaParts(scan, message))
-      tokens += media.most(bytes, model) - bytes
+      tokens += media.max(bytes, model) - bytes
   }
   return tokens
 }
@@ -179,8 +179,8 @@ function mediaTokens(scan: ScannedObject, part: Node, type: string): MediaTokens
   const value = isObject ? scan.memberOf(holder, kind.at) : holder
   if (value === undefined || scan.kindOf(value) !== 'string') return DOCUMENT_TOKENS
   const start = scan.startOf(value) + 1
-  const end = Math.min(scan.endOf(value) - 1, start + LOOKED_AT)
+  const end = Math.min(scan.endOf(value) - 1, start + MAX_PREFIX_BYTES)
   // Some clients escape slashes; whoever escapes more has it counted as a document.
   const beginning = scan.bytes.toString('latin1', start, end).replaceAll('\\/', '/')
-  return kind.looks.test(beginning) ? kind : DOCUMENT_TOKENS
+  return kind.pattern.test(beginning) ? kind : DOCUMENT_TOKENS
 }

@@ -16,7 +16,7 @@ export class ReplyParts {
   readonly #emit: (event: ReplyEvent) => void
   readonly #calls: CallParts
   #replyId = ''
-  #next = 0
+  #nextIndex = 0
   /** The text or the thought that grows. */
   #growing: { readonly kind: 'text' | 'thinking'; readonly index: number } | undefined
 
@@ -26,18 +26,18 @@ export class ReplyParts {
       emit,
       begin: () => {
         this.#endGrowing()
-        return this.#next++
+        return this.#nextIndex++
       },
       mintId: (part) => `call_${this.#replyId.replaceAll(/[^\w-]/g, '_')}_${part}`,
     })
   }
 
   get calledTools(): boolean {
-    return this.#calls.any
+    return this.#calls.hasCalls
   }
 
   /** Ids of calls that have none are made of the reply's, so that those of two turns differ. */
-  nameReply(id: string): void {
+  setReplyId(id: string): void {
     this.#replyId = id
   }
 
@@ -63,7 +63,7 @@ export class ReplyParts {
     if (this.#growing?.kind !== kind) {
       this.#endGrowing()
       this.#calls.endComplete()
-      this.#growing = { kind, index: this.#next++ }
+      this.#growing = { kind, index: this.#nextIndex++ }
       this.#emit({ kind: 'part-start', index: this.#growing.index, part: { kind } })
     }
     this.#emit({ kind, index: this.#growing.index, text })

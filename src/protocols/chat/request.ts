@@ -1,10 +1,10 @@
 import { GatewayError } from '../../errors.ts'
-import { accepting, type JsonSchema } from '../with-schema.ts'
+import { withSchema, type JsonSchema } from '../with-schema.ts'
 import {
   type Check,
   checkMembers,
-  eachObject,
-  flag,
+  checkEachObject,
+  boolean,
   integer,
   isInteger,
   isNumber,
@@ -14,11 +14,11 @@ import {
   kindName,
   modelName,
   object,
-  open,
+  checkValue,
   outputTokens,
   refuse,
   requestSchema,
-  secret,
+  checkSecret,
   text,
 } from '../field-check.ts'
 import { asRecord } from '../json/record.ts'
@@ -41,24 +41,24 @@ export interface ChatRequest {
   readonly promptBound: number
 }
 
-const hidden = secret('a string', isText)
-const penalty = open('a number from -2 to 2', isNumber(-2, 2))
+const secretText = checkSecret('a string', isText)
+const penalty = checkValue('a number from -2 to 2', isNumber(-2, 2))
 /** An object one of whose members is a string. */
-const naming = (field: string): JsonSchema => ({
+const objectWith = (field: string): JsonSchema => ({
   type: 'object',
   required: [field],
   properties: { [field]: isText.accepts },
 })
-const isTyped = accepting(naming('type'), (value: unknown) => isText(asRecord(value)?.['type']))
-const choice = secret(
+const isTyped = withSchema(objectWith('type'), (value: unknown) => isText(asRecord(value)?.['type']))
+const choice = checkSecret(
   'a string or an object with a type',
-  accepting(
+  withSchema(
     { anyOf: [isText.accepts, isTyped.accepts] },
     (value: unknown) => isText(value) || isTyped(value),
   ),
 )
 const isTokenBias = isNumber(-100, 100)
-const topLogprobs = open('an integer from 0 to 20', isInteger(0, 20))
+const topLogprobs = checkValue('an integer from 0 to 20', isInteger(0, 20))
 
 const message: JsonSchema = {
   type: 'object',
@@ -72,43 +72,43 @@ const CONTENT: ReadonlySet<JsonKind> = new Set(['string', 'array', 'null'])
  */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
-  ['messages', accepting({ type: 'array', minItems: 1, items: message }, checkMessages)],
+  ['messages', withSchema({ type: 'array', minItems: 1, items: message }, checkMessages)],
   ['max_tokens', outputTokens],
   ['max_completion_tokens', outputTokens],
-  ['stream', flag],
+  ['stream', boolean],
   [
     'stream_options',
-    accepting(
+    withSchema(
       { type: 'object', properties: { include_usage: { type: ['boolean', 'null'] } } },
       checkStreamOptions,
     ),
   ],
-  ['n', open('an integer from 1 to 128', isInteger(1, 128))],
+  ['n', checkValue('an integer from 1 to 128', isInteger(1, 128))],
   [
     'stop',
-    secret(
+    checkSecret(
       'a string or an array of up to 4 strings',
-      accepting({ anyOf: [isText.accepts, { ...isTexts.accepts, maxItems: 4 }] }, isStop),
+      withSchema({ anyOf: [isText.accepts, { ...isTexts.accepts, maxItems: 4 }] }, isStop),
     ),
   ],
-  ['temperature', open('a number from 0 to 2', isNumber(0, 2))],
-  ['top_p', open('a number from 0 to 1', isNumber(0, 1))],
+  ['temperature', checkValue('a number from 0 to 2', isNumber(0, 2))],
+  ['top_p', checkValue('a number from 0 to 1', isNumber(0, 1))],
   ['top_k', integer],
   ['seed', integer],
   ['presence_penalty', penalty],
   ['frequency_penalty', penalty],
   [
     'logit_bias',
-    secret(
+    checkSecret(
       'an object of numbers from -100 to 100',
-      accepting({ type: 'object', additionalProperties: isTokenBias.accepts }, isLogitBias),
+      withSchema({ type: 'object', additionalProperties: isTokenBias.schema }, isLogitBias),
     ),
   ],
-  ['logprobs', flag],
-  ['top_logprobs', accepting({ ...topLogprobs.accepts }, checkTopLogprobs)],
+  ['logprobs', boolean],
+  ['top_logprobs', withSchema({ ...topLogprobs.schema }, checkTopLogprobs)],
   [
     'tools',
-    accepting(
+    withSchema(
       {
         type: 'array',
         items: {
@@ -121,45 +121,45 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
     ),
   ],
   ['tool_choice', choice],
-  ['parallel_tool_calls', flag],
-  ['response_format', secret('an object with a type', isTyped)],
+  ['parallel_tool_calls', boolean],
+  ['response_format', checkSecret('an object with a type', isTyped)],
   [
     'function_call',
-    secret(
+    checkSecret(
       'a string or an object with a name',
-      accepting({ anyOf: [isText.accepts, naming('name')] }, isFunctionCall),
+      withSchema({ anyOf: [isText.accepts, objectWith('name')] }, isFunctionCall),
     ),
   ],
-  ['functions', accepting({ type: 'array', items: object.accepts }, checkFunctions)],
+  ['functions', withSchema({ type: 'array', items: object.schema }, checkFunctions)],
   ['prediction', object],
   ['reasoning_effort', text],
   ['verbosity', text],
-  ['modalities', open('an array of strings', isTexts)],
+  ['modalities', checkValue('an array of strings', isTexts)],
   ['audio', object],
   [
     'web_search_options',
-    secret(
+    checkSecret(
       'an object whose search_context_size is a string',
-      accepting(
+      withSchema(
         { type: 'object', properties: { search_context_size: { type: ['string', 'null'] } } },
         isWebSearchOptions,
       ),
     ),
   ],
-  ['prompt_cache_key', hidden],
+  ['prompt_cache_key', secretText],
   ['prompt_cache_retention', text],
-  ['store', flag],
+  ['store', boolean],
   [
     'metadata',
-    secret(
+    checkSecret(
       'an object of strings',
-      accepting({ type: 'object', additionalProperties: isText.accepts }, (value: unknown) =>
+      withSchema({ type: 'object', additionalProperties: isText.accepts }, (value: unknown) =>
         Object.values(asRecord(value) ?? { not: 1 }).every(isText),
       ),
     ),
   ],
-  ['user', hidden],
-  ['safety_identifier', hidden],
+  ['user', secretText],
+  ['safety_identifier', secretText],
   ['service_tier', text],
 ])
 
@@ -195,7 +195,7 @@ export function readChatRequest(scan: ScannedObject): ChatRequest {
 function checkMessages(scan: ScannedObject, { node, count }: Member): void {
   if (scan.kindOf(node) !== 'array') refuse('messages', 'a non-empty array of messages', kindName(scan, node))
   if (count === 0) refuse('messages', 'a non-empty array of messages', 'an empty array')
-  eachObject(scan, node, 'messages', (message, path) => {
+  checkEachObject(scan, node, 'messages', (message, path) => {
     const role = scan.memberOf(message, 'role')
     if (role === undefined) refuse(`${path}.role`, 'a string', 'nothing')
     if (scan.kindOf(role) !== 'string') refuse(`${path}.role`, 'a string', kindName(scan, role))
@@ -207,7 +207,7 @@ function checkMessages(scan: ScannedObject, { node, count }: Member): void {
 
 /** A tool without a type is a function to some providers and their clients. */
 function checkTools(scan: ScannedObject, { node }: Member): void {
-  eachObject(scan, node, 'tools', (tool, path) => {
+  checkEachObject(scan, node, 'tools', (tool, path) => {
     const type = scan.memberOf(tool, 'type')
     if (type === undefined && scan.memberOf(tool, 'function') !== undefined) return
     if (type === undefined) refuse(`${path}.type`, 'a string', 'nothing')
@@ -216,7 +216,7 @@ function checkTools(scan: ScannedObject, { node }: Member): void {
 }
 
 function checkFunctions(scan: ScannedObject, { node }: Member): void {
-  eachObject(scan, node, 'functions', () => {})
+  checkEachObject(scan, node, 'functions', () => {})
 }
 
 function checkStreamOptions(scan: ScannedObject, { node }: Member): void {

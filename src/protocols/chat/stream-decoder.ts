@@ -36,7 +36,7 @@ export class ChatStreamDecoder extends FrameReader {
   }
 
   protected read(data: string, frame: string): void {
-    if (this.isLastWord(data)) return this.#finish()
+    if (this.isTerminator(data)) return this.#finish()
     const chunk = parseAnswer(data)
     const isFailure = chunk && (isError(chunk['error']) || chunk['object'] === 'error')
     if (isFailure || isErrorEvent(frame)) return this.#fail(data, chunk)
@@ -59,11 +59,11 @@ export class ChatStreamDecoder extends FrameReader {
     return pieceOfDelta(asRecord(choice['delta']))
   }
 
-  protected isLastWord(data: string): boolean {
+  protected isTerminator(data: string): boolean {
     return data.trim() === '[DONE]'
   }
 
-  protected close(): void {
+  protected handleClose(): void {
     if (this.#finishReason !== undefined) this.#finish()
   }
 
@@ -85,7 +85,7 @@ export class ChatStreamDecoder extends FrameReader {
   #start(): void {
     if (this.#isStarted) return
     this.#isStarted = true
-    this.#parts.nameReply(this.#id)
+    this.#parts.setReplyId(this.#id)
     this.emit({ kind: 'start', id: this.#id, model: this.#model, usage: this.#usage })
   }
 

@@ -45,7 +45,7 @@ const ended = (reason: StopReason): ReplyEvent => ({ kind: 'end', stop: { reason
 
 function write(events: readonly ReplyEvent[], includeUsage = false): string {
   const encoder = new ChatStreamEncoder(MINTED, { includeUsage })
-  return encoder.push(events) + encoder.last()
+  return encoder.push(events) + encoder.finalFrames()
 }
 
 /** The data of frames that are one `data:` line each. */
@@ -178,8 +178,8 @@ describe('each event has its effect', () => {
     const encoder = new ChatStreamEncoder(MINTED, { includeUsage: true })
     encoder.push([START, { kind: 'text', index: 0, text: 'x' }])
     expect(encoder.push([{ kind: 'failure', type: 'overloaded_error', message: 'busy' }])).toBe('')
-    expect(encoder.last()).toBe('')
-    const [frame] = dataOf(encoder.failure({ type: 'api_error', code: 'upstream_error', message: 'busy' }))
+    expect(encoder.finalFrames()).toBe('')
+    const [frame] = dataOf(encoder.failureFrame({ type: 'api_error', code: 'upstream_error', message: 'busy' }))
     expect(JSON.parse(frame ?? '')).toEqual({
       error: { type: 'api_error', code: 'upstream_error', message: 'busy' },
     })
@@ -371,7 +371,7 @@ describe('laws', () => {
         const encoder = new ChatStreamEncoder(MINTED, { includeUsage: true })
         let text = ''
         for (let at = 0; at < events.length; at += size) text += encoder.push(events.slice(at, at + size))
-        expect(text + encoder.last()).toBe(write(events, true))
+        expect(text + encoder.finalFrames()).toBe(write(events, true))
       }),
     )
   })

@@ -1,5 +1,5 @@
 import type { Usage } from '../../domain/usage.ts'
-import type { Minted, StreamEncoder } from '../codec.ts'
+import type { ReplyIdentity, StreamEncoder } from '../codec.ts'
 import type { ReplyEvent, StartedPart } from '../reply.ts'
 import { PROOF_MARK } from './encode-reply.ts'
 import { chatErrorFrame } from './errors.ts'
@@ -20,7 +20,7 @@ const NO_FINISH = '},"logprobs":null,"finish_reason":null}]}\n\n'
  * have in common is written once, and each delta put between.
  */
 export class ChatStreamEncoder implements StreamEncoder {
-  readonly #minted: Minted
+  readonly #identity: ReplyIdentity
   readonly #includeUsage: boolean
   /**
    * The beginnings of chunks, up to their choices; up to what is in a delta; up to an increment of a text.
@@ -33,8 +33,8 @@ export class ChatStreamEncoder implements StreamEncoder {
   #isComplete = false
   #usage: Usage | undefined
 
-  constructor(minted: Minted, options: { readonly includeUsage: boolean }) {
-    this.#minted = minted
+  constructor(identity: ReplyIdentity, options: { readonly includeUsage: boolean }) {
+    this.#identity = identity
     this.#includeUsage = options.includeUsage
     this.#begin('', '')
   }
@@ -45,13 +45,13 @@ export class ChatStreamEncoder implements StreamEncoder {
     return text
   }
 
-  last(charged = this.#usage): string {
+  finalFrames(charged = this.#usage): string {
     if (!this.#isComplete) return ''
     if (!this.#includeUsage || !charged) return DONE
     return `${this.#chunk}],"usage":${JSON.stringify(usageOut(charged))}}\n\n${DONE}`
   }
 
-  failure(error: { readonly type: string; readonly code: string; readonly message: string }): string {
+  failureFrame(error: { readonly type: string; readonly code: string; readonly message: string }): string {
     return chatErrorFrame(error).toString()
   }
 
@@ -81,9 +81,9 @@ export class ChatStreamEncoder implements StreamEncoder {
   }
 
   #begin(id: string, model: string): void {
-    const { created } = this.#minted
+    const { created } = this.#identity
     const common = JSON.stringify({
-      id: id || this.#minted.id,
+      id: id || this.#identity.id,
       object: 'chat.completion.chunk',
       created,
       model,

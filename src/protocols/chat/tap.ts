@@ -38,8 +38,8 @@ export class ChatTap extends StreamTap {
     return this.#finished.size > 0 && [...this.#finished.values()].every(Boolean)
   }
 
-  override last(charged: Usage): Buffer {
-    const ending = super.last(charged)
+  override finalBytes(charged: Usage): Buffer {
+    const ending = super.finalBytes(charged)
     if (!this.#lacksUsage) return ending
     const { id, created, model } = this.#common ?? {}
     const chunk = {
@@ -54,7 +54,7 @@ export class ChatTap extends StreamTap {
   }
 
   protected read(data: string, frame: string): Verdict {
-    if (this.isLastWord(data)) {
+    if (this.isTerminator(data)) {
       this.done = true
       return 'end'
     }
@@ -77,13 +77,13 @@ export class ChatTap extends StreamTap {
     return facts.usage || facts.isError ? undefined : { index: choice.index, text }
   }
 
-  protected isLastWord(data: string): boolean {
+  protected isTerminator(data: string): boolean {
     return data.trim() === '[DONE]'
   }
 
   #take(facts: ChunkFacts): Verdict {
     this.usage = laterUsage(this.usage, facts.usage)
-    if (this.#lacksUsage) this.#note(facts)
+    if (this.#lacksUsage) this.#remember(facts)
     if (facts.isUsageChunk && this.#swallowUsage) return 'swallow'
     for (const { index, pieces, finished } of facts.choices) {
       this.#finished.set(index, finished || this.#finished.get(index) === true)
@@ -92,7 +92,7 @@ export class ChatTap extends StreamTap {
     return 'forward'
   }
 
-  #note({ chunk: { id, created, model }, tellsUsage }: ChunkFacts): void {
+  #remember({ chunk: { id, created, model }, hasUsageObject: tellsUsage }: ChunkFacts): void {
     this.#common ??= { id, created, model }
     if (tellsUsage) this.#lacksUsage = false
   }

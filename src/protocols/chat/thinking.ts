@@ -3,19 +3,19 @@ import type { Conversation, Thinking } from '../conversation.ts'
 import {
   DEFAULT_EFFORT,
   EFFORTS,
-  type EffortWord,
-  effortAsked,
-  isOff,
+  type EffortName,
+  requestedEffort,
+  isThinkingOff,
   nearestEffort,
-  OFF,
+  THINKING_OFF,
 } from '../effort.ts'
 import { refuse } from '../field-check.ts'
 import type { Capabilities } from '../model-capabilities.ts'
-import { leaveOut } from './dropped-fields.ts'
-import { fieldsAt, flagAt, kindOf, present, wordAt } from './field.ts'
+import { drop } from './dropped-fields.ts'
+import { fieldsAt, booleanAt, kindOf, present, enumAt } from './field.ts'
 
 /** The efforts that every upstream with efforts takes. */
-const COMMON: readonly EffortWord[] = ['low', 'medium', 'high']
+const COMMON: readonly EffortName[] = ['low', 'medium', 'high']
 
 /**
  * `reasoning_effort` and the router-style `reasoning: {effort, max_tokens, enabled, exclude}`; where the
@@ -23,7 +23,7 @@ const COMMON: readonly EffortWord[] = ['low', 'medium', 'high']
  * effort, and enabled alone is medium.
  */
 export function decodeThinking(effort: unknown, reasoning: unknown, dropped: Dropped): Thinking | undefined {
-  const named = effort === undefined ? undefined : wordAt(EFFORTS, effort, 'reasoning_effort')
+  const named = effort === undefined ? undefined : enumAt(EFFORTS, effort, 'reasoning_effort')
   return (reasoning === undefined ? undefined : decodeReasoning(reasoning, dropped)) ?? named
 }
 
@@ -32,13 +32,13 @@ function decodeReasoning(value: unknown, dropped: Dropped): Thinking | undefined
   const enabled = present(reasoning['enabled'])
   const tokens = present(reasoning['max_tokens'])
   const effort = present(reasoning['effort'])
-  if (reasoning['exclude'] === true) leaveOut(dropped, 'reasoning.exclude')
-  const named = effort === undefined ? undefined : wordAt(EFFORTS, effort, 'reasoning.effort')
+  if (reasoning['exclude'] === true) drop(dropped, 'reasoning.exclude')
+  const named = effort === undefined ? undefined : enumAt(EFFORTS, effort, 'reasoning.effort')
   const budget = tokens === undefined ? undefined : explicitBudget(tokens)
   if (enabled === undefined) return budget ?? named
-  return flagAt(enabled, 'reasoning.enabled')
+  return booleanAt(enabled, 'reasoning.enabled')
     ? (budget ?? named ?? { kind: 'adaptive', effort: DEFAULT_EFFORT })
-    : OFF
+    : THINKING_OFF
 }
 
 function explicitBudget(tokens: unknown): Thinking {
@@ -56,15 +56,15 @@ export function encodeEffort(
   { thinking, tools }: Pick<Conversation, 'thinking' | 'tools'>,
   capabilities: Capabilities,
   dropped: Dropped,
-): EffortWord | undefined {
+): EffortName | undefined {
   const { efforts } = capabilities
-  const isAsked = thinking !== undefined && !isOff(thinking)
+  const isAsked = thinking !== undefined && !isThinkingOff(thinking)
   const mustBeNone = capabilities.toolsNeedNoEffort && tools.length > 0
   if (mustBeNone || capabilities.thinking === 'none') {
-    if (isAsked) leaveOut(dropped, 'thinking')
+    if (isAsked) drop(dropped, 'thinking')
     return mustBeNone ? 'none' : undefined
   }
   if (!isAsked) return thinking && efforts?.[0]
-  const effort = effortAsked(thinking)
+  const effort = requestedEffort(thinking)
   return effort && nearestEffort(effort, efforts ?? COMMON)
 }

@@ -1,6 +1,6 @@
 import type { Conversation, Tool, ToolChoice } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
-import { fieldsAt, listAt, textAt, wordAt } from './field.ts'
+import { fieldsAt, listAt, textAt, enumAt } from './field.ts'
 
 const WORDS = [
   ['auto', 'auto'],
@@ -30,7 +30,7 @@ type Offer = Pick<Conversation, 'tools' | 'toolChoice'>
  */
 export function decodeToolChoice(value: unknown, tools: readonly Tool[]): Offer {
   if (value === undefined) return { tools, toolChoice: undefined }
-  if (typeof value === 'string') return { tools, toolChoice: { kind: wordAt(KINDS, value, 'tool_choice') } }
+  if (typeof value === 'string') return { tools, toolChoice: { kind: enumAt(KINDS, value, 'tool_choice') } }
   const choice = fieldsAt(value, 'tool_choice')
   const type = textAt(choice['type'], 'tool_choice.type')
   if (type === 'allowed_tools') return decodeAllowed(choice['allowed_tools'], tools)
@@ -48,7 +48,7 @@ export function decodeToolChoice(value: unknown, tools: readonly Tool[]): Offer 
 function decodeAllowed(value: unknown, tools: readonly Tool[]): Offer {
   const path = 'tool_choice.allowed_tools'
   const { mode, tools: named } = fieldsAt(value, path)
-  const kind = wordAt(MODES, mode, `${path}.mode`)
+  const kind = enumAt(MODES, mode, `${path}.mode`)
   const names = new Set<string>()
   for (const [i, entry] of listAt(named, `${path}.tools`).entries()) {
     const at = `${path}.tools[${i}]`

@@ -3,8 +3,8 @@ import type { Tool } from '../conversation.ts'
 import { membersOf, objectOf } from '../json/json-text.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { cacheControl, cacheOf } from './cache-control.ts'
-import { leaveOut } from './dropped-fields.ts'
-import { type Fields, fieldsAt, flagAt, listAt, present, textAt } from './field.ts'
+import { drop } from './dropped-fields.ts'
+import { type Fields, fieldsAt, booleanAt, listAt, present, textAt } from './field.ts'
 import { schemaText } from '../schema-text.ts'
 
 /**
@@ -20,7 +20,7 @@ export function decodeTools(scan: ScannedObject, dropped: Dropped): Tool[] {
     const tool = fieldsAt(tools[index], path)
     const type = present(tool['type']) ?? 'function'
     if (type === 'function') return decodeFunction(scan, node, tool, path)
-    leaveOut(dropped, textAt(type, `${path}.type`) === 'custom' ? 'tools.custom' : 'tools.unknown')
+    drop(dropped, textAt(type, `${path}.type`) === 'custom' ? 'tools.custom' : 'tools.unknown')
     return []
   })
 }
@@ -34,7 +34,7 @@ function decodeFunction(scan: ScannedObject, node: Node, tool: Fields, path: str
     name: textAt(definition['name'], `${at}.name`),
     description: description === undefined ? undefined : textAt(description, `${at}.description`),
     schema: schemaText(scan, scan.memberOf(node, 'function'), 'parameters', at),
-    strict: strict === undefined ? undefined : flagAt(strict, `${at}.strict`),
+    strict: strict === undefined ? undefined : booleanAt(strict, `${at}.strict`),
     ...cacheOf(tool, path),
   }
 }

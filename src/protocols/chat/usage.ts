@@ -1,7 +1,7 @@
 import type { Usage } from '../../domain/usage.ts'
 import { asRecord } from '../json/record.ts'
 import { promptOnly, type ReportedUsage } from '../reported-usage.ts'
-import { type Counts, count, most, toCount } from '../token-count.ts'
+import { type Counts, count, maxCount, toCount } from '../token-count.ts'
 
 const NONE: Counts = {}
 
@@ -53,12 +53,12 @@ export function readChatUsage(value: unknown): ReportedUsage | undefined {
   const outputDetails =
     asRecord(usage['completion_tokens_details']) ?? asRecord(usage['output_tokens_details']) ?? NONE
 
-  const cached = Math.max(count(promptDetails, 'cached_tokens'), most(usage, ...CACHE_READ))
-  const written1h = most(usage, ...CACHE_WRITTEN_1H)
+  const cached = Math.max(count(promptDetails, 'cached_tokens'), maxCount(usage, ...CACHE_READ))
+  const written1h = maxCount(usage, ...CACHE_WRITTEN_1H)
   const written = Math.max(
-    most(promptDetails, ...CACHE_WRITTEN),
+    maxCount(promptDetails, ...CACHE_WRITTEN),
     count(usage, 'cache_creation_input_tokens'),
-    written1h + most(usage, ...CACHE_WRITTEN_5M),
+    written1h + maxCount(usage, ...CACHE_WRITTEN_5M),
   )
   const audio = part(count(promptDetails, 'audio_tokens'), prompt)
   const reasoning = part(count(outputDetails, 'reasoning_tokens'), completion)

@@ -1,5 +1,5 @@
 import type { SearchLocation, WebSearch } from '../conversation.ts'
-import { type Fields, fieldsAt, present, textAt, wordAt } from './field.ts'
+import { type Fields, fieldsAt, present, textAt, enumAt } from './field.ts'
 
 /** `docs/api.md: Limits`, web search max_uses, by `search_context_size`; from few to many. */
 const SIZES = [
@@ -17,7 +17,7 @@ export function decodeWebSearch(value: unknown): WebSearch {
   const size = present(options['search_context_size']) ?? 'medium'
   const location = decodeLocation(options)
   return {
-    maxUses: wordAt(USES, size, 'web_search_options.search_context_size'),
+    maxUses: enumAt(USES, size, 'web_search_options.search_context_size'),
     ...(location && { location }),
   }
 }

@@ -9,17 +9,17 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
 /** Bytes kept of one string, and of the whole text before it counts as full. */
-const MAX_STRING = 262_144
-const FULL = 524_288
+const MAX_STRING_BYTES = 262_144
+const FULL_BYTES = 524_288
 /** Bytes kept of each string when it is full: keys and short values still matter. */
-const SHORT_STRING = 64
+const SHORT_STRING_BYTES = 64
 /** When it is full, containers nested deeper than this are cut after the member that they are at. */
-const SHALLOW = 3
+const MAX_FULL_DEPTH = 3
 /** Bytes kept at most; an outline that would be longer is given up. */
-const MAX_OUTLINE = 1_048_576
+const MAX_OUTLINE_BYTES = 1_048_576
 /** A longer run of base64 characters is no text: it is a picture, a sound or a document. */
 const MAX_RUN = 1_024
-const FIRST_ROOM = 4_096
+const INITIAL_BYTES = 4_096
 
 /** The characters of base64, of both alphabets. */
 const BASE64 = new Uint8Array(256)
@@ -32,9 +32,9 @@ for (const character of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
  * deep. Short members stay, wherever they stand. It is JSON if the text is.
  */
 export class JsonOutline {
-  #bytes = Buffer.allocUnsafeSlow(FIRST_ROOM)
+  #bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES)
   #length = 0
-  #isGivenUp = false
+  #isAbandoned = false
   #depth = 0
   /** The container whose rest is passed over, by its depth; 0 = none. */
   #cutDepth = 0
@@ -49,7 +49,7 @@ export class JsonOutline {
 
   /** The outline of what came so far; undefined where it was given up. */
   get text(): string | undefined {
-    return this.#isGivenUp ? undefined : this.#bytes.toString('utf8', 0, this.#length)
+    return this.#isAbandoned ? undefined : this.#bytes.toString('utf8', 0, this.#length)
   }
 
   /** Bytes that are kept. */
@@ -59,19 +59,19 @@ export class JsonOutline {
 
   push(bytes: Buffer): void {
     const { length } = bytes
-    for (let p = 0; p < length && !this.#isGivenUp; p++) {
+    for (let p = 0; p < length && !this.#isAbandoned; p++) {
       // The most of what is large is passed over here.
       if (this.#run > MAX_RUN && this.#inString && this.#escapeLeft === 0)
         while (BASE64[bytes[p] as number] === 1) p++
       if (p === length) return
       const byte = bytes[p] as number
-      if (!this.#inString) this.#takeToken(byte)
-      else if (this.#escapeLeft > 0) this.#takeEscape(byte)
-      else this.#takeCharacter(byte)
+      if (!this.#inString) this.#handleToken(byte)
+      else if (this.#escapeLeft > 0) this.#handleEscape(byte)
+      else this.#handleCharacter(byte)
     }
   }
 
-  #takeToken(byte: number): void {
+  #handleToken(byte: number): void {
     switch (byte) {
       case QUOTE:
         this.#inString = true
@@ -88,45 +88,45 @@ export class JsonOutline {
         this.#depth--
         break
       case COMMA:
-        if (this.#cutDepth === 0 && this.#depth > SHALLOW && this.#length > FULL) this.#cutDepth = this.#depth
+        if (this.#cutDepth === 0 && this.#depth > MAX_FULL_DEPTH && this.#length > FULL_BYTES) this.#cutDepth = this.#depth
     }
     this.#keep(byte)
   }
 
-  #takeCharacter(byte: number): void {
+  #handleCharacter(byte: number): void {
     if (byte === QUOTE) {
       this.#inString = false
       this.#keep(byte)
     } else if (byte === BACKSLASH) {
       this.#escapeLeft = 1
       this.#isEscapeStart = true
-      this.#keepsEscape = this.#run <= MAX_RUN && this.#hasRoom
-      this.#takeEscaped(byte)
+      this.#keepsEscape = this.#run <= MAX_RUN && this.#hasSpace
+      this.#handleEscaped(byte)
     } else {
       this.#run = BASE64[byte] === 1 ? this.#run + 1 : 0
-      if (this.#run > MAX_RUN || !this.#hasRoom) return
+      if (this.#run > MAX_RUN || !this.#hasSpace) return
       this.#stringBytes++
       this.#keep(byte)
     }
   }
 
   // An escape is kept whole or not at all.
-  #takeEscape(byte: number): void {
+  #handleEscape(byte: number): void {
     // Some servers write the slashes of base64 as escapes.
     if (byte !== SLASH) this.#run = 0
     this.#escapeLeft = this.#isEscapeStart && byte === LETTER_U ? 4 : this.#escapeLeft - 1
     this.#isEscapeStart = false
-    this.#takeEscaped(byte)
+    this.#handleEscaped(byte)
   }
 
-  #takeEscaped(byte: number): void {
+  #handleEscaped(byte: number): void {
     if (!this.#keepsEscape) return
     this.#stringBytes++
     this.#keep(byte)
   }
 
-  get #hasRoom(): boolean {
-    return this.#stringBytes < (this.#length > FULL ? SHORT_STRING : MAX_STRING)
+  get #hasSpace(): boolean {
+    return this.#stringBytes < (this.#length > FULL_BYTES ? SHORT_STRING_BYTES : MAX_STRING_BYTES)
   }
 
   #keep(byte: number): void {
@@ -136,13 +136,13 @@ export class JsonOutline {
   }
 
   #grow(): boolean {
-    if (this.#length === MAX_OUTLINE) {
-      this.#isGivenUp = true
+    if (this.#length === MAX_OUTLINE_BYTES) {
+      this.#isAbandoned = true
       this.#bytes = Buffer.alloc(0)
       this.#length = 0
       return false
     }
-    const larger = Buffer.allocUnsafeSlow(Math.min(MAX_OUTLINE, this.#length * 2))
+    const larger = Buffer.allocUnsafeSlow(Math.min(MAX_OUTLINE_BYTES, this.#length * 2))
     this.#bytes.copy(larger, 0, 0, this.#length)
     this.#bytes = larger
     return true

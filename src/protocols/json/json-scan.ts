@@ -16,7 +16,7 @@ export const JSON_LIMITS: ScanLimits = { depth: 128, nodes: 200_000, members: 1_
 /**
  * The bounds for an upstream's answer, which is larger: pages that were searched, files that were written.
  */
-export const ANSWER_LIMITS: ScanLimits = { depth: 512, nodes: 2_000_000, members: 1_000 }
+export const RESPONSE_LIMITS: ScanLimits = { depth: 512, nodes: 2_000_000, members: 1_000 }
 
 const QUOTE = 0x22
 const COMMA = 0x2c
@@ -50,7 +50,7 @@ const EXPECTED = [
 const ESCAPES = table('"\\/bfnrt')
 const PLAIN = Uint8Array.from({ length: 256 }, (_, byte) => (isPlain(byte) ? 1 : 0))
 /** After so many plain bytes in a row, it is worth asking for the end of them all. */
-const LONG = 24
+const LONG_RUN = 24
 const HEX = table('0123456789abcdefABCDEF')
 const LITERALS = { t: Buffer.from('true'), f: Buffer.from('false'), n: Buffer.from('null') } as const
 
@@ -173,7 +173,7 @@ export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): Sca
 function stringEnd(bytes: Buffer, text: PlainText, start: number, length: number): number {
   let p = start + 1
   for (;;) {
-    const long = p + LONG
+    const long = p + LONG_RUN
     while (PLAIN[bytes[p] as number] === 1) if (++p === long) p = text.endOf(p)
     const c = p < length ? (bytes[p] as number) : -1
     if (c === QUOTE) return p + 1
@@ -233,11 +233,11 @@ function keyText(bytes: Buffer, start: number, end: number): string {
 }
 
 function unexpected(bytes: Buffer, position: number, expected: string): never {
-  const what = position >= bytes.length ? 'the body ends there' : `found ${shown(bytes[position] as number)}`
+  const what = position >= bytes.length ? 'the body ends there' : `found ${displayed(bytes[position] as number)}`
   throw new GatewayError('invalid_json', `Invalid JSON at byte ${position}: expected ${expected}, ${what}.`)
 }
 
-function shown(byte: number): string {
+function displayed(byte: number): string {
   return byte > 0x20 && byte < 0x7f
     ? `"${String.fromCharCode(byte)}"`
     : `0x${byte.toString(16).padStart(2, '0')}`

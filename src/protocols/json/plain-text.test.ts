@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { byteByByte, isPlain, PlainText } from './plain-text.ts'
+import { scalarScanner, isPlain, PlainText } from './plain-text.ts'
 
 /** Mostly plain, so that there is something to pass over. */
 const texts = fc
@@ -54,7 +54,7 @@ describe('the plain bytes of a text', () => {
   test('are the same byte by byte', () => {
     fc.assert(
       fc.property(texts, fc.nat(300), (bytes, from) => {
-        const slow = byteByByte()
+        const slow = scalarScanner()
         slow.memory.set(bytes)
         const start = Math.min(from, bytes.length)
         expect(slow.plainEnd(start, bytes.length)).toBe(endOf(bytes, start))

@@ -2,7 +2,7 @@
  * Bytes of a text that are looked at in one go: a page of WebAssembly's memory, and another for what is read
  * beyond its end.
  */
-const WINDOW = 65_536
+const WINDOW_BYTES = 65_536
 
 /**
  * `plainEnd(from, to)`: the offset of the first byte of those in memory that is a control character, a quote
@@ -38,21 +38,21 @@ const PLAIN_END = Uint8Array.of(
   ])]),
 )
 
-interface Made {
+interface Scanner {
   readonly memory: Uint8Array
   plainEnd(from: number, to: number): number
 }
 
-let made: Made | undefined
+let scanner: Scanner | undefined
 /** The text of which a window is in memory. */
-let shown = 0
+let loadedText = 0
 /** Texts that there were: each has a number by which to know its window. */
-let texts = 0
+let textCount = 0
 
 /** A text in which plain bytes are passed over: those that stand in a JSON string as they are. */
 export class PlainText {
   readonly #bytes: Buffer
-  readonly #number = ++texts
+  readonly #number = ++textCount
   /** The window, if it is this text's that is in memory. */
   #from = 0
   #to = 0
@@ -64,26 +64,26 @@ export class PlainText {
   /** The offset of the first byte from `at` on that is not plain; the text's length where there is none. */
   endOf(at: number): number {
     const { length } = this.#bytes
-    made ??= make()
+    scanner ??= createScanner()
     for (let from = at; from < length; from = this.#to) {
-      if (shown !== this.#number || from < this.#from || from >= this.#to) this.#show(from, made.memory)
-      const end = this.#from + made.plainEnd(from - this.#from, this.#to - this.#from)
+      if (loadedText !== this.#number || from < this.#from || from >= this.#to) this.#load(from, scanner.memory)
+      const end = this.#from + scanner.plainEnd(from - this.#from, this.#to - this.#from)
       if (end < this.#to) return end
     }
     return length
   }
 
-  #show(from: number, memory: Uint8Array): void {
+  #load(from: number, memory: Uint8Array): void {
     this.#from = from
-    this.#to = Math.min(from + WINDOW, this.#bytes.length)
+    this.#to = Math.min(from + WINDOW_BYTES, this.#bytes.length)
     memory.set(this.#bytes.subarray(this.#from, this.#to))
-    shown = this.#number
+    loadedText = this.#number
   }
 }
 
 /** Where a processor has no vectors, byte by byte. */
-export function byteByByte(): Made {
-  const memory = new Uint8Array(WINDOW)
+export function scalarScanner(): Scanner {
+  const memory = new Uint8Array(WINDOW_BYTES)
   return {
     memory,
     plainEnd(from, to) {
@@ -99,13 +99,13 @@ export function isPlain(byte: number): boolean {
   return byte >= 0x20 && byte !== 0x22 && byte !== 0x5c
 }
 
-function make(): Made {
+function createScanner(): Scanner {
   try {
     const { exports } = new WebAssembly.Instance(new WebAssembly.Module(PLAIN_END))
-    const { memory, plainEnd } = exports as { memory: WebAssembly.Memory; plainEnd: Made['plainEnd'] }
+    const { memory, plainEnd } = exports as { memory: WebAssembly.Memory; plainEnd: Scanner['plainEnd'] }
     return { memory: new Uint8Array(memory.buffer), plainEnd }
   } catch {
-    return byteByByte()
+    return scalarScanner()
   }
 }
 

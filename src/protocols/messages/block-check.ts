@@ -1,4 +1,4 @@
-import { eachObject, kindName, refuse } from '../field-check.ts'
+import { checkEachObject, kindName, refuse } from '../field-check.ts'
 import type { JsonKind, Node, ScannedObject } from '../json/scanned-object.ts'
 
 /** What a member of an object must be. */
@@ -96,12 +96,12 @@ export const KNOWN_TO_ALL: Fields = [
 /** Checks the content of a message: a string, or blocks. */
 export function checkContent(scan: ScannedObject, content: Node, path: string): void {
   if (scan.kindOf(content) === 'string') return
-  eachObject(scan, content, path, (block, at) => checkBlock(scan, block, at))
+  checkEachObject(scan, content, path, (block, at) => checkBlock(scan, block, at))
 }
 
 /** Checks blocks of which text is the only type that is known. */
 export function checkTextBlocks(scan: ScannedObject, content: Node, path: string): void {
-  eachObject(scan, content, path, (block, at) => {
+  checkEachObject(scan, content, path, (block, at) => {
     const type = typeOf(scan, block, at)
     checkFields(scan, block, at, type === 'text' ? BLOCKS.get(type) : undefined)
   })

@@ -1,4 +1,4 @@
-import { type JsonSchema, whenever } from '../with-schema.ts'
+import { type JsonSchema, implies } from '../with-schema.ts'
 import type { JsonKind } from '../json/scanned-object.ts'
 import { BLOCKS, type Fields, type FieldRule, KNOWN_TO_ALL, SOURCES } from './block-check.ts'
 
@@ -43,7 +43,7 @@ function typedSchema(types: ReadonlyMap<string, Fields>): JsonSchema {
     if (type === 'image') properties['source'] = typedSchema(SOURCES)
     if (type === 'tool_result')
       properties['content'] = { ...properties['content'], items: fieldsSchema(KNOWN_TO_ALL) }
-    return whenever({ type: 'object', required: ['type'], properties: { type: { const: type } } }, must)
+    return implies({ type: 'object', required: ['type'], properties: { type: { const: type } } }, must)
   })
   return { ...fieldsSchema(KNOWN_TO_ALL), allOf: rules }
 }

@@ -1,20 +1,20 @@
-import { accepting, type JsonSchema } from '../with-schema.ts'
-import { type Check, checkMembers, kindName, open, refuse, requestSchema } from '../field-check.ts'
+import { withSchema, type JsonSchema } from '../with-schema.ts'
+import { type Check, checkMembers, kindName, checkValue, refuse, requestSchema } from '../field-check.ts'
 import type { Member, ScannedObject } from '../json/scanned-object.ts'
 
 /** All that is looked at where tokens are only counted: whoever counts them looks at the rest. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   [
     'model',
-    open(
+    checkValue(
       'a name',
-      accepting(
+      withSchema(
         { type: 'string', minLength: 1 },
         (value: unknown) => typeof value === 'string' && value !== '',
       ),
     ),
   ],
-  ['messages', accepting({ type: 'array' }, checkMessages)],
+  ['messages', withSchema({ type: 'array' }, checkMessages)],
 ])
 
 const REQUIRED = ['model', 'messages'] as const

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../errors.ts'
 import { parseExact } from '../json/exact-json.ts'
-import { ANSWER_LIMITS, scanObject } from '../json/json-scan.ts'
+import { RESPONSE_LIMITS, scanObject } from '../json/json-scan.ts'
 import { asRecord } from '../json/record.ts'
 import type { Reply, ReplyPart } from '../reply.ts'
 import { isError } from '../reply-facts.ts'
@@ -41,7 +41,7 @@ function partAt(scan: ScannedObject, node: Node): ReplyPart[] {
 
 function scanned(bytes: Buffer): ScannedObject | undefined {
   try {
-    return scanObject(bytes, ANSWER_LIMITS)
+    return scanObject(bytes, RESPONSE_LIMITS)
   } catch {
     return undefined
   }

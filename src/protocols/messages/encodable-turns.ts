@@ -5,34 +5,34 @@ import { drop } from './dropped.ts'
 /**
  * A turn of a user's that says nothing: upstreams want one where there is none, and refuse one without text.
  */
-const SILENCE: TextPart = { kind: 'text', text: '...' }
+const PLACEHOLDER: TextPart = { kind: 'text', text: '...' }
 
 /**
  * The turns as this wire takes them: parts that it cannot say left out, one turn for each change of speakers,
  * the user first, and a user's results of tools before what is said beside them. An assistant's turn without
  * parts is none; a user's stays, since without it another would seem to have spoken last.
  */
-export function spokenTurns(turns: readonly Turn[], dropped: Dropped): Turn[] {
+export function encodableTurns(turns: readonly Turn[], dropped: Dropped): Turn[] {
   const merged: { role: Turn['role']; parts: Part[] }[] = []
   for (const { role, parts } of turns) {
-    const said = parts.filter((part) => canSay(part, role, dropped)).map((part) => sayable(part, dropped))
+    const encodable = parts.filter((part) => isEncodable(part, role, dropped)).map((part) => withoutUnencodable(part, dropped))
     const last = merged.at(-1)
-    if (last?.role === role) last.parts.push(...said)
-    else if (role === 'user' || said.length > 0) merged.push({ role, parts: said })
+    if (last?.role === role) last.parts.push(...encodable)
+    else if (role === 'user' || encodable.length > 0) merged.push({ role, parts: encodable })
   }
   if (merged[0]?.role !== 'user') merged.unshift({ role: 'user', parts: [] })
   return merged.map(({ role, parts }, i) => {
-    if (role === 'assistant') return { role, parts: i === merged.length - 1 ? begun(parts) : parts }
+    if (role === 'assistant') return { role, parts: i === merged.length - 1 ? trimmedPrefill(parts) : parts }
     const results = parts.filter(({ kind }) => kind === 'tool-result')
     const others = parts.filter(({ kind }) => kind !== 'tool-result')
-    return { role, parts: parts.length === 0 ? [SILENCE] : [...results, ...others] }
+    return { role, parts: parts.length === 0 ? [PLACEHOLDER] : [...results, ...others] }
   })
 }
 
 /**
  * The beginning of an answer, which the model goes on with: upstreams refuse one that ends in white space.
  */
-function begun(parts: readonly Part[]): readonly Part[] {
+function trimmedPrefill(parts: readonly Part[]): readonly Part[] {
   const last = parts.at(-1)
   return last?.kind === 'text' ? [...parts.slice(0, -1), { ...last, text: last.text.trimEnd() }] : parts
 }
@@ -42,7 +42,7 @@ export function isBlank({ text }: TextPart): boolean {
   return text.trim() === ''
 }
 
-function canSay(part: Part, role: Turn['role'], dropped: Dropped): boolean {
+function isEncodable(part: Part, role: Turn['role'], dropped: Dropped): boolean {
   switch (part.kind) {
     case 'text':
       return !isBlank(part)
@@ -64,7 +64,7 @@ function canSay(part: Part, role: Turn['role'], dropped: Dropped): boolean {
 }
 
 /** A result without what cannot be said in it. */
-function sayable(part: Part, dropped: Dropped): Part {
+function withoutUnencodable(part: Part, dropped: Dropped): Part {
   if (part.kind !== 'tool-result') return part
   const parts = part.parts.filter((inner) => {
     if (inner.kind === 'text') return !isBlank(inner)

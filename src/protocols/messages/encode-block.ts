@@ -1,4 +1,4 @@
-import type { Minted } from '../codec.ts'
+import type { ReplyIdentity } from '../codec.ts'
 import type { Reply, ReplyPart } from '../reply.ts'
 import { inputObject, inputOrEmpty } from '../tool-input.ts'
 
@@ -29,7 +29,7 @@ export function encodeBlock(part: ReplyPart): string | undefined {
  * The reply with calls whose input is no JSON object, which this wire wants, as the text that the model wrote
  * instead: it was cut off, or went wrong, and nothing in it is to be called.
  */
-export function withReadableCalls(reply: Reply): Reply {
+export function withValidCalls(reply: Reply): Reply {
   const isUnreadable = (part: ReplyPart): part is ToolCall =>
     part.kind === 'tool-call' && inputObject(part.input) === undefined
   if (!reply.parts.some(isUnreadable)) return reply
@@ -44,7 +44,7 @@ export function withReadableCalls(reply: Reply): Reply {
 type ToolCall = Extract<ReplyPart, { kind: 'tool-call' }>
 
 /** The upstream's id where it has this wire's form, else one that was minted. */
-export function messageId(id: string, minted: Minted): string {
+export function messageId(id: string, identity: ReplyIdentity): string {
   if (id.startsWith('msg_')) return id
-  return minted.id.startsWith('msg_') ? minted.id : `msg_${minted.id}`
+  return identity.id.startsWith('msg_') ? identity.id : `msg_${identity.id}`
 }

@@ -1,17 +1,17 @@
-import type { Minted } from '../codec.ts'
+import type { ReplyIdentity } from '../codec.ts'
 import type { Reply } from '../reply.ts'
-import { encodeBlock, messageId, withReadableCalls } from './encode-block.ts'
+import { encodeBlock, messageId, withValidCalls } from './encode-block.ts'
 import { writeStop } from './stop-reasons.ts'
 import { writeUsage } from './write-usage.ts'
 
 /** A whole answer; `docs/api.md: Messages response`. */
-export function encodeReply(given: Reply, minted: Minted): Buffer {
-  const reply = withReadableCalls(given)
+export function encodeReply(given: Reply, identity: ReplyIdentity): Buffer {
+  const reply = withValidCalls(given)
   const { parts, stop, usage } = reply
   const content = parts.map(encodeBlock).filter((block) => block !== undefined)
   const calledTools = parts.some(({ kind }) => kind === 'tool-call')
   const head = JSON.stringify({
-    id: messageId(reply.id, minted),
+    id: messageId(reply.id, identity),
     type: 'message',
     role: 'assistant',
     model: reply.model,

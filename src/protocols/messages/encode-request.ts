@@ -4,9 +4,9 @@ import { arrayOf, type MemberText, membersOf, objectOf } from '../json/json-text
 import { parseRecord } from '../json/record.ts'
 import { writeCache } from './cache-mark.ts'
 import { drop } from './dropped.ts'
-import { encodeOutputFormat, withFittingOutput } from './output-format.ts'
+import { encodeOutputFormat, withSupportedFormat } from './output-format.ts'
 import { encodePart } from './encode-part.ts'
-import { isBlank, spokenTurns } from './encodable-turns.ts'
+import { isBlank, encodableTurns } from './encodable-turns.ts'
 import { encodeSampling } from './thinking.ts'
 
 /** The version of the tool that searches the web; `docs/api.md: Chat completions`, translations. */
@@ -22,8 +22,8 @@ export function encodeRequest(
   { name: upstreamModel, capabilities }: UpstreamModel,
   dropped: Dropped,
 ): Buffer {
-  const conversation = withFittingOutput(asked, capabilities, dropped)
-  const turns = spokenTurns(conversation.turns, dropped)
+  const conversation = withSupportedFormat(asked, capabilities, dropped)
+  const turns = encodableTurns(conversation.turns, dropped)
   const sampled = encodeSampling(conversation, capabilities, turns, dropped)
   const { max_tokens, thinking, output_config, ...sampling } = sampled
   const system = conversation.system.filter((part) => !isBlank(part))

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { messagesErrorBody, messagesErrorFrame, passedOnError } from './errors.ts'
+import { messagesErrorBody, messagesErrorFrame, forwardableError } from './errors.ts'
 
 describe("the gateway's own errors", () => {
   test('are in the envelope of the protocol, with a code where one tells a program something', () => {
@@ -29,14 +29,14 @@ describe("an upstream's errors", () => {
 
   test('pass byte for byte', () => {
     const bytes = Buffer.from(envelope)
-    expect(passedOnError(bytes, hide)).toBe(bytes)
+    expect(forwardableError(bytes, hide)).toBe(bytes)
   })
 
   test('pass redacted where they must be, with the request id', () => {
     const bytes = Buffer.from(
       envelope.replace('bad thing', 'key sk-secret, "sk-secret"'.replaceAll('"', '\\"')),
     )
-    expect(JSON.parse(passedOnError(bytes, hide)?.toString() ?? '')).toEqual({
+    expect(JSON.parse(forwardableError(bytes, hide)?.toString() ?? '')).toEqual({
       type: 'error',
       error: { type: 'invalid_request_error', message: 'key ***, "***"' },
       request_id: 'req_1',
@@ -52,7 +52,7 @@ describe("an upstream's errors", () => {
     '{"type":"error","error":"m"}',
     '{"type":"error","error":{"type":"t"}}',
   ])('%s is no envelope', (text) => {
-    expect(passedOnError(Buffer.from(text), hide)).toBeUndefined()
+    expect(forwardableError(Buffer.from(text), hide)).toBeUndefined()
   })
 
   test('that came in another envelope get this one', () => {

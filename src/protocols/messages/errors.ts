@@ -30,7 +30,7 @@ export function messagesErrorText({ type, message }: Pick<ErrorParts, 'type' | '
  * An upstream's error in the envelope that callers of this protocol know, its `request_id` included: the
  * bytes as they came, unless `redact` changes a text in them. Undefined where the body is no such envelope.
  */
-export function passedOnError(bytes: Buffer, redact: (text: string) => string): Buffer | undefined {
+export function forwardableError(bytes: Buffer, redact: (text: string) => string): Buffer | undefined {
   const body = parseRecord(bytes.toString())
   const error = asRecord(body?.['error'])
   if (

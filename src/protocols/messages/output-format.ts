@@ -55,28 +55,28 @@ export function encodeOutputFormat({ schema }: OutputSchema): string {
 /**
  * A conversation whose output format, if there still is one, is a schema that the model can be told as such.
  */
-type Fitted = Conversation & { readonly outputFormat: OutputSchema | undefined }
+type WithSchemaFormat = Conversation & { readonly outputFormat: OutputSchema | undefined }
 
 /**
  * The conversation as the model can be told of its output format; `docs/api.md: Chat completions`. A model
  * that cannot be given a schema is forced to call one tool with it; where that is not possible either, it is
  * asked in the system prompt.
  */
-export function withFittingOutput(
+export function withSupportedFormat(
   conversation: Conversation,
   capabilities: Capabilities,
   dropped: Dropped,
-): Fitted {
+): WithSchemaFormat {
   const { outputFormat: format } = conversation
   if (!format) return { ...conversation, outputFormat: undefined }
   if (format.kind === 'json-object')
-    return instructed(conversation, `Answer with a JSON object and ${JSON_ONLY}`)
+    return withInstruction(conversation, `Answer with a JSON object and ${JSON_ONLY}`)
   if (canFollowSchema(conversation, capabilities)) return { ...conversation, outputFormat: format }
   const name = answerTool(conversation, capabilities)
   if (name === undefined) {
     drop(dropped, 'response_format')
     const asked = `Answer with JSON that matches the following JSON schema, and ${JSON_ONLY}`
-    return instructed(conversation, `${asked}\n\n${format.schema}`)
+    return withInstruction(conversation, `${asked}\n\n${format.schema}`)
   }
   const { description, schema } = format
   const tool: Tool = { name, description, schema, strict: undefined }
@@ -97,7 +97,7 @@ export function withFittingOutput(
 export function answerTool(conversation: Conversation, capabilities: Capabilities): string | undefined {
   const { outputFormat: format, tools, webSearch } = conversation
   if (format?.kind !== 'json-schema' || canFollowSchema(conversation, capabilities)) return undefined
-  if (tools.length > 0 || webSearch || isBegun(conversation)) return undefined
+  if (tools.length > 0 || webSearch || hasPrefill(conversation)) return undefined
   const type = parseRecord(format.schema)?.['type']
   if (type !== undefined && type !== 'object') return undefined
   return format.name !== undefined && TOOL_NAME.test(format.name) ? format.name : UNNAMED_TOOL
@@ -105,14 +105,14 @@ export function answerTool(conversation: Conversation, capabilities: Capabilitie
 
 /** No model takes a schema where the answer is begun. */
 function canFollowSchema(conversation: Conversation, { takesSchema }: Capabilities): boolean {
-  return takesSchema && !isBegun(conversation)
+  return takesSchema && !hasPrefill(conversation)
 }
 
-function isBegun({ turns }: Conversation): boolean {
+function hasPrefill({ turns }: Conversation): boolean {
   return turns.at(-1)?.role === 'assistant'
 }
 
-function instructed(conversation: Conversation, text: string): Fitted {
+function withInstruction(conversation: Conversation, text: string): WithSchemaFormat {
   const instruction: TextPart = { kind: 'text', text }
   return { ...conversation, outputFormat: undefined, system: [...conversation.system, instruction] }
 }

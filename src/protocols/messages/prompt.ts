@@ -21,7 +21,7 @@ const MEDIA: ReadonlyMap<string, MediaTokens> = new Map([
 const TEXT_SOURCES: ReadonlySet<string> = new Set(['text', 'content'])
 
 /** Fields of which the model reads no more than their own bytes. */
-const PLAIN: ReadonlySet<string> = new Set([
+const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'model',
   'messages',
   'system',
@@ -41,7 +41,7 @@ const PLAIN: ReadonlySet<string> = new Set([
 /**
  * The instructions for one of the provider's own tools: 200 to 750, and more for those that drive a computer.
  */
-const OWN_TOOL_TOKENS = 1500
+const SERVER_TOOL_TOKENS = 1500
 
 /**
  * An upper bound in tokens for the prompt of a checked request, without a tokenizer: no token is less than a
@@ -50,16 +50,16 @@ const OWN_TOOL_TOKENS = 1500
  */
 export function promptBound(scan: ScannedObject): number {
   const model = String(scan.value('model'))
-  let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN)
+  let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
   tokens += (scan.span('messages')?.count ?? 0) * MESSAGE_TOKENS
   const tools = elementsOf(scan, scan.span('tools')?.node)
   if (tools.length > 0) tokens += TOOLS_TOKENS
-  tokens += OWN_TOOL_TOKENS * tools.filter((tool) => isOwnTool(scan, tool)).length
+  tokens += SERVER_TOOL_TOKENS * tools.filter((tool) => isServerTool(scan, tool)).length
   for (const message of elementsOf(scan, scan.span('messages')?.node)) {
     const addMedia = (block: Node, type: string): void => {
       const media = mediaOf(scan, block, type)
       const bytes = scan.endOf(block) - scan.startOf(block)
-      if (media) tokens += media.most(bytes, model) - bytes
+      if (media) tokens += media.max(bytes, model) - bytes
       // Pictures may stand within the content of a document.
       else if (type === 'document') eachBlock(scan, sourceContent(scan, block), addMedia)
     }
@@ -124,16 +124,16 @@ const TEXT_MEMBERS: ReadonlyMap<string, readonly string[]> = new Map([
 
 function textOf(scan: ScannedObject, block: Node, type: string): string[] {
   const members = TEXT_MEMBERS.get(type)
-  if (!members) return [written(scan, block)]
+  if (!members) return [textOrJson(scan, block)]
   return members.flatMap((key) => {
     const node = scan.memberOf(block, key)
     // The blocks within a result are visited on their own.
     if (node === undefined || scan.kindOf(node) === 'null' || scan.kindOf(node) === 'array') return []
-    return [written(scan, node)]
+    return [textOrJson(scan, node)]
   })
 }
 
-function written(scan: ScannedObject, node: Node): string {
+function textOrJson(scan: ScannedObject, node: Node): string {
   const isText = scan.kindOf(node) === 'string'
   return isText ? (scan.parse(node) as string) : scan.textOf(node)
 }
@@ -177,7 +177,7 @@ function sourceContent(scan: ScannedObject, block: Node): Node | undefined {
   return source === undefined ? undefined : scan.memberOf(source, 'content')
 }
 
-function isOwnTool(scan: ScannedObject, tool: Node): boolean {
+function isServerTool(scan: ScannedObject, tool: Node): boolean {
   const type = scan.kindOf(tool) === 'object' ? textMember(scan, tool, 'type') : undefined
   return type !== undefined && type !== 'custom'
 }

@@ -4,11 +4,11 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE } from '../../domain/usage.ts'
 import { GatewayError } from '../../errors.ts'
-import type { Minted } from '../codec.ts'
+import type { ReplyIdentity } from '../codec.ts'
 import type { Reply, ReplyEvent, ReplyPart } from '../reply.ts'
 import { messagesCodec } from './codec.ts'
 
-const MINTED: Minted = { created: 1, id: 'abc' }
+const MINTED: ReplyIdentity = { created: 1, id: 'abc' }
 const USAGE = { ...NO_USAGE, input: 10, cacheRead: 3, cacheWrite5m: 2, cacheWrite1h: 1, output: 5 }
 const reply = (fields: Partial<Reply>): Reply => ({
   id: 'msg_1',
@@ -97,7 +97,7 @@ function write(events: readonly ReplyEvent[], perPush = 1_000_000): string {
   const encoder = messagesCodec.streamEncoder(MINTED, { includeUsage: true })
   let out = ''
   for (let at = 0; at < events.length; at += perPush) out += encoder.push(events.slice(at, at + perPush))
-  return out + encoder.last()
+  return out + encoder.finalFrames()
 }
 
 interface Written {
@@ -644,11 +644,11 @@ describe('writing a stream', () => {
       ['content_block_stop', 1, undefined],
       ['content_block_start', 2, undefined],
     ])
-    expect(encoder.last()).toBe('')
+    expect(encoder.finalFrames()).toBe('')
     expect(encoder.push([grew(2, '{}')])).toContain('"index":2')
     expect(eventsOf(encoder.push([FINISHED])).map(({ type }) => type)).toEqual(['content_block_stop'])
     const charged = { ...NO_USAGE, input: 12, output: 34 }
-    expect(eventsOf(encoder.last(charged))).toMatchObject([
+    expect(eventsOf(encoder.finalFrames(charged))).toMatchObject([
       { type: 'message_delta', usage: { input_tokens: 12, output_tokens: 34 } },
       { type: 'message_stop' },
     ])
@@ -670,10 +670,10 @@ describe('writing a stream', () => {
     const encoder = messagesCodec.streamEncoder(MINTED, { includeUsage: true })
     encoder.push([STARTED, started(0, 'text'), said(0, 'a')])
     expect(encoder.push([{ kind: 'failure', type: 'x', message: 'y' }])).toBe('')
-    expect(encoder.failure({ type: 'api_error', code: 'upstream_error', message: 'm' })).toBe(
+    expect(encoder.failureFrame({ type: 'api_error', code: 'upstream_error', message: 'm' })).toBe(
       'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"m"}}\n\n',
     )
-    expect(encoder.last()).toBe('')
+    expect(encoder.finalFrames()).toBe('')
   })
 
   test("another wire's blocks and proofs are left out", () => {

@@ -1,9 +1,9 @@
-import { accepting, type JsonSchema, whenever } from '../with-schema.ts'
+import { withSchema, type JsonSchema, implies } from '../with-schema.ts'
 import {
   type Check,
   checkMembers,
-  eachObject,
-  flag,
+  checkEachObject,
+  boolean,
   integer,
   isNumber,
   isText,
@@ -11,11 +11,11 @@ import {
   kindName,
   modelName,
   object,
-  open,
+  checkValue,
   outputTokensOrNone,
   refuse,
   requestSchema,
-  secret,
+  checkSecret,
   text,
 } from '../field-check.ts'
 import { asRecord } from '../json/record.ts'
@@ -39,9 +39,9 @@ export interface MessagesRequest {
   readonly promptBound: number
 }
 
-const typed = secret(
+const typed = checkSecret(
   'an object with a type',
-  accepting({ type: 'object', required: ['type'], properties: { type: isText.accepts } }, (value: unknown) =>
+  withSchema({ type: 'object', required: ['type'], properties: { type: isText.accepts } }, (value: unknown) =>
     isText(asRecord(value)?.['type']),
   ),
 )
@@ -70,7 +70,7 @@ const tool: JsonSchema = {
     description: fieldSchema(STRING_IF_ANY),
     input_schema: fieldSchema({ ...OBJECT, optional: true }),
   },
-  ...whenever(
+  ...implies(
     { properties: { type: { enum: ['custom', null] } } },
     {
       required: ['name', 'input_schema'],
@@ -80,22 +80,22 @@ const tool: JsonSchema = {
 }
 
 const toolChoice: JsonSchema = {
-  ...typed.accepts,
+  ...typed.schema,
   properties: {
     type: isText.accepts,
     disable_parallel_tool_use: fieldSchema(FLAG_IF_ANY),
     name: fieldSchema(STRING_IF_ANY),
   },
-  ...whenever(
+  ...implies(
     { properties: { type: { const: 'tool' } } },
     { required: ['name'], properties: { name: fieldSchema(STRING) } },
   ),
 }
 
 const thinking: JsonSchema = {
-  ...typed.accepts,
+  ...typed.schema,
   properties: { type: isText.accepts, budget_tokens: { type: ['integer', 'null'], minimum: 1 } },
-  ...whenever(
+  ...implies(
     { properties: { type: { const: 'enabled' } } },
     { required: ['budget_tokens'], properties: { budget_tokens: { type: 'integer' } } },
   ),
@@ -105,22 +105,22 @@ const thinking: JsonSchema = {
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['max_tokens', outputTokensOrNone],
-  ['messages', accepting({ type: 'array', minItems: 1, items: message }, checkMessages)],
-  ['system', accepting(system, checkSystem)],
-  ['stream', flag],
-  ['temperature', open('a number from 0 to 1', isNumber(0, 1))],
+  ['messages', withSchema({ type: 'array', minItems: 1, items: message }, checkMessages)],
+  ['system', withSchema(system, checkSystem)],
+  ['stream', boolean],
+  ['temperature', checkValue('a number from 0 to 1', isNumber(0, 1))],
   [
     'top_p',
-    open(
+    checkValue(
       'a number',
-      accepting({ type: 'number' }, (value: unknown) => typeof value === 'number'),
+      withSchema({ type: 'number' }, (value: unknown) => typeof value === 'number'),
     ),
   ],
   ['top_k', integer],
-  ['stop_sequences', secret('an array of strings', isTexts)],
-  ['tools', accepting({ type: 'array', items: tool }, checkTools)],
-  ['tool_choice', accepting(toolChoice, checkToolChoice)],
-  ['thinking', accepting(thinking, checkThinking)],
+  ['stop_sequences', checkSecret('an array of strings', isTexts)],
+  ['tools', withSchema({ type: 'array', items: tool }, checkTools)],
+  ['tool_choice', withSchema(toolChoice, checkToolChoice)],
+  ['thinking', withSchema(thinking, checkThinking)],
   ['metadata', object],
   ['cache_control', typed],
   ['service_tier', text],
@@ -160,7 +160,7 @@ export function readMessagesRequest(scan: ScannedObject): MessagesRequest {
 function checkMessages(scan: ScannedObject, { node, count }: Member): void {
   if (scan.kindOf(node) !== 'array') refuse('messages', 'a non-empty array of messages', kindName(scan, node))
   if (count === 0) refuse('messages', 'a non-empty array of messages', 'an empty array')
-  eachObject(scan, node, 'messages', (message, path) => {
+  checkEachObject(scan, node, 'messages', (message, path) => {
     checkField(scan, message, path, 'role', STRING)
     const content = checkField(scan, message, path, 'content', CONTENT)
     checkContent(scan, content, `${path}.content`)
@@ -175,7 +175,7 @@ function checkSystem(scan: ScannedObject, { node }: Member): void {
 
 /** A tool of the caller's has a name and a schema; one of another type is the provider's own. */
 function checkTools(scan: ScannedObject, { node }: Member): void {
-  eachObject(scan, node, 'tools', (tool, path) => {
+  checkEachObject(scan, node, 'tools', (tool, path) => {
     const type = checkField(scan, tool, path, 'type', STRING_IF_ANY)
     const isCallers = type === undefined || scan.parse(type) === 'custom'
     checkField(scan, tool, path, 'name', { ...STRING, optional: !isCallers })

@@ -52,7 +52,7 @@ export class MessagesStreamDecoder extends FrameReader {
   #isComplete = false
 
   get usage(): ReportedUsage | undefined {
-    return this.#isComplete ? this.#counts.whole : this.#counts.soFar
+    return this.#isComplete ? this.#counts.final : this.#counts.partial
   }
 
   protected read(data: string, frame: string): void {
@@ -68,14 +68,14 @@ export class MessagesStreamDecoder extends FrameReader {
       case 'message_start':
         return this.#start(asRecord(event['message']) ?? {}, data)
       case 'content_block_start':
-        this.forgetFrames()
+        this.resetTemplates()
         return this.#begin(blockIndex(event), asRecord(event['content_block']) ?? {}, data, startedBlock)
       case 'content_block_delta':
         return this.#grow(blockIndex(event), asRecord(event['delta']) ?? {})
       case 'content_block_stop':
         return this.#end(blockIndex(event))
       case 'message_delta':
-        this.#counts.say(event['usage'], true)
+        this.#counts.add(event['usage'], true)
         this.#stop = readStop(event['delta']) ?? this.#stop
         return
       case 'message_stop':
@@ -108,28 +108,28 @@ export class MessagesStreamDecoder extends FrameReader {
     this.#add(Math.floor(index / TEXTS.length), kind, text)
   }
 
-  protected isLastWord(data: string): boolean {
+  protected isTerminator(data: string): boolean {
     return parseRecord(data)?.['type'] === 'message_stop'
   }
 
-  protected close(): void {
+  protected handleClose(): void {
     if (this.#stop !== undefined) this.#finish()
   }
 
   /** The first event may bring a whole message. One that is begun again brings its usage alone. */
   #start(message: Fields, data: string): void {
-    if (isSameMessage(this.#id, message['id'])) return this.#counts.repeat(message['usage'])
+    if (isSameMessage(this.#id, message['id'])) return this.#counts.addRepeatedStart(message['usage'])
     if (this.#started)
       return this.#fail('api_error', 'The upstream began a second message within its answer.')
     this.#started = true
     this.#id = textOf(message['id'])
     this.#stop = readStop(message)
-    this.#counts.say(message['usage'], this.#stop !== undefined)
+    this.#counts.add(message['usage'], this.#stop !== undefined)
     this.emit({
       kind: 'start',
       id: this.#id,
       model: textOf(message['model']),
-      usage: this.#counts.soFar,
+      usage: this.#counts.partial,
     })
     const content = message['content']
     if (!Array.isArray(content)) return
@@ -218,7 +218,7 @@ export class MessagesStreamDecoder extends FrameReader {
 
   /** The upstream reports an error. */
   #report(data: string, event: Event | undefined): void {
-    this.#counts.say(usageInError(event), false)
+    this.#counts.add(usageInError(event), false)
     const { type = 'error', message = '' } = readUpstreamError(Buffer.from(data))
     this.#fail(type === 'error' ? 'api_error' : type, message)
   }

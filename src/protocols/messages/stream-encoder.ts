@@ -1,4 +1,4 @@
-import type { Minted, StreamEncoder } from '../codec.ts'
+import type { ReplyIdentity, StreamEncoder } from '../codec.ts'
 import type { Proof } from '../conversation.ts'
 import type { ReplyEvent, StartedPart, Stop } from '../reply.ts'
 import type { Usage } from '../../domain/usage.ts'
@@ -32,7 +32,7 @@ const DELTAS = {
  * texts are no blocks.
  */
 export class MessagesStreamEncoder implements StreamEncoder {
-  readonly #minted: Minted
+  readonly #minted: ReplyIdentity
   #isStarted = false
   /** Why the message ended, and the usage that came with it. */
   #ended: { readonly stop: Stop; readonly usage: Usage | undefined } | undefined
@@ -44,7 +44,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
   readonly #waiting = new Map<number, Waiting>()
   #out = ''
 
-  constructor(minted: Minted) {
+  constructor(minted: ReplyIdentity) {
     this.#minted = minted
   }
 
@@ -54,13 +54,13 @@ export class MessagesStreamEncoder implements StreamEncoder {
     return this.#out
   }
 
-  last(charged = this.#ended?.usage): string {
+  finalFrames(charged = this.#ended?.usage): string {
     if (!this.#ended) return ''
     const delta = writeStop(this.#ended.stop, this.#calledTools)
     return eventText('message_delta', { delta, usage: writeUsage(charged) }) + STOP_FRAME
   }
 
-  failure(error: { readonly type: string; readonly code: string; readonly message: string }): string {
+  failureFrame(error: { readonly type: string; readonly code: string; readonly message: string }): string {
     return messagesErrorText(error)
   }
 

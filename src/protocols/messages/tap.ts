@@ -32,7 +32,7 @@ export class MessagesTap extends StreamTap {
         this.#start(asRecord(event['message']))
         return 'forward'
       case 'content_block_start':
-        this.forgetFrames()
+        this.resetTemplates()
         for (const piece of generatedText(asRecord(event['content_block']))) this.emit(indexOf(event), piece)
         return 'forward'
       case 'content_block_delta': {
@@ -46,7 +46,7 @@ export class MessagesTap extends StreamTap {
         return 'forward'
       case 'message_stop':
         this.done = true
-        this.usage = this.#counts.whole
+        this.usage = this.#counts.final
         return 'end'
       case 'error':
         return this.#fail(data, event)
@@ -62,14 +62,14 @@ export class MessagesTap extends StreamTap {
     return event && text !== undefined ? { index: indexOf(event), text } : undefined
   }
 
-  protected isLastWord(data: string): boolean {
+  protected isTerminator(data: string): boolean {
     return parseRecord(data)?.['type'] === 'message_stop'
   }
 
   /** The first event may bring a whole message. One that is begun again brings its usage alone. */
   #start(message: Event | undefined): void {
     if (isSameMessage(this.#id, message?.['id'])) {
-      this.#counts.repeat(message?.['usage'])
+      this.#counts.addRepeatedStart(message?.['usage'])
       return this.#update()
     }
     this.#id = message?.['id']
@@ -83,12 +83,12 @@ export class MessagesTap extends StreamTap {
   }
 
   #count(usage: unknown, isLast: boolean): void {
-    this.#counts.say(usage, isLast)
+    this.#counts.add(usage, isLast)
     this.#update()
   }
 
   #update(): void {
-    this.usage = this.#sawFinish ? this.#counts.whole : (this.#counts.soFar ?? this.usage)
+    this.usage = this.#sawFinish ? this.#counts.final : (this.#counts.partial ?? this.usage)
   }
 
   #finish(holder: Event | undefined): void {
@@ -98,8 +98,8 @@ export class MessagesTap extends StreamTap {
 
   #fail(data: string, event: Event | undefined): Verdict {
     this.error = { data, afterContent: this.contentFrames > 0 }
-    this.#counts.say(usageInError(event), false)
-    this.usage = this.#counts.soFar ?? this.usage
+    this.#counts.add(usageInError(event), false)
+    this.usage = this.#counts.partial ?? this.usage
     return 'end'
   }
 }

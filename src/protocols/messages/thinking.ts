@@ -1,9 +1,9 @@
 import type { Dropped } from '../codec.ts'
 import type { Conversation, Effort, Thinking, Turn } from '../conversation.ts'
-import { budgetOf, DEFAULT_EFFORT, effortAsked, isOff, OFF } from '../effort.ts'
+import { budgetOf, DEFAULT_EFFORT, requestedEffort, isThinkingOff, THINKING_OFF } from '../effort.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import { drop } from './dropped.ts'
-import { spokenTurns } from './encodable-turns.ts'
+import { encodableTurns } from './encodable-turns.ts'
 
 /** For requests that name no maximum, which this wire demands. */
 export const DEFAULT_MAX_TOKENS = 8192
@@ -43,7 +43,7 @@ export function encodeSampling(
 ): Sampling {
   const maxTokens = asked.maxTokens ?? DEFAULT_MAX_TOKENS
   const thinking = allowedThinking(asked, knownThinking(asked.thinking, capabilities), turns)
-  if (!thinking && asked.thinking && !isOff(asked.thinking)) drop(dropped, 'thinking')
+  if (!thinking && asked.thinking && !isThinkingOff(asked.thinking)) drop(dropped, 'thinking')
   switch (thinking?.kind) {
     case 'budget': {
       dropSampling(asked, dropped)
@@ -82,7 +82,7 @@ export function encodeSampling(
 
 /** The maximum of tokens that an upstream is told for a conversation. */
 export function maxTokensOf(conversation: Conversation, capabilities: Capabilities): number {
-  const turns = spokenTurns(conversation.turns, new Set())
+  const turns = encodableTurns(conversation.turns, new Set())
   return encodeSampling(conversation, capabilities, turns, new Set()).max_tokens
 }
 
@@ -92,8 +92,8 @@ function knownThinking(
   { thinking, alwaysThinks }: Capabilities,
 ): Thinking | undefined {
   if (!asked || thinking === 'none') return undefined
-  if (isOff(asked)) return alwaysThinks ? { kind: 'adaptive', effort: 'low' } : OFF
-  if (thinking === 'adaptive') return { kind: 'adaptive', effort: effortAsked(asked) }
+  if (isThinkingOff(asked)) return alwaysThinks ? { kind: 'adaptive', effort: 'low' } : THINKING_OFF
+  if (thinking === 'adaptive') return { kind: 'adaptive', effort: requestedEffort(asked) }
   return asked.kind === 'adaptive'
     ? { kind: 'budget', tokens: budgetOf(asked.effort ?? DEFAULT_EFFORT) }
     : asked

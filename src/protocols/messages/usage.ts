@@ -78,28 +78,28 @@ export class StreamedUsage {
   #isFinal = false
 
   /** Takes in the usage of an event; `isLast` where it comes with the words that close a message. */
-  say(usage: unknown, isLast: boolean): void {
+  add(usage: unknown, isLast: boolean): void {
     this.#counts = mergedUsage(this.#counts, usage)
     const output = asRecord(usage)?.['output_tokens']
     if (isLast && output !== undefined && output !== null) this.#isFinal = true
   }
 
   /** Takes in the usage of a beginning that is repeated: what the end of the message told stands. */
-  repeat(usage: unknown): void {
+  addRepeatedStart(usage: unknown): void {
     this.#counts = this.#isFinal
       ? mergedUsage(asRecord(usage), this.#counts)
       : mergedUsage(this.#counts, usage)
   }
 
   /** What was told up to now; undefined where it is nothing, or cannot be true. */
-  get soFar(): ReportedUsage | undefined {
+  get partial(): ReportedUsage | undefined {
     return readMessagesUsage(this.#counts)
   }
 
   /**
    * The same of the whole message; the prompt alone where its end told no output: the start cannot know it.
    */
-  get whole(): ReportedUsage | undefined {
-    return this.#isFinal ? this.soFar : promptOnly(this.soFar)
+  get final(): ReportedUsage | undefined {
+    return this.#isFinal ? this.partial : promptOnly(this.partial)
   }
 }

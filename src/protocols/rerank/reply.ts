@@ -2,7 +2,7 @@ import type { Usage } from '../../domain/usage.ts'
 import { type ScanLimits, scanObject } from '../json/json-scan.ts'
 import { isError, type ReplyFacts } from '../reply-facts.ts'
 import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
-import { textNode, written } from './document.ts'
+import { textNode, written as bytesAt } from './document.ts'
 import type { RerankRequest } from './request.ts'
 import { readRerankUsage, writeRerankUsage } from './usage.ts'
 
@@ -13,7 +13,7 @@ export interface RerankReply {
 }
 
 /** One result as the upstream wrote it. */
-interface Ranked {
+interface RankedResult {
   readonly index: number
   readonly score: number
   readonly scoreNode: Node
@@ -37,7 +37,7 @@ export function readRerankReply(bytes: Buffer, scan: ScannedObject, request: Rer
   const reply = scanned(bytes)
   const error = reply !== undefined && isError(reply.value('error'))
   const list = reply && LISTS.map((key) => reply.span(key)).find((member) => isList(reply, member))
-  const ranked = reply && list && !error ? rankedIn(reply, list, request.documents.length) : undefined
+  const ranked = reply && list && !error ? rankedResults(reply, list, request.documents.length) : undefined
   if (!reply || !list || !ranked) {
     const facts = { valid: false, error, usage: undefined, text: () => '' }
     return { facts, body: () => bytes }
@@ -73,9 +73,9 @@ function isList(reply: ScannedObject, member: Member | undefined): boolean {
 }
 
 /** Undefined where one of them cannot be a result. */
-function rankedIn(reply: ScannedObject, { node }: Member, documents: number): Ranked[] | undefined {
+function rankedResults(reply: ScannedObject, { node }: Member, documents: number): RankedResult[] | undefined {
   const seen = new Set<number>()
-  const results: Ranked[] = []
+  const results: RankedResult[] = []
   for (const element of reply.elements(node)) {
     if (reply.kindOf(element) !== 'object') return undefined
     const index = numberIn(reply, element, 'index')?.value ?? -1
@@ -102,14 +102,14 @@ function numberIn(
 /** The score in the digits of the upstream; the document as the upstream has it, if it has any of it. */
 function resultPieces(
   reply: ScannedObject,
-  { index, scoreNode, document }: Ranked,
+  { index, scoreNode, document }: RankedResult,
   scan: ScannedObject,
   { documents, returnDocuments }: RerankRequest,
 ): Buffer[] {
-  const head = `{"index":${index},"relevance_score":${written(reply, scoreNode).toString('latin1')}`
+  const head = `{"index":${index},"relevance_score":${bytesAt(reply, scoreNode).toString('latin1')}`
   if (!returnDocuments) return [Buffer.from(`${head}}`)]
   const isReturned = document !== undefined && hasText(reply, document)
-  const text = isReturned ? written(reply, document) : written(scan, documents[index] as Node)
+  const text = isReturned ? bytesAt(reply, document) : bytesAt(scan, documents[index] as Node)
   return [Buffer.from(`${head},"document":`), text, Buffer.from('}')]
 }
 

@@ -1,19 +1,19 @@
 import { GatewayError } from '../../errors.ts'
-import { accepting, type JsonSchema } from '../with-schema.ts'
+import { withSchema, type JsonSchema } from '../with-schema.ts'
 import {
   type Check,
   checkMembers,
-  flag,
+  boolean,
   integer,
   isInteger,
   isPresent,
   isText,
   kindName,
   modelName,
-  open,
+  checkValue,
   refuse,
   requestSchema,
-  secret,
+  checkSecret,
 } from '../field-check.ts'
 import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
 import { textNode } from './document.ts'
@@ -34,10 +34,10 @@ export interface RerankRequest {
 /** The table in `docs/api.md: Rerank`, row for row. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
-  ['query', secret('a string', isText)],
+  ['query', checkSecret('a string', isText)],
   ['documents', documents()],
-  ['top_n', open('an integer of at least 1', isInteger(1, Number.MAX_SAFE_INTEGER))],
-  ['return_documents', flag],
+  ['top_n', checkValue('an integer of at least 1', isInteger(1, Number.MAX_SAFE_INTEGER))],
+  ['return_documents', boolean],
   ['max_chunk_per_doc', integer],
   ['overlap_tokens', integer],
 ])
@@ -71,7 +71,7 @@ export function readRerankRequest(scan: ScannedObject): RerankRequest {
 function documents(): Check {
   const text: JsonSchema = { type: 'string' }
   const withText: JsonSchema = { type: 'object', required: ['text'], properties: { text } }
-  return accepting({ type: 'array', minItems: 1, items: { anyOf: [text, withText] } }, checkDocuments)
+  return withSchema({ type: 'array', minItems: 1, items: { anyOf: [text, withText] } }, checkDocuments)
 }
 
 /** The schema of what `readRerankRequest` takes, by the same table. */

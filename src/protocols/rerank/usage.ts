@@ -1,6 +1,6 @@
 import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
 import { asRecord } from '../json/record.ts'
-import { type Counts, count, most } from '../token-count.ts'
+import { type Counts, count, maxCount } from '../token-count.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 
 const NONE: Counts = {}
@@ -21,9 +21,9 @@ export function readRerankUsage(reply: ScannedObject): Usage | undefined {
 }
 
 function tokensIn(counts: Counts): Usage | undefined {
-  const output = most(counts, 'completion_tokens', 'output_tokens')
+  const output = maxCount(counts, 'completion_tokens', 'output_tokens')
   // Some fill in the total alone and leave the prompt at zero.
-  const input = most(counts, 'prompt_tokens', 'input_tokens') || count(counts, 'total_tokens') - output
+  const input = maxCount(counts, 'prompt_tokens', 'input_tokens') || count(counts, 'total_tokens') - output
   return input > 0 ? { ...NO_USAGE, input, output } : undefined
 }
 

@@ -3,14 +3,14 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { Gathered } from './chunk-list.ts'
+import { ChunkList } from './chunk-list.ts'
 
 const chunks = fc.array(fc.uint8Array({ maxLength: 600 }), { maxLength: 40 })
 
 test('what is taken is what was added, and nothing is left', () => {
   fc.assert(
     fc.property(chunks, fc.nat(2000), fc.nat(8), (given, singles, size) => {
-      const gathered = new Gathered()
+      const gathered = new ChunkList()
       const all = [
         ...given.map((bytes) => Buffer.from(bytes)),
         ...Array.from({ length: singles }, (_, i) => Buffer.of(i)),
@@ -29,7 +29,7 @@ test('what is taken is what was added, and nothing is left', () => {
 test('what a million single bytes take is no object for each', () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
-  const gathered = new Gathered()
+  const gathered = new ChunkList()
   const chunk = Buffer.from('x')
   const used = (): number => {
     collect()

@@ -1,17 +1,17 @@
 /** Chunks below this many bytes are small, and so many of them in a row are made one. */
-const SMALL = 512
-const RUN = 512
+const SMALL_CHUNK_BYTES = 512
+const MAX_SMALL_CHUNKS = 512
 
 /**
  * Bytes gathered from chunks of any size in little more memory than they have: whoever sends single bytes
  * would otherwise make us keep an object for each, a hundred times its size. Keeps the chunks themselves
  * where they are few.
  */
-export class Gathered {
+export class ChunkList {
   #pieces: Buffer[] = []
   #length = 0
   /** Small chunks at the end, in a row. */
-  #run = 0
+  #smallChunks = 0
 
   get length(): number {
     return this.#length
@@ -20,10 +20,10 @@ export class Gathered {
   add(chunk: Buffer): void {
     this.#pieces.push(chunk)
     this.#length += chunk.length
-    this.#run = chunk.length < SMALL ? this.#run + 1 : 0
-    if (this.#run < RUN) return
-    this.#pieces.push(Buffer.concat(this.#pieces.splice(-RUN)))
-    this.#run = 0
+    this.#smallChunks = chunk.length < SMALL_CHUNK_BYTES ? this.#smallChunks + 1 : 0
+    if (this.#smallChunks < MAX_SMALL_CHUNKS) return
+    this.#pieces.push(Buffer.concat(this.#pieces.splice(-MAX_SMALL_CHUNKS)))
+    this.#smallChunks = 0
   }
 
   /** The first so many bytes, or all of them where there are fewer. */
@@ -49,7 +49,7 @@ export class Gathered {
     const bytes = only && this.#pieces.length === 1 ? only : Buffer.concat(this.#pieces, this.#length)
     this.#pieces = []
     this.#length = 0
-    this.#run = 0
+    this.#smallChunks = 0
     return bytes
   }
 }

@@ -18,30 +18,30 @@ function holding(mib: number, budget: EventBudget): MessagesStreamDecoder {
 test('streams share what unfinished events may take, and give it back when the event is whole or nothing more comes', () => {
   const budget = new EventBudget(40 * MIB)
   const [first, second] = [holding(20, budget), holding(20, budget)]
-  expect(budget.free).toBe(2 * 65_536)
+  expect(budget.available).toBe(2 * 65_536)
   expect(() => holding(1, budget)).toThrow(expect.objectContaining({ code: 'overloaded' }))
   first.push(Buffer.from('\n\n'))
-  expect(budget.free).toBe(20 * MIB + 65_536)
+  expect(budget.available).toBe(20 * MIB + 65_536)
   second.release()
-  expect(budget.free).toBe(40 * MIB)
+  expect(budget.available).toBe(40 * MIB)
   first.release()
   second.release()
-  expect(budget.free).toBe(40 * MIB)
+  expect(budget.available).toBe(40 * MIB)
 })
 
 test('an event of more than 32 MiB is refused, and what it took is given back', () => {
   const budget = new EventBudget()
-  expect(budget.free).toBe(SHARED_EVENT_BYTES)
+  expect(budget.available).toBe(SHARED_EVENT_BYTES)
   const decoder = holding(32, budget)
   expect(() => decoder.push(CHUNK)).toThrow(GatewayError)
   decoder.release()
-  expect(budget.free).toBe(256 * MIB)
+  expect(budget.available).toBe(256 * MIB)
 })
 
 test('a stream that ends gives back what it held', () => {
   const budget = new EventBudget()
   holding(3, budget).end()
-  expect(budget.free).toBe(SHARED_EVENT_BYTES)
+  expect(budget.available).toBe(SHARED_EVENT_BYTES)
 })
 
 test('an event up to 64 KiB is read however much others hold', () => {
@@ -56,5 +56,5 @@ test('an event up to 64 KiB is read however much others hold', () => {
   decoder.push(CHUNK.subarray(0, 65_536))
   expect(() => decoder.push(CHUNK.subarray(0, 1))).toThrow(expect.objectContaining({ code: 'overloaded' }))
   decoder.release()
-  expect(budget.free).toBe(0)
+  expect(budget.available).toBe(0)
 })

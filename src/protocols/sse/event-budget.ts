@@ -11,31 +11,31 @@ export const SHARED_EVENT_BYTES = 268_435_456
  * Memory for large events that are not whole yet; what is taken has to be given back. `docs/api.md: Limits`.
  */
 export class EventBudget {
-  #free: number
+  #available: number
 
   constructor(bytes = SHARED_EVENT_BYTES) {
-    this.#free = bytes
+    this.#available = bytes
   }
 
   /** Bytes that nobody has taken. */
-  get free(): number {
-    return this.#free
+  get available(): number {
+    return this.#available
   }
 
   /** For an event that grows to so many bytes. Throws `overloaded` where not as many are left. */
   grow(from: number, to: number): void {
     const bytes = countedBytes(to) - countedBytes(from)
-    if (bytes > this.#free) {
+    if (bytes > this.#available) {
       throw new GatewayError('overloaded', 'too many large events are being read at once; try again', {
         retryAfter: 5,
       })
     }
-    this.#free -= bytes
+    this.#available -= bytes
   }
 
   /** Gives back what an event of so many bytes took. */
-  give(eventBytes: number): void {
-    this.#free += countedBytes(eventBytes)
+  release(eventBytes: number): void {
+    this.#available += countedBytes(eventBytes)
   }
 }
 

@@ -1,13 +1,13 @@
 import type { FramePiece, FrameTemplate } from './frame-template.ts'
 import { KnownFrames } from './known-frames.ts'
-import { dataOf, type FrameSplitter, SHORTEST_DATA } from './sse.ts'
+import { dataOf, type FrameSplitter, MIN_DATA_FRAME_BYTES } from './sse.ts'
 
 /** The fate of a frame. */
 export type Verdict = 'forward' | 'swallow' | 'end'
 
 const BYTE_ORDER_MARK = '\ufeff'
 /** Longer frames are not worth remembering: none is like them. */
-const LONGEST_KNOWN = 16_384
+const MAX_TEMPLATE_BYTES = 16_384
 
 /**
  * Goes through the frames of a stream and reads those that are not like an earlier one but for the text in
@@ -25,7 +25,7 @@ export abstract class FrameLoop {
   protected isFirst = true
   /** A frame with data was read: comments, and fields alone, are no event. */
   sawEvent = false
-  readonly #known = new KnownFrames((data) => this.pieceOf(data))
+  readonly #templates = new KnownFrames((data) => this.pieceOf(data))
 
   constructor(frames: FrameSplitter) {
     this.frames = frames
@@ -38,7 +38,7 @@ export abstract class FrameLoop {
   protected abstract pieceOf(data: string): FramePiece | undefined
 
   /** Takes the text of a frame that is like an earlier one; false where it has none that is valid. */
-  protected abstract readKnown(known: FrameTemplate, bytes: Buffer): boolean
+  protected abstract readTemplated(template: FrameTemplate, bytes: Buffer): boolean
 
   /** Reads a frame that is not like an earlier one. */
   protected abstract readFrame(data: string, frame: string): Verdict
@@ -47,7 +47,7 @@ export abstract class FrameLoop {
   protected abstract get progress(): number
 
   /** Whether these data are the protocol's last word. */
-  protected abstract isLastWord(data: string): boolean
+  protected abstract isTerminator(data: string): boolean
 
   /** Gives back what is held of a frame that will not become whole. */
   release(): void {
@@ -55,15 +55,15 @@ export abstract class FrameLoop {
   }
 
   /** The frames to come are of another kind than those before. */
-  protected forgetFrames(): void {
-    this.#known.forget()
+  protected resetTemplates(): void {
+    this.#templates.reset()
   }
 
   /**
    * The bytes to read now that this chunk came, which begin with a frame; undefined while none can be whole.
    */
   protected take(chunk: Buffer): Buffer | undefined {
-    this.#known.turn()
+    this.#templates.newBytes()
     return this.frames.take(chunk)
   }
 
@@ -75,8 +75,8 @@ export abstract class FrameLoop {
     let at = from
     this.verdict = 'forward'
     while (at < bytes.length) {
-      const known = this.#known.match(bytes, at)
-      if (known && this.readKnown(known, bytes)) {
+      const known = this.#templates.match(bytes, at)
+      if (known && this.readTemplated(known, bytes)) {
         at = known.end
         continue
       }
@@ -94,14 +94,14 @@ export abstract class FrameLoop {
   protected readRest(): { readonly bytes: Buffer; readonly wasRead: boolean } {
     const { bytes, isWhole } = this.frames.end()
     // A last frame without its blank line is only taken where it says the last word, which is short.
-    const data = bytes.length > LONGEST_KNOWN ? undefined : dataOf(bytes.toString())
-    const wasRead = isWhole || (data !== undefined && this.isLastWord(data))
+    const data = bytes.length > MAX_TEMPLATE_BYTES ? undefined : dataOf(bytes.toString())
+    const wasRead = isWhole || (data !== undefined && this.isTerminator(data))
     this.verdict = wasRead ? this.#read(bytes) : 'forward'
     return { bytes, wasRead }
   }
 
   #read(frame: Buffer): Verdict {
-    if (frame.length < SHORTEST_DATA) {
+    if (frame.length < MIN_DATA_FRAME_BYTES) {
       this.isFirst = false
       return 'forward'
     }
@@ -112,7 +112,7 @@ export abstract class FrameLoop {
     this.sawEvent = true
     const before = this.progress
     const verdict = this.readFrame(data, text)
-    if (this.progress > before && frame.length <= LONGEST_KNOWN) this.#known.learn(frame, data)
+    if (this.progress > before && frame.length <= MAX_TEMPLATE_BYTES) this.#templates.learn(frame, data)
     return verdict
   }
 }

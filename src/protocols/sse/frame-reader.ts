@@ -30,7 +30,7 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
   protected abstract readPiece(index: number, text: string): void
 
   /** The upstream ended its connection, and the stream is not over. */
-  protected abstract close(): void
+  protected abstract handleClose(): void
 
   protected get progress(): number {
     return this.#events.length
@@ -39,12 +39,12 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
   protected emit(event: ReplyEvent): void {
     switch (event.kind) {
       case 'tool-input':
-        return this.#tellInput(event.index, this.#inputs.add(event.index, event.text))
+        return this.#emitInput(event.index, this.#inputs.add(event.index, event.text))
       case 'part-start':
         if (event.part.kind === 'tool-call') this.#inputs.begin(event.index)
         break
       case 'part-end':
-        this.#tellInput(event.index, this.#inputs.end(event.index))
+        this.#emitInput(event.index, this.#inputs.end(event.index))
         break
       case 'start':
       case 'text':
@@ -57,7 +57,7 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
     this.#events.push(event)
   }
 
-  #tellInput(index: number, text: string): void {
+  #emitInput(index: number, text: string): void {
     if (text !== '') this.#events.push({ kind: 'tool-input', index, text })
   }
 
@@ -67,22 +67,22 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
       const bytes = this.isOver ? undefined : this.take(chunk)
       if (bytes) {
         const at = this.readFrames(bytes, 0)
-        this.frames.keep(this.isOver ? bytes.length : at)
+        this.frames.markRead(this.isOver ? bytes.length : at)
       }
     } catch (error) {
       this.#failure = error
       if (this.#events.length === 0) throw error
     }
-    return this.#taken()
+    return this.#takeEvents()
   }
 
   end(): ReplyEvent[] {
     this.#throwFailure()
     if (this.isOver) return []
     this.readRest()
-    if (!this.isOver) this.close()
+    if (!this.isOver) this.handleClose()
     this.isOver = true
-    return this.#taken()
+    return this.#takeEvents()
   }
 
   protected readFrame(data: string, frame: string): Verdict {
@@ -90,7 +90,7 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
     return this.isOver ? 'end' : 'forward'
   }
 
-  protected readKnown(known: FrameTemplate, bytes: Buffer): boolean {
+  protected readTemplated(known: FrameTemplate, bytes: Buffer): boolean {
     if (this.isOver) return true
     const text = known.textIn(bytes)
     if (text === undefined) return false
@@ -102,7 +102,7 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
     if (this.#failure !== undefined) throw this.#failure
   }
 
-  #taken(): ReplyEvent[] {
+  #takeEvents(): ReplyEvent[] {
     const events = this.#events
     if (events.length > 0) this.#events = []
     return events

@@ -23,8 +23,8 @@ const CLOSE_OBJECT = 0x7d
 const PADDING = [',"obfuscation":"', ',"p":"'] as const
 /** A text that no answer is likely to hold. */
 const SENTINEL = 'c7a1f0e2-sentinel'
-const MAX_PLACES = 4
-const NOWHERE = -1
+const MAX_CANDIDATES = 4
+const NOT_FOUND = -1
 
 /**
  * A frame of a stream with one hole in it: the text that the model wrote. Frames of one stream differ in
@@ -45,11 +45,11 @@ export class FrameTemplate {
    * What lies between two texts where a frame of this kind follows another: most do, and it is compared at
    * once.
    */
-  readonly #joint: Buffer | undefined
+  readonly #separator: Buffer | undefined
   /** Bytes of it that belong to the first. */
   readonly #size: number
   /** Where a frame's head is known to stand. */
-  #headAt = NOWHERE
+  #headAt = NOT_FOUND
   /**
    * After `match`: where the text begins and ends, whether it holds escapes, and the offset after the frame.
    */
@@ -66,12 +66,12 @@ export class FrameTemplate {
     this.#afterPadding = after
     this.#isSpaced = isSpaced
     this.#size = tail.length
-    this.#joint = after && !isSpaced ? undefined : Buffer.concat([tail, head])
+    this.#separator = after && !isSpaced ? undefined : Buffer.concat([tail, head])
   }
 
   /** Other bytes come. */
-  turn(): void {
-    this.#headAt = NOWHERE
+  newBytes(): void {
+    this.#headAt = NOT_FOUND
   }
 
   /** Whether the frame that begins at `start` is whole and one of this kind. */
@@ -82,7 +82,7 @@ export class FrameTemplate {
       return false
     const to = this.#textEnd(bytes, from)
     if (to < 0) return false
-    if (this.#joint && endOf(bytes, to, this.#joint) > 0) {
+    if (this.#separator && endOf(bytes, to, this.#separator) > 0) {
       this.from = from
       this.to = to
       this.end = to + this.#size
@@ -136,7 +136,7 @@ export function learnTemplate(
   if (frame[frame.length - 1] !== LF) return undefined
   const literal = Buffer.from(JSON.stringify(piece.text))
   let at = frame.indexOf(literal)
-  for (let places = 0; at >= 0 && places < MAX_PLACES; places++) {
+  for (let places = 0; at >= 0 && places < MAX_CANDIDATES; places++) {
     const head = frame.subarray(0, at + 1)
     const tail = frame.subarray(at + literal.length - 1)
     const data = dataOf(`${head.toString()}${SENTINEL}${tail.toString()}`)
@@ -174,14 +174,14 @@ function splitAtPadding(tail: Buffer): { before: Buffer; after: Buffer | undefin
 }
 
 /** Up to so many bytes a loop compares faster than a call does. */
-const SHORT = 16
+const MAX_LOOP_BYTES = 16
 
 /** The offset after `expected`, if it is what stands at `from`; else 0. */
 function endOf(bytes: Buffer, from: number, expected: Buffer): number {
   const size = expected.length
   const end = from + size
   if (end > bytes.length) return 0
-  if (size > SHORT) return bytes.compare(expected, 0, size, from, end) === 0 ? end : 0
+  if (size > MAX_LOOP_BYTES) return bytes.compare(expected, 0, size, from, end) === 0 ? end : 0
   for (let i = 0; i < size; i++) if (bytes[from + i] !== expected[i]) return 0
   return end
 }

@@ -22,7 +22,7 @@ class Stream {
   }
 
   forget(): this {
-    this.#known.forget()
+    this.#known.reset()
     return this
   }
 

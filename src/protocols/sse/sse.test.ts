@@ -55,7 +55,7 @@ function push(splitter: FrameSplitter, chunk: Buffer): Buffer[] {
     frames.push(bytes.subarray(at, end))
     at = end
   }
-  splitter.keep(at)
+  splitter.markRead(at)
   return frames
 }
 

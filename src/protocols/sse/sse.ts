@@ -1,21 +1,21 @@
 import { GatewayError } from '../../errors.ts'
 import type { EventBudget } from './event-budget.ts'
-import { Gathered } from './chunk-list.ts'
+import { ChunkList } from './chunk-list.ts'
 
 /**
  * The bytes of the shortest frame that has data: the field's name and two line ends. Shorter ones need no
  * reading.
  */
-export const SHORTEST_DATA = 6
+export const MIN_DATA_FRAME_BYTES = 6
 
 const LF = 0x0a
 const CR = 0x0d
 const BLANK_LINE = Buffer.from('\n\n')
-const NOTHING = Buffer.alloc(0)
+const EMPTY = Buffer.alloc(0)
 /** More bytes than the longest run of line ends that can straddle two chunks: CR LF CR, then LF. */
-const SEAM = 3
+const SEAM_BYTES = 3
 /** Chunks up to this many bytes are copied sooner than looked at in two parts. */
-const SMALL = 4_096
+const MAX_COPY_BYTES = 4_096
 
 /**
  * Splits server-sent events at blank lines (LF, CR LF or CR, mixed), wherever the network cut them. Linear in
@@ -28,8 +28,8 @@ export class FrameSplitter {
   readonly #maxEventBytes: number
   readonly #budget: EventBudget | undefined
   /** The beginning of a frame. */
-  readonly #held = new Gathered()
-  #bytes: Buffer = NOTHING
+  readonly #held = new ChunkList()
+  #bytes: Buffer = EMPTY
   /**
    * The next CR, and the next two LFs in a row, at or after the last place that was asked for; −1 = none
    * left.
@@ -56,20 +56,20 @@ export class FrameSplitter {
    * Whether the held bytes end in a blank line: they wait for the next byte alone, which may be the LF of its
    * CR.
    */
-  get isHeldWhole(): boolean {
+  get isHeldComplete(): boolean {
     const end = this.#held.tail(2)
     return end[end.length - 1] === CR && (end.length === 1 || isLineEnd(end[0]))
   }
 
   /** The held bytes; they are held no longer. */
   takeHeld(): Buffer {
-    this.#budget?.give(this.#held.length)
+    this.#budget?.release(this.#held.length)
     return this.#held.take()
   }
 
   /** What is left when the stream ends, and whether it is a frame that only the end made whole. */
   end(): { readonly bytes: Buffer; readonly isWhole: boolean } {
-    const isWhole = this.isHeldWhole
+    const isWhole = this.isHeldComplete
     return { bytes: this.takeHeld(), isWhole }
   }
 
@@ -94,16 +94,16 @@ export class FrameSplitter {
   }
 
   /** The last whole frame of what was taken ended here. */
-  keep(from: number): void {
+  markRead(from: number): void {
     if (from < this.#bytes.length) this.#hold(this.#bytes.subarray(from))
-    this.#bytes = NOTHING
+    this.#bytes = EMPTY
   }
 
   /** Whether the held frame ends in this chunk: where the two meet, or within. */
   #endsIn(chunk: Buffer): boolean {
-    const isSmall = chunk.length <= SMALL
-    this.#read(Buffer.concat([this.#held.tail(SEAM), isSmall ? chunk : chunk.subarray(0, SEAM + 1)]))
-    if (this.#end(0, this.#held.length <= SEAM) >= 0) return true
+    const isSmall = chunk.length <= MAX_COPY_BYTES
+    this.#read(Buffer.concat([this.#held.tail(SEAM_BYTES), isSmall ? chunk : chunk.subarray(0, SEAM_BYTES + 1)]))
+    if (this.#end(0, this.#held.length <= SEAM_BYTES) >= 0) return true
     if (isSmall) return false
     this.#read(chunk)
     return this.#end(0, false) >= 0

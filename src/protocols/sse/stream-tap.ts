@@ -37,12 +37,12 @@ export interface TapEnd {
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff')
 /** Bytes after the last word that are kept. */
-const MAX_ENDING = 65_536
+const MAX_ENDING_BYTES = 65_536
 /** Bytes of an event that wait for its end. A larger one goes on as it comes. */
-const MAX_HELD = 65_536
+const MAX_HELD_BYTES = 65_536
 /** The same for an error, which must be redacted: its beginning shows that it is one. */
-const MAX_ERROR = 1_048_576
-const ERROR_HEAD = 1_024
+const MAX_ERROR_BYTES = 1_048_576
+const ERROR_HEAD_BYTES = 1_024
 /** Bytes of a UTF-16 code unit in UTF-8. */
 const MAX_UTF8_BYTES = 3
 const LOOKS_LIKE_ERROR = /(?:^|[\r\n])event: ?error\b|"error"\s*:\s*[^\sn]/
@@ -97,8 +97,8 @@ export abstract class StreamTap extends FrameLoop {
       this.#hold(chunk)
       return { forward: undefined, terminal: true }
     }
-    if (this.#large) return this.#passOn(this.#large, chunk)
-    return { forward: this.#taken(chunk), terminal: this.#isTerminal }
+    if (this.#large) return this.#forwardLarge(this.#large, chunk)
+    return { forward: this.#process(chunk), terminal: this.#isTerminal }
   }
 
   end(): TapEnd {
@@ -114,7 +114,7 @@ export abstract class StreamTap extends FrameLoop {
   }
 
   /** The bytes that end a complete stream, to be sent once it is charged. */
-  last(_charged: Usage): Buffer {
+  finalBytes(_charged: Usage): Buffer {
     return Buffer.concat(this.#ending)
   }
 
@@ -135,7 +135,7 @@ export abstract class StreamTap extends FrameLoop {
   }
 
   /** Takes the text of a frame that is like an earlier one; false where it has none that is valid. */
-  protected readKnown(known: FrameTemplate, bytes: Buffer): boolean {
+  protected readTemplated(known: FrameTemplate, bytes: Buffer): boolean {
     const { index, from, to } = known
     if (known.escaped) {
       const text = known.textIn(bytes)
@@ -154,16 +154,16 @@ export abstract class StreamTap extends FrameLoop {
   }
 
   /** Reads what this chunk makes whole; what goes on now. */
-  #taken(chunk: Buffer): Buffer | undefined {
+  #process(chunk: Buffer): Buffer | undefined {
     const bytes = this.take(chunk)
-    const whole = bytes && this.#walk(bytes)
-    if (this.frames.heldBytes <= MAX_HELD || this.frames.isHeldWhole || this.#mayBeError) return whole
-    const begun = this.#begin()
+    const whole = bytes && this.#readFrames(bytes)
+    if (this.frames.heldBytes <= MAX_HELD_BYTES || this.frames.isHeldComplete || this.#mayBeError) return whole
+    const begun = this.#beginLarge()
     return whole ? Buffer.concat([whole, begun]) : begun
   }
 
   /** Reads the whole frames in `bytes`; what of them goes on. */
-  #walk(bytes: Buffer): Buffer | undefined {
+  #readFrames(bytes: Buffer): Buffer | undefined {
     const kept: Buffer[] = []
     let keptFrom = 0
     let at = 0
@@ -180,7 +180,7 @@ export abstract class StreamTap extends FrameLoop {
       keptFrom = at
       break
     }
-    this.frames.keep(at)
+    this.frames.markRead(at)
     if (at > keptFrom) kept.push(keptFrom === 0 && at === bytes.length ? bytes : bytes.subarray(keptFrom, at))
     return kept.length > 1 ? Buffer.concat(kept) : kept[0]
   }
@@ -188,12 +188,12 @@ export abstract class StreamTap extends FrameLoop {
   get #mayBeError(): boolean {
     const { frames } = this
     return (
-      frames.heldBytes <= MAX_ERROR && LOOKS_LIKE_ERROR.test(frames.heldHead(ERROR_HEAD).toString('latin1'))
+      frames.heldBytes <= MAX_ERROR_BYTES && LOOKS_LIKE_ERROR.test(frames.heldHead(ERROR_HEAD_BYTES).toString('latin1'))
     )
   }
 
   /** From here on the event goes on as it comes; returns what was held of it. */
-  #begin(): Buffer {
+  #beginLarge(): Buffer {
     const held = this.frames.takeHeld()
     const isMarked = this.isFirst && held.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
     this.#large = new LargeEvent()
@@ -203,7 +203,7 @@ export abstract class StreamTap extends FrameLoop {
     return held
   }
 
-  #passOn(large: LargeEvent, chunk: Buffer): TapStep {
+  #forwardLarge(large: LargeEvent, chunk: Buffer): TapStep {
     const end = large.push(chunk)
     if (end < 0) return { forward: chunk, terminal: false }
     this.#large = undefined
@@ -217,7 +217,7 @@ export abstract class StreamTap extends FrameLoop {
     }
     if (end === chunk.length) return { forward: chunk, terminal: false }
     const rest = chunk.subarray(end)
-    const goesOn = this.#taken(rest)
+    const goesOn = this.#process(rest)
     const forward =
       goesOn?.length === rest.length
         ? chunk
@@ -232,7 +232,7 @@ export abstract class StreamTap extends FrameLoop {
   }
 
   #hold(bytes: Buffer): void {
-    const room = MAX_ENDING - this.#endingBytes
+    const room = MAX_ENDING_BYTES - this.#endingBytes
     if (room <= 0) return
     this.#endingBytes += bytes.length
     this.#ending.push(Buffer.from(bytes.subarray(0, room)))
@@ -241,5 +241,5 @@ export abstract class StreamTap extends FrameLoop {
 
 /** Whether a frame goes on before it is whole, where the network brings it in parts. */
 function isLarge(frame: string): boolean {
-  return frame.length * MAX_UTF8_BYTES > MAX_HELD && Buffer.byteLength(frame) > MAX_HELD
+  return frame.length * MAX_UTF8_BYTES > MAX_HELD_BYTES && Buffer.byteLength(frame) > MAX_HELD_BYTES
 }

@@ -4,7 +4,7 @@ import type { Model } from '../../domain/settings.ts'
 import { withAcceptedSampling } from '../../protocols/accepted-sampling.ts'
 import { AnswerToolDecoder, withAnswerAsText } from '../../protocols/answer-tool.ts'
 import { withoutCacheMarks } from '../../protocols/cache-marks.ts'
-import type { Codec, Dropped, Minted, StreamDecoder, UpstreamModel } from '../../protocols/codec.ts'
+import type { Codec, Dropped, ReplyIdentity, StreamDecoder, UpstreamModel } from '../../protocols/codec.ts'
 import type { Conversation } from '../../protocols/conversation.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import { withoutThinkingSuffix, withSuffixThinking } from '../../protocols/messages/index.ts'
@@ -183,6 +183,6 @@ function textOf({ parts }: Reply): string {
     .join('\n')
 }
 
-function minted(): Minted {
+function minted(): ReplyIdentity {
   return { created: Math.floor(Date.now() / 1000), id: randomUUID().replaceAll('-', '') }
 }

@@ -4,7 +4,7 @@ import { EmittedText } from '../../protocols/emitted-text.ts'
 import type { ReplyEvent } from '../../protocols/reply.ts'
 import type { ReportedUsage } from '../../protocols/reported-usage.ts'
 import type { StreamError, TapEnd, TapStep } from '../../protocols/sse/stream-tap.ts'
-import { utf8Of } from '../../protocols/utf8-encode.ts'
+import { encodeUtf8 } from '../../protocols/utf8-encode.ts'
 import type { Tap } from './dialect.ts'
 
 /** Values for what the upstream of a converted stream does not say. */
@@ -63,7 +63,7 @@ export class ConvertingTap implements Tap {
   }
 
   last(charged: Usage): Buffer {
-    return Buffer.from(this.#rest + this.#encoder.last(charged))
+    return Buffer.from(this.#rest + this.#encoder.finalFrames(charged))
   }
 
   release(): void {
@@ -84,7 +84,7 @@ export class ConvertingTap implements Tap {
       const data = JSON.stringify({ error: { type, message, code } })
       this.error = { data, afterContent: this.emittedBytes > 0 }
     }
-    const bytes = utf8Of(told.map((event) => this.#encoder.push([event])))
+    const bytes = encodeUtf8(told.map((event) => this.#encoder.push([event])))
     return { forward: bytes.length === 0 ? undefined : bytes, terminal: this.#isOver }
   }
 

@@ -1,88 +1,88 @@
 import type { Channel, ProtocolName } from '../../domain/channel.ts'
 import type { Model } from '../../domain/settings.ts'
 import type { Usage } from '../../domain/usage.ts'
+import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import type { ReportedUsage } from '../../protocols/reported-usage.ts'
-import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import type { StreamError, TapEnd, TapStep } from '../../protocols/sse/stream-tap.ts'
 import type { Headers } from '../../server/header-names.ts'
 import type { MediaRequester } from '../media.ts'
 
-/** What relaying needs to know of a request, whatever protocol it came in. */
+/** A client's request as the relay sees it, in any dialect. */
 export interface RelayedRequest {
   readonly model: string
   readonly stream: boolean
-  /** Output tokens that the caller names as the most; undefined where none is named. */
+  /** The client's own maximum of output tokens; undefined where the request has none. */
   readonly maxTokens: number | undefined
   /** At least as many tokens as the prompt can have. */
   readonly promptBound: number
   /** The provider may search the web for it. */
   readonly webSearch: boolean
-  /**
-   * It costs nothing, whatever the model costs, and is not recorded: neither in the usage log nor in its
-   * sums.
-   */
+  /** A call without a price and without an entry in the usage log, whatever the model costs. */
   readonly isFree?: boolean
-  /** Upstreams need not offer what it asks for: a 404 then says nothing of the model. */
+  /** Upstreams need not have the endpoint: a 404 then says nothing of the model. */
   readonly mayBeUnserved?: boolean
   /**
-   * The request as this channel gets it, for this model; throws what the caller is to be told where it
-   * cannot go there. `asker`: on whose behalf files are fetched, if any must be.
+   * The request for each of these channels, in their order. A conversation is decoded here, once, if any of
+   * the channels speaks another dialect.
    */
-  prepare(channel: Channel, model: Model, passThrough: boolean, asker: MediaRequester): Prepared | Promise<Prepared>
-  /** The output tokens that the channel will be told as the most; undefined where it is told none. */
-  outputMaximum(channel: Channel, model: Model): number | undefined
-  /** How many answers the channel will be asked for, each of up to that maximum. */
-  answers(channel: Channel): number
+  forChannels(channels: readonly Channel[], model: Model): readonly ChannelRequest[]
 }
 
-/** A request ready for a channel, and how its answer comes back. */
+/** A client's request for one channel. */
+export interface ChannelRequest {
+  readonly channel: Channel
+  /** The maximum of output tokens that the channel will be told; undefined where it is told none. */
+  readonly outputMaximum: number | undefined
+  /** Number of answers that the channel will be asked for, each of up to that maximum. */
+  readonly choices: number
+  /**
+   * The bytes for the channel; throws the error for the client where it cannot be asked. `requester`: on
+   * whose behalf files are fetched, if any must be.
+   */
+  prepare(passThrough: boolean, requester: MediaRequester): Prepared | Promise<Prepared>
+}
+
+/** A request ready for a channel, and the way its response comes back. */
 export interface Prepared {
   /** Below the channel's base URL. */
   readonly path: string
-  /** Beside those of the channel, names and values in turn. */
+  /** Headers beside those of the channel, names and values in turn. */
   readonly headers: readonly string[]
   readonly body: Buffer
   /** The model's name as the upstream knows it. */
   readonly upstreamModel: string
   /** Fields that a conversion left out. */
   readonly dropped: readonly string[]
-  /**
-   * The stream's first event tells the tokens of the prompt, which its upstream may not have told by then.
-   */
+  /** The stream's first event tells the tokens of the prompt, which the upstream may tell only later. */
   readonly beginsWithPrompt?: boolean
-  /**
-   * The tap that watches, or converts, the answer's stream. `promptTokens` is asked where the first event
-   * needs them.
-   */
+  /** The tap of the response's stream. `promptTokens` is called where the first event needs them. */
   tap(promptTokens: () => number): Tap
-  /** What a whole answer says, and the bytes that the caller gets for it. */
+  /** Reads a response that is no stream. */
   reply(bytes: Buffer): PreparedReply
 }
 
-/** A whole answer on its way to the caller. */
+/** A response that is no stream, on its way to the client. */
 export interface PreparedReply {
   readonly facts: ReplyFacts
-  /** To be asked for where the facts are valid; `charged` is the usage that the call was charged for. */
+  /** Bytes for the client, where the facts are valid; `charged` is the usage that the call was charged for. */
   body(charged: Usage): Buffer
 }
 
-/** What a stream goes through on its way to the caller. */
+/** Watches a stream, or converts it, on its way to the client. */
 export interface Tap {
   /** The last valid usage. */
   readonly usage: ReportedUsage | undefined
   readonly error: StreamError | undefined
-  /**
-   * The error's frame as it came, where the caller's protocol is the upstream's; else it has to be put in
-   * words.
-   */
+  /** The error's frame as it came, where the client's dialect is the upstream's. */
   readonly errorFrame: Buffer | undefined
   /** An event came, be it one that is not forwarded; comments are none. */
   readonly sawEvent: boolean
   /** A part of an event went on, and its end is to come. */
   readonly isMidEvent: boolean
-  /** UTF-8 bytes of generated text, and the frames that had any. */
+  /** UTF-8 bytes of generated text. */
   readonly emittedBytes: number
+  /** Frames that had generated text. */
   readonly contentFrames: number
   /** The generated text so far, for counting. */
   readonly text: string
@@ -94,13 +94,13 @@ export interface Tap {
   release(): void
 }
 
-/** A protocol as callers speak it. */
+/** A protocol as clients speak it. */
 export interface Dialect {
   readonly name: ProtocolName
   /** Checks a request; throws `invalid_request` naming the field. */
   read(scan: ScannedObject, headers: Headers): RelayedRequest
-  /** What a tokenizer counts where the upstream reported nothing. */
+  /** Text for the token count where the upstream reported nothing. */
   promptText(body: Buffer): { readonly text: string; readonly extraTokens: number }
-  /** The frame that ends a stream which broke off. */
+  /** The frame that ends a broken-off stream. */
   errorFrame(error: { readonly type: string; readonly code: string; readonly message: string }): Buffer
 }

@@ -7,7 +7,7 @@ import type { Dialect, Prepared } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
 import { versionHeaders } from './version-headers.ts'
 
-/** No channel counts tokens for us: it has to be done here. */
+/** No channel of the model counts tokens: the gateway counts itself. */
 export class CountingUnsupported extends Error {
   constructor() {
     super('no channel of this model counts tokens')
@@ -33,12 +33,16 @@ export const countTokensDialect: Dialect = {
       webSearch: false,
       isFree: true,
       mayBeUnserved: true,
-      outputMaximum: () => 0,
-      answers: () => 1,
-      prepare(channel) {
-        if (channel.protocol !== 'messages') throw new CountingUnsupported()
-        return prepared(scan, channel.modelMapping.get(model) ?? model, versionHeaders(headers))
-      },
+      forChannels: (channels) =>
+        channels.map((channel) => ({
+          channel,
+          outputMaximum: 0,
+          choices: 1,
+          prepare() {
+            if (channel.protocol !== 'messages') throw new CountingUnsupported()
+            return prepared(scan, channel.modelMapping.get(model) ?? model, versionHeaders(headers))
+          },
+        })),
     }
   },
 }
