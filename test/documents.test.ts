@@ -32,7 +32,7 @@ test.each(['docs/api.md', 'docs/ledger.md', 'docs/administration.md', 'docs/oper
   },
 )
 
-test('every file that the map names is there', () => {
+test('every file in the map exists', () => {
   const named = [...page('docs/spec-map.md').matchAll(/`((?:src|test)\/[^`]*)`/g)].map(
     ([, path]) => path ?? '',
   )
@@ -40,7 +40,7 @@ test('every file that the map names is there', () => {
   expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
 })
 
-test('every rule that a comment cites is a heading of the page that it names', () => {
+test('every rule that a comment cites is a heading of the named page', () => {
   const cited = sources().flatMap((file) =>
     [
       ...page(file)
@@ -60,7 +60,7 @@ test('every rule that a comment cites is a heading of the page that it names', (
   expect(lost).toEqual([])
 })
 
-test('every link between pages leads somewhere', () => {
+test('every link between pages has a target', () => {
   const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md'].concat(
     readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.md'))

@@ -154,7 +154,7 @@ describe.each(MANNERS)('sluice backup, %s', (manner) => {
     expect((await stage.chat('ann', ask('m'))).status).toBe(200)
   })
 
-  test('says what is wrong where it cannot write, and leaves nothing behind', async () => {
+  test('an unwritable target is reported, and nothing is left behind', async () => {
     const file = join(folder, 'nowhere', 'copy.db')
     const { code, err } = await during(() => backup(file))
     expect(code).toBe(1)

@@ -45,7 +45,7 @@ function ask(socketPath: string, method: string, path: string, body?: string): P
 }
 
 describe('the socket of a running gateway', () => {
-  test('is its owner’s alone, and gone when the gateway stops', async () => {
+  test('belongs to its owner alone, and is gone when the gateway stops', async () => {
     const running = await started()
     const { dataDir } = running
     const socket = join(dataDir, 'control.sock')
@@ -62,7 +62,7 @@ describe('the socket of a running gateway', () => {
     expect(JSON.parse(out)).toHaveLength(2)
   })
 
-  test('that a killed gateway left behind is in nobody’s way', async () => {
+  test('does not stand in the way after a gateway was killed', async () => {
     const killed = await started()
     await killed.kill()
     expect(existsSync(join(killed.dataDir, 'control.sock'))).toBe(true)
@@ -82,7 +82,7 @@ describe('the socket of a running gateway', () => {
     expect(existsSync(join(dataDir, 'control.sock'))).toBe(false)
   })
 
-  test('answers nonsense with a sentence, and goes on', async () => {
+  test('answers invalid requests with an error, and keeps serving', async () => {
     const running = await started()
     const socket = join(running.dataDir, 'control.sock')
     const codes = [
@@ -106,7 +106,7 @@ describe('the socket of a running gateway', () => {
 })
 
 describe('a data folder', () => {
-  test('without a database is not made by a command that looks for one', async () => {
+  test('without a database is not created by a command that reads it', async () => {
     const dataDir = join(folder, 'nothing')
     const { code, err } = await sluice(['user', 'list'], { DATA_DIR: dataDir })
     expect([code, err]).toEqual([
@@ -116,7 +116,7 @@ describe('a data folder', () => {
     expect(existsSync(dataDir)).toBe(false)
   })
 
-  test('may begin with user create, which makes what a first start makes, too', async () => {
+  test('may begin with user create, which also makes everything that a first start makes', async () => {
     const dataDir = join(folder, 'new')
     const made = await sluice(['user', 'create', 'ann', '--json'], { DATA_DIR: dataDir, ...ENV })
     expect([made.code, JSON.parse(made.out)]).toEqual([
@@ -139,7 +139,7 @@ describe('a data folder', () => {
     ])
   })
 
-  test('that another command holds is waited for, by commands and by a gateway that starts', async () => {
+  test('locked by another command is waited for, by commands and by a starting gateway', async () => {
     const stopped = await started()
     await stopped.stop()
     const lock = lockDataFolder(stopped.dataDir, 'command')
@@ -152,7 +152,7 @@ describe('a data folder', () => {
     expect(stopped.isRunning).toBe(true)
   })
 
-  test('that somebody holds who does not listen is told of', async () => {
+  test('locked by a process that does not listen is reported', async () => {
     const dataDir = join(folder, 'held')
     const lock = lockDataFolder(dataDir, 'gateway')
     try {
@@ -164,7 +164,7 @@ describe('a data folder', () => {
     }
   })
 
-  test('of a gateway that is stuck is told of', async () => {
+  test('of a gateway that hangs is reported', async () => {
     const stuck = await started()
     process.kill(stuck.pid, 'SIGSTOP')
     try {
@@ -176,7 +176,7 @@ describe('a data folder', () => {
     }
   })
 
-  test('of another secret is refused, in a sentence', async () => {
+  test('made with another secret is refused with an error message', async () => {
     const stopped = await started()
     await stopped.stop()
     const { code, err } = await sluice(['user', 'list'], {
@@ -187,7 +187,7 @@ describe('a data folder', () => {
     expect(err).toMatch(/^sluice: [^\n]*another secret[^\n]*\n$/)
   })
 
-  test('is left as tidy as it was', async () => {
+  test('contains no additional files after commands', async () => {
     const stopped = await started()
     await stopped.stop()
     const before = readdirSync(stopped.dataDir)
@@ -197,7 +197,7 @@ describe('a data folder', () => {
   })
 })
 
-test('a configuration that cannot be read is told of line by line where no gateway runs', async () => {
+test('errors in a configuration are reported with file and line where no gateway runs', async () => {
   const stopped = await started()
   await stopped.stop()
   const config = join(folder, 'bad.yaml')

@@ -163,7 +163,7 @@ describe.each(ENGINES.map(({ name }) => name))('a new-api on %s', (engine) => {
     })
   }
 
-  test('is looked at first, and nothing is written', async () => {
+  test('a dry run reports the rows, and writes nothing', async () => {
     await fill()
     const dataDir = join(folder(), 'not-there-yet')
     const dry = await report(dataDir, source.place)
@@ -195,7 +195,7 @@ describe.each(ENGINES.map(({ name }) => name))('a new-api on %s', (engine) => {
     expect((await importInto(dataDir, source.place, '--dry-run', '--apply')).code).toBe(1)
   })
 
-  test('is taken over: its keys and access tokens work, at its prices, and its accounts add up', async () => {
+  test('is imported: its keys and access tokens work, at its prices, and its accounts add up', async () => {
     await fill()
     const { gateway, upstream } = stage
     const running = await commandOn(gateway, 'import', source.place, '--apply')
@@ -283,7 +283,7 @@ function storeIn(dataDir: string): Promise<Store> {
 }
 
 describe('a one-api', () => {
-  test('is told by its columns: limits of models and addresses, its own numbers of channels, users that it deleted', async () => {
+  test('is recognised by its columns: limits of models and addresses, its own channel types, users that it deleted', async () => {
     const source = await familyDatabase('one-api', 'SQLite')
     await source.insert('users', { ...user, id: 2, username: 'ben', quota: 10, used_quota: 4 })
     await source.insert('users', {
@@ -366,7 +366,7 @@ describe('a one-api', () => {
 })
 
 describe('what is converted', () => {
-  test('amounts in other units are converted exactly, and rounded where they are no whole number', async () => {
+  test('amounts in other units are converted exactly, and rounded where they are not whole numbers', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     await source.insert('options', { key: 'QuotaPerUnit', value: '300000' })
     await source.insert('users', { ...user, id: 2, username: 'ben', quota: 300_000, used_quota: 3 })
@@ -391,7 +391,7 @@ describe('what is converted', () => {
     ])
   })
 
-  test('models of endpoints that are not here stay behind, named in full, and so are all options', async () => {
+  test('models of unsupported endpoints are not imported and named in full, and so are all options', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     const channel = { key: 'k', status: 1, group: 'default', base_url: '', type: 1 }
     const foreign = ['text-embedding-3-small', 'dall-e-3', 'whisper-1', 'tts-1-hd']
@@ -509,7 +509,7 @@ describe('what is converted', () => {
     expect(fateOf(done, 'price', 'jina-reranker-m0')).toMatchObject({ fate: 'left' })
   })
 
-  test('ids are kept where they are free; where they are not, the row has another, and the report says so', async () => {
+  test('ids are kept where they are free; elsewhere the row gets another, and the report says so', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     await source.insert('users', { ...user, id: 1, username: 'ben', quota: 1, used_quota: 0 })
     await source.insert('users', { ...user, id: 9, username: 'cyd', quota: 1, used_quota: 0, inviter_id: 1 })
@@ -540,7 +540,7 @@ describe('what is converted', () => {
   })
 })
 
-test('a user that the database refuses is named, and no other is left out for it', async () => {
+test('a user that the database refuses is named, and all others are imported', async () => {
   const source = await familyDatabase('new-api', 'SQLite')
   for (const [id, username] of ['ann', 'ben', 'cyd'].entries()) {
     await source.insert('users', { ...user, id: id + 11, username, quota: 5, used_quota: 0 })
@@ -568,8 +568,8 @@ test('a user that the database refuses is named, and no other is left out for it
   expect(embeddedRows(dataDir, 'SELECT id FROM tokens')).toEqual([{ id: 21 }, { id: 23 }])
 })
 
-describe('rubbish', () => {
-  test('in any column is a line in the report, and the rest of it carries over', async () => {
+describe('invalid values', () => {
+  test('in any column are a line in the report, and the other rows are imported', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     const bytes = Uint8Array.from([0xff, 0xfe, 0x00])
     await source.insert('options', {
@@ -722,7 +722,7 @@ describe('rubbish', () => {
     expect(plain.out).not.toContain('with-hyphens')
   })
 
-  test('instead of a database is a sentence', async () => {
+  test('in place of a database are an error message', async () => {
     const dataDir = folder()
     const own = await openedStore(join(dataDir, 'own.db'))
     await own.close()
@@ -749,7 +749,7 @@ describe('rubbish', () => {
   })
 })
 
-test('a source with a log of its own is read, and its folder stays as it was', async () => {
+test('a source with a write-ahead log is read, and its folder stays unchanged', async () => {
   const source = await familyDatabase('new-api', 'SQLite')
   await source.sql('PRAGMA journal_mode = WAL')
   await source.insert('users', { ...user, id: 2, username: 'ben', quota: 5, used_quota: 0 })
@@ -768,7 +768,7 @@ test('a source with a log of its own is read, and its folder stays as it was', a
   }
 })
 
-test('an import that is killed and run again comes to the same end: no user is there by half', async () => {
+test('an import that is killed and run again has the same result: no user is imported in part', async () => {
   const source = await familyDatabase('new-api', 'SQLite')
   const USERS = 1_500
   const numbers = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${USERS})`
@@ -813,7 +813,7 @@ test('an import that is killed and run again comes to the same end: no user is t
 }, 300_000)
 
 describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('into a database on $name', (engine) => {
-  test('the same carries over, and new tokens come after those that were given their ids', async () => {
+  test('the same rows are imported, and new tokens get ids after the imported ones', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     await source.insert('users', { ...user, id: 4, username: 'ben', quota: 50, used_quota: 6 })
     await source.insert('tokens', { ...token, id: 8, user_id: 4, key: KEY, name: 'a', used_quota: 2 })
@@ -844,7 +844,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('into a datab
   })
 })
 
-test('a table that is an endless view is refused in a sentence, and not read', async () => {
+test('a table that is an endless view is refused with an error message, and not read', async () => {
   const source = await familyDatabase('new-api', 'SQLite')
   await source.sql('drop table channels')
   await source.sql(
@@ -856,7 +856,7 @@ test('a table that is an endless view is refused in a sentence, and not read', a
   expect(err).toContain('"channels" is a view, and nothing but plain tables is read')
 })
 
-test('of users whose names could be taken for each other one carries over', async () => {
+test('of users with confusable names one is imported', async () => {
   const source = await familyDatabase('new-api', 'SQLite')
   for (const [index, username] of ['ben', 'Ben', 'b\u200Ben'].entries()) {
     await source.insert('users', { ...user, id: 2 + index, username, quota: 1, used_quota: 0 })

@@ -53,7 +53,7 @@ async function both(
 }
 
 describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migrate, to $name', (engine) => {
-  test('copies everything, with open calls settled, and says so in tables', async () => {
+  test('copies everything, settles open calls, and reports it in tables', async () => {
     const folder = await filledFolder(FEW)
     const database = await engine.database()
     const outcome = await migrate(folder, database.place)
@@ -69,7 +69,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     expect(embeddedRows(folder, 'SELECT * FROM holds')).toEqual([])
   })
 
-  test('what was copied is a gateway’s: keys are found and opened, and new ids come after the old ones', async () => {
+  test('the copy works: keys are found and decrypted, and new ids follow the old ones', async () => {
     const folder = await filledFolder(FEW)
     const database = await engine.database()
     expect((await migrate(folder, database.place)).code).toBe(0)
@@ -92,7 +92,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     }
   })
 
-  test('run again it changes nothing, and completes what is missing', async () => {
+  test('a second run changes nothing, and completes missing rows', async () => {
     const folder = await filledFolder(FEW)
     const database = await engine.database()
     expect((await migrate(folder, database.place)).code).toBe(0)
@@ -108,7 +108,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     expect(there).toEqual(here)
   })
 
-  test('a dry run says what there is to copy, and touches neither side', async () => {
+  test('a dry run reports the rows to copy, and changes neither side', async () => {
     const folder = await filledFolder(FEW)
     const database = await engine.database()
     const before = readFileSync(join(folder, 'sluice.db'))
@@ -129,7 +129,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     expect(plain.out).not.toContain('tests only')
   })
 
-  test('a target that holds other rows is refused, and they are named', async () => {
+  test('a target with other rows is refused, and the rows are named', async () => {
     const folder = await filledFolder(FEW)
     const database = await engine.database()
     expect((await migrate(folder, database.place)).code).toBe(0)
@@ -148,7 +148,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     expect(await database.sql('SELECT remain_quota FROM tokens WHERE id = 2')).toEqual([{ remain_quota: 1 }])
   })
 
-  test('a copy that does not come out alike is not called one, and the source stays as it was', async () => {
+  test('a copy that differs is reported as failed, and the source stays unchanged', async () => {
     const folder = await filledFolder({ ...FEW, openHolds: 0 })
     const database = await engine.database()
     expect((await migrate(folder, database.place)).code).toBe(0)
@@ -185,7 +185,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     expect(there.err).toContain('was made with another GATEWAY_SECRET than this gateway')
   })
 
-  test('a running gateway, tables of somebody else, and a URL that is none are sentences', async () => {
+  test('a running gateway, foreign tables, and an invalid URL are error messages', async () => {
     const folder = await filledFolder(FEW)
     const database = await engine.database()
     const lock = lockDataFolder(folder, 'gateway')
@@ -225,7 +225,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
       'SELECT count(*) >= 100 AS is_reached FROM usage_days',
     ]
 
-    test('and run again comes to the same end, wherever it was killed', async () => {
+    test('a second run has the same result, wherever the first was killed', async () => {
       const folder = await filledFolder(MANY)
       const database = await engine.database()
       await (await database.open(SECRETS)).close()
@@ -261,7 +261,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
   },
 )
 
-test('every table of a database is copied, or is known not to be', async () => {
+test('every table is either copied or listed as not copied', async () => {
   const folder = await filledFolder({ users: 1, tokensEach: 1, charges: [], openHolds: 0 })
   const tables = embeddedRows(folder, "SELECT name FROM sqlite_schema WHERE type = 'table'")
   const ours = tables.map(({ name }) => String(name)).filter((name) => !/^(?:sqlite|kysely)_/.test(name))

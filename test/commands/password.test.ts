@@ -39,7 +39,7 @@ describe.each(MANNERS)('sluice user password, %s', (manner) => {
     expect([await logIn(secret), await logIn('the one before')]).toEqual([200, 401])
   })
 
-  test('keeps it nowhere, neither in the database nor in the log', async () => {
+  test('the password is stored nowhere in plain text, neither in the database nor in the log', async () => {
     await gateway.stop()
     const file = readFileSync(join(gateway.dataDir, 'sluice.db'), 'latin1')
     expect(file.includes('word of while')).toBe(false)
@@ -59,7 +59,7 @@ test.each([
   expect(await password(input, name)).toMatchObject({ code: 1, out: '', err: `sluice: ${sentence}\n` })
 })
 
-test('an argument is no password', async () => {
+test('a password as an argument is refused', async () => {
   const { code, err } = await password('', 'ann', 'a good password')
   expect(code).toBe(1)
   expect(err).toContain('too many arguments')

@@ -31,7 +31,7 @@ test('a password comes from standard input', async () => {
   expect(set).toMatchObject({ code: 0, out: expect.stringMatching(/^bob .* has a new password\.\n$/) })
 })
 
-test('a refusal is a sentence and exit code 1, and so is what is not understood', async () => {
+test('a refusal is one sentence and exit code 1, and so is an unknown command', async () => {
   const refused = await run(['user', 'disable', 'nobody'])
   expect(refused).toMatchObject({ code: 1, out: '', err: 'sluice: there is no user "nobody"\n' })
   const misunderstood = await run(['user', 'lisst'])

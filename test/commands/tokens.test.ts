@@ -58,7 +58,7 @@ describe.each(MANNERS)('sluice token, %s', (manner) => {
     expect(stage.gateway.logs()).not.toContain(key)
   })
 
-  test('create warns of a name that the user has given already, and of models that nobody serves', async () => {
+  test('create warns of a name that the user has used already, and of models without a channel', async () => {
     const twice = ['create', '--user', 'twin', '--name', 'twice', '--unlimited']
     const [first, second] = await during(async () => [
       await run(...twice, '--models', 'm,m-thinking'),
@@ -77,7 +77,7 @@ describe.each(MANNERS)('sluice token, %s', (manner) => {
     expect((await run('disable', String(id))).code).toBe(0)
   })
 
-  test('create takes every field of a token that can be written, and list tells them, the key masked', async () => {
+  test('create accepts every writable field of a token, and list shows them, the key masked', async () => {
     const before = Math.floor(Date.now() / 1000)
     const everyField = ['create', '--user', 'ann', '--name', 'trial', '--quota', '100000', '--json']
     everyField.push('--expires', '2099-01-31', '--group', 'open', '--models', 'm, n')
@@ -121,7 +121,7 @@ describe.each(MANNERS)('sluice token, %s', (manner) => {
     expect([outside.status, outside.json().error.code]).toEqual([403, 'model_not_allowed'])
   })
 
-  test('a key is bound to the addresses that it was made with', async () => {
+  test('a key is limited to the addresses that it was created with', async () => {
     const made = await during(() =>
       run('create', '--user', 'ann', '--name', 'far', '--unlimited', '--allow-ips', '10.0.0.0/8'),
     )
@@ -144,7 +144,7 @@ describe.each(MANNERS)('sluice token, %s', (manner) => {
     expect(again.json()).toMatchObject({ id, name: 'token-used', key: '**********', status: 2 })
   })
 
-  test('of several that are made at once at max_user_tokens, exactly one is', async () => {
+  test('of several creations at once at max_user_tokens, exactly one succeeds', async () => {
     const outcomes = await during(() =>
       Promise.all(
         ['a', 'b', 'c'].map((name) =>
@@ -164,7 +164,7 @@ describe.each(MANNERS)('sluice token, %s', (manner) => {
     ).toHaveLength(3)
   })
 
-  test('a closed group is for users whose own it is', async () => {
+  test('a closed group is available to users whose own group it is', async () => {
     const [own, other, route] = await during(async () => [
       await run('create', '--user', 'star', '--name', 'a', '--unlimited', '--group', 'vip', '--json'),
       await run('create', '--user', 'ann', '--name', 'b', '--unlimited', '--group', 'vip'),
@@ -181,7 +181,7 @@ describe.each(MANNERS)('sluice token, %s', (manner) => {
     ])
   })
 
-  test('a key that has expired already is made, and says so', async () => {
+  test('a key that has expired already is created, with a warning', async () => {
     const made = await during(() =>
       run('create', '--user', 'star', '--name', 'old', '--quota', '5', '--expires', '30'),
     )

@@ -46,7 +46,7 @@ describe.each(MANNERS)('sluice user, %s', (manner) => {
   })
   afterAll(() => stage.close())
 
-  test('create makes a user, and list tells of all of them in the words of the API', async () => {
+  test('create makes a user, and list shows all of them with the fields of the API', async () => {
     const [made, plain, listed] = await during(async () => [
       await run('create', 'bob', '--role', '10', '--group', 'vip', '--quota', '750000', '--json'),
       await run('create', 'Zoë'),
@@ -104,7 +104,7 @@ describe.each(MANNERS)('sluice user, %s', (manner) => {
     expect(out).not.toContain('\u001B')
   })
 
-  test('disable refuses every key at the very next call, and enable lets them work again', async () => {
+  test('disable refuses every key at the very next call, and enable accepts them again', async () => {
     expect((await stage.chat('ann', ask('m'))).status).toBe(200)
     const disabled = await during(() => run('disable', 'ann'))
     expect(disabled).toMatchObject({ code: 0, err: '' })
@@ -130,7 +130,7 @@ describe.each(MANNERS)('sluice user, %s', (manner) => {
     expect(row.quota + row.used_quota).toBe(500_000)
   })
 
-  test('access-token prints a new one, alone on standard output, and keeps none', async () => {
+  test('access-token prints a new one alone on standard output, and stores only its HMAC', async () => {
     const issued = await during(
       async (): Promise<[Outcome, Outcome]> => [
         await run('access-token', 'ann'),

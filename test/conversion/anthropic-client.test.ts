@@ -127,7 +127,7 @@ describe.each(ROADS)('the official Anthropic client, %s', (road) => {
     expect(final.stop_reason).toBe('tool_use')
   })
 
-  test.each([false, true])('runs its tools until there is an answer (stream: %j)', async (stream) => {
+  test.each([false, true])('runs its tools until there is a final answer (stream: %j)', async (stream) => {
     const model = ready(road, 'calls', stream)
     const behaviours =
       road === 'native'
@@ -172,7 +172,7 @@ describe.each(ROADS)('the official Anthropic client, %s', (road) => {
     )
   })
 
-  test('hears of an error in the middle of a stream', async () => {
+  test('raises an error in the middle of a stream', async () => {
     const model = ready(road, 'text', true)
     const whole = road === 'converted' ? streamedChat({ text: SAID }) : streamedMessage([{ text: SAID }])
     const cut = road === 'converted' ? 2 : 4

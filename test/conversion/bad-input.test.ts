@@ -42,8 +42,8 @@ const wild = (from: 'chat' | 'messages'): fc.Arbitrary<string> =>
     })
     .map((frames) => frames.join(''))
 
-describe.each(PROTOCOLS)('a %s upstream that has lost its mind', (from) => {
-  test('gets its events in any order turned into a stream that follows the rules, or into an error', () => {
+describe.each(PROTOCOLS)('a %s upstream that sends invalid data', (from) => {
+  test('in any order of events: the stream follows the rules or ends with an error', () => {
     fc.assert(
       fc.property(wild(from), fc.boolean(), (text, startsWell) => {
         const bytes = Buffer.from((startsWell ? (FRAMES[from](STARTED)[0] ?? '') : '') + text)
@@ -57,7 +57,7 @@ describe.each(PROTOCOLS)('a %s upstream that has lost its mind', (from) => {
     )
   })
 
-  test('gets bytes of any kind turned into an error', () => {
+  test('of any bytes: the response is an error', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         const { writes, complete } = convertStream(from, [Buffer.from(bytes)])
@@ -68,7 +68,7 @@ describe.each(PROTOCOLS)('a %s upstream that has lost its mind', (from) => {
     )
   })
 
-  test('gets a whole answer of any JSON read, or refused as no answer', () => {
+  test('of any JSON as a whole answer: it is read, or refused as no answer', () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 4 }), fc.json({ maxDepth: 3 }), (json, part) => {
         const candidates = [
@@ -90,7 +90,7 @@ describe.each(PROTOCOLS)('a %s upstream that has lost its mind', (from) => {
     )
   })
 
-  test('and sends more than 32 MiB in one line is refused as soon as it has', () => {
+  test('of more than 32 MiB in one line: it is refused as soon as the limit is passed', () => {
     const line = Buffer.from(`data: {"x":"${'x'.repeat(40_000_000)}"}\n\n`)
     const decoder = CODECS[from].streamDecoder()
     let taken = 0

@@ -39,7 +39,7 @@ function script(): void {
 }
 
 describe('a model behind channels of both protocols', () => {
-  test('is answered by the one that speaks as the caller does', async () => {
+  test("is served by the channel of the client's own dialect", async () => {
     for (let i = 0; i < 5; i++) {
       script()
       expect((await chat('both', { seed: 7 })).text).toContain('from chat')
@@ -49,7 +49,7 @@ describe('a model behind channels of both protocols', () => {
     }
   })
 
-  test('falls back on the other, whose conversion is told', async () => {
+  test('falls back to the other channel, and reports the conversion', async () => {
     script()
     stage.upstream.script('by-chat', { kind: 'status', status: 500, body: '{}' })
     const fallen = await chat('both', { seed: 7 })
@@ -79,7 +79,7 @@ describe('a model behind channels of both protocols', () => {
     expect(answer.text).toContain('from chat')
   })
 
-  test('natively takes what could not be converted: five stop sequences', async () => {
+  test('accepts natively what cannot be converted: five stop sequences', async () => {
     script()
     expect((await message('both', { stop_sequences: ['a', 'b', 'c', 'd', 'e'] })).text).toContain(
       'from messages',
@@ -88,7 +88,7 @@ describe('a model behind channels of both protocols', () => {
 })
 
 describe('pass-through mode', () => {
-  test('is nothing to a conversion', async () => {
+  test('has no effect on a conversion', async () => {
     stage.upstream.script('passed', wholeMessage([{ text: 'Hello.' }]))
     const answer = await chat('passed', { service_tier: 'flex', max_tokens: 9 })
     expect(answer.json().choices[0]?.message.content).toBe('Hello.')
@@ -106,7 +106,7 @@ describe('pass-through mode', () => {
   })
 })
 
-test('the upstream gets its own name of the model on the converted road, and the caller gets what it said', async () => {
+test('the upstream gets its own name of the model in a conversion, and the client gets the requested name', async () => {
   stage.upstream.script('mapped', wholeMessage([{ text: 'Hello.' }]))
   expect((await chat('mapped')).json().model).toBe('upstream-model')
   expect((await chat('mapped-thinking')).status).toBe(200)
@@ -116,7 +116,7 @@ test('the upstream gets its own name of the model on the converted road, and the
   ])
 })
 
-test('a query in the address of messages is no other address', async () => {
+test('a query string on messages does not change the endpoint', async () => {
   script()
   const answer = await stage.chat(
     'ann',
@@ -126,7 +126,7 @@ test('a query in the address of messages is no other address', async () => {
   expect(answer.status).toBe(200)
 })
 
-test('a reader that stops reading a converted stream stops its upstream', async () => {
+test('a client that stops reading a converted stream stops its upstream', async () => {
   stage.upstream.script('by-messages', { kind: 'drop' })
   stage.upstream.script('by-chat', {
     kind: 'stream',

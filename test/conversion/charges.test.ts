@@ -26,7 +26,7 @@ afterAll(() => stage?.close())
 
 const messages = [{ role: 'user', content: 'hi' }]
 
-describe('what a converted call costs is what its upstream counted, to the unit', () => {
+describe('a converted call costs what its upstream counted, to the unit', () => {
   // One unit for each prompt token, four for each output token, a quarter for a cached one, one and a quarter
   // for a cache write.
   const counts = {
@@ -69,7 +69,7 @@ describe('what a converted call costs is what its upstream counted, to the unit'
     expect(before.user.quota - after.user.quota).toBe(quota)
   })
 
-  test('and nothing where no answer came', async () => {
+  test('it costs nothing where no answer came', async () => {
     const before = database.token('token-ann')
     stage.upstream.script(MODEL.messages, {
       kind: 'status',
@@ -86,7 +86,7 @@ describe('what a converted call costs is what its upstream counted, to the unit'
     })
   })
 
-  test('and by local count where a cut stream reported no output', async () => {
+  test('it costs the local count where a cut stream reported no output', async () => {
     stage.upstream.script(MODEL.messages, {
       ...streamedMessage([]),
       frames: messageFrames([{ text: 'apple banana cherry'.repeat(20) }]).slice(0, 5),
@@ -101,10 +101,10 @@ describe('what a converted call costs is what its upstream counted, to the unit'
   })
 })
 
-describe('what is charged on the converted road', () => {
+describe('the charge of a converted call', () => {
   const charged = (answer: Answer) => database.usageOf(String(answer.headers['x-request-id']))
 
-  test('includes searches of the web', async () => {
+  test('includes web searches', async () => {
     const counts = { input_tokens: 10, output_tokens: 5, server_tool_use: { web_search_requests: 2 } }
     for (const stream of [false, true]) {
       stage.upstream.script(
@@ -131,7 +131,7 @@ describe('what is charged on the converted road', () => {
     expect(row?.output_tokens).toBeLessThan(230)
   })
 
-  test('is what was sent where the caller leaves, and the upstream is let go', async () => {
+  test('is the delivered part where the client leaves, and the upstream is aborted', async () => {
     stage.upstream.script(MODEL.chat, {
       kind: 'stream',
       events: Number.POSITIVE_INFINITY,

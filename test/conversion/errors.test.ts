@@ -15,9 +15,9 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.close())
 
-describe('an error of the upstream comes in the envelope of the caller', () => {
+describe("an upstream error comes in the envelope of the client's dialect", () => {
   test.each([400, 404, 409, 413, 422, 429, 500, 503, 529])(
-    '%i of a messages upstream, to a chat caller',
+    '%i of a messages upstream, to a chat client',
     async (status) => {
       stage.upstream.script(MODEL.messages, {
         kind: 'status',
@@ -35,7 +35,7 @@ describe('an error of the upstream comes in the envelope of the caller', () => {
   )
 
   test.each([400, 404, 409, 413, 422, 429, 500, 503, 529])(
-    '%i of a chat upstream, to a messages caller',
+    '%i of a chat upstream, to a messages client',
     async (status) => {
       stage.upstream.script(MODEL.chat, {
         kind: 'status',
@@ -60,7 +60,7 @@ describe('an error of the upstream comes in the envelope of the caller', () => {
     expect(answer.text).toBe(body)
   })
 
-  test('a refused key is never told: 500 in the words of either side', async () => {
+  test('a refused upstream key is never disclosed: 500 in either envelope', async () => {
     stage.upstream.script(MODEL.messages, {
       kind: 'status',
       status: 401,
@@ -86,7 +86,7 @@ describe('an error of the upstream comes in the envelope of the caller', () => {
 })
 
 describe('an error in the middle of a stream', () => {
-  test('of a messages upstream ends a chat stream without [DONE]', async () => {
+  test('from a messages upstream ends a chat stream without [DONE]', async () => {
     const frames = [
       ...messageFrames([{ text: 'Hello.' }]).slice(0, 4),
       eventFrame('error', { error: { type: 'overloaded_error', message: 'Overloaded' } }),
@@ -99,7 +99,7 @@ describe('an error in the middle of a stream', () => {
     })
   })
 
-  test('of a chat upstream ends a messages stream with an error event', async () => {
+  test('from a chat upstream ends a messages stream with an error event', async () => {
     stage.upstream.script(MODEL.chat, {
       kind: 'stream',
       frames: [roleFrame(), contentFrame('Hel')],
@@ -110,7 +110,7 @@ describe('an error in the middle of a stream', () => {
     expect(text).toContain('the upstream stumbled')
   })
 
-  test('natively goes through in the words of the upstream', async () => {
+  test("goes through natively in the upstream's words", async () => {
     const error = eventFrame('error', { error: { type: 'overloaded_error', message: 'Overloaded' } })
     const frames = [...messageFrames([{ text: 'Hello.' }]).slice(0, 4), error]
     stage.upstream.script(MODEL.messages, { kind: 'stream', frames, ending: 'no done' })

@@ -49,7 +49,7 @@ async function converted(from: 'chat' | 'messages', request: object): Promise<st
   return answer.body.toString()
 }
 
-describe('JSON that a conversion does not change keeps its very text:', () => {
+describe('JSON that a conversion does not change keeps its exact text:', () => {
   test('schemas of tools, from chat to messages', async () => {
     await fc.assert(
       fc.asyncProperty(schemas, async (schema) => {
@@ -72,7 +72,7 @@ describe('JSON that a conversion does not change keeps its very text:', () => {
     )
   })
 
-  test('schemas of tools without a type, which messages wants: it is put in front of them', async () => {
+  test('schemas of tools without a type, which messages requires: it is added in front', async () => {
     await fc.assert(
       fc.asyncProperty(object, async (properties) => {
         const schema = `{"10":1,"properties":${properties},"2":0}`
@@ -99,7 +99,7 @@ describe('JSON that a conversion does not change keeps its very text:', () => {
     )
   })
 
-  test('schemas of the answer, which a model before Claude 4.5 gets as those of a tool', async () => {
+  test("schemas of the answer, which a model before Claude 4.5 gets as a tool's schema", async () => {
     await fc.assert(
       fc.asyncProperty(schemas, async (schema) => {
         const format = { type: 'json_schema', json_schema: { name: 'n', schema: new Raw(schema) } }
@@ -122,7 +122,7 @@ describe('JSON that a conversion does not change keeps its very text:', () => {
     )
   })
 
-  test('what a tool was called with, in the history of either protocol', async () => {
+  test('tool inputs in the history of either dialect', async () => {
     await fc.assert(
       fc.asyncProperty(object, async (input) => {
         const call = { id: 'c', type: 'function', function: { name: 'f', arguments: input } }
@@ -138,7 +138,7 @@ describe('JSON that a conversion does not change keeps its very text:', () => {
     )
   })
 
-  test('what a tool is called with in an answer, whole and in a stream', () => {
+  test('tool inputs in an answer, whole and in a stream', () => {
     fc.assert(
       fc.property(object, (input) => {
         const use = { type: 'tool_use', id: 'c', name: 'f', input: new Raw(input) }
@@ -156,7 +156,7 @@ describe('JSON that a conversion does not change keeps its very text:', () => {
     )
   })
 
-  test('arguments that a chat server sends as an object instead of its text, whole and in a stream', () => {
+  test('arguments that a chat server sends as an object in place of text, whole and in a stream', () => {
     fc.assert(
       fc.property(object, object, (input, other) => {
         const bare = (text: string, index: number): object => ({

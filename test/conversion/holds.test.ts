@@ -80,13 +80,13 @@ describe('a hold counts an n', () => {
     (await held('chat', { model, n, max_tokens: 1000 })) -
     (await held('chat', { model, n: 1, max_tokens: 1000 }))
 
-  test('that is sent: so many times the output', async () => {
+  test('that is sent: the output is multiplied', async () => {
     expect(await outputOf(MODEL.chat, 5)).toBe(4 * 4 * 1000)
   })
-  test('that may be sent, by one of several channels', async () => {
+  test('that one of several channels may get', async () => {
     expect(await outputOf(BOTH, 5)).toBe(4 * 4 * 1000)
   })
-  test('not where a conversion leaves it out', async () => {
+  test('not where a conversion drops it', async () => {
     expect(await outputOf(MODEL.messages, 5)).toBe(0)
     answerHi()
     const answer = await ask('ann', 'chat', { model: MODEL.messages, n: 5 })
@@ -95,7 +95,7 @@ describe('a hold counts an n', () => {
 })
 
 describe('max_tokens: 0', () => {
-  test('is forwarded on a native messages call, held for its input and charged for it', async () => {
+  test('is forwarded on a native messages call, and its input is held and charged', async () => {
     const counts = { input_tokens: 3, cache_creation_input_tokens: 1000, output_tokens: 0 }
     stage.upstream.script(MODEL.messages, wholeMessage([], { counts }))
     const body = `{"model":"${MODEL.messages}", "max_tokens": 0,"messages":[{"role":"user","content":"Hi"}]}`
@@ -113,7 +113,7 @@ describe('max_tokens: 0', () => {
     expect(nothing).toBeGreaterThan(8)
   })
 
-  test('is a stream without output as well', async () => {
+  test('may be a stream without output', async () => {
     stage.upstream.script(MODEL.messages, {
       kind: 'stream',
       ending: 'no done',
@@ -131,7 +131,7 @@ describe('max_tokens: 0', () => {
     })
   })
 
-  test('holds no more while its stream goes on than before', async () => {
+  test('does not raise the hold while its stream goes on', async () => {
     const fields = { model: MODEL.messages, max_tokens: 0, stream: true }
     const needed = await held('messages', fields)
     const left = async (): Promise<number> => {

@@ -69,7 +69,7 @@ describe('natively an event of any size goes on byte for byte, and is charged as
     60_000,
   )
 
-  test('it goes on before it is whole, and one that is cut is followed by an error of its own', async () => {
+  test('it is forwarded before it is complete, and a cut one is followed by an error event', async () => {
     const [role = '', last = ''] = chatPicture(6_000_000)
     const half = last.slice(0, 3_000_000)
     stage.upstream.script(MODEL.chat, stream([role, half]))
@@ -83,7 +83,7 @@ describe('natively an event of any size goes on byte for byte, and is charged as
   })
 })
 
-describe('on its way to the other protocol an event may have 32 MiB', () => {
+describe('a converted event may have up to 32 MiB', () => {
   test('6 MB pass', async () => {
     stage.upstream.script(MODEL.chat, stream(chatPicture(6_000_000)))
     const toMessages = await message({ stream: true })
@@ -96,7 +96,7 @@ describe('on its way to the other protocol an event may have 32 MiB', () => {
     expect(quotaOf(toChat)).toBe(10 + 5 * 4)
   })
 
-  test('33 MiB end the stream with an error of the caller’s protocol', async () => {
+  test("33 MiB end the stream with an error in the client's dialect", async () => {
     const chatBegun = [roleFrame(), contentFrame('a')]
     stage.upstream.script(MODEL.chat, stream([...chatBegun, ...chatPicture(33 * MIB).slice(1)]))
     checkMessagesStream((await message({ stream: true })).text, false)
@@ -105,7 +105,7 @@ describe('on its way to the other protocol an event may have 32 MiB', () => {
     checkChatStream((await chat({ stream: true })).text, false)
   }, 60_000)
 
-  test('all that are not whole yet may have 256 MiB, which is given back', async () => {
+  test('all unfinished events together may have 256 MiB, which are released at the end', async () => {
     const unfinished = chatPicture(31 * MIB)[1]?.slice(0, -2) ?? ''
     stage.upstream.script(MODEL.chat, {
       kind: 'stream',

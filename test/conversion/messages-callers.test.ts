@@ -17,8 +17,8 @@ afterAll(() => stage?.close())
 const MESSAGES = { path: '/v1/messages' }
 const messages = [{ role: 'user', content: 'hi' }]
 
-describe('messages callers', () => {
-  test('say who they are with x-api-key or as bearers; x-api-key wins', async () => {
+describe('messages clients', () => {
+  test('authenticate with x-api-key or a bearer token; x-api-key wins', async () => {
     stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     const body = { model: MODEL.messages, max_tokens: 5, messages }
     const as = (headers: Record<string, string>): Promise<Answer> =>
@@ -56,7 +56,7 @@ describe('messages callers', () => {
     expect(await sent({ 'vendor-version': '2025-01-01' })).toEqual(['2025-01-01', '2025-01-01', undefined])
   })
 
-  test('reach the upstream with its own key, in the way that its protocol wants it', async () => {
+  test('reach the upstream with its own key, in the header of its dialect', async () => {
     stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     await chat()
     const { headers, path } = stage.upstream.only(MODEL.messages)
@@ -75,7 +75,7 @@ describe('messages callers', () => {
     expect((await message({ model: MODEL.messages, stream: true })).text).toBe(stream.frames?.join(''))
   })
 
-  test('have their request go on byte for byte, but for gated fields', async () => {
+  test('have their request forwarded byte for byte, except for gated fields', async () => {
     stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     const body = (gated: string): string =>
       `{ "model": "${MODEL.messages}", "x": 9007199254740993,${gated} "max_tokens": 7, "messages": [{"role":"user","content":[{"type":"text","text":"hi","cache_control": {"type":"ephemeral","ttl":"1h"}}]}] }`
@@ -86,7 +86,7 @@ describe('messages callers', () => {
     expect(JSON.parse(stage.upstream.only(MODEL.messages).text)).toEqual(JSON.parse(body('')))
   })
 
-  test('have sampling fields left out while the model thinks', async () => {
+  test('have sampling fields removed while the model thinks', async () => {
     stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     const thinking = { type: 'enabled', budget_tokens: 1024 }
     await message({
@@ -104,7 +104,7 @@ describe('messages callers', () => {
     expect(sent).not.toHaveProperty('top_k')
   })
 
-  test('may have their tokens counted: by an upstream that can, else here', async () => {
+  test('may count tokens: at an upstream that supports it, otherwise locally', async () => {
     const body = (model: string): object => ({
       model,
       messages: [{ role: 'user', content: 'How many tokens are these?' }],
@@ -122,7 +122,7 @@ describe('messages callers', () => {
     expect(stage.upstream.received(MODEL.chat)).toEqual([])
   })
 
-  test('leave no row and no request behind where they only count', async () => {
+  test('leave no row and no request behind when they only count', async () => {
     const database = databaseOf(stage.gateway.dataDir)
     const seen = () => ({
       rows: database.usage().length,

@@ -121,7 +121,7 @@ describe('a chat request for a messages channel', () => {
     },
   )
 
-  test('obeys reasoning.max_tokens before the effort and before the suffix', async () => {
+  test('prefers reasoning.max_tokens to the effort and to the suffix', async () => {
     const reasoning = { max_tokens: 3000, effort: 'high' }
     for (const model of ['claude-sonnet-4-5', 'claude-sonnet-4-5-thinking'])
       expect((await asMessages({ model, reasoning, reasoning_effort: 'low' })).body).toMatchObject({
@@ -130,7 +130,7 @@ describe('a chat request for a messages channel', () => {
       })
   })
 
-  test('carries no sampling that its model refuses', async () => {
+  test('carries no sampling fields that its model refuses', async () => {
     expect(await asMessages({ model: 'claude-opus-4-8', ...SAMPLING })).toEqual({
       body: { max_tokens: 8192 },
       dropped: ['temperature', 'top_k', 'top_p'],
@@ -149,7 +149,7 @@ describe('a chat request for a messages channel', () => {
     })
   })
 
-  test('carries no thinking to a model that has none', async () => {
+  test('carries no thinking to a model without it', async () => {
     for (const model of ['claude-3-5-haiku', 'stated-silent'])
       expect(await asMessages({ model, reasoning_effort: 'high' })).toEqual({
         body: { max_tokens: 8192 },
@@ -157,7 +157,7 @@ describe('a chat request for a messages channel', () => {
       })
   })
 
-  test('holds what the budget may cost on top of the maximum, where there is one', async () => {
+  test('holds the cost of the thinking budget on top of the maximum, where there is one', async () => {
     // At 4 quota units an output token, 100 tokens are affordable, and 16,384 more are not.
     const status = async (model: string): Promise<number> => {
       stage.upstream.script('claude', wholeMessage([{ text: 'Hello.' }]))
@@ -168,7 +168,7 @@ describe('a chat request for a messages channel', () => {
     expect(await status('claude-opus-4-8')).toBe(200)
   })
 
-  test('goes by what the operator states of the model', async () => {
+  test('follows the capabilities that the operator states for the model', async () => {
     expect((await asMessages({ model: 'stated-budget', reasoning_effort: 'low' })).body).toEqual({
       max_tokens: 8192,
       thinking: { type: 'enabled', budget_tokens: 1280 },
@@ -179,7 +179,7 @@ describe('a chat request for a messages channel', () => {
     })
   })
 
-  test('keeps strict tools strict, and of several tools those that are allowed', async () => {
+  test('keeps strict tools strict, and of several tools the allowed ones', async () => {
     const named = (name: string, strict?: boolean): object => ({
       ...tool,
       function: { ...tool.function, name, strict },
@@ -217,7 +217,7 @@ describe('a messages request for a chat channel', () => {
     })
   })
 
-  test('names the maximum as reasoning models do, and carries no sampling to them', async () => {
+  test('names the maximum as reasoning models require, and carries no sampling fields to them', async () => {
     for (const model of ['gpt-6-sol', 'deployed-gpt-5'])
       expect(await asChat({ model, temperature: 0.5, top_p: 0.9 })).toEqual({
         body: { max_completion_tokens: 100 },
@@ -239,7 +239,7 @@ describe('a messages request for a chat channel', () => {
     expect(body['reasoning_effort']).toBe(told)
   })
 
-  test('turns thinking off where that can be said', async () => {
+  test('turns thinking off where the dialect can express it', async () => {
     const off = { type: 'disabled' }
     expect((await asChat({ model: 'gpt-6-sol', thinking: off })).body['reasoning_effort']).toBe('none')
     expect((await asChat({ model: 'plain', thinking: off })).body).not.toHaveProperty('reasoning_effort')
@@ -259,7 +259,7 @@ describe('a messages request for a chat channel', () => {
     tools: [{ name: 'f', input_schema: { type: 'object' }, cache_control }],
   }
 
-  test('loses its cache marks, which strict vendors refuse', async () => {
+  test('loses its cache marks, which strict providers refuse', async () => {
     expect((await asChat({ model: 'plain', ...marked })).dropped).toEqual(['cache_control'])
     expect(sentTo(stage, 'gpt')).toMatchObject({
       messages: [
@@ -281,7 +281,7 @@ describe('a messages request for a chat channel', () => {
     })
   })
 
-  describe('and the host of its channel', () => {
+  describe('and the provider of its channel', () => {
     let media: Media
     beforeAll(() => {
       media = anyMedia()

@@ -132,7 +132,7 @@ describe.each(ROADS)('the official OpenAI client, %s', (road) => {
     )
   })
 
-  test('runs its tools until there is an answer', async () => {
+  test('runs its tools until there is a final answer', async () => {
     const model = ready(road, 'calls', false)
     const lane = road === 'native' ? MODEL.chat : MODEL.messages
     stage.upstream.script(
@@ -173,7 +173,7 @@ describe.each(ROADS)('the official OpenAI client, %s', (road) => {
     )
   })
 
-  test('hears of an error in the middle of a stream', async () => {
+  test('raises an error in the middle of a stream', async () => {
     const model = ready(road, 'text', true)
     const whole = road === 'native' ? streamedChat({ text: SAID }) : streamedMessage([{ text: SAID }])
     stage.upstream.script(model, { ...whole, frames: whole.frames?.slice(0, 4) ?? [], ending: 'reset' })

@@ -23,7 +23,7 @@ const PNG = Buffer.from(
   'base64',
 )
 
-describe('a picture by its URL', () => {
+describe('an image by its URL', () => {
   const asked: IncomingMessage[] = []
   let server: Server
   let permissive: Stage
@@ -124,7 +124,7 @@ describe('a picture by its URL', () => {
     },
   )
 
-  test('goes on by its URL to an upstream that takes URLs', async () => {
+  test('is forwarded by its URL to an upstream that accepts URLs', async () => {
     stage.upstream.script(MODEL.chat, wholeChat({ text: 'A picture.' }))
     const image = { type: 'image', source: { type: 'url', url: 'http://10.0.0.1/a.png' } }
     expect((await message({ messages: [{ role: 'user', content: [image] }] })).status).toBe(200)
@@ -134,10 +134,10 @@ describe('a picture by its URL', () => {
   })
 })
 
-describe('a picture in the request itself, whose type is a family', () => {
+describe('an image in the request itself with an inexact media type', () => {
   const data = PNG.toString('base64')
 
-  test('goes to a messages upstream as what its bytes are', async () => {
+  test('is sent to a messages upstream with the type of its bytes', async () => {
     stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))
     const image = { type: 'image_url', image_url: { url: `data:image/*;base64,${data}` } }
     const asked = { model: MODEL.messages, messages: [{ role: 'user', content: [image] }] }
@@ -147,7 +147,7 @@ describe('a picture in the request itself, whose type is a family', () => {
     ])
   })
 
-  test('goes to a chat upstream as what its bytes are', async () => {
+  test('is sent to a chat upstream with the type of its bytes', async () => {
     stage.upstream.script(MODEL.chat, wholeChat({ text: 'A picture.' }))
     const image = { type: 'image', source: { type: 'base64', media_type: 'image/*', data } }
     expect((await message({ messages: [{ role: 'user', content: [image] }] })).status).toBe(200)

@@ -95,7 +95,7 @@ function replay(folder: string): void {
     )
 
   describe('a recorded answer', () => {
-    test.each(roads)('$from: $name is charged what it reports ($caller caller)', async (road) => {
+    test.each(roads)('$from: $name is charged as reported ($caller client)', async (road) => {
       const { name, from, bytes, caller } = road
       const stream = name.endsWith('.sse')
       const reported = USAGE[from](bytes.toString(), stream)
@@ -124,7 +124,7 @@ function replay(folder: string): void {
 
   describe('a recorded rerank answer', () => {
     const names = readdirSync(join(folder, 'rerank')).filter((name) => name.endsWith('.response.json'))
-    test.each(names)('%s is charged what it reports', async (name) => {
+    test.each(names)('%s is charged as reported', async (name) => {
       const body = readFileSync(join(folder, 'rerank', name))
       const { results, data, usage } = JSON.parse(body.toString()) as Counts
       const documents = Array.from({ length: (results ?? data).length + 100 }, () => 'a document')
@@ -145,7 +145,7 @@ function replay(folder: string): void {
         .flatMap((name) => (['chat', 'messages'] as const).map((caller) => ({ name, from, caller }))),
     )
     test.each(errors)(
-      '$from: $name reaches a $caller caller in its words',
+      '$from: $name reaches a $caller client in its own words',
       async ({ name, from, caller }) => {
         const body = readFileSync(join(folder, from, name), 'utf8')
         const status = Number(/^error-(\d+)/.exec(name)?.[1])

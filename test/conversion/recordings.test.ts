@@ -74,7 +74,7 @@ function replayNothing(): void {
 
 function replay(folder: string): void {
   describe('a recorded stream', () => {
-    test.each(streams)('$from: $name goes on natively as it came', ({ from, bytes }) => {
+    test.each(streams)('$from: $name is forwarded natively unchanged', ({ from, bytes }) => {
       for (const chunks of [[bytes], choppedAtRandom(bytes, 200, randomFrom(bytes.length))]) {
         const tap = TAPS[from]()
         const forwarded = chunks.map((chunk) => tap.push(chunk).forward ?? Buffer.alloc(0))
@@ -83,20 +83,23 @@ function replay(folder: string): void {
       }
     })
 
-    test.each(streams)('$from: $name says on the other side what it said, however it is cut', (recording) => {
-      const { name, from, bytes } = recording
-      const { writes, complete } = convertStream(from, [bytes])
-      const text = writes.join('')
-      GRAMMARS[OTHER[from]](text, complete)
-      expect(complete, FAILING_STREAMS[name]).toBe(!(name in FAILING_STREAMS))
-      for (let seed = 0; seed < 3; seed++)
-        expect(
-          convertStream(from, choppedAtRandom(bytes, 1 + seed * 300, randomFrom(seed))).writes.join(''),
-        ).toBe(text)
-      if (!complete) return
-      const source = STREAM_SAYS[from](bytes.toString(), PROOF)
-      expect(STREAM_SAYS[OTHER[from]](text)).toEqual(from === 'chat' ? withUsage(source) : source)
-    })
+    test.each(streams)(
+      '$from: $name has the same content after conversion, however it is cut',
+      (recording) => {
+        const { name, from, bytes } = recording
+        const { writes, complete } = convertStream(from, [bytes])
+        const text = writes.join('')
+        GRAMMARS[OTHER[from]](text, complete)
+        expect(complete, FAILING_STREAMS[name]).toBe(!(name in FAILING_STREAMS))
+        for (let seed = 0; seed < 3; seed++)
+          expect(
+            convertStream(from, choppedAtRandom(bytes, 1 + seed * 300, randomFrom(seed))).writes.join(''),
+          ).toBe(text)
+        if (!complete) return
+        const source = STREAM_SAYS[from](bytes.toString(), PROOF)
+        expect(STREAM_SAYS[OTHER[from]](text)).toEqual(from === 'chat' ? withUsage(source) : source)
+      },
+    )
 
     test.each(streams)('$from: $name cut at any byte never ends like a finished one', ({ from, bytes }) => {
       const finish = finishOf(from, bytes)
@@ -116,7 +119,7 @@ function replay(folder: string): void {
   })
 
   describe('a recorded reply', () => {
-    test.each(replies)('$from: $name says on the other side what it said', ({ from, bytes }) => {
+    test.each(replies)('$from: $name has the same content after conversion', ({ from, bytes }) => {
       const converted = convertReply(from, bytes).toString()
       const source = REPLY_SAYS[from](bytes.toString(), PROOF)
       expect(REPLY_SAYS[OTHER[from]](converted)).toEqual(from === 'chat' ? withUsage(source) : source)
@@ -148,7 +151,7 @@ function replay(folder: string): void {
         .filter((reply) => existsSync(reply))
         .map((reply) => ({ name, from, reply })),
     )
-    test.each(answered)('$name has no more tokens than are held for it', ({ name, from, reply }) => {
+    test.each(answered)('$name has no more tokens than its hold', ({ name, from, reply }) => {
       const { promptBound } = CHECKERS[from](scanObject(readFileSync(join(folder, 'requests', name))))
       const says = reply.endsWith('.sse') ? STREAM_SAYS : REPLY_SAYS
       const counted = says[from](readFileSync(reply, 'utf8')).usage?.prompt ?? 0
@@ -157,7 +160,7 @@ function replay(folder: string): void {
       else expect(promptBound, reason).toBeLessThan(counted)
     })
 
-    test.each(requests)('$name is accepted, and so is what the other side gets', async ({ name, from }) => {
+    test.each(requests)('$name is accepted, and so is its conversion', async ({ name, from }) => {
       // Replaces the URLs of media at the time of recording: nothing is fetched from them.
       const here = `"http://127.0.0.1:${(server.address() as AddressInfo).port}/a.png"`
       const text = readFileSync(join(folder, 'requests', name), 'utf8').replaceAll(/"https?:[^"]*"/g, here)

@@ -23,7 +23,7 @@ function folded(protocol: ConversionProtocol, bytes: Buffer): Reply | undefined 
 describe.each(PROTOCOLS)('a %s answer', (from) => {
   const to = OTHER[from]
 
-  test('folded after its conversion is what it is when folded before', () => {
+  test('read after its conversion equals the one read before it', () => {
     fc.assert(
       fc.property(answers(), (answer) => {
         const bytes = Buffer.from(FRAMES[from](answer).join(''))
@@ -39,7 +39,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
     )
   })
 
-  test('says the same as a stream and whole', () => {
+  test('has the same content as a stream and whole', () => {
     fc.assert(
       fc.property(answers(), (answer) => {
         const whole = CODECS[to].decodeReply(convertReply(from, Buffer.from(REPLIES[from](answer))))
@@ -51,7 +51,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
     )
   })
 
-  test('is written by the rules of its stream: one start, one end, parts numbered without gaps', () => {
+  test('follows the rules of its stream: one start, one end, parts numbered without gaps', () => {
     fc.assert(
       fc.property(answers(), fc.boolean(), (answer, includeUsage) => {
         const bytes = Buffer.from(FRAMES[from](answer).join(''))
@@ -63,7 +63,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
     )
   })
 
-  test('is the same however the network cuts it, and never more writes than chunks and an end', () => {
+  test('is the same however the network cuts it, with at most one write for each chunk and one for the end', () => {
     fc.assert(
       fc.property(answers(), fc.integer(), fc.integer({ min: 1, max: 60 }), (answer, seed, most) => {
         const bytes = Buffer.from(FRAMES[from](answer).join(''))
@@ -78,7 +78,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
     )
   })
 
-  test('cut before its reason to stop never ends like a finished one', () => {
+  test('cut before its stop reason never ends like a finished one', () => {
     fc.assert(
       fc.property(
         answers(),
@@ -99,7 +99,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
     )
   })
 
-  test('keeps the very text of a tool call: order of members, numbers of any size', () => {
+  test('keeps the exact text of a tool call: order of members, numbers of any size', () => {
     fc.assert(
       fc.property(answers(), (answer) => {
         const given = answer.segments.flatMap((segment) =>
@@ -133,7 +133,7 @@ describe('usage', () => {
   const written = (protocol: ConversionProtocol, usage: Usage): Record<string, number> =>
     JSON.parse(CODECS[protocol].encodeReply(reply(usage), MINTED).toString()).usage
 
-  test.each(PROTOCOLS)('comes back from %s as it was', (protocol) => {
+  test.each(PROTOCOLS)('is unchanged after encoding to %s and back', (protocol) => {
     fc.assert(
       fc.property(usages, (usage) => {
         expect(
@@ -143,7 +143,7 @@ describe('usage', () => {
     )
   })
 
-  test('of chat: the total is prompt and completion, and the prompt includes what was cached', () => {
+  test('of chat: the total is prompt and completion, and the prompt includes cached tokens', () => {
     fc.assert(
       fc.property(usages, (usage) => {
         const {
@@ -158,7 +158,7 @@ describe('usage', () => {
     )
   })
 
-  test('of messages: input leaves out what was cached, and the writes are the sum of their lifetimes', () => {
+  test('of messages: input excludes cached tokens, and cache writes are the sum of their lifetimes', () => {
     fc.assert(
       fc.property(usages, (usage) => {
         const out = written('messages', usage)
@@ -170,7 +170,7 @@ describe('usage', () => {
     )
   })
 
-  test('crosses from one to the other and back without a token lost or counted twice', () => {
+  test('survives a conversion and back without a token lost or counted twice', () => {
     fc.assert(
       fc.property(usages, (usage) => {
         for (const from of PROTOCOLS) {

@@ -27,13 +27,13 @@ function there(protocol: ConversionProtocol, conversation: Conversation, dropped
 const written = (conversation: Conversation): Conversation =>
   JSON.parse(JSON.stringify(conversation), (_key, value: unknown) => value) as Conversation
 
-describe('what both protocols can say', () => {
+describe('a conversation that both dialects can express', () => {
   const both = fc.oneof(
     { weight: 4, arbitrary: conversations() },
     { weight: 1, arbitrary: thoughtfulConversations() },
   )
   for (const protocol of PROTOCOLS) {
-    test(`comes back from ${protocol} as it was, and nothing is left out`, () => {
+    test(`comes back from ${protocol} unchanged, and nothing is dropped`, () => {
       fc.assert(
         fc.property(both, (conversation) => {
           const dropped = new Set<string>()
@@ -63,7 +63,7 @@ describe('what both protocols can say', () => {
 })
 
 describe.each(PROTOCOLS)('any valid %s request', (from) => {
-  test('becomes one that the check of the other protocol accepts, or is refused with a reason', async () => {
+  test("becomes a request that the other dialect's check accepts, or is refused with a reason", async () => {
     await fc.assert(
       fc.asyncProperty(REQUESTS[from](), async (text) => {
         const bytes = Buffer.from(text)
@@ -86,7 +86,7 @@ describe.each(PROTOCOLS)('any valid %s request', (from) => {
     )
   })
 
-  test('names what is left out in words of our own', async () => {
+  test('drops fields with names of our own only', async () => {
     await fc.assert(
       fc.asyncProperty(REQUESTS[from](), async (text) => {
         const converted = await convertRequest(from, Buffer.from(text), media)
@@ -100,7 +100,7 @@ describe.each(PROTOCOLS)('any valid %s request', (from) => {
     )
   })
 
-  test('cut anywhere is refused as JSON, never half read', () => {
+  test('cut anywhere is refused as invalid JSON', () => {
     const [text] = fc.sample(REQUESTS[from](), { numRuns: 1, seed: 7 })
     const bytes = Buffer.from(text ?? '')
     for (let end = 0; end < bytes.length; end++)

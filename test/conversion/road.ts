@@ -59,7 +59,7 @@ export async function convertRequest(
   try {
     const scan = scanObject(bytes)
     const request = CHECKERS[from](scan)
-    const conversion = new Conversions(media).of(from, scan, request)
+    const requestFor = new Conversions(media).decode(from, scan, request.maxTokens)
     const model: Model = {
       name: request.model,
       vendor: undefined,
@@ -67,11 +67,8 @@ export async function convertRequest(
       rateLimit: { requests: 0, tokens: 0, windowMs: 60_000 },
       capabilities,
     }
-    const { body, dropped } = await conversion.prepare(
-      channelOf({ protocol: OTHER[from], ...channel }),
-      model,
-      ASKER,
-    )
+    const channelRequest = requestFor(channelOf({ protocol: OTHER[from], ...channel }), model)
+    const { body, dropped } = await channelRequest.prepare(false, ASKER)
     return { body, dropped }
   } catch (error) {
     if (error instanceof GatewayError && error.kind.status === 400) return { refused: error.message }

@@ -22,7 +22,7 @@ const MESSAGES = { path: '/v1/messages' }
 const messages = [{ role: 'user', content: 'hi' }]
 
 describe('x-gateway-dropped', () => {
-  test('names what a conversion left out, and is not there otherwise', async () => {
+  test('names the dropped fields, and is absent otherwise', async () => {
     stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     const { headers } = await chat({ seed: 7, logit_bias: { 1: 2 }, secret_thing: 'my secret' })
     expect(String(headers['x-gateway-dropped']).split(', ').sort()).toEqual(['logit_bias', 'seed', 'unknown'])
@@ -34,14 +34,14 @@ describe('x-gateway-dropped', () => {
     ).toBeUndefined()
   })
 
-  test('comes with streams too', async () => {
+  test('is sent with streams too', async () => {
     stage.upstream.script(MODEL.messages, streamedMessage([{ text: 'Hello.' }]))
     expect((await chat({ stream: true, seed: 7 })).headers['x-gateway-dropped']).toBe('seed')
   })
 })
 
 describe('POST /v1/completions', () => {
-  test('is chat completions at an older address, on both roads', async () => {
+  test('is chat completions at a legacy address, native and converted', async () => {
     stage.upstream.script(MODEL.chat, wholeChat({ text: 'Hello.' }))
     stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     for (const model of [MODEL.chat, MODEL.messages]) {
@@ -54,7 +54,7 @@ describe('POST /v1/completions', () => {
 })
 
 describe('the -thinking suffix', () => {
-  test('asks a messages upstream for 80 percent of the tokens as thoughts, under the plain name', async () => {
+  test('asks a messages upstream for 80 percent of the tokens as thinking, under the plain name', async () => {
     stage.upstream.script(
       MODEL.messages,
       wholeMessage([{ thinking: 'hm', signature: 'c2ln' }, { text: 'Hello.' }]),
@@ -78,7 +78,7 @@ describe('the -thinking suffix', () => {
     expect(row?.quota).toBe(10 + 5 * 4)
   })
 
-  test('lets opus-4-7 decide for itself', async () => {
+  test('leaves the budget to opus-4-7', async () => {
     stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     await chat({ model: 'a-opus-4-7-thinking', max_tokens: 500, temperature: 0.2, top_p: 0.5, top_k: 3 })
     const sent = sentTo(stage, MODEL.messages)
@@ -91,7 +91,7 @@ describe('the -thinking suffix', () => {
   })
 })
 
-describe('a body over the limit', () => {
+describe('a body beyond the limit', () => {
   test.each([
     [
       '/v1/chat/completions',
@@ -112,7 +112,7 @@ describe('a body over the limit', () => {
   })
 })
 
-describe('nothing is kept back', () => {
+describe('a converted stream is not delayed', () => {
   const live = (model: string, options: CallOptions): Promise<LiveAnswer> =>
     open(stage.gateway.url, { model, max_tokens: 100, messages, stream: true }, { key: 'ann', ...options })
 
@@ -135,7 +135,7 @@ describe('nothing is kept back', () => {
     },
   )
 
-  test('the last word comes only after the charge is written', async () => {
+  test('the final frame is sent only after the charge is written', async () => {
     stage.upstream.script(MODEL.messages, streamedMessage([{ text: 'Hello.' }]))
     const answer = await live(MODEL.messages, MESSAGES)
     await answer.until(STOP_FRAME)

@@ -60,7 +60,7 @@ const isEnded = (text: string): boolean => /^data: (?:\[DONE\]|\{"type":"message
 describe.each(CALLERS)('a stream of a %s upstream, %s,', (upstream, road) => {
   const { begun, reason, last } = ENDS[upstream]
 
-  test('that says why it ended and then closes is complete, with or without its last word', async () => {
+  test('with a finish reason and then the end is complete, with or without a final frame', async () => {
     for (const frames of [
       [...begun, reason, last],
       [...begun, reason],
@@ -74,13 +74,13 @@ describe.each(CALLERS)('a stream of a %s upstream, %s,', (upstream, road) => {
     }
   })
 
-  test('that says its last word and no reason is complete', async () => {
+  test('with a final frame and no finish reason is complete', async () => {
     const answer = await told(upstream, road, [...begun, last])
     expect(answer.text).not.toContain('"error"')
     expect(isEnded(answer.text)).toBe(true)
   })
 
-  test('that says neither is cut', async () => {
+  test('with neither is cut', async () => {
     const answer = await told(upstream, road, begun)
     expect(answer.text).toContain('"error"')
     expect(isEnded(answer.text)).toBe(false)
@@ -88,7 +88,7 @@ describe.each(CALLERS)('a stream of a %s upstream, %s,', (upstream, road) => {
   })
 })
 
-describe.each(ROADS)('%s, a message that is begun twice', (road) => {
+describe.each(ROADS)('%s, a message with two starts', (road) => {
   test('is one message, charged once', async () => {
     const [start = '', ...rest] = MESSAGE
     const answer = await told('messages', road, [start, start, ...rest])
@@ -99,14 +99,14 @@ describe.each(ROADS)('%s, a message that is begun twice', (road) => {
   })
 })
 
-describe('an error of the upstream', () => {
+describe('an upstream error', () => {
   const OVERLOADED = eventFrame('error', {
     error: { type: 'overloaded_error', message: 'Overloaded', details: { x: 1 } },
     request_id: 'req_1',
   })
   const both = (frames: readonly string[]): string[] => [frames.join('')]
 
-  test.each(ROADS)('that comes with message_start is told with its status and words: %s', async (road) => {
+  test.each(ROADS)('in message_start is passed on with its status and message: %s', async (road) => {
     const answer = await told('messages', road, both([MESSAGE[0] ?? '', OVERLOADED]))
     expect(answer.status).toBe(529)
     expect(answer.json().error.message).toBe('Overloaded')
@@ -118,14 +118,14 @@ describe('an error of the upstream', () => {
       })
   })
 
-  test('that comes with the first chunk is told so to a messages caller, too', async () => {
+  test('in the first chunk is passed on to a messages client, too', async () => {
     const error = `data: ${JSON.stringify({ error: { message: 'too many', code: 429 } })}\n\n`
     const answer = await told('chat', 'converted', both([roleFrame(), error]))
     expect(answer.status).toBe(429)
     expect(answer.json()).toMatchObject({ type: 'error', error: { message: 'too many' } })
   })
 
-  test('within a native messages stream goes on byte for byte, as the last thing', async () => {
+  test('within a native messages stream is forwarded byte for byte, as the last event', async () => {
     const frames = [...UNFINISHED, OVERLOADED]
     const { text } = await told('messages', 'native', [...frames, STOP_FRAME])
     expect(text).toBe(frames.join(''))
@@ -164,7 +164,7 @@ describe('an error of the upstream', () => {
 })
 
 // One unit for each prompt token, four for each output token.
-describe('usage that comes before an error, or with it, is charged', () => {
+describe('usage before an error, or with it, is charged', () => {
   const usage = usageText(300, 50)
   const begun = [roleFrame(), contentFrame('Hello.')]
   const chatError = (beside: string): string => `data: {"error":{"message":"no"},"choices":[]${beside}}\n\n`
@@ -207,7 +207,7 @@ describe('usage that comes before an error, or with it, is charged', () => {
   )
 
   test.each(ROADS)(
-    'its prompt alone, where no more was told, with the output that was counted: %s',
+    'a prompt alone, where no more was reported, with the counted output: %s',
     async (road) => {
       const row = charged(await told('messages', road, [...messagesBegun, messagesError()]))
       expect(row).toMatchObject({ input_tokens: 300, reason: 'cut' })
@@ -216,11 +216,11 @@ describe('usage that comes before an error, or with it, is charged', () => {
   )
 })
 
-describe('where the upstream tells no usage, a converted answer tells what was charged', () => {
+describe('where the upstream reports no usage, a converted answer reports the charged usage', () => {
   const withoutUsage = (frames: readonly string[]): string[] =>
     frames.map((frame) => frame.replace(/,"usage":\{[^}]*\}/, ''))
 
-  test('a messages stream, which begins with the tokens of its prompt', async () => {
+  test('a messages stream, which begins with its prompt tokens', async () => {
     const { message } = callersOf(stage)
     const words = 'apple banana cherry '.repeat(50)
     stage.upstream.script(
@@ -238,7 +238,7 @@ describe('where the upstream tells no usage, a converted answer tells what was c
     expect(answer.text).toContain(`"output_tokens":${row?.output_tokens}}`)
   })
 
-  test('a chat stream, if it was asked for', async () => {
+  test('a chat stream, if the client asked for usage', async () => {
     const { chat } = callersOf(stage)
     stage.upstream.script(MODEL.messages, stream(withoutUsage(MESSAGE)))
     const answer = await chat({ stream: true, stream_options: { include_usage: true } })
@@ -278,7 +278,7 @@ describe('where the upstream tells no usage, a converted answer tells what was c
   })
 })
 
-describe('an upstream whose stream is an error and nothing else is known by its words and its status', () => {
+describe('an upstream whose stream is nothing but an error is reported with its message and status', () => {
   const busy = JSON.stringify({ error: { message: 'odd words', type: 'overloaded_error' } })
 
   test.each(ROADS)('%s', async (road) => {

@@ -53,8 +53,8 @@ function answering(...blocks: Block[]): void {
   stage.upstream.script('claude', wholeMessage(blocks))
 }
 
-describe('a chat caller who asks for JSON by a schema', () => {
-  test.each(NEW)('of %s, which takes one, has it asked for in the words of messages', async (model) => {
+describe('a chat client that asks for JSON by a schema', () => {
+  test.each(NEW)('of %s, which supports schemas, has the schema converted to messages', async (model) => {
     answering({ text: CITY })
     const answer = await stage.chat('ann', ask(model, { response_format: FORMAT }))
     expect(sent()).toMatchObject({ output_config: { format: { type: 'json_schema', schema: SCHEMA } } })
@@ -63,7 +63,7 @@ describe('a chat caller who asks for JSON by a schema', () => {
     expect(answer.headers['x-gateway-dropped']).toBeUndefined()
   })
 
-  test('keeps the effort that is asked for beside it', async () => {
+  test('keeps the requested effort beside it', async () => {
     answering({ text: CITY })
     const model = 'claude-sonnet-4-5'
     await stage.chat(
@@ -77,7 +77,7 @@ describe('a chat caller who asks for JSON by a schema', () => {
     expect(sent()['thinking']).toBeDefined()
   })
 
-  test.each(OLD)('of %s, which takes none, gets the input of one forced tool as text', async (model) => {
+  test.each(OLD)('of %s, which does not, gets the input of one forced tool as text', async (model) => {
     answering({ id: 'toolu_1', name: 'place', input: CITY })
     const answer = await stage.chat('ann', ask(model, { response_format: FORMAT }))
     expect(sent()).toMatchObject({
@@ -102,7 +102,7 @@ describe('a chat caller who asks for JSON by a schema', () => {
     },
   )
 
-  test('gets it as text in a stream too, as it comes', async () => {
+  test('gets the text in a stream too, without delay', async () => {
     stage.upstream.script('claude', streamedMessage([{ id: 'toolu_1', name: 'place', input: CITY }]))
     const answer = await stage.chat('ann', ask('claude-3-5-haiku', { response_format: FORMAT, stream: true }))
     expect(streamedContent(answer.text)).toBe(CITY)
@@ -112,18 +112,15 @@ describe('a chat caller who asks for JSON by a schema', () => {
     expect(answer.text.endsWith('data: [DONE]\n\n')).toBe(true)
   })
 
-  test.each([false, true])(
-    'gets {} where the tool was called with nothing (streamed: %s)',
-    async (stream) => {
-      const block = { id: 'toolu_1', name: 'place', input: stream ? 'null' : '{}' }
-      stage.upstream.script('claude', stream ? streamedMessage([block]) : wholeMessage([block]))
-      const answer = await stage.chat('ann', ask('claude-3-5-haiku', { response_format: FORMAT, stream }))
-      const said = stream ? streamedContent(answer.text) : answer.json().choices[0]?.message.content
-      expect(said).toBe('{}')
-    },
-  )
+  test.each([false, true])('gets {} where the tool input was empty (streamed: %s)', async (stream) => {
+    const block = { id: 'toolu_1', name: 'place', input: stream ? 'null' : '{}' }
+    stage.upstream.script('claude', stream ? streamedMessage([block]) : wholeMessage([block]))
+    const answer = await stage.chat('ann', ask('claude-3-5-haiku', { response_format: FORMAT, stream }))
+    const said = stream ? streamedContent(answer.text) : answer.json().choices[0]?.message.content
+    expect(said).toBe('{}')
+  })
 
-  test('is told where the answer was cut off', async () => {
+  test('gets the finish reason of a cut answer', async () => {
     stage.upstream.script(
       'claude',
       wholeMessage([{ id: 'toolu_1', name: 'place', input: '{}' }], { stop: 'max_tokens' }),
@@ -132,7 +129,7 @@ describe('a chat caller who asks for JSON by a schema', () => {
     expect(answer.json().choices[0]?.finish_reason).toBe('length')
   })
 
-  test('has thinking left out where a tool is forced, which cannot go together', async () => {
+  test('has thinking removed where a tool is forced, because both cannot be combined', async () => {
     answering({ id: 'toolu_1', name: 'place', input: CITY })
     const asked = ask('claude-opus-4-1', { response_format: FORMAT, reasoning_effort: 'high' })
     const answer = await stage.chat('ann', asked)
@@ -166,7 +163,7 @@ describe('a chat caller who asks for JSON by a schema', () => {
     expect(String(answer.headers['x-gateway-dropped']).split(', ')).toContain('response_format')
   })
 
-  test('with a begun answer has a new model asked in the system prompt too: the two cannot go together', async () => {
+  test('with a prefilled answer has a new model asked in the system prompt too: both cannot be combined', async () => {
     answering({ text: CITY })
     const messages = [
       { role: 'user', content: 'hi' },
@@ -178,7 +175,7 @@ describe('a chat caller who asks for JSON by a schema', () => {
     expect(answer.headers['x-gateway-dropped']).toBe('response_format')
   })
 
-  test('still gets the calls of its own tools, of an older model', async () => {
+  test('still gets the calls of its own tools, from an older model', async () => {
     answering({ id: 'toolu_1', name: 'weather', input: CITY })
     const asked = ask('claude-3-5-haiku', { response_format: FORMAT, tools: [WEATHER] })
     const answer = await stage.chat('ann', asked)
@@ -241,7 +238,7 @@ describe('a chat caller who asks for JSON by a schema', () => {
   })
 })
 
-describe('a messages caller who asks for JSON by a schema', () => {
+describe('a messages client that asks for JSON by a schema', () => {
   const format = { type: 'json_schema', schema: SCHEMA }
   const asked = (fields: object): object => ({ ...ask('gpt'), max_tokens: 100, ...fields })
   const options = { path: '/v1/messages' }

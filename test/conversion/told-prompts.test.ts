@@ -30,7 +30,7 @@ afterAll(async () => {
   copy.discard()
 })
 
-test('the prompt that message_start told is the one that is charged, where the upstream reports none', async () => {
+test('the prompt tokens of message_start are the charged ones, where the upstream reports none', async () => {
   const { frames = [] } = streamedChat({ text: 'hello' })
   const silent = frames.filter((frame) => !frame.includes('"usage"'))
   stage.upstream.script('m', { kind: 'stream', frames: silent, ending: 'no done' })

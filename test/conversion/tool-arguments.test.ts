@@ -44,7 +44,7 @@ const messagesHistory = (input: unknown): object => ({
   ],
 })
 
-describe('arguments that are nothing are an empty object', () => {
+describe('empty arguments are an empty object', () => {
   test.each(['', 'null', ' null ', '""', null])('in the history of a chat caller: %j', async (args) => {
     stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     expect((await chat(chatHistory(args))).status).toBe(200)
@@ -96,7 +96,7 @@ describe('arguments that are nothing are an empty object', () => {
   })
 })
 
-describe('arguments that are text of something else than an object', () => {
+describe('arguments that are text other than an object', () => {
   test.each(['nul', 'not json', '[]', '7', '{"a":'])('are a 400 in a history: %s', async (args) => {
     stage.upstream.forget(MODEL.messages)
     const answer = await chat(chatHistory(args))

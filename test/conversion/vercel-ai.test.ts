@@ -98,7 +98,7 @@ describe.each(cases)('the AI SDK, $protocol, $road', ({ protocol, road }) => {
     expect(await result.usage).toMatchObject(usage)
   })
 
-  test('calls a tool and goes on with its result', async () => {
+  test('calls a tool and continues with its result', async () => {
     script(answer(upstream, false, 'call'), answer(upstream, false, 'text'))
     const result = await generateText({
       model: modelOf(protocol, road),
@@ -117,7 +117,7 @@ describe.each(cases)('the AI SDK, $protocol, $road', ({ protocol, road }) => {
     expect(stage.upstream.received(MODEL[upstream])[1]?.text).toContain('sunny in Bern')
   })
 
-  test('streams a call of a tool and the answer after it', async () => {
+  test('streams a tool call and the answer after it', async () => {
     script(answer(upstream, true, 'call'), answer(upstream, true, 'text'))
     const result = streamText({
       model: modelOf(protocol, road),

@@ -29,7 +29,7 @@ function books(changes: Partial<Books> = {}): Books {
 }
 
 describe('the auditor', () => {
-  test('has nothing to say of books that are right', () => {
+  test('finds nothing in correct books', () => {
     expect(auditBooks(books(), [SEEN], GRANTED)).toEqual([])
   })
 
@@ -69,13 +69,13 @@ describe('the auditor', () => {
   })
 })
 
-describe('what upstreams sent', () => {
+describe("the upstream's work", () => {
   const sent: readonly Sent[] = [{ call: 'one', cost: 90 }]
   const charged = (quota: number, reason: string): Books => books({ usage: [{ ...ROW, quota, reason }] })
   const left: Sighting = { ...SEEN, complete: false, seenCost: 30 }
   const unserved: Sighting = { ...SEEN, sawContent: false, complete: false, seenCost: 10 }
 
-  test('is paid for, to the unit', () => {
+  test('is charged, to the unit', () => {
     expect(auditDeliveries(books(), [SEEN], sent)).toEqual({
       broken: [],
       sent: 90,
@@ -96,7 +96,7 @@ describe('what upstreams sent', () => {
     })
   })
 
-  test('is paid for once where it was sent twice: what was delivered', () => {
+  test('is charged once where it was sent twice: the delivered attempt', () => {
     expect(auditDeliveries(books(), [SEEN], [{ call: 'one', cost: 20 }, ...sent])).toEqual({
       broken: [],
       sent: 110,

@@ -18,7 +18,7 @@ const ask = (lane: string, body: object = { model: 'm' }) => call(at(lane)[0], b
 const stream = (lane: string) => open(at(lane)[0], STREAM, at(lane)[1])
 
 describe('the scripted upstream', () => {
-  test('answers whole and writes down what it got', async () => {
+  test('answers whole and records requests', async () => {
     upstream.script('whole', { kind: 'whole', content: 'hi', usage: usageText(3, 1) })
     const answer = await ask('whole')
     expect(answer.text).toBe(completionText('hi', usageText(3, 1), 'm'))
@@ -28,7 +28,7 @@ describe('the scripted upstream', () => {
     expect(got.headers.authorization).toBe('Bearer sk-caller')
   })
 
-  test('streams as many events as it is told, and usage where it was asked for', async () => {
+  test('streams the given number of events, and usage where requested', async () => {
     upstream.script('stream', { kind: 'stream', events: 3, word: 'x' })
     const answer = await (await stream('stream')).end()
     expect(streamedContent(answer.text)).toBe('xxx')
@@ -51,7 +51,7 @@ describe('the scripted upstream', () => {
     expect(events(answer.text)).toHaveLength(3)
   })
 
-  test('notices that the caller hung up, and stops', async () => {
+  test('notices that the client hung up, and stops', async () => {
     upstream.script('endless', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 5 })
     const live = await stream('endless')
     await upstream.only('endless').sentAtLeast(3)
@@ -82,7 +82,7 @@ describe('the scripted upstream', () => {
     expect(first).toBe('silent')
   })
 
-  test('holds an answer back until it may go', async () => {
+  test('holds an answer back until its promise settles', async () => {
     let release: (value?: unknown) => void = () => {}
     upstream.script('held', { kind: 'whole', after: new Promise((resolve) => (release = resolve)) })
     const answer = ask('held')

@@ -20,7 +20,7 @@ describe.skipIf(withoutCrashes('the PostgreSQL server of a test’s own'))(
       await postgres?.stop()
     })
 
-    test('crashes like one whose power fails: what was committed is there when it is started again', async () => {
+    test('crashes as after a power failure: committed data is there after the next start', async () => {
       await postgres.sql('create table kept (n bigint)')
       await postgres.sql('insert into kept values (7)')
       await postgres.crash()
@@ -29,7 +29,7 @@ describe.skipIf(withoutCrashes('the PostgreSQL server of a test’s own'))(
       expect(await postgres.sql('select n from kept')).toEqual([{ n: 7 }])
     })
 
-    test('answers nobody while it is paused', async () => {
+    test('does not answer while it is paused', async () => {
       await postgres.pause()
       const asked = postgres.sql('select 1 as one')
       expect(await Promise.race([asked, sleep(200, NOT_YET)])).toBe(NOT_YET)
@@ -37,7 +37,7 @@ describe.skipIf(withoutCrashes('the PostgreSQL server of a test’s own'))(
       expect(await asked).toEqual([{ one: 1 }])
     })
 
-    test('is out of sight while the cable is pulled, for connections that are open too', async () => {
+    test('is unreachable while disconnected, for open connections too', async () => {
       const client = new Client({
         connectionString: postgres.url.replace(String(postgres.port), String(proxy.port)),
       })

@@ -57,7 +57,7 @@ async function over(fault: Fault, stream: boolean, model: 'm' | 'patient' = 'm')
   return { ...end, charged: row()?.quota ?? -1, reason: row()?.reason }
 }
 
-describe('behind a line', () => {
+describe('over a faulty network', () => {
   test.each([
     ['that is good', { kind: 'pass' }],
     ['that is late, but not too late', { kind: 'delay', delayMs: 300 }],
@@ -68,7 +68,7 @@ describe('behind a line', () => {
     }
   })
 
-  test('that gives byte after byte a whole answer is the same', async () => {
+  test('that delivers single bytes a whole answer is the same', async () => {
     const { status, charged } = await over({ kind: 'slow' }, false, 'patient')
     expect([status, charged]).toEqual([200, COST])
   })
@@ -101,12 +101,12 @@ describe('behind a line', () => {
     },
   )
 
-  test('that is cut in the middle of a whole answer nothing is delivered, and nothing charged', async () => {
+  test('that cuts a whole answer nothing is delivered, and nothing charged', async () => {
     const { status, charged } = await over({ kind: 'cut', afterBytes: 150 }, false)
     expect([status, charged]).toEqual([500, 0])
   })
 
-  test('that is good again it works again', async () => {
+  test('that recovers calls succeed again', async () => {
     const { status, charged } = await over({ kind: 'pass' }, true, 'patient')
     expect([status, charged]).toEqual([200, COST])
   })

@@ -215,8 +215,8 @@ function linesWith(text: string, secret: string | RegExp): string[] {
     .slice(0, 5)
 }
 
-describe('what was said in confidence', () => {
-  test('is in the requests at all', () => {
+describe('a secret', () => {
+  test('is really in the requests', () => {
     expect(upstream.received('chat').length + upstream.received('claude').length).toBeGreaterThan(0)
     expect(heard.ann).toContain(SAID.answer)
     expect(heard.ann.split('\n').length).toBeGreaterThan(500)
@@ -229,7 +229,7 @@ describe('what was said in confidence', () => {
     expect(linesWith(program.out(), SECRET)).toEqual([])
   })
 
-  test('is in no file of the data folder: keys are sealed, prompts and answers nowhere', () => {
+  test('is in no file of the data folder: keys are encrypted, prompts and answers are not stored', () => {
     const files = contentsOf(program.folder.path, ['gateway.yaml', 'secret'])
     expect(files).toContain('SQLite format 3')
     expect(CANARY.exec(files)?.[0]).toBeUndefined()
@@ -237,13 +237,13 @@ describe('what was said in confidence', () => {
       for (const spelling of spellings(secret)) expect(files).not.toContain(spelling)
   })
 
-  test('never reaches another caller', () => {
+  test('never reaches another client', () => {
     expect(linesWith(heard.bob, CANARY)).toEqual([])
     expect(heard.bob).toContain('for bob')
     expect(linesWith(heard.stranger, CANARY)).toEqual([])
   })
 
-  test('does not come back to the caller where it is the operator’s: keys, headers, addresses', () => {
+  test('does not come back to the client where it is the operator’s: keys, headers, addresses', () => {
     for (const secret of [...UPSTREAM_KEYS, HEADER, METRICS, SECRET])
       for (const spelling of spellings(secret)) expect(linesWith(heard.ann, spelling)).toEqual([])
     for (const text of [`127.0.0.1:${upstream.port}`, 'canarypath9', SAID.query, SAID.sent])

@@ -46,7 +46,7 @@ function lockDatabase(dataDir: string): () => void {
 }
 
 describe('a channel that fails several times in a row', () => {
-  test('is passed over, probed by a single call after a while, and restored', async () => {
+  test('is skipped, probed by a single call after a while, and restored', async () => {
     const { upstream } = stage
     upstream.script('pair', BROKEN)
     for (let i = 0; i < 20; i++) expect((await stage.chat('ann', ask('pair'))).status).toBe(200)
@@ -72,7 +72,7 @@ describe('a channel that fails several times in a row', () => {
     expect([count('pair'), count('pair-spare')]).toEqual([5, 0])
   })
 
-  test('is back in its place though the charge of the call that probed it could not be written', async () => {
+  test('is restored though the charge of the probing call could not be written', async () => {
     const { upstream, gateway } = stage
     upstream.script('unpaid', BROKEN)
     for (let i = 0; i < FAILURES; i++) await stage.chat('ann', ask('unpaid'))
@@ -91,7 +91,7 @@ describe('a channel that fails several times in a row', () => {
     expect(await resting()).toBe(0)
   })
 
-  test('is probed by another call where the caller of the first did not wait for its answer', async () => {
+  test('is probed by another call where the client of the first probe left', async () => {
     const { upstream } = stage
     upstream.script('left', BROKEN)
     for (let i = 0; i < FAILURES; i++) await stage.chat('ann', ask('left'))
@@ -109,13 +109,13 @@ describe('a channel that fails several times in a row', () => {
     expect(count('left')).toBe(1)
   })
 
-  test('may also have begun its answers and broken them off', async () => {
+  test('may also have broken off its answers', async () => {
     stage.upstream.script('cut', { kind: 'stream', events: 3, ending: 'reset' })
     for (let i = 0; i < 10; i++) await stage.chat('ann', askStream('cut'))
     expect(count('cut')).toBe(FAILURES)
   })
 
-  test('is asked all the same where there is no other', async () => {
+  test('is called all the same where there is no other', async () => {
     stage.upstream.script('alone', BROKEN)
     for (let i = 0; i < 10; i++) expect((await stage.chat('ann', ask('alone'))).status).toBe(500)
     expect(count('alone')).toBe(10)
@@ -124,8 +124,8 @@ describe('a channel that fails several times in a row', () => {
   })
 })
 
-describe('an upstream that says when to come back', () => {
-  test('with 429: the key is left alone for that time, and the other one used', async () => {
+describe('an upstream with retry-after', () => {
+  test('with 429: the key is set aside for that time, and the other one used', async () => {
     stage.upstream.decide('keys', ({ headers }) =>
       headers.authorization === 'Bearer one'
         ? { kind: 'status', status: 429, body: errorBody('slow down'), headers: { 'retry-after': '2' } }
@@ -138,7 +138,7 @@ describe('an upstream that says when to come back', () => {
     await expect.poll(async () => (await stage.chat('ann', ask('keys')), first()), { interval: 200 }).toBe(2)
   })
 
-  test('with 503: the channel is left alone at once', async () => {
+  test('with 503: the channel is skipped at once', async () => {
     stage.upstream.script('wish', {
       kind: 'status',
       status: 503,
@@ -150,8 +150,8 @@ describe('an upstream that says when to come back', () => {
   })
 })
 
-describe('a storm of failures everywhere', () => {
-  test('is not made worse: calls are tried again fifty times, and then one in ten', async () => {
+describe('failures of all upstreams', () => {
+  test('are not amplified: fifty retries are made, and then one for ten calls', async () => {
     stage.upstream.script('storm', BROKEN)
     stage.upstream.script('storm-spare', BROKEN)
     const calls = 400

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { dateClock } from '../equipment/moved-clock.ts'
 import { HOUR, jump } from './clock-jumps.ts'
 
-test('a clock that is set an hour forward or back while calls run moves what expires, and nothing else', {
+test('a clock set an hour forward or back during calls affects expiry, and nothing else', {
   timeout: 300_000,
 }, async () => {
   const offsets = [HOUR, -HOUR]

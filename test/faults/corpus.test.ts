@@ -21,7 +21,7 @@ test('the corpus has at least 2,000 inputs', () => {
   console.log(`${inputs} inputs`)
 })
 
-describe('whatever comes is refused in the envelope of its path, or forwarded; within a second, and nothing shows:', () => {
+describe('every input is refused in the envelope of its path, or forwarded; within a second, without showing internals:', () => {
   test.each([...FAMILIES])('%s', { timeout: 300_000 }, async (_, cases) => {
     const { pid } = stage.gateway
     const complaints = await replay(stage, cases)
@@ -31,7 +31,7 @@ describe('whatever comes is refused in the envelope of its path, or forwarded; w
   })
 })
 
-test('and afterwards every account adds up', async () => {
+test('after all inputs every account adds up', async () => {
   const granted = { tokens: new Map([['token-ann', GRANTED]]), users: new Map([['ann', GRANTED]]) }
   await expect.poll(() => audit(stage.gateway.dataDir, [], granted)).toEqual([])
 })

@@ -140,7 +140,7 @@ function heard({ status, text }: Answer): Verdict {
   return AT_THE_DOOR.has(body.error?.code ?? body.code) ? 403 : 'in'
 }
 
-describe('every route, by what its callers show and where they show it', () => {
+describe('every route, by credential and its place', () => {
   test.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))(
     '%s',
     { timeout: 300_000 },
@@ -213,7 +213,7 @@ function isRoute(given: string): boolean {
   })
 }
 
-test('a path that is written otherwise leads nowhere, whoever asks', async () => {
+test('a path in another spelling matches no route, with any credential', async () => {
   const wrong: string[] = []
   let paths = 0
   for (const route of ROUTES) {
@@ -230,7 +230,7 @@ test('a path that is written otherwise leads nowhere, whoever asks', async () =>
   expect(paths).toBeGreaterThan(ROUTES.length * 50)
 })
 
-test('an absolute address leads where its path does, and past no door', async () => {
+test('an absolute URL is routed by its path, with the same authentication', async () => {
   for (const route of ROUTES) {
     const { method } = route
     const body = method === 'GET' ? undefined : {}
@@ -265,7 +265,7 @@ const TRICKS: Record<string, string>[] = [
   { 'x-amz-security-token': 'sk-live', 'api-key': 'sk-live', 'x-api-token': 'sk-live' },
 ]
 
-test.each(TRICKS)('nobody gets in by %j', async (headers) => {
+test.each(TRICKS)('nobody is authenticated by %j', async (headers) => {
   for (const route of ROUTES) {
     const expected = verdictOf(route, 'nothing', 'bearer', 'own')
     const answer = await asked(route.method === 'GET' ? undefined : {}, {
@@ -277,7 +277,7 @@ test.each(TRICKS)('nobody gets in by %j', async (headers) => {
   }
 })
 
-test('a header that says where to go takes nobody there', async () => {
+test('a header that names another path does not change the route', async () => {
   for (const name of ['x-original-url', 'x-rewrite-url', 'x-forwarded-uri']) {
     const answer = await asked(undefined, {
       method: 'GET',

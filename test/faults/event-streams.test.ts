@@ -30,7 +30,7 @@ const TOKENS = [
   'x: y',
 ]
 
-test('any text is the same events to us as to eventsource-parser, however the network cuts it', () => {
+test('any text is parsed to the same events as by eventsource-parser, however the network cuts it', () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...TOKENS), { maxLength: 40 }), fc.integer(), (tokens, seed) => {
       const bytes = unmarked(Buffer.from(tokens.join('')))

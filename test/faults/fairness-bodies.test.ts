@@ -82,8 +82,8 @@ const largeOnes = (key: string, count: number): RawConnection[] =>
 
 const bob = (bytes = 100): Promise<Answer> => stage.chat('bob', ask('m', { user: 'x'.repeat(bytes) }))
 
-describe('bodies that never end', () => {
-  test('of visitors, from a few addresses, refuse nobody', { timeout: 60_000 }, async () => {
+describe('bodies that are never finished', () => {
+  test('of clients without a key, from a few addresses, refuse nobody', { timeout: 60_000 }, async () => {
     await fairBeside(
       () =>
         settled(
@@ -134,7 +134,7 @@ describe('bodies that never end', () => {
     )
   })
 
-  test('are refused with 408 when others need what they hold', { timeout: 60_000 }, async () => {
+  test('are refused with 408 when others need their memory', { timeout: 60_000 }, async () => {
     const connections = largeOnes('ann', 8)
     let told = ''
     for (const connection of connections)

@@ -160,7 +160,7 @@ describe('while one address opens more connections than there may be,', () => {
     expect(await stream.closed()).toMatch(/data: \[DONE\]\s+0\s+$/)
   })
 
-  test('and all of its share is under way, it gets no more, and others are served', async () => {
+  test('and its whole share is under way, it gets no more, and others are served', async () => {
     const beforeMs = await medianOfCalls(freshAddress())
     const attacker = freshAddress()
     const attack = await hold(SHARE, attacker)
@@ -171,7 +171,7 @@ describe('while one address opens more connections than there may be,', () => {
   })
 })
 
-test('while several addresses take all that there is, idle connections of whoever holds most are closed for others', async () => {
+test('while several addresses use all connections, idle ones of the largest are closed for others', async () => {
   const beforeMs = await medianOfCalls(freshAddress())
   const neighbour = connected(freshAddress(), 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
   await neighbour.until('ok\n')
@@ -188,13 +188,13 @@ describe('behind a trusted proxy', () => {
   const forwarded = (client: string, request: string): string =>
     request.replace('host: x\r\n', `host: x\r\nx-forwarded-for: ${client}\r\n`)
 
-  test('connections are not limited by its address', async () => {
+  test("connections are not limited by the proxy's address", async () => {
     const connections = await flood(SHARE + RESERVE, PROXY)
     expect(openOf(connections)).toBe(SHARE + RESERVE)
     expect(await health(PROXY)).toMatch(/^HTTP\/1\.1 200 /)
   })
 
-  test('requests that are under way are, by their client', async () => {
+  test('requests under way are, by their client', async () => {
     const held = await hold(SHARE, PROXY, forwarded('192.0.2.1', UNFINISHED))
     const asked = (client: string): Promise<string> =>
       rawConnection(stage.gateway.port, forwarded(client, CALL), PROXY).closed()
@@ -213,7 +213,7 @@ const outside = Object.values(networkInterfaces())
   .find(({ internal, family }) => !internal && family === 'IPv4')
 
 test.skipIf(outside === undefined)(
-  'where everything is under way, the last places are for this machine alone',
+  'where all connections are busy, the last ones are reserved for this machine',
   async () => {
     await hold(SHARE, freshAddress())
     await hold(TOTAL - RESERVE - SHARE, freshAddress())

@@ -73,14 +73,14 @@ function get(path: string, name: string, id: number): Promise<Answer> {
 }
 
 describe('one client', { timeout: 60_000 }, () => {
-  test('with more writes of its calls in the queue than a commit takes holds up no call of another', async () => {
+  test('with more queued writes than a commit takes delays no call of another', async () => {
     const bob = (): Promise<Answer> => stage.chat('bob', ask('m'))
     await fairBeside(() => keepUp(MANY, () => stage.chat('ann', ask('m'))), bob)
     const { text } = await call(stage.gateway.url, undefined, { method: 'GET', path: '/metrics' })
     expect(Number(/^sluice_ledger_lag (\d+)$/m.exec(text)?.[1])).toBeGreaterThan(16)
   })
 
-  test('that reads a long usage log again and again holds up nobody who reads something else', async () => {
+  test('that reads a long usage log repeatedly delays nobody who reads something else', async () => {
     await fairBeside(
       () => keepUp(MANY / 10, () => get('/api/log/self', 'ann', 2)),
       () => get('/api/user/self', 'bob', 3),

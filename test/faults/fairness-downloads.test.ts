@@ -70,8 +70,8 @@ afterEach(async () => {
 let asked = 0
 const bob = (): Promise<Answer> => stage.chat('bob', naming(`/fast/${asked++}`, `/fast/${asked++}`))
 
-describe('downloads that do not end', { timeout: 60_000 }, () => {
-  test('of one key, however many, hold up no other key', async () => {
+describe('downloads that never end', { timeout: 60_000 }, () => {
+  test('of one key, however many, delay no other key', async () => {
     await fairBeside(async () => {
       for (let i = 0; i < 4; i++) attack('ann', slowOnes(`ann-${i}`, 10))
       await expect.poll(() => underWay(), PATIENTLY).toBe(SHARE)
@@ -79,7 +79,7 @@ describe('downloads that do not end', { timeout: 60_000 }, () => {
     expect(underWay()).toBe(SHARE)
   })
 
-  test('end at once when their caller hangs up, and those that wait begin', async () => {
+  test('end at once when their client hangs up, and waiting ones begin', async () => {
     const gone = attack('ann', slowOnes('first', 2 * SHARE))
     await expect.poll(() => underWay('first'), PATIENTLY).toBe(SHARE)
     attack('ann', slowOnes('second', SHARE))
@@ -96,7 +96,7 @@ describe('downloads that do not end', { timeout: 60_000 }, () => {
       .toBeGreaterThan(1)
   })
 
-  test('of the same request end when one of its files cannot be had', async () => {
+  test('of the same request end when one of its files fails', async () => {
     const { port } = pictures.address() as AddressInfo
     const paths = [...slowOnes('ann', 3), `/nowhere`]
     const body = JSON.stringify(naming(...paths)).replace(`:${port}/nowhere`, ':1/nowhere')

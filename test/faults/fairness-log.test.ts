@@ -15,7 +15,11 @@ const MANY = 2_000
 const PATIENTLY = { timeout: 20_000 }
 
 const copy = patchedCopy([
-  { file: 'src/process/log-queue.ts', text: 'const MAX_QUEUED = 4 * 1024 * 1024', by: 'const MAX_QUEUED = 64 * 1024' },
+  {
+    file: 'src/process/log-queue.ts',
+    text: 'const MAX_QUEUED = 4 * 1024 * 1024',
+    by: 'const MAX_QUEUED = 64 * 1024',
+  },
 ])
 afterAll(() => copy.discard())
 
@@ -83,7 +87,7 @@ describe('a log that nobody reads', { timeout: 60_000 }, () => {
     }
   }
 
-  test('holds up no call; what finds no room is counted, and a line tells how much it was once there is', async () => {
+  test('delays no call; lost lines are counted, and a line reports their number afterwards', async () => {
     await setUp(writer)
     await fairBeside(fill, bob)
     const lost = await dropped()
@@ -104,7 +108,7 @@ describe('a log that nobody reads', { timeout: 60_000 }, () => {
     )
   })
 
-  test('keeps nobody from stopping', async () => {
+  test('does not prevent a stop', async () => {
     await setUp(writer)
     await fill()
     expect(await stage.gateway.stop()).toBe(0)
@@ -112,8 +116,8 @@ describe('a log that nobody reads', { timeout: 60_000 }, () => {
   })
 })
 
-describe('a log for which there is no room on the disk', { timeout: 60_000 }, () => {
-  test('holds up no call, and keeps nobody from stopping', async () => {
+describe('a log on a full disk', { timeout: 60_000 }, () => {
+  test('delays no call, and does not prevent a stop', async () => {
     const full = openSync('/dev/full', 'w')
     try {
       await setUp(full)

@@ -55,7 +55,7 @@ async function until(isTrue: () => boolean): Promise<void> {
   while (!isTrue()) await new Promise((resolve) => setImmediate(resolve))
 }
 
-describe('while somebody guesses passwords as fast as they are looked at', () => {
+describe('during a brute-force attack on passwords', () => {
   test('sign-ins from another address wait for no more guesses than run at one time', async () => {
     const guesses = storm(ATTACKER)
     const waits: number[] = []
@@ -75,7 +75,7 @@ describe('while somebody guesses passwords as fast as they are looked at', () =>
     expect(median).toBeLessThanOrEqual(4 * AT_ONCE)
   }, 60_000)
 
-  test('the one who guesses is told that there is too much of it, and nobody else', async () => {
+  test('the attacker alone is refused for too many requests', async () => {
     const guesses = storm(ATTACKER)
     try {
       await until(() => guesses.looked() >= 5)
@@ -86,7 +86,7 @@ describe('while somebody guesses passwords as fast as they are looked at', () =>
     }
   }, 60_000)
 
-  test('a new password of somebody who is signed in has its turn as well', async () => {
+  test('a password change of a signed-in user has its turn as well', async () => {
     const guesses = storm(ATTACKER)
     try {
       await until(() => guesses.looked() >= 5)

@@ -61,7 +61,7 @@ describe('calls that never end', { timeout: 60_000 }, () => {
     expect(held).toHaveLength(MOST / 2)
   })
 
-  test('of one key that calls alone take all of them; the next to call waits for one', async () => {
+  test('of one key that calls alone take all slots; the next key waits for one', async () => {
     // A gateway that has just started knows no other key.
     await stage.gateway.restart()
     const [first, ...others] = await hold('ann', MOST)
@@ -71,7 +71,7 @@ describe('calls that never end', { timeout: 60_000 }, () => {
     expect((await waiting).status).toBe(200)
   })
 
-  test('of several keys leave the accounts what is theirs', async () => {
+  test('of several keys leave the accounts their shares', async () => {
     for (const key of ['ann', 'bob', 'cid']) await hold(key, 2 * MOST)
     const self = (): Promise<Answer> =>
       call(stage.gateway.url, undefined, {
@@ -83,7 +83,7 @@ describe('calls that never end', { timeout: 60_000 }, () => {
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
   })
 
-  test('are waited for two seconds; then a caller is told to come again', async () => {
+  test('are waited for two seconds; then a client is told to retry', async () => {
     await stage.gateway.restart()
     await hold('ann', MOST)
     const began = performance.now()
@@ -94,7 +94,7 @@ describe('calls that never end', { timeout: 60_000 }, () => {
     expect(refused.json().error).toMatchObject({ type: 'gateway_error', code: 'overloaded' })
   })
 
-  test('leave the next free slot to those who still wait for it, not to those who hung up', async () => {
+  test('leave the next free slot to clients that still wait for it, not to those that hung up', async () => {
     await stage.gateway.restart()
     const [first] = await hold('ann', MOST)
     const { url } = stage.gateway

@@ -133,17 +133,17 @@ const HEADERS: readonly (readonly [name: string, value: string, trusted: Key[]])
 ]
 
 describe.each(HEADERS)('%s: %s', (name, value, trusted) => {
-  test('counts where the peer is trusted, as far as it can be read', async () => {
+  test('counts where the peer is trusted, as far as it is readable', async () => {
     expect(await letIn('the peer', { [name]: value })).toEqual(trusted)
   })
-  test('counts for nothing where it is not', async () => {
+  test('has no effect where the peer is not trusted', async () => {
     expect(await letIn('nobody', { [name]: value })).toEqual(HERE)
     expect(await letIn('other proxies', { [name]: value })).toEqual(HERE)
     expect(await letIn('nobody', { [name]: value }, '::1')).toEqual(HERE)
   })
 })
 
-test('a header that comes twice is read as one list', async () => {
+test('a repeated header is read as one list', async () => {
   const headers = { 'x-forwarded-for': ['10.1.2.3', '9.9.9.9'] } as unknown as Record<string, string>
   expect(await letIn('the peer', headers)).toEqual([])
   const turned = { 'x-forwarded-for': ['9.9.9.9', '10.1.2.3'] } as unknown as Record<string, string>

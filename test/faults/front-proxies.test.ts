@@ -32,7 +32,7 @@ async function foundByGateway(): Promise<string[]> {
 }
 
 describe.each(Object.keys(FRONT_PROXIES) as (keyof typeof FRONT_PROXIES)[])('behind %s', (name) => {
-  test('the gateway finds the requests that were passed on to it, and no others, however they are framed', async () => {
+  test('the gateway finds exactly the requests that were passed on, however they are framed', async () => {
     const proxy = await startFrontProxy(name, stage.gateway.port)
     if (!proxy) {
       const why = `left out: ${name} is not installed`

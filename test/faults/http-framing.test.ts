@@ -28,7 +28,7 @@ async function sent(bytes: string | Buffer): Promise<string> {
   return rawConnection(stage.gateway.port, bytes).closed()
 }
 
-describe('what parties on the way could read in another way is refused, and the connection closed:', () => {
+describe('ambiguous framing is refused, and the connection closed:', () => {
   test.each(MISFRAMED)('%s', async (_, bytes, status) => {
     const answer = await sent(bytes)
     expect(answer.slice(0, 20)).toMatch(/^HTTP\/1\.1 /)
@@ -39,7 +39,7 @@ describe('what parties on the way could read in another way is refused, and the 
     expect(stage.upstream.received('m')).toHaveLength(0)
   })
 
-  test('101 headers are told to be too many, none of them is left out in silence', async () => {
+  test('101 headers are refused as too many, and none is dropped silently', async () => {
     const headers = Array.from({ length: 97 }, (_, i) => `x-${i}: y\r\n`).join('')
     const fits = post(`connection: close\r\n${headers.replace('x-0: y\r\n', '')}${lengthOf(BODY)}`, BODY)
     expect(await sent(fits)).toMatch(/^HTTP\/1\.1 200 /)
@@ -67,14 +67,14 @@ describe('what parties on the way could read in another way is refused, and the 
     expect(answer).not.toContain('sk-ann')
   })
 
-  test('the address of another server is nothing of ours', async () => {
+  test('an absolute URL of another server is refused', async () => {
     const head = `POST http://127.0.0.1:${stage.upstream.port}/m${CHAT} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\nconnection: close\r\n${lengthOf(BODY)}\r\n`
     expect(await sent(head + BODY)).toMatch(/^HTTP\/1\.1 404 /)
     expect(stage.upstream.received('m')).toHaveLength(0)
   })
 })
 
-test('three requests sent at once are answered in their order, each as its own key', async () => {
+test('three pipelined requests are answered in order, each with its own key', async () => {
   const slow = new Promise((resolve) => setTimeout(resolve, 100))
   stage.upstream.script(
     'm',
@@ -96,7 +96,7 @@ test('three requests sent at once are answered in their order, each as its own k
   expect(owners).toEqual([database.token('token-ann').id, database.token('token-also').id])
 })
 
-describe('a caller who asks leave to send its body', () => {
+describe('a client that sends Expect: 100-continue', () => {
   const expecting = (length: number, key = 'ann', more = ''): Buffer =>
     post(
       `content-type: application/json\r\ncontent-length: ${length}\r\nexpect: 100-continue\r\n${more}`,
@@ -105,7 +105,7 @@ describe('a caller who asks leave to send its body', () => {
       key,
     )
 
-  test('gets it, and then its answer', async () => {
+  test('gets it, and then its response', async () => {
     stage.upstream.script('m', { kind: 'whole' })
     const connection = rawConnection(stage.gateway.port, expecting(BODY.length))
     expect(await connection.until('\r\n\r\n')).toBe('HTTP/1.1 100 Continue\r\n\r\n')
@@ -113,7 +113,7 @@ describe('a caller who asks leave to send its body', () => {
     expect(await connection.until('chatcmpl')).toContain('HTTP/1.1 200 OK')
     connection.socket.destroy()
   })
-  test('in HTTP/1.0 gets its answer alone', async () => {
+  test('in HTTP/1.0 gets its response alone', async () => {
     const head = `POST ${CHAT} HTTP/1.0\r\nauthorization: Bearer sk-ann\r\nexpect: 100-continue\r\n${lengthOf(BODY)}\r\n`
     expect(await sent(head + BODY)).toMatch(/^HTTP\/1\.1 200 /)
   })
@@ -145,12 +145,12 @@ describe('the size of a messages body', () => {
     expect(answer.status, answer.text).toBe(200)
     expect(stage.upstream.only('n').body).toHaveLength(LIMIT)
   })
-  test('passed by one byte is 413 read_request_body_failed', async () => {
+  test('exceeded by one byte is 413 read_request_body_failed', async () => {
     const answer = await stage.chat('ann', padded(LIMIT + 1), { path: MESSAGES })
     expect(answer.status).toBe(413)
     expect(answer.json().error).toMatchObject({ type: 'gateway_error', code: 'read_request_body_failed' })
   })
-  test('is as small as its end says, though its length was to be 10 GB', async () => {
+  test('ends at its last chunk, though its length was to be 10 GB', async () => {
     stage.upstream.script('m', { kind: 'whole' })
     const answer = await rawConnection(
       stage.gateway.port,
@@ -165,14 +165,14 @@ describe('a body in chunks of one byte', () => {
     `${[...Buffer.from(text)].map((byte) => `1\r\n${String.fromCharCode(byte)}\r\n`).join('')}0\r\n\r\n`
   const headers = 'content-type: application/json\r\ntransfer-encoding: chunked\r\nconnection: close\r\n'
 
-  test('arrives as it is', async () => {
+  test('arrives unchanged', async () => {
     const answer = await sent(
       post(headers, Buffer.from(singly(JSON.stringify(ask('m', { user: 'naïve 😀' }))), 'latin1')),
     )
     expect(answer).toMatch(/^HTTP\/1\.1 200 /)
     expect(stage.upstream.only('m').text).toBe(JSON.stringify(ask('m', { user: 'naïve 😀' })))
   })
-  test('is read to its end, and no other call waits for it', async () => {
+  test('is read to its end, and delays no other call', async () => {
     stage.upstream.script('m', { kind: 'whole' })
     const connection = rawConnection(stage.gateway.port, post(headers, `1\r\n{\r\n`))
     connection.socket.write('1\r\n \r\n'.repeat(100_000))

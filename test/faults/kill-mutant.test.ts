@@ -5,7 +5,7 @@ import { storm, type StormPlan } from '../equipment/storm.ts'
 
 const NO_GATE_ONE: Patch = {
   file: 'src/relay/streamed-response.ts',
-  text: 'if (this.#gateShut || this.#call.hold.isDurable) return',
+  text: "if (this.#pauses.has('hold') || this.call.hold.isDurable) return",
   by: 'return',
 }
 const NO_GATE_TWO_WHOLE: Patch = {
@@ -72,11 +72,11 @@ test('without gate two, whole answers are never charged', LIMIT, async () => {
 test('without gate two, streams are never charged in full', LIMIT, async () => {
   expect(await brokenByKill([NO_GATE_TWO_STREAMED], ROUNDS)).toMatch(/was seen complete and/)
 })
-test('where less is charged than the upstream generated, its log tells', LIMIT, async () => {
+test('a charge below the work of the upstream is found by its log', LIMIT, async () => {
   expect(await brokenOn([NO_OUTPUT_COUNTED], { seed: 7, rounds: 1, clients: 32 })).toMatch(
     /was charged \d+ \(client_gone\), and its client saw what costs/,
   )
 })
-test('on the same disk the gates let nothing through that a kill could lose', LIMIT, async () => {
+test('on the same disk the unchanged program delivers nothing that a kill could lose', LIMIT, async () => {
   expect(await brokenByKill([], 1)).toBe('')
 })

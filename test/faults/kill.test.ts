@@ -4,7 +4,7 @@ import { storm } from '../equipment/storm.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 
-test('eight kills in the middle of traffic lose no charge, double none, and leave every account exact', {
+test('eight kills under load lose no charge, double none, and leave every account exact', {
   timeout: 300_000,
 }, async () => {
   console.info(`seed ${SEED} (SEED=${SEED} repeats the requests)`)

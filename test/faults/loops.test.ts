@@ -56,7 +56,7 @@ describe('a channel that leads back to the gateway', () => {
     expect([remain, used]).toEqual([before.remain_quota, before.used_quota])
   })
 
-  test('is passed over where another channel serves the model', async () => {
+  test('is skipped where another channel serves the model', async () => {
     upstream.script('m', { kind: 'whole', content: 'rescued' })
     const answer = await chat('rescued')
     expect(answer.status, answer.text).toBe(200)
@@ -64,8 +64,8 @@ describe('a channel that leads back to the gateway', () => {
   })
 })
 
-describe('the mark that it is known by', () => {
-  test('goes out alone, whatever the caller sent, and is the same for everybody', async () => {
+describe('the mark that detects the loop', () => {
+  test('is the only one sent, whatever the client sent, and the same for all clients', async () => {
     upstream.script('m', { kind: 'whole' })
     for (const given of ['made up', '']) expect((await chat('m', { [MARK]: given })).status).toBe(200)
     const marks = upstream.received('m').map(({ headers }) => headers[MARK])
@@ -73,7 +73,7 @@ describe('the mark that it is known by', () => {
     expect(marks[0]).toMatch(/^[\w-]{43}$/)
   })
 
-  test('that an upstream saw and somebody sends is of no use against others', async () => {
+  test('that an upstream saw and a client copies cannot harm others', async () => {
     upstream.script('m', { kind: 'whole' })
     await chat('m')
     const seen = String(upstream.only('m').headers[MARK])

@@ -84,7 +84,7 @@ describe("a cloud's metadata service", () => {
     }
   })
 
-  test('is not what a channel is changed to either', async () => {
+  test("is refused as a channel's new address, too", async () => {
     const { data } = await make('root', 'changed', 'http://127.0.0.1:9')
     const change = { id: data.ids[0], base_url: 'http://169.254.169.254', key: 'sk-any' }
     expect((await manage(stage.gateway.url, ACCOUNTS.root, 'PUT /api/channel/', change)).status).toBe(400)
@@ -101,13 +101,13 @@ describe("a cloud's metadata service", () => {
     },
   )
 
-  test('is no reason to refuse the other addresses of a private network', async () => {
+  test('does not rule out other addresses of a private network', async () => {
     const { data } = await make('admin', 'inside', `http://inside.test:${port()}`)
     const tested = await manage(stage.gateway.url, ACCOUNTS.root, `GET /api/channel/test/${data.ids[0]}`)
     expect(tested.body).toMatchObject({ success: true })
   })
 
-  test('is connected to where gateway.yaml says so: that is the word of the operator', async () => {
+  test('is allowed where gateway.yaml names it: the operator decides', async () => {
     await stage.chat('sk-ada', ask('declared'))
     expect(reached()).toContain('169.254.169.254')
   })

@@ -48,7 +48,7 @@ afterAll(async () => {
 const PIECES = [`${chunkFrame({ content: 'a' })}data: ${'x'.repeat(1_000)}`]
 
 test.each(MODELS)(
-  'an exception after waiting (%s) ends its call alone, and what the call had taken is given back',
+  'an exception after an await (%s) ends its call alone, and its resources are released',
   async (model) => {
     const path = '/v1/messages'
     const fields = { max_tokens: 10 }

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.close())
 
-test(`${AT_ONCE * RUNS} requests that were right once are refused or forwarded, and every account adds up`, {
+test(`${AT_ONCE * RUNS} mutated requests are refused or forwarded, and every account adds up`, {
   timeout: 300_000,
 }, async () => {
   const { pid } = stage.gateway

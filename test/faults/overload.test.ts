@@ -28,7 +28,7 @@ function headOnly(port: number, more = ''): RawConnection {
 
 const EXPECTING = 'expect: 100-continue\r\n'
 
-describe('as many calls as there may be', () => {
+describe('at the maximum number of open calls', () => {
   let stage: Stage
   beforeAll(async () => {
     stage = await setStage((upstream) => ({
@@ -38,7 +38,7 @@ describe('as many calls as there may be', () => {
   })
   afterAll(() => stage?.close())
 
-  test('go on; one more is refused with 503 and retry-after, before its body is read', async () => {
+  test('they go on; one more is refused with 503 and retry-after, before its body is read', async () => {
     stage.upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 50 })
     const streams = await Promise.all(Array.from({ length: MOST }, () => stage.live('ann', askStream('m'))))
     for (const { status } of streams) expect(status).toBe(200)
@@ -78,7 +78,7 @@ describe('a gateway whose event loop is late', () => {
   })
   afterAll(() => stage?.close())
 
-  test('takes connections by the dozen all the same, not one each turn', async () => {
+  test('still accepts connections by the dozen, not one each turn', async () => {
     const COUNT = 200
     const look = () => call(stage.gateway.url, undefined, { method: 'GET', path: '/healthz' })
     const alone = performance.now()
@@ -89,7 +89,7 @@ describe('a gateway whose event loop is late', () => {
     expect(performance.now() - began).toBeLessThan((COUNT * Math.max(TURN_MS, oneMs / 2)) / 3)
   })
 
-  test('turns a crowd away before bodies are read, and lets everybody in when it is in time again', async () => {
+  test('refuses a crowd before bodies are read, and admits everybody once it is in time again', async () => {
     const { port } = stage.gateway
     const crowd: RawConnection[] = []
     const heard = { refused: 0, asked: 0 }

@@ -90,7 +90,7 @@ describe(`${CALLERS} callers that are slow`, () => {
     expect(slowestMs).toBeLessThan(SLOW_MS)
   })
 
-  test('with a body that nobody waits for are answered before it comes', async () => {
+  test('with an unneeded body are answered before it comes', async () => {
     const callers = await slowCallers(
       stage.gateway.port,
       CALLERS,
@@ -112,7 +112,7 @@ describe(`${CALLERS} callers that are slow`, () => {
     for (const caller of callers) caller.hangUp()
   })
 
-  test('in reading hold up nobody, and end with their call', { timeout: 300_000 }, async () => {
+  test('in reading delay nobody, and end with their call', { timeout: 300_000 }, async () => {
     // Padding, as providers send it: larger than the buffers on the way, and without content to count.
     const frame = contentFrame('x').replace('{', `{"obfuscation":"${'x'.repeat(65_536)}",`)
     const frames = Array.from({ length: 128 }, () => frame)

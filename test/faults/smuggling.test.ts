@@ -103,7 +103,7 @@ function scripted(): void {
   for (const lane of ['m', 'claude', 'other']) stage.upstream.script(lane, { kind: 'whole' })
 }
 
-describe('of a caller’s headers an upstream sees', () => {
+describe('of a client’s headers an upstream gets', () => {
   const names = (request: Received): string[] => Object.keys(request.headers).toSorted()
 
   test('none on chat completions', async () => {
@@ -122,7 +122,7 @@ describe('of a caller’s headers an upstream sees', () => {
     expect(JSON.stringify(request.headers)).not.toMatch(/canary|sk-ann|10\.0\.0\.1/)
   })
 
-  test('version and beta features alone on messages, where they can be written in a header', async () => {
+  test('version and beta features alone on messages, where they fit into a header', async () => {
     scripted()
     const body = { ...ask('claude'), max_tokens: 10 }
     const headers = { ...SMUGGLED, 'anthropic-beta': 'context-1m', 'anthropic-version': '2024-01-01' }
@@ -143,7 +143,7 @@ describe('of a caller’s headers an upstream sees', () => {
     expect(sent['vendor-version']).toBe('2023-06-01')
   })
 
-  test('nothing of what the path and its query say', async () => {
+  test('nothing of the path and its query', async () => {
     scripted()
     await chat(ask('m'), { path: '/v1/chat/completions?path=../../admin&key=canary#x' })
     expect(stage.upstream.only('m').path).toBe('/v1/chat/completions')
@@ -155,7 +155,7 @@ describe('of a caller’s headers an upstream sees', () => {
   })
 })
 
-describe('a header with a line break in it', () => {
+describe('a header with a line break', () => {
   test.each([
     ['a bare CR', 'anthropic-beta: a\rx-injected: b'],
     ['CR at the end', 'anthropic-beta: a\r\r'],
@@ -174,7 +174,7 @@ describe('a header with a line break in it', () => {
     expect(receivedAnywhere()).toHaveLength(0)
   })
 
-  test('that is only a line feed ends the header, and the next is one of its own', async () => {
+  test('that is a bare line feed ends the header, and the next line is a header of its own', async () => {
     scripted()
     const text = await told(head('/v1/chat/completions', BODY.length, ['x-first: a\nx-second: b']) + BODY)
     for (const status of answersIn(text)) expect(status).toBeOneOf([200, 400])
@@ -195,7 +195,7 @@ function framed(lines: readonly string[], rest: string, version = 'HTTP/1.1'): s
 
 const CHUNKED = `${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n\r\n`
 
-describe('a request whose end can be read in two ways', () => {
+describe('a request with ambiguous length', () => {
   test.each([
     ['a length and chunks', framed(['content-length: 5', 'transfer-encoding: chunked'], CHUNKED)],
     ['chunks and a length', framed(['transfer-encoding: chunked', 'content-length: 5'], CHUNKED)],
@@ -267,7 +267,7 @@ describe('a request whose end can be read in two ways', () => {
     expect(receivedAnywhere()).toHaveLength(0)
   })
 
-  test('of an old version is the last on its connection', async () => {
+  test('of HTTP/1.0 is the last on its connection', async () => {
     scripted()
     const text = await told(framed(['transfer-encoding: chunked'], CHUNKED, 'HTTP/1.0') + HIDDEN)
     expect(answersIn(text)).toHaveLength(1)
@@ -293,7 +293,7 @@ describe('a request whose end can be read in two ways', () => {
   })
 })
 
-describe('requests behind each other on a connection', () => {
+describe('pipelined requests', () => {
   const request = (key: string, model: string): string => {
     const body = JSON.stringify(ask(model))
     return (
@@ -302,7 +302,7 @@ describe('requests behind each other on a connection', () => {
     )
   }
 
-  test('are each their own caller’s, and answered in order', async () => {
+  test('belong each to their own client, and are answered in order', async () => {
     stage.upstream.script('m', { kind: 'whole', content: 'for ann' })
     stage.upstream.script('other', { kind: 'whole', content: 'for bob' })
     const text = await told(
@@ -312,7 +312,7 @@ describe('requests behind each other on a connection', () => {
     expect([...text.matchAll(/for (\w+)/g)].map(([, name]) => name)).toEqual(['ann', 'bob', 'ann'])
   })
 
-  test('are not read out of another’s body', async () => {
+  test('are not parsed from another’s body', async () => {
     scripted()
     const body = JSON.stringify({ ...ask('m'), user: HIDDEN })
     const text = await told(head('/v1/chat/completions', Buffer.byteLength(body)) + body)

@@ -126,7 +126,7 @@ async function allOf<Item>(items: readonly Item[], work: (item: Item) => Promise
   await Promise.all(Array.from({ length: ABREAST }, worker))
 }
 
-describe('what a caller names by a URL', () => {
+describe("a URL in a client's request", () => {
   test('is tried in well over a hundred ways', () => {
     expect(new Set(hostileUrls(1)).size).toBeGreaterThan(120)
   })
@@ -147,7 +147,7 @@ describe('what a caller names by a URL', () => {
     expect(stage.upstream.received(MODEL.chat)).toEqual([])
   })
 
-  test('goes on by its URL where the upstream takes pictures so, and nobody is called here', async () => {
+  test('is forwarded where the upstream accepts image URLs, and nothing is called here', async () => {
     stage.upstream.script(MODEL.chat, wholeChat({ text: 'x' }))
     const before = strangers().length
     await allOf(hostileUrls(insidePort), async (url) => {
@@ -201,7 +201,7 @@ const PUBLIC = `${PUBLIC_ADDRESS} 80`
  */
 const LATE_MS = 30_000
 
-describe('what is fetched', () => {
+describe('a fetched URL', () => {
   test.each([
     ['endless', 'larger than 1048576 bytes'],
     ['announced', 'larger than 1048576 bytes'],
@@ -219,7 +219,7 @@ describe('what is fetched', () => {
   })
 })
 
-describe('a request that names many slow ones', () => {
+describe('a request that names many slow URLs', () => {
   test.each(['silent', 'almost'])('is over in the time of one, and holds up nobody: %s', async (path) => {
     stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'x' }]))
     const parts = Array.from({ length: 200 }, (_, i) => ({
@@ -237,7 +237,7 @@ describe('a request that names many slow ones', () => {
 })
 
 describe('where the operator allows private networks', () => {
-  test('what stands inside is fetched, at any port', async () => {
+  test('private addresses are fetched, at any port', async () => {
     const permissive = await stageOfBoth({ media: { ...MEDIA, allow_private_networks: true } })
     try {
       permissive.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))

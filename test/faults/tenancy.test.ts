@@ -54,8 +54,8 @@ function echo({ lane, text }: Received): Behaviour {
   return { kind: 'whole', content: marker, after }
 }
 
-describe('callers at the same time, some of whom hang up', () => {
-  test('each hear their own answers alone, and pay for their own calls', { timeout: 300_000 }, async () => {
+describe('concurrent clients, some of which hang up', () => {
+  test('each get their own answers alone, and pay for their own calls', { timeout: 300_000 }, async () => {
     const answered = new Map<number, string[]>()
     let heard = 0
     const caller = async (index: number): Promise<void> => {
@@ -104,7 +104,7 @@ const OWN = ROUTES.filter(({ access, path }) => access === 'account' && path.inc
 const MISSING = 999_999
 
 describe('what belongs to another account', () => {
-  test('is not in the own profile', async () => {
+  test("is not in one's own profile", async () => {
     for (const index of [0, 1]) {
       const account = { id: 10 + index, accessToken: `access-token-of-user-${index}` }
       const { text } = await profile(account)
@@ -113,7 +113,7 @@ describe('what belongs to another account', () => {
     }
   })
 
-  test('is answered as if it were not there, on every path with an id', async () => {
+  test('is a 404, on every path with an id', async () => {
     const ann = { id: 10, accessToken: 'access-token-of-user-0' }
     const foreign = databaseOf(stage.gateway.dataDir).token('token-key1').id
     const told = async (route: (typeof OWN)[number], id: number): Promise<string> => {

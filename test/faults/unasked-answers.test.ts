@@ -146,7 +146,7 @@ describe.each(Object.keys(MANNERS) as (keyof typeof MANNERS)[])(
       expect(honest.length).toBeLessThan(CALLS / 2)
     })
 
-    test('reaches no call of its channel once one was noticed, and the channel goes on serving', async () => {
+    test('reaches no call of its channel once one was noticed, and the channel stays in service', async () => {
       await eventually(async () => {
         await mixedOf('hostile', 'ann', AT_ONCE)
         return (await unasked('hostile')) > 0

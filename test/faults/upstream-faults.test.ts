@@ -90,7 +90,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.close())
 
-describe(`${CROWD} calls at once are answered, and charged as they should, though the upstream`, () => {
+describe(`${CROWD} calls at once are answered, and charged correctly, though the upstream`, () => {
   test.each(Object.keys(FAULTS))('%s', async (name) => {
     const { pid } = stage.gateway
     const fault = FAULTS[name] as Behaviour

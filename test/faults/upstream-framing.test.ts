@@ -101,7 +101,7 @@ describe('an upstream that without end sends', () => {
     },
   )
 
-  test('any of it is called again when it is well', async () => {
+  test('an upstream is called again after any of these faults', async () => {
     flood = undefined
     const { status, text } = await call(gateway.url, ask('m'), { key: 'ann' })
     expect(status, text).toBe(200)

@@ -118,7 +118,7 @@ const GOOD = {
   },
 } as const
 
-describe('no usable answer is a 500 in the words of the caller, charged nothing:', () => {
+describe("an unusable answer is a 500 in the client's envelope, charged nothing:", () => {
   const status = (code: number, headers = {}, body = ''): Behaviour => ({
     kind: 'status',
     status: code,
@@ -195,7 +195,7 @@ describe('no usable answer is a 500 in the words of the caller, charged nothing:
   })
 })
 
-test('a whole answer where a stream was asked for is no answer, and the other way about', async () => {
+test('a whole answer in place of a stream is no answer, and the other way about', async () => {
   for (const road of ROADS) {
     const notStreamed = await play(road, true, whole(GOOD[road.upstream].whole))
     const notWhole = await play(road, false, streamed(GOOD[road.upstream].frames))
@@ -214,7 +214,7 @@ const BEGUN = {
     .concat(eventFrame('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'begun' } })),
 } as const
 
-describe('a stream that breaks after it has begun ends with an error, never as if it were whole, and costs what came:', () => {
+describe('a stream that breaks in the middle ends with an error, never like a finished one, and costs the delivered part:', () => {
   const faults: Record<string, (protocol: Protocol) => Behaviour> = {
     'a reset': (protocol) => ({ kind: 'stream', frames: BEGUN[protocol], ending: 'reset' }),
     'an end': (protocol) => streamed(BEGUN[protocol]),
@@ -269,7 +269,7 @@ describe('a stream that breaks after it has begun ends with an error, never as i
   })
 })
 
-test('an upstream that falls silent is given up after its idle limit, and let go', async () => {
+test('a silent upstream is aborted after its idle timeout', async () => {
   await Promise.all(
     ROADS.filter(isNative).map(async (road) => {
       stage.upstream.script(MODEL[road.upstream], {
@@ -295,7 +295,7 @@ test('an upstream that falls silent is given up after its idle limit, and let go
   )
 })
 
-describe('events that make no sense are left out or end the stream, and the account is settled:', () => {
+describe('invalid events are dropped or end the stream, and the account is settled:', () => {
   const odd: Record<Protocol, Record<string, readonly string[]>> = {
     chat: {
       null: ['data: null\n\n'],
@@ -416,7 +416,7 @@ describe('the bytes of a stream', () => {
       .map(({ choices, delta }) => choices?.[0]?.delta.content ?? delta?.text ?? '')
       .join('')
 
-  test('may come one by one', async () => {
+  test('may arrive one by one', async () => {
     for (const road of ROADS) {
       const { frames } = GOOD[road.upstream]
       const answer = await play(road, true, streamed(frames, { drip: true }))
@@ -425,7 +425,7 @@ describe('the bytes of a stream', () => {
     }
   })
 
-  test('may have any line ends, a mark at the start, comments, and fields that nobody reads', async () => {
+  test('may have any line ends, a byte order mark, comments, and unknown fields', async () => {
     const dressed = (frame: string): string => `: hm\nid: 1\nretry: 5\nunknown: x\n${frame}`
     const variants: Record<string, (frames: readonly string[]) => string> = {
       CRLF: (frames) => frames.join('').replaceAll('\n', '\r\n'),
@@ -455,7 +455,7 @@ describe('the bytes of a stream', () => {
     }
   })
 
-  test('that are no UTF-8 become U+FFFD where they are converted, and stay as they are where not', async () => {
+  test('that are not UTF-8 become U+FFFD in a conversion, and stay unchanged natively', async () => {
     for (const road of ROADS) {
       const [head = '', tail = ''] = GOOD[road.upstream].frames.join('').split('Zoë')
       const bytes = Buffer.concat([
@@ -532,7 +532,7 @@ test("of an upstream's headers only the content type reaches the caller", async 
   }
 })
 
-test('and in the end every account adds up', async () => {
+test('in the end every account adds up', async () => {
   const granted = { tokens: new Map([['token-ann', QUOTA]]), users: new Map() }
   await expect.poll(() => audit(stage.gateway.dataDir, [], granted)).toEqual([])
   expect(stage.gateway.logs()).not.toMatch(/unforeseen error|nhandled/)

@@ -184,7 +184,7 @@ const ODD_DETAILS: Record<string, readonly ['chat' | 'messages', string, number]
   ],
 }
 
-describe('usage with one odd detail is charged as it was reported:', () => {
+describe('usage with one unusual detail is charged as reported:', () => {
   test.each(Object.entries(ODD_DETAILS))('%s', async (_, [upstream, usage, quota]) => {
     for (const road of ROADS.filter((each) => each.upstream === upstream))
       expect(await charged(road, answering(upstream, road.stream, usage)), nameOf(road)).toMatchObject({
@@ -211,7 +211,7 @@ describe('usage that a stream reports more than once', () => {
   const streams = (upstream: 'chat' | 'messages'): Road[] =>
     ROADS.filter((road) => road.stream && road.upstream === upstream)
 
-  test('counts as it was last, also where it shrinks', async () => {
+  test('counts as last reported, also where it shrinks', async () => {
     for (const road of streams('chat')) {
       const shrinking = chat(
         '{"prompt_tokens":10,"completion_tokens":9}',
@@ -225,7 +225,7 @@ describe('usage that a stream reports more than once', () => {
     }
   })
 
-  test('is none where the last of it cannot be true', async () => {
+  test('is missing where the last report is impossible', async () => {
     for (const last of [
       '{"output_tokens":-5}',
       '{"output_tokens":1e400}',
@@ -240,7 +240,7 @@ describe('usage that a stream reports more than once', () => {
     }
   })
 
-  test('is none where only the beginning reports it, before anything is generated', async () => {
+  test('is missing where only the beginning reports it, before anything is generated', async () => {
     for (const road of streams('messages'))
       isCounted(await charged(road, messages('{"input_tokens":10,"output_tokens":1}', 'null')), nameOf(road))
   })
@@ -266,7 +266,7 @@ describe('a prompt that is reported without its output', () => {
     expect(row.quota, road).toBe(600 + 400 / 4 + 4 * row.output_tokens)
   }
 
-  test('is charged as it was reported, and the output as it is counted', async () => {
+  test('is charged as reported, and the output as counted', async () => {
     for (const road of ROADS)
       for (const usage of PROMPTS[road.upstream])
         isKept(
@@ -276,7 +276,7 @@ describe('a prompt that is reported without its output', () => {
         )
   })
 
-  test('also where a stream tells it at its beginning alone, or is cut', async () => {
+  test('also where a stream reports it only at its beginning, or is cut', async () => {
     const [inChat = '', inMessages = ''] = [PROMPTS.chat[0], PROMPTS.messages[0]]
     const start = `event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"x","content":[],"usage":${inMessages}}}\n\n`
     const delta =
@@ -293,7 +293,7 @@ describe('a prompt that is reported without its output', () => {
   })
 })
 
-test('and in the end every account adds up, and no charge is below zero', async () => {
+test('in the end every account adds up, and no charge is below zero', async () => {
   const granted = { tokens: new Map([['token-ann', QUOTA]]), users: new Map([['ann', QUOTA]]) }
   await expect.poll(() => audit(stage.gateway.dataDir, [], granted)).toEqual([])
 })

@@ -15,7 +15,7 @@ const raw = objectTexts().map((text) => new Raw(text))
 const base64 = fc
   .uint8Array({ minLength: 1, maxLength: 12 })
   .map((bytes) => Buffer.from(bytes).toString('base64'))
-/** What nobody has heard of. */
+/** Values of unknown types. */
 const novelties = names().map((name) => ({ type: `secret_${name}`, secret: name }))
 
 // ---- chat

@@ -65,7 +65,7 @@ const requests = casesOf('requests', 'json')
 const replies = casesOf('replies', 'json')
 const streams = casesOf('streams', 'sse')
 
-describe('a request, as the other protocol has it:', () => {
+describe('a request in the other dialect:', () => {
   test.each(requests)('$from: $name', async ({ from, source, target }) => {
     const host = `http://127.0.0.1:${(mediaServer.address() as AddressInfo).port}`
     const bytes = Buffer.from(readFileSync(source, 'utf8').replaceAll(MEDIA_HOST, host))
@@ -81,7 +81,7 @@ describe('a request, as the other protocol has it:', () => {
   })
 })
 
-describe('a whole reply, as the other protocol has it:', () => {
+describe('a whole reply in the other dialect:', () => {
   test.each(replies)('$from: $name', ({ from, source, target }) => {
     let reply: string
     try {
@@ -94,7 +94,7 @@ describe('a whole reply, as the other protocol has it:', () => {
   })
 })
 
-describe('a stream, as the other protocol has it, however the network cuts it:', () => {
+describe('a stream in the other dialect, however the network cuts it:', () => {
   test.each(streams)('$from: $name', ({ from, source, target }) => {
     const bytes = readFileSync(source)
     const whole = convertStream(from, [bytes]).writes.join('')
@@ -104,7 +104,7 @@ describe('a stream, as the other protocol has it, however the network cuts it:',
   })
 })
 
-test('no target is without its source', () => {
+test('every target has its source', () => {
   const known = new Set(
     [...requests, ...replies, ...streams].flatMap(({ source, target }) => [source, target]),
   )

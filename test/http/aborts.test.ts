@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.close())
 
-describe('when the client leaves, the upstream is let go', () => {
+describe('when the client leaves, the upstream is aborted', () => {
   test('in the middle of a stream, after at most a few more events', async () => {
     stage.upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })
     const live = await stage.live('ann', askStream('m'))
@@ -47,7 +47,7 @@ describe('when the client leaves, the upstream is let go', () => {
     expect(performance.now() - left).toBeLessThan(LIMIT_MS)
   })
 
-  test('and no other channel is tried', async () => {
+  test('no other channel is tried', async () => {
     stage.upstream.script('m', { kind: 'silence' })
     const sent = send(stage.gateway.url, askStream('m'), { key: 'ann' })
     await stage.upstream.receivedAtLeast('m', 1)
@@ -67,7 +67,7 @@ describe('when the client leaves, the upstream is let go', () => {
   })
 })
 
-test('a channel that drains reads the answer to its end', async () => {
+test('a draining channel reads the answer to its end', async () => {
   stage.upstream.script('drained', { kind: 'stream', events: 12, paceMs: 20 })
   const live = await stage.live('ann', askStream('drained'))
   await live.until(' word1')

@@ -82,10 +82,10 @@ describe('a call is refused with 401, and a message that says why,', () => {
   test('for an expired key', async () => expect(await message('Bearer sk-expired')).toMatch(/expired/i))
   test('for an exhausted key', async () =>
     expect(await message('Bearer sk-drained')).toMatch(/exhausted|quota/i))
-  test('for a deleted key, which stays so though the configuration names it', async () =>
+  test('for a deleted key, even if the configuration names it', async () =>
     expect(await message('Bearer sk-deleted')).toMatch(/deleted/i))
-  test('for a key in other letters', async () => void (await message('Bearer sk-ALIVE')))
-  test('for a key with more behind it', async () => void (await message('Bearer sk-aliveandmore')))
+  test('for a key in other letter case', async () => void (await message('Bearer sk-ALIVE')))
+  test('for a key with additional characters', async () => void (await message('Bearer sk-aliveandmore')))
   test.each(['constructor', '__proto__', 'toString'])('for the key %s', async (name) => {
     await message(`Bearer sk-${name}`)
   })
@@ -102,7 +102,7 @@ test('a key of a disabled user is refused with 403', async () => {
   expect(answer.json().error.type).toBe('permission_error')
 })
 
-test('a refused caller costs the upstream nothing', async () => {
+test('a refused client causes no upstream request', async () => {
   stage.upstream.script('m', { kind: 'whole' })
   await bearer('Bearer sk-disabled')
   await bearer('Bearer sk-nobody')

@@ -65,7 +65,7 @@ async function bare(what: What, key: string, query?: string, prefix?: string): P
   return answer.text
 }
 
-describe('what a token was granted and has consumed', () => {
+describe('granted and used quota of a token', () => {
   test.each([
     ['USD', {}, '2.5', '50'],
     ['CNY', { display: 'CNY' }, '18.25', '365'],
@@ -88,7 +88,7 @@ describe('what a token was granted and has consumed', () => {
   )
 })
 
-describe('what a user was granted and has consumed, where token_stats is off,', () => {
+describe('granted and used quota of a user, where token_stats is off,', () => {
   beforeAll(() => stage.gateway.restart(configure({ token_stats: false })))
 
   test.each(['ann', 'unlimited', 'expired'])(
@@ -103,7 +103,7 @@ describe('what a user was granted and has consumed, where token_stats is off,', 
 describe('billing', () => {
   beforeAll(() => stage.gateway.restart(configure({})))
 
-  test('is there without the version too', async () => {
+  test('is served without the version too', async () => {
     expect(await bare('subscription', 'ann', '', '')).toBe(subscription('2.5', 4_000_000_000))
     expect(await bare('usage', 'ann', '', '')).toBe(usage('50'))
   })
@@ -114,7 +114,7 @@ describe('billing', () => {
     }
   })
 
-  test('shows a charge as soon as the answer is there', async () => {
+  test('shows a charge as soon as the response is complete', async () => {
     stage.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     await stage.chat('calling', ask('m'))
     // 30 of 500,000 units are 0.00006 dollars.
@@ -122,7 +122,7 @@ describe('billing', () => {
     expect(await bare('subscription', 'calling')).toBe(subscription('2', 0))
   })
 
-  test('is read by expired and exhausted keys', async () => {
+  test('is readable with expired and exhausted keys', async () => {
     expect(await bare('subscription', 'expired')).toBe(subscription('1', 1_000_000_000))
     expect(await bare('usage', 'exhausted')).toBe(usage('0'))
   })
@@ -159,7 +159,7 @@ describe('billing', () => {
   })
 })
 
-test('the global limit holds for billing and usage together, by address, and is a gateway_error there', async () => {
+test('the global limit covers billing and usage together, by address, with a gateway_error', async () => {
   await stage.gateway.restart({
     ...configure({}),
     rate_limits: { global: { requests: 2, window: '60s' } },

@@ -105,8 +105,8 @@ describe('the limit of a body', () => {
     expect(answer.status, answer.text).toBe(200)
     expect(stage.upstream.only('m').body.equals(Buffer.from(body))).toBe(true)
   })
-  test('passed by one byte is 413 request_too_large', async () => tooLarge(await post(padded(LIMIT + 1))))
-  test('holds for a body without a length', async () => {
+  test('exceeded by one byte is 413 request_too_large', async () => tooLarge(await post(padded(LIMIT + 1))))
+  test('applies to a body without a length', async () => {
     const path = 'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n'
     const connection = rawConnection(
       stage.gateway.port,
@@ -117,7 +117,7 @@ describe('the limit of a body', () => {
     expect(await connection.until('request_too_large')).toMatch(/^HTTP\/1\.1 413 /)
     connection.socket.destroy()
   })
-  test('is told from the length alone, before the body is read', async () => {
+  test('is applied to the announced length, before the body is read', async () => {
     const path = 'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n'
     const connection = rawConnection(
       stage.gateway.port,
@@ -126,12 +126,12 @@ describe('the limit of a body', () => {
     expect(await connection.until('request_too_large')).toMatch(/^HTTP\/1\.1 413 /)
     connection.socket.destroy()
   })
-  test('holds for the decoded body', async () => {
+  test('applies to the decoded body', async () => {
     tooLarge(await post(gzipSync(padded(LIMIT + 1)), { headers: { 'content-encoding': 'gzip' } }))
     const answer = await post(gzipSync(padded(LIMIT)), { headers: { 'content-encoding': 'gzip' } })
     expect(answer.status, answer.text).toBe(200)
   })
-  test('stops a bomb, and decodes none of what follows', async () => {
+  test('stops a compressed bomb, and decodes nothing after it', async () => {
     const member = gzipSync(Buffer.alloc(10 << 20))
     const bomb = Buffer.concat(Array.from({ length: 5 }, () => member))
     // A damaged end, which a reader that stops at the limit does not notice.
@@ -139,7 +139,7 @@ describe('the limit of a body', () => {
     const damaged = Buffer.concat([bomb, member.subarray(0, 10), NO_BLOCK])
     tooLarge(await post(damaged, { headers: { 'content-encoding': 'gzip' } }))
   })
-  test('cannot be passed by many small bombs at once: some wait for another time', async () => {
+  test('cannot be exceeded by many small bombs at once: some are told to retry', async () => {
     const small = gzipSync(Buffer.alloc(LIMIT - 1, ' '))
     expect(small.length).toBeLessThan(100_000)
     const head =
@@ -161,7 +161,7 @@ describe('the limit of a body', () => {
   })
 })
 
-describe('the encoding of a body', () => {
+describe('the content encoding of a body', () => {
   test.each([
     ['gzip', gzipSync(GOOD)],
     ['x-gzip', gzipSync(GOOD)],
@@ -198,18 +198,18 @@ test.each([
   expect(answer.status).toBeOneOf([200, 400, 415])
 })
 
-describe('a length that lies', () => {
+describe('a wrong content-length', () => {
   const head = (length: number): string =>
     `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`
 
-  test('too small leaves half a body, which is a 400', async () => {
+  test('that is too small leaves half a body, which is a 400', async () => {
     stage.upstream.script('m', { kind: 'whole' })
     const connection = rawConnection(stage.gateway.port, `${head(20)}${GOOD}`)
     expect(await connection.until('\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /)
     connection.socket.destroy()
     expect(stage.upstream.received('m')).toHaveLength(0)
   })
-  test('too large, with the end of the connection, calls nobody and breaks nothing', async () => {
+  test('that is too large, with the end of the connection, causes no upstream request and no damage', async () => {
     stage.upstream.script('m', { kind: 'whole' })
     const connection = rawConnection(stage.gateway.port, `${head(5000)}${GOOD}`)
     await new Promise((resolve) => setTimeout(resolve, 50))
@@ -230,7 +230,7 @@ describe('a length that lies', () => {
   })
 })
 
-test('after all of this the gateway answers as before', async () => {
+test('afterwards the gateway answers as before', async () => {
   expect((await post(GOOD)).status).toBe(200)
 })
 
@@ -248,7 +248,7 @@ test('compressed bodies of any size follow each other on a connection', async ()
   }
 })
 
-test('what follows the end of a compressed body does not stop its connection', async () => {
+test('bytes after the end of a compressed body do not stop its connection', async () => {
   stage.upstream.script('m', { kind: 'whole' })
   const bytes = Buffer.concat([gzipSync(JSON.stringify(ask('m'))), randomBytes(400_000)])
   const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: ${bytes.length}\r\n`

@@ -65,7 +65,7 @@ function expectReadable(answer: Answer, origin = PAGE): void {
   expect(exposed).toEqual(expect.arrayContaining(READABLE))
 }
 
-describe('a preflight of a page that is let in', () => {
+describe('a preflight request of an allowed page', () => {
   test.each([
     '/v1/chat/completions',
     '/v1/messages',
@@ -93,7 +93,7 @@ describe('a preflight of a page that is let in', () => {
       expect(answer.headers).not.toHaveProperty('access-control-allow-headers')
     },
   )
-  test('comes as often as it likes on one connection', async () => {
+  test('may be repeated on one connection', async () => {
     const one = `OPTIONS /v1/models HTTP/1.1\r\nhost: a\r\norigin: ${PAGE}\r\naccess-control-request-method: GET\r\n`
     const connection = rawConnection(stage.gateway.port, `${one}\r\n${one}connection: close\r\n\r\n`)
     const answers = (await connection.closed()).split('HTTP/1.1 204 ')
@@ -102,9 +102,9 @@ describe('a preflight of a page that is let in', () => {
   })
 })
 
-describe('a page that is let in can read', () => {
+describe('an allowed page can read', () => {
   const headers = { origin: PAGE }
-  test('an answer', async () => {
+  test('a response', async () => {
     stage.upstream.script('m', wholeChat({ text: 'Hello.' }))
     const answer = await stage.chat('ann', ask('m'), { headers })
     expect(answer.status).toBe(200)
@@ -130,7 +130,7 @@ describe('a page that is let in can read', () => {
     expect(answer.status, answer.text).toBe(status)
     expectReadable(answer)
   })
-  test('that its request cannot be read', async () => {
+  test('the error of an unreadable request', async () => {
     const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\norigin: ${PAGE}\r\nauthorization: Bearer sk-ann\r\n`
     const connection = rawConnection(
       stage.gateway.port,
@@ -142,7 +142,7 @@ describe('a page that is let in can read', () => {
   })
 })
 
-describe('there are no such headers', () => {
+describe('there are no CORS headers', () => {
   test.each([
     ['of another origin', OTHER],
     ['of one that only begins alike', `${PAGE}.evil.example`],
@@ -176,15 +176,15 @@ describe('there are no such headers', () => {
     const headers = { origin: PAGE }
     expect(corsOf(await call(stage.gateway.url, undefined, { method: 'GET', path, headers }))).toEqual([])
   })
-  test('for whoever sends no origin', async () => {
+  test('for a client without an origin', async () => {
     const answer = await call(stage.gateway.url, undefined, { method: 'GET', path: '/v1/models', key: 'ann' })
     expect(corsOf(answer)).toEqual([])
     expect(answer.headers).not.toHaveProperty('vary')
   })
 })
 
-describe('who is let in changes while the gateway runs', () => {
-  test('to every page, which is told so without its name; to another; to none, as it is unless somebody says so', async () => {
+describe('allowed origins change while the gateway runs', () => {
+  test('to every page, without naming it; to another; to none, which is the default', async () => {
     change(withOrigins(['*']))
     await expect.poll(async () => (await preflight('/v1/models', OTHER)).status, SOON).toBe(204)
     expectReadable(await preflight('/v1/models', OTHER), '*')

@@ -36,7 +36,7 @@ describe('among the channels of a model', () => {
     expect(stage.upstream.received('third')).toHaveLength(0)
   })
 
-  test('weight is the share among equals', async () => {
+  test('weight is the share among equal priorities', async () => {
     for (const lane of ['light', 'heavy']) stage.upstream.script(lane, { kind: 'whole' })
     const calls = 300
     for (let batch = 0; batch < calls / 20; batch++)
@@ -54,11 +54,11 @@ describe('among the channels of a model', () => {
     expect(JSON.parse(stage.upstream.only('mapping').text).model).toBe('vendor/real-name-2025')
   })
 
-  test("the upstream's name is not a name that callers may ask for", async () => {
+  test("the upstream's name of a model is not available to clients", async () => {
     expect((await stage.chat('ann', ask('vendor/real-name-2025'))).status).toBeOneOf([400, 503])
   })
 
-  test('a model that has no channel is not found, even if its name means something to JavaScript', async () => {
+  test('a model without a channel is not found, even if its name is a JavaScript property', async () => {
     for (const name of ['constructor', '__proto__', 'toString'])
       expect((await stage.chat('ann', ask(name))).status, name).toBeOneOf([400, 503])
   })
@@ -79,7 +79,7 @@ describe('a request to an upstream', () => {
     expect(headers['accept-encoding'] ?? 'identity').toBe('identity')
   })
 
-  test("carries nothing of the caller's that is not on the list of headers", async () => {
+  test('carries no headers of the client except the listed ones', async () => {
     stage.upstream.script('headers', { kind: 'whole' })
     await stage.chat('ann', ask('headed'), {
       headers: {
@@ -97,7 +97,7 @@ describe('a request to an upstream', () => {
   })
 })
 
-test('of the headers of an upstream only those on the list come back', async () => {
+test('only listed headers of an upstream come back', async () => {
   stage.upstream.script('headers', {
     kind: 'whole',
     headers: {

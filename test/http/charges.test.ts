@@ -116,7 +116,7 @@ const whole = (usage: string | null, content?: string): Behaviour => ({
   ...(content === undefined ? {} : { content }),
 })
 
-describe('a complete answer with usage costs its usage', () => {
+describe('a complete answer costs its reported usage', () => {
   test('whole: 100 prompt and 50 output tokens', async () => {
     const { row } = await charged('m', whole(usageText(100, 50)))
     expect(row).toMatchObject({
@@ -174,10 +174,10 @@ describe('a complete answer with usage costs its usage', () => {
   test('nothing for a free model, but the request counts', async () => {
     expect((await charged('free', whole(usageText(100, 50)))).row.quota).toBe(0)
   })
-  test('also for an unlimited token, whose counters and whose user move', async () => {
+  test('also for an unlimited token, whose counters and whose user are charged', async () => {
     expect((await charged('m', whole(usageText(100, 50)), {}, 'endless')).row.quota).toBe(300)
   })
-  test('also where it is dearer than its hold: the balance goes below zero', async () => {
+  test('also where it exceeds its hold: the balance goes below zero', async () => {
     const { row, status } = await charged('m', whole(usageText(10, 5000)), { max_tokens: 10 }, 'small')
     expect({ status, quota: row.quota }).toEqual({ status: 200, quota: 20_010 })
     expect(database.token('token-small').remain_quota).toBe(1000 - 20_010)
@@ -221,14 +221,15 @@ describe('a complete answer without usable usage is counted by the gateway:', ()
 })
 
 describe('nothing is charged for', () => {
-  test('an error that sets the key aside', async () => {
+  test('an error that sets the upstream key aside', async () => {
     await uncharged('refused', { kind: 'status', status: 401, body: errorBody('no') }, ask('refused'))
   })
   test.each([400, 404, 429, 500, 503, 418])('an error with status %i', async (status) => {
     await uncharged('m', { kind: 'status', status, body: errorBody('no') }, ask('m'))
   })
   test('a connection that breaks before the answer', () => uncharged('m', { kind: 'drop' }, ask('m')))
-  test('rubbish in place of an answer', () => uncharged('m', { kind: 'whole', body: '{"half":' }, ask('m')))
+  test('invalid data in place of an answer', () =>
+    uncharged('m', { kind: 'whole', body: '{"half":' }, ask('m')))
   test('a stream that breaks before any content', () =>
     uncharged('m', { kind: 'stream', frames: [roleFrame()], ending: 'reset' }, askStream('m')))
   test('a stream whose first event is an error', () =>
@@ -266,7 +267,7 @@ describe('an answer that breaks off after content costs', () => {
   })
 })
 
-describe('a caller who leaves pays', () => {
+describe('a client that leaves pays', () => {
   const rowAfter = async (start: () => Promise<void>): Promise<UsageRow> => {
     const known = new Set(database.usage().map(({ id }) => id))
     await start()
@@ -322,7 +323,7 @@ describe('a caller who leaves pays', () => {
   )
 })
 
-test('of several attempts only the one that was delivered is charged', async () => {
+test('of several attempts only the delivered one is charged', async () => {
   stage.upstream.script('retried', { kind: 'status', status: 503, body: errorBody('no') })
   stage.upstream.script('second', whole(usageText(100, 50)))
   const rows = database.usage().length

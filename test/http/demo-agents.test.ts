@@ -42,16 +42,13 @@ function run(agent: DemoAgent, model: string, prompt: string): Promise<DemoRun> 
   return runTask(agent, gateway.url, model, prompt, acting(agent))
 }
 
-describe('as agents ask', () => {
-  test.each(PAIRS)(
-    '$name on $model reads the file that it is told to, and quotes it',
-    async ({ agent, model }) => {
-      const { calls, answer } = await run(agent, model, 'Read notes.txt and tell me what it says')
-      expect(calls.map(({ input }) => Object.values(input as object))).toEqual([[`${FOLDER}/notes.txt`]])
-      expect(answer).toContain('The meeting moved to Thursday at 14:30.\nBring the blue folder.')
-      expect(answer).not.toContain('2\t')
-    },
-  )
+describe("in the form of an agent's requests", () => {
+  test.each(PAIRS)('$name on $model reads the named file, and quotes it', async ({ agent, model }) => {
+    const { calls, answer } = await run(agent, model, 'Read notes.txt and tell me what it says')
+    expect(calls.map(({ input }) => Object.values(input as object))).toEqual([[`${FOLDER}/notes.txt`]])
+    expect(answer).toContain('The meeting moved to Thursday at 14:30.\nBring the blue folder.')
+    expect(answer).not.toContain('2\t')
+  })
 
   test.each(PAIRS)('$name on $model makes two calls at most', async ({ agent, model }) => {
     const { calls, answer } = await run(agent, model, 'Read notes.txt, plan.txt and missing.txt')
@@ -67,7 +64,7 @@ describe('as agents ask', () => {
   })
 
   test.each(PAIRS)(
-    '$name on $model is told that a file is missing, and does not try again',
+    '$name on $model reports that a file is missing, and does not retry',
     async ({ agent, model }) => {
       const { calls, answer } = await run(agent, model, 'Read missing.txt')
       expect(calls).toHaveLength(1)
@@ -76,7 +73,7 @@ describe('as agents ask', () => {
   )
 })
 
-describe('beside a conversation', () => {
+describe('in addition to a conversation', () => {
   const chat = async (body: object) =>
     (await call(gateway.url, body, { key: 'ann' })).json().choices[0]?.message.content ?? ''
   const messages = async (body: object) => {
@@ -100,7 +97,7 @@ describe('beside a conversation', () => {
     expect(title).toBe('Read notes.txt')
   })
 
-  test.each(MODELS)('%s finds the topic of a message in the JSON that the words ask for', async (model) => {
+  test.each(MODELS)('%s returns the topic of a message as JSON, as the prompt asks', async (model) => {
     const said = await messages({
       model,
       max_tokens: 512,
@@ -111,7 +108,7 @@ describe('beside a conversation', () => {
     expect(JSON.parse(said)).toEqual({ isNewTopic: expect.any(Boolean), title: 'Why is the sky blue' })
   })
 
-  test.each(MODELS)('%s answers a check of the quota with one token', async (model) => {
+  test.each(MODELS)('%s answers a quota check with one token', async (model) => {
     const answer = await call(
       gateway.url,
       { model, max_tokens: 1, messages: [{ role: 'user', content: 'quota' }] },

@@ -97,7 +97,7 @@ test.each(MODELS)('%s answers with a JSON object where the format is json_object
   expect(value).toEqual({ answer: expect.stringContaining('journey') })
 })
 
-test('a conversation that offers tools is answered by the schema once they have returned', async () => {
+test('a conversation with tools follows the schema once they have returned', async () => {
   const tools = [
     {
       name: 'get_weather',

@@ -54,23 +54,26 @@ afterAll(() => stage?.close())
 
 const REQUEST_ID = /\(request id: ([^()\s]+)\)$/
 
-describe('an error of the upstream', () => {
-  test.each(PASSED_ON)('with status %i keeps its status and message, in our envelope', async (status) => {
-    stage.upstream.script(`e${status}`, {
-      kind: 'status',
-      status,
-      body: errorBody(`what went wrong: ${status}`, 'some_type', 'some_code'),
-      headers: { 'retry-after': '17' },
-    })
-    const answer = await stage.chat('ann', ask(`e${status}`))
-    expect(answer.status).toBe(status)
-    const { error } = answer.json()
-    expect(error.message).toContain(`what went wrong: ${status}`)
-    expect(error.type).toBe('some_type')
-    expect(error.code).toBe('some_code')
-    expect(answer.headers['content-type']).toMatch(/^application\/json/)
-    expect(answer.headers['retry-after']).toBe('17')
-  })
+describe('an upstream error', () => {
+  test.each(PASSED_ON)(
+    "with status %i keeps its status and message, in the gateway's envelope",
+    async (status) => {
+      stage.upstream.script(`e${status}`, {
+        kind: 'status',
+        status,
+        body: errorBody(`what went wrong: ${status}`, 'some_type', 'some_code'),
+        headers: { 'retry-after': '17' },
+      })
+      const answer = await stage.chat('ann', ask(`e${status}`))
+      expect(answer.status).toBe(status)
+      const { error } = answer.json()
+      expect(error.message).toContain(`what went wrong: ${status}`)
+      expect(error.type).toBe('some_type')
+      expect(error.code).toBe('some_code')
+      expect(answer.headers['content-type']).toMatch(/^application\/json/)
+      expect(answer.headers['retry-after']).toBe('17')
+    },
+  )
 
   test.each([
     [400, 'invalid_request_error'],
@@ -138,7 +141,7 @@ describe('an error of the upstream', () => {
     },
   )
 
-  test('never shows the key or the address that it was called with', async () => {
+  test('never shows the key or the address of the channel', async () => {
     stage.upstream.script('leaky', {
       kind: 'status',
       status: 400,
@@ -151,7 +154,7 @@ describe('an error of the upstream', () => {
   })
 })
 
-describe('a 500 api_error that shows nothing of it is the answer to', () => {
+describe('a 500 api_error without details is the response to', () => {
   const failure = async (model: string, body: object): Promise<void> => {
     const answer = await stage.chat('ann', body)
     expect(answer.status, answer.text).toBe(500)
@@ -167,13 +170,13 @@ describe('a 500 api_error that shows nothing of it is the answer to', () => {
     await failure(model, ask(model))
   })
   test('no connection', () => failure('unreachable', ask('unreachable')))
-  test('JSON where a stream was asked for and none came', async () => {
+  test('JSON in place of a stream', async () => {
     stage.upstream.script('rubbish-null', { kind: 'whole', body: '[]' })
     await failure('rubbish-null', askStream('rubbish-null'))
   })
 })
 
-describe('an error of our own', () => {
+describe("an error of the gateway's own", () => {
   test('carries the id of its request, the same in the header', async () => {
     const answer = await stage.chat('ann', ask('no-such-model'))
     const id = REQUEST_ID.exec(answer.json().error.message)?.[1]
@@ -189,7 +192,7 @@ describe('an error of our own', () => {
     expect(stage.upstream.received('priceless')).toHaveLength(0)
   })
 
-  test('says what remains and what is needed when the quota is too small', async () => {
+  test('states the remaining and the needed quota when the quota is too small', async () => {
     stage.upstream.script('quiet', { kind: 'whole' })
     const answer = await stage.chat('poor', ask('quiet', { max_tokens: 1000 }))
     expect(answer.status).toBe(403)
@@ -203,7 +206,7 @@ describe('an error of our own', () => {
   })
 })
 
-describe('a path or method that is not served', () => {
+describe('an unknown path or method', () => {
   test.each([
     ['GET', '/'],
     ['GET', '/v1'],

@@ -129,7 +129,7 @@ describe('before the first byte, the next channel is tried', () => {
     expect(answer.text).not.toMatch(/canary|OPENROUTER|: hm/)
   })
 
-  test('and the time to the first byte is that of the answer, not of what failed', async () => {
+  test('the time to the first byte is that of the delivered answer, not of failures', async () => {
     const { promise: after, resolve: answerNow } = Promise.withResolvers<void>()
     const frames = [`data: ${errorBody('no')}\n\n`]
     stage.upstream.script('r503', { kind: 'stream', frames, ending: 'no done' })
@@ -166,7 +166,7 @@ describe('before the first byte, the next channel is tried', () => {
 })
 
 describe('no other channel is tried', () => {
-  test.each(FINAL)('after %i, which is the caller’s', async (code) => {
+  test.each(FINAL)('after %i, which is the client’s fault', async (code) => {
     stage.upstream.script(`f${code}`, status(code))
     stage.upstream.script('spare', { kind: 'whole' })
     const answer = await stage.chat('ann', ask(`f${code}`))
@@ -175,7 +175,7 @@ describe('no other channel is tried', () => {
     expect(stage.upstream.received('spare')).toHaveLength(0)
   })
 
-  test('once more comments came than wait for the first event', async () => {
+  test('once more comments came than are held back for the first event', async () => {
     const frames = [`: ${'x'.repeat(5000)}\n\n`, `data: ${errorBody('canary')}\n\n`]
     stage.upstream.script('begun', { kind: 'stream', frames, paceMs: 50, ending: 'no done' })
     stage.upstream.script('spare', { kind: 'stream' })
@@ -198,7 +198,7 @@ describe('no other channel is tried', () => {
   })
 })
 
-test('a kept connection that the upstream closed meanwhile is not an error', async () => {
+test("the upstream's closing of a kept connection in the meantime is not an error", async () => {
   stage.upstream.script('stale', { kind: 'drop', when: 'only if reused' })
   stage.upstream.script('spare', { kind: 'whole' })
   for (let call = 0; call < 4; call++) expect((await stage.chat('ann', ask('stale'))).status).toBe(200)

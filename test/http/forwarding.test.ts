@@ -36,7 +36,7 @@ async function forwarded(lane: string, body: string | Buffer): Promise<string> {
   return stage.upstream.only(lane).text
 }
 
-describe('where nothing must change, the upstream gets the bytes that came', () => {
+describe('where nothing must change, the upstream gets the original bytes', () => {
   const user = '"messages":[{"role":"user","content":"hi"}]'
   test.each([
     ['odd white space', `  {\t"model" :\n"bytes" ,\r\n ${user}   }  \n`],
@@ -56,7 +56,7 @@ describe('where nothing must change, the upstream gets the bytes that came', () 
     ['a gated name below the top', `{"model":"bytes",${user},"metadata":{"service_tier":"x","store":"y"}}`],
   ])('%s', async (_, body) => expect(await forwarded('bytes', body)).toBe(body))
 
-  test('the length is told and right', async () => {
+  test('the content-length is set and correct', async () => {
     await forwarded('bytes', `{"model":"bytes",${user},"x":"é😀"}`)
     const { headers, body } = stage.upstream.only('bytes')
     expect(Number(headers['content-length'])).toBe(body.length)
@@ -69,7 +69,7 @@ describe('a gated field', () => {
   const without = (model: string): string =>
     `{"model":"${model}","messages":[{"role":"user", "content":"hi"}],"seed":9007199254740993,"zeta" : 1.50}`
 
-  test('is removed, and no other byte is', async () => {
+  test('is removed, and no other byte changes', async () => {
     expect(await forwarded('gated', body('gated'))).toBe(without('gated'))
   })
   test.each(['service_tier', 'safety_identifier', 'inference_geo', 'speed'])(
@@ -116,12 +116,12 @@ describe('store', () => {
   })
 })
 
-test('a mapped model changes that value alone', async () => {
+test('a mapped model changes its value alone', async () => {
   const body = '{ "seed":9007199254740993 , "model" : "asked","messages":[{"role":"user","content":"asked"}]}'
   expect(await forwarded('mapped', body)).toBe(body.replace('"model" : "asked"', '"model" : "given"'))
 })
 
-test('the answer comes back as it is, byte for byte', async () => {
+test('the response comes back byte for byte', async () => {
   const text = completionText('näïve 😀 \u2028', usageText(7, 3), 'a-dated-alias')
   stage.upstream.script('bytes', { kind: 'whole', body: text })
   const answer = await stage.chat('ann', ask('bytes'))

@@ -26,13 +26,13 @@ function saidTo(path: string, body: object, key = 'ann'): Promise<string> {
 
 const CHAT = '/v1/chat/completions'
 
-test('a call whose caller closes its side behind it is answered where the upstream answers at once', async () => {
+test('a half-closed call is answered where the upstream answers at once', async () => {
   stage.upstream.script('m', { kind: 'whole', content: 'at once' })
   // On a busy machine an upstream sometimes takes longer than the limit.
   await expect.poll(() => saidTo(CHAT, ask('m')), { timeout: 15_000 }).toMatch(/^HTTP\/1\.1 200 [^]*at once/)
 })
 
-test('what takes no upstream is answered, refusals and log-ins alike', async () => {
+test('responses without an upstream are sent, refusals and log-ins alike', async () => {
   expect(await saidTo(CHAT, ask('m'), 'nobody')).toMatch(/^HTTP\/1\.1 401 /)
   expect(await saidTo('/v1/messages/count_tokens', {})).toMatch(/^HTTP\/1\.1 4\d\d /)
   // Checking a password takes longer than the wait for an upstream, on a busy machine.
@@ -40,7 +40,7 @@ test('what takes no upstream is answered, refusals and log-ins alike', async () 
   expect(login).toMatch(/^HTTP\/1\.1 (?:401|200) /)
 })
 
-test('where the upstream does not answer, the caller is taken to have left, and the upstream is let go', async () => {
+test('where the upstream does not answer, the client counts as gone, and the upstream is aborted', async () => {
   stage.upstream.script('m', { kind: 'silence' })
   expect(await saidTo(CHAT, ask('m'))).toBe('')
   for (const request of stage.upstream.received('m')) {

@@ -76,7 +76,7 @@ describe('HEAD is answered as GET is, without a body:', () => {
   })
 })
 
-test.each(WITH_EFFECT)('HEAD is safe, so that it is not served at %s', async (path) => {
+test.each(WITH_EFFECT)('HEAD is safe, and therefore not served at %s', async (path) => {
   const { status, headers, hasBody } = await asked('HEAD', path, ROOTS)
   expect([status, hasBody]).toEqual([405, false])
   expect(headers.get('allow')).not.toContain('HEAD')

@@ -61,7 +61,7 @@ describe('the header request-id, beside x-request-id, is on', () => {
     expect(answer.text).toContain('event: message_stop')
     expectId(answer)
   })
-  test('counts of tokens, asked upstream and counted here', async () => {
+  test('token counts, from upstream and local', async () => {
     stage.upstream.script('claude', { kind: 'whole', body: '{"input_tokens":3}' })
     const path = '/v1/messages/count_tokens'
     const asked = await say({ max_tokens: undefined }, { path })
@@ -78,7 +78,7 @@ describe('the header request-id, beside x-request-id, is on', () => {
       expectId(await call(stage.gateway.url, undefined, { method: 'GET', path, key: 'ann', headers }))
     },
   )
-  test('no answer of other paths', async () => {
+  test('not on responses of other paths', async () => {
     stage.upstream.script('gpt', wholeChat({ text: 'Hello.' }))
     const chat = await stage.chat('ann', { model: 'gpt', messages: USER })
     expect(chat.status).toBe(200)
@@ -131,7 +131,7 @@ describe("an error of the gateway's own has the outer type and the request's id:
     expect(answer.json()).toMatchObject({ type: 'error', error: { type: 'gateway_error' }, request_id: id })
   })
 
-  test('a body that cannot be read as one', async () => {
+  test('an unreadable request', async () => {
     const head = 'POST /v1/messages HTTP/1.1\r\nhost: a\r\nauthorization: Bearer sk-ann\r\n'
     const text = await rawConnection(
       stage.gateway.port,
@@ -147,7 +147,7 @@ describe("an error of the gateway's own has the outer type and the request's id:
     })
   })
 
-  test("and an upstream's own envelope stays as it came, under our header", async () => {
+  test("an upstream's own envelope is unchanged, with our header", async () => {
     const body = messagesErrorText('overloaded_error', 'busy')
     stage.upstream.script('claude', { kind: 'status', status: 529, body })
     const answer = await say()

@@ -44,7 +44,7 @@ async function figures(): Promise<string[]> {
 const chat = (model: string): Promise<Answer> => stage.chat('ann', ask(model))
 
 describe('a channel that answers 404 for a model', () => {
-  test('is passed over for this model while another one serves it, and not for other models', async () => {
+  test('is skipped for this model while another one serves it, and not for other models', async () => {
     stage.upstream.script('first', notFound('retired'))
     stage.upstream.script('spare', { kind: 'whole' })
     for (let i = 0; i < 4; i++) expect((await chat('gone')).status).toBe(200)
@@ -55,7 +55,7 @@ describe('a channel that answers 404 for a model', () => {
     expect(count('first')).toBe(1)
   })
 
-  test('is asked all the same where it is the only one, and its answer is the caller’s', async () => {
+  test('is called all the same where it is the only one, and its response is the client’s', async () => {
     stage.upstream.script('first', notFound('retired'))
     for (let i = 0; i < 2; i++) {
       const answer = await chat('only')
@@ -73,7 +73,7 @@ describe('a channel that answers 404 for a model', () => {
     expect(await figures()).not.toContain('sluice_missing_models{channel="first",model="only"} 1')
   })
 
-  test('is the last to speak where every channel answered so: the last 404 is returned', async () => {
+  test('decides together with others where every channel answered so: the last 404 is returned', async () => {
     stage.upstream.script('first', notFound('not here'))
     stage.upstream.script('spare', notFound('nor here'))
     for (let i = 0; i < 2; i++) {
@@ -84,7 +84,7 @@ describe('a channel that answers 404 for a model', () => {
     expect([count('first'), count('spare')]).toEqual([2, 2])
   })
 
-  test('does not hide that another one failed, which may have the model', async () => {
+  test('does not hide the failure of another one, which may have the model', async () => {
     stage.upstream.script('first', { kind: 'status', status: 503, body: errorBody('maintenance') })
     stage.upstream.script('spare', notFound('not here'))
     const answer = await chat('mixed')
@@ -92,7 +92,7 @@ describe('a channel that answers 404 for a model', () => {
     expect(answer.json().error.message).toBe('maintenance')
   })
 
-  test('is back as soon as it answered for the model', async () => {
+  test('is restored as soon as it answered for the model', async () => {
     stage.upstream.script('first', notFound('not here'))
     stage.upstream.script('spare', notFound('not yet'))
     expect((await chat('back')).status).toBe(404)
@@ -104,7 +104,7 @@ describe('a channel that answers 404 for a model', () => {
     expect([count('first'), count('spare')]).toEqual([0, 1])
   })
 
-  test('is not out of order: however many models it does not have, it does not rest', async () => {
+  test('is not unhealthy: however many models it lacks, its circuit stays closed', async () => {
     stage.upstream.script('first', notFound('retired'))
     stage.upstream.script('spare', { kind: 'whole' })
     for (const model of RETIRED) expect((await chat(model)).status).toBe(200)
@@ -114,7 +114,7 @@ describe('a channel that answers 404 for a model', () => {
   })
 })
 
-test('a 404 for counting tokens says nothing of the model: they are counted here, and calls go on as before', async () => {
+test('a 404 for counting tokens says nothing about the model: tokens are counted locally, and calls go on as before', async () => {
   const body = { model: 'claude', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] }
   const post = (path: string): Promise<Answer> => stage.chat('ann', body, { path })
   stage.upstream.script('claude-5', {
@@ -134,7 +134,7 @@ test('a 404 for counting tokens says nothing of the model: they are counted here
   expect(stage.gateway.logs()).not.toMatch(/"channel":"claude-5"[^\n]*"msg":"upstream failed"/)
 })
 
-test('tokens are also counted here where one upstream failed and another does not count', async () => {
+test('tokens are also counted locally where one upstream failed and another does not count', async () => {
   stage.upstream.script('claude-5', { kind: 'status', status: 500, body: '{}' })
   stage.upstream.script('claude-4', { kind: 'status', status: 404, body: '{}' })
   const body = { model: 'claude', messages: [{ role: 'user', content: 'hi' }] }

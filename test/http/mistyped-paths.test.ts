@@ -27,7 +27,7 @@ describe('a mistyped path is a 404 that suggests the right one:', () => {
     expect(answer.status).toBe(404)
     expect(answer.json().error.message).toContain(`did you mean ${meant}?`)
   })
-  test('in the envelope of the path that was meant', async () => {
+  test('in the envelope of the intended path', async () => {
     expect((await at('/v1/v1/messages')).json()).toMatchObject({
       type: 'error',
       error: { type: 'gateway_error' },
@@ -43,7 +43,7 @@ describe('a mistyped path is a 404 that suggests the right one:', () => {
   })
 })
 
-describe('what was asked for is told', () => {
+describe('the requested path is echoed', () => {
   test.each(["/<script>alert('x')</script>", '/"}{"', '/a&b;c', '/\u0001'.replace('\u0001', '%01')])(
     'without markup: %s',
     async (path) => {

@@ -46,7 +46,7 @@ describe('the official OpenAI client', () => {
   test.each(NAMES)('retrieves %s', async (name) => {
     expect(await client().models.retrieve(name)).toMatchObject({ id: name, object: 'model' })
   })
-  test('knows the errors', async () => {
+  test('maps the errors', async () => {
     const error = await client()
       .models.retrieve('no/such')
       .catch((thrown: unknown) => thrown)
@@ -69,7 +69,7 @@ describe('the official Anthropic client', () => {
     expect(page).toMatchObject({ has_more: false, first_id: NAMES[0], last_id: NAMES[2] })
     expect((await all(client().models.list({ limit: 1 }))).map(({ id }) => id)).toEqual(NAMES)
   })
-  test('lists them as a bearer, too, as its siblings in Python and Java do', async () => {
+  test('lists them with a bearer token, too, as its siblings in Python and Java do', async () => {
     const bearer = new Anthropic({ authToken: 'sk-ann', baseURL: gateway.url, maxRetries: 0 })
     const page = await bearer.models.list()
     expect(page).toMatchObject({ has_more: false, first_id: NAMES[0], last_id: NAMES[2] })
@@ -83,7 +83,7 @@ describe('the official Anthropic client', () => {
       created_at: '2021-07-20T10:40:00Z',
     })
   })
-  test('knows the errors', async () => {
+  test('maps the errors', async () => {
     await expect(client().models.retrieve('no/such')).rejects.toBeInstanceOf(Anthropic.NotFoundError)
     await expect(client('sk-nobody').models.list()).rejects.toBeInstanceOf(Anthropic.AuthenticationError)
   })
@@ -102,13 +102,13 @@ describe('the official Google client', () => {
       models.map(({ name, displayName, supportedActions }) => ({ name, displayName, supportedActions })),
     ).toEqual(NAMES.map((name) => ({ name: `models/${name}`, displayName: name, supportedActions: [] })))
   })
-  test('gets one at /v1, where there is such a path', async () => {
+  test('gets one at /v1, where that path exists', async () => {
     expect(await client('v1').models.get({ model: 'talker' })).toMatchObject({ name: 'models/talker' })
     expect(await client('v1').models.get({ model: 'models/org/part:free' })).toMatchObject({
       displayName: 'org/part:free',
     })
   })
-  test('knows the errors', async () => {
+  test('maps the errors', async () => {
     const error = await client('v1beta', 'sk-nobody')
       .models.list()
       .catch((thrown: unknown) => thrown)

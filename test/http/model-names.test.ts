@@ -27,7 +27,7 @@ const NAMES = [
   'x'.repeat(10_000),
 ]
 
-test.each(NAMES)('the model name %j is unknown, its echo short, and nobody is called', async (name) => {
+test.each(NAMES)('the model name %j is unknown, its echo short, and no upstream is called', async (name) => {
   stage.upstream.script('m', { kind: 'whole' })
   const answer = await stage.chat('ann', ask(name))
   expect(answer.status, answer.text.slice(0, 300)).toBeOneOf([400, 503])

@@ -134,15 +134,15 @@ describe('which models are listed:', () => {
     // In `open` another channel serves the model than in `default`.
     expect(types('writer')).toEqual(['compat'])
   })
-  test('none of a vendor whose group the user may not use', async () => {
+  test('none of a vendor whose group is closed to the user', async () => {
     expect(await ids('closedroute')).toEqual(['nobodys', 'writer'])
   })
-  test('none at all, and a 403, where the user may use none of the key’s groups', async () => {
+  test("none at all, and a 403, where all of the key's groups are closed to the user", async () => {
     const answer = await get('/v1/models', bearer('closed'))
     expect(answer.status).toBe(403)
     expect(answer.json().error).toMatchObject({ type: 'permission_error', code: 'group_not_allowed' })
   })
-  test('those without a price too, where the operator gives them away', async () => {
+  test('those without a price too, where unpriced models are free', async () => {
     const free = await startGateway({ config: { ...CONFIGURATION, options: { unpriced_models: 'free' } } })
     try {
       const answer = await call(free.url, undefined, { method: 'GET', path: '/v1/models', key: 'ann' })
@@ -156,7 +156,7 @@ describe('which models are listed:', () => {
 })
 
 describe('GET /v1/models', () => {
-  test('has the chat shape for bearers', async () => {
+  test('has the chat shape for bearer tokens', async () => {
     expect(await body('/v1/models', bearer('ann'))).toEqual({
       success: true,
       object: 'list',
@@ -186,7 +186,7 @@ describe('GET /v1/models', () => {
     },
   )
 
-  test('has the messages shape for bearers too, where anthropic-version comes along', async () => {
+  test('has the messages shape for bearer tokens too, with anthropic-version', async () => {
     const headers = { ...bearer('open'), 'anthropic-version': '2023-06-01' }
     expect(await body('/v1/models', headers)).toMatchObject({
       data: [MESSAGES('talker'), MESSAGES('writer')],
@@ -217,14 +217,14 @@ describe('GET /v1/models', () => {
     expect(await body('/v1/models', headers)).toMatchObject({ success: true, object: 'list' })
   })
 
-  test('lists everything whatever page is asked for', async () => {
+  test('lists everything whatever page is requested', async () => {
     for (const headers of [bearer('ann'), native('ann')]) {
       const answer = await body('/v1/models?limit=1&after_id=talker&before_id=both', headers)
       expect(answer.data).toHaveLength(ALL.length)
     }
   })
 
-  test('goes by x-api-key where a bearer comes too', async () => {
+  test('prefers x-api-key to a bearer token', async () => {
     const both = { ...bearer('ann'), 'x-api-key': 'sk-open' }
     expect((await body('/v1/models', both)).data).toHaveLength(2)
     expect((await get('/v1/models', { ...bearer('ann'), 'x-api-key': 'sk-nobody' })).status).toBe(401)
@@ -241,7 +241,7 @@ describe('GET /v1/models', () => {
   })
 })
 
-describe('the paths of a fixed shape', () => {
+describe('the paths with a fixed shape', () => {
   const WAYS: [string, string, Headers][] = [
     ['x-alt-api-key', '', { 'x-alt-api-key': 'sk-open' }],
     ['x-goog-api-key', '', { 'x-goog-api-key': 'sk-open' }],
@@ -269,7 +269,7 @@ describe('the paths of a fixed shape', () => {
 })
 
 describe('GET /v1/models/{model_id}', () => {
-  test('is the one entry of the shape that is asked for', async () => {
+  test('is the one entry in the requested shape', async () => {
     const path = '/v1/models/writer'
     expect(await body(path, bearer('ann'))).toEqual(CHAT('writer', 'scribes', ['vendor']))
     expect(await body(path, { 'x-api-key': 'sk-ann' })).toEqual(CHAT('writer', 'scribes', ['vendor']))
@@ -322,7 +322,7 @@ describe('GET /v1/models/{model_id}', () => {
     expect(answer.headers).not.toHaveProperty('x-evil')
   })
 
-  test('is a 404 in the gateway envelope for callers of the messages shape', async () => {
+  test('is a 404 in the gateway envelope for clients of the messages shape', async () => {
     const answer = await get('/v1/models/no-such-model', native('ann'))
     expect(answer.status).toBe(404)
     expect(answer.json()).toEqual({
@@ -342,12 +342,12 @@ describe('GET /v1/models/{model_id}', () => {
     expect(answer.json().error).toMatchObject({ type: 'invalid_request_error', code: 'invalid_request' })
   })
 
-  test('has nothing without a name', async () => {
+  test('is not found without a name', async () => {
     expect((await get('/v1/models/', bearer('ann'))).status).toBe(404)
   })
 })
 
-describe('who is refused', () => {
+describe('refused clients', () => {
   const PATHS = ['/v1/models', '/v1/models/talker', '/v1beta/models', '/v1beta/openai/models']
   test.each([
     ['nobody', 401, 'invalid_api_key'],
@@ -369,7 +369,7 @@ describe('who is refused', () => {
       expect(answer.json().error).toEqual({ type: 'gateway_error', message: expect.any(String) })
     }
   })
-  test('whoever brings no key', async () => {
+  test('any client without a key', async () => {
     for (const path of PATHS) expect((await get(path)).status, path).toBe(401)
   })
 })

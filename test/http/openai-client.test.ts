@@ -122,7 +122,7 @@ describe('the official OpenAI client', () => {
     expect(JSON.parse(stage.upstream.only('m').text).messages[0].content).toEqual(content)
   })
 
-  test('hangs up, and the upstream is let go', async () => {
+  test('hangs up, and the upstream is aborted', async () => {
     stage.upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 10 })
     const stream = await client.chat.completions.create({ model: 'm', messages, stream: true })
     let seen = 0

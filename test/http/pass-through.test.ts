@@ -29,7 +29,7 @@ describe('a gateway in pass-through mode', () => {
     expect(stage.upstream.only('m').text).toBe(body)
   })
 
-  test('does not ask for usage, and counts for itself where none comes', async () => {
+  test('does not ask for usage, and counts locally where none comes', async () => {
     stage.upstream.script('m', { kind: 'stream', events: 20, usage: usageText(10, 20) })
     const answer = await stage.chat('ann', askStream('m'))
     expect(stage.upstream.only('m').text).not.toContain('stream_options')
@@ -38,7 +38,7 @@ describe('a gateway in pass-through mode', () => {
     })
   })
 
-  test('still maps models, checks, holds, and keeps store from a channel that disables it', async () => {
+  test('still maps models, checks, holds, and drops store for a channel that disables it', async () => {
     stage.upstream.script('mapped', { kind: 'whole' })
     await stage.chat('ann', ask('mapped'))
     expect(JSON.parse(stage.upstream.only('mapped').text).model).toBe('given')

@@ -76,7 +76,7 @@ describe('model limits', () => {
   })
   test('with an empty list allow nothing', async () =>
     void forbidden(await stage.chat('nothing', ask('alpha'))))
-  test('are not blind to letters', async () => void forbidden(await stage.chat('limited', ask('BETA'))))
+  test('are case-sensitive', async () => void forbidden(await stage.chat('limited', ask('BETA'))))
 })
 
 describe('the group', () => {
@@ -86,12 +86,12 @@ describe('the group', () => {
   })
   test('that a token names decides the channels', async () =>
     expect(await laneOf('vip', 'alpha')).toBe('fine'))
-  test('may be named by its own users where it is closed', async () =>
+  test('that is closed may be named by its own users', async () =>
     expect(await laneOf('inside2', 'alpha')).toBe('closed'))
   test('that is closed is refused with 403 to others', async () => {
     expect(forbidden(await stage.chat('intruder', ask('alpha')))).toContain('inner')
   })
-  test('that nobody knows any more is refused with 403', async () => {
+  test('that no longer exists is refused with 403', async () => {
     expect(forbidden(await stage.chat('stranded', ask('alpha')))).toContain('abolished')
   })
   test("of a model's vendor comes from vendor_routes, else from the token's group", async () => {
@@ -116,5 +116,5 @@ describe('a model without an enabled channel under the group', () => {
     expect(error.message).toMatch(/\(request id: [^()\s]+\)$/)
   }
   test('is 503 model_not_found', () => missing('free', 'lonely', 'default'))
-  test('is so in the group that the call went to', () => missing('inside', 'beta', 'inner'))
+  test('is reported with the group that the call used', () => missing('inside', 'beta', 'inner'))
 })

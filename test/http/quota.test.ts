@@ -75,12 +75,12 @@ describe('of 50 calls at once on a quota for 10, exactly 10 are admitted', () =>
     await crowd(['one', 'two', 'three'], false)
     expect(database.user('team')).toMatchObject({ used_quota: 300, quota: FOR_TEN - 300 })
   })
-  test('and what was not used is free again', async () => {
+  test('unused quota is free again', async () => {
     await crowd(['whole'], false)
   })
 })
 
-describe('what is held', () => {
+describe('a hold', () => {
   /** The units that a refusal says are needed. */
   async function needed(fields: Record<string, unknown>): Promise<number> {
     const answer = await stage.chat('poor', ask('m', fields))
@@ -122,7 +122,7 @@ test.each([
 })
 
 describe('an upstream that ignores the maximum', () => {
-  test('is let go when the quota is used up: an error event says so, and the overspend is one slice at most', async () => {
+  test('is aborted when the quota is used up: an error event says so, and the overspend is one slice at most', async () => {
     stage.upstream.script('m', {
       kind: 'stream',
       events: Number.POSITIVE_INFINITY,
@@ -143,7 +143,7 @@ describe('an upstream that ignores the maximum', () => {
     expect(database.usageOf(String(answer.headers['x-request-id']))?.reason).toBe('cut')
   })
 
-  test('is heard to the end while there is quota to grow by', async () => {
+  test('is read to the end while there is quota to grow by', async () => {
     stage.upstream.script('m', { kind: 'stream', events: 600, word: ' banana', usage: usageText(10, 600) })
     const answer = await stage.chat('rich', askStream('m'))
     expect(answer.text).toContain('[DONE]')

@@ -88,11 +88,11 @@ describe('the limit of requests of an API key', () => {
     expect(database.usage()).toHaveLength(3)
   })
 
-  test('is each key its own', async () => {
+  test("is each key's own", async () => {
     expect((await from(stage, 'b', ask('free'))).status).toBe(200)
   })
 
-  test('is told to callers of messages in their envelope', async () => {
+  test('is reported to messages clients in their envelope', async () => {
     const body = { model: 'free', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] }
     const send = () =>
       stage.chat('c', body, {
@@ -107,7 +107,7 @@ describe('the limit of requests of an API key', () => {
     expect(answer.headers['retry-after']).toBeDefined()
   })
 
-  test('of calls that come at once lets exactly as many through', async () => {
+  test('admits exactly as many of simultaneous calls', async () => {
     const answers = await Promise.all(Array.from({ length: 12 }, () => from(stage, 'd', ask('free'))))
     const statuses = answers.map(({ status }) => status)
     expect(statuses.filter((status) => status === 200)).toHaveLength(3)
@@ -122,7 +122,7 @@ describe('the limit of requests of a model', () => {
   })
   afterAll(() => stage?.close())
 
-  test('holds over all callers, and what it refuses does not count against the key', async () => {
+  test('covers all clients, and its refusals do not count against the key', async () => {
     expect((await from(stage, 'a', ask('seldom'))).status).toBe(200)
     expect((await from(stage, 'b', ask('seldom'))).status).toBe(200)
     for (let i = 0; i < 3; i++) expectLimited(await from(stage, 'c', ask('seldom')), 'the model seldom')
@@ -137,7 +137,7 @@ describe('the limit of requests of a channel', () => {
   })
   afterAll(() => stage?.close())
 
-  test('passes the channel over; 429 comes only when none is left', async () => {
+  test('skips the channel; 429 comes only when none is left', async () => {
     stage.upstream.script('second', { kind: 'whole', usage: usageText(10, 5) })
     for (let i = 0; i < 2; i++) expect((await from(stage, 'a', ask('two'))).status).toBe(200)
     expect(stage.upstream.received('first')).toHaveLength(1)
@@ -171,7 +171,7 @@ describe('limits of tokens, prompt and output', () => {
     expectLimited(await from(stage, 'a', ask('free')), 'this API key')
   })
 
-  test('of a model hold over all callers', async () => {
+  test('of a model cover all clients', async () => {
     expect((await from(stage, 'b', ask('spent'))).status).toBe(200)
     // 99 of 100 are used: one more call may be made, whatever its cost.
     expect((await from(stage, 'c', ask('spent'))).status).toBe(200)

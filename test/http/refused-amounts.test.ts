@@ -26,7 +26,7 @@ test.each([
   }
 })
 
-test('a call that is not affordable is told so in units alone where units are what is shown', async () => {
+test('an unaffordable call is refused with units alone where units are displayed', async () => {
   const stage = await setStage((upstream) => ({
     options: { display: 'TOKENS' },
     models: priced(['m']),

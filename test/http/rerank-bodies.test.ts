@@ -58,7 +58,7 @@ describe('three hundred documents of 100 KB', () => {
     expect(peakMemory(stage.gateway.pid) - peak).toBeLessThan(600 << 20)
   }, 300_000)
 
-  test('are counted here where the upstream tells no tokens, while others are answered', async () => {
+  test('are counted locally where the upstream reports no tokens, while others are answered', async () => {
     stage.upstream.script('m', { kind: 'whole', body: JSON.stringify({ results: results(300) }) })
     const answer = await whileOthersAreAnswered(askRerank('m', { documents: documents(300) }))
     // Two words of ten bytes, a token each, and the number that each document begins with.
@@ -67,7 +67,7 @@ describe('three hundred documents of 100 KB', () => {
     expect(tokens).toBeLessThan(6_500_000)
   }, 300_000)
 
-  test('are taken out of their objects where the upstream wants texts, while others are answered', async () => {
+  test('are taken out of their objects where the upstream requires texts, while others are answered', async () => {
     const sent = documents(300).map((text) => ({ text }))
     stage.upstream.script('second', jinaAnswer(results(300), 7_500_000))
     const answer = await whileOthersAreAnswered(

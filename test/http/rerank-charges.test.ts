@@ -102,7 +102,7 @@ const usage = (tokens: number): object => ({
   total_tokens: tokens,
 })
 
-describe('a price per token is charged for the tokens that the upstream tells', () => {
+describe('a price per token is charged for the tokens that the upstream reports', () => {
   test('in usage', async () => {
     const { row, answer } = await charged('m', jinaAnswer(RESULTS, 1234))
     expect(row).toMatchObject({
@@ -131,12 +131,12 @@ describe('a price per token is charged for the tokens that the upstream tells', 
     expect(row).toMatchObject({ quota: 108, input_tokens: 100, output_tokens: 2 })
     expect(ranked(answer).usage).toEqual({ prompt_tokens: 100, completion_tokens: 2, total_tokens: 102 })
   })
-  test('and nothing for a free model, but the request counts', async () => {
+  test('nothing for a free model, but the request counts', async () => {
     expect((await charged('free', jinaAnswer(RESULTS, 1234))).row.quota).toBe(0)
   })
 })
 
-describe('where the upstream tells no tokens, query and documents are counted', () => {
+describe('where the upstream reports no tokens, query and documents are counted', () => {
   // A token for each word, in any tokenizer, and one more for the separator of two documents.
   const apples = (count: number): string => Array.from({ length: count }, () => 'apple').join(' ')
   const fields = { query: apples(10), documents: [apples(100), { text: apples(190), title: 'left out' }] }
@@ -167,7 +167,7 @@ describe('a price per call is charged for each call', () => {
   test('at the ratio of the group', async () => {
     expect((await charged('percall', cohereAnswer(RESULTS), {}, 'half')).row.quota).toBe(500)
   })
-  test('and must be affordable', async () => {
+  test('the price must be affordable', async () => {
     stage.upstream.forget('percall')
     const answer = await rerank(stage, 'poor', askRerank('percall'))
     expect(answer.status).toBe(403)
@@ -177,7 +177,7 @@ describe('a price per call is charged for each call', () => {
   })
 })
 
-describe('a call whose documents may cost more than is left', () => {
+describe('a call whose documents may cost more than the remaining quota', () => {
   const long = { documents: ['x'.repeat(1000)] }
   test('is a 403, and no upstream is called', async () => {
     stage.upstream.forget('m')
@@ -185,13 +185,13 @@ describe('a call whose documents may cost more than is left', () => {
     expect([answer.status, answer.json().error.code]).toEqual([403, 'insufficient_quota'])
     expect(stage.upstream.received('m')).toHaveLength(0)
   })
-  test('is made by whoever can pay for them; no output is held', async () => {
+  test('is made by a client that can pay for them; no output is held', async () => {
     const { row } = await charged('m', jinaAnswer(scored(1), 100), { documents: ['x'.repeat(100)] }, 'poor')
     expect(row.quota).toBe(100)
   })
 })
 
-describe('when the caller leaves before the answer', () => {
+describe('when the client leaves before the answer', () => {
   const leave = async (model: string, behaviour: Behaviour): Promise<UsageRow> => {
     stage.upstream.script(model, behaviour)
     const known = new Set(database.usage().map(({ id }) => id))
@@ -203,7 +203,7 @@ describe('when the caller leaves before the answer', () => {
     return database.usage().find(({ id }) => !known.has(id)) as UsageRow
   }
 
-  test('the upstream is let go, and the counted prompt is charged', async () => {
+  test('the upstream is aborted, and the counted prompt is charged', async () => {
     const row = await leave('m', { kind: 'silence' })
     await stage.upstream.only('m').ended
     expect(stage.upstream.only('m').completed).toBe(false)
@@ -212,10 +212,10 @@ describe('when the caller leaves before the answer', () => {
     expect(row.quota).toBeGreaterThanOrEqual(4)
     expect(row.quota).toBeLessThanOrEqual(10)
   })
-  test('a call that is priced as such is charged', async () => {
+  test('a call with a price per call is charged', async () => {
     expect(await leave('percall', { kind: 'silence' })).toMatchObject({ quota: 1000, reason: 'client_gone' })
   })
-  test('a channel that drains is charged what it reports', async () => {
+  test('a draining channel is charged as it reports', async () => {
     const after = new Promise((resolve) => setTimeout(resolve, 300))
     const row = await leave('drained', { ...jinaAnswer(RESULTS, 77), after })
     expect(row).toMatchObject({ quota: 77, reason: 'client_gone' })
@@ -223,7 +223,7 @@ describe('when the caller leaves before the answer', () => {
   })
 })
 
-describe('before an answer was had, the next channel is tried, and only what was delivered is charged', () => {
+describe('before an answer came, the next channel is tried, and only the delivered one is charged', () => {
   const RUBBISH: [string, unknown][] = [
     ['an index beyond the documents', [{ index: 3, relevance_score: 1 }]],
     ['a negative index', [{ index: -1, relevance_score: 1 }]],
@@ -266,7 +266,7 @@ describe('before an answer was had, the next channel is tried, and only what was
     expect(stage.upstream.received('spare')).toHaveLength(1)
   })
 
-  test('but not after what is the caller’s own doing', async () => {
+  test('but not after an error of the client', async () => {
     stage.upstream.script('pair', { kind: 'status', status: 422, body: '{"message":"unknown field"}' })
     stage.upstream.script('spare', jinaAnswer(RESULTS, 42))
     expect((await uncharged('pair')).status).toBe(422)

@@ -36,7 +36,7 @@ describe('the official Cohere client', () => {
     ])
   })
 
-  test('has its fields understood', async () => {
+  test('has its fields converted', async () => {
     stage.upstream.script('m', cohereAnswer(scored(0.1, 0.9)))
     const { results, meta } = await clientWith('sk-ann').rerank({
       model: MODEL,

@@ -87,13 +87,13 @@ describe('a rerank call', () => {
     expect(stage.upstream.only('m').text).toBe(text)
   })
 
-  test('asks for the mapped model', async () => {
+  test('requests the mapped model', async () => {
     stage.upstream.script('mapped', cohereAnswer(scored(1)))
     await post(askRerank('mapped', { documents: ['a'] }))
     expect(JSON.parse(stage.upstream.only('mapped').text).model).toBe('their-model')
   })
 
-  test('to the second version of the protocol says only what that knows, and returns documents nevertheless', async () => {
+  test('sends the second version of the protocol only its own fields, and returns documents nevertheless', async () => {
     stage.upstream.script('second', cohereAnswer(scored(0.1, 0.2, 0.9), '2'))
     const fields = { top_n: 2, return_documents: true, max_chunk_per_doc: 3, overlap_tokens: 80 }
     const answer = await post(askRerank('second', fields))
@@ -119,7 +119,7 @@ describe('a rerank call', () => {
     ])
   })
 
-  test('brings documents where they were asked for: the upstream’s, else those of the request', async () => {
+  test('includes documents on request: the upstream’s, else those of the request', async () => {
     const [zero, one, two] = scored(0.9, 0.5, 0.1) as [object, object, object]
     const results = [{ ...zero, document: { text: 'zero' } }, { ...one, document: null }, two]
     stage.upstream.script('m', { kind: 'whole', body: JSON.stringify({ results }) })
@@ -131,7 +131,7 @@ describe('a rerank call', () => {
   })
 
   test.each([{}, { return_documents: false }, { return_documents: null }])(
-    'brings none with %j, even if the upstream does',
+    'includes none with %j, even if the upstream does',
     async (fields) => {
       const results = scored(0.9, 0.5, 0.1).map((result) => ({ ...result, document: { text: 'theirs' } }))
       stage.upstream.script('m', cohereAnswer(results))
@@ -141,7 +141,7 @@ describe('a rerank call', () => {
     },
   )
 
-  test('may carry what else the upstream says', async () => {
+  test('may carry additional fields of the upstream', async () => {
     stage.upstream.script('m', cohereAnswer(scored(0.9, 0.5, 0.1)))
     expect(ranked(await post(askRerank('m')))).toMatchObject({
       id: 'rank-1',
@@ -150,7 +150,7 @@ describe('a rerank call', () => {
   })
 })
 
-test('whatever an upstream ranks, the caller gets a sorted and capped permutation of it', async () => {
+test('the client gets a sorted and capped permutation of any ranking', async () => {
   const cases = fc.integer({ min: 1, max: 8 }).chain((count) =>
     fc.record({
       count: fc.constant(count),
@@ -183,7 +183,7 @@ describe('a request that is refused', () => {
     expect(refused(await post(body), 400, 'gateway_error')).toContain('the model name is not specified')
   })
 
-  test('because its model is missing is so even for a key that is limited to other models', async () => {
+  test('because its model is missing is refused so even for a key that is limited to other models', async () => {
     expect(refused(await post({ query: 'q', documents: ['a'] }, 'limited'), 400, 'gateway_error')).toContain(
       'not specified',
     )
@@ -270,7 +270,7 @@ describe('only channels that speak rerank are called', () => {
     },
   )
 
-  test('and who asks for a model that talks is told where it does', async () => {
+  test('a request for a chat model is told the right path', async () => {
     const said = async (model: string): Promise<string> => (await post(askRerank(model))).json().error.message
     expect(await said('talks')).toContain(
       'default: its channels serve /v1/chat/completions and /v1/messages (',
@@ -278,7 +278,7 @@ describe('only channels that speak rerank are called', () => {
     for (const model of ['unheard-of', 'far']) expect(await said(model)).toContain('under group default (')
   })
 
-  test('and a rerank channel is never asked to talk', async () => {
+  test('a rerank channel never gets chat calls', async () => {
     stage.upstream.forget('m')
     for (const path of ['/v1/chat/completions', '/v1/messages', '/v1/messages/count_tokens']) {
       const answer = await stage.chat('ann', ask('m', { max_tokens: 5 }), { path })
@@ -293,7 +293,7 @@ describe('only channels that speak rerank are called', () => {
 })
 
 describe('an upstream’s refusal', () => {
-  test.each([400, 429, 500])('with %i keeps the type that it names', async (status) => {
+  test.each([400, 429, 500])("with %i keeps the upstream's error type", async (status) => {
     const body = '{"error":{"type":"its_own","message":"no"}}'
     stage.upstream.script('m', { kind: 'status', status, body })
     const answer = await post(askRerank('m'))

@@ -32,7 +32,7 @@ function counting(): { readonly fetch: typeof fetch; sent: number } {
   return counter
 }
 
-describe('a model that nobody serves is asked for once', () => {
+describe('a model without a channel is requested once', () => {
   test('by the official OpenAI client', async () => {
     const counter = counting()
     const client = new OpenAI({ apiKey: 'sk-ann', baseURL: `${stage.gateway.url}/v1`, fetch: counter.fetch })

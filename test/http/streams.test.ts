@@ -49,7 +49,7 @@ async function streamed(model: string, behaviour: Behaviour, fields: Record<stri
 
 describe('the usage of a stream', () => {
   const usage = usageText(11, 5)
-  test('comes to a caller who asked for it', async () => {
+  test('is sent to a client that asked for it', async () => {
     const answer = await streamed('m', { kind: 'stream', usage }, WITH_USAGE)
     expect(answer.sent.stream_options).toEqual({ include_usage: true })
     expect(events(answer.text).at(-2)).toContain(`"choices":[],"usage":${usage}`)
@@ -61,7 +61,7 @@ describe('the usage of a stream', () => {
     { stream_options: null },
     { stream_options: {} },
     { stream_options: { include_usage: false } },
-  ])('is asked for by the gateway, and its frame swallowed, where the caller says %j', async (fields) => {
+  ])('is requested by the gateway, and its frame removed, where the client says %j', async (fields) => {
     const answer = await streamed('m', { kind: 'stream', usage, events: 4 }, fields)
     expect(answer.sent.stream_options).toMatchObject({ include_usage: true })
     expect(answer.text).not.toContain('"usage"')
@@ -69,12 +69,12 @@ describe('the usage of a stream', () => {
     expect(answer.text.endsWith(`${finishFrame()}${DONE_FRAME}`)).toBe(true)
   })
 
-  test('is left where it is in a chunk that has choices', async () => {
+  test('is kept in a chunk that has choices', async () => {
     const answer = await streamed('m', { kind: 'stream', usage, usageIn: 'finish chunk' })
     expect(answer.text).toContain(finishFrame(usage))
   })
 
-  test('where the upstream sends none, is what was charged, in a chunk before the last word', async () => {
+  test('where the upstream sends none, is the charged usage, in a chunk before the final frame', async () => {
     const answer = await streamed('m', { kind: 'stream', usage: null, events: 3 }, WITH_USAGE)
     const [last, chunk] = events(answer.text).toReversed()
     expect(last).toBe('[DONE]')
@@ -134,19 +134,19 @@ describe('the usage of a stream', () => {
     },
   )
 
-  test('is not added for a caller that did not ask', async () => {
+  test('is not added for a client that did not ask', async () => {
     const answer = await streamed('m', { kind: 'stream', usage: null })
     expect(answer.text).not.toContain('"usage"')
     expect(answer.text.endsWith(DONE_FRAME)).toBe(true)
   })
 
-  test('is not asked for in pass-through mode, and nothing is swallowed', async () => {
+  test('is not requested in pass-through mode, and nothing is removed', async () => {
     const answer = await streamed('through', { kind: 'stream', usage, usageIn: 'always' })
     expect(answer.sent.stream_options).toBeUndefined()
     expect(answer.text).toContain(usageFrame(usage))
   })
 
-  test('is not asked for where there is no stream', async () => {
+  test('is not requested where there is no stream', async () => {
     stage.upstream.script('m', { kind: 'whole' })
     await stage.chat('ann', { model: 'm', messages: [{ role: 'user', content: 'hi' }] })
     expect(stage.upstream.only('m').text).not.toContain('stream_options')
@@ -174,7 +174,7 @@ describe('the bytes of a stream', () => {
     expect(answer.headers['content-type']).toMatch(/^text\/event-stream/)
   })
 
-  test('come so with carriage returns, too', async () => {
+  test('are so with carriage returns, too', async () => {
     const crlf = [contentFrame('a'), finishFrame(), DONE_FRAME].map((each) => each.replaceAll('\n', '\r\n'))
     const answer = await streamed('m', { kind: 'stream', frames: crlf })
     expect(answer.text).toBe(crlf.join(''))
@@ -188,14 +188,14 @@ describe('the bytes of a stream', () => {
     expect(answer.text).toBe(commented.join(''))
   })
 
-  test('begin with comments that came alone, if the first event is long in coming', async () => {
+  test('begin with comments that came alone, if the first event is late', async () => {
     stage.upstream.script('m', { kind: 'stream', frames: [': hm\n\n'], ending: 'stall' })
     const live = await stage.live('ann', askStream('m'))
     await live.until(': hm')
     live.abort()
   })
 
-  test('are the same but for the swallowed frame, however they are cut', async () => {
+  test('are unchanged except for the removed frame, however they are cut', async () => {
     const answer = await streamed('m', { kind: 'stream', frames, drip: true })
     expect(answer.text).toBe(frames.filter((each) => !each.includes('"choices":[],"usage"')).join(''))
   })
@@ -234,7 +234,7 @@ describe('a stream that does not end as it should', () => {
     },
   )
 
-  test('because its upstream says so passes that on byte for byte, as the last thing', async () => {
+  test('because of an upstream error passes that on byte for byte, as the last event', async () => {
     const error = `: odd\ndata: {"error": {"message":"no","x":9007199254740993, "code":502},"y":[1e3]}\n\n`
     const frames = [roleFrame(), contentFrame('begun'), error]
     const answer = await streamed('m', {
@@ -244,7 +244,7 @@ describe('a stream that does not end as it should', () => {
     expect(answer.text).toBe(frames.join(''))
   })
 
-  test('because its upstream says so shows neither the key nor the address that it was called with', async () => {
+  test('because of an upstream error shows neither the key nor the address of the channel', async () => {
     const said = (key: string, url: string): string =>
       `data: {"error":{"message":"call to ${url} with ${key} \\"failed\\"","x":9007199254740993,"deep":[{"k":"${key}"}]}, "z" :"é\\u00e9"}\n\n`
     const frames = [roleFrame(), contentFrame('begun')]
@@ -253,7 +253,7 @@ describe('a stream that does not end as it should', () => {
     expect(answer.text).toBe(frames.join('') + said('[redacted]', '[upstream]'))
   })
 
-  test('because nothing comes any more ends after the idle limit', async () => {
+  test('because nothing comes any more ends after the idle timeout', async () => {
     const started = performance.now()
     const answer = await streamed('stall', { kind: 'stream', events: 2, ending: 'stall' })
     // Limits are precise to within half a second; they are meant for minutes.
@@ -284,14 +284,14 @@ describe('a stream that has not begun', () => {
     },
   )
 
-  test('fails with 500 and no word of it, if the error is that the key is refused', async () => {
+  test('fails with 500 and no details, if the error is a refused upstream key', async () => {
     const error = errorBody('canary: bad key', 'authentication_error')
     const answer = await streamed('m', { kind: 'stream', frames: [`data: ${error}\n\n`], ending: 'no done' })
     expect(answer.status).toBe(500)
     expect(answer.text).not.toContain('canary')
   })
 
-  test('fails with 500 if the first byte is late, and the upstream is let go', async () => {
+  test('fails with 500 if the first byte is late, and the upstream is aborted', async () => {
     const answer = await streamed('ttfb', { kind: 'silence' })
     expect(answer.status).toBe(500)
     expect(answer.json().error.type).toBe('api_error')

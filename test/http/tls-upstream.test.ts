@@ -76,18 +76,18 @@ describe('an upstream with TLS', () => {
     expect((await ask('numbered')).status).toBe(200)
   })
 
-  test('is not asked for everything anew by the next connection', async () => {
+  test('resumes its TLS session on the next connection', async () => {
     const before = resumed
     for (let i = 0; i < 3; i++) expect((await ask('closing')).status).toBe(200)
     expect(resumed).toBeGreaterThan(before)
   })
 
-  test('that never says hello is given up when the time for connecting is over', async () => {
+  test('that does not finish the handshake is aborted at the connect timeout', async () => {
     expect((await ask('mute')).status).toBe(500)
     await expect.poll(() => gateway.logs()).toContain('"failure":"connect time-out"')
   })
 
-  test('whose certificate nobody vouches for is told nothing', async () => {
+  test('with an untrusted certificate gets no data', async () => {
     const before = connections
     expect((await ask('named', distrustful)).status).toBe(500)
     await expect.poll(() => distrustful.logs()).toContain('"failure":"DEPTH_ZERO_SELF_SIGNED_CERT"')

@@ -71,7 +71,7 @@ describe('GET /api/usage/token/', () => {
     })
   })
 
-  test('shows what is left below zero', async () => {
+  test('shows a balance below zero', async () => {
     expect(await usage('overshot')).toMatchObject({
       total_granted: 100,
       total_used: 120,
@@ -88,7 +88,7 @@ describe('GET /api/usage/token/', () => {
     })
   })
 
-  test('names the models that the token is held to, if it is', async () => {
+  test('names the models that the token is limited to, if any', async () => {
     const { data } = JSON.parse((await get('limits')).text)
     expect(data.model_limits_enabled).toBe(true)
     expect(Object.entries(data.model_limits)).toEqual([
@@ -103,7 +103,7 @@ describe('GET /api/usage/token/', () => {
     expect(await usage('ann')).toMatchObject({ expires_at: 4_000_000_000 })
   })
 
-  test('shows what was charged as soon as the answer is there, and nothing that is only held', async () => {
+  test('shows charges as soon as the response is complete, and no holds', async () => {
     stage.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     for (let calls = 1; calls <= 3; calls++) {
       await stage.chat('ann', ask('m'))
@@ -122,7 +122,7 @@ describe('GET /api/usage/token/', () => {
   })
 })
 
-describe('who may read it:', () => {
+describe('readable by:', () => {
   test('an expired and an exhausted key', async () => {
     expect(await usage('expired')).toMatchObject({ total_available: 5, expires_at: 1_000_000_000 })
     expect(await usage('overshot')).toMatchObject({ total_available: -20 })

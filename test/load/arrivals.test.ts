@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { setLoadStage } from './load-stage.ts'
 
-test('200 calls a second, whatever became of those before them: no error, and each is charged once', {
+test('200 calls a second in an open loop: no error, and each is charged once', {
   timeout: 300_000,
 }, async () => {
   const stage = await setLoadStage({ upstream: 'completion' })

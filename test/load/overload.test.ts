@@ -16,7 +16,7 @@ const run = (): ReturnType<typeof runOverload> =>
     afterwards: 0.2,
   })
 
-test('five times as many calls as there may be: as many are served as before, the others refused, and none is left without an answer', {
+test('five times the maximum number of open calls: as many are served as before, the others refused, and none is left without a response', {
   timeout: 300_000,
 }, async () => {
   let report = await run()

@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => gateway.discard())
 
 describe('GET /api/user/token', () => {
-  test('issues a new access token in the place of the old one, which nothing on the way may keep', async () => {
+  test('issues a new access token in place of the old one, and forbids caching', async () => {
     const { status, data, headers } = await manage<string>(gateway.url, ANN, 'GET /api/user/token')
     expect([status, data]).toEqual([200, expect.stringMatching(/^[\w-]{43}$/)])
     expect(headers['cache-control']).toBe('no-store, no-cache, must-revalidate, private, max-age=0')
@@ -36,7 +36,7 @@ describe('GET /api/user/token', () => {
     expect((await manage(gateway.url, last, 'GET /api/user/self')).status).toBe(200)
   })
 
-  test('is nothing that an API key may ask for', async () => {
+  test('is not available with an API key', async () => {
     const answer = await manage(gateway.url, { id: 2, accessToken: 'sk-ann' }, 'GET /api/user/token')
     expect(answer).toMatchObject({ status: 401, success: false, message: 'invalid access token' })
   })

@@ -51,7 +51,7 @@ const change = (account: typeof ADMIN, fields: object) => as(account, 'PUT /api/
 
 const sentElsewhere = () => elsewhere.received('lane').map(({ headers }) => headers.authorization)
 
-describe('the stored key of a channel, which an administrator below root may not read', () => {
+describe('the stored key of a channel, which administrators below root may not read', () => {
   test.each([
     ['another port', () => bare(elsewhere)],
     ['another scheme', () => bare(stage.upstream).replace('http:', 'https:')],
@@ -72,7 +72,7 @@ describe('the stored key of a channel, which an administrator below root may not
     ])
   })
 
-  test('does not follow it to what another type of channel has for an address', async () => {
+  test('is not sent to the default address of another channel type', async () => {
     await change(ROOT_ACCOUNT, { base_url: '' })
     expect((await change(ADMIN, { type: 14 })).status).toBe(403)
   })
@@ -85,20 +85,20 @@ describe('the stored key of a channel, which an administrator below root may not
     expect(data.key).toBe('sk-of-the-admin')
   })
 
-  test('stays where it goes to the same place: another path, another spelling, other fields', async () => {
+  test('stays with the same host: another path, another spelling, other fields', async () => {
     const same = bare(stage.upstream).replace('http://', 'HTTP://')
     expect((await change(ADMIN, { base_url: `${same}/v2`, models: 'm,n' })).status).toBe(200)
     expect((await change(ADMIN, { name: 'lane', status: 2 })).status).toBe(200)
   })
 
-  test('follows where root says so, who may read it', async () => {
+  test("moves with root's changes, because root may read it", async () => {
     expect((await change(ROOT_ACCOUNT, { base_url: bare(elsewhere) })).status).toBe(200)
     await as(ADMIN, `GET /api/channel/test/${id}`)
     expect(sentElsewhere()).toEqual([`Bearer ${KEY}`])
   })
 })
 
-test('headers of a channel go to a new address only if they come with it', async () => {
+test('headers of a channel go to a new address only if they are sent again', async () => {
   await change(ROOT_ACCOUNT, { header_override: '{"x-api-key":"secret-in-a-header"}' })
   const moved = { base_url: bare(elsewhere), key: 'sk-of-the-admin' }
   const refused = await change(ADMIN, moved)

@@ -72,7 +72,7 @@ describe('GET /api/channel/test/:id', () => {
     expect(body).not.toHaveProperty('max_tokens')
   })
 
-  test('asks a messages upstream in its own words, though the channel is disabled', async () => {
+  test('asks a messages upstream in its own dialect, though the channel is disabled', async () => {
     expect((await tested('messages')).success).toBe(true)
     const { path, headers, text } = stage.upstream.only('messages')
     expect(path).toBe('/v1/messages')
@@ -87,14 +87,14 @@ describe('GET /api/channel/test/:id', () => {
     expect(JSON.parse(text)).toMatchObject({ model: 'm1', documents: ['hi'] })
   })
 
-  test('asks for the model that is named, by the name that the upstream knows', async () => {
+  test("asks for the named model, by the upstream's name of it", async () => {
     await tested('chat', '?model=m2')
     expect(JSON.parse(stage.upstream.only('chat').text).model).toBe('m2')
     await tested('declared')
     expect(JSON.parse(stage.upstream.only('declared').text).model).toBe('dd')
   })
 
-  test('keeps when it was, and how long it took', async () => {
+  test('records its time and its duration', async () => {
     stage.upstream.script('chat', {
       kind: 'whole',
       after: new Promise((resolve) => setTimeout(resolve, 120)),
@@ -106,7 +106,7 @@ describe('GET /api/channel/test/:id', () => {
     expect(Math.abs((data['test_time'] ?? 0) - Date.now() / 1000)).toBeLessThan(300)
   })
 
-  test('tells root what the upstream refuses, without its key and its address', async () => {
+  test("shows root the upstream's refusal, without its key and its address", async () => {
     const { port } = stage.upstream
     stage.upstream.script('chat', {
       kind: 'status',
@@ -130,7 +130,7 @@ describe('GET /api/channel/test/:id', () => {
     expect(result.message).toContain(message)
   })
 
-  test('costs nobody anything, and leaves no call open', async () => {
+  test('charges nobody, and leaves no call open', async () => {
     const rows = databaseOf(stage.gateway.dataDir)
     const before = rows.user('ada')
     await tested('chat')

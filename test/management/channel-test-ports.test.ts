@@ -68,7 +68,7 @@ async function channelTo(name: string, server: Server | undefined): Promise<numb
 }
 
 describe('a channel test by an administrator below root', () => {
-  test('tells ports without a server of models apart in no way: not by words, not by time', async () => {
+  test('does not distinguish ports without a model server: neither by message nor by time', async () => {
     const answers = await Promise.all(
       Object.entries(NOBODIES).map(async ([name, server]) => {
         const id = await channelTo(name, server)
@@ -81,7 +81,7 @@ describe('a channel test by an administrator below root', () => {
     expect(answers).toEqual(Object.keys(NOBODIES).map((name) => [name, same, 10_000]))
   }, 60_000)
 
-  test('is told the status of an error that came as JSON, and none of its words', async () => {
+  test('shows the status of a JSON error, and none of its text', async () => {
     const id = await channelTo('errs', errs)
     const below = await manage(gateway.url, ADMIN, `GET /api/channel/test/${id}`)
     expect(below.body).toMatchObject({ success: false, message: 'the upstream answered 401' })

@@ -52,8 +52,8 @@ const made = async (name: string, of: Fields = {}): Promise<number> => {
 }
 const remove = (id: number) => as(`DELETE /api/channel/${id}`)
 
-describe('a channel that is made over HTTP', () => {
-  test('is shown as it was written, without its key, and is not managed', async () => {
+describe('a channel created over HTTP', () => {
+  test('is shown as written, without its key, and is not managed by the file', async () => {
     const id = await made('shown', {
       group: 'default,vip',
       model_mapping: '{"priced": "upstream-name"}',
@@ -121,7 +121,7 @@ describe('a channel that is made over HTTP', () => {
     expect((await stage.chat('ann', ask('priced'))).status).toBe(503)
   })
 
-  test('may be removed under a running call, which ends as it began', async () => {
+  test('may be removed during a call, which ends normally', async () => {
     const id = await made('running')
     let release = (): void => {}
     const after = new Promise<void>((resolve) => (release = resolve))
@@ -146,7 +146,7 @@ describe('a channel that is made over HTTP', () => {
     await remove(id)
   })
 
-  test('outlives a restart, and what runs keeps its keys from the disk', async () => {
+  test('survives a restart, and its keys are encrypted on the disk', async () => {
     const id = await made('kept')
     await stage.gateway.restart()
     expect((await stage.chat('ann', ask('priced'))).status).toBe(200)
@@ -185,7 +185,7 @@ describe('POST /api/channel/', () => {
     await remove(data.ids[0] ?? 0)
   })
 
-  test('makes one channel of each key in a batch, and one of them all with multi_to_single', async () => {
+  test('makes one channel of each key in a batch, and one of all keys with multi_to_single', async () => {
     const batch = await as<{ ids: number[] }>('POST /api/channel/', {
       mode: 'batch',
       channel: fields('many', { key: 'k1\nk2\nk3' }),
@@ -239,7 +239,7 @@ describe('POST /api/channel/', () => {
     expect((await as<Page>('GET /api/channel/search?keyword=bad')).data.total).toBe(0)
   })
 
-  test('does not put in variables', async () => {
+  test('does not expand variables', async () => {
     const id = await made('literal', { key: '${HOME}' })
     const { data } = await as<{ key: string }>(`POST /api/channel/${id}/key`, undefined, ROOT_ACCOUNT)
     expect(data.key).toBe('${HOME}')
@@ -299,7 +299,7 @@ describe('PUT /api/channel/', () => {
     expect(await as('PUT /api/channel/', { id, name: 'x' })).toMatchObject({ status: 400 })
   })
 
-  test('knows no channel that is not there', async () => {
+  test('refuses an unknown channel', async () => {
     expect(await as('PUT /api/channel/', { id: 999_999, name: 'x' })).toMatchObject({ status: 404 })
   })
 })
@@ -342,7 +342,7 @@ describe('POST /api/channel/:id/key', () => {
   })
 })
 
-describe('what is no channel', () => {
+describe('an unknown channel', () => {
   test.each(['-1', '0', '9007199254740992', '1e3', 'x', '%31'])('%s is no id', async (id) => {
     expect(await as(`GET /api/channel/${id}`)).toMatchObject({ status: 400, success: false })
     expect(await as(`DELETE /api/channel/${id}`)).toMatchObject({ status: 400 })

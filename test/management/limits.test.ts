@@ -40,7 +40,7 @@ describe('the global limit', () => {
     address = `10.0.0.${last}`
   }
 
-  test('lets so many through, and refuses the next with 429 and when to come again', async () => {
+  test('admits so many, and refuses the next with 429 and retry-after', async () => {
     await fresh()
     for (const remaining of ['2', '1', '0']) {
       const { status, headers } = await self(gateway, address)
@@ -60,7 +60,7 @@ describe('the global limit', () => {
     expect(wait).toBeLessThanOrEqual(3600)
   })
 
-  test('is of each address alone', async () => {
+  test('is separate for each address', async () => {
     await fresh()
     for (let n = 0; n < 4; n++) await self(gateway, address)
     expect((await self(gateway, address)).status).toBe(429)
@@ -68,7 +68,7 @@ describe('the global limit', () => {
     expect(other).toMatchObject({ status: 200, headers: { 'ratelimit-remaining': '2' } })
   })
 
-  test('counts who is not let in, and what is refused', async () => {
+  test('counts unauthenticated and refused requests', async () => {
     await fresh()
     expect((await get(gateway, '/api/user/self', address)).status).toBe(401)
     const wrong = { 'x-forwarded-for': address }
@@ -78,7 +78,7 @@ describe('the global limit', () => {
     expect((await self(gateway, address)).status).toBe(429)
   })
 
-  test('counts paths that nothing is at, and methods that a path does not take', async () => {
+  test('counts unknown paths and methods', async () => {
     await fresh()
     expect((await get(gateway, '/api/no/such', address)).status).toBe(404)
     expect((await get(gateway, '/api/user/self', address, 'DELETE')).status).toBe(405)
@@ -87,7 +87,7 @@ describe('the global limit', () => {
     expect((await self(gateway, address)).status).toBe(429)
   })
 
-  test('is not for other paths', async () => {
+  test('does not cover other paths', async () => {
     await fresh()
     for (let n = 0; n < 6; n++) {
       expect((await get(gateway, '/healthz', address)).status).toBe(200)
@@ -102,7 +102,7 @@ describe('the global limit', () => {
   })
 })
 
-test('no more get through in any second than may, whenever they come', async () => {
+test('no more are admitted in any second than the limit, whenever they come', async () => {
   const gateway = await limited(5, '1s')
   const through: { readonly sent: number; readonly answered: number }[] = []
   const refused: { readonly sent: number; readonly answered: number }[] = []
@@ -149,14 +149,14 @@ describe('below /api/', () => {
     return { status: answer.status, headers: answer.headers, body: JSON.parse(answer.text) }
   }
 
-  test('what nothing is at is a 404 in the management envelope', async () => {
+  test('an unknown path is a 404 in the management envelope', async () => {
     const { status, body } = await management('GET', '/api/nothing')
     expect(status).toBe(404)
     expect(body).toMatchObject({ success: false, message: expect.stringContaining('/api/nothing') })
     expect(body).not.toHaveProperty('error')
   })
 
-  test('a method that a path does not take is a 405 in the same, naming those that it does', async () => {
+  test('an unsupported method is a 405 in the same, naming the supported ones', async () => {
     const { status, headers, body } = await management('DELETE', '/api/user/self')
     expect(status).toBe(405)
     expect(headers['allow']).toBe('GET, HEAD, PUT')
@@ -164,7 +164,7 @@ describe('below /api/', () => {
     expect(body).not.toHaveProperty('error')
   })
 
-  test('elsewhere such errors stay in the envelope of their path', async () => {
+  test('elsewhere such errors are in the envelope of their path', async () => {
     expect((await management('GET', '/nothing')).body).toMatchObject({ error: { code: 'not_found' } })
     expect((await management('GET', '/v1/chat/completions')).body).toMatchObject({
       error: { code: 'method_not_allowed' },

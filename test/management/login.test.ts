@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => gateway.discard())
 
 describe('POST /api/user/login', () => {
-  test('tells who logged in, and gives the browser a session for 30 days', async () => {
+  test('returns the user, and gives the browser a session for 30 days', async () => {
     const { status, data, setCookie, headers } = await logIn(gateway.url, {
       username: 'ann',
       password: PASSWORD,
@@ -73,7 +73,7 @@ describe('POST /api/user/login', () => {
     expect(await logIn(gateway.url, body)).toMatchObject({ status: 401, message: WRONG, setCookie: '' })
   })
 
-  test('a banned user who knows the password is told so: 403', async () => {
+  test('a banned user with the right password is told so: 403', async () => {
     const answer = await logIn(gateway.url, { username: 'ban', password: PASSWORD })
     expect(answer).toMatchObject({ status: 403, message: 'this user has been banned', setCookie: '' })
   })
@@ -98,7 +98,7 @@ describe('POST /api/user/login', () => {
   })
 })
 
-describe('how often somebody may try', () => {
+describe('the number of attempts', () => {
   const NAMES = ['ann', 'ben', 'cat', 'dan', 'fay']
   let limited: RunningGateway
   beforeAll(async () => {
@@ -127,7 +127,7 @@ describe('how often somebody may try', () => {
     expect((await attempt('d', '192.0.2.2')).status).toBe(401)
   })
 
-  test('is limited by name, whatever the address, to ten times as much, whether there is such a name or not', async () => {
+  test('is limited by name, whatever the address, to ten times as much, whether the name exists or not', async () => {
     for (const [row, name] of ['ben', 'nobody'].entries()) {
       const tries = Array.from({ length: 30 }, (_, n) => attempt(name, `198.51.${row}.${n}`))
       expect(new Set((await Promise.all(tries)).map(({ status }) => status))).toEqual(new Set([401]))
@@ -136,12 +136,12 @@ describe('how often somebody may try', () => {
     }
   })
 
-  test('from one address never keeps a name out at others', async () => {
+  test('from one address never locks a name out elsewhere', async () => {
     for (let n = 0; n < 40; n += 1) await attempt('ann', '192.0.2.66')
     expect((await enter('ann', '203.0.113.70')).status).toBe(200)
   })
 
-  test('from everywhere does not keep out who signed in from there before: address or network', async () => {
+  test('from everywhere does not lock out a user who signed in from there before: address or network', async () => {
     for (const home of ['203.0.113.50', '2001:db8:5:6::1'])
       expect((await enter('cat', home)).status).toBe(200)
     await Promise.all(Array.from({ length: 40 }, (_, n) => attempt('cat', `198.18.0.${n}`)))
@@ -151,20 +151,20 @@ describe('how often somebody may try', () => {
     expect((await enter('cat', '2001:db8:5:7::1')).status).toBe(429)
   })
 
-  test('of other names, from the same address, does not keep out who signed in from there before', async () => {
+  test('for other names, from the same address, does not lock out a user who signed in from there before', async () => {
     expect((await enter('dan', '203.0.113.80')).status).toBe(200)
     for (let n = 0; n < 5; n += 1) await attempt('eve', '203.0.113.80')
     expect((await attempt('eve', '203.0.113.80')).status).toBe(429)
     expect((await enter('dan', '203.0.113.80')).status).toBe(200)
   })
 
-  test('of that name, from where its owner signed in before, is limited all the same', async () => {
+  test('for that name, from where its owner signed in before, is limited all the same', async () => {
     expect((await enter('fay', '203.0.113.90')).status).toBe(200)
     for (const _ of [1, 2, 3]) expect((await attempt('fay', '203.0.113.90')).status).toBe(401)
     expect((await enter('fay', '203.0.113.90')).status).toBe(429)
   })
 
-  test('what is refused before anybody looks at it counts by address too', async () => {
+  test('attempts refused before the password check count by address too', async () => {
     const options = { path: '/api/user/login', headers: { 'x-forwarded-for': '192.0.2.9' } }
     for (const _ of [1, 2, 3]) expect((await call(limited.url, '{', options)).status).toBe(400)
     expect((await call(limited.url, '{', options)).status).toBe(429)

@@ -66,7 +66,7 @@ const reload = async (config: Configuration): Promise<void> => {
 }
 
 describe('a channel of the file', () => {
-  test('is shown as such, without its key and without what its headers hold', async () => {
+  test("is shown as managed, without its key and without its headers' values", async () => {
     const [shown, ...more] = await channels()
     expect(more).toEqual([])
     expect(shown).toMatchObject({
@@ -103,8 +103,8 @@ describe('a channel of the file', () => {
   })
 })
 
-describe('another reading of the file', () => {
-  test('keeps what was set over HTTP', async () => {
+describe('a reload of the file', () => {
+  test('keeps settings made over HTTP', async () => {
     await stored('beside')
     await as('PUT /api/option/', { key: 'ModelRatio', value: '{"n": 1}' })
     expect((await stage.chat('ann', ask('n'))).status).toBe(200)
@@ -113,7 +113,7 @@ describe('another reading of the file', () => {
     expect((await channels()).map(({ name }) => name)).toEqual(['beside', 'filed'])
   })
 
-  test('that declares the name of a stored channel counts, and the stored one comes back after it', async () => {
+  test('with the name of a stored channel wins, and the stored one comes back after it', async () => {
     const twin = channel('beside', stage.upstream.baseUrl('twin'), { models: ['n'] })
     await reload({ ...base, channels: [...(base.channels ?? []), twin] })
     stage.upstream.forget('beside')
@@ -127,7 +127,7 @@ describe('another reading of the file', () => {
     expect(stage.upstream.received('beside').length).toBe(1)
   })
 
-  test('that takes a group away leaves out the stored channel of it, and nothing else', async () => {
+  test('without a group drops the stored channels of it, and nothing else', async () => {
     await reload({ ...base, groups: { gone: { ratio: 1 } } })
     expect((await stored('orphan', { group: 'gone', models: 'o' })).status).toBe(200)
     await reload(base)
@@ -142,7 +142,7 @@ describe('another reading of the file', () => {
     expect((await as('PUT /api/channel/', { id: orphan?.id, group: 'default' })).status).toBe(200)
   })
 
-  test('that sets an option counts over the stored one', async () => {
+  test('with an option overrides the stored one', async () => {
     await as('PUT /api/option/', { key: 'RetryTimes', value: '7' })
     const retries = async () =>
       (await as<{ key: string; value: string }[]>('GET /api/option/')).data.find(
@@ -157,7 +157,7 @@ describe('another reading of the file', () => {
   })
 })
 
-test('channels that keys in the environment make are managed too, and stay beside stored ones', async () => {
+test('channels from keys in the environment are managed too, and stay beside stored ones', async () => {
   const gateway = await startGateway({
     config: { rate_limits: {}, users: [ROOT] },
     env: { MISTRAL_API_KEY: 'key-of-mistral' },

@@ -189,8 +189,8 @@ async function provokeUpstreams(): Promise<void> {
   }
 }
 
-describe('what an operation is described to answer', () => {
-  test('is all that it answers', () => {
+describe('the described statuses of an operation', () => {
+  test('are all that occur', () => {
     expect([...surprises]).toEqual([])
   })
 
@@ -200,7 +200,7 @@ describe('what an operation is described to answer', () => {
     expect(missing).toEqual([])
   })
 
-  test('is a success everywhere but where nothing can be done', () => {
+  test('include a success wherever something can be done', () => {
     const without = ROUTES.filter(
       (route) => !Object.keys(toldOf(route)).some((status) => Number(status) < 400),
     )

@@ -62,18 +62,18 @@ const operationAt = (method: string, path: string): Operation => {
 }
 
 describe('GET /openapi.json', () => {
-  test('is JSON for everybody', () => {
+  test('is public JSON', () => {
     expect(served.status).toBe(200)
     expect(served.headers['content-type']).toBe('application/json')
     expect(document.openapi).toMatch(/^3\.1\./)
   })
 
-  test('is the same whenever it is asked for', async () => {
+  test('is always the same', async () => {
     const again = await call(stage.gateway.url, undefined, { method: 'GET', path: '/openapi.json' })
     expect(again.text).toBe(served.text)
   })
 
-  test('is OpenAPI', async () => {
+  test('is valid OpenAPI', async () => {
     const validator = new Validator()
     const { valid, errors } = await validator.validate(JSON.parse(served.text))
     expect(errors ?? []).toEqual([])
@@ -81,7 +81,7 @@ describe('GET /openapi.json', () => {
     expect(validator.version).toBe('3.1')
   })
 
-  test('has schemas that are JSON Schema, and refer to what is there', () => {
+  test('has schemas that are valid JSON Schema, with resolvable references', () => {
     const ajv = new Ajv2020({
       strict: true,
       validateFormats: false,
@@ -111,7 +111,7 @@ describe('GET /openapi.json', () => {
     expect(told.toSorted()).toEqual(routes.toSorted())
   })
 
-  test('says of every operation what it is, who may call it, and how it fails', () => {
+  test('describes every operation, its authentication, and its errors', () => {
     const schemes = Object.keys(document.components.securitySchemes)
     const ids = operations().map(({ operation }) => operation.operationId)
     expect(new Set(ids).size).toBe(ids.length)
@@ -159,12 +159,12 @@ describe('GET /openapi.json', () => {
   })
 })
 
-test('says that /readyz tells in a word that it is not ready, and in an envelope before there is anything to ask', () => {
+test('describes /readyz: a plain text while not ready, and an envelope before routing starts', () => {
   const { content } = operationAt('get', '/readyz').responses['503'] ?? { content: {} }
   expect(Object.keys(content).toSorted()).toEqual(['application/json', 'text/plain'])
 })
 
-describe('what it says of answers and errors is so', () => {
+describe('its descriptions of responses and errors are true', () => {
   const ajv = new Ajv2020({ strictTypes: false, strictRequired: false })
   const matches = (schema: object, value: unknown): void => {
     const validate = ajv.compile(schema)
@@ -195,7 +195,7 @@ describe('what it says of answers and errors is so', () => {
   })
 })
 
-describe('what it says of requests is what the program checks', () => {
+describe('its descriptions of requests are what the program checks', () => {
   const ajv = new Ajv2020({ strictTypes: false, strictRequired: false })
   const CHAT = { model: 'm', messages: [{ role: 'user', content: 'hi' }] }
   const MESSAGES = { model: 'messages', max_tokens: 10, messages: [{ role: 'user', content: 'hi' }] }
@@ -321,7 +321,7 @@ describe('what it says of requests is what the program checks', () => {
   })
 })
 
-test('parameters, defaults and what is read otherwise than it is written are described as they are sent', () => {
+test('parameters, defaults and conversions are described as they are sent', () => {
   const endpoint = defineEndpoint({
     method: 'PUT',
     path: '/api/thing/:id/part',

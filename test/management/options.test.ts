@@ -40,7 +40,7 @@ const options = async (): Promise<Map<string, string>> =>
   new Map((await as<Option[]>('GET /api/option/')).data.map(({ key, value }) => [key, value]))
 
 describe('GET /api/option/', () => {
-  test('is the options in force, as texts, without secrets', async () => {
+  test('returns the options in effect, as texts, without secrets', async () => {
     const { data } = await as<Option[]>('GET /api/option/')
     const found = Object.fromEntries(data.map(({ key, value }) => [key, value]))
     expect(found).toMatchObject({
@@ -130,14 +130,14 @@ describe('PUT /api/option/', () => {
     expect([answer.status, answer.body['code']]).toEqual([409, 'managed_by_file'])
   })
 
-  test('takes back what it showed: what is unchanged needs no right to change it', async () => {
+  test('accepts its own output: unchanged values need no right to change them', async () => {
     for (const [key, value] of await options())
       expect([key, (await put(key, value)).status]).toEqual([key, 200])
   })
 })
 
 describe('groups', () => {
-  test('are made by their ratio, opened, and gone once their ratio is', async () => {
+  test('are created by their ratio, opened, and gone with their ratio', async () => {
     await put('GroupRatio', '{"default": 1, "filed": 0.5, "gold": 0.10}')
     expect((await as('GET /api/group/', undefined, ADMIN)).data).toEqual(['default', 'filed', 'gold'])
     expect((await as('GET /api/user/self/groups', undefined, ANN)).data).toEqual({

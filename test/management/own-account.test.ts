@@ -30,7 +30,7 @@ const change = (account: typeof ANN, body: object | string) =>
   manage<Record<string, unknown>>(gateway.url, account, 'PUT /api/user/self', body)
 
 describe('PUT /api/user/self', () => {
-  test('changes the display name and nothing that is not for the user to change', async () => {
+  test('changes the display name and nothing that the user may not change', async () => {
     const { data: before } = await manage<Record<string, unknown>>(gateway.url, ANN, 'GET /api/user/self')
     const body = {
       display_name: 'Ann B.',
@@ -50,7 +50,7 @@ describe('PUT /api/user/self', () => {
     expect(after).not.toHaveProperty('remark')
   })
 
-  test('sets a new password for who knows the one before', async () => {
+  test('sets a new password with the present one', async () => {
     const wrong = { status: 400, message: 'original_password: expected the password that you have now' }
     expect(await change(ANN, { password: 'the second one' })).toMatchObject(wrong)
     expect(await change(ANN, { password: 'the second one', original_password: '' })).toMatchObject(wrong)
@@ -64,7 +64,7 @@ describe('PUT /api/user/self', () => {
     expect([await logsIn('the second one'), await logsIn('the first one')]).toEqual([200, 401])
   })
 
-  test('tells a user who has no password where the first one comes from', async () => {
+  test('tells a user without a password how to get the first one', async () => {
     const answer = await change(BOB, { password: 'the first one', original_password: 'x' })
     expect([answer.status, answer.message]).toEqual([400, expect.stringContaining('sluice user password')])
   })

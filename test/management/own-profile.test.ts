@@ -29,7 +29,7 @@ const self = (
 ) => manage<Record<string, unknown>>(gateway.url, account, 'GET /api/user/self', undefined, headers)
 
 describe('GET /api/user/self', () => {
-  test('is exactly the whitelist, in the management envelope', async () => {
+  test('returns exactly the listed fields, in the management envelope', async () => {
     const { status, body } = await self(ANN)
     expect(status).toBe(200)
     expect(body).toEqual({
@@ -65,7 +65,7 @@ describe('GET /api/user/self', () => {
     })
   })
 
-  test('tells an admin and root what they may do in the console', async () => {
+  test('tells an admin and root their rights in the console', async () => {
     expect((await self(ADMIN)).data['permissions']).toEqual({
       sidebar_settings: true,
       sidebar_modules: { admin: { setting: false } },
@@ -77,8 +77,8 @@ describe('GET /api/user/self', () => {
   })
 })
 
-describe('who acts for an account', () => {
-  test('may put Bearer before the access token of the profile, and need not', async () => {
+describe('the credentials of an account', () => {
+  test('may have Bearer before the access token, or not', async () => {
     const { status } = await self(ANN, { authorization: `Bearer ${ANN.accessToken}` })
     expect(status).toBe(200)
   })
@@ -99,7 +99,7 @@ describe('who acts for an account', () => {
     expect(answer.body).not.toHaveProperty('data')
   })
 
-  test('is refused with 403 where the user is banned', async () => {
+  test('are refused with 403 where the user is banned', async () => {
     expect(await self(BAN)).toMatchObject({
       status: 403,
       success: false,

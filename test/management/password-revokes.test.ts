@@ -50,7 +50,7 @@ describe.each(Object.keys(WAYS).map((way, index) => [way, 2 + index] as const))(
   (way, id) => {
     const set = (password: string, was: string, fields = {}) => WAYS[way]?.(id, password, was, fields)
 
-    test('stays with the first password, and where it is to be kept; goes with one that is replaced', async () => {
+    test('is kept with the first password, but replaced with a changed one', async () => {
       await (way === 'the user' ? WAYS['an administrator']?.(id, FIRST, '', {}) : set(FIRST, ''))
       expect(await works(id)).toBe(true)
       await set(SECOND, FIRST, { keep_access_tokens: true })

@@ -56,7 +56,7 @@ const pricing = async (): Promise<Pricing> =>
 
 const priceOf = async (model: string) => (await pricing()).data.find((one) => one['model_name'] === model)
 
-describe('prices that are set over HTTP', () => {
+describe('prices set over HTTP', () => {
   test('are charged exactly: 2604 prompt tokens of which 2432 cached, and 383 of output', async () => {
     // The model is refused while it has no price.
     expect((await stage.chat('ann', ask('novel'))).status).toBe(400)
@@ -74,7 +74,7 @@ describe('prices that are set over HTTP', () => {
     expect((await charged('novel', 'vic'))?.quota).toBe(3525)
   })
 
-  test('may be given in any order', async () => {
+  test('may be set in any order', async () => {
     await put('CompletionRatio', { late: 3 })
     await put('ModelRatio', { novel: 1, late: 0.5 })
     const { data } = await manage<{ key: string; value: string }[]>(
@@ -86,7 +86,7 @@ describe('prices that are set over HTTP', () => {
     expect([shown('ModelRatio'), shown('CompletionRatio')]).toEqual([0.5, 3])
   })
 
-  test('are what a call costs where they are so', async () => {
+  test('may be prices per call', async () => {
     await put('ModelPrice', { fixed: 0.02 })
     // 0.02 USD × 500,000
     expect((await charged('fixed'))?.quota).toBe(10_000)
@@ -95,7 +95,7 @@ describe('prices that are set over HTTP', () => {
     expect((await stage.chat('ann', ask('fixed'))).status).toBe(400)
   })
 
-  test('are no binary fractions', async () => {
+  test('are not computed in binary fractions', async () => {
     // 2604 × 0.1 + 383 × 0.1 × 3 with binary fractions would not be 375.3.
     await put('ModelRatio', '{"novel": 0.1}')
     await put('CompletionRatio', '{"novel": 3}')
@@ -103,7 +103,7 @@ describe('prices that are set over HTTP', () => {
     expect((await charged('novel'))?.quota).toBe(375)
   })
 
-  test('of a built-in model change in what is set, and nothing else', async () => {
+  test('of a built-in model change in the given fields, and nothing else', async () => {
     const before = await priceOf('gpt-4o')
     expect(before).toMatchObject({ model_ratio: 1.25, completion_ratio: 4, cache_ratio: 0.5, quota_type: 0 })
     await put('CompletionRatio', { 'gpt-4o': 5 })
@@ -112,7 +112,7 @@ describe('prices that are set over HTTP', () => {
     expect(await priceOf('gpt-4o')).toEqual(before)
   })
 
-  test('name another set of prices', async () => {
+  test('have another version', async () => {
     await put('ModelRatio', { novel: 1 })
     const one = await charged('novel')
     await put('ModelRatio', { novel: 2 })
@@ -128,7 +128,7 @@ describe('prices that are set over HTTP', () => {
 })
 
 describe('GET /api/pricing', () => {
-  test('is what the caller may call, by what groups multiply', async () => {
+  test("lists the models available to the client, by their groups' ratios", async () => {
     await put('ModelRatio', { novel: 1 })
     const { success, data, group_ratio, usable_group } = await pricing()
     expect(success).toBe(true)

@@ -32,7 +32,7 @@ beforeEach(async () => {
 })
 
 describe('a session', () => {
-  test('stands in for the access token', async () => {
+  test('replaces the access token', async () => {
     expect(await self()).toMatchObject({ status: 200, data: { id: 2, username: 'ann' } })
     expect(await self({ cookie: `theme=dark; ${cookie}; x=y` })).toMatchObject({ status: 200 })
   })
@@ -49,7 +49,7 @@ describe('a session', () => {
     expect([answer.status, answer.message]).toEqual([401, expect.stringContaining(message)])
   })
 
-  test('is not looked at where Authorization is given', async () => {
+  test('is ignored where Authorization is sent', async () => {
     expect(await self({ authorization: 'nobodys' })).toMatchObject({
       status: 401,
       message: 'invalid access token',
@@ -59,7 +59,7 @@ describe('a session', () => {
     expect(await self({ authorization: ANN.accessToken, cookie: 'session=x' })).toMatchObject({ status: 200 })
   })
 
-  test('outlives a restart, and the database knows only its HMAC', async () => {
+  test('survives a restart, and the database has only its HMAC', async () => {
     await gateway.restart()
     expect((await self()).status).toBe(200)
     await gateway.stop()
@@ -70,7 +70,7 @@ describe('a session', () => {
     await gateway.restart()
   })
 
-  test('that has expired is worth nothing, and goes when somebody logs in', async () => {
+  test('that has expired is refused, and deleted at the next log-in', async () => {
     const sessions = () => databaseOf(gateway.dataDir).sessions().length
     const before = sessions()
     await gateway.stop()
@@ -83,7 +83,7 @@ describe('a session', () => {
   })
 })
 
-describe('a session is worth nothing at once', () => {
+describe('a session ends at once', () => {
   test.each(['GET', 'POST'])(
     'after %s /api/user/logout, and no other session of the user with it',
     async (method) => {
@@ -106,7 +106,7 @@ describe('a session is worth nothing at once', () => {
     },
   )
 
-  test('when the user is disabled, and stays so when it is enabled again', async () => {
+  test('when the user is disabled, and stays so when the user is enabled again', async () => {
     await root('POST /api/user/manage', { id: 2, action: 'disable' })
     expect(await self()).toMatchObject({ status: 403, message: 'this user has been banned' })
     await root('POST /api/user/manage', { id: 2, action: 'enable' })
@@ -118,7 +118,7 @@ describe('a session is worth nothing at once', () => {
     expect((await self()).status).toBe(401)
   })
 
-  test('when the user changes the password, by that very session', async () => {
+  test('when the user changes the password, through that very session', async () => {
     const change = await manage(
       gateway.url,
       ANN,
@@ -176,7 +176,7 @@ describe('a page of another site', () => {
     expect((await self()).status).toBe(200)
   })
 
-  test('an access token is no cookie: it may come from anywhere', async () => {
+  test('an access token is not a cookie: it is accepted from any site', async () => {
     const headers = { authorization: ANN.accessToken, cookie: undefined, origin: 'https://evil.example' }
     expect((await self(headers)).status).toBe(200)
   })

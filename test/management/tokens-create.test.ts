@@ -56,7 +56,7 @@ describe('POST /api/token/', () => {
     expect((await stage.chat(key, ask('m'))).status).toBe(200)
   })
 
-  test('ignores what only the server writes', async () => {
+  test('ignores read-only fields', async () => {
     const token = await made('modest', {
       id: 7777,
       user_id: 3,
@@ -75,7 +75,7 @@ describe('POST /api/token/', () => {
     expect(await count(VIP)).toBe(0)
   })
 
-  test('takes null in an optional field for absence', async () => {
+  test('treats null in an optional field as absence', async () => {
     const token = await made('nulls', {
       unlimited_quota: null,
       model_limits_enabled: null,
@@ -121,7 +121,7 @@ describe('POST /api/token/', () => {
     expect(token).toMatchObject('allow_ips' in fields && fields.allow_ips === '' ? {} : fields)
   })
 
-  test("takes a closed group, where it is the user's own", async () => {
+  test("accepts a closed group, where it is the user's own", async () => {
     expect(await create(VIP, tokenBody('own', { group: 'vip' }))).toMatchObject({ status: 200 })
   })
 

@@ -36,7 +36,7 @@ const named = async () =>
   )
 
 describe('DELETE /api/token/:id', () => {
-  test('answers success and nothing else; the very next call is refused, and nobody sees the token again', async () => {
+  test('answers success and nothing else; the very next call is refused, and the token is no longer listed', async () => {
     const { id } = await made('unwanted')
     const key = await keyOf(stage.gateway.url, ANN, id)
     stage.upstream.script('m', { kind: 'whole' })
@@ -57,7 +57,7 @@ describe('DELETE /api/token/:id', () => {
     expect(database.token('unwanted')).toMatchObject({ id })
   })
 
-  test("of another's token, and of none, is the very same 404, and deletes nothing", async () => {
+  test("of another's token, and of an unknown one, is the same 404, and deletes nothing", async () => {
     const foreign = await remove(database.token('token-ofbob').id)
     const missing = await remove(987_654_321)
     expect(foreign).toMatchObject({ status: 404, success: false })
@@ -70,7 +70,7 @@ describe('DELETE /api/token/:id', () => {
     expect(await remove(id)).toMatchObject({ status: 400, success: false })
   })
 
-  test('lets a call that is under way go on, and settles it', async () => {
+  test('lets a call under way finish, and settles it', async () => {
     const { id } = await made('busy')
     const before = database.user('ann')
     const key = await keyOf(stage.gateway.url, ANN, id)
@@ -86,7 +86,7 @@ describe('DELETE /api/token/:id', () => {
     expect(database.user('ann').quota + database.user('ann').used_quota).toBe(AMPLE)
   })
 
-  test('of a token that gateway.yaml declares is lasting', async () => {
+  test('of a token declared in gateway.yaml is permanent', async () => {
     expect((await remove(database.token('token-declared').id)).status).toBe(200)
     await stage.gateway.restart()
     expect(await named()).not.toContain('token-declared')
@@ -95,7 +95,7 @@ describe('DELETE /api/token/:id', () => {
 })
 
 describe('POST /api/token/batch', () => {
-  test("answers with how many were deleted; others' ids are passed over", async () => {
+  test("answers with the number deleted; others' ids are ignored", async () => {
     const [one, two, kept] = [await made('one'), await made('two'), await made('kept')]
     const keys = await Promise.all([one, two].map(({ id }) => keyOf(stage.gateway.url, ANN, id)))
     stage.upstream.script('m', { kind: 'whole' })
@@ -113,7 +113,7 @@ describe('POST /api/token/batch', () => {
     expect((await removeAll({ ids: [kept.id] })).data).toBe(1)
   })
 
-  test('takes more ids than a statement can name', async () => {
+  test('accepts more ids than one SQL statement can name', async () => {
     const { id } = await made('among many')
     const ids = Array.from({ length: 90_000 }, (_, index) => 1_000_000 + index)
     expect((await removeAll({ ids: [...ids, id] })).data).toBe(1)
@@ -133,7 +133,7 @@ describe('POST /api/token/batch', () => {
     expect(await removeAll(body)).toMatchObject({ status: 400, success: false })
   })
 
-  test('with one that is no id deletes nothing', async () => {
+  test('with an invalid id deletes nothing', async () => {
     const { id } = await made('spared')
     expect((await removeAll({ ids: [id, 0] })).status).toBe(400)
     expect(await named()).toContain('spared')

@@ -24,7 +24,7 @@ afterAll(() => gateway.discard())
 
 const search = (account: Account) => manage(gateway.url, account, 'GET /api/token/search?keyword=x')
 
-test('the eleventh search within a minute is a 429 that says when to come back; another user is not concerned', async () => {
+test('the eleventh search within a minute is a 429 with retry-after; another user is not affected', async () => {
   for (let nth = 1; nth <= 10; nth += 1) {
     const { status, headers } = await search(ANN)
     expect(status).toBe(200)
@@ -44,7 +44,7 @@ test('the eleventh search within a minute is a 429 that says when to come back; 
 })
 
 describe('the 21st reveal within 20 minutes', () => {
-  test('of one key or of several, is a 429; another user is not concerned, nor is what reveals nothing', async () => {
+  test('of one key or of several, is a 429; another user is not affected, nor are requests that reveal nothing', async () => {
     const { id } = databaseOf(gateway.dataDir).token('token-ofann')
     const one = (account: Account) => manage(gateway.url, account, `POST /api/token/${id}/key`)
     const several = () => manage(gateway.url, ANN, 'POST /api/token/batch/keys', { ids: [id] })

@@ -39,7 +39,7 @@ const list = (account: Account, query = '') =>
 const get = (account: Account, id: number | string) =>
   manage<ShownToken>(gateway.url, account, `GET /api/token/${id}`)
 
-describe('who may manage tokens', () => {
+describe('management of tokens is open to', () => {
   const ENDPOINTS = [
     'GET /api/token/',
     'GET /api/token/search',
@@ -69,7 +69,7 @@ describe('who may manage tokens', () => {
 })
 
 describe('GET /api/token/', () => {
-  test('is an empty page for who has no tokens', async () => {
+  test('is an empty page for a user without tokens', async () => {
     const { status, body } = await list(NOBODY)
     expect(status).toBe(200)
     expect(body).toEqual({
@@ -79,7 +79,7 @@ describe('GET /api/token/', () => {
     })
   })
 
-  test("has the caller's own tokens, whole but for the key", async () => {
+  test("has the client's own tokens, complete except for the key", async () => {
     const before = Math.floor(Date.now() / 1000)
     const {
       created_time: created,
@@ -140,7 +140,7 @@ describe('GET /api/token/', () => {
     )
   })
 
-  test('shows a token that expired, or has no quota, as such before anybody used it', async () => {
+  test('shows a token that expired, or has no quota, as such before its first use', async () => {
     const old = await madeToken(gateway.url, ANN, 'old', { expired_time: 1 })
     expect(old.status).toBe(3)
     const empty = await madeToken(gateway.url, ANN, 'empty', { remain_quota: 0 })
@@ -150,7 +150,7 @@ describe('GET /api/token/', () => {
 })
 
 describe('GET /api/token/:id', () => {
-  test("of another's token, and of none, is the very same 404", async () => {
+  test("of another's token, and of an unknown one, is the same 404", async () => {
     const { data } = await list(BOB)
     const foreign = await get(ANN, data.items[0]?.id ?? 0)
     const missing = await get(ANN, 987_654_321)
@@ -167,7 +167,7 @@ describe('GET /api/token/:id', () => {
     },
   )
 
-  test('the largest id there may be is a 404', async () => {
+  test('of the largest possible id is a 404', async () => {
     expect(await get(ANN, '9007199254740991')).toMatchObject({ status: 404 })
   })
 })

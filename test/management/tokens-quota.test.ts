@@ -39,8 +39,8 @@ async function streaming(name: string, quota: number) {
   return { id, key, hold, finish: () => answer.end() }
 }
 
-describe('a quota that is set while a stream is open', () => {
-  test('is what is left beside its hold, and what it settles against', async () => {
+describe('a quota set while a stream is open', () => {
+  test('is the remainder beside its hold, and its settlement is charged against it', async () => {
     const { id, key, hold, finish } = await streaming('more', 6000)
     // A second such call of 6,000 has too little left.
     expect((await stage.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(403)
@@ -61,7 +61,7 @@ describe('a quota that is set while a stream is open', () => {
     expect(over.json().error.message).toContain(`quota is not enough for this request: ${left} remain`)
   })
 
-  test('of nothing lets the stream end, and no other begin', async () => {
+  test('of zero lets the stream end, and no other begin', async () => {
     const { id, key, hold, finish } = await streaming('nothing', 100_000)
     expect((await put(id, { remain_quota: 1 })).data.status).toBe(1)
     const refused = await stage.chat(key, ask('m'))
@@ -73,7 +73,7 @@ describe('a quota that is set while a stream is open', () => {
     expect((await stage.chat(key, ask('m'))).json().error.code).toBe('token_exhausted')
   })
 
-  test('and a limit that is taken away lets another begin', async () => {
+  test('removing the limit lets another begin', async () => {
     const { id, key, finish } = await streaming('limit', 6000)
     expect((await stage.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(403)
     await put(id, { unlimited_quota: true })
@@ -83,7 +83,7 @@ describe('a quota that is set while a stream is open', () => {
   })
 })
 
-test('however calls and settings come together, the sums are exact', async () => {
+test('under concurrent calls and settings, the sums are exact', async () => {
   const { id } = await madeToken(stage.gateway.url, ANN, 'storm', { remain_quota: 1_000_000 })
   const key = await keyOf(stage.gateway.url, ANN, id)
   const calls = Array.from({ length: 60 }, async () => {

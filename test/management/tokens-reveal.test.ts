@@ -40,7 +40,7 @@ function expectNeverKept({ headers }: ManagementAnswer): void {
 }
 
 describe('POST /api/token/:id/key', () => {
-  test('is the whole key with sk-, kept by nobody on the way', async () => {
+  test('is the whole key with sk-, and forbids caching', async () => {
     const answer = await reveal(ANN, ids.one)
     expect(answer).toMatchObject({
       status: 200,
@@ -49,7 +49,7 @@ describe('POST /api/token/:id/key', () => {
     expectNeverKept(answer)
   })
 
-  test("of another's token, of a deleted one and of none is the very same 404", async () => {
+  test("of another's token, of a deleted one and of an unknown one is the same 404", async () => {
     const missing = await reveal(ANN, 987_654_321)
     expect(missing).toMatchObject({ status: 404, success: false })
     for (const id of [ids.foreign, ids.gone]) {
@@ -70,7 +70,7 @@ describe('POST /api/token/:id/key', () => {
 })
 
 describe('POST /api/token/batch/keys', () => {
-  test("is the whole keys by id; unknown ids and others' are not there", async () => {
+  test("is the whole keys by id; unknown ids and others' are omitted", async () => {
     const answer = await revealAll({ ids: [ids.two, ids.foreign, ids.one, ids.gone, 987_654_321, ids.one] })
     expect(answer.status).toBe(200)
     expect(answer.data).toEqual({ keys: { [ids.one]: 'sk-one', [ids.two]: 'sk-two' } })
@@ -78,7 +78,7 @@ describe('POST /api/token/batch/keys', () => {
     expect((await revealAll({ ids: [ids.foreign] })).data).toEqual({ keys: {} })
   })
 
-  test('takes 100 ids, and of 101 says how many there may be', async () => {
+  test('accepts 100 ids, and refuses 101 with the maximum', async () => {
     const many = Array.from({ length: 101 }, (_, index) => index + 1)
     expect((await revealAll({ ids: many.slice(0, 100) })).status).toBe(200)
     const answer = await revealAll({ ids: many })
@@ -112,7 +112,7 @@ describe('POST /api/token/batch/keys', () => {
     expect(await revealAll(body)).toMatchObject({ status: 400, success: false })
   })
 
-  test('tells a hundred thousand mistakes in a sentence', async () => {
+  test('reports a hundred thousand mistakes in a sentence', async () => {
     const { status, message } = await revealAll({ ids: Array.from({ length: 100_000 }, () => 0) })
     expect(status).toBe(400)
     expect(message.length).toBeLessThan(1000)

@@ -89,7 +89,7 @@ describe('GET /api/token/search', () => {
     expect(await found(query)).toEqual(names)
   })
 
-  test('finds what matches both the name and the key', async () => {
+  test('finds tokens that match both the name and the key', async () => {
     expect(await found({ keyword: 'alpha%', token: '%Key%' })).toEqual(['alphabet', 'Alpha'])
     expect(await found({ keyword: 'alpha%', token: 'Beta%' })).toEqual(['alphabet'])
     expect(await found({ keyword: 'Alpha', token: 'Beta%' })).toEqual([])
@@ -125,13 +125,13 @@ describe('GET /api/token/search', () => {
     expect(await found({ keyword: '%👩‍👩‍👧‍👦x%' })).toEqual([])
   })
 
-  test("never finds another's", async () => {
+  test("never finds another's tokens", async () => {
     expect(await found({ keyword: 'Alpha' }, FULL)).toEqual([])
     expect(await found({ token: 'AlphaKey0123456789' }, FULL)).toEqual([])
   })
 })
 
-describe('who has as many tokens as are allowed', () => {
+describe('a user with the maximum number of tokens', () => {
   test.each([{ keyword: 'full%' }, { token: 'full%' }, { token: 'sk-full%' }])(
     'may not use %: %j',
     async (query) => {
@@ -141,12 +141,12 @@ describe('who has as many tokens as are allowed', () => {
     },
   )
 
-  test('finds exactly', async () => {
+  test('can only search exactly', async () => {
     expect(await found({ keyword: 'FULL 3' }, FULL)).toEqual(['full 3'])
     expect(await found({ token: 'sk-full3' }, FULL)).toEqual(['full 3'])
   })
 
-  test('has one fewer, and may', async () => {
+  test('with one fewer can search by pattern', async () => {
     const { data } = await search(FULL, { keyword: 'full 3' })
     await manage(gateway.url, FULL, `DELETE /api/token/${data.items[0]?.id}`)
     expect((await search(FULL, { keyword: 'full%' })).data.total).toBe(MOST - 1)

@@ -94,12 +94,12 @@ describe('PUT /api/token/', () => {
     expect((await put({ id: before.id, ...fields })).data).toEqual({ ...before, ...fields })
   })
 
-  test('takes a token back as it was read', async () => {
+  test('accepts a token as it was read', async () => {
     const before = await made('round trip', { allow_ips: '127.0.0.1', group: 'open' })
     expect((await put({ ...before })).data).toEqual(before)
   })
 
-  test('ignores what only the server writes, a status too', async () => {
+  test('ignores read-only fields, including a status', async () => {
     const before = await made('modest')
     const ignored = {
       user_id: 3,
@@ -118,7 +118,7 @@ describe('PUT /api/token/', () => {
     expect((await put({ id: before.id, status: 'no status at all' })).status).toBe(200)
   })
 
-  test('takes null for absence, but in allow_ips, where it takes the list away', async () => {
+  test('treats null as absence, except in allow_ips, where it removes the list', async () => {
     const before = await made('nulls', {
       group: 'open',
       model_limits: 'm',
@@ -146,7 +146,7 @@ describe('PUT /api/token/', () => {
     )
   })
 
-  test("of another's token, and of none, is the very same 404, and writes nothing", async () => {
+  test("of another's token, and of an unknown one, is the same 404, and writes nothing", async () => {
     const { id } = database.token('token-ofbob')
     const missing = await put({ id: 987_654_321, name: 'x' })
     for (const answer of [await put({ id, name: 'x' }), await setStatus(id, 2)]) {
@@ -198,7 +198,7 @@ describe('PUT /api/token/', () => {
     expect(await put(status, '?status_only=1')).toMatchObject({ status: 400, success: false })
   })
 
-  test('any quota is taken of a token that has no limit, and has to fit before it has one again', async () => {
+  test('any quota is accepted for an unlimited token, and has to be valid before it is limited again', async () => {
     const { id } = await made('boundless', { unlimited_quota: true })
     expect((await put({ id, remain_quota: MOST_QUOTA + 1 })).data.remain_quota).toBe(MOST_QUOTA + 1)
     expect((await put({ id, unlimited_quota: false })).status).toBe(400)
@@ -210,7 +210,7 @@ describe('PUT /api/token/', () => {
 })
 
 describe('status_only=1', () => {
-  test('writes the status alone; the very next call is refused, then taken again', async () => {
+  test('writes the status alone; the very next call is refused, then accepted again', async () => {
     const { id, key } = await keyed('switched')
     expect(await called(key)).toEqual([200, undefined])
     const before = await get(id)
@@ -275,7 +275,7 @@ describe('a token whose quota is used up', () => {
     expect((await setStatus(id, 1)).data.status).toBe(1)
   })
 
-  test('stays disabled where it was, whatever it is given', async () => {
+  test('stays disabled, whatever quota it is given', async () => {
     const { id, key } = await keyed('off and empty', { remain_quota: 0 })
     await setStatus(id, 2)
     expect((await put({ id, remain_quota: 1_000_000 })).data.status).toBe(2)
@@ -289,7 +289,7 @@ describe('a token whose quota is used up', () => {
   })
 })
 
-describe('the very next call counts by', () => {
+describe('the very next call follows', () => {
   test.each<[string, Fields, [number, unknown]]>([
     ['the time', { expired_time: 1 }, [401, 'token_expired']],
     ['the quota', { remain_quota: 0 }, [401, 'token_exhausted']],
@@ -305,7 +305,7 @@ describe('the very next call counts by', () => {
     expect(await called(key)).toEqual(outcome)
   })
 
-  test('whether there is a limit', async () => {
+  test('the change of unlimited_quota', async () => {
     const { id, key } = await keyed('limits', { remain_quota: 3 })
     expect(await called(key)).toEqual([403, 'insufficient_quota'])
     await put({ id, unlimited_quota: true })
@@ -325,7 +325,7 @@ test('a declared token under another name is still the declared one', async () =
   expect(await called('loose')).toEqual([200, undefined])
 })
 
-test('a status that is declared may be changed, and comes back at the next reading', async () => {
+test('a declared status may be changed, and comes back at the next reload', async () => {
   const { id } = database.token('my own name')
   await stage.gateway.restart(configured(2))
   expect(await called('loose')).toEqual([401, 'token_disabled'])

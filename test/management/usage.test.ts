@@ -103,7 +103,7 @@ const file = async (account: typeof ANN, path: string) =>
     headers: { authorization: account.accessToken, 'gateway-user': String(account.id) },
   })
 
-describe('who may see what', () => {
+describe('visible rows', () => {
   test.each(['/api/log/', '/api/log/stat', '/api/log/export', '/api/data/'] as const)(
     '%s is for admins',
     async (path) => {
@@ -125,7 +125,7 @@ describe('who may see what', () => {
     },
   )
 
-  test('an account sees its own rows alone, and neither channel nor upstream model', async () => {
+  test('of an account are its own alone, without channel and upstream model', async () => {
     const page = await list(ANN, '/api/log/self')
     expect(idsOf(page)).toEqual([made[1], made[0]])
     for (const row of page.items) {
@@ -139,7 +139,7 @@ describe('who may see what', () => {
 })
 
 describe('GET /api/log/', () => {
-  test('tells of a call all that was settled, as a page', async () => {
+  test('shows everything that a call settled, as a page', async () => {
     const page = await list(ADA, `/api/log/?request_id=${made[0]}`)
     const now = Date.now() / 1000
     expect(page).toEqual({
@@ -217,7 +217,7 @@ describe('GET /api/log/', () => {
     expect(idsOf(await list(ADA, `/api/log/?${query}`))).toEqual(expected.map((index) => made[index]))
   })
 
-  test('has both ends of a time, whoever is asked for', async () => {
+  test('includes both ends of a time range, for any user', async () => {
     for (const who of ['', '&username=cyd']) {
       const time = `start_timestamp=${MIDNIGHT + 10}&end_timestamp=${MIDNIGHT + 19}`
       const { total, items } = await list(ADA, `/api/log/?${time}${who}&page_size=20`)
@@ -236,7 +236,7 @@ describe('GET /api/log/', () => {
 })
 
 describe('GET /api/log/stat', () => {
-  test('sums up the rows that are meant, and the last minute', async () => {
+  test('sums up the selected rows, and the last minute', async () => {
     expect(await stat(ADA, '/api/log/stat?username=ann')).toMatchObject({
       quota: 270 + 30,
       requests: 2,
@@ -253,7 +253,7 @@ describe('GET /api/log/stat', () => {
     expect(await stat(ADA, '/api/log/stat?type=5')).toMatchObject({ quota: 0, requests: 0, rpm: 0, tpm: 0 })
   })
 
-  test('knows days whose rows are gone', async () => {
+  test('includes days whose rows are gone', async () => {
     expect(await stat(ADA, '/api/log/stat?username=cyd')).toMatchObject({
       requests: MANY + 7,
       quota: 5 * (MANY + 7),
@@ -274,7 +274,7 @@ describe('GET /api/log/stat', () => {
 describe('GET /api/log/export', () => {
   const lines = (text: string): string[] => text.split('\r\n')
 
-  test('is a CSV file of all rows that are meant, the newest first', async () => {
+  test('is a CSV file of all selected rows, the newest first', async () => {
     const { headers, text } = await file(ADA, '/api/log/export')
     expect(headers['content-type']).toBe('text/csv; charset=utf-8')
     expect(headers['content-disposition']).toMatch(/^attachment; filename="[\w.-]+\.csv"$/)
@@ -289,13 +289,13 @@ describe('GET /api/log/export', () => {
     expect(lines((await file(ADA, '/api/log/export?type=1')).text)).toEqual([header, ''])
   })
 
-  test("is of the caller's own rows, without channel and upstream model", async () => {
+  test("is of the client's own rows, without channel and upstream model", async () => {
     const [header = '', ...rows] = lines((await file(ANN, '/api/log/self/export')).text)
     expect(header).not.toMatch(/channel|upstream/)
     expect(rows.map((row) => row.split(',')[0])).toEqual([made[1], made[0], ''])
   })
 
-  test('quotes what needs it, and lets no name be a formula', async () => {
+  test('quotes where necessary, and neutralises formulas in names', async () => {
     const { text } = await file(ANN, '/api/log/self/export?model_name=n')
     expect(text).toContain(`,"'=1+1,""x""",n,`)
   })
@@ -306,7 +306,7 @@ describe('GET /api/log/export', () => {
     expect(headers['content-type']).toBe('application/json')
   })
 
-  test('is nothing to trip over for a caller who leaves', async () => {
+  test('survives a client that leaves', async () => {
     const headers = { authorization: ADA.accessToken, 'gateway-user': String(ADA.id) }
     const live = await open(stage.gateway.url, undefined, { method: 'GET', path: '/api/log/export', headers })
     live.abort()
@@ -317,7 +317,7 @@ describe('GET /api/log/export', () => {
 })
 
 describe('GET /api/data/', () => {
-  test('is what each model used on each day, of everybody', async () => {
+  test('is the use of each model on each day, for all users', async () => {
     const { data } = await manage(stage.gateway.url, ADA, 'GET /api/data/')
     const today = Math.floor(Date.now() / 1000 / DAY) * DAY
     expect(data).toEqual([
@@ -327,7 +327,7 @@ describe('GET /api/data/', () => {
     ])
   })
 
-  test('is of one user, who is then named, and of the days asked for', async () => {
+  test('is limited to one user, who is then named, and to the requested days', async () => {
     const old = MIDNIGHT - 90 * DAY
     const days = `start_timestamp=${old + 5}&end_timestamp=${old + DAY}`
     expect((await manage(stage.gateway.url, ADA, `GET /api/data/?username=cyd&${days}`)).data).toEqual([
@@ -336,7 +336,7 @@ describe('GET /api/data/', () => {
     expect((await manage(stage.gateway.url, ADA, 'GET /api/data/?username=nobody')).data).toEqual([])
   })
 
-  test("is the caller's own under /self", async () => {
+  test("is the client's own under /self", async () => {
     const { data } = await manage(stage.gateway.url, BEN, 'GET /api/data/self')
     expect(data).toEqual([
       {
@@ -350,7 +350,7 @@ describe('GET /api/data/', () => {
     ])
   })
 
-  test('is of at most 366 days', async () => {
+  test('covers at most 366 days', async () => {
     const days = (n: number): string =>
       `start_timestamp=${MIDNIGHT - (n - 1) * DAY}&end_timestamp=${MIDNIGHT}`
     expect((await manage(stage.gateway.url, ADA, `GET /api/data/?${days(366)}`)).status).toBe(200)

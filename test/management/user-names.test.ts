@@ -20,7 +20,7 @@ const as = (request: Parameters<typeof manage>[2], body: object) =>
 
 const make = (username: string) => as('POST /api/user/', { username, password: 'correct horse' })
 
-describe('a name that could be taken for another', () => {
+describe('a confusable name', () => {
   test.each([
     ['ann\u202E', `${UNSEEN}"ann\\u202e"`],
     ['a\u200Bnn', `${UNSEEN}"a\\u200bnn"`],
@@ -36,7 +36,7 @@ describe('a name that could be taken for another', () => {
     expect(renamed).toMatchObject({ status: 400, message: sentence })
   })
 
-  test('is nothing that scripts need which join their letters, or a name in other case of its own', async () => {
+  test("does not include names in scripts that need joiners, or one's own name in other letter case", async () => {
     expect((await make('می\u200Cخواهم')).status).toBe(200)
     expect(await as('PUT /api/user/', { id: 2, username: 'Ann' })).toMatchObject({ status: 200 })
     expect(await as('PUT /api/user/', { id: 2, username: 'ann' })).toMatchObject({ status: 200 })

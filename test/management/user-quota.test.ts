@@ -35,7 +35,7 @@ beforeEach(async () => {
   await quota('override', QUOTA)
 })
 
-describe('a quota that is changed while a call is under way', () => {
+describe('a quota changed during a call', () => {
   test.each([
     ['add', 777, QUOTA + 777],
     ['subtract', 777, QUOTA - 777],
@@ -57,7 +57,7 @@ describe('a quota that is changed while a call is under way', () => {
     expect(call.json().error.message).toContain(`${after - COST} remain`)
   })
 
-  test('in every way, while many calls run, still adds up', async () => {
+  test('in every way, under many calls, still adds up', async () => {
     const usedBefore = row().used_quota
     const calls = Array.from({ length: 40 }, (_, index) =>
       stage.chat(index % 2 === 0 ? 'ann' : 'second', ask('m', { max_tokens: 100 })),
@@ -73,7 +73,7 @@ describe('a quota that is changed while a call is under way', () => {
 })
 
 describe('a quota', () => {
-  test('that is taken away cannot be spent by the next call, and one that is given can', async () => {
+  test('that is removed cannot be spent by the next call, and one that is added can', async () => {
     expect((await quota('subtract', QUOTA)).data.quota).toBe(0)
     const refused = await stage.chat('ann', ask('m'))
     expect([refused.status, refused.json().error.code]).toEqual([403, 'insufficient_quota'])
@@ -81,14 +81,14 @@ describe('a quota', () => {
     expect((await stage.chat('ann', ask('m'))).status).toBe(200)
   })
 
-  test('by PUT /api/user/ is the one that there is then', async () => {
+  test('set by PUT /api/user/ is the new balance', async () => {
     expect((await stage.chat('ann', ask('m'))).status).toBe(200)
     await manage(stage.gateway.url, ROOT_ACCOUNT, 'PUT /api/user/', { id: 2, quota: 3 })
     expect(row().quota).toBe(3)
     expect((await stage.chat('ann', ask('m'))).json().error.message).toContain('3 remain')
   })
 
-  test('cannot be taken below zero, nor lifted above the bound', async () => {
+  test('cannot be set below zero, nor above the bound', async () => {
     const less = await quota('subtract', QUOTA + 1)
     expect([less.status, less.message]).toEqual([
       400,

@@ -58,7 +58,7 @@ async function newcomer(fields: object = {}): Promise<{ id: number; username: st
   return answer.data
 }
 
-describe('who may administer users', () => {
+describe('administration of users is open to', () => {
   test.each<[Request, object?]>([
     ['GET /api/user/'],
     ['GET /api/user/search?keyword=a'],
@@ -109,7 +109,7 @@ describe('POST /api/user/', () => {
     expect((await admin(`GET /api/user/${data.id}`)).data).toEqual(data)
   })
 
-  test('needs a name and a password alone', async () => {
+  test('requires a name and a password alone', async () => {
     const { data } = await admin('POST /api/user/', { username: '__proto__', password: '12345678' })
     expect(data).toMatchObject({
       username: '__proto__',
@@ -167,7 +167,7 @@ describe('POST /api/user/', () => {
   })
 })
 
-describe('nobody gives a role that is not below its own', () => {
+describe("a role must be below the administrator's own", () => {
   test.each([
     ['an admin, an admin', ADMIN, 10],
     ['an admin, root', ADMIN, 100],
@@ -183,7 +183,7 @@ describe('nobody gives a role that is not below its own', () => {
     expect((await root(`GET /api/user/${id}`)).data).toMatchObject({ role: 1 })
   })
 
-  test('an admin does not promote, root does, and demotes again', async () => {
+  test('an admin does not promote, root promotes and demotes', async () => {
     const { id } = await newcomer()
     expect((await admin('POST /api/user/manage', { id, action: 'promote' })).status).toBe(403)
     expect(await root('POST /api/user/manage', { id, action: 'promote' })).toMatchObject({
@@ -200,7 +200,7 @@ describe('nobody gives a role that is not below its own', () => {
   })
 })
 
-describe('nobody but root acts on somebody of its own role, or above', () => {
+describe('only root acts on users of the same role, or above', () => {
   test.each<[Request, object?]>([
     ['PUT /api/user/', { id: 4, display_name: 'x' }],
     ['PUT /api/user/', { id: 4, password: PASSWORD }],
@@ -230,7 +230,7 @@ describe('nobody but root acts on somebody of its own role, or above', () => {
     expect((await root<Shelf>('GET /api/user/?page_size=100')).data.items.slice(-4)).toEqual(before)
   })
 
-  test('an admin may change harmless fields of itself, and send the others as they are', async () => {
+  test('an admin may change harmless fields of its own account, and send the others unchanged', async () => {
     const { data: before } = await admin('GET /api/user/3')
     const { group, role, username } = before
     const answer = await admin('PUT /api/user/', {
@@ -318,7 +318,7 @@ describe('the id of a user', () => {
     expect((await admin('POST /api/user/manage', { id, action: 'disable' })).status).toBe(400)
   })
 
-  test('of nobody is a 404', async () => {
+  test('that does not exist is a 404', async () => {
     expect((await admin('GET /api/user/9007199254740991')).status).toBe(404)
     expect((await admin('PUT /api/user/', { id: 999, remark: 'x' })).status).toBe(404)
     expect((await admin('DELETE /api/user/999')).status).toBe(404)
@@ -327,7 +327,7 @@ describe('the id of a user', () => {
 })
 
 describe('PUT /api/user/', () => {
-  test('writes the fields that are there, and no other', async () => {
+  test('writes the fields that are sent, and no other', async () => {
     const { id } = await newcomer()
     const { data: before } = await admin(`GET /api/user/${id}`)
     expect((await admin('PUT /api/user/', { id, remark: 'x', status: 2, used_quota: 5 })).data).toEqual({
@@ -368,7 +368,7 @@ describe('PUT /api/user/', () => {
     expect((await admin(`GET /api/user/${id}`)).data).toEqual(before)
   })
 
-  test("counts at the user's next call", async () => {
+  test("takes effect at the user's next call", async () => {
     expect((await stage.chat('ann', ask('v'))).status).toBe(503)
     await admin('PUT /api/user/', { id: 2, group: 'vip' })
     expect((await stage.chat('ann', ask('v'))).status).toBe(200)
@@ -393,7 +393,7 @@ describe('POST /api/user/manage', () => {
     expect((await ann('GET /api/user/self')).status).toBe(200)
   })
 
-  test('changes a status that gateway.yaml declares, until its next reading', async () => {
+  test('changes a status declared in gateway.yaml, until its next reload', async () => {
     const status = async () => (await admin('GET /api/user/5')).data.status
     expect((await admin('POST /api/user/manage', { id: 5, action: 'disable' })).status).toBe(200)
     expect(await status()).toBe(2)
@@ -448,7 +448,7 @@ describe('a deleted user', () => {
     expect(found).not.toContainEqual(expect.objectContaining({ id }))
   })
 
-  test('has tokens no more, from the next call on, not even after a restart that declares it', async () => {
+  test('has no tokens, from the next call on, not even after a restart that declares it', async () => {
     expect((await stage.chat('ann', ask('m'))).status).toBe(200)
     expect((await admin('DELETE /api/user/2')).status).toBe(200)
     const refused = await stage.chat('ann', ask('m'))

@@ -40,7 +40,7 @@ function answered(gateway: RunningGateway): number {
 }
 
 describe.skipIf(isLeftOut)('the balancer of deploy/, in front of three gateways', () => {
-  test('has nothing to say against its configuration', () => {
+  test('accepts its configuration without warnings', () => {
     expect(balancer.logs()).not.toMatch(/ALERT|WARNING/)
   })
 
@@ -60,7 +60,7 @@ describe.skipIf(isLeftOut)('the balancer of deploy/, in front of three gateways'
     expect((await live.end()).text).toContain('[DONE]')
   })
 
-  test('tells where a call came from, and believes nobody who says it', async () => {
+  test('passes on where a call came from, and ignores forged headers', async () => {
     const headers = { 'x-forwarded-for': '10.9.8.7' }
     const direct = await call(gateways[0]?.url ?? '', ask('m'), { key: 'elsewhere', headers })
     expect(direct.status).toBe(200)
@@ -68,11 +68,11 @@ describe.skipIf(isLeftOut)('the balancer of deploy/, in front of three gateways'
     expect(told.status).toBe(403)
   })
 
-  test('keeps figures from callers', async () => {
+  test('hides metrics from clients', async () => {
     expect(await statusOn(balancer.port, '/metrics')).toBe(404)
   })
 
-  test('restarts of all gateways, one after another, break no stream and refuse no call', async () => {
+  test('a rolling restart of all gateways breaks no stream and refuses no call', async () => {
     upstream.script('m', { kind: 'whole' })
     upstream.script('s', { kind: 'stream', events: 40, paceMs: 100 })
     let answeredCalls = 0
@@ -107,7 +107,7 @@ describe.skipIf(isLeftOut)('the balancer of deploy/, in front of three gateways'
     expect(refused).toEqual([])
   })
 
-  test('a gateway that is killed is passed over within two seconds; with none, the refusal says to come again', async () => {
+  test('a gateway that is killed is skipped within two seconds; with none, the refusal says to retry', async () => {
     const [first, second, third] = gateways
     await first?.kill()
     await sleep(2_000)

@@ -15,13 +15,13 @@ function bench(
   return { code: status, output: stdout + stderr }
 }
 
-test('no call, event or start has become dearer, beside a bare forwarder, than was reached once', {
+test('no call, event or start costs more, relative to a bare forwarder, than was reached once', {
   timeout: 1_200_000,
 }, () => {
   expect(bench('run', '--quick', '--check')).toMatchObject({ code: 0 })
 })
 
-test('an idle gateway takes no more memory, beside a bare forwarder, than was reached once', {
+test('an idle gateway takes no more memory, relative to a bare forwarder, than was reached once', {
   timeout: 120_000,
 }, () => {
   expect(bench('run', '--only', 'idle-memory', '--check')).toMatchObject({ code: 0 })

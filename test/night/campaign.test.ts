@@ -40,7 +40,7 @@ function millisecondsFor(
   return Math.min(...times)
 }
 
-describe('nothing takes more than its share of time for a longer input:', () => {
+describe('no longer input takes more than its share of time:', () => {
   test.each(Object.entries(TARGETS))('%s', { timeout: 300_000 }, (_, target) => {
     const steep: string[] = []
     const alone = [...new Set([...target.tokens, ...target.seeds])].map((piece) => ['', piece, ''] as const)

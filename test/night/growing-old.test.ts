@@ -9,7 +9,7 @@ const PRELOAD = new URL('../equipment/heap-preload.ts', import.meta.url)
 /** Bytes kept after thousands of calls; a tenth of their allocations would be fifty times as much. */
 const KEPT_BYTES = 1_000_000
 
-test('what a call made is collected young: next to nothing of it is kept until a full collection', async () => {
+test('the garbage of a call is collected young: almost none is kept until a full collection', async () => {
   const stage = await setLoadStage({ upstream: 'completion', flags: `--import=${PRELOAD.href}` })
   onTestFinished(() => stage.close())
   const old = async (): Promise<number> => {

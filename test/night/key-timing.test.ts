@@ -16,7 +16,7 @@ const MOST_APART = 1.25
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 const KEY = 'Rk3vPq8sYw2nLd5tXz7bHc4mJf6gQa9e'
 
-test('how long a refusal takes does not tell how near a key is to one that is there', {
+test('the latency of a refusal does not reveal how close a key is to a valid one', {
   timeout: 300_000,
 }, async () => {
   const random = randomFrom(nightSeed())

@@ -16,7 +16,7 @@ test(`two hundred kills lose no charge, double none, and overdraw nobody (seed $
   expect(report.partial).toBeGreaterThan(200)
 })
 
-test(`so they do on a disk that is slow, where the mutants of a day are caught (seed ${seed})`, {
+test(`nor on a slow disk, where the day tier's mutants are caught (seed ${seed})`, {
   timeout: 600_000,
 }, async () => {
   const copy = patchedCopy([SLOW_DISK])

@@ -67,7 +67,7 @@ function stepsRun(path: string): number {
   return Number(steps)
 }
 
-test(`${TOKENS} tokens and ${HOLDS} open holds of the schema before, its migration killed ${KILLS} times: all is there, and soon`, async () => {
+test(`${TOKENS} tokens and ${HOLDS} open holds of the previous schema, its migration killed ${KILLS} times: all is there, and soon`, async () => {
   const random = randomFrom(nightSeed())
   const folder = newFolder()
   onTestFinished(() => folder.discard())

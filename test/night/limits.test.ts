@@ -22,7 +22,7 @@ function arrivedMs(id: unknown): number {
   return Number.parseInt(String(id).replaceAll('-', '').slice(0, 12), 16)
 }
 
-test(`of ${FACTOR} times a limit, bursts at the edges of windows included, no window lets more through, and hardly one less`, {
+test(`of ${FACTOR} times a limit, with bursts at window edges, no window admits more, and hardly one less`, {
   timeout: 120_000,
 }, async () => {
   const random = randomFrom(seed)
@@ -80,7 +80,7 @@ const ADDRESSES = Number(process.env['NIGHT_ADDRESSES'] ?? 100_000)
 /** Memory limit for all of them together: the same for a million as for the number that is tracked. */
 const MOST_MIB = 250
 
-test(`${ADDRESSES} callers that nobody knows free nobody who is limited, and take bounded memory`, {
+test(`${ADDRESSES} unknown clients do not free a limited one, and take bounded memory`, {
   timeout: 1_800_000,
 }, async () => {
   const stage = await setStage((upstream) => ({

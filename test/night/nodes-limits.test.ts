@@ -9,7 +9,7 @@ describe.skipIf(withoutRedis('a limit over three nodes'))('a limit over three no
     [180, 10, 10],
     [67, 67, 66],
   ])(
-    'called by %i, %i and %i clients is kept to within 97 and 101 percent',
+    'with %i, %i and %i clients is kept to within 97 and 101 percent',
     { timeout: 180_000 },
     async (...clients) => {
       const report = await pressLimit({ requests: 1000, windowMs: 10_000, clients, windows: 5 })
@@ -19,7 +19,7 @@ describe.skipIf(withoutRedis('a limit over three nodes'))('a limit over three no
     },
   )
 
-  test('is kept by shares where Redis is gone: not exceeded by much, and never nothing', {
+  test('is kept by shares where Redis is gone: exceeded by little, and never zero', {
     timeout: 60_000,
   }, async () => {
     const report = await pressLimit({

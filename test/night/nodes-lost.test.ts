@@ -7,7 +7,7 @@ import { nightSeed } from './night-seed.ts'
 const seed = nightSeed()
 
 describe.skipIf(withoutRedis('a node that is gone'))('a node that is gone', () => {
-  test(`and comes back after its leases have ended spends nothing of them (seed ${seed})`, {
+  test(`and returns after its leases have ended spends nothing of them (seed ${seed})`, {
     timeout: 240_000,
   }, async () => {
     const report = await pauseBeyondLease(seed)
@@ -18,7 +18,7 @@ describe.skipIf(withoutRedis('a node that is gone'))('a node that is gone', () =
     expect(report.answeredAfter).toBeGreaterThan(0)
   })
 
-  test(`for good, with its folder, costs no more than its last report: the rest is charged by estimate (seed ${seed})`, {
+  test(`permanently, with its folder, costs no more than its last report: the rest is charged by estimate (seed ${seed})`, {
     timeout: 120_000,
   }, async () => {
     const report = await loseNode(seed)

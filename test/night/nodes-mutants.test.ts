@@ -73,17 +73,17 @@ describe.skipIf(withoutRedis('broken copies of the bank') || withoutCrashes('bro
   'of the bank, the auditor notices',
   { timeout: 120_000 },
   () => {
-    test('nothing where reports only go out seldom', async () => {
+    test('nothing where reports are rare', async () => {
       expect(await brokenBy([SELDOM], { accounts: POOR_ACCOUNTS })).toBe('')
     })
-    test('what goes back before it is reported: it is spent twice', async () => {
+    test('leases returned before the report: spent twice', async () => {
       const broken = await brokenBy([SELDOM, ...RELEASE_FIRST], { accounts: POOR_ACCOUNTS })
       expect(broken).toMatch(/is overdrawn by|was lent than there was/)
     })
     test('nothing where answers to reports are lost', async () => {
       expect(await brokenBy(LOST_ANSWERS)).toBe('')
     })
-    test('reports that count as often as they come', async () => {
+    test('repeated reports counted again', async () => {
       expect(await brokenBy([...LOST_ANSWERS, NOT_IDEMPOTENT])).toMatch(/used \d+, (?:its|the) rows say \d+/)
     })
     test('a start without recovery', async () => {

@@ -26,7 +26,7 @@ const STORMS: readonly (readonly [string, readonly Mischief[]])[] = [
 
 describe.skipIf(withoutRedis(NAME) || withoutCrashes(NAME))('storms over three nodes', () => {
   test.each(STORMS)(
-    `%s: nothing lost, doubled or overdrawn, nothing left lent (seed ${seed})`,
+    `%s: nothing lost, doubled or overdrawn, nothing left leased (seed ${seed})`,
     { timeout: 300_000 },
     async (_, mischief) => {
       const report = await nodesStorm({ seed, seconds: 45, clientsEach: 32, mischief })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { runOverload } from '../load/overload-run.ts'
 
-test('five times as many calls as can be served, for a minute: nearly as many are served, the others are refused at once, and it is over when they stop', {
+test('five times the capacity for a minute: nearly as many are served, the others are refused at once, and service is normal afterwards', {
   timeout: 200_000,
 }, async () => {
   const report = await runOverload({
@@ -28,7 +28,7 @@ test('five times as many calls as can be served, for a minute: nearly as many ar
   expect(report.charged).toBe(report.answered)
 })
 
-test('many times as many calls as can be served, of upstreams that take a second: they are served in little more, and the others are refused at once', {
+test('many times the capacity with upstreams that take a second: served calls take little more, and the others are refused at once', {
   timeout: 200_000,
 }, async () => {
   const report = await runOverload({

@@ -33,7 +33,7 @@ describe.skipIf(withoutRedis('limits over several nodes, for long'))('limits ove
     [100, 10_000],
     [600, 20_000],
     [20_000, 10_000],
-  ])('%i in %i ms are let through, and no more, with 200 callers spread 90/5/5', async (most, windowMs) => {
+  ])('%i in %i ms are admitted, and no more, with 200 clients spread 90/5/5', async (most, windowMs) => {
     const { through, longestWaitMs } = await limitStorm(nodes, ownLimit(most, windowMs), 200, 3 * windowMs)
     const reached = { all: through.length / (3 * most), most: mostWithin(through, windowMs) / most }
     console.log(`${most} in ${windowMs} ms:`, reached, { alone, longestWaitMs: Math.round(longestWaitMs) })
@@ -41,7 +41,7 @@ describe.skipIf(withoutRedis('limits over several nodes, for long'))('limits ove
     expect(reached.all).toBeGreaterThanOrEqual(0.97)
   })
 
-  test('let through no more than 1.2 of it, and something, while the server goes and comes', async () => {
+  test('admit at most 1.2 times the limit, and more than nothing, while the server goes and comes', async () => {
     const [most, windowMs] = [300, 4_000]
     const running = limitStorm(nodes, ownLimit(most, windowMs), 200, 3 * windowMs)
     await sleep(windowMs)

@@ -27,7 +27,7 @@ function neverReading(port: number): Socket {
   return socket
 }
 
-test('a reader that reads nothing costs less than 1 MB', { timeout: 120_000 }, async () => {
+test('a client that reads nothing costs less than 1 MB', { timeout: 120_000 }, async () => {
   const upstream = await startUpstream()
   onTestFinished(() => upstream.stop())
   const gateway = await startGateway({

@@ -24,7 +24,7 @@ test('2,000 streams of ten events a second for a minute: no error', { timeout: 1
   expect(report.complete).toBe(streams)
 })
 
-test('5,000 streams that say nothing for half a minute are held in bounded memory', {
+test('5,000 silent streams for half a minute are held in bounded memory', {
   timeout: 180_000,
 }, async () => {
   const streams = 5000

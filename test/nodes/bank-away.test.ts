@@ -34,12 +34,12 @@ describe.skipIf(withoutRedis(NAME))('three nodes whose PostgreSQL and Redis are 
   }, 300_000)
   afterAll(() => ground?.clear())
 
-  test('serve whom they know: such a call waits for neither', () => {
+  test('serve known keys: such a call waits for neither', () => {
     expect(report.warm.length).toBeGreaterThan(9)
     expect(report.warm.filter(({ status }) => status !== 200)).toEqual([])
   })
 
-  test('refuse whom they do not know with 503 and retry-after, within two seconds', () => {
+  test('refuse unknown keys with 503 and retry-after, within two seconds', () => {
     expect(report.cold.length).toBeGreaterThan(2)
     for (const { status, code, retryAfter, tookMs } of report.cold) {
       expect([status, code]).toEqual([503, 'overloaded'])
@@ -48,11 +48,11 @@ describe.skipIf(withoutRedis(NAME))('three nodes whose PostgreSQL and Redis are 
     }
   })
 
-  test('say that they are not ready, each of them', () => {
+  test('report not ready, each of them', () => {
     expect(report.ready.slice(-3)).toEqual([503, 503, 503])
   })
 
-  test('report what was charged meanwhile within five seconds of their return', () => {
+  test('report the charges made meanwhile within five seconds of their return', () => {
     expect(report.backlogMs).toBeLessThan(30_000)
   })
 })

@@ -16,7 +16,9 @@ import { newToken, SECRETS, storeWithAccount } from '../store-rows.ts'
 const SOON = { timeout: 30_000, interval: 10 }
 
 /** A node's key cache and the number of its reads, beside another node's on the same database. */
-async function twoNodes(announcing: () => Announcer & { firstAttempt: Promise<void>; close(): Promise<void> }) {
+async function twoNodes(
+  announcing: () => Announcer & { firstAttempt: Promise<void>; close(): Promise<void> },
+) {
   const account = await storeWithAccount()
   const ledger = new Ledger(account.store, 'run')
   const join = async () => {
@@ -72,7 +74,7 @@ function sentences(
     await expect.poll(() => there.call(), SOON).toBe('the user of this API key is disabled')
   })
 
-  test('a key that was unknown is let in once another node has made it', async () => {
+  test('a key that was unknown is accepted once another node has created it', async () => {
     const { store, userId, here, there } = await twoNodes(await announcing())
     expect(await there.call('sk-late')).toBe('this API key is unknown')
     await store.write('createToken', newToken(userId, { key: 'late' }))
@@ -80,7 +82,7 @@ function sentences(
     await expect.poll(() => there.call('sk-late'), SOON).toBe('let in')
   })
 
-  test('settings are read again where another node has set them, and not where it was this one', async () => {
+  test('settings are read again where another node has set them, and not on the node itself', async () => {
     const { here, there } = await twoNodes(await announcing())
     there.failTwice()
     here.changes.notify({ of: 'settings' })
@@ -88,7 +90,7 @@ function sentences(
     expect(here.rereads()).toBe(0)
   })
 
-  test('a long list of tokens is told whole', async () => {
+  test('a long list of tokens is announced completely', async () => {
     const { here, there } = await twoNodes(await announcing())
     const ids = Array.from({ length: 1_000 }, (_, i) => 9_000_000_000_000_000 + i)
     here.changes.notify({ of: 'tokens', ids })
@@ -110,7 +112,7 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes over Redis', (
 
   sentences(() => Promise.resolve(overRedis()))
 
-  test('what was missed while the server was away is read again', async () => {
+  test('changes missed while the server was away are read again', async () => {
     const { store, userId, tokenId, here, there } = await twoNodes(overRedis())
     expect(await there.call()).toBe('let in')
     await server.kill()
@@ -122,7 +124,7 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes over Redis', (
     await expect.poll(() => there.rereads(), SOON).toBeGreaterThanOrEqual(1)
   })
 
-  test('what may have been missed while a connection was lost is read again', async () => {
+  test('changes possibly missed during a lost connection are read again', async () => {
     const { store, userId, tokenId, there } = await twoNodes(overRedis())
     expect(await there.call()).toBe('let in')
     // A change without an announcement.
@@ -131,7 +133,7 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes over Redis', (
     await expect.poll(() => there.call()).toBe('this API key is disabled')
   })
 
-  test('what could not be told is told as soon as it can be', async () => {
+  test('changes that could not be announced are announced as soon as possible', async () => {
     const { store, userId, tokenId, here, there } = await twoNodes(overRedis())
     expect(await there.call()).toBe('let in')
     const clients = String(await server.command(['CLIENT', 'LIST', 'TYPE', 'pubsub']))
@@ -143,7 +145,7 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes over Redis', (
     await expect.poll(() => there.call()).toBe('this API key is disabled')
   })
 
-  test('who speaks another language is not heard', async () => {
+  test('messages in an unknown format are ignored', async () => {
     const namespace = `test:${randomUUID()}`
     const { there } = await twoNodes(() => new RedisAnnouncements(server.url, namespace))
     for (const text of ['', 'changed', 'changed n balance 5', '\0'.repeat(99)]) {
@@ -164,11 +166,18 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('changes over
 describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
   'nodes that have $name alone',
   (engine) => {
-    test('have their share of each limit: who is new counts at once, and who goes no more', async () => {
+    test('have their share of each limit: a new node counts at once, and a leaving one no more', async () => {
       const { place: postgresUrl } = await engine.database()
       const log = { info: () => {}, warn: () => {} }
       const join = async (node: string): Promise<Cluster> => {
-        const options = { redisUrl: undefined, postgresUrl, namespace: 'test', node, log, onIsolated: () => {} }
+        const options = {
+          redisUrl: undefined,
+          postgresUrl,
+          namespace: 'test',
+          node,
+          log,
+          onIsolated: () => {},
+        }
         const joined = await joinCluster(options)
         onTestFinished(() => joined.close())
         return joined

@@ -37,7 +37,7 @@ describe.each(SHARED)('commands on a gateway whose database is $name', (engine) 
     expect(await on(elsewhere, 'check')).toMatchObject({ code: 0 })
   }, 300_000)
 
-  test('a start with another secret is refused with a word on what to do', async () => {
+  test('a start with another secret is refused with a hint', async () => {
     const { database } = await setNodes(engine, 1, () => ({ users: [ROOT] }), { GATEWAY_SECRET: SECRET })
     const started = await sluiceProcess(['start'], {
       DATA_DIR: temporaryFolder(),

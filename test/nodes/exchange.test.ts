@@ -33,7 +33,10 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
 
   const fresh = (windowMs = HOUR) => ({ name: 'key requests', subject: randomUUID(), max: 100, windowMs })
   /** Repeats the exchange until it is answered: a busy machine may be late. */
-  const exchange = async (counted: ReturnType<typeof fresh>, fields: Partial<ShareRequest>): Promise<ShareResponse> => {
+  const exchange = async (
+    counted: ReturnType<typeof fresh>,
+    fields: Partial<ShareRequest>,
+  ): Promise<ShareResponse> => {
     const question = { ...NOTHING, max: counted.max, windowMs: counted.windowMs, slot: 0, ...fields }
     for (;;) {
       const answer = await peers.exchange(counted, question).catch(() => 'late' as const)
@@ -42,7 +45,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     }
   }
 
-  test('does what the model of it does', async () => {
+  test('equals its model', async () => {
     const amount = fc.integer({ min: 0, max: 40 })
     const asked = fc.record({
       used: amount,
@@ -74,7 +77,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     )
   })
 
-  test('keeps those apart who are limited apart, and names nobody', async () => {
+  test('separates subjects, and does not contain their names', async () => {
     const [ann, ben] = [fresh(), fresh()]
     await exchange(ann, { added: [[0, 100]] })
     expect((await exchange(ann, { need: 1 })).granted).toBe(0)
@@ -83,7 +86,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     expect(JSON.stringify(await server.command(['KEYS', '*']))).not.toContain(ann.subject)
   })
 
-  test('is gone when its window is over', async () => {
+  test('is deleted when its window is over', async () => {
     await exchange(fresh(60), { added: [[0, 100]] })
     const kept = async (): Promise<number> =>
       ((await server.command(['KEYS', `${namespace}:key:requests:60:*`])) as string[]).length
@@ -91,7 +94,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     await expect.poll(kept).toBe(0)
   })
 
-  test('does nothing for a node that does not know that the memory is another', async () => {
+  test('refuses a node that does not know that Redis lost its data', async () => {
     const counted = fresh()
     await exchange(counted, { added: [[0, 40]] })
     await server.command(['SET', `${namespace}:memory`, '1.5'])
@@ -125,7 +128,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     await sleep(400)
   })
 
-  test('counts what was written before the clock went back as of now', async () => {
+  test('counts amounts from before the clock went back as present', async () => {
     const counted = fresh(1_000)
     const { widthMs } = slotsOf(1_000)
     const { slot, nowMs } = await exchange(counted, { added: [[0, 60]], need: 10 })

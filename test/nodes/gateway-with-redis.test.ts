@@ -50,7 +50,7 @@ describe.skipIf(withoutRedis('a gateway with Redis'))('a gateway with REDIS_URL'
     await server?.stop()
   })
 
-  test('limits, also across a restart, and says that it is connected', async () => {
+  test('limits, also across a restart, and reports that it is connected', async () => {
     const isConnected = () => figure(stage, 'sluice_redis_connected')
     await expect.poll(isConnected).toBe(1)
     expect(await statuses(stage, 'sk-a', 7)).toEqual([200, 200, 200, 200, 200, 429, 429])
@@ -63,7 +63,7 @@ describe.skipIf(withoutRedis('a gateway with Redis'))('a gateway with REDIS_URL'
     expect(await statuses(stage, 'sk-b', 2)).toEqual([200, 200])
   })
 
-  test('serves, and limits, while the server is gone, and counts that', async () => {
+  test('serves, and limits, while the server is gone, and counts such calls', async () => {
     await server.kill()
     expect(await statuses(stage, 'sk-c', 7)).toEqual([200, 200, 200, 200, 200, 429, 429])
     await expect.poll(() => figure(stage, 'sluice_redis_connected')).toBe(0)

@@ -4,7 +4,7 @@ import { expectKept } from './kept-limit.ts'
 import { pressLimit } from './limits-run.ts'
 
 describe.skipIf(withoutRedis('a limit over three nodes'))('a limit over three nodes', () => {
-  test('is kept to within 97 % and 101 %, however unevenly they are called', {
+  test('is kept to within 97 % and 101 %, however uneven the calls', {
     timeout: 300_000,
   }, async () => {
     const report = await pressLimit({ requests: 200, windowMs: 2000, clients: [45, 3, 3], windows: 3 })

@@ -48,7 +48,7 @@ async function newApi(port: number, key: string): Promise<string> {
   return source.place
 }
 
-describe.each(SHARED)('moving onto nodes whose database is $name', (engine) => {
+describe.each(SHARED)('moving to nodes whose database is $name', (engine) => {
   const NAME = 'an import that nodes hear of over Redis'
   test.each([
     ['PostgreSQL', undefined],
@@ -85,7 +85,7 @@ describe.each(SHARED)('moving onto nodes whose database is $name', (engine) => {
     60_000,
   )
 
-  test('an import says so where nodes cannot be told', async () => {
+  test('an import reports that nodes cannot be notified', async () => {
     const database = await engine.database()
     const upstream = await startUpstream()
     onTestFinished(() => upstream.stop())
@@ -99,7 +99,7 @@ describe.each(SHARED)('moving onto nodes whose database is $name', (engine) => {
     expect(imported.out).toContain('could not be told of it: they see it within a minute')
   }, 300_000)
 
-  test('what was migrated is a gateway that charges its keys, and is no copy of the old one any more', async () => {
+  test('a migrated database belongs to a gateway that charges its keys, and is no longer a copy of the old one', async () => {
     const folder = await filledFolder({ users: 2, tokensEach: 1, charges: [100], openHolds: 0 })
     const database = await engine.database()
     const migrate = () =>

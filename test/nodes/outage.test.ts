@@ -69,7 +69,7 @@ describe.each(SHARED)('while $name is away', (engine) => {
     300_000,
   )
 
-  test('a key in use makes no round trip to it before its call is sent', async () => {
+  test('a key in use makes no round trip to the database before its call is sent', async () => {
     const { proxy, chat } = await onTheLine()
     expect((await chat('warm')).status).toBe(200)
     proxy.silence({ kind: 'black hole' })

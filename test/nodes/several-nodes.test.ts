@@ -48,7 +48,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     return each.reduce((sum, one) => sum + one, 0)
   }
 
-  test('let through 97 % to 101 % of the figure, with 200 callers that are spread unevenly', async () => {
+  test('admit 97 % to 101 % of the limit, with 200 clients that are spread unevenly', async () => {
     const [most, windowMs] = [200, 1_500]
     const { through } = await limitStorm(nodes, limit(most, windowMs), 200, 2 * windowMs)
     // On a machine too busy for Redis, nodes cannot add up their shares.
@@ -57,11 +57,11 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     expect(through.length).toBeGreaterThanOrEqual(0.97 * 2 * most)
   })
 
-  test('let through all of it once, when all come at one moment', async () => {
+  test('admit the whole limit once, when all calls come at one moment', async () => {
     expect(await bursts(limit(100, 60_000), 100)).toBe(100)
   })
 
-  test('give back what one node has at hand and another needs', async () => {
+  test('return permits that another node needs', async () => {
     const counted = limit(40, 8_000)
     for (const { counts } of nodes) await counts.take(counted)
     await sleep(300)
@@ -74,7 +74,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     expect(sum).toBe(40)
   })
 
-  test('answer without asking where the limit is far', async () => {
+  test('answer without a request to Redis where the limit is far', async () => {
     const counted = limit(6_000, 60_000)
     const [{ counts }] = nodes as [CountingNode]
     await counts.take(counted)
@@ -139,7 +139,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     },
   )
 
-  test('wait no longer than 50 ms behind others who wait', async () => {
+  test('wait no longer than 50 ms in the queue for Redis', async () => {
     const [{ peers }] = nodes as [CountingNode]
     // A slow connection: two exchanges in sequence take longer than a call may wait.
     const far: Peers = {
@@ -165,7 +165,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     await counts.close()
   })
 
-  test('let through no more than there is while the server comes back, and knows of nothing', async () => {
+  test('admit no more than the limit while the server comes back empty', async () => {
     const counted = limit(90, 60_000)
     await server.kill()
     const storm = limitStorm(nodes, counted, 60, 2_500)
@@ -175,7 +175,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     expect(through.length).toBeLessThanOrEqual(90)
   })
 
-  test('know again what was let through when all is flushed', async () => {
+  test('restore the admitted calls after a flush', async () => {
     const counted = limit(90, 60_000)
     for (const node of nodes) expect(await burst(node, counted, 25)).toBe(25)
     await server.command(['FLUSHALL'])
@@ -183,7 +183,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     expect(await bursts(counted, 90)).toBeLessThanOrEqual(15)
   })
 
-  test('do not take tokens for spent twice, nor for free that another node has spent', async () => {
+  test('neither count spent tokens twice nor overlook those of another node', async () => {
     const counted = { ...limit(1_000, 60_000), name: 'key tokens' }
     const [one, other] = nodes as [CountingNode, CountingNode]
     expect((await one.counts.check(counted)).allowed).toBe(true)
@@ -193,7 +193,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     expect((await other.counts.check(counted)).allowed).toBe(false)
   })
 
-  test('are told by a node that leaves what it did not use', async () => {
+  test('get back the unused permits of a node that stops', async () => {
     const counted = limit(400, 60_000)
     const [one, other] = nodes as [CountingNode, CountingNode]
     expect(await burst(one, counted, 50)).toBe(50)

@@ -57,7 +57,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
     expect(await database.sql('select * from leases')).toEqual([])
   })
 
-  test('never spend more together than there is, and use what one of them does not need', async () => {
+  test('never spend more together than the balance, and use unused leases of each other', async () => {
     const { upstream, chat, token } = await nodes(FOR_TEN)
     let release: (value?: unknown) => void = () => {}
     const after = new Promise((resolve) => (release = resolve))
@@ -86,7 +86,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
     await vi.waitFor(async () => expect((await token('token-ann')).used).toBe(10 * COST), SOON)
   })
 
-  test('serve calls one after the other on either until the last unit that a hold can take', async () => {
+  test('serve calls one after the other on either until the last affordable hold', async () => {
     const { upstream, chat, token } = await nodes(1_000_000)
     upstream.script('m', { kind: 'whole', usage: usageText(10, 50_000) })
     const statuses: number[] = []
@@ -117,7 +117,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
     await vi.waitFor(async () => expect((await onB()).status).toBe(401), { timeout: 30_000, interval: 20 })
   })
 
-  test('a quota that is set on one counts at the next call of the other', async () => {
+  test('a quota set on one applies to the next call of the other', async () => {
     const { upstream, chat, gateways, token } = await nodes(1_000_000)
     upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     const onB = () => chat(1, 'ann', ask('m', { max_tokens: 100 }))
@@ -131,7 +131,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
     await vi.waitFor(async () => expect((await token('token-ann')).remain).toBe(5_000 - COST), SOON)
   })
 
-  test('start together on an empty database: one of them makes what is declared, both serve', async () => {
+  test('start together on an empty database: one of them creates the declared users, both serve', async () => {
     const { gateways, chat, upstream, database, join } = await nodes(1_000_000, 0)
     await Promise.all([join(), join()])
     upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
@@ -144,7 +144,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
     ])
   })
 
-  test('start together on an empty database without declared users: one of them tells the first credentials, which hold', async () => {
+  test('start together on an empty database without declared users: one of them prints the first credentials, which are valid', async () => {
     const { gateways, join } = await setNodes(engine, 0, () => ({}))
     await Promise.all([join(), join()])
     const told = gateways.flatMap((gateway) => gateway.logs().match(/API key +sk-\w+/g) ?? [])
@@ -155,7 +155,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
     }
   })
 
-  test('a node that is killed charges every answer that was seen once it is back, and what it had borrowed is free', async () => {
+  test('a node that is killed charges every seen answer after its restart, and its leases are free', async () => {
     const { upstream, chat, gateways, database, token } = await nodes(1_000_000)
     upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     const answers = await Promise.all(

@@ -25,7 +25,7 @@ describe.each(FILES)('%s', (name) => {
     }
   })
 
-  test('reads only variables that the page on scaling tells of, and has no secret of its own', () => {
+  test('reads only variables that the page on scaling documents, and contains no secret', () => {
     const told = documented('docs/scaling.md', 'What is set where')
     const variables = variablesOf(file)
     expect([...variables.keys()].filter((variable) => !told.has(variable))).toEqual([])
@@ -48,7 +48,7 @@ describe.each(FILES)('%s', (name) => {
     }
   })
 
-  test('lets no program do more than it must, and none of others’ but by a version', () => {
+  test('gives each program minimal privileges, and third-party images a fixed version', () => {
     for (const [service, { build, image, cap_drop, security_opt, user }] of Object.entries(file.services)) {
       expect(security_opt, service).toEqual(['no-new-privileges:true'])
       if (build === undefined) expect(image, service).toMatch(/:\d+\.\d+(\.\d+)?(-\w+)?$/)
@@ -58,7 +58,7 @@ describe.each(FILES)('%s', (name) => {
     }
   })
 
-  test('gives running calls the time to end, and calls from outside one address of this machine', () => {
+  test('gives running calls time to end, and publishes ports on loopback alone', () => {
     const drain = rootFile('docs/configuration.md').match(/`drain_timeout` \| `(\d+)s`/)?.[1]
     expect(Number(drain)).toBeGreaterThan(0)
     for (const { stop_grace_period = '' } of gateways) {
@@ -70,14 +70,14 @@ describe.each(FILES)('%s', (name) => {
   })
 })
 
-test('PostgreSQL and Redis are reached by the gateways alone, and gateways by the balancer over one network', () => {
+test('PostgreSQL and Redis are reachable by the gateways alone, and gateways by the balancer over one network', () => {
   const { services, text } = composeFile('docker-compose.scaled.yml')
   for (const name of ['postgres', 'redis']) expect(services[name]?.networks).toEqual(['inside'])
   expect(services['balancer']?.networks).toEqual(['outside'])
   expect(text).toMatch(/ {2}inside:\n {4}internal: true/)
 })
 
-test('the balancer knows every gateway, waits longer than any call, and keeps nothing back', () => {
+test('the balancer knows every gateway, waits longer than any call, and does not buffer', () => {
   const { services } = composeFile('docker-compose.scaled.yml')
   const balancer = rootFile('deploy/haproxy.cfg')
   const gateways = Object.keys(services).filter((name) => name.startsWith('gateway-'))
@@ -117,7 +117,7 @@ describe('the image', () => {
     expect(user).toBeGreaterThan(DOCKERFILE.lastIndexOf('\nRUN '))
   })
 
-  test('holds what is named and no secrets, data or tests', () => {
+  test('contains the listed files and no secrets, data or tests', () => {
     const rules = rootFile('.dockerignore')
       .split('\n')
       .filter((line) => line !== '' && !line.startsWith('#'))

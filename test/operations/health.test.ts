@@ -50,7 +50,7 @@ function lockDatabase({ folder }: Program): () => void {
   }
 }
 
-describe('/metrics is for', () => {
+describe('/metrics is served to', () => {
   const seen = async (url: string, headers: Record<string, string> = {}, host?: string): Promise<number> => {
     const options = { method: 'GET', path: '/metrics', headers }
     return (await call(url, undefined, host === undefined ? options : { ...options, host })).status
@@ -71,7 +71,7 @@ describe('/metrics is for', () => {
       expect(await seen(program.url, { host }), host).toBe(200)
   })
 
-  test('nobody behind a proxy on this machine, by the headers that it adds', async () => {
+  test("nobody behind a proxy on this machine, by the proxy's headers", async () => {
     for (const name of [
       'forwarded',
       'via',
@@ -94,7 +94,7 @@ describe('/metrics is for', () => {
     expect(answer.text).not.toContain('sluice_')
   })
 
-  test('nobody who was sent there by another name', async () => {
+  test('nobody with another host name', async () => {
     for (const host of ['gateway.example', 'localhost.gateway.example', '127.0.0.1.example', '10.0.0.1:3000'])
       expect(await seen(program.url, { host }), host).toBe(403)
     const { port } = program
@@ -115,7 +115,7 @@ describe('/metrics is for', () => {
     }
   })
 
-  test('the bearers of options.metrics_token, where one is set, wherever they are', async () => {
+  test('the holders of options.metrics_token, where one is set, from any address', async () => {
     for (const host of [...OUTSIDE, '127.0.0.1']) {
       expect(await seen(watched.url, { authorization: 'Bearer watcher-of-figures' }, host)).toBe(200)
       expect(await seen(watched.url, { authorization: 'Bearer watcher-of-figure' }, host)).toBe(403)
@@ -131,7 +131,7 @@ describe('/metrics is for', () => {
 })
 
 describe('/healthz and /readyz', () => {
-  test('are 200 while the gateway runs, to anybody, and not to be kept by caches', async () => {
+  test('are 200 while the gateway runs, for everybody, and forbid caching', async () => {
     for (const path of ['/healthz', '/readyz']) {
       const answer = await call(program.url, undefined, { method: 'GET', path })
       expect(answer.status).toBe(200)
@@ -142,7 +142,7 @@ describe('/healthz and /readyz', () => {
     }
   })
 
-  test('while the database cannot be written, ready is 503 though nobody calls; healthy it stays', async () => {
+  test('while the database is not writable, ready is 503 even without calls; healthy stays 200', async () => {
     const unlock = lockDatabase(program)
     try {
       await eventually(async () => (await statusOn(program.port, '/readyz')) === 503, 'not ready')
@@ -156,7 +156,7 @@ describe('/healthz and /readyz', () => {
     await eventually(async () => (await statusOn(program.port, '/readyz')) === 200, 'ready again')
   })
 
-  test('calls meanwhile are told to try again; afterwards they are answered', async () => {
+  test('calls meanwhile are told to retry; afterwards they are answered', async () => {
     const unlock = lockDatabase(program)
     try {
       const refused = await call(program.url, ask('m'), { key: 'ann' })
@@ -169,7 +169,7 @@ describe('/healthz and /readyz', () => {
     expect((await call(program.url, ask('m'), { key: 'ann' })).status).toBe(200)
   })
 
-  test('while it drains, ready is 503 at once on connections that are open already, and healthy it stays', async () => {
+  test('while it drains, ready is 503 at once on open connections, and healthy stays 200', async () => {
     upstream.script('m', { kind: 'stream', events: 60, paceMs: 10 })
     const live = call(watched.url, askStream('m'), { key: 'ann' })
     await upstream.receivedAtLeast('m', 1)

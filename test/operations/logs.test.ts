@@ -39,7 +39,7 @@ async function stopped(program: Program): Promise<void> {
 }
 
 describe('the log', () => {
-  test('has one line a request, in JSON, with its id and what became of it', async () => {
+  test('has one line for each request, in JSON, with its id and its result', async () => {
     const program = await readyProgram({ config: config() })
     upstream.script('main', { kind: 'stream', events: 3 })
     const key = 'canarykey'
@@ -99,7 +99,7 @@ describe('the log', () => {
     expect(others).toHaveLength(2)
   })
 
-  test('never holds a key that stands in a path, however it is written, and whatever becomes of the request', async () => {
+  test('never contains a key in a path, in any spelling, with any result', async () => {
     const program = await readyProgram({ config: config(), env: { LOG_LEVEL: 'trace' } })
     const spellings = ['sk-', 'SK-', 'Sk%2d', '%73k-', '%53%4b%2D', '%2573k-', 's%6B%252d'].map(
       (prefix) => `${prefix}canarykey`,
@@ -136,7 +136,7 @@ describe('the log', () => {
     expect(program.out() + program.err()).not.toContain('canarykey')
   })
 
-  test('never holds prompts, answers, keys, queries or what an upstream echoes of them, at any level', async () => {
+  test("never contains prompts, answers, keys, queries or an upstream's echo of them, at any level", async () => {
     const program = await readyProgram({ config: config(), env: { LOG_LEVEL: 'trace' } })
     const key = 'canarykey'
     const path = '/v1/chat/completions?key=canaryquery'
@@ -188,7 +188,7 @@ describe('the log', () => {
     }
   })
 
-  test('has requests that machines send again and again at debug', async () => {
+  test('has periodic requests of machines at debug', async () => {
     const program = await readyProgram({ config: config(), env: { LOG_LEVEL: 'debug' } })
     const headers = { authorization: 'Bearer canarymetrics' }
     for (const path of ['/healthz', '/readyz', '/metrics'])
@@ -202,7 +202,7 @@ describe('the log', () => {
     expect(levels('/v1/models')).toEqual([30])
   })
 
-  test('is silent when it is told to be', async () => {
+  test('is silent at the level silent', async () => {
     const program = await readyProgram({ config: config(), env: { LOG_LEVEL: 'silent' } })
     upstream.script('main', { kind: 'whole' })
     await call(program.url, ask('m'), { key: 'canarykey' })

@@ -51,14 +51,14 @@ const rows = (): Row[] => databaseOf(program.folder.path).usage() as unknown as 
 const total = (own: readonly Row[], read: (row: Row) => number): number =>
   own.reduce((sum, row) => sum + read(row), 0)
 
-test('the page is valid, and all of it is zero before the first call', async () => {
+test('the page is valid, and all metrics are zero before the first call', async () => {
   const page = await metricsOf(program.url)
   for (const name of ['open_streams', 'open_holds', 'ledger_lag']) expect(page.sum(`sluice_${name}`)).toBe(0)
   expect(page.sum('sluice_tokens_total') + page.sum('sluice_quota_total')).toBe(0)
   expect(page.sum('sluice_resident_memory_bytes')).toBeGreaterThan(20e6)
 })
 
-test('after known traffic, tokens and quota by model and channel are what the usage log says', async () => {
+test('after known traffic, tokens and quota by model and channel equal the usage log', async () => {
   upstream.decide('first', ({ text }) => {
     const { user: kind, stream } = JSON.parse(text)
     if (kind === 'broken') return { kind: 'status', status: 500 }
@@ -139,7 +139,7 @@ test('durations and first bytes are in seconds, and in the right bucket', async 
   upstream.script('second', { kind: 'stream' })
 })
 
-test('streams, calls and holds under way are counted while they are', async () => {
+test('streams, calls and holds under way are counted', async () => {
   upstream.script('first', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })
   const lives = await Promise.all([1, 2, 3].map(() => open(program.url, askStream('m'), { key: 'ann' })))
   await Promise.all(lives.map((live) => live.until(' word1')))
@@ -156,7 +156,7 @@ test('streams, calls and holds under way are counted while they are', async () =
   expect((await metricsOf(program.url)).sum('sluice_settlements_total', { reason: 'client_gone' })).toBe(3)
 })
 
-test('the ledger lags while nothing can be written', async () => {
+test('the ledger lag grows while nothing can be written', async () => {
   upstream.script('first', { kind: 'whole' })
   const database = new DatabaseSync(join(program.folder.path, 'sluice.db'), { timeout: 5000 })
   database.exec('BEGIN EXCLUSIVE')
@@ -171,7 +171,7 @@ test('the ledger lags while nothing can be written', async () => {
   await eventually(async () => (await metricsOf(program.url)).sum('sluice_ledger_lag') === 0, 'all written')
 })
 
-test('the delay of the event loop is near nothing in an idle gateway', async () => {
+test('the event loop delay is almost zero in an idle gateway', async () => {
   const own = monitorEventLoopDelay({ resolution: 10 })
   // A busy machine delays the gateway now and then: one quiet moment is enough.
   const delay = async (): Promise<number> => {
@@ -199,7 +199,7 @@ test('a pause of the event loop is the longest delay, once', async () => {
   expect(await longest()).toBeLessThan(1.5)
 })
 
-test('what strangers send makes no series', async () => {
+test('invalid requests create no series', async () => {
   const seriesOf = (lines: readonly Line[]): string[] =>
     lines.map(({ name, labels }) => JSON.stringify([name, labels]))
   const count = async (): Promise<number> => {

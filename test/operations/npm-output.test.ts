@@ -17,7 +17,7 @@ test('npx sluice prints what the command prints and no warnings of npm, on any N
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
 })
 
-test('npm warns of no engine here: the Node that runs the commands is a dependency', () => {
+test('npm prints no engine warning: the Node that runs the commands is a dependency', () => {
   expect(execFileSync('npm', ['config', 'get', 'loglevel'], { cwd, env, encoding: 'utf8' }).trim()).toBe(
     'error',
   )

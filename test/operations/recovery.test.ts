@@ -13,7 +13,10 @@ const LIMIT_MS = 2500
 
 /** Makes open holds of an earlier run, each of 1000 of which 30 are known to be used. */
 async function leaveHolds({ folder }: Program): Promise<void> {
-  const store = await openSqliteStore({ path: join(folder.path, 'sluice.db'), secrets: deriveSecrets(SECRET) })
+  const store = await openSqliteStore({
+    path: join(folder.path, 'sluice.db'),
+    secrets: deriveSecrets(SECRET),
+  })
   const { id, user_id } = databaseOf(folder.path).token('token-ann')
   const written = Array.from({ length: HOLDS }, () =>
     store.write('hold', {
@@ -35,7 +38,7 @@ async function leaveHolds({ folder }: Program): Promise<void> {
   await store.close()
 }
 
-test(`${HOLDS} holds that were left open are settled before the first call is taken, and soon`, async () => {
+test(`${HOLDS} open holds of an earlier run are settled before the first call is accepted, and soon`, async () => {
   const config = {
     models: priced(['m']),
     users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: 1_000_000 })])],

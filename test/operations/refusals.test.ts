@@ -44,8 +44,8 @@ function fingerprint(file: string): string {
 
 const keyIn = (text: string): string => /API key\s+sk-(\S+)/.exec(text)?.[1] ?? ''
 
-describe.concurrent('a gateway that cannot start says what to do, ends with 1, and damages nothing', () => {
-  test('the port is taken: nothing is made yet, and the next start prints the first credentials', async () => {
+describe.concurrent('a gateway that cannot start prints a hint, ends with 1, and damages nothing', () => {
+  test('the port is in use: nothing is created yet, and the next start prints the first credentials', async () => {
     const other = createServer((_, response) => response.end('mine'))
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
     const { port } = other.address() as AddressInfo
@@ -65,7 +65,7 @@ describe.concurrent('a gateway that cannot start says what to do, ends with 1, a
     expect((await call(next.url, { model: 'm', messages: [] }, { key })).status).not.toBe(401)
   })
 
-  test('the data folder is in use: the gateway that holds it goes on', async () => {
+  test('the data folder is in use: its gateway continues', async () => {
     const holder = await run({ config: CONFIG })
     await holder.ready()
     expect(await refusal(await run({ folder: holder.folder }))).toMatch(
@@ -75,7 +75,7 @@ describe.concurrent('a gateway that cannot start says what to do, ends with 1, a
     expect((await call(holder.url, { model: 'm', messages: [] }, { key })).status).not.toBe(401)
   })
 
-  test('another secret than the one that the database was made with', async () => {
+  test("another secret than the database's", async () => {
     const folder = await usedFolder()
     const other = { GATEWAY_SECRET: 'quite-another-secret-0123456789' }
     const before = fingerprint(join(folder.path, 'sluice.db'))
@@ -98,7 +98,7 @@ describe.concurrent('a gateway that cannot start says what to do, ends with 1, a
     expect(program.err()).toContain('Nothing was started')
   })
 
-  test('a configuration that cannot be read at all, and one that is not there', async () => {
+  test('a configuration that is unreadable, and one that is missing', async () => {
     const folder = newFolder()
     mkdirSync(folder.configFile)
     expect(await refusal(await run({ folder }))).toMatch(/gateway\.yaml: expected a file that can be read/)
@@ -106,7 +106,7 @@ describe.concurrent('a gateway that cannot start says what to do, ends with 1, a
     expect(await refusal(await run({ folder: absent }))).toMatch(/there is none at .*gateway\.yaml/)
   })
 
-  test('a data file that is no database is left as it is', async () => {
+  test('a data file that is not a database stays unchanged', async () => {
     const folder = newFolder()
     const file = join(folder.path, 'sluice.db')
     writeFileSync(file, 'this was never a database, and it is longer than a page header. '.repeat(100))
@@ -127,7 +127,7 @@ describe.concurrent('a gateway that cannot start says what to do, ends with 1, a
     expect(readFileSync(file).equals(bytes)).toBe(true)
   })
 
-  test('a database that a newer version has written', async () => {
+  test('a database of a newer version', async () => {
     const folder = await usedFolder()
     databaseOf(folder.path).write(
       "insert into kysely_migration (name, timestamp) values ('9999-from-the-future', '2030-01-01')",
@@ -137,7 +137,7 @@ describe.concurrent('a gateway that cannot start says what to do, ends with 1, a
     expect(fingerprint(join(folder.path, 'sluice.db'))).toBe(before)
   })
 
-  test('variables that mean nothing, all of them at once', async () => {
+  test('invalid variables, all reported at once', async () => {
     const env = { PORT: 'many', LOG_LEVEL: 'loud', GATEWAY_SECRET: 'short', REDIS_URL: 'localhost:6379' }
     const told = await refusal(await run({ config: CONFIG, env }))
     expect(told).toMatch(/PORT: expected a port/)

@@ -112,7 +112,7 @@ describe('a change of the file is applied', () => {
   })
 })
 
-describe('what takes effect', () => {
+describe('takes effect:', () => {
   test('channels: a new one is called, a removed one gets no new request', async () => {
     const m2 = channel('m2', upstream.baseUrl('m2'), { models: ['m'] })
     await change({ ...base, channels: [m2] })
@@ -240,7 +240,7 @@ describe('a bad file changes nothing', () => {
     },
   )
 
-  test('when its users cannot be made: nothing else of it holds either', async () => {
+  test('when its users cannot be made: nothing else of it applies either', async () => {
     await change(base)
     const clash = user(2, 'somebody-else', [token('clash')])
     await change({ ...base, models: times(5), users: [ROOT, clash] }, 'refused')
@@ -248,7 +248,7 @@ describe('a bad file changes nothing', () => {
     expect((await chat('clash')).status).toBe(401)
   })
 
-  test('when it is gone', async () => {
+  test('when it is missing', async () => {
     renameSync(program.folder.configFile, `${program.folder.configFile}.gone`)
     const before = await readings('refused')
     program.kill('SIGHUP')

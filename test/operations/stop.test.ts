@@ -54,7 +54,7 @@ async function closing(port: number): Promise<number> {
   return performance.now() - asked
 }
 
-test(`on SIGTERM the listener closes, ${STREAMS} streams and all else that is under way end as they would have, exit 0`, async () => {
+test(`on SIGTERM the listener closes, ${STREAMS} streams and everything else under way end normally, exit 0`, async () => {
   const program = await readyProgram({ config: config() })
   upstream.script('m', { kind: 'stream', events: EVENTS, paceMs: PACE_MS })
   upstream.script('slow', { kind: 'whole', after: sleep(1500) })
@@ -94,7 +94,7 @@ test(`on SIGTERM the listener closes, ${STREAMS} streams and all else that is un
   expect(databaseOf(program.folder.path).openHolds()).toEqual([])
 })
 
-test('what is left after drain_timeout gets an error event, or an error, and a settlement; exit 0', async () => {
+test('calls that outlast drain_timeout get an error event, or an error, and a settlement; exit 0', async () => {
   const program = await readyProgram({ config: config({ drain_timeout: '700ms' }) })
   // The tokenizer, which counts an answer without usage, is loaded with the first such answer; that may take
   // longer than a settlement may.
@@ -131,7 +131,7 @@ test('what is left after drain_timeout gets an error event, or an error, and a s
   expect(databaseOf(program.folder.path).openHolds()).toEqual([])
 })
 
-test('a call whose body comes after drain_timeout is refused: nothing begins any more; exit 0', async () => {
+test('a call whose body comes after drain_timeout is refused: no call begins any more; exit 0', async () => {
   const program = await readyProgram({ config: config({ drain_timeout: '300ms' }) })
   upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })
   const body = JSON.stringify(askStream('m'))
@@ -152,11 +152,15 @@ test('a call whose body comes after drain_timeout is refused: nothing begins any
   expect(databaseOf(program.folder.path).openHolds()).toEqual([])
 })
 
-test('for as long as calls come it listens, and loses none of them; it says at once that it is not ready', async () => {
+test('it listens as long as calls come, and loses none of them; it reports at once that it is not ready', async () => {
   // A pause longer than a busy machine makes between two calls of this process.
   const copy = patchedCopy([
     { file: 'src/process/listen.ts', text: 'const PAUSE_MS = 80', by: 'const PAUSE_MS = 3_000' },
-    { file: 'src/process/listen.ts', text: 'const MAX_LISTENING_MS = 2_000', by: 'const MAX_LISTENING_MS = 60_000' },
+    {
+      file: 'src/process/listen.ts',
+      text: 'const MAX_LISTENING_MS = 2_000',
+      by: 'const MAX_LISTENING_MS = 60_000',
+    },
   ])
   onTestFinished(() => copy.discard())
   const command = [process.execPath, join(copy.root, 'bin/sluice.mjs'), 'start']
@@ -183,14 +187,14 @@ test('for as long as calls come it listens, and loses none of them; it says at o
   expect(rows(program)).toHaveLength(calls.length)
 })
 
-test('calls that never pause are no reason to listen for more than some two seconds', async () => {
+test('calls without a pause extend listening by about two seconds at most', async () => {
   const program = await readyProgram({ config: config() })
   program.kill('SIGTERM')
   expect(await closing(program.port)).toBeLessThan(20_000)
   expect((await program.exit).code).toBe(0)
 })
 
-test('new calls on connections that are open already are told to go elsewhere while it drains', async () => {
+test('new calls on open connections are refused with retry-after while it drains', async () => {
   const program = await readyProgram({ config: config() })
   upstream.script('m', { kind: 'stream', events: 50, paceMs: 50 })
   const live = await open(program.url, askStream('m'), { key })
@@ -211,7 +215,7 @@ test('new calls on connections that are open already are told to go elsewhere wh
   expect(upstream.received('m')).toHaveLength(1)
 })
 
-test('a call on its way on an idle connection when it stops is answered, and told that the connection ends', async () => {
+test('a call that arrives on an idle connection during the stop is answered, with connection: close', async () => {
   const program = await readyProgram({ config: config() })
   upstream.script('m', { kind: 'whole' })
   const kept = rawConnection(program.port, 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')

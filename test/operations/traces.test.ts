@@ -70,8 +70,8 @@ async function spanOf(id: unknown): Promise<Span> {
   return own()[0] as Span
 }
 
-describe('where an exporter is named', () => {
-  test('a call is one span with what the conventions for generative AI name', async () => {
+describe('with an exporter configured', () => {
+  test('a call is one span with the attributes of the conventions for generative AI', async () => {
     upstream.script('main', { kind: 'stream', events: 4, paceMs: 40, usage: usageText(21, 4, 5) })
     const answer = await chat(askStream('m'))
     const span = await spanOf(answer.headers['x-request-id'])
@@ -95,7 +95,7 @@ describe('where an exporter is named', () => {
     expect(span.resource).toMatchObject({ 'service.name': 'sluice', 'deployment.environment.name': 'test' })
   })
 
-  test("the caller's traceparent is its parent; what is none is not", async () => {
+  test("the client's traceparent is its parent; an invalid one is not", async () => {
     upstream.script('main', { kind: 'whole' })
     const [traceId, parent] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7']
     const traced = await chat(ask('m'), { traceparent: `00-${traceId}-${parent}-01` })
@@ -109,7 +109,7 @@ describe('where an exporter is named', () => {
     }
   })
 
-  test('a failure says what it was, an upstream that fails is an error', async () => {
+  test('a failure has its error type, and an upstream failure is an error', async () => {
     const refused = await call(program.url, ask('m'), { key: 'nobody' })
     const lost = await call(program.url, undefined, { method: 'GET', path: '/canaryquery' })
     upstream.script('main', { kind: 'status', status: 500 })
@@ -134,7 +134,7 @@ describe('where an exporter is named', () => {
     for (const canary of CANARIES) expect(collector.raw()).not.toContain(canary)
   })
 
-  test('what has gathered is sent when the gateway stops', async () => {
+  test('collected spans are sent when the gateway stops', async () => {
     const before = collector.spans().length
     upstream.script('main', { kind: 'whole' })
     await Promise.all(Array.from({ length: 20 }, () => chat(ask('m'))))
@@ -146,7 +146,7 @@ describe('where an exporter is named', () => {
   })
 })
 
-test('a collector that is not there costs nothing but the traces: the gateway answers, and stops soon', async () => {
+test('a missing collector costs nothing but the traces: the gateway answers, and stops soon', async () => {
   upstream.script('main', { kind: 'whole' })
   const lonely = await runProgram({
     config,
@@ -165,7 +165,7 @@ test('a collector that is not there costs nothing but the traces: the gateway an
   }
 })
 
-test('where none is named, nothing of OpenTelemetry is loaded', async () => {
+test('without an exporter, nothing of OpenTelemetry is loaded', async () => {
   const plain = await runProgram({ config, env: spying })
   try {
     await plain.ready()

@@ -56,7 +56,7 @@ async function errors(channelName: string, cause: string): Promise<number> {
   return readMetrics(text).sum('sluice_upstream_errors_total', { channel: channelName, cause })
 }
 
-describe('an upstream that fails is one warning, with what was done about it', () => {
+describe("an upstream failure is one warning, with the gateway's reaction", () => {
   test('another channel is tried, and answers', async () => {
     upstream.script('pair', { kind: 'status', status: 503, body: errorBody('out of order') })
     const answer = await post(ask('pair'))
@@ -77,7 +77,7 @@ describe('an upstream that fails is one warning, with what was done about it', (
     expect(await errors('pair', 'status 503')).toBe(1)
   })
 
-  test('a key is refused: its place in the list is told, and never the key', async () => {
+  test('a key is refused: its index in the list is logged, and never the key', async () => {
     upstream.decide('keys', ({ headers }) =>
       headers.authorization === 'Bearer first-secret'
         ? { kind: 'status', status: 401, body: errorBody('Incorrect key: first-secret') }
@@ -92,7 +92,7 @@ describe('an upstream that fails is one warning, with what was done about it', (
     expect(program.out()).not.toMatch(/first-secret|second-secret/)
   })
 
-  test('its answer is the caller’s', async () => {
+  test('its answer is the client’s', async () => {
     upstream.script('mine', { kind: 'status', status: 400, body: errorBody("Unsupported parameter: 'x'") })
     const answer = await post(ask('mine'))
     expect(answer.status).toBe(400)
@@ -101,7 +101,7 @@ describe('an upstream that fails is one warning, with what was done about it', (
     ])
   })
 
-  test('a model is not there', async () => {
+  test('a model is missing', async () => {
     upstream.script('gone', { kind: 'status', status: 404, body: errorBody('The model `gone` is retired') })
     expect(await warningsOf(await post(ask('gone')))).toMatchObject([
       { channel: 'gone', status: 404, said: 'The model `gone` is retired', reaction: 'next channel' },
@@ -154,7 +154,7 @@ describe('an upstream that fails is one warning, with what was done about it', (
   })
 })
 
-describe('what an upstream said is logged', () => {
+describe("an upstream's message is logged", () => {
   const saidFor = async (message: string, fields: object = {}): Promise<unknown> => {
     upstream.script('odd', { kind: 'status', status: 400, body: errorBody(message) })
     // Five lines a minute of one kind are logged; these are of one status each.
@@ -167,19 +167,19 @@ describe('what an upstream said is logged', () => {
     )
   })
 
-  test('without what it repeats of the request', async () => {
+  test('without echoes of the request', async () => {
     const prompt = 'my password is swordfish, please keep it'
     const messages = [{ role: 'user', content: [{ type: 'text', text: prompt }] }]
     expect(await saidFor(`cannot read "${prompt}" here`, { messages })).toBe('cannot read "[…]" here')
   })
 
-  test('without the address that was called', async () => {
+  test('without the called address', async () => {
     const said = await saidFor(`POST ${upstream.baseUrl('odd')}/chat/completions failed`)
     expect(said).toBe('POST [upstream]/chat/completions failed')
   })
 })
 
-test('of one kind five warnings a minute are logged, and then how many more there were', async () => {
+test('of one kind five warnings a minute are logged, and then the number of further ones', async () => {
   upstream.script('flood', { kind: 'status', status: 422, body: errorBody('no') })
   for (let i = 0; i < 12; i++) await post(ask('flood'))
   upstream.script('flood', { kind: 'status', status: 409, body: errorBody('no') })
