@@ -158,7 +158,7 @@ export class StreamedResponse extends ResponseHandler {
       this.#breakOff(upstreamErrorFrame(this.call, this.target, this.#tap, error))
     } else if (isComplete) {
       const ending = this.state === 'draining' ? 'client_gone' : 'complete'
-      this.#finish(ending, (charged) => this.#tap.last(charged), true)
+      this.#finish(ending, (charged) => this.#tap.finalBytes(charged), true)
     } else this.onFailure(noUsableResponse('stream ended early'))
   }
 

@@ -107,7 +107,7 @@ export function convertStream(
     if (terminal) break
   }
   const { complete } = tap.end()
-  if (complete) writes.push(tap.last(tap.usage ?? NO_USAGE).toString())
+  if (complete) writes.push(tap.finalBytes(tap.usage ?? NO_USAGE).toString())
   else writes.push(BROKEN_OFF[to]({ type: 'api_error', code: 'upstream_error', ...said(tap) }).toString())
   return { writes, complete, tap }
 }

@@ -173,10 +173,10 @@ function mediaParts(scan: ScannedObject, message: Node): MediaPart[] {
 /** How a part counts: as a document where it does not hold what its type says. */
 function mediaTokens(scan: ScannedObject, part: Node, type: string): MediaTokens | undefined {
   const kind = MEDIA.get(type)
-  if (!kind || !('looks' in kind)) return kind
+  if (!kind || !('pattern' in kind)) return kind
   const holder = scan.memberOf(part, type)
   const isObject = holder !== undefined && scan.kindOf(holder) === 'object'
-  const value = isObject ? scan.memberOf(holder, kind.at) : holder
+  const value = isObject ? scan.memberOf(holder, kind.member) : holder
   if (value === undefined || scan.kindOf(value) !== 'string') return DOCUMENT_TOKENS
   const start = scan.startOf(value) + 1
   const end = Math.min(scan.endOf(value) - 1, start + MAX_PREFIX_BYTES)

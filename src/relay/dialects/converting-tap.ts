@@ -62,7 +62,7 @@ export class ConvertingTap implements Tap {
     return { complete: this.#isComplete && !this.error }
   }
 
-  last(charged: Usage): Buffer {
+  finalBytes(charged: Usage): Buffer {
     return Buffer.from(this.#rest + this.#encoder.finalFrames(charged))
   }
 

@@ -89,7 +89,7 @@ export interface Tap {
   push(chunk: Buffer): TapStep
   end(): Pick<TapEnd, 'complete'>
   /** The bytes that end a complete stream, once it is charged: `charged` is the usage to tell. */
-  last(charged: Usage): Buffer
+  finalBytes(charged: Usage): Buffer
   /** Gives back memory that is shared with other streams: nothing more comes. */
   release(): void
 }
