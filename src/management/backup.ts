@@ -18,20 +18,17 @@ const INPUT = z.object(
   { error: 'expected an object that names a file' },
 )
 
-/** A copy of the database that was made. */
+/** The result of a backup. */
 export interface Backup {
   readonly file: string
   readonly bytes: number
-  /**
-   * The file with the secret that the copy cannot be used without, and that is not in it; null =
-   * GATEWAY_SECRET.
-   */
+  /** The file of the secret, which the copy needs and does not contain; null = GATEWAY_SECRET. */
   readonly secret_file: string | null
 }
 
 /**
- * Copies the embedded database as it is at one moment into a file that only its owner may read. Until the
- * copy is whole and on the disk, it has another name. A file that is there is replaced with `force` alone.
+ * Copies a snapshot of the embedded database into a file that only its owner may read. The copy has another
+ * name until it is complete and durable. An existing file is replaced with `force` alone.
  */
 export async function backup(
   { databaseUrl, secretFile }: BackupParts,
@@ -94,7 +91,7 @@ function syncFolder(path: string): void {
   closeSync(folder)
 }
 
-/** Trouble with either file is the caller's to know. */
+/** An error with either file, in a message for the operator. */
 function asFileError(target: string, error: unknown): unknown {
   if (error instanceof GatewayError) return error
   const reason = error instanceof Error ? error.message : String(error)

@@ -17,7 +17,7 @@ const NOW = 1_795_176_000
 
 const ONE = { digits: 1n, scale: 0 }
 
-/** As much of the settings as account management reads. */
+/** The part of the settings that account management reads. */
 const SETTINGS = {
   groups: new Map([['default', { name: 'default', ratio: ONE, open: true }]]),
   options: { quotaPerUnit: 500_000, maxUserTokens: 1000 },
@@ -25,7 +25,7 @@ const SETTINGS = {
 
 type Parts = ManagementParts & { userId: number; tokenId: number }
 
-/** A store of its own, for a test that writes. */
+/** Opens a separate store, for a test that writes. */
 async function opened(): Promise<Parts> {
   return partsOn(await storeWithAccount())
 }
@@ -44,7 +44,7 @@ function partsOn(account: Account & { store: Store }): Parts {
   }
 }
 
-/** As it comes from outside: nobody has looked at it. */
+/** Runs an operation with unvalidated input. */
 function run(parts: ManagementParts, name: OperationName, input: unknown): Promise<unknown> {
   return (operations[name] as (parts: ManagementParts, input: unknown) => Promise<unknown>)(parts, input)
 }
@@ -52,7 +52,7 @@ function run(parts: ManagementParts, name: OperationName, input: unknown): Promi
 const TOKEN = { user: 'ada', name: 'x', expired_time: -1, remain_quota: 5 }
 
 describe('what is asked of accounts', () => {
-  // What is refused changes nothing, so that all of it can be asked of one store.
+  // Refused operations change nothing, so they share one store.
   const folder = mkdtempSync(join(tmpdir(), 'sluice-operations-'))
   let store: Store
   let parts: Parts
@@ -108,7 +108,7 @@ describe('what is asked of accounts', () => {
     ],
     [
       'createToken',
-      // Near the end of the numbers that count exactly: spending would leave them.
+      // Close to the largest safe integer: spending would exceed it.
       { ...TOKEN, unlimited_quota: true, remain_quota: -(2 ** 52) - 1 },
       'remain_quota: expected a whole number of quota units',
     ],

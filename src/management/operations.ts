@@ -11,8 +11,8 @@ import { topUpUser } from './users/top-up-user.ts'
 import { disableUser, enableUser } from './users/user-status.ts'
 
 /**
- * Account management, by name. Each reads its input itself, so that it may come from anywhere; what it
- * answers with is JSON. Errors are `GatewayError`s, with a sentence for whoever asked.
+ * Account management by name. Every operation validates its own input, which may come from anywhere, and
+ * returns JSON. Errors are `GatewayError`s whose messages are fit for the client.
  */
 export const operations = {
   backup,
@@ -32,9 +32,9 @@ export const operations = {
 /** The name of an operation. */
 export type OperationName = keyof typeof operations
 
-/** What an operation takes; those that take nothing are given an empty object. */
+/** The input of an operation; an empty object where it takes none. */
 export type OperationInput<Name extends OperationName> =
   Parameters<(typeof operations)[Name]> extends [unknown, infer Input] ? Input : Record<string, never>
 
-/** What an operation answers with. */
+/** The result of an operation. */
 export type OperationOutput<Name extends OperationName> = Awaited<ReturnType<(typeof operations)[Name]>>

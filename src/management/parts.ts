@@ -7,29 +7,26 @@ import type { Store } from '../store/store.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 import type { LiveSettings } from './settings/live-settings.ts'
 
-/** What a copy of the database needs to know. */
+/** The inputs of a database backup. */
 export interface BackupParts {
-  /** `sqlite:PATH`, or the address of a server. */
+  /** `sqlite:PATH`, or the URL of a server. */
   readonly databaseUrl: string
-  /** The file that holds the secret; undefined if the environment does (GATEWAY_SECRET). */
+  /** The file of the secret; undefined if it comes from GATEWAY_SECRET. */
   readonly secretFile: string | undefined
 }
 
-/**
- * What account management works on: the same parts that calls go through, so that a change counts at the next
- * one.
- */
+/** The services of account management, shared with calls, so that a change counts for the next call. */
 export interface ManagementParts extends BackupParts {
   readonly store: Store
   readonly ledger: Ledger
   readonly apiKeys: ApiKeys
   readonly passwords: Passwords
-  /** The settings in force. */
+  /** The live settings. */
   readonly settings: () => Settings
   readonly nowMs: () => number
 }
 
-/** Parts that sign-ins, and the administration of channels, options and prices, need beside those. */
+/** Further services, for sign-ins and the administration of channels, options and prices. */
 export interface AdministrationParts extends ManagementParts {
   readonly liveConfig: LiveSettings
   readonly upstreams: UpstreamClient

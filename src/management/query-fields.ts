@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** A whole number in a query; what is not there, or empty, is absent. */
+/** A whole number in a query; an empty parameter counts as absent. */
 export function wholeNumber() {
   const says = 'expected a whole number of at most 15 digits'
   return z
@@ -11,7 +11,7 @@ export function wholeNumber() {
     .optional()
 }
 
-/** A text in a query that something must be equal to; what is not there, or empty, is absent. */
+/** A text in a query to compare for equality; an empty parameter counts as absent. */
 export function wantedText() {
   return z
     .string()

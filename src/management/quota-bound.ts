@@ -1,15 +1,17 @@
 import type { Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 
-/** No quota is larger than so many units of currency; `docs/api.md: Limits`. */
+/** The largest quota, in units of currency; `docs/api.md: Limits`. */
 const MAX_UNITS = 1_000_000_000
 
-/** The largest quota there may be, in quota units. */
+/** The largest quota, in quota units. */
 export function maxQuota({ options }: Settings): number {
   return MAX_UNITS * options.quotaPerUnit
 }
 
-/** Refuses a quota below `least` or above the most; `field` names it to the caller. */
+/**
+ * Throws `invalid_request` for a quota below `min` or above the largest; `field` is its name in the message.
+ */
 export function requireQuota(field: string, quota: number, min: number, settings: Settings): void {
   const max = maxQuota(settings)
   if (quota >= min && quota <= max) return

@@ -2,22 +2,20 @@ import { z } from 'zod'
 import { characterCount } from '../domain/character-count.ts'
 import { GatewayError } from '../errors.ts'
 
-/** Longest text of a list, in UTF-16 units: far above what anybody writes, and far below what hurts. */
+/** The maximum length of a long text, in UTF-16 units: above any legitimate use, below any harm. */
 const MAX_TEXT_LENGTH = 65_536
 
-/**
- * Reads an operation's input; throws `invalid_request` with a sentence that names every field that is wrong.
- */
+/** Validates input; throws `invalid_request` with a message that names every invalid field. */
 export function readInput<S extends z.ZodType>(schema: S, given: unknown): z.output<S> {
   const read = schema.safeParse(given)
   if (read.success) return read.data
-  const told = read.error.issues.map(({ path, message }) =>
+  const messages = read.error.issues.map(({ path, message }) =>
     path.length === 0 ? message : `${path.join('.')}: ${message}`,
   )
-  throw new GatewayError('invalid_request', told.join('; '))
+  throw new GatewayError('invalid_request', messages.join('; '))
 }
 
-/** A text of 1 to `longest` characters as a person counts them, no control characters, no space around it. */
+/** A trimmed text of 1 to `maxLength` grapheme clusters, without control characters. */
 export function nameField(maxLength: number) {
   return expected(`a text of 1 to ${maxLength} characters without spaces around it`).refine(
     (text) =>
@@ -31,7 +29,7 @@ export function nameField(maxLength: number) {
   )
 }
 
-/** A longer text, which may be empty. */
+/** A long text, which may be empty. */
 export function listField() {
   const says = `a text of at most ${MAX_TEXT_LENGTH} characters`
   return expected(says).refine(
@@ -40,7 +38,7 @@ export function listField() {
   )
 }
 
-/** The name of a group; which ones there are is looked up later. */
+/** The name of a group; whether it exists is checked by the operation. */
 export function groupField() {
   return expected('the name of a group').max(200, { error: 'expected the name of a group' })
 }
@@ -50,11 +48,11 @@ const USER_EXPECTED = 'expected the id or the name of a user'
 /** A user, by id or by name. */
 export const userField = z
   .union([z.int(), z.string()], { error: USER_EXPECTED })
-  .refine((who) => (typeof who === 'number' ? who > 0 : who !== '' && who.length <= 2000), {
+  .refine((given) => (typeof given === 'number' ? given > 0 : given !== '' && given.length <= 2000), {
     error: USER_EXPECTED,
   })
 
-/** The input of operations that are about one user. */
+/** The input of operations on one user. */
 export const userInput = z.object({ user: userField }, { error: 'expected an object that names a user' })
 
 function expected(what: string) {

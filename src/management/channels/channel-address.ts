@@ -1,21 +1,21 @@
 import { withoutTrailing } from '../../domain/without-trailing.ts'
 import type { ChannelType } from './channel-types.ts'
 
-/** A segment of a path that names a version: `v1`, `v1beta`. */
+/** A path segment that is a version: `v1`, `v1beta`. */
 const VERSION = /\/v\d+(?:(?:alpha|beta)\d*)?(?=\/|$)/i
 
 /**
- * The address up to and including the version that a bare one stands for. One that has a version, or what is
- * no address at all, stays as it is; an empty one is the vendor's own.
+ * Adds the type's version to an address without one. An address with a version, or invalid text, is returned
+ * as given; an empty one stands for the type's default address.
  */
-export function withVersion(given: string, { defaultAddress: address, version }: ChannelType): string {
-  const bare = withoutTrailing(given.trim() || address, '/')
+export function withVersion(given: string, { defaultAddress, version }: ChannelType): string {
+  const bare = withoutTrailing(given.trim() || defaultAddress, '/')
   const url = URL.canParse(bare) ? new URL(bare) : undefined
   const isPlain = url !== undefined && !/[?#\s\\]/.test(bare)
   return isPlain && !VERSION.test(url.pathname) ? bare + version : bare
 }
 
-/** The bare address of one up to and including the version. */
+/** Removes the version from a base URL. */
 export function withoutVersion(baseUrl: string, type: ChannelType | undefined): string {
   const version = type?.version || '/v1'
   return baseUrl.endsWith(version) ? baseUrl.slice(0, -version.length) : baseUrl

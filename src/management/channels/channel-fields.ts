@@ -2,22 +2,22 @@ import { z } from 'zod'
 import { GatewayError } from '../../errors.ts'
 import { KNOWN_TYPES } from './channel-types.ts'
 
-/** A text with JSON in it that stands for an object; empty or null stands for none. */
+/** A JSON object as text; empty or null is an empty object. */
 const jsonField = z.string({ error: 'expected a text that holds a JSON object' }).nullish()
 const textField = z.string({ error: 'expected a text' })
 
 /**
- * The fields of a channel that mean something here, as tools of this family of gateways write them. All
- * others are kept and shown again.
+ * The fields of a channel, in the format of one-api and its relatives. Unknown fields are stored and returned
+ * unchanged.
  */
 export const channelFields = z.looseObject(
   {
     name: textField,
     type: z.int({ error: `expected one of ${KNOWN_TYPES}` }),
     base_url: textField.nullish(),
-    /** One a line. */
+    /** Keys, one a line. */
     key: textField.nullish(),
-    /** Names with commas between them. */
+    /** Comma-separated names. */
     models: textField.nullish(),
     group: textField.nullish(),
     model_mapping: jsonField,
@@ -36,13 +36,13 @@ export const channelFields = z.looseObject(
   { error: 'expected an object with the fields of a channel' },
 )
 
-/** A channel as tools send it. */
+/** A channel as management tools send it. */
 export type ChannelFields = z.output<typeof channelFields>
 
-/** A part of it: what is absent stays as it is. */
+/** A change of a channel; absent fields stay unchanged. */
 export const someChannelFields = channelFields.partial()
 
-/** Fields that the gateway writes itself: whatever is sent of them is not looked at. */
+/** Fields that the gateway sets itself; sent values are ignored. */
 export const OWN_FIELDS: ReadonlySet<string> = new Set([
   'id',
   'key',
@@ -57,7 +57,7 @@ export const OWN_FIELDS: ReadonlySet<string> = new Set([
   'managed_by',
 ])
 
-/** The object that a text with JSON stands for. Throws `invalid_request` naming the field. */
+/** Parses a JSON object in a field. Throws `invalid_request` naming the field. */
 export function objectIn(field: string, text: string | null | undefined): Record<string, unknown> {
   if (text === undefined || text === null || text.trim() === '') return {}
   let value: unknown
@@ -76,7 +76,7 @@ export function objectIn(field: string, text: string | null | undefined): Record
   return value as Record<string, unknown>
 }
 
-/** The same, of texts alone. */
+/** Parses a JSON object whose values are texts. Throws `invalid_request` naming the field. */
 export function textsIn(field: string, text: string | null | undefined): Record<string, string> {
   const value = objectIn(field, text)
   for (const [name, part] of Object.entries(value)) {

@@ -7,10 +7,10 @@ import { ALLOW_FLAGS } from './channel-text.ts'
 import { typeAt } from './channel-types.ts'
 import type { DeclaredSettings } from '../settings/live-settings.ts'
 
-/** Ids from here on are those of channels that the configuration declares. */
+/** The first id of declared channels; ids of stored channels are lower. */
 export const FIRST_DECLARED_ID = 1_000_000_000
 
-/** A channel, shown; never with its keys. Fields that tools keep with it come on top. */
+/** A channel in responses, without its keys; unknown fields of tools are included. */
 export const channelSchema = z.looseObject({
   id: z.int(),
   name: z.string(),
@@ -34,10 +34,10 @@ export const channelSchema = z.looseObject({
   managed_by: z.string(),
 })
 
-/** A channel as tools of this family of gateways know it. */
+/** A channel in the format of one-api and its relatives. */
 export type ChannelObject = z.output<typeof channelSchema>
 
-/** What tools wrote of a channel, from how it is stored. */
+/** Converts a stored channel back to the fields that tools send. */
 export function fieldsOf({ name, declared, status, family }: ChannelDefinition) {
   const allowed = declared['allow'] as readonly string[]
   const flags = Object.fromEntries(
@@ -69,7 +69,7 @@ export function fieldsOf({ name, declared, status, family }: ChannelDefinition) 
   }
 }
 
-/** A channel that was set over HTTP, shown. */
+/** A stored channel in responses. */
 export function storedObject(channel: StoredChannel): ChannelObject {
   return {
     ...fieldsOf(channel),
@@ -84,10 +84,7 @@ export function storedObject(channel: StoredChannel): ChannelObject {
   }
 }
 
-/**
- * A channel that the configuration declares, shown: the values of its headers are not, for they may be
- * secrets.
- */
+/** A declared channel in responses. Header values are blanked, since they may be secrets. */
 export function declaredObject(channel: Channel, by: DeclaredSettings['by']): ChannelObject {
   const type = typeAt(channel.protocol, channel.baseUrl)
   const flags = Object.entries(ALLOW_FLAGS).map(([flag, gated]) => [flag, channel.allow.has(gated)])
@@ -117,7 +114,7 @@ export function declaredObject(channel: Channel, by: DeclaredSettings['by']): Ch
   }
 }
 
-/** The same for the same name, at every start. */
+/** The id of a declared channel: a hash of its name, so that it survives restarts. */
 export function declaredId(name: string): number {
   return FIRST_DECLARED_ID + createHash('sha256').update(name).digest().readUIntBE(0, 6)
 }

@@ -13,7 +13,7 @@ const json = fc.jsonValue({ maxDepth: 2, noUnicodeString: false })
 const others = fc.dictionary(fc.stringMatching(/^x_[a-z]{1,8}$/), json, { maxKeys: 4 })
 const mapping = fc.dictionary(word, word, { maxKeys: 3 })
 
-/** Every field that tools send and that has a meaning, with some that have none here. */
+/** All fields with a meaning here, and some without one. */
 const sent = fc.record({
   name: word,
   type: fc.constantFrom(...CHANNEL_TYPES.map(({ type }) => type)),
@@ -47,7 +47,7 @@ const sent = fc.record({
   param_override: fc.option(fc.string()),
 })
 
-/** Texts with JSON by what they say. */
+/** Parses the fields that are JSON texts. */
 const meant = (fields: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [
@@ -62,7 +62,7 @@ test('every field that is sent comes back, whether it means something here or no
   fc.assert(
     fc.property(sent, others, (given, more) => {
       const channel = channelText(readInput(channelFields, { ...more, ...given }), [])
-      // As the store keeps it.
+      // The store returns it in this form.
       const shown = fieldsOf(JSON.parse(JSON.stringify(channel)))
       expect(meant(shown)).toEqual(meant(JSON.parse(JSON.stringify({ ...more, ...given }))))
     }),

@@ -4,7 +4,7 @@ import { withVersion } from './channel-address.ts'
 import { type ChannelFields, OWN_FIELDS, objectIn, textsIn } from './channel-fields.ts'
 import { type ChannelType, channelType, KNOWN_TYPES } from './channel-types.ts'
 
-/** Flags in `settings`, and the field that each of them allows. */
+/** Flags in `settings`, and the request field that each allows. */
 export const ALLOW_FLAGS = {
   allow_service_tier: 'service_tier',
   allow_safety_identifier: 'safety_identifier',
@@ -14,10 +14,10 @@ export const ALLOW_FLAGS = {
   allow_cache_control: 'cache_control',
 } as const
 
-/** Characters of what is kept with a channel and means nothing here. */
+/** Maximum characters of the unknown fields that are stored with a channel. */
 const MAX_EXTRA_CHARACTERS = 65_536
 
-/** Fields that are read below; the others belong to the family. */
+/** Fields with a meaning here; others are stored unchanged. */
 const MAPPED_FIELDS = new Set([
   'name',
   'models',
@@ -31,7 +31,7 @@ const MAPPED_FIELDS = new Set([
   'settings',
 ])
 
-/** Whose kind a channel is; `invalid_request` where nobody knows it. */
+/** The channel type of a number; throws `invalid_request` for an unknown one. */
 export function requireType(type: number): ChannelType {
   const known = channelType(type)
   if (known) return known
@@ -39,9 +39,8 @@ export function requireType(type: number): ChannelType {
 }
 
 /**
- * A channel as gateway.yaml would declare it, from how tools write it: bare addresses get their version,
- * texts with commas become lists, texts with JSON become mappings. What the result may be is for the schema
- * of the file to say.
+ * Converts a channel from the format of tools to that of gateway.yaml: addresses get their version,
+ * comma-separated texts become lists, JSON texts become mappings. The file's schema validates the result.
  */
 export function channelText(fields: ChannelFields, keys: readonly string[]): ChannelDefinition {
   const type = requireType(fields.type)
@@ -67,7 +66,9 @@ export function channelText(fields: ChannelFields, keys: readonly string[]): Cha
     ...extraFields(fields),
     setting: setting as JsonObject,
     settings: Object.fromEntries(
-      Object.entries(settings).filter(([name]) => !Object.hasOwn(ALLOW_FLAGS, name) && name !== 'disable_store'),
+      Object.entries(settings).filter(
+        ([name]) => !Object.hasOwn(ALLOW_FLAGS, name) && name !== 'disable_store',
+      ),
     ) as JsonObject,
   }
   if (JSON.stringify(family).length > MAX_EXTRA_CHARACTERS) {
@@ -79,7 +80,7 @@ export function channelText(fields: ChannelFields, keys: readonly string[]): Cha
   return { name: fields.name, declared, keys, status: fields.status ?? 1, family }
 }
 
-/** The keys in a text, one a line. A text that holds none is refused, unless it is empty. */
+/** The keys in a text, one a line. Throws `invalid_request` where a nonempty text contains none. */
 export function keysIn(text: string | null | undefined): string[] {
   const given = text ?? ''
   const keys = given

@@ -1,21 +1,19 @@
 import type { ProtocolName } from '../../domain/channel.ts'
 
-/** A kind of upstream, as tools of this family of gateways number them. */
+/** A kind of upstream, numbered as in one-api and its relatives. */
 export interface ChannelType {
   readonly type: number
   readonly vendor: string
   readonly protocol: ProtocolName
-  /**
-   * Where it is reached unless a channel says otherwise: without the version. Empty = a channel has to say.
-   */
+  /** The address without the version where a channel states none. Empty = a channel must state one. */
   readonly defaultAddress: string
-  /** What such an address lacks. */
+  /** The version part of its path, added to addresses without one. */
   readonly version: string
-  /** It may ask for no key. */
+  /** A channel of this type may have no key. */
   readonly keyless?: true
 }
 
-/** The kinds that are known here: all of them speak one of our protocols. */
+/** The known types: those that speak a dialect of the gateway. */
 export const CHANNEL_TYPES: readonly ChannelType[] = Object.freeze([
   { type: 1, vendor: 'OpenAI', protocol: 'chat', defaultAddress: 'https://api.openai.com', version: '/v1' },
   {
@@ -41,7 +39,13 @@ export const CHANNEL_TYPES: readonly ChannelType[] = Object.freeze([
     defaultAddress: 'https://dashscope.aliyuncs.com',
     version: '/compatible-mode/v1',
   },
-  { type: 20, vendor: 'OpenRouter', protocol: 'chat', defaultAddress: 'https://openrouter.ai/api', version: '/v1' },
+  {
+    type: 20,
+    vendor: 'OpenRouter',
+    protocol: 'chat',
+    defaultAddress: 'https://openrouter.ai/api',
+    version: '/v1',
+  },
   {
     type: 24,
     vendor: 'Gemini',
@@ -49,7 +53,13 @@ export const CHANNEL_TYPES: readonly ChannelType[] = Object.freeze([
     defaultAddress: 'https://generativelanguage.googleapis.com',
     version: '/v1beta/openai',
   },
-  { type: 25, vendor: 'Moonshot', protocol: 'chat', defaultAddress: 'https://api.moonshot.cn', version: '/v1' },
+  {
+    type: 25,
+    vendor: 'Moonshot',
+    protocol: 'chat',
+    defaultAddress: 'https://api.moonshot.cn',
+    version: '/v1',
+  },
   {
     type: 26,
     vendor: 'Zhipu',
@@ -57,7 +67,13 @@ export const CHANNEL_TYPES: readonly ChannelType[] = Object.freeze([
     defaultAddress: 'https://open.bigmodel.cn',
     version: '/api/paas/v4',
   },
-  { type: 27, vendor: 'Perplexity', protocol: 'chat', defaultAddress: 'https://api.perplexity.ai', version: '' },
+  {
+    type: 27,
+    vendor: 'Perplexity',
+    protocol: 'chat',
+    defaultAddress: 'https://api.perplexity.ai',
+    version: '',
+  },
   { type: 34, vendor: 'Cohere', protocol: 'rerank', defaultAddress: 'https://api.cohere.ai', version: '/v1' },
   { type: 38, vendor: 'Jina', protocol: 'rerank', defaultAddress: 'https://api.jina.ai', version: '/v1' },
   {
@@ -68,7 +84,13 @@ export const CHANNEL_TYPES: readonly ChannelType[] = Object.freeze([
     version: '/v1',
   },
   { type: 42, vendor: 'Mistral', protocol: 'chat', defaultAddress: 'https://api.mistral.ai', version: '/v1' },
-  { type: 43, vendor: 'DeepSeek', protocol: 'chat', defaultAddress: 'https://api.deepseek.com', version: '/v1' },
+  {
+    type: 43,
+    vendor: 'DeepSeek',
+    protocol: 'chat',
+    defaultAddress: 'https://api.deepseek.com',
+    version: '/v1',
+  },
   {
     type: 45,
     vendor: 'VolcEngine',
@@ -79,21 +101,23 @@ export const CHANNEL_TYPES: readonly ChannelType[] = Object.freeze([
   { type: 48, vendor: 'xAI', protocol: 'chat', defaultAddress: 'https://api.x.ai', version: '/v1' },
 ])
 
-/** The kind of that number. */
+/** The type with a number; undefined if unknown. */
 export function channelType(type: number): ChannelType | undefined {
   return CHANNEL_TYPES.find((one) => one.type === type)
 }
 
-/** The numbers that are known, with whose they are. */
+/** The known numbers with their vendors, for messages. */
 export const KNOWN_TYPES = CHANNEL_TYPES.map(({ type, vendor }) => `${type} (${vendor})`).join(', ')
 
-/** The first kind of a protocol, and the one whose upstream is at that address. */
+/** The type of a protocol whose default address has the same host, else the default type of the protocol. */
 export function typeAt(protocol: ProtocolName, baseUrl: string): ChannelType | undefined {
   const speaking = CHANNEL_TYPES.filter((one) => one.protocol === protocol)
   const host = new URL(baseUrl).host
-  const own = speaking.find(({ defaultAddress: address }) => address !== '' && new URL(address).host === host)
+  const own = speaking.find(
+    ({ defaultAddress }) => defaultAddress !== '' && new URL(defaultAddress).host === host,
+  )
   return own ?? speaking.find(({ type }) => type === DEFAULT_TYPES[protocol])
 }
 
-/** What an upstream is that is nobody's we know. */
+/** The types of upstreams of unknown vendors. */
 const DEFAULT_TYPES: Record<ProtocolName, number> = { chat: 8, messages: 14, rerank: 34 }

@@ -7,10 +7,10 @@ import { refuseDeclaredName } from './find-channel.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { readInput } from '../read-input.ts'
 
-/** Channels that one request may make. */
+/** Maximum channels that one request may create. */
 const MAX_CHANNELS_PER_REQUEST = 1000
 
-/** A channel to be made: its fields under `channel`, or beside `mode`. */
+/** A channel to create: its fields under `channel`, or beside `mode`. */
 export const newChannelBody = z.looseObject(
   {
     mode: z
@@ -22,9 +22,9 @@ export const newChannelBody = z.looseObject(
 )
 
 /**
- * Makes a channel with all its keys; or, with mode `batch`, one for each key, with numbered names. What the
- * schema of gateway.yaml would refuse is `invalid_request`. Resolves to their ids when calls can go over
- * them.
+ * Creates a channel with all its keys; with mode `batch`, one channel for each key, with numbered names.
+ * Throws `invalid_request` where the schema of gateway.yaml refuses it. Resolves to the ids when the channels
+ * are live.
  */
 export async function createChannels(
   { store, liveConfig, nowMs }: AdministrationParts,
@@ -48,12 +48,15 @@ export async function createChannels(
 
 function numbered(channel: ChannelDefinition): ChannelDefinition[] {
   if (channel.keys.length > MAX_CHANNELS_PER_REQUEST) {
-    throw new GatewayError('invalid_request', `key: expected at most ${MAX_CHANNELS_PER_REQUEST} keys in a batch`)
+    throw new GatewayError(
+      'invalid_request',
+      `key: expected at most ${MAX_CHANNELS_PER_REQUEST} keys in a batch`,
+    )
   }
   return channel.keys.map((key, index) => ({ ...channel, name: `${channel.name}-${index + 1}`, keys: [key] }))
 }
 
-/** As it will be stored, but for what only the store knows. */
+/** The channel as it will be stored, with placeholders for the columns that the store sets. */
 function unstored(channel: ChannelDefinition): StoredChannel {
   return { ...channel, id: 0, createdTime: 0, testTime: 0, responseMs: 0 }
 }

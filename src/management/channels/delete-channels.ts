@@ -4,7 +4,7 @@ import type { AdministrationParts } from '../parts.ts'
 
 const IDS = 'expected ids of channels, at least one'
 
-/** A body that names channels. */
+/** A body with ids of channels. */
 export const channelIdsBody = z.object(
   {
     ids: z
@@ -17,10 +17,7 @@ export const channelIdsBody = z.object(
   { error: 'expected an object with ids' },
 )
 
-/**
- * Removes channels that were set over HTTP; answers with how many there were. One that is declared refuses
- * all.
- */
+/** Deletes stored channels and returns how many existed. A declared one among them makes it throw. */
 export async function deleteChannels(
   { store, liveConfig }: AdministrationParts,
   ids: readonly number[],

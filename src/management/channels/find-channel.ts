@@ -12,7 +12,7 @@ const EXPECTED = 'expected the id of a channel'
 /** The id of a channel: a whole number from 1 to 2^53 − 1. */
 export const channelIdField = z.int({ error: EXPECTED }).positive({ error: EXPECTED })
 
-/** Of a path with a channel in it. */
+/** The parameters of a path with a channel's id. */
 export const channelPath = z.object({
   id: z
     .string()
@@ -21,10 +21,10 @@ export const channelPath = z.object({
     .pipe(channelIdField),
 })
 
-/** A channel, as it was set over HTTP or as the configuration declares it. */
+/** A channel, either stored (set over HTTP) or declared by the configuration. */
 export type FoundChannel = { readonly stored: StoredChannel } | { readonly declared: Channel }
 
-/** The channel of that id; `not_found` if there is none. */
+/** The channel of an id; throws `not_found`. */
 export async function findChannel(
   { store, liveConfig }: Pick<AdministrationParts, 'store' | 'liveConfig'>,
   id: number,
@@ -33,7 +33,7 @@ export async function findChannel(
   return declared ? { declared } : { stored: await storedChannel(store, id) }
 }
 
-/** The stored channel of that id; `managed_by_file` where it is a declared one, which is not changed here. */
+/** The stored channel of an id; throws `managed_by_file` for a declared one, which is changed in the file. */
 export function editableChannel(
   { store, liveConfig }: Pick<AdministrationParts, 'store' | 'liveConfig'>,
   id: number,
@@ -42,13 +42,13 @@ export function editableChannel(
   return storedChannel(store, id)
 }
 
-/** Refuses to change a channel that the configuration declares. */
+/** Throws `managed_by_file` where the configuration declares the channel. */
 export function refuseDeclared(liveConfig: LiveSettings, id: number): void {
   const declared = declaredChannel(liveConfig, id)
   if (declared) throw declaredError(liveConfig, declared.name)
 }
 
-/** Refuses a name that the configuration declares. */
+/** Throws `managed_by_file` where the configuration declares a channel of that name. */
 export function refuseDeclaredName(liveConfig: LiveSettings, name: string): void {
   if (liveConfig.declared.channels.some((one) => one.name === name)) throw declaredError(liveConfig, name)
 }

@@ -5,7 +5,7 @@ import type { AdministrationParts } from '../parts.ts'
 
 const text = z.string().max(1000, { error: 'expected at most 1000 characters' }).optional()
 
-/** What a list of channels may be narrowed to. */
+/** The filters of a list of channels. */
 export const channelQuery = pageQuery.extend({
   group: text,
   status: z
@@ -33,7 +33,7 @@ const STATUSES = new Map<string | undefined, number>([
   ['disabled', 2],
 ])
 
-/** Channels that were set over HTTP, oldest first, and after them those that the configuration declares. */
+/** Stored channels, oldest first, followed by declared ones. */
 export async function listChannels(
   { store, liveConfig }: Pick<AdministrationParts, 'store' | 'liveConfig'>,
   query: z.output<typeof channelQuery>,

@@ -3,24 +3,24 @@ import { GatewayError } from '../../errors.ts'
 import { type Actor, roleCeiling } from '../authority.ts'
 
 /**
- * Where a channel's secrets are sent: scheme, host and port of its address. Every field that decides where
- * they go, or through whose hands, belongs in here.
+ * The destination of a channel's secrets: scheme, host and port of its address. Every field that affects
+ * where secrets are sent belongs here.
  */
 function destinationOf({ declared }: ChannelDefinition): string {
   const address = declared['base_url']
   return typeof address === 'string' ? (URL.parse(address)?.origin ?? address) : ''
 }
 
-/** The secrets that a request brings itself. */
+/** The kinds of secrets that a request supplies itself. */
 export interface SuppliedSecrets {
   readonly keys: boolean
   readonly headers: boolean
 }
 
 /**
- * Refuses to send secrets that are stored to another place than before, unless root asks, who may read them:
- * whoever names the new place brings them. Everything that changes where a stored secret goes, or sends one
- * to a place that a request names, asks here first.
+ * Throws where stored secrets would go to another destination than before, unless the request supplies them
+ * itself or root asks, who may read them. Every operation that changes the destination of stored secrets must
+ * call this first.
  */
 export function requireSecretsForNewAddress(
   by: Actor,

@@ -12,42 +12,38 @@ import { findChannel } from './find-channel.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { testRequest } from './test-request.ts'
 
-/** The longest that root's test may take; a channel's own time-out, where that is shorter. */
+/** The timeout of root's tests; a channel's own timeout counts where it is shorter. */
 const ROOT_TIMEOUT_MS = 30_000
 /**
- * The same for those below root, who hear of every port without a model server after this time, and in these
- * words.
+ * The timeout of other tests. A test that finds no model server takes exactly this long and ends with the
+ * same message, so that it does not serve as a port scan.
  */
 const TIMEOUT_MS = 10_000
 const NO_SERVER = 'no model server answered'
-/** Bytes of an answer that are read. */
+/** Maximum bytes that are read of a response. */
 const MAX_BODY_BYTES = 65_536
 const MAX_MESSAGE_LENGTH = 1000
 
-/** A fault of an upstream. */
+/** A failed test. */
 interface Failure {
-  /** Neither its key nor its address, but what it said itself. */
+  /** The upstream's own message, with the channel's key and address redacted. */
   readonly message: string
-  /**
-   * The status of an error that it told as JSON, as servers of models do; undefined where nothing like that
-   * came.
-   */
+  /** The status of a JSON error, as model servers send; undefined where no such response came. */
   readonly status?: number
 }
 
-/** How a test went; `time` is in seconds. */
+/** The result of a test; `time` is in seconds. */
 export const testResult = z.object({ success: z.boolean(), message: z.string(), time: z.number() })
 
-/** The model that a test asks for. */
+/** The model that a test uses. */
 export const testQuery = z.object({
   model: z.string().max(200, { error: 'expected at most 200 characters' }).optional(),
 })
 
 /**
- * Asks a channel's upstream for one token with the channel's first key, whether or not the channel is
- * enabled. Nobody is charged. How long it took, and when, is kept with a channel that was set over HTTP. Only
- * root is told what the upstream said: others may name any address, and would read what answers there, or
- * find out whether anything does.
+ * Requests one token from a channel's upstream with the channel's first key, enabled or not, and charges
+ * nobody. Time and duration are stored with a stored channel. Only root sees the upstream's message: others
+ * may set any address, and could read responses of internal services, or find out which exist.
  */
 export async function testChannel(
   parts: AdministrationParts,
@@ -61,11 +57,11 @@ export async function testChannel(
     throw new GatewayError('invalid_request', 'this channel cannot be in force beside gateway.yaml')
   }
   const preferred = 'stored' in found ? found.stored.family['test_model'] : undefined
-  const asked = model || (typeof preferred === 'string' && preferred) || channel.models[0] || ''
+  const testModel = model || (typeof preferred === 'string' && preferred) || channel.models[0] || ''
   const isRoot = roleCeiling(by) === undefined
   const timeoutMs = Math.min(isRoot ? ROOT_TIMEOUT_MS : TIMEOUT_MS, channel.timeouts.totalMs)
   const startedMs = performance.now()
-  const failure = await failureOf(upstreams, channel, asked, nowMs(), timeoutMs)
+  const failure = await failureOf(upstreams, channel, testModel, nowMs(), timeoutMs)
   const isHidden = !isRoot && failure !== undefined && failure.status === undefined
   if (isHidden) await sleep(Math.max(0, startedMs + timeoutMs - performance.now()))
   const tookMs = isHidden ? timeoutMs : Math.round(performance.now() - startedMs)
@@ -77,12 +73,12 @@ export async function testChannel(
   return { success: failure === undefined, message: message ?? '', time: tookMs / 1000 }
 }
 
-/** A failure in words that hold nothing of what came back. */
+/** A message for users below root, without any text of the response. */
 function publicMessage(failure: Failure | undefined): string | undefined {
   return failure?.status === undefined ? failure && NO_SERVER : `the upstream answered ${failure.status}`
 }
 
-/** The fault of the upstream; undefined if it answers. */
+/** The failure of a test request; undefined if it succeeds. */
 function failureOf(
   upstreams: UpstreamClient,
   channel: Channel,
@@ -131,9 +127,9 @@ function failureOf(
 function failureIn(channel: Channel, status: number, body: Buffer): Failure | undefined {
   const isJson = isObject(body)
   if (status >= 200 && status <= 299) return isJson ? undefined : { message: 'the answer is not JSON' }
-  const said = readUpstreamError(body).message
-  const words = `the upstream answered ${status}${said === undefined ? '' : `: ${redact(said, channel)}`}`
-  return { message: words.slice(0, MAX_MESSAGE_LENGTH), ...(isJson && { status }) }
+  const upstreamMessage = readUpstreamError(body).message
+  const message = `the upstream answered ${status}${upstreamMessage === undefined ? '' : `: ${redact(upstreamMessage, channel)}`}`
+  return { message: message.slice(0, MAX_MESSAGE_LENGTH), ...(isJson && { status }) }
 }
 
 function isObject(body: Buffer): boolean {

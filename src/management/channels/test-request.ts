@@ -1,11 +1,11 @@
 import type { Channel, ProtocolName } from '../../domain/channel.ts'
 import { capabilitiesOf } from '../../protocols/model-capabilities.ts'
 
-/** The least that an upstream can be asked. */
+/** A minimal request to an upstream. */
 export interface TestRequest {
-  /** Below the channel's base URL. */
+  /** The path below the channel's base URL. */
   readonly path: string
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly headers: readonly string[]
   readonly body: Buffer
 }
@@ -17,12 +17,12 @@ const MESSAGES = [{ role: 'user', content: 'hi' }]
 
 const REQUESTS: Record<
   ProtocolName,
-  (model: string, asked: string) => Omit<TestRequest, 'body'> & { body: object }
+  (model: string, requested: string) => Omit<TestRequest, 'body'> & { body: object }
 > = {
-  chat: (model, asked) => ({
+  chat: (model, requested) => ({
     path: '/chat/completions',
     headers: [],
-    body: { model, messages: MESSAGES, [capabilitiesOf(model, asked).maximumField]: 1 },
+    body: { model, messages: MESSAGES, [capabilitiesOf(model, requested).maximumField]: 1 },
   }),
   messages: (model) => ({
     path: '/messages',
@@ -36,7 +36,7 @@ const REQUESTS: Record<
   }),
 }
 
-/** Asks a channel's upstream for one token of a model, or for one document. */
+/** Builds a request for one token of a model, or for the ranking of one document. */
 export function testRequest(channel: Channel, model: string): TestRequest {
   const { path, headers, body } = REQUESTS[channel.protocol](channel.modelMapping.get(model) ?? model, model)
   return {

@@ -9,12 +9,12 @@ import type { AdministrationParts } from '../parts.ts'
 import { readInput } from '../read-input.ts'
 import { requireSecretsForNewAddress } from './secret-destination.ts'
 
-/** A change of a channel: what is absent stays, and so do the keys where `key` is empty. */
+/** A change of a channel: absent fields stay unchanged, and so do the keys where `key` is empty. */
 export const channelChange = someChannelFields.extend({ id: channelIdField })
 
 /**
- * Changes a channel that was set over HTTP. Secrets that are kept do not go to another address, unless root
- * says so. Resolves to the channel as it is now, when calls go over it.
+ * Changes a stored channel. Stored secrets do not go to another address, unless root asks. Resolves to the
+ * changed channel when it is live.
  */
 export async function updateChannel(
   parts: AdministrationParts,

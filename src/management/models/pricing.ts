@@ -22,7 +22,7 @@ const model = z.object({
   supported_endpoint_types: z.array(z.string()),
 })
 
-/** What the models cost that a user may call, relative to each other, and by what groups multiply that. */
+/** The prices of the models that a user may call, as ratios, and the ratios of groups. */
 export const pricingSchema = z.object({
   success: z.literal(true),
   message: z.literal(''),
@@ -31,19 +31,19 @@ export const pricingSchema = z.object({
   usable_group: z.record(z.string(), z.string()),
 })
 
-/** The prices in force, of models that a channel serves to a group which a token of this user may name. */
+/** The live prices of models that a channel serves to a group which a token of this user may name. */
 export function pricing(settings: Settings, user: User): z.output<typeof pricingSchema> {
   const groups = usableGroups(settings, user)
   const names = new Set(groups.map(({ name }) => name))
-  const served = new Map<string, { groups: Set<string>; spoken: Set<ProtocolName> }>()
+  const served = new Map<string, { groups: Set<string>; protocols: Set<ProtocolName> }>()
   for (const channel of settings.channels) {
     const usable = channel.groups.filter((group) => names.has(group))
     if (usable.length === 0) continue
     for (const name of channel.models) {
-      const one = served.get(name) ?? { groups: new Set(), spoken: new Set() }
+      const one = served.get(name) ?? { groups: new Set(), protocols: new Set() }
       served.set(name, one)
       for (const group of usable) one.groups.add(group)
-      one.spoken.add(channel.protocol)
+      one.protocols.add(channel.protocol)
     }
   }
   return {
@@ -51,7 +51,7 @@ export function pricing(settings: Settings, user: User): z.output<typeof pricing
     message: '',
     data: [...served]
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .flatMap(([name, one]) => priced(settings, name, [...one.groups], endpointTypes(one.spoken))),
+      .flatMap(([name, one]) => priced(settings, name, [...one.groups], endpointTypes(one.protocols))),
     group_ratio: Object.fromEntries(groups.map(({ name, ratio }) => [name, number(ratio)])),
     usable_group: Object.fromEntries(groups.map(({ name }) => [name, name])),
   }

@@ -1,20 +1,14 @@
 import { type Decimal, decimalText, parseDecimal } from '../../domain/decimal.ts'
 import { GatewayError } from '../../errors.ts'
 
-/**
- * Tells a number's text from its value: `1.10` is 1.1, whatever a double makes of it. Newer than the
- * compiler's types.
- */
+/** The reviver with source text, which TypeScript's library does not declare yet; it keeps `1.10` exact. */
 type SourceReviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown
 
 const parseWithSource = JSON.parse as (text: string, reviver: SourceReviver) => unknown
 
 const EXPECTED = 'expected a text that holds a JSON object'
 
-/**
- * The mapping in a text with JSON. Numbers come as the texts that they are written as; `invalid_request` for
- * anything else.
- */
+/** Parses a JSON object, numbers as their source texts. Throws `invalid_request` for anything else. */
 export function mappingIn(key: string, text: string): ReadonlyMap<string, unknown> {
   let value: unknown
   try {
@@ -35,7 +29,7 @@ export function mappingIn(key: string, text: string): ReadonlyMap<string, unknow
   return mapping
 }
 
-/** The same, of decimals from zero to a million. */
+/** Parses a JSON object of decimals from zero to a million. Throws `invalid_request` for anything else. */
 export function decimalsIn(key: string, text: string): ReadonlyMap<string, Decimal> {
   return new Map(
     [...mappingIn(key, text)].map(([name, value]) => {
@@ -49,24 +43,24 @@ export function decimalsIn(key: string, text: string): ReadonlyMap<string, Decim
   )
 }
 
-/** A value of such a mapping as a decimal from zero to a million; undefined if it is none. */
+/** A value of `mappingIn` as a decimal from zero to a million; undefined if it is none. */
 export function decimalIn(value: unknown): Decimal | undefined {
   const decimal = value instanceof NumberText ? parseDecimal(value.text) : undefined
   const isInRange = decimal && decimal.digits >= 0n && decimal.digits <= 10n ** BigInt(decimal.scale + 6)
   return isInRange ? decimal : undefined
 }
 
-/** JSON of decimals, each as it is written. */
+/** A JSON object of exact decimals. */
 export function decimalsText(decimals: ReadonlyMap<string, Decimal>): string {
   return `{${[...decimals].map(([name, value]) => `${JSON.stringify(name)}:${decimalText(value)}`).join(',')}}`
 }
 
-/** Whether two decimals are the same number. */
+/** Whether two decimals are equal. */
 export function sameDecimal(a: Decimal | undefined, b: Decimal | undefined): boolean {
   return (a && decimalText(a)) === (b && decimalText(b))
 }
 
-/** A number of a JSON text, unread. */
+/** The source text of a number in JSON. */
 class NumberText {
   readonly text: string
 

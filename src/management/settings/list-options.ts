@@ -5,15 +5,15 @@ import { modelRatios, RATIO_OPTIONS, ratioOf } from './model-ratios.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { SCALAR_OPTIONS } from './scalar-options.ts'
 
-/** An option by its name among tools of this family of gateways. */
+/** An option under its name in one-api and its relatives. */
 export const optionSchema = z.object({
   key: z.string(),
   value: z.string(),
-  /** The configuration file says so: it is changed there alone. */
+  /** The configuration file declares it, so it is changed there alone. */
   managed: z.boolean(),
 })
 
-/** The options in force. Secrets are not among them. */
+/** The live options, without secrets. */
 export async function listOptions({
   store,
   settings,
@@ -42,7 +42,7 @@ function groupRatios(groups: ReadonlyMap<string, Group>) {
   return new Map([...groups.values()].map(({ name, ratio }) => [name, ratio]))
 }
 
-/** The groups that any user's token may name, each described by its name. */
+/** The open groups, each with its name as its description. */
 function openGroups(groups: ReadonlyMap<string, Group>): Record<string, string> {
   return Object.fromEntries([...groups.values()].filter(({ open }) => open).map(({ name }) => [name, name]))
 }

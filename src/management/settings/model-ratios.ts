@@ -4,7 +4,7 @@ import type { Settings } from '../../domain/settings.ts'
 import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
 import type { LiveSettings } from './live-settings.ts'
 
-/** The options that hold ratios of models, and which. */
+/** The options that are ratios of models. */
 export const RATIO_OPTIONS = new Map<string, RatioName>([
   ['ModelRatio', 'model'],
   ['CompletionRatio', 'completion'],
@@ -14,8 +14,8 @@ export const RATIO_OPTIONS = new Map<string, RatioName>([
 ])
 
 /**
- * The ratios of every model that a channel serves, that is declared, or whose ratios were set: as they were
- * set, else as the price in force has them.
+ * The ratios of all models that are served, declared, or have stored ratios: the stored ones, else those of
+ * the live price.
  */
 export function modelRatios(
   settings: Settings,
@@ -37,7 +37,7 @@ export function modelRatios(
   )
 }
 
-/** One ratio of all models that have it. */
+/** One kind of ratio, by model. */
 export function ratioOf(all: ReadonlyMap<string, Ratios>, ratio: RatioName): ReadonlyMap<string, Decimal> {
   return new Map(
     [...all].flatMap(([name, ratios]): [string, Decimal][] => {

@@ -1,6 +1,6 @@
 import type { Settings } from '../../domain/settings.ts'
 
-/** What quota units are shown as; `docs/configuration.md: Options`. */
+/** The conversion of quota units for display; `docs/configuration.md: Options`. */
 export interface QuotaDisplay {
   /** Quota units in one US dollar. */
   readonly quota_per_unit: number
@@ -9,7 +9,7 @@ export interface QuotaDisplay {
   readonly usd_exchange_rate: number
 }
 
-/** How these settings show quota. */
+/** The quota display of these settings. */
 export function quotaDisplay({ options }: Settings): QuotaDisplay {
   const { digits, scale } = options.usdExchangeRate
   return {

@@ -1,18 +1,15 @@
 import { decimalText } from '../../domain/decimal.ts'
 import type { Options } from '../../domain/settings.ts'
 
-/** An option with one value, by its name among tools of this family of gateways and by ours. */
+/** An option with one value, under its name in one-api and its relatives and under ours. */
 interface ScalarOption {
   readonly key: string
-  /** In gateway.yaml, under `options`. */
+  /** Its key under `options` in gateway.yaml. */
   readonly name: string
   readonly text: (options: Options) => string
 }
 
-/**
- * The options that can be set over HTTP, but for groups and prices; the last ones have no other name than
- * ours.
- */
+/** The options that can be set over HTTP, except groups and prices; the last ones have only our name. */
 export const SCALAR_OPTIONS: readonly ScalarOption[] = Object.freeze([
   { key: 'QuotaPerUnit', name: 'quota_per_unit', text: ({ quotaPerUnit }) => String(quotaPerUnit) },
   {

@@ -15,7 +15,7 @@ import type { AdministrationParts } from '../parts.ts'
 import { SCALAR_OPTIONS } from './scalar-options.ts'
 import type { LiveSettings } from './live-settings.ts'
 
-/** An option to be set; `value` is a text, whatever it says. */
+/** An option to set; any scalar `value` is read as text. */
 export const optionBody = z.object(
   {
     key: z.string({ error: 'expected the name of an option' }),
@@ -26,10 +26,10 @@ export const optionBody = z.object(
   { error: 'expected an object with key and value' },
 )
 
-/** What becomes of an entry; undefined removes it. */
+/** A change of a stored entry; an undefined value removes it. */
 type Change = { readonly section: StoredSection; readonly name: string; readonly value: Json | undefined }
 
-/** What a change is made from. */
+/** The state that changes are computed from. */
 interface OptionState {
   readonly settings: Settings
   readonly liveConfig: LiveSettings
@@ -37,8 +37,8 @@ interface OptionState {
 }
 
 /**
- * Sets one option. One that nobody knows, or whose value the schema of gateway.yaml refuses, is
- * `invalid_request`; what the file says otherwise is `managed_by_file`. Resolves when it is in force.
+ * Sets one option. Throws `invalid_request` where it is unknown or the schema of gateway.yaml refuses its
+ * value, and `managed_by_file` where the file declares another. Resolves when it is live.
  */
 export async function setOption(
   { store, settings, liveConfig }: AdministrationParts,
@@ -112,7 +112,7 @@ function groupEntry(name: string, ratio: Decimal, open: boolean): Change {
   return { section: 'groups', name, value: { ratio: decimalText(ratio), open } }
 }
 
-// What is absent is no longer set; what the file or the built-in table says of other models stays as it is.
+// Stored ratios that are absent are removed; the file and the built-in table still apply to other models.
 function ratioChanges(
   key: string,
   ratio: RatioName,

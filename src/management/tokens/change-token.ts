@@ -10,9 +10,8 @@ import { maskedToken, type TokenObject } from './token-object.ts'
 const INPUT = changedTokenFields.extend(tokenInput.shape)
 
 /**
- * Writes those fields of one of the user's tokens that are given; the next call counts by them, calls under
- * way go on. A quota that is set is what is left apart from what running calls hold. `given` is looked at
- * here, wherever it comes from.
+ * Changes the given fields of one of the user's tokens; running calls are not affected. A new quota is the
+ * balance beyond the open holds. `given` is validated here.
  */
 export async function changeToken(parts: ManagementParts, given: unknown): Promise<TokenObject> {
   const { store, ledger, apiKeys, settings, nowMs } = parts

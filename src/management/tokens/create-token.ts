@@ -12,8 +12,8 @@ import { type TokenObject, tokenObject } from './token-object.ts'
 const INPUT = newTokenFields.extend({ user: userField })
 
 /**
- * Makes a token with a generated key, which is told in full here and masked everywhere else. Refused where
- * the user has `max_user_tokens` already, or may not name the group.
+ * Creates a token with a generated key, which is unmasked in this response alone. Throws where the user has
+ * `max_user_tokens` already, or may not name the group.
  */
 export async function createToken(
   { store, apiKeys, settings, nowMs }: ManagementParts,

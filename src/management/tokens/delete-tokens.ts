@@ -1,8 +1,8 @@
 import type { ManagementParts } from '../parts.ts'
 
 /**
- * Deletes those of the tokens that are the user's, and tells how many there were. Their keys are refused from
- * the next call on; calls under way go on.
+ * Deletes the given tokens that belong to the user, and returns their number. Their keys are refused from the
+ * next call on; running calls go on.
  */
 export async function deleteTokens(
   { store, apiKeys, nowMs }: ManagementParts,

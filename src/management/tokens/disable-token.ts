@@ -9,10 +9,7 @@ import type { TokenObject } from './token-object.ts'
 
 const INPUT = z.object({ id: tokenIdField }, { error: 'expected an object that names a token' })
 
-/**
- * The key is refused from the next call on, whatever its status was and whoever's it is; calls under way go
- * on.
- */
+/** Disables a token of any user: its key is refused from the next call on; running calls go on. */
 export async function disableToken(
   parts: ManagementParts,
   given: z.input<typeof INPUT>,

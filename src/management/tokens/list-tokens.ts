@@ -9,8 +9,8 @@ export async function listTokens(
   { store, nowMs }: ManagementParts,
   given: z.input<typeof userInput>,
 ): Promise<TokenObject[]> {
-  const { user: who } = readInput(userInput, given)
-  const { id: userId } = await findUser(store, who)
+  const { user: idOrName } = readInput(userInput, given)
+  const { id: userId } = await findUser(store, idOrName)
   const tokens = await store.read('keyedTokens', { userId })
   return tokens.toReversed().map((token) => maskedToken(token, nowMs()))
 }

@@ -2,10 +2,10 @@ import { GatewayError } from '../../errors.ts'
 import type { ManagementParts } from '../parts.ts'
 import { noOwnToken } from './token-id.ts'
 
-/** `docs/api.md: Limits`. */
+/** Keys that one request may reveal; `docs/api.md: Limits`. */
 const MAX_KEYS_PER_REQUEST = 100
 
-/** The whole key of one of the user's tokens, with `sk-`. */
+/** The unmasked key of one of the user's tokens, with `sk-`. */
 export async function revealKey(
   { store }: ManagementParts,
   { user: userId, id: tokenId }: { readonly user: number; readonly id: number },
@@ -14,7 +14,8 @@ export async function revealKey(
 }
 
 /**
- * The whole keys, by id, of those of the tokens that are the user's; more ids than 100 are `batch_too_many`.
+ * The unmasked keys by id of the given tokens that belong to the user; more than 100 ids are
+ * `batch_too_many`.
  */
 export async function revealKeys(
   { store }: ManagementParts,

@@ -4,19 +4,19 @@ import { offsetOf, type Page } from '../page.ts'
 import type { ManagementParts } from '../parts.ts'
 import { tokenPageObject, type TokenPage } from './token-page.ts'
 
-/** What is searched for; an empty pattern, and one that is not there, matches everything. */
+/** A search for tokens; an empty or absent pattern matches everything. */
 export interface TokenSearch extends Page {
   readonly user: number
-  /** Of a name. */
+  /** The pattern of the name. */
   readonly keyword?: string | undefined
-  /** Of a key, with or without `sk-`. */
+  /** The pattern of the key, with or without `sk-`. */
   readonly token?: string | undefined
 }
 
 /**
- * A page of those of a user's tokens that match both patterns, newest first. Names match without regard to
- * case, keys with. Keys are stored sealed, so that all of them are opened and looked at here, and every
- * database finds the same. A pattern that breaks a rule is `invalid_request`.
+ * A page of the user's tokens that match both patterns, newest first. Names match case-insensitively, keys
+ * case-sensitively. Keys are stored encrypted, so they are decrypted and compared here. An invalid pattern is
+ * `invalid_request`.
  */
 export async function searchTokens(
   { store, settings, nowMs }: ManagementParts,
@@ -27,9 +27,9 @@ export async function searchTokens(
   refuse('token', patternError(keyPattern))
   const tokens = await store.read('keyedTokens', { userId })
   if (tokens.length >= settings().options.maxUserTokens) {
-    const mistake = 'with as many tokens as a user may have, only an exact search is possible, without %'
-    if (hasWildcard(keyword)) refuse('keyword', mistake)
-    if (hasWildcard(keyPattern)) refuse('token', mistake)
+    const error = 'with as many tokens as a user may have, only an exact search is possible, without %'
+    if (hasWildcard(keyword)) refuse('keyword', error)
+    if (hasWildcard(keyPattern)) refuse('token', error)
   }
   const found = tokens.filter(
     ({ token: { name }, key }) =>
@@ -39,6 +39,6 @@ export async function searchTokens(
   return tokenPageObject(page, found.length, found.slice(start, start + page.pageSize), nowMs())
 }
 
-function refuse(field: string, mistake: string | undefined): void {
-  if (mistake !== undefined) throw new GatewayError('invalid_request', `${field}: ${mistake}`)
+function refuse(field: string, error: string | undefined): void {
+  if (error !== undefined) throw new GatewayError('invalid_request', `${field}: ${error}`)
 }

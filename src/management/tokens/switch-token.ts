@@ -12,9 +12,9 @@ const INPUT = tokenInput.extend({
 })
 
 /**
- * Writes the status of one of the user's tokens, and nothing else; the next call counts by it, calls under
- * way go on. A token that is expired or exhausted is not enabled: `invalid_request`. `docs/api.md: States and
- * transitions`. `given` is looked at here, wherever it comes from.
+ * Changes the status of one of the user's tokens, and nothing else; running calls are not affected. Enabling
+ * an expired or exhausted token is `invalid_request`. `docs/api.md: States and transitions`. `given` is
+ * validated here.
  */
 export async function switchToken(parts: ManagementParts, given: unknown): Promise<TokenObject> {
   const { store, apiKeys, nowMs } = parts

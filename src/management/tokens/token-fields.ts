@@ -3,7 +3,7 @@ import { allowListLines, isAddressRange } from '../../domain/ip-allow-list.ts'
 import type { TokenFields } from '../../store/operations/change-token.ts'
 import { groupField, listField, nameField } from '../read-input.ts'
 
-/** Below it a balance could leave the numbers that count exactly, however much an unlimited token spends. */
+/** The lowest quota: below it, spending of an unlimited token could leave the safe integers. */
 const MIN_QUOTA = -(2 ** 52)
 
 const A_TIME = { error: 'expected -1 (never) or a time in Unix seconds' }
@@ -29,16 +29,13 @@ const optional = {
 
 const FIELDS_EXPECTED = { error: 'expected an object with the fields of a token' }
 
-/** What a token is made from; null in an optional field is absence. `docs/api.md: Token management`. */
+/** The fields of a new token; null in an optional field is absence. `docs/api.md: Token management`. */
 export const newTokenFields = z.object(
   { name, expired_time: expiredTime, remain_quota: remainQuota, ...optional },
   FIELDS_EXPECTED,
 )
 
-/**
- * What of a token may be changed: all of it optional, and null is absence, but in `allow_ips`, where it is a
- * value.
- */
+/** The fields of a change, all optional; null is absence, except in `allow_ips`, where it is a value. */
 export const changedTokenFields = z.object(
   {
     name: name.nullish(),
@@ -49,7 +46,7 @@ export const changedTokenFields = z.object(
   FIELDS_EXPECTED,
 )
 
-/** Those fields that are given, as they are stored. */
+/** The given fields, as they are stored. */
 export function storedFields(given: z.output<typeof changedTokenFields>): TokenFields {
   return present({
     name: given.name ?? undefined,

@@ -4,7 +4,7 @@ import type { Token } from '../../domain/token.ts'
 import { statusAt } from '../../domain/token-status.ts'
 import type { KeyedToken } from '../../store/operations/keyed-tokens.ts'
 
-/** A token as programs see it; `docs/api.md: Token`. Its key is masked, but where it was made just now. */
+/** A token in responses; `docs/api.md: Token`. Its key is masked, except in the response that creates it. */
 export const tokenSchema = z.object({
   id: z.int(),
   user_id: z.int(),
@@ -25,10 +25,10 @@ export const tokenSchema = z.object({
   DeletedAt: z.string().nullable(),
 })
 
-/** The same as a type. */
+/** A token in responses. */
 export type TokenObject = z.output<typeof tokenSchema>
 
-/** A stored token, shown with the status that it has at `nowMs`; `key` is what is shown of its key. */
+/** A stored token in responses, with its status at `nowMs`; `key` is the displayed key. */
 export function tokenObject(token: Token, key: string, nowMs: number): TokenObject {
   return {
     id: token.id,
@@ -51,7 +51,7 @@ export function tokenObject(token: Token, key: string, nowMs: number): TokenObje
   }
 }
 
-/** The same with its key masked. */
+/** A stored token in responses, with its key masked. */
 export function maskedToken({ token, key }: KeyedToken, nowMs: number): TokenObject {
   return tokenObject(token, maskedKey(`sk-${key}`), nowMs)
 }

@@ -19,8 +19,13 @@ export async function tokenPage(
   return tokenPageObject(page, found.total, found.tokens, nowMs())
 }
 
-/** A page as it is shown. */
-export function tokenPageObject(page: Page, total: number, tokens: readonly KeyedToken[], nowMs: number): TokenPage {
+/** Builds a page in responses. */
+export function tokenPageObject(
+  page: Page,
+  total: number,
+  tokens: readonly KeyedToken[],
+  nowMs: number,
+): TokenPage {
   return {
     page: page.page,
     page_size: page.pageSize,

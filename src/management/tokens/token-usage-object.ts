@@ -15,10 +15,7 @@ export const tokenUsageSchema = z.object({
   expires_at: z.int(),
 })
 
-/**
- * What a token has used and has left. The numbers of an unlimited one are 0; `limits` are the models that it
- * is held to.
- */
+/** The usage and balance of a token; 0 for an unlimited one. `limits` are the models that it may call. */
 export function tokenUsageObject(token: Token, limits: Iterable<string>): z.output<typeof tokenUsageSchema> {
   const { name, unlimitedQuota, remainQuota, usedQuota, modelLimitsEnabled } = token
   return {
@@ -29,7 +26,7 @@ export function tokenUsageObject(token: Token, limits: Iterable<string>): z.outp
     total_available: unlimitedQuota ? 0 : remainQuota,
     unlimited_quota: unlimitedQuota,
     model_limits_enabled: modelLimitsEnabled,
-    // A name from outside may be `__proto__`: this makes it a field like any other.
+    // `fromEntries` makes a model named `__proto__` an ordinary property.
     model_limits: Object.fromEntries([...limits].map((model) => [model, true])),
     expires_at: expiresAt(token),
   }

@@ -8,15 +8,15 @@ import { readInput, userField } from '../read-input.ts'
 const INPUT = z.object({ user: userField, name: z.string(), models: z.array(z.string()) })
 
 /**
- * Sentences about a token that is allowed and probably a mistake: another live token of its user has the
- * name, or no channel serves a model that it is limited to.
+ * Warnings about a token that is valid but probably not intended: another token of its user has the name, or
+ * no channel serves a model that it is limited to.
  */
 export async function tokenWarnings(
   { store, settings }: ManagementParts,
   given: z.input<typeof INPUT>,
 ): Promise<string[]> {
-  const { user: who, name, models } = readInput(INPUT, given)
-  const user = await findUser(store, who)
+  const { user: idOrName, name, models } = readInput(INPUT, given)
+  const user = await findUser(store, idOrName)
   const namesakes = (await store.read('keyedTokens', { userId: user.id })).filter(
     ({ token }) => token.name === name,
   )

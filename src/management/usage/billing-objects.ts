@@ -7,10 +7,10 @@ import type { User } from '../../domain/user.ts'
 import { exactNumber } from '../../protocols/json/exact-json.ts'
 import { expiresAt } from '../users/account-figures.ts'
 
-/** What an unlimited token shows for a limit, in whatever display. */
+/** The limit shown for an unlimited token, in any display. */
 const UNLIMITED = '100000000'
 
-/** A number whose digits are exact when it is written as JSON. */
+/** A number that is serialized to JSON with exact digits. */
 const amount = z.custom<object>()
 
 /** `docs/api.md: Billing subscription object`. */
@@ -26,13 +26,13 @@ export const subscriptionSchema = z.object({
 /** `docs/api.md: Billing usage object`. */
 export const billingUsageSchema = z.object({ object: z.literal('list'), total_usage: amount })
 
-/** Whose figures are shown is for `token_stats` to say; all quota is in whole units. */
+/** The accounts of a key, in quota units; `token_stats` decides which of them is shown. */
 interface Figures {
   readonly token: Token
   readonly user: User
 }
 
-/** What was granted: to the token, with its time of expiry, or to the user. */
+/** The granted quota of the token, with its expiry, or of the user. */
 export function subscriptionObject(
   { token, user }: Figures,
   options: Options,
@@ -50,7 +50,7 @@ export function subscriptionObject(
   }
 }
 
-/** What was consumed, by the token or by the user, a hundredfold. */
+/** The consumption of the token or of the user, times 100. */
 export function billingUsageObject(
   { token, user }: Figures,
   options: Options,

@@ -8,14 +8,12 @@ interface Batch {
   readonly next: UsageCursor | null
 }
 
-/**
- * Rows that one read of the store looks at: few enough to hold in memory, and to let others read in between.
- */
+/** Rows that one read of the store scans: few enough for memory, and for other reads to run in between. */
 const BATCH_ROWS = 2_000
 
 /**
- * The usage log as CSV, newest first, in pieces of whole lines: a line of the columns' names, then one for
- * each row. A slow reader holds no more than one piece.
+ * The usage log as CSV, newest first, in pieces of whole lines. A slow client makes it buffer one piece at
+ * most.
  */
 export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
   { store }: Pick<ManagementParts, 'store'>,

@@ -7,10 +7,10 @@ import type { ManagementParts } from '../parts.ts'
 import { countsObject, type usageStatSchema } from './usage-object.ts'
 import { wholeDays } from './whole-days.ts'
 
-/** Rows that one read of the store looks at, so that others get their turn in between. */
+/** Rows that one read of the store scans, so that other reads run in between. */
 const BATCH_ROWS = 20_000
 const MINUTE_MS = 60_000
-/** The newest rows that the last minute is looked for in. */
+/** Newest rows that are scanned for the last minute. */
 const MAX_ROWS_OF_LAST_MINUTE = 100_000
 
 interface Batch {
@@ -21,9 +21,9 @@ interface Batch {
 const NO_TOTALS: UsageTotals = { requests: 0, quota: 0, usage: NO_USAGE }
 
 /**
- * What was used, and how much goes on just now. Whole days (UTC) are taken from the daily sums, which are
- * kept for good; parts of a day, and single calls, from the rows of the log as far as they are kept. The last
- * minute is the one before now, whatever times are asked for.
+ * The usage of a period, and the current rate. Whole days (UTC) come from the daily sums, which are never
+ * pruned; parts of a day, and single calls, from the rows of the log. The rate is of the minute before now,
+ * whatever the period.
  */
 export async function usageStat(
   { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
@@ -65,7 +65,11 @@ async function lastMinute(
   nowMs: number,
 ): Promise<UsageTotals> {
   const recent = { ...filter, fromMs: nowMs - MINUTE_MS, beforeMs: undefined }
-  const { totals } = await store.read('sumUsageScan', { filter: recent, after: null, maxRows: MAX_ROWS_OF_LAST_MINUTE })
+  const { totals } = await store.read('sumUsageScan', {
+    filter: recent,
+    after: null,
+    maxRows: MAX_ROWS_OF_LAST_MINUTE,
+  })
   return totals
 }
 

@@ -7,17 +7,17 @@ import { wantedText, wholeNumber } from '../query-fields.ts'
 import { timesOf } from './usage-query.ts'
 
 const DAY_MS = 86_400_000
-/** Days that are shown where no start is asked for, and the most that are. */
+/** The number of days without a start, and the largest number. */
 const DEFAULT_DAYS = 30
 const MAX_DAYS = 366
 
-/** Which days of a user's own are asked for, in Unix seconds. */
+/** The period of a user's own daily usage, in Unix seconds. */
 export const ownDaysQuery = z.object({ start_timestamp: wholeNumber(), end_timestamp: wholeNumber() })
 
-/** The same of all users, or of one. */
+/** The period of daily usage of all users, or of one. */
 export const daysQuery = ownDaysQuery.extend({ username: wantedText() })
 
-/** What one model used on one day; `docs/api.md: Usage log`, days. */
+/** The usage of one model on one day; `docs/api.md: Usage log`, days. */
 export const usageDaySchema = z.object({
   created_at: z.int().meta({ description: 'Unix seconds of the start of the day, UTC' }),
   model_name: z.string(),
@@ -28,9 +28,9 @@ export const usageDaySchema = z.object({
 })
 
 /**
- * What each model used on each day (UTC) that the times asked for touch, the earliest first; of 30 days to
- * the end unless a start is given, of 366 at most (`invalid_request`). `username` is whose rows these are,
- * where they are one user's.
+ * The usage of each model on each day (UTC) of the period, earliest first: the 30 days before the end unless
+ * a start is given, 366 at most (`invalid_request`). `username` is the user of the rows, where it is one
+ * user.
  */
 export async function usageByDay(
   { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,

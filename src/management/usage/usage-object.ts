@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { promptTokens, type Usage } from '../../domain/usage.ts'
 import type { UsageEntry } from '../../domain/usage-entry.ts'
 
-/** What was used, of a row and of a sum of rows alike. */
+/** The usage fields of a row and of a sum of rows. */
 const counted = {
   quota: z.int(),
   prompt_tokens: z.int().meta({ description: 'All input, with what was read from and written to a cache' }),
@@ -14,7 +14,7 @@ const counted = {
   web_searches: z.int(),
 }
 
-/** A row of the usage log as its own user sees it; `docs/api.md: Usage log`. */
+/** A row of the usage log in responses to its user; `docs/api.md: Usage log`. */
 export const ownUsageSchema = z.object({
   id: z.string(),
   request_id: z.string(),
@@ -35,10 +35,10 @@ export const ownUsageSchema = z.object({
   price_version: z.string(),
 })
 
-/** The same for an admin, who sees where the call went. */
+/** A row in responses to an admin, with the channel and the upstream's model. */
 export const usageSchema = ownUsageSchema.extend({ channel: z.string(), upstream_model: z.string() })
 
-/** `docs/api.md: Usage log`, sums. */
+/** Sums over the usage log; `docs/api.md: Usage log`. */
 export const usageStatSchema = z.object({
   ...counted,
   requests: z.int().meta({ description: 'Calls that were answered' }),
@@ -46,7 +46,7 @@ export const usageStatSchema = z.object({
   tpm: z.int().meta({ description: 'Tokens of the last minute' }),
 })
 
-/** A row, shown to its user. */
+/** Converts a row for its user. */
 export function ownUsageObject(entry: UsageEntry): z.output<typeof ownUsageSchema> {
   return {
     id: entry.id,
@@ -70,12 +70,12 @@ export function ownUsageObject(entry: UsageEntry): z.output<typeof ownUsageSchem
   }
 }
 
-/** A row, shown to an admin. */
+/** Converts a row for an admin. */
 export function usageObject(entry: UsageEntry): z.output<typeof usageSchema> {
   return { ...ownUsageObject(entry), channel: entry.channel, upstream_model: entry.upstreamModel }
 }
 
-/** What was used, shown. */
+/** Converts usage to the fields of responses. */
 export function countsObject(usage: Usage) {
   return {
     prompt_tokens: promptTokens(usage),

@@ -2,12 +2,10 @@ import { z } from 'zod'
 import type { UsageFilter } from '../../domain/usage-entry.ts'
 import { wantedText, wholeNumber } from '../query-fields.ts'
 
-/** The only kind of row that the log has: a settled call. */
+/** The type of all rows in the log: a settled call. */
 const CONSUMED = 2
 
-/**
- * What a user's own rows can be filtered by; `docs/api.md: Usage log`. Times are Unix seconds, both included.
- */
+/** The filters of a user's own rows; `docs/api.md: Usage log`. Times are Unix seconds, both included. */
 export const ownUsageQuery = z.object({
   type: wholeNumber(),
   start_timestamp: wholeNumber(),
@@ -18,10 +16,10 @@ export const ownUsageQuery = z.object({
   request_id: wantedText(),
 })
 
-/** What all rows can be filtered by. */
+/** The filters of all rows. */
 export const usageQuery = ownUsageQuery.extend({ username: wantedText(), channel: wantedText() })
 
-/** Reads a filter, of one user's rows where `userId` is given; null where no row can be meant. */
+/** Converts a query to a filter, of one user's rows where `userId` is given; null where no row can match. */
 export function filterOf(
   query: z.output<typeof usageQuery> | z.output<typeof ownUsageQuery>,
   userId?: number,
@@ -40,7 +38,7 @@ export function filterOf(
   }
 }
 
-/** The times of a filter; an end of 0 is none, as consoles of older gateways send it. */
+/** The period of a query; an end of 0 is absence, as consoles of older gateways send it. */
 export function timesOf(query: {
   readonly start_timestamp?: number | undefined
   readonly end_timestamp?: number | undefined

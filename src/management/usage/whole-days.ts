@@ -1,19 +1,16 @@
 const DAY_MS = 86_400_000
 
-/**
- * A stretch of time taken apart into days (UTC) that are in it from their first moment to their last, and the
- * rest.
- */
+/** A period split into the whole days (UTC) in it, and the rest. */
 export interface WholeDays {
-  /** Days since 1970-01-01, both included; undefined where there is none. A missing end is open. */
+  /** Days since 1970-01-01, both included; undefined where there is none. A missing bound is open. */
   readonly days: { readonly first?: number | undefined; readonly last?: number | undefined } | undefined
-  /** The parts of a first and of a last day. */
+  /** The partial first and last days. */
   readonly edges: readonly { readonly fromMs: number; readonly beforeMs: number }[]
 }
 
 /**
- * `fromMs` is included, `beforeMs` is not; undefined is open, and so is an end in the future: today's sums
- * end now.
+ * Splits a period. `fromMs` is included, `beforeMs` is not; undefined is open, and so is an end in the
+ * future, since today's sums end now.
  */
 export function wholeDays(
   { fromMs, beforeMs }: { readonly fromMs?: number | undefined; readonly beforeMs?: number | undefined },

@@ -4,9 +4,8 @@ import { GatewayError } from '../../errors.ts'
 import type { ManagementParts } from '../parts.ts'
 
 /**
- * A token and its user with the ledger's figures: every charge that was made up to now, and nothing of what
- * calls under way hold. It is read behind all writes that are queued; `token_deleted` if there is no such
- * token any more.
+ * A token and its user with the ledger's balances: all charges so far, without open holds. The read waits for
+ * all queued writes. Throws `token_deleted` if the token is gone.
  */
 export async function accountFigures(
   { store }: Pick<ManagementParts, 'store'>,
@@ -17,7 +16,7 @@ export async function accountFigures(
   return account
 }
 
-/** The Unix second at which a token expires; 0 if it never does. */
+/** The expiry of a token in Unix seconds; 0 = never. */
 export function expiresAt({ expiredTime }: Token): number {
   return expiredTime === -1 ? 0 : expiredTime
 }

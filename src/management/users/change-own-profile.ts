@@ -5,9 +5,14 @@ import { GatewayError } from '../../errors.ts'
 import { fairQueueKey } from '../authority.ts'
 import { noUser } from './find-user.ts'
 import type { ManagementParts } from '../parts.ts'
-import { displayNameField, claimedPasswordField, keepAccessTokensField, passwordField } from './user-fields.ts'
+import {
+  displayNameField,
+  claimedPasswordField,
+  keepAccessTokensField,
+  passwordField,
+} from './user-fields.ts'
 
-/** What users may change of themselves; null and absence leave it as it is. */
+/** The fields that users may change of themselves; null is absence. */
 export const ownProfileInput = z.object(
   {
     display_name: displayNameField.nullish(),
@@ -19,8 +24,8 @@ export const ownProfileInput = z.object(
 )
 
 /**
- * Writes what is given. A new password needs the one that it replaces, ends all sessions of the user, this
- * one too, and revokes the access token.
+ * Changes the given fields. A new password needs the current one, ends all sessions of the user, this one
+ * too, and revokes the access token.
  */
 export async function changeOwnProfile(
   parts: ManagementParts,

@@ -19,7 +19,7 @@ import {
   usernameField,
 } from './user-fields.ts'
 
-/** What may be changed of a user; null and absence leave it as it is. */
+/** The fields of a change of a user; null is absence. */
 export const changedUserInput = z.object(
   {
     id: userIdField,
@@ -38,7 +38,7 @@ export const changedUserInput = z.object(
 
 type Input = z.output<typeof changedUserInput>
 
-/** What administrators may change of themselves; a value that is there already is no change. */
+/** The fields that administrators may change of themselves; an equal value is no change. */
 const OWN_FIELDS: ReadonlySet<string> = new Set([
   'id',
   'display_name',
@@ -48,9 +48,8 @@ const OWN_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Writes the fields that are given, all or none; a quota takes the place of the one that is there. It counts
- * at the user's next call; running ones settle against it. A new password ends the user's sessions, and one
- * that replaces another revokes the access token.
+ * Changes the given fields, all or none; a quota replaces the current one, and running calls settle against
+ * it. A new password ends the user's sessions, and one that replaces another revokes the access token.
  */
 export async function changeUser(
   { store, ledger, apiKeys, passwords, settings }: ManagementParts,
@@ -77,7 +76,8 @@ export async function changeUser(
       remark: input.remark ?? undefined,
       passwordHash: password === undefined ? undefined : await passwords.hash(password, fairQueueKey(by)),
     },
-    quota: quota === undefined ? undefined : { mode: 'override', value: quota, maxQuota: maxQuota(settings()) },
+    quota:
+      quota === undefined ? undefined : { mode: 'override', value: quota, maxQuota: maxQuota(settings()) },
     keepAccessTokens: input.keep_access_tokens ?? false,
     roleBelow: isOwn ? undefined : roleCeiling(by),
   })
@@ -85,7 +85,7 @@ export async function changeUser(
   return user ?? noUser(userId)
 }
 
-/** Those of the fields that have rules of their own, where they are to become other than they are. */
+/** The fields with further checks, where they differ from the current values. */
 function changesOf(before: ManagedUser, { username, group, role, quota, password }: Input) {
   return {
     username: username === before.username ? undefined : (username ?? undefined),

@@ -16,7 +16,7 @@ import {
 import { type UserObject, userObject } from './user-object.ts'
 
 /**
- * What a user is made of. Without a display name it is the username; without a password nobody can log in.
+ * The fields of a new user. The display name defaults to the username; without a password nobody can log in.
  */
 export const newUserInput = z.object(
   {
@@ -32,8 +32,8 @@ export const newUserInput = z.object(
 )
 
 /**
- * Makes an enabled user without access token. A taken name, an unknown group or a quota out of bounds is
- * refused.
+ * Creates an enabled user without access token. Throws for a taken name, an unknown group or an invalid
+ * quota.
  */
 export async function createUser(
   parts: ManagementParts,
@@ -42,7 +42,7 @@ export async function createUser(
   return userObject(await makeUser(parts, readInput(newUserInput, given), OPERATOR))
 }
 
-/** The same for an actor, who may give roles below its own. */
+/** Creates a user on behalf of an actor, who may assign roles below its own. */
 export async function makeUser(
   { store, passwords, settings, nowMs }: ManagementParts,
   input: z.output<typeof newUserInput>,

@@ -3,8 +3,8 @@ import { noUser } from './find-user.ts'
 import type { ManagementParts } from '../parts.ts'
 
 /**
- * Marks a user as deleted: its keys, its access token and its sessions are refused from the next call on,
- * calls under way go on. What it was charged stays on the books.
+ * Marks a user as deleted: its keys, its access token and its sessions are refused from the next call on;
+ * running calls go on. Its usage log and charges stay.
  */
 export async function deleteUser(
   { store, apiKeys, nowMs }: ManagementParts,

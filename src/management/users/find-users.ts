@@ -3,7 +3,7 @@ import { type ManagedUserObject, managedUserObject, managedUserSchema } from './
 import { offsetOf, pageOf, pageQuery, pageSchema } from '../page.ts'
 import type { ManagementParts } from '../parts.ts'
 
-/** Which users are looked for; nothing = all of them. */
+/** A search for users; without parameters, all of them. */
 export const userSearchInput = pageQuery.extend({
   keyword: z.string().max(2000, { error: 'expected at most 2000 characters' }).optional(),
   group: z.string().max(2000, { error: 'expected at most 2000 characters' }).optional(),
@@ -13,8 +13,7 @@ export const userSearchInput = pageQuery.extend({
 export const userPageSchema = pageSchema(managedUserSchema)
 
 /**
- * Users, newest first: those of whom `keyword` is part of a name or the e-mail address, or the id, and of
- * that group.
+ * Users of a group, newest first, with `keyword` as their id or as a part of a name or the e-mail address.
  */
 export async function findUsers(
   { store }: ManagementParts,

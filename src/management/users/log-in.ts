@@ -9,16 +9,19 @@ import { claimedPasswordField } from './user-fields.ts'
 
 const USERNAME = 'expected the name of a user'
 
-/** Who somebody claims to be. */
+/** The credentials of a login. */
 export const loginInput = z.object(
-  { username: z.string({ error: USERNAME }).min(1).max(2000, { error: USERNAME }), password: claimedPasswordField },
+  {
+    username: z.string({ error: USERNAME }).min(1).max(2000, { error: USERNAME }),
+    password: claimedPasswordField,
+  },
   { error: 'expected an object with username and password' },
 )
 
 /**
- * Begins a session of 30 days, for somebody at the address block `from`. A name that nobody has, a wrong
- * password and a user without one are refused alike, after the same time: 401. Only who knows the password is
- * told that the user is banned: 403.
+ * Starts a session of 30 days for a client in the address block `from`. An unknown name, a wrong password and
+ * a user without one get the same 401 after the same time. Only a client with the right password learns that
+ * the user is banned: 403.
  */
 export async function logIn(
   {

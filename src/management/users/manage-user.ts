@@ -13,7 +13,7 @@ import { setStatus } from './user-status.ts'
 const ACTIONS = ['disable', 'enable', 'delete', 'promote', 'demote', 'add_quota'] as const
 const MODES = ['add', 'subtract', 'override'] as const
 
-/** Something to be done to a user, by id or by username. */
+/** An action on a user, given by id or by username. */
 export const managedInput = z
   .object(
     {
@@ -31,7 +31,7 @@ export const managedInput = z
 
 type Input = z.output<typeof managedInput>
 
-/** Does it; the user as it is afterwards, or nothing where it is gone. */
+/** Performs an action; resolves to the changed user, or undefined after a deletion. */
 export async function manageUser(
   parts: ManagementParts,
   input: Input,
@@ -56,7 +56,7 @@ export async function manageUser(
   }
 }
 
-/** From a common user to an admin, or from either of the others to a common user. */
+/** Promotes a common user to admin, or demotes to common user. */
 async function setRole(
   { ledger, apiKeys }: ManagementParts,
   { id: userId, username, role: before }: { id: number; username: string; role: Role },

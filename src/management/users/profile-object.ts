@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Profile } from '../../domain/profile.ts'
 import type { Role } from '../../domain/user.ts'
 
-/** `docs/api.md: User profile`: these fields and no others. */
+/** A profile in responses, with exactly these fields. `docs/api.md: User profile`. */
 export const profileSchema = z.object({
   id: z.int(),
   username: z.string(),
@@ -34,14 +34,14 @@ export const profileSchema = z.object({
   }),
 })
 
-/** What each role may do in the console. */
+/** The permissions of each role in the console. */
 const PERMISSIONS: Record<Role, z.output<typeof profileSchema>['permissions']> = {
   1: { sidebar_settings: true, sidebar_modules: { admin: false } },
   10: { sidebar_settings: true, sidebar_modules: { admin: { setting: false } } },
   100: { sidebar_settings: false, sidebar_modules: {} },
 }
 
-/** A profile, shown. */
+/** Converts a stored profile. */
 export function profileObject(profile: Profile): z.output<typeof profileSchema> {
   return {
     id: profile.id,

@@ -3,15 +3,13 @@ import type { User } from '../../domain/user.ts'
 import { parseVendorRoutes } from '../../domain/vendor-routes.ts'
 import { GatewayError } from '../../errors.ts'
 
-/** Refuses a group that the configuration does not declare; `field` names it to the caller. */
+/** Throws where the configuration does not declare a group; `field` is its name in the message. */
 export function requireGroup(settings: Settings, group: string, field = 'group'): void {
   if (settings.groups.has(group)) return
   throw new GatewayError('invalid_request', `${field}: there is no group "${group}" in the configuration`)
 }
 
-/**
- * Refuses a token's routing where it cannot be read, or names a group that a token of this user may not name.
- */
+/** Throws where a token's routing is invalid, or names a group that a token of this user may not name. */
 export function requireGroups(
   settings: Settings,
   user: User,
@@ -29,7 +27,7 @@ export function requireGroups(
   for (const named of routes.values()) requireTokenGroup(settings, user, named, 'vendor_routes')
 }
 
-// An unknown group, or a closed one that is not the user's.
+// Throws for an unknown group, and for a closed one that is not the user's.
 function requireTokenGroup(settings: Settings, user: User, group: string, field = 'group'): void {
   requireGroup(settings, group, field)
   if (group === user.group || settings.groups.get(group)?.open) return

@@ -12,16 +12,16 @@ const INPUT = userInput.extend({
 })
 
 /**
- * Gives a user a password, in the place of any other; whoever was logged in as that user is not any more, and
- * its access token goes with the password that was there.
+ * Sets a user's password. All sessions of the user end, and where it had a password before, its access token
+ * is revoked too, unless it is to be kept.
  */
 export async function setPassword(
   { store, ledger, passwords }: ManagementParts,
   given: z.input<typeof INPUT>,
 ): Promise<UserObject> {
-  const { user: who, password, keep_access_tokens: keepAccessTokens } = readInput(INPUT, given)
-  const { id: userId } = await findUser(store, who)
+  const { user: idOrName, password, keep_access_tokens: keepAccessTokens } = readInput(INPUT, given)
+  const { id: userId } = await findUser(store, idOrName)
   const passwordHash = await passwords.hash(password, fairQueueKey(OPERATOR))
   const changed = await ledger.changeUser({ userId, fields: { passwordHash }, keepAccessTokens })
-  return userObject(changed ?? noUser(who))
+  return userObject(changed ?? noUser(idOrName))
 }

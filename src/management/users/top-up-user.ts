@@ -13,14 +13,14 @@ const INPUT = z.object(
   { error: 'expected an object that names a user and an amount' },
 )
 
-/** Adds quota units to what a user has; they can be spent when this resolves. */
+/** Adds quota units to a user's balance; they are available when this resolves. */
 export async function topUpUser(
   { store, ledger, settings }: ManagementParts,
   given: z.input<typeof INPUT>,
 ): Promise<UserObject> {
-  const { user: who, amount } = readInput(INPUT, given)
+  const { user: idOrName, amount } = readInput(INPUT, given)
   requireQuota('amount', amount, 1, settings())
-  const { id } = await findUser(store, who)
+  const { id } = await findUser(store, idOrName)
   const quota = { mode: 'add', value: amount, maxQuota: maxQuota(settings()) } as const
-  return userObject((await ledger.changeUser({ userId: id, quota })) ?? noUser(who))
+  return userObject((await ledger.changeUser({ userId: id, quota })) ?? noUser(idOrName))
 }

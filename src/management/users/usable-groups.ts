@@ -3,7 +3,7 @@ import { decimalText } from '../../domain/decimal.ts'
 import type { Group, Settings } from '../../domain/settings.ts'
 import type { User } from '../../domain/user.ts'
 
-/** Groups by name, with what prices are multiplied by. */
+/** Groups by name, with their price ratios. */
 export const groupsSchema = z.record(z.string(), z.object({ ratio: z.number(), desc: z.string() }))
 
 /** The groups that a token of this user may name: open ones, and the user's own. */
@@ -11,7 +11,7 @@ export function usableGroups({ groups }: Settings, user: User): Group[] {
   return [...groups.values()].filter(({ name, open }) => open || name === user.group)
 }
 
-/** The same, shown. */
+/** The usable groups in responses. */
 export function usableGroupsObject(settings: Settings, user: User): z.output<typeof groupsSchema> {
   return Object.fromEntries(
     usableGroups(settings, user).map(({ name, ratio }) => [

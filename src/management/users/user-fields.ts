@@ -3,16 +3,16 @@ import { characterCount } from '../../domain/character-count.ts'
 import { nameField } from '../read-input.ts'
 
 const PASSWORD = 'expected a text of 8 to 128 characters'
-/** Of what is only compared: far above what a password may be. */
+/** The maximum length of texts before characters are counted, in UTF-16 units. */
 const MAX_INPUT_LENGTH = 4096
 
-/** A name to log in by. */
+/** The name that a user logs in with. */
 export const usernameField = nameField(64)
 
-/** A name to be shown. */
+/** A display name. */
 export const displayNameField = nameField(64)
 
-/** A new password: 8 to 128 characters as a person counts them. */
+/** A new password: 8 to 128 grapheme clusters. */
 export const passwordField = z.string({ error: PASSWORD }).refine(
   (text) => {
     if (!text.isWellFormed() || text.length > MAX_INPUT_LENGTH) return false
@@ -22,14 +22,14 @@ export const passwordField = z.string({ error: PASSWORD }).refine(
   { error: PASSWORD },
 )
 
-/** A password that somebody claims to be theirs. */
+/** A password to verify. */
 export const claimedPasswordField = z
   .string({ error: 'expected a password' })
   .max(MAX_INPUT_LENGTH, { error: 'expected a password' })
 
 const KEEP = 'expected true or false'
 
-/** Whether a password that replaces another leaves the access token be. */
+/** Whether a password change keeps the access token. */
 export const keepAccessTokensField = z.boolean({ error: KEEP })
 
 const ROLE = 'expected 1 (common user), 10 (admin) or 100 (root)'
@@ -37,7 +37,7 @@ const ROLE = 'expected 1 (common user), 10 (admin) or 100 (root)'
 /** A role. */
 export const roleField = z.union([z.literal(1), z.literal(10), z.literal(100)], { error: ROLE })
 
-/** Quota units; their bound is the settings'. */
+/** Quota units; their bound comes from the settings. */
 export const quotaField = z.int({ error: 'expected a whole number of quota units' })
 
 const REMARK = 'expected a text of at most 255 characters'
@@ -66,7 +66,7 @@ const USER_ID = 'expected the id of a user'
 /** The id of a user in JSON. */
 export const userIdField = z.int({ error: USER_ID }).positive({ error: USER_ID })
 
-/** The id of a user in a path: digits alone. */
+/** The id of a user in a path, in digits. */
 export const userIdText = z
   .string()
   .regex(/^\d{1,16}$/, { error: USER_ID })

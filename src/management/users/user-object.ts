@@ -1,6 +1,6 @@
 import type { User } from '../../domain/user.ts'
 
-/** A user as programs see it: fields of the profile, by the same names. `docs/api.md: User profile`. */
+/** A user in results of operations: fields of the profile. `docs/api.md: User profile`. */
 export interface UserObject {
   readonly id: number
   readonly username: string
@@ -9,13 +9,13 @@ export interface UserObject {
   /** 1 enabled, 2 disabled. */
   readonly status: number
   readonly group: string
-  /** What remains, in quota units. */
+  /** The balance in quota units. */
   readonly quota: number
   readonly used_quota: number
   readonly request_count: number
 }
 
-/** A stored user, shown. */
+/** Converts a stored user. */
 export function userObject(user: User): UserObject {
   return {
     id: user.id,

@@ -7,7 +7,7 @@ import type { ManagementParts } from '../parts.ts'
 import { userInput, readInput } from '../read-input.ts'
 import { type UserObject, userObject } from './user-object.ts'
 
-/** Every key of the user is refused from the next call on; calls under way go on. */
+/** Disables a user: all its keys are refused from the next call on; running calls go on. */
 export async function disableUser(
   parts: ManagementParts,
   given: z.input<typeof userInput>,
@@ -16,13 +16,19 @@ export async function disableUser(
   return userObject(await setStatus(parts, id, USER_STATUS.disabled, OPERATOR))
 }
 
-/** The user's keys work again. */
-export async function enableUser(parts: ManagementParts, given: z.input<typeof userInput>): Promise<UserObject> {
+/** Enables a user. */
+export async function enableUser(
+  parts: ManagementParts,
+  given: z.input<typeof userInput>,
+): Promise<UserObject> {
   const { id } = await findUser(parts.store, readInput(userInput, given).user)
   return userObject(await setStatus(parts, id, USER_STATUS.enabled, OPERATOR))
 }
 
-/** The same for an actor. A status that gateway.yaml declares comes back at its next reading. */
+/**
+ * Sets a status on behalf of an actor. A status declared in gateway.yaml is restored when the file is next
+ * read.
+ */
 export async function setStatus(
   { ledger, apiKeys }: ManagementParts,
   userId: number,
