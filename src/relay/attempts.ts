@@ -1,4 +1,3 @@
-import type { Channel } from '../domain/channel.ts'
 import { DenseSet } from '../domain/dense-set.ts'
 import type { Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
@@ -14,12 +13,11 @@ import type { CallLimits } from './call-limits.ts'
 import { FailedAttempts } from './failed-attempts.ts'
 import { CLIENT_GONE, type Failure, STOPPING } from './failure.ts'
 import type { FailureLog } from './failure-log.ts'
-import type { Resolution } from './routing.ts'
 import { RetryBudget } from './retry-budget.ts'
-import type { Prepared } from './dialects/dialect.ts'
+import type { ChannelRequest, Prepared } from './dialects/dialect.ts'
 import type { AttemptEnd } from './response-handler.ts'
 
-/** What attempts are made with. */
+/** Services that attempts need. */
 export interface AttemptParts {
   readonly upstreams: UpstreamClient
   readonly keyRings: KeyRings
@@ -30,12 +28,13 @@ export interface AttemptParts {
   readonly failureLog: FailureLog
 }
 
+/** A channel to try, and its keys in the order in which to try them. */
 interface Candidate {
-  readonly channel: Channel
+  readonly request: ChannelRequest
   readonly keys: readonly UpstreamKey[]
 }
 
-/** The attempts to have calls answered, and the clock that they are watched by. */
+/** Attempts to have calls answered, and the timer that watches them. */
 export class Attempts {
   readonly #parts: AttemptParts
   /** The attempts under way, and those whose upstream has not fallen silent yet. */
@@ -55,41 +54,41 @@ export class Attempts {
     return [...this.#underWay].filter((attempt) => attempt.isStream && !attempt.isFinished).length
   }
 
-  /** Nothing begins any more: what the gateway was told to end is ending. */
+  /** The gateway stops: no attempt begins any more. */
   get isStopped(): boolean {
     return this.#stopped
   }
 
-  /** Ends what is still under way, and lets nothing begin. */
+  /** Ends the attempts under way, and lets none begin. */
   stop(): void {
     this.#stopped = true
     for (const attempt of this.#underWay) attempt.stop()
   }
 
-  /** Stops the clock. */
+  /** Stops the timer. */
   close(): void {
     clearInterval(this.#sweep)
     this.#parts.failureLog.close()
   }
 
   /**
-   * Tries channel after channel and key after key, until an answer is settled. Rejects with what the caller
-   * is to be told, where nothing was sent to it yet. A channel at its limit is passed over; where all are,
-   * that is a `rate_limited`.
+   * Tries channel after channel and key after key, until a response is settled. Rejects with the error for the
+   * client, where nothing was sent to it yet. A channel at its limit is passed over; where all are, that is a
+   * `rate_limited`.
    */
-  async run(call: Call, settings: Settings, { channels, model }: Resolution): Promise<void> {
+  async run(call: Call, settings: Settings, requests: readonly ChannelRequest[]): Promise<void> {
     const { failureLog, keyRings, limits } = this.#parts
     using failed = new FailedAttempts(failureLog)
     this.#retries.callBegan(performance.now())
     // Preparing may fetch files, for as long as an upstream takes.
     call.response.needsUpstream()
-    // What a channel cannot be asked, another may: one that speaks the caller's protocol can be asked
-    // anything.
+    // A request that one channel cannot be asked, another may: one of the client's dialect takes any.
     let unaskable: unknown
-    for (const { channel, keys } of this.#candidates(channels, call.request.model, settings)) {
+    for (const { request, keys } of this.#candidates(requests, call.model, settings)) {
+      const { channel } = request
       let prepared: Prepared
       try {
-        prepared = await call.request.prepare(channel, model, settings.options.passThrough, call)
+        prepared = await request.prepare(settings.options.passThrough, call)
       } catch (error) {
         if (call.response.isAborted) {
           failed.add(CLIENT_GONE)
@@ -110,41 +109,43 @@ export class Attempts {
         if (call.hold.hasWriteFailed) throw unwritable()
         if (isOfUpstream(failure)) failed.addOfUpstream({ call, channel, key }, failure)
         else failed.add(failure)
-        if (failure.blames === 'key') keyRings.startCooldown(channel, key, performance.now(), failure.cooldownMs)
-        if (failure.blames === 'model')
-          this.#parts.missing.add(channel, call.request.model, performance.now())
+        if (failure.blames === 'key')
+          keyRings.startCooldown(channel, key, performance.now(), failure.cooldownMs)
+        if (failure.blames === 'model') this.#parts.missing.add(channel, call.model, performance.now())
         if (failure.next === 'nowhere') throw failed.finalError()
         if (failure.next !== 'next-key') break
       }
     }
     if (failed.hasAny) throw failed.finalError()
-    throw unaskable ?? this.#allLimited(channels)
+    throw unaskable ?? this.#allLimited(requests)
   }
 
-  #allLimited(channels: readonly Channel[]): GatewayError {
-    const waitMs = Math.min(...channels.map((channel) => this.#parts.limits.waitMs(channel)))
+  #allLimited(requests: readonly ChannelRequest[]): GatewayError {
+    const waitMs = Math.min(...requests.map(({ channel }) => this.#parts.limits.waitMs(channel)))
     return rateLimited(waitMs, 'every channel for this model')
   }
 
-  // Channels that rest or lately had no such model, and keys that were refused lately, are passed over,
-  // unless there are no others: then they are as good as any.
-  #candidates(channels: readonly Channel[], model: string, settings: Settings): Candidate[] {
+  // Channels whose circuit is open or that lately had no such model, and keys that were refused lately, are
+  // passed over, unless there are no others.
+  #candidates(requests: readonly ChannelRequest[], model: string, settings: Settings): Candidate[] {
     const { health, keyRings, limits } = this.#parts
     const nowMs = performance.now()
-    const turns: Candidate[] = []
+    const all: Candidate[] = []
     const good: Candidate[] = []
-    for (const channel of channels) {
+    for (const request of requests) {
+      const { channel } = request
       if (limits.waitMs(channel) > 0) continue
       const keys = keyRings.rotated(channel)
-      turns.push({ channel, keys })
-      if (health.isCircuitOpen(channel, nowMs) || this.#parts.missing.isMissing(channel, model, nowMs)) continue
-      const taken = keys.filter((key) => !keyRings.isCoolingDown(channel, key, nowMs))
-      if (taken.length > 0) good.push({ channel, keys: taken })
+      all.push({ request, keys })
+      if (health.isCircuitOpen(channel, nowMs) || this.#parts.missing.isMissing(channel, model, nowMs))
+        continue
+      const usable = keys.filter((key) => !keyRings.isCoolingDown(channel, key, nowMs))
+      if (usable.length > 0) good.push({ request, keys: usable })
     }
-    return (good.length > 0 ? good : turns).slice(0, 1 + settings.options.retries)
+    return (good.length > 0 ? good : all).slice(0, 1 + settings.options.retries)
   }
 
-  /** One attempt; undefined if the call is settled by it. Whatever becomes of it, its trial is ended here. */
+  /** Makes one attempt, and ends its trial in any case. Undefined where the call is settled by it. */
   async #tryOnce(call: Call, target: Target, key: UpstreamKey): Promise<Failure | undefined> {
     const { response, request, record } = call
     if (response.isAborted) return CLIENT_GONE
@@ -152,8 +153,8 @@ export class Attempts {
     const { channel } = target
     using trial = this.#parts.health.begin(channel)
     const attempt = new Attempt(call, target, performance.now())
-    const unheed = response.onClosed(() => {
-      if (response.isAborted) attempt.left()
+    const unsubscribe = response.onClosed(() => {
+      if (response.isAborted) attempt.onClientLeft()
     })
     this.#underWay.add(attempt)
     call.beginAttempt()
@@ -163,7 +164,7 @@ export class Attempts {
       end = await attempt.end
       if (end !== 'settled' && end.blames === 'model' && request.mayBeUnserved) end = endpointMissing(end)
     } finally {
-      unheed()
+      unsubscribe()
       this.#endTrial(trial, attempt, end, call)
       if (attempt.isSilent) this.#underWay.delete(attempt)
     }
@@ -172,13 +173,9 @@ export class Attempts {
       this.#parts.missing.remove(channel, request.model)
     }
     if (end === 'settled') {
-      const { cut: brokenOff } = call
-      if (brokenOff)
-        this.#parts.failureLog.report(
-          { call, channel, key, ...brokenOff },
-          'ended the stream',
-          performance.now(),
-        )
+      const { cut } = call
+      if (cut)
+        this.#parts.failureLog.report({ call, channel, key, ...cut }, 'ended the stream', performance.now())
       return undefined
     }
     record.failure = end.cause
@@ -192,17 +189,17 @@ export class Attempts {
     const headers = [...prepared.headers, 'accept', accept]
     const { path, body } = prepared
     try {
-      attempt.sent(this.#parts.upstreams.post(hold, channel, key, path, headers, body, attempt))
+      attempt.onSent(this.#parts.upstreams.post(hold, channel, key, path, headers, body, attempt))
     } catch (error) {
       attempt.cancel()
       throw error
     }
   }
 
-  // An upstream that breaks its answers off does not work either, and one whose caller left has not said yet.
-  // `end` is missing where the call could not be settled. What is not judged here is unknown.
-  #endTrial(trial: Trial, attempt: Attempt, end: AttemptEnd | undefined, { cut: brokenOff, hold }: Call): void {
-    if (brokenOff && brokenOff.said === undefined) trial.failed(performance.now())
+  // An upstream that breaks its responses off does not work either; one whose client left may or may not.
+  // `end` is missing where the call could not be settled.
+  #endTrial(trial: Trial, attempt: Attempt, end: AttemptEnd | undefined, { cut, hold }: Call): void {
+    if (cut && cut.upstreamMessage === undefined) trial.failed(performance.now())
     else if (end === undefined || end === 'settled' || end === STOPPING || end.next === 'same-again') {
       if (attempt.succeeded) trial.succeeded()
     } else if (end.blames !== 'channel') trial.succeeded()
@@ -218,18 +215,17 @@ export class Attempts {
   }
 }
 
-// An upstream need not offer this request: its 404 says nothing of the channel or the model, and ends the
-// call.
+// An upstream need not have this endpoint: its 404 says nothing of the channel or the model, and ends the call.
 function endpointMissing(failure: Failure): Failure {
   return { ...failure, next: 'nowhere', blames: 'nobody', isExpected: true }
 }
 
-/** Whether it was an upstream that failed, and not its caller or the gateway. */
+/** Whether an upstream failed, and not its client or the gateway. */
 function isOfUpstream(failure: Failure): boolean {
   return failure !== CLIENT_GONE && failure !== STOPPING && failure.isExpected !== true
 }
 
-/** The accounts cannot be written: nothing can be begun. */
+/** The error for calls while the accounts cannot be written. */
 export function unwritable(): GatewayError {
   return new GatewayError('overloaded', 'the gateway cannot write its accounts at the moment; try again', {
     retryAfter: 5,

@@ -3,8 +3,8 @@ import { type Failure, finalError } from './failure.ts'
 import type { FailureLog, Reaction, UpstreamFailure } from './failure-log.ts'
 
 /**
- * The failed attempts of one call. Each is logged once it is known what was done about it: at the next
- * attempt, with the last word, or when this is disposed of.
+ * Failed attempts of one call. Each is logged when the reaction to it is known: at the next attempt, with the
+ * final error, or on disposal.
  */
 export class FailedAttempts implements Disposable {
   readonly #log: FailureLog
@@ -20,28 +20,32 @@ export class FailedAttempts implements Disposable {
     return this.#failures.length > 0
   }
 
-  /** Takes note of a failure that no upstream is to be warned of. */
+  /** Adds a failure that needs no warning about an upstream. */
   add(failure: Failure): void {
     this.#failures.push(failure)
   }
 
-  /** Takes note of a failure of an upstream. */
-  addOfUpstream({ call, channel, key }: Pick<UpstreamFailure, 'call' | 'channel' | 'key'>, failure: Failure): void {
+  /** Adds a failure of an upstream. */
+  addOfUpstream(
+    { call, channel, key }: Pick<UpstreamFailure, 'call' | 'channel' | 'key'>,
+    failure: Failure,
+  ): void {
     this.#failures.push(failure)
-    const { cause, status, upstreamMessage: said } = failure
-    this.#unlogged = { call, channel, key, cause, failure, ...(status !== undefined && { status }), upstreamMessage: said }
+    const { cause, status, upstreamMessage } = failure
+    const stated = status === undefined ? {} : { status }
+    this.#unlogged = { call, channel, key, cause, failure, ...stated, upstreamMessage }
   }
 
-  /** Another attempt begins, at this channel. */
+  /** Logs the last failure: another attempt begins, at this channel. */
   nextAttemptAt(channel: Channel): void {
     if (this.#unlogged) this.#writeLog(this.#unlogged.channel === channel ? 'next key' : 'next channel')
   }
 
   /** The error that the client gets in the end. */
   finalError(): Error {
-    const word = finalError(this.#failures)
-    this.#writeLog(word === this.#unlogged?.failure.refusal ? 'returned to the client' : 'gave up')
-    return word
+    const error = finalError(this.#failures)
+    this.#writeLog(error === this.#unlogged?.failure.refusal ? 'returned to the client' : 'gave up')
+    return error
   }
 
   [Symbol.dispose](): void {
@@ -49,9 +53,9 @@ export class FailedAttempts implements Disposable {
   }
 
   #writeLog(reaction: Reaction): void {
-    const untold = this.#unlogged
-    if (!untold) return
+    const failure = this.#unlogged
+    if (!failure) return
     this.#unlogged = undefined
-    this.#log.report(untold, reaction, performance.now())
+    this.#log.report(failure, reaction, performance.now())
   }
 }

@@ -4,22 +4,23 @@ import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { Failure } from './failure.ts'
 import { loggedMessage } from './logged-message.ts'
 
-/** Lines for one channel and cause within a window, and how long that is. */
+/** Lines for one channel and cause within a window. */
 const MAX_LINES = 5
+/** Length of a window. */
 const WINDOW_MS = 60_000
 
 /** The gateway's reaction to a failure. */
 export type Reaction = 'next key' | 'next channel' | 'returned to the client' | 'ended the stream' | 'gave up'
 
-/** Facts of the call for a warning; `body` are the caller's own bytes, which no line may have. */
+/** Facts of a call for a warning. `body`: the client's own bytes, of which no line may have any. */
 interface FailedCall {
   readonly id: string
   readonly model: string
   readonly body: Buffer
 }
 
-/** A failure of an upstream: whom it befell, and where. */
-export interface UpstreamFailure extends Pick<Failure, 'cause' | 'status' | 'said'> {
+/** A failure of an upstream: in which call, at which channel and key. */
+export interface UpstreamFailure extends Pick<Failure, 'cause' | 'status' | 'upstreamMessage'> {
   readonly call: FailedCall
   readonly channel: Channel
   readonly key: UpstreamKey
@@ -34,12 +35,12 @@ interface Window {
 }
 
 /**
- * The warnings about upstreams that failed: five lines a minute for each channel and cause, and at the end of
- * the minute how many more there were. `docs/operations.md: Logs`.
+ * Warnings about upstreams that failed: five lines a minute for each channel and cause, and at the end of the
+ * minute the number of the others. `docs/operations.md: Logs`.
  */
 export class FailureLog {
   readonly #log: Pick<Logger, 'warn' | 'isLevelEnabled'>
-  // By channel and cause, of the last minute alone.
+  /** Windows of the last minute, by channel and cause. */
   readonly #windows = new Map<string, Window>()
 
   constructor(log: Pick<Logger, 'warn' | 'isLevelEnabled'>) {
@@ -48,7 +49,7 @@ export class FailureLog {
 
   /** Logs a failure, or counts it where there were enough lines of its kind. */
   report(
-    { call, channel, key, cause, status, upstreamMessage: said }: UpstreamFailure,
+    { call, channel, key, cause, status, upstreamMessage }: UpstreamFailure,
     reaction: Reaction,
     nowMs: number,
   ): void {
@@ -68,14 +69,14 @@ export class FailureLog {
         key: place === -1 ? undefined : place + 1,
         status,
         cause: causeText(cause),
-        said: loggedMessage(said, call.body),
+        said: loggedMessage(upstreamMessage, call.body),
         reaction,
       },
       'upstream failed',
     )
   }
 
-  /** Ends the windows whose time is over; to be called about once a second. */
+  /** Ends the windows whose time is over. To be called about once a second. */
   tick(nowMs: number): void {
     for (const [name, { channel, cause, endsMs, suppressed: untold }] of this.#windows) {
       if (endsMs > nowMs) continue
@@ -101,7 +102,7 @@ export class FailureLog {
   }
 }
 
-/** Meanings of the system's error codes. */
+/** The system's error codes in words. */
 const CAUSE_TEXTS = new Map([
   ['ECONNREFUSED', 'connection refused'],
   ['ECONNRESET', 'connection reset'],

@@ -200,7 +200,14 @@ export function streamErrorText(
  * redacted.
  */
 export function noUsableResponse(cause: string, said?: string): Failure {
-  return { next: 'next-channel', blames: 'channel', cooldownMs: undefined, refusal: undefined, cause, upstreamMessage: said }
+  return {
+    next: 'next-channel',
+    blames: 'channel',
+    cooldownMs: undefined,
+    refusal: undefined,
+    cause,
+    upstreamMessage: said,
+  }
 }
 
 /** An error that came in place of an answer, with the status of a success. */

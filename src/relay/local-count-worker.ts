@@ -12,6 +12,7 @@ parentPort?.on('message', (texts: readonly TextToCount[]) => parentPort?.postMes
 /** Where the text is only a beginning, its proportion holds for the rest. */
 function tokensOf({ text, length }: TextToCount): number {
   let tokens = 0
-  for (let at = 0; at < text.length; at += PIECE_LENGTH) tokens += countTokens(text.slice(at, at + PIECE_LENGTH), AS_TEXT)
+  for (let at = 0; at < text.length; at += PIECE_LENGTH)
+    tokens += countTokens(text.slice(at, at + PIECE_LENGTH), AS_TEXT)
   return length > text.length ? Math.ceil((tokens / text.length) * length) : tokens
 }

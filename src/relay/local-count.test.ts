@@ -29,7 +29,9 @@ test('short texts that come in one turn cross to the thread together', async () 
 })
 
 test('it is busy while 32 texts are being counted or wait, of either kind', async () => {
-  const counts = Array.from({ length: 31 }, (_, i) => (i % 2 ? count.count('a') : count.countLowPriority('a')))
+  const counts = Array.from({ length: 31 }, (_, i) =>
+    i % 2 ? count.count('a') : count.countLowPriority('a'),
+  )
   expect(count.isBusy).toBe(false)
   counts.push(count.count('a'))
   expect(count.isBusy).toBe(true)

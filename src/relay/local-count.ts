@@ -82,7 +82,9 @@ export class LocalCount {
     }
     this.#worker ??= this.#start()
     this.#worker.postMessage(
-      batch.map(({ text }) => ({ text: text.slice(0, MAX_EXACT_LENGTH), length: text.length }) satisfies TextToCount),
+      batch.map(
+        ({ text }) => ({ text: text.slice(0, MAX_EXACT_LENGTH), length: text.length }) satisfies TextToCount,
+      ),
     )
   }
 
@@ -110,7 +112,11 @@ export class LocalCount {
     worker.on('error', () => {})
     worker.on('exit', () => {
       this.#worker = undefined
-      const waiting = [...this.#current.splice(0), ...this.#highPriority.splice(0), ...this.#lowPriority.splice(0)]
+      const waiting = [
+        ...this.#current.splice(0),
+        ...this.#highPriority.splice(0),
+        ...this.#lowPriority.splice(0),
+      ]
       this.#isIdle = true
       for (const each of waiting) each.reject(new Error('the counting thread ended'))
     })

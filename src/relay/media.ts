@@ -119,7 +119,10 @@ export class Media {
   async #withType(part: MediaPart): Promise<MediaPart> {
     if (part.source.kind !== 'inline' || isSpecific(part.source.mediaType)) return part
     const { data } = part.source
-    return { ...part, source: { ...part.source, mediaType: await mediaTypeOf('', Buffer.from(data, 'base64')) } }
+    return {
+      ...part,
+      source: { ...part.source, mediaType: await mediaTypeOf('', Buffer.from(data, 'base64')) },
+    }
   }
 
   // Made anew when the operator changes what it depends on.

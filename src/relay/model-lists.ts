@@ -1,7 +1,14 @@
 import type { Channel, ProtocolName } from '../domain/channel.ts'
 import { type EndpointType, endpointTypes } from '../domain/endpoint-types.ts'
 import type { Settings } from '../domain/settings.ts'
-import { type KeyAndOwner, allowedNames, groupName, groupRefused, routesOf, usableGroup } from './permissions.ts'
+import {
+  type KeyAndOwner,
+  allowedNames,
+  groupName,
+  groupRefused,
+  routesOf,
+  usableGroup,
+} from './permissions.ts'
 import { modelOf, plainName } from './routing.ts'
 
 /** A model that a key may call. */

@@ -7,14 +7,14 @@ test('what was counted is told', async () => {
   const count = new PromptCount({ expectedPrompt: 5, countPrompt: async () => 12 }, NEVER)
   expect(count.isPending).toBe(true)
   await count.ready()
-  expect(count).toMatchObject({ tokens: 12, isDue: false })
+  expect(count).toMatchObject({ tokens: 12, isPending: false })
 })
 
 test('what is expected is told where the count is late, and stays what was told', async () => {
   const { promise, resolve } = Promise.withResolvers<number>()
   const count = new PromptCount({ expectedPrompt: 5, countPrompt: () => promise }, 0)
   await count.ready()
-  expect(count).toMatchObject({ tokens: 5, isDue: false })
+  expect(count).toMatchObject({ tokens: 5, isPending: false })
   resolve(12)
   await new Promise(setImmediate)
   expect(count.tokens).toBe(5)
@@ -24,7 +24,7 @@ test('what is expected is told where the count fails', async () => {
   const failing = (): Promise<number> => Promise.reject(new Error('no'))
   const count = new PromptCount({ expectedPrompt: 5, countPrompt: failing }, NEVER)
   await count.ready()
-  expect(count).toMatchObject({ tokens: 5, isDue: false })
+  expect(count).toMatchObject({ tokens: 5, isPending: false })
 })
 
 test('nothing is counted before the call is sent, which is in the same turn', async () => {

@@ -2,41 +2,30 @@ import type { Caller } from '../auth/caller.ts'
 import type { ProtocolName } from '../domain/channel.ts'
 import { amountText } from '../domain/display-amount.ts'
 import type { HoldFacts } from '../domain/hold.ts'
-import { charge, type Rate } from '../domain/price.ts'
+import { charge } from '../domain/price.ts'
 import type { Options, Settings } from '../domain/settings.ts'
 import { NO_USAGE } from '../domain/usage.ts'
 import { GatewayError } from '../errors.ts'
-import { type Account, affordable, InsufficientQuota } from '../ledger/balance.ts'
+import { affordable, InsufficientQuota } from '../ledger/balance.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { OpenHold } from '../ledger/open-hold.ts'
-import type { Metrics } from '../metrics/metrics.ts'
 import { scanObject } from '../protocols/json/json-scan.ts'
 import { countableText } from '../protocols/messages/index.ts'
 import { idHeaders } from '../server/id-headers.ts'
-import type { Request } from '../server/request.ts'
-import type { Response } from '../server/response.ts'
-import type { ChannelHealth } from '../upstreams/channel-health.ts'
-import type { MissingModels } from '../upstreams/missing-models.ts'
-import type { UpstreamClient } from '../upstreams/upstream-client.ts'
-import type { KeyRings } from '../upstreams/key-ring.ts'
-import { Attempts, unwritable } from './attempts.ts'
+import { type AttemptParts, Attempts, unwritable } from './attempts.ts'
 import type { BodyReader, BodyOptions } from './body-reader.ts'
-import type { CallLimits } from './call-limits.ts'
-import { Call, type CallRecord } from './call.ts'
-import type { Drains } from './drains.ts'
-import { type Estimate, estimate } from './estimate.ts'
-import type { FailureLog } from './failure-log.ts'
+import { Call, type CallServices, type IncomingCall } from './call.ts'
+import { estimate } from './estimate.ts'
 import { STOPPING, UpstreamRefusal } from './failure.ts'
-import type { LocalCount } from './local-count.ts'
 import { Rates } from './rates.ts'
-import { type Resolution, Routing } from './routing.ts'
+import { Routing } from './routing.ts'
 import type { Media } from './media.ts'
 import { chatDialect } from './dialects/chat/client-dialect.ts'
 import { Conversions } from './dialects/conversions.ts'
 import { countTokensDialect, CountingUnsupported } from './dialects/messages/count-tokens.ts'
 import { messagesDialect } from './dialects/messages/client-dialect.ts'
 import { rerankDialect } from './dialects/rerank/client-dialect.ts'
-import type { Dialect, RelayedRequest } from './dialects/dialect.ts'
+import type { Dialect } from './dialects/dialect.ts'
 
 /** Services that relaying needs. */
 export interface RelayParts extends CallServices, AttemptParts {
@@ -47,7 +36,7 @@ export interface RelayParts extends CallServices, AttemptParts {
   readonly media: Media
 }
 
-/** Relays calls: reads, admits, tries channel after channel, and sees to it that each hold is resolved. */
+/** Relays calls: reads, admits, tries channel after channel, and makes sure that each hold is settled. */
 export class Relay {
   readonly #parts: RelayParts
   readonly #rates = new Rates()
@@ -76,23 +65,23 @@ export class Relay {
     this.#attempts.stop()
   }
 
-  /** Stops the clock that running calls are watched by. */
+  /** Stops the timer that watches running calls. */
   close(): void {
     this.#attempts.close()
   }
 
-  /** Tells how many tokens a messages request would have. */
-  async countTokens(visit: IncomingCall, caller: Caller): Promise<void> {
+  /** Answers with the number of tokens that a messages request would have. */
+  async countTokens(incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#parts.settings()
-    const body = await this.#parts.bodies.read(visit, bodyOptionsFor(caller, settings))
+    const body = await this.#parts.bodies.read(incoming, bodyOptionsFor(caller, settings))
     try {
-      await this.#relay(countTokensDialect, visit, caller, settings, body.bytes)
+      await this.#relay(countTokensDialect, incoming, caller, settings, body.bytes)
     } catch (error) {
       if (!isCountingUnsupported(error)) throw error
       const { text, extraTokens } = countableText(scanObject(body.bytes))
       const input = (await this.#parts.count.countLowPriority(text)) + extraTokens
-      visit.response
-        .writeHead(200, { 'content-type': 'application/json', ...idHeaders(visit.id, true) })
+      incoming.response
+        .writeHead(200, { 'content-type': 'application/json', ...idHeaders(incoming.id, true) })
         .end(JSON.stringify({ input_tokens: input }))
     } finally {
       body.release()
@@ -100,15 +89,15 @@ export class Relay {
   }
 
   /**
-   * Relays one call in the caller's dialect. Rejects with what the caller is to be told, where nothing was
-   * sent to it yet.
+   * Relays one call in the client's dialect. Rejects with the error for the client, where nothing was sent to
+   * it yet.
    */
-  async call(protocol: ProtocolName, relayed: IncomingCall, caller: Caller): Promise<void> {
+  async call(protocol: ProtocolName, incoming: IncomingCall, caller: Caller): Promise<void> {
     const dialect = this.#dialects[protocol]
     const settings = this.#parts.settings()
-    const body = await this.#parts.bodies.read(relayed, bodyOptionsFor(caller, settings))
+    const body = await this.#parts.bodies.read(incoming, bodyOptionsFor(caller, settings))
     try {
-      await this.#relay(dialect, relayed, caller, settings, body.bytes)
+      await this.#relay(dialect, incoming, caller, settings, body.bytes)
     } catch (error) {
       throw error instanceof InsufficientQuota ? withAmountText(error, settings.options) : error
     } finally {
@@ -178,7 +167,7 @@ function withAmountText({ free, needed }: InsufficientQuota, options: Options): 
   return new InsufficientQuota(free, needed, left === undefined ? '' : ` (${left} of ${price})`)
 }
 
-/** Upstreams of the messages protocol need not count: those that do not have no such address. */
+/** Whether an upstream of the messages protocol does not count: it need not have that endpoint. */
 function isCountingUnsupported(error: unknown): boolean {
   return error instanceof CountingUnsupported || (error instanceof UpstreamRefusal && error.status === 404)
 }

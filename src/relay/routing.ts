@@ -2,7 +2,14 @@ import type { Channel, ProtocolName } from '../domain/channel.ts'
 import type { Group, Model, Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import { withoutThinkingSuffix } from '../protocols/messages/index.ts'
-import { allowedNames, type KeyAndOwner, groupName, groupRefused, routesOf, usableGroup } from './permissions.ts'
+import {
+  allowedNames,
+  type KeyAndOwner,
+  groupName,
+  groupRefused,
+  routesOf,
+  usableGroup,
+} from './permissions.ts'
 import { truncatedName } from './truncated-name.ts'
 
 /** Where a call may go, and under which group's prices. */

@@ -10,46 +10,39 @@ const NO_GATE_ONE: Patch = {
 }
 const NO_GATE_TWO_WHOLE: Patch = {
   file: 'src/relay/whole-response.ts',
-  text: "const charged = await this.#call.settle(this.#target, answered('complete', reply.facts), true)",
-  by: "const charged = undefined as never; void this.#call.settle(this.#target, answered('complete', reply.facts), true)",
+  text: "const charged = await this.call.settle(this.target, chargeBasis('complete', reply.facts), true)",
+  by: "const charged = undefined as never; void this.call.settle(this.target, chargeBasis('complete', reply.facts), true)",
 }
 const NO_GATE_TWO_STREAMED: Patch = {
   file: 'src/relay/streamed-response.ts',
-  text: 'await this.#call.settle(',
+  text: 'await this.call.settle(',
   by: `await (async (...all) => {
-    if (lastFrame && !this.#callerLeft) {
-      await this.#call.hold.durable
-      this.#outgoing.letGo()
+    if (lastFrame && ending !== 'client_gone') {
+      await this.call.hold.durable
+      this.#outgoing.release()
       this.#sendOutgoing()
-      this.#openAnswer()
-      this.#call.response.end(lastFrame(tap.usage ?? NO_USAGE))
+      this.#sendHead()
+      response.end(lastFrame(tap.usage ?? NO_USAGE))
       lastFrame = undefined
     }
-    return this.#call.settle(...all)
+    return this.call.settle(...all)
   })(`,
 }
 /** Charges a client that leaves in the middle for the prompt alone. */
 const NO_OUTPUT_COUNTED: Patch = {
   file: 'src/relay/charge.ts',
-  text: 'output: whole ? output : Math.max(reported?.output ?? 0, output)',
-  by: 'output: whole ? output : (reported?.output ?? 0)',
+  text: 'output: isComplete ? output : Math.max(reported?.output ?? 0, output)',
+  by: 'output: isComplete ? output : (reported?.output ?? 0)',
 }
 
-/**
- * A mutant delivers within milliseconds what it should not; where nobody asked for it just then, in the next
- * round.
- */
-const STUCK_MS = 5_000
+/** A mutant is found in the first round, unless the machine suspends it for seconds. */
 const ROUNDS = 20
 
 const LIMIT = { timeout: 300_000 }
 
-/**
- * What is broken by kills, each of which comes when the program has delivered what a disk that hangs does not
- * hold.
- */
+/** Broken promises after kills, each of which comes while the disk hangs in the middle of a commit. */
 async function brokenByKill(patches: readonly Patch[], rounds: number): Promise<string> {
-  return brokenOn([STICKING_DISK, ...patches], { seed: 7, rounds, clients: 32, stuckForMs: STUCK_MS })
+  return brokenOn([STICKING_DISK, ...patches], { seed: 7, rounds, clients: 32, hasStickingDisk: true })
 }
 
 async function brokenOn(patches: readonly Patch[], plan: StormPlan): Promise<string> {

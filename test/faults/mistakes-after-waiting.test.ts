@@ -10,18 +10,18 @@ const THROW = `throw new Error('unforeseen')`
 const STUMBLES: Patch[] = [
   {
     file: STREAMS,
-    text: 'this.#counting = false\n      this.#takeUnread()',
-    by: `if (this.#call.model === 'prompt') ${THROW}; $&`,
+    text: 'prompt.ready(), () => this.#continueAfterCount())',
+    by: `prompt.ready(), () => { if (this.call.model === 'prompt') ${THROW}; this.#continueAfterCount() })`,
   },
-  { file: STREAMS, text: 'if (!isUsedUp ||', by: `if (this.#call.model === 'count') ${THROW}; $&` },
-  { file: STREAMS, text: 'if (isDurable) {', by: `if (this.#call.model === 'hold') ${THROW}; $&` },
+  { file: STREAMS, text: 'if (!isUsedUp ||', by: `if (this.call.model === 'count') ${THROW}; $&` },
+  { file: STREAMS, text: 'if (isDurable) {', by: `if (this.call.model === 'hold') ${THROW}; $&` },
   // The await must be a real one.
   {
     file: STREAMS,
     text: 'else if (!this.#watch',
-    by: `else if (this.#call.model === 'count') this.#checkHold(); $&`,
+    by: `else if (this.call.model === 'count') this.#checkHold(); $&`,
   },
-  { file: STREAMS, text: 'this.#call.hold.isDurable) return', by: `this.#call.model !== 'hold') return` },
+  { file: STREAMS, text: 'this.call.hold.isDurable) return', by: `this.call.model !== 'hold') return` },
   { file: 'src/relay/prompt-count.ts', text: 'return this.#isPending', by: 'return true' },
   { file: 'src/protocols/sse/event-budget.ts', text: '= 268_435_456', by: '= 1_500' },
 ].map(({ by, text, ...rest }) => ({ ...rest, text, by: by.replace('$&', () => text) }))

@@ -1,0 +1,14 @@
+import { chatCodec } from '../../../protocols/chat/index.ts'
+import type { ConvertedDialect } from '../converted-dialect.ts'
+import { takesCacheMarks } from './cache-mark-channels.ts'
+
+/** Chat completions, to and from other dialects. */
+export const convertedChat: ConvertedDialect = {
+  codec: chatCodec,
+  path: '/chat/completions',
+  headers: [],
+  beginsWithPrompt: false,
+  hasThinkingField: false,
+  takesCacheMarks,
+  outputMaximum: ({ maxTokens }) => maxTokens,
+}

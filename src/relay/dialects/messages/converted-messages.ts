@@ -1,0 +1,14 @@
+import { maxTokensOf, messagesCodec } from '../../../protocols/messages/index.ts'
+import type { ConvertedDialect } from '../converted-dialect.ts'
+import { versionHeaders } from './version-headers.ts'
+
+/** Messages, to and from other dialects. */
+export const convertedMessages: ConvertedDialect = {
+  codec: messagesCodec,
+  path: '/messages',
+  headers: versionHeaders({}),
+  beginsWithPrompt: true,
+  hasThinkingField: true,
+  takesCacheMarks: () => true,
+  outputMaximum: maxTokensOf,
+}

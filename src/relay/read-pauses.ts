@@ -1,0 +1,51 @@
+import type { UpstreamFlow } from './upstream-flow.ts'
+
+/** Bits of the reasons not to read: the hold is not durable, tokens are counted, the client reads slowly. */
+const BITS = { hold: 1, count: 2, client: 4 }
+
+/** Reason not to read an upstream for the moment. */
+export type PauseReason = keyof typeof BITS
+
+/** Reasons not to read an upstream. It is read while there are none. */
+export class ReadPauses {
+  readonly #upstream: Pick<UpstreamFlow, 'pause' | 'resume'>
+  #reasons = 0
+  #isOver = false
+
+  constructor(upstream: Pick<UpstreamFlow, 'pause' | 'resume'>) {
+    this.#upstream = upstream
+  }
+
+  has(reason: PauseReason): boolean {
+    return (this.#reasons & BITS[reason]) !== 0
+  }
+
+  /** Adds a reason, and stops the reading. */
+  begin(reason: PauseReason): void {
+    this.#reasons |= BITS[reason]
+    this.apply()
+  }
+
+  /** Removes a reason, and reads on if it was the last. */
+  end(reason: PauseReason): void {
+    this.remove(reason)
+    this.apply()
+  }
+
+  /** Removes a reason; the reading stays as it is until `apply`. */
+  remove(reason: PauseReason): void {
+    this.#reasons &= ~BITS[reason]
+  }
+
+  /** Reads on or stops, as the reasons say. */
+  apply(): void {
+    if (this.#isOver || this.#reasons === 0) this.#upstream.resume()
+    else this.#upstream.pause()
+  }
+
+  /** Reads on whatever the reasons: what still comes is discarded. */
+  discardRest(): void {
+    this.#isOver = true
+    this.apply()
+  }
+}
