@@ -2,63 +2,63 @@ import { describe, expect, test } from 'vitest'
 import { LocalCounter } from './local-counter.ts'
 import { ClientTable } from './client-table.ts'
 
-class Seat {
+class TestEntry {
   untilMs = Number.POSITIVE_INFINITY
   isIdle(nowMs: number): boolean {
     return nowMs >= this.untilMs
   }
 }
 
-describe('who is counted', () => {
-  test('keeps a place for as long as it limits, however many others come', () => {
-    const roll = new ClientTable(() => new Seat(), 10, 4)
-    const first = roll.getOrCreate('first', 0)
-    for (let i = 0; i < 1000; i++) roll.getOrCreate(`stranger ${i}`, 0)
-    expect(roll.get('first')).toBe(first)
-    expect(roll.getOrCreate('first', 0)).toBe(first)
-    expect(roll.size).toBeLessThanOrEqual(10 + 4)
+describe('a client table', () => {
+  test('keeps an entry while it limits its subject, however many others come', () => {
+    const table = new ClientTable(() => new TestEntry(), 10, 4)
+    const first = table.getOrCreate('first', 0)
+    for (let i = 0; i < 1000; i++) table.getOrCreate(`stranger ${i}`, 0)
+    expect(table.get('first')).toBe(first)
+    expect(table.getOrCreate('first', 0)).toBe(first)
+    expect(table.size).toBeLessThanOrEqual(10 + 4)
   })
 
-  test('shares a place with others when all are taken, always the same', () => {
-    const roll = new ClientTable(() => new Seat(), 10, 4)
-    for (let i = 0; i < 10; i++) roll.getOrCreate(i, 0)
-    const late = Array.from({ length: 100 }, (_, i) => roll.getOrCreate(`late ${i}`, 0))
+  test('gives each further subject a shared entry when it is full, always the same', () => {
+    const table = new ClientTable(() => new TestEntry(), 10, 4)
+    for (let i = 0; i < 10; i++) table.getOrCreate(i, 0)
+    const late = Array.from({ length: 100 }, (_, i) => table.getOrCreate(`late ${i}`, 0))
     expect(new Set(late).size).toBe(4)
-    expect(Array.from({ length: 100 }, (_, i) => roll.getOrCreate(`late ${i}`, 0))).toEqual(late)
-    expect(roll.get('late 7')).toBe(late[7])
+    expect(Array.from({ length: 100 }, (_, i) => table.getOrCreate(`late ${i}`, 0))).toEqual(late)
+    expect(table.get('late 7')).toBe(late[7])
   })
 
-  test('has a place of its own again when others are idle', () => {
-    const roll = new ClientTable(() => new Seat(), 2, 1)
-    const first = roll.getOrCreate('a', 0)
-    roll.getOrCreate('b', 0)
+  test('gives new subjects their own entry again when others are idle', () => {
+    const table = new ClientTable(() => new TestEntry(), 2, 1)
+    const first = table.getOrCreate('a', 0)
+    table.getOrCreate('b', 0)
     first.untilMs = 5
-    expect(roll.getOrCreate('c', 5)).not.toBe(roll.getOrCreate('d', 5))
-    expect(roll.get('a')).toBe(roll.get('d'))
+    expect(table.getOrCreate('c', 5)).not.toBe(table.getOrCreate('d', 5))
+    expect(table.get('a')).toBe(table.get('d'))
   })
 })
 
-test('an idle place is found wherever it is, a few being looked at for each who comes', () => {
-  const roll = new ClientTable(() => new Seat(), 1_000, 1)
-  for (let i = 0; i < 1_000; i++) roll.getOrCreate(i, 0)
-  for (const i of [900, 901]) roll.getOrCreate(i, 0).untilMs = 0
-  const shared = roll.getOrCreate('early', 0)
-  const late = Array.from({ length: 100 }, (_, i) => roll.getOrCreate(`late ${i}`, 0))
-  expect(late.filter((place) => place !== shared)).toHaveLength(1)
-  // Nor is anybody looked at twice before all others.
-  expect(roll.get(900)).toBe(shared)
-  expect(roll.get(901)).toBe(shared)
+test('an idle entry is found wherever it is, by checking a few for each new subject', () => {
+  const table = new ClientTable(() => new TestEntry(), 1_000, 1)
+  for (let i = 0; i < 1_000; i++) table.getOrCreate(i, 0)
+  for (const i of [900, 901]) table.getOrCreate(i, 0).untilMs = 0
+  const shared = table.getOrCreate('early', 0)
+  const late = Array.from({ length: 100 }, (_, i) => table.getOrCreate(`late ${i}`, 0))
+  expect(late.filter((entry) => entry !== shared)).toHaveLength(1)
+  // Each entry is checked once before any is checked twice.
+  expect(table.get(900)).toBe(shared)
+  expect(table.get(901)).toBe(shared)
 })
 
 test('a crowd of strangers gives nobody a fresh start, nor is it without a limit itself', () => {
   let nowMs = 0
   const counts = new LocalCounter(() => nowMs)
-  const take = (whom: string): boolean =>
-    counts.take({ name: 'login requests', subject: whom, max: 2, windowMs: 60_000 }).allowed
+  const take = (subject: string): boolean =>
+    counts.take({ name: 'login requests', subject, max: 2, windowMs: 60_000 }).allowed
   expect([take('flooder'), take('flooder'), take('flooder')]).toEqual([true, true, false])
   let through = 0
   for (let i = 0; i < 60_000; i++) if (take(`stranger ${i}`)) through += 1
-  // Those without a place of their own have 1,024 places together.
+  // Subjects without an entry of their own share 1,024 entries.
   expect(through).toBeLessThanOrEqual(50_000 + 2 * 1024)
   expect(take('flooder')).toBe(false)
   nowMs = 60_000

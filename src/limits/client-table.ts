@@ -1,87 +1,88 @@
 import { hash, randomUUID } from 'node:crypto'
 
-/** Who have a place of their own at most, in each limit. */
-const PLACES = 50_000
-/** Places that those share who come when all others are taken. */
-const SHARED = 1_024
-/** Places that a newcomer has looked at, one of which may be idle. */
-const LOOKED_AT = 16
+/** Maximum number of entries of one limit, before subjects share entries. */
+const MAX_ENTRIES = 50_000
+/** Number of further entries, shared by the subjects that find the table full. */
+const SHARED_ENTRIES = 1_024
+/** Entries checked for idleness for each new subject. */
+const EVICTION_SCAN = 16
 
 const SALT = randomUUID()
 
-/** What is kept of somebody. */
-interface Place {
-  /** Whether nothing would be lost with it. */
+/** An entry that can be evicted. */
+interface Evictable {
+  /** Whether eviction would lose no count. */
   isIdle(nowMs: number): boolean
 }
 
 /**
- * Who is counted in one limit, in bounded room. A place is given up when it is idle, never while it limits
- * somebody: whoever comes when all are taken shares one with others, so that no crowd of strangers makes
- * anybody's count start anew.
+ * Table of the subjects of one limit, bounded in size. Only idle entries are evicted. While the table is
+ * full, new subjects share entries, so that a flood of subjects resets nobody's count.
  */
-export class ClientTable<Kept extends Place> {
-  readonly #places = new Map<string | number, Kept>()
-  /** Goes round the places, a few for each newcomer once all are taken. */
-  #hand: Iterator<[string | number, Kept]> | undefined
-  readonly #open: (whom: string | number) => Kept
-  readonly #most: number
+export class ClientTable<Entry extends Evictable> {
+  readonly #entries = new Map<string | number, Entry>()
+  /** Position of the eviction scan, which passes a few entries for each new subject. */
+  #cursor: Iterator<[string | number, Entry]> | undefined
+  readonly #create: (subject: string | number) => Entry
+  readonly #max: number
   readonly #shared: number
 
-  constructor(open: (whom: string | number) => Kept, most = PLACES, shared = SHARED) {
-    this.#open = open
-    this.#most = most
+  constructor(create: (subject: string | number) => Entry, max = MAX_ENTRIES, shared = SHARED_ENTRIES) {
+    this.#create = create
+    this.#max = max
     this.#shared = shared
   }
 
-  /** Places that are taken, shared ones too. */
+  /** Number of entries, shared ones included. */
   get size(): number {
-    return this.#places.size
+    return this.#entries.size
   }
 
-  /** The place of somebody, if there is one. */
-  get(whom: string | number): Kept | undefined {
-    return this.#places.get(whom) ?? (this.#isFull ? this.#places.get(this.#sharedBy(whom)) : undefined)
+  /** The entry of a subject, if there is one. */
+  get(subject: string | number): Entry | undefined {
+    return (
+      this.#entries.get(subject) ?? (this.#isFull ? this.#entries.get(this.#sharedKey(subject)) : undefined)
+    )
   }
 
-  /** The place of somebody, a new one if need be. */
-  getOrCreate(whom: string | number, nowMs: number): Kept {
-    const known = this.#places.get(whom)
-    if (known) return known
-    if (this.#isFull && !this.#giveUpOne(nowMs)) return this.#openFor(this.#sharedBy(whom))
-    return this.#openFor(whom)
+  /** The entry of a subject, created if needed. */
+  getOrCreate(subject: string | number, nowMs: number): Entry {
+    const existing = this.#entries.get(subject)
+    if (existing) return existing
+    if (this.#isFull && !this.#evictOne(nowMs)) return this.#createFor(this.#sharedKey(subject))
+    return this.#createFor(subject)
   }
 
-  values(): Iterable<Kept> {
-    return this.#places.values()
+  values(): Iterable<Entry> {
+    return this.#entries.values()
   }
 
   get #isFull(): boolean {
-    return this.#places.size >= this.#most
+    return this.#entries.size >= this.#max
   }
 
-  #openFor(whom: string | number): Kept {
-    let place = this.#places.get(whom)
-    if (!place) this.#places.set(whom, (place = this.#open(whom)))
-    return place
+  #createFor(subject: string | number): Entry {
+    let entry = this.#entries.get(subject)
+    if (!entry) this.#entries.set(subject, (entry = this.#create(subject)))
+    return entry
   }
 
-  #giveUpOne(nowMs: number): boolean {
-    for (let looked = 0; looked < LOOKED_AT; looked++) {
-      this.#hand ??= this.#places.entries()
-      const { done, value } = this.#hand.next()
-      if (done) this.#hand = undefined
+  #evictOne(nowMs: number): boolean {
+    for (let scanned = 0; scanned < EVICTION_SCAN; scanned++) {
+      this.#cursor ??= this.#entries.entries()
+      const { done, value } = this.#cursor.next()
+      if (done) this.#cursor = undefined
       else if (value[1].isIdle(nowMs)) {
-        this.#places.delete(value[0])
+        this.#entries.delete(value[0])
         if (!this.#isFull) return true
       }
     }
     return false
   }
 
-  // By a hash that nobody can aim.
-  #sharedBy(whom: string | number): string {
-    const digest = hash('sha256', `${SALT} ${whom}`, 'buffer')
+  // Hashes with a secret salt, so that nobody can choose whose entry to share.
+  #sharedKey(subject: string | number): string {
+    const digest = hash('sha256', `${SALT} ${subject}`, 'buffer')
     return `shared ${digest.readUInt32LE() % this.#shared}`
   }
 }

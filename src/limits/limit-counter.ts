@@ -1,8 +1,8 @@
 import type { Verdict } from './sliding-window.ts'
 
-/** What is counted: of how many within how long, and by whom. */
+/** One count of one limit: at most `max` within `windowMs`, by a subject. */
 export interface CountedLimit {
-  /** Which limit, and what of it: `key requests`. */
+  /** Name of limit and unit: `key requests`. */
   readonly name: string
   readonly subject: string | number
   readonly max: number
@@ -10,16 +10,16 @@ export interface CountedLimit {
 }
 
 /**
- * Keeps count of what limits limit. What can be answered from memory is answered in the same turn; a promise
- * resolves within 50 ms, and never rejects.
+ * Counts the use of limits. Returns a verdict in the same turn where memory suffices; otherwise a promise
+ * that resolves within 50 ms and never rejects.
  */
 export interface LimitCounter {
-  /** Takes one, if one is free. */
+  /** Takes one unit if one is free. */
   take(counted: CountedLimit): Verdict | Promise<Verdict>
-  /** Whether one is free, as well as it can be known; takes nothing. */
+  /** Checks whether a unit is free, asking other nodes if needed; takes nothing. */
   check(counted: CountedLimit): Verdict | Promise<Verdict>
-  /** The same by what is known in this turn. Where nothing is known, one is free: taking it will tell. */
+  /** Checks in the same turn, by what this node knows; an unknown subject is allowed. */
   peek(counted: CountedLimit): Verdict
-  /** Takes note of what was used, whether it was free or not. */
+  /** Counts units that were used, free or not. */
   add(counted: CountedLimit, amount: number): void
 }

@@ -2,12 +2,12 @@ import type { CountedLimit, LimitCounter } from './limit-counter.ts'
 import { ClientTable } from './client-table.ts'
 import { SlidingWindow, type Verdict } from './sliding-window.ts'
 
-/** The counts of one node that is alone: in memory, exact, and answered in the same turn. */
+/** Counter of a node that runs alone: in memory, exact, with every verdict in the same turn. */
 export class LocalCounter implements LimitCounter {
-  readonly #rolls = new Map<string, ClientTable<KeptWindow>>()
+  readonly #tables = new Map<string, ClientTable<WindowEntry>>()
   readonly #nowMs: () => number
 
-  /** `nowMs` is a clock that never goes back. */
+  /** `nowMs` is a monotonic clock. */
   constructor(nowMs: () => number = () => performance.now()) {
     this.#nowMs = nowMs
   }
@@ -21,10 +21,10 @@ export class LocalCounter implements LimitCounter {
     return this.peek(counted)
   }
 
-  peek({ name, subject: whom, max: most, windowMs }: CountedLimit): Verdict {
-    const kept = this.#rolls.get(name)?.get(whom)
-    if (!kept) return { allowed: most > 0, remaining: most, resetMs: 0, waitMs: 0 }
-    return kept.window.peek(this.#nowMs(), 1, most, windowMs)
+  peek({ name, subject, max, windowMs }: CountedLimit): Verdict {
+    const entry = this.#tables.get(name)?.get(subject)
+    if (!entry) return { allowed: max > 0, remaining: max, resetMs: 0, waitMs: 0 }
+    return entry.window.peek(this.#nowMs(), 1, max, windowMs)
   }
 
   add(counted: CountedLimit, amount: number): void {
@@ -32,16 +32,16 @@ export class LocalCounter implements LimitCounter {
     this.#window(counted, nowMs).add(nowMs, amount, counted.windowMs)
   }
 
-  #window({ name, subject: whom, windowMs }: CountedLimit, nowMs: number): SlidingWindow {
-    let roll = this.#rolls.get(name)
-    if (!roll) this.#rolls.set(name, (roll = new ClientTable(() => new KeptWindow())))
-    const kept = roll.getOrCreate(whom, nowMs)
-    kept.windowMs = windowMs
-    return kept.window
+  #window({ name, subject, windowMs }: CountedLimit, nowMs: number): SlidingWindow {
+    let table = this.#tables.get(name)
+    if (!table) this.#tables.set(name, (table = new ClientTable(() => new WindowEntry())))
+    const entry = table.getOrCreate(subject, nowMs)
+    entry.windowMs = windowMs
+    return entry.window
   }
 }
 
-class KeptWindow {
+class WindowEntry {
   readonly window = new SlidingWindow()
   windowMs = 0
 

@@ -1,27 +1,27 @@
 import type { CountedLimit } from './limit-counter.ts'
 import type { ShareResponse, ShareRequest } from './share-messages.ts'
 
-/** The other nodes, and the place where all of them keep their counts together. */
+/** The other nodes, and the shared store of their counts. */
 export interface Peers {
-  /** Whether that place can be reached. */
+  /** Whether the shared store can be reached. */
   readonly isReachable: boolean
   /**
-   * Whether what the others let through may not all have been told there yet, as its memory is new: until
-   * then each node tells, and goes by its share.
+   * Whether a new generation of the store may still lack counts: until nodes have reported again, each keeps
+   * to its share of a limit.
    */
   readonly isRefilling: boolean
-  /** How many nodes share the limits, this one included; at least 1. */
+  /** Number of nodes that share the limits, this one included; at least 1. */
   readonly nodes: number
-  /** Changes when that place has lost what it was told. */
+  /** Identifies the store's data; a new value means that earlier reports are lost. */
   readonly generation: string | undefined
   /**
-   * Tells and asks. `stale` means that nothing was done, since the memory is another by now. Rejects
-   * where no answer comes in good time, or one that cannot be; then nobody knows whether anything was done.
+   * Reports use and requests permits. `stale` means that nothing was done, as the generation has changed.
+   * Rejects on a timeout or an invalid response; whether anything was done is then unknown.
    */
-  exchange(counted: CountedLimit, question: ShareRequest): Promise<ShareResponse | 'stale'>
+  exchange(counted: CountedLimit, request: ShareRequest): Promise<ShareResponse | 'stale'>
 }
 
-/** Nodes that cannot tell each other what they count: each has its share. `nodes` counts them. */
+/** Peers without a shared store: each node keeps to its share of a limit. `nodes` counts the nodes. */
 export function isolatedPeers(nodes: () => number): Peers {
   return {
     isReachable: false,

@@ -4,15 +4,15 @@ import { SharedWindow } from '../../test/equipment/shared-window.ts'
 import { slotsOf } from './share-messages.ts'
 import { Permits } from './permits.ts'
 
-const ONE_MEMORY = 'm'
-/** What may happen to one node at one moment. */
+const GENERATION = 'm'
+/** Step of one node at one moment. */
 const step = fc.record({
   node: fc.nat(2),
   passMs: fc.integer({ min: 0, max: 400 }),
   calls: fc.integer({ min: 0, max: 12 }),
   wanting: fc.nat(4),
-  // An exchange goes well, is heard without an answer, or is not heard at all; its way takes time.
-  fate: fc.constantFrom('well', 'well', 'well', 'unanswered', 'unheard'),
+  // An exchange succeeds, is applied without a response, or is not applied at all; each way takes `wayMs`.
+  outcome: fc.constantFrom('ok', 'ok', 'ok', 'no response', 'not applied'),
   wayMs: fc.integer({ min: 0, max: 30 }),
 })
 type Step = typeof step extends fc.Arbitrary<infer One> ? One : never
@@ -21,15 +21,15 @@ interface Outcome {
   readonly through: readonly number[]
 }
 
-/** Plays the steps on three nodes, each with a clock that began at another time. */
-function play(steps: readonly Step[], most: number, windowMs: number): Outcome {
+/** Plays the steps on three nodes, whose clocks have different origins. */
+function play(steps: readonly Step[], max: number, windowMs: number): Outcome {
   const shared = new SharedWindow()
-  const nodes = [0, 5_000_000, 77].map((aheadMs) => ({ aheadMs, permits: new Permits(most, windowMs) }))
+  const nodes = [0, 5_000_000, 77].map((aheadMs) => ({ aheadMs, permits: new Permits(max, windowMs) }))
   const through: number[] = []
-  // It counts time from somewhere else, too.
+  // The server's clock has another origin, too.
   let nowMs = 1_000
   const SERVER_AHEAD_MS = 1_800_000_000_000
-  for (const { node, passMs, calls, wanting, fate, wayMs } of steps) {
+  for (const { node, passMs, calls, wanting, outcome, wayMs } of steps) {
     nowMs += passMs
     const { permits, aheadMs } = nodes[node] ?? nodes[0]!
     const call = (): boolean => {
@@ -38,64 +38,64 @@ function play(steps: readonly Step[], most: number, windowMs: number): Outcome {
       return isThrough
     }
     for (let i = 0; i < calls; i++) call()
-    const question = permits.buildRequest(nowMs + aheadMs, wanting, ONE_MEMORY)
-    // While it is under way others call.
+    const request = permits.buildRequest(nowMs + aheadMs, wanting, GENERATION)
+    // Other calls arrive during the exchange.
     for (let i = 0; i < calls; i++) call()
     nowMs += wayMs
-    const answer =
-      fate === 'unheard' ? undefined : shared.exchange(nowMs + SERVER_AHEAD_MS, question, nodes.length)
+    const response =
+      outcome === 'not applied' ? undefined : shared.exchange(nowMs + SERVER_AHEAD_MS, request, nodes.length)
     nowMs += wayMs
-    if (fate === 'well' && answer) permits.applyResponse(nowMs + aheadMs, question, answer)
+    if (outcome === 'ok' && response) permits.applyResponse(nowMs + aheadMs, request, response)
     else permits.failRequest()
     for (let i = 0; i < wanting; i++) call()
   }
   return { through }
 }
 
-function mostWithin(through: readonly number[], windowMs: number): number {
+function maxWithin(through: readonly number[], windowMs: number): number {
   return Math.max(0, ...through.map((end) => through.filter((at) => at > end - windowMs && at <= end).length))
 }
 
 describe('permits of several nodes', () => {
-  test('never let more through together in any stretch of a window, whatever is lost and late', () => {
+  test('never let more through together in any window, whatever is lost and late', () => {
     fc.assert(
       fc.property(
         fc.array(step, { minLength: 1, maxLength: 60 }),
         fc.integer({ min: 1, max: 60 }),
         fc.integer({ min: 50, max: 3_000 }),
-        (steps, most, windowMs) => {
-          const { through } = play(steps, most, windowMs)
-          expect(mostWithin(through, windowMs)).toBeLessThanOrEqual(most)
+        (steps, max, windowMs) => {
+          const { through } = play(steps, max, windowMs)
+          expect(maxWithin(through, windowMs)).toBeLessThanOrEqual(max)
         },
       ),
       { numRuns: 300 },
     )
   })
 
-  test('let through all but a hundredth of it where nothing is lost, also if one node has most of the calls', () => {
+  test('let through all but a hundredth of it where nothing is lost, also if one node has max of the calls', () => {
     const windowMs = 10_000
-    const most = 400
+    const max = 400
     const steps = Array.from({ length: 20_000 }, (_, i): Step => {
       const node = i % 20 < 18 ? 0 : (i % 20) - 17
-      return { node, passMs: 2, calls: 0, wanting: 1, fate: 'well', wayMs: 0 }
+      return { node, passMs: 2, calls: 0, wanting: 1, outcome: 'ok', wayMs: 0 }
     })
-    const { through } = play(steps, most, windowMs)
-    const whole = through.filter((at) => at > 11_000 && at <= 41_000)
-    expect(whole.length).toBeGreaterThanOrEqual(0.985 * 3 * most)
-    expect(mostWithin(through, windowMs)).toBeLessThanOrEqual(most)
+    const { through } = play(steps, max, windowMs)
+    const counted = through.filter((at) => at > 11_000 && at <= 41_000)
+    expect(counted.length).toBeGreaterThanOrEqual(0.985 * 3 * max)
+    expect(maxWithin(through, windowMs)).toBeLessThanOrEqual(max)
   })
 })
 
 describe('permits at hand', () => {
-  /** Five of them, asked for at 0; the server's clock said 800,000 then. */
+  /** Five permits, requested at 0, when the server's clock showed 800,000. */
   function atHand(): { permits: Permits; shared: SharedWindow; untilMs: number } {
     const shared = new SharedWindow()
     const permits = new Permits(90, 1000)
-    const question = permits.buildRequest(0, 5, ONE_MEMORY)
-    const answer = shared.exchange(800_000, question, 3)
-    // It was long on its way back.
-    permits.applyResponse(100, question, answer)
-    return { permits, shared, untilMs: answer.slot * slotsOf(1000).widthMs - 800_000 }
+    const request = permits.buildRequest(0, 5, GENERATION)
+    const response = shared.exchange(800_000, request, 3)
+    // The response arrives late.
+    permits.applyResponse(100, request, response)
+    return { permits, shared, untilMs: response.slot * slotsOf(1000).widthMs - 800_000 }
   }
 
   test('are good until the moment that they are counted at, as if the answer had come at once', () => {
@@ -104,32 +104,32 @@ describe('permits at hand', () => {
     expect(permits.take(untilMs)).toBeUndefined()
   })
 
-  test('are good no more where a question about them was not answered', () => {
+  test('are good no more where a request about them was not answered', () => {
     const { permits } = atHand()
     expect(permits.take(101)?.allowed).toBe(true)
-    permits.buildRequest(102, 0, ONE_MEMORY)
+    permits.buildRequest(102, 0, GENERATION)
     expect(permits.take(103)?.allowed).toBe(true)
     permits.failRequest()
     expect(permits.take(104)).toBeUndefined()
-    expect(permits.buildRequest(105, 0, ONE_MEMORY)).toMatchObject({ used: 0, back: 0, kept: 0 })
+    expect(permits.buildRequest(105, 0, GENERATION)).toMatchObject({ used: 0, returned: 0, kept: 0 })
   })
 })
 
 describe('a node that cannot hear the others', () => {
   const ask = (permits: Permits, shared: SharedWindow, nowMs: number, need: number): void => {
-    const question = permits.buildRequest(nowMs, need, ONE_MEMORY)
-    permits.applyResponse(nowMs, question, shared.exchange(nowMs, question, 3))
+    const request = permits.buildRequest(nowMs, need, GENERATION)
+    permits.applyResponse(nowMs, request, shared.exchange(nowMs, request, 3))
   }
   const times = (n: number, take: () => boolean): number =>
     Array.from({ length: n }, take).filter(Boolean).length
 
   test('has its share, never nothing and never all', () => {
-    for (const [most, share] of [
+    for (const [max, share] of [
       [90, 30],
       [10, 3],
       [2, 1],
     ] as const) {
-      const permits = new Permits(most, 1000)
+      const permits = new Permits(max, 1000)
       expect(times(100, () => permits.takeIsolated(0, 3).allowed)).toBe(share)
       expect(permits.takeIsolated(999, 3).allowed).toBe(false)
       expect(permits.takeIsolated(1000, 3).allowed).toBe(true)
@@ -158,24 +158,24 @@ describe('a node that cannot hear the others', () => {
     const shared = new SharedWindow()
     const permits = new Permits(90, 1000)
     times(30, () => permits.takeIsolated(0, 3).allowed)
-    const question = permits.buildRequest(10, 0, ONE_MEMORY)
-    expect(question.added).toEqual([[10, 30]])
+    const request = permits.buildRequest(10, 0, GENERATION)
+    expect(request.added).toEqual([[10, 30]])
     permits.failRequest()
-    expect(permits.buildRequest(20, 0, ONE_MEMORY).added).toEqual([[20, 30]])
+    expect(permits.buildRequest(20, 0, GENERATION).added).toEqual([[20, 30]])
     permits.failRequest()
     ask(permits, shared, 30, 0)
-    expect(permits.buildRequest(40, 0, ONE_MEMORY).added).toEqual([])
+    expect(permits.buildRequest(40, 0, GENERATION).added).toEqual([])
   })
 })
 
-describe('a common memory that is lost', () => {
+describe('a shared store that has lost its data', () => {
   test('is told again what this node let through, and nothing that was told before counts', () => {
     const lost = new SharedWindow()
     const permits = new Permits(90, 1000)
-    const question = permits.buildRequest(0, 40, 'before')
-    permits.applyResponse(0, question, lost.exchange(0, question, 3))
+    const request = permits.buildRequest(0, 40, 'before')
+    permits.applyResponse(0, request, lost.exchange(0, request, 3))
     for (let i = 0; i < 40; i++) permits.take(1)
-    expect(permits.buildRequest(2, 0, 'after')).toMatchObject({ used: 0, kept: 0, back: 0, added: [[1, 40]] })
+    expect(permits.buildRequest(2, 0, 'after')).toMatchObject({ used: 0, kept: 0, returned: 0, added: [[1, 40]] })
   })
 })
 
@@ -183,8 +183,8 @@ test('whatever it is told, a node lets no more through than the limit', () => {
   const permits = new Permits(10, 1000)
   let through = 0
   for (let i = 0; i < 100; i++) {
-    const question = permits.buildRequest(i, 5, ONE_MEMORY)
-    permits.applyResponse(i, question, { nowMs: i, granted: 5, slot: 100, amounts: [] })
+    const request = permits.buildRequest(i, 5, GENERATION)
+    permits.applyResponse(i, request, { nowMs: i, granted: 5, slot: 100, amounts: [] })
     for (let j = 0; j < 5; j++) if (permits.take(i)?.allowed) through += 1
   }
   expect(through).toBe(10)

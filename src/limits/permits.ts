@@ -3,104 +3,108 @@ import { type WindowSnapshot, snapshotFrom } from './window-snapshot.ts'
 import { type Moment, SlidingWindow, type Verdict } from './sliding-window.ts'
 
 /**
- * How long permits lie at hand for nobody before they are given back, while there are many and while there
- * are few.
+ * Time after which unused permits are returned: absolute, as a share of the window, and the share of the
+ * limit below which free permits are scarce and return sooner.
  */
 const IDLE_MS = 5_000
 const IDLE_SHARE = 1 / 8
-const FEW = 1 / 4
-/** How soon what was used is told. */
-const TELL_MS = 100
-/** For how long to come permits are wished to be at hand, by how many were used of late. */
-const COMFORT_MS = 200
-/** How long a refusal holds before the others are asked again. */
-const ASK_AGAIN_MS = { least: 5, most: 1_000 }
-/** How long what the others have used is good enough to go by. */
+const SCARCE_SHARE = 1 / 4
+/** Longest delay before use is reported. */
+const REPORT_MS = 100
+/** Time that the permits in stock should last at the recent rate of use. */
+const STOCK_MS = 200
+/** Bounds of the time for which a refusal holds before the other nodes are asked again. */
+const RETRY_MS = { min: 5, max: 1_000 }
+/** Age up to which a snapshot decides without asking. */
 const FRESH_MS = 1_000
 
 /**
- * What one node has of a limit that several share: permits at hand, which it may give out without asking, and
- * what it knows of the others. All times are of the node's own clock, in milliseconds; that clock never goes
- * back.
+ * One node's part of a limit that nodes share: permits in stock, which it gives out without asking, and a
+ * snapshot of the others' use. All times are of the node's monotonic clock, in milliseconds.
  *
- * Whatever it is told, it lets no more through than the limit in any window: that much it can count by
- * itself.
+ * Whatever responses say, the node lets through no more than the limit in any window, as it counts its own
+ * use.
  */
 export class Permits {
-  /** The limit as it is now; it may change. */
+  /** Current limit, which a configuration change may replace. */
   max: number
   readonly windowMs: number
   readonly #slots: Slots
-  /** All that this node let through. */
-  readonly #own = new SlidingWindow()
-  /** What of it was let through without the others, since they were heard of last. */
-  #alone: SlidingWindow | undefined
-  #left = 0
-  #untilMs = 0
+  /** All use on this node. */
+  readonly #local = new SlidingWindow()
+  /** Use on this node without the others, since the last snapshot. */
+  #isolated: SlidingWindow | undefined
+  #stock = 0
+  #validUntilMs = 0
   #slot = 0
   #used = 0
-  /** What was let through without a permit, and not told yet. */
+  /** Use without a permit that is not reported yet. */
   #added: readonly Moment[] = []
-  /** What is being told. */
-  #told: { readonly sentMs: number; readonly added: readonly Moment[] } | undefined
-  #known: WindowSnapshot | undefined
-  #heardMs = Number.NEGATIVE_INFINITY
-  #askedMs = Number.NEGATIVE_INFINITY
-  #usedMs = Number.NEGATIVE_INFINITY
+  /** Report that awaits its response. */
+  #inFlight: { readonly sentMs: number; readonly added: readonly Moment[] } | undefined
+  #snapshot: WindowSnapshot | undefined
+  #snapshotMs = Number.NEGATIVE_INFINITY
+  #requestedMs = Number.NEGATIVE_INFINITY
+  #lastUsedMs = Number.NEGATIVE_INFINITY
   #refusedUntilMs = Number.NEGATIVE_INFINITY
-  #fetchAgainMs = Number.NEGATIVE_INFINITY
-  #sinceAsked = 0
-  /** Which memory of the others it belongs to. */
-  #memory: string | undefined
+  #refetchMs = Number.NEGATIVE_INFINITY
+  #usedSinceRequest = 0
+  /** Generation of the shared store that the reports went to. */
+  #generation: string | undefined
 
-  constructor(most: number, windowMs: number) {
-    this.max = most
+  constructor(max: number, windowMs: number) {
+    this.max = max
     this.windowMs = windowMs
     this.#slots = slotsOf(windowMs)
   }
 
-  /** Takes one of those at hand, or refuses by what is known; undefined where the others have to be asked. */
+  /**
+   * Takes a permit from the stock, or refuses by the snapshot; undefined where the other nodes must be asked.
+   */
   take(nowMs: number): Verdict | undefined {
-    const own = this.#own.peek(nowMs, 1, this.max, this.windowMs)
-    if (!own.allowed) return own
-    if (this.#left > 0 && nowMs < this.#untilMs) {
-      this.#left -= 1
+    const local = this.#local.peek(nowMs, 1, this.max, this.windowMs)
+    if (!local.allowed) return local
+    if (this.#stock > 0 && nowMs < this.#validUntilMs) {
+      this.#stock -= 1
       this.#used += 1
-      this.#use(nowMs, 1)
+      this.#recordUse(nowMs, 1)
       return this.#verdict(nowMs, true)
     }
     return nowMs < this.#refusedUntilMs ? this.#verdict(nowMs, false) : undefined
   }
 
   /**
-   * Whether any is left of what needs no permit, by what was heard of late; undefined where the others have
-   * to be asked.
+   * Checks a limit that is used without permits, by a fresh snapshot; undefined where the other nodes must be
+   * asked.
    */
   check(nowMs: number): Verdict | undefined {
-    const isFresh = nowMs - this.#heardMs < Math.min(FRESH_MS, this.windowMs)
+    const isFresh = nowMs - this.#snapshotMs < Math.min(FRESH_MS, this.windowMs)
     return isFresh ? this.peek(nowMs) : undefined
   }
 
-  /** By what is known, however old it is. */
+  /** Decides by the snapshot, however old. */
   peek(nowMs: number): Verdict {
-    const own = this.#own.peek(nowMs, 1, this.max, this.windowMs)
-    if (!own.allowed) return own
-    return this.#verdict(nowMs, (this.#left > 0 && nowMs < this.#untilMs) || this.#free(nowMs) > 0)
+    const local = this.#local.peek(nowMs, 1, this.max, this.windowMs)
+    if (!local.allowed) return local
+    return this.#verdict(nowMs, (this.#stock > 0 && nowMs < this.#validUntilMs) || this.#free(nowMs) > 0)
   }
 
-  /** Takes note of what was used without a permit. */
+  /** Counts use without a permit. */
   add(nowMs: number, amount: number): void {
-    this.#use(nowMs, amount)
+    this.#recordUse(nowMs, amount)
     const last = this.#added.at(-1)
     const { widthMs } = this.#slots
-    // What came in one slot's length is told as if all had come with the last of it.
+    // Amounts within one slot are reported with the time of the last of them.
     const isNear = last !== undefined && Math.floor(last[0] / widthMs) === Math.floor(nowMs / widthMs)
     this.#added = isNear
       ? [...this.#added.slice(0, -1), [nowMs, last[1] + amount]]
       : [...this.#added, [nowMs, amount]]
   }
 
-  /** While the others cannot be heard: within this node's share of what they have left. */
+  /**
+   * Takes a unit while other nodes cannot be asked: within this node's share of what was left at the
+   * snapshot.
+   */
   takeIsolated(nowMs: number, nodes: number): Verdict {
     const verdict = this.peekIsolated(nowMs, nodes)
     if (!verdict.allowed) return verdict
@@ -108,91 +112,91 @@ export class Permits {
     return { ...verdict, remaining: verdict.remaining - 1 }
   }
 
-  /**
-   * While the others may still have much to tell: within this node's share of the limit, all that it let
-   * through counted.
-   */
+  /** Takes a unit while reports of other nodes may be missing: within this node's share of the limit. */
   takeShare(nowMs: number, nodes: number): Verdict {
     const share = Math.max(1, Math.floor(this.max / nodes))
-    const verdict = this.#own.peek(nowMs, 1, share, this.windowMs)
+    const verdict = this.#local.peek(nowMs, 1, share, this.windowMs)
     if (!verdict.allowed) return verdict
     this.addIsolated(nowMs, 1)
     return { ...verdict, remaining: verdict.remaining - 1 }
   }
 
-  /** The same without taking it. */
+  /** Checks as `takeIsolated` does, taking nothing. */
   peekIsolated(nowMs: number, nodes: number): Verdict {
-    const own = this.#own.peek(nowMs, 1, this.max, this.windowMs)
-    if (!own.allowed) return own
-    const used = this.#known?.used(nowMs) ?? 0
+    const local = this.#local.peek(nowMs, 1, this.max, this.windowMs)
+    if (!local.allowed) return local
+    const used = this.#snapshot?.used(nowMs) ?? 0
     const share = Math.floor(Math.max(0, this.max - used) / nodes)
-    // A limit below the number of nodes is one for each: nobody is refused for ever.
-    const most = used === 0 ? Math.max(1, share) : share
-    const verdict = (this.#alone ?? NOTHING_USED).peek(nowMs, 1, most, this.windowMs)
+    // A limit below the number of nodes allows one for each, so that nobody is refused for ever.
+    const max = used === 0 ? Math.max(1, share) : share
+    const verdict = (this.#isolated ?? EMPTY_WINDOW).peek(nowMs, 1, max, this.windowMs)
     if (verdict.allowed || verdict.waitMs > 0) return verdict
-    return { ...verdict, waitMs: Math.max(1, this.#known?.waitMs(nowMs, this.max, nodes) ?? this.windowMs) }
+    return {
+      ...verdict,
+      waitMs: Math.max(1, this.#snapshot?.waitMs(nowMs, this.max, nodes) ?? this.windowMs),
+    }
   }
 
-  /** Takes note of what was used while the others could not be heard. */
+  /** Counts use while other nodes cannot be asked. */
   addIsolated(nowMs: number, amount: number): void {
-    this.#alone ??= new SlidingWindow()
-    this.#alone.add(nowMs, amount, this.windowMs)
+    this.#isolated ??= new SlidingWindow()
+    this.#isolated.add(nowMs, amount, this.windowMs)
     this.add(nowMs, amount)
   }
 
-  /** Whether it is time to tell, to fetch or to give back, with nobody waiting. */
-  isDue(nowMs: number, memory: string | undefined): boolean {
-    if (this.#told) return false
-    const tellMs = Math.min(TELL_MS, Math.max(5, this.#slots.widthMs / 2))
-    if (nowMs - this.#askedMs < tellMs) return false
+  /** Whether it is time to report, or to return permits, though nobody waits. */
+  isDue(nowMs: number, generation: string | undefined): boolean {
+    if (this.#inFlight) return false
+    const reportMs = Math.min(REPORT_MS, Math.max(5, this.#slots.widthMs / 2))
+    if (nowMs - this.#requestedMs < reportMs) return false
     if (this.#used + this.#added.length > 0) return true
-    if (this.#left > 0) return nowMs >= this.#untilMs || this.#isIdle(nowMs)
-    return memory !== this.#memory && this.#memory !== undefined && !this.isIdle(nowMs)
+    if (this.#stock > 0) return nowMs >= this.#validUntilMs || this.#isIdle(nowMs)
+    return generation !== this.#generation && this.#generation !== undefined && !this.isIdle(nowMs)
   }
 
-  /** Whether so few are at hand that more should be fetched before they are gone. */
+  /** Whether the stock should be refilled before it runs out. */
   isLow(nowMs: number): boolean {
-    return !this.#told && nowMs >= this.#fetchAgainMs && this.#left * 2 < this.#comfort(nowMs)
+    return !this.#inFlight && nowMs >= this.#refetchMs && this.#stock * 2 < this.#targetStock(nowMs)
   }
 
-  /** Whether what was heard of the others grows old. */
+  /** Whether the snapshot should be refreshed. */
   isStale(nowMs: number): boolean {
-    return !this.#told && nowMs - this.#heardMs > COMFORT_MS
+    return !this.#inFlight && nowMs - this.#snapshotMs > STOCK_MS
   }
 
-  /** Whether nothing would be lost with it. */
+  /** Whether nothing would be lost by evicting this. */
   isIdle(nowMs: number): boolean {
     return (
-      !this.#told &&
-      this.#left + this.#used + this.#added.length === 0 &&
-      this.#own.sum(nowMs, this.windowMs) === 0 &&
-      (this.#known?.used(nowMs) ?? 0) === 0
+      !this.#inFlight &&
+      this.#stock + this.#used + this.#added.length === 0 &&
+      this.#local.sum(nowMs, this.windowMs) === 0 &&
+      (this.#snapshot?.used(nowMs) ?? 0) === 0
     )
   }
 
-  /** Whether there is anything that the others are to hear sooner or later. */
+  /** Whether anything is still to be reported or returned. */
   get hasUnreported(): boolean {
-    return this.#told !== undefined || this.#left + this.#used + this.#added.length > 0
+    return this.#inFlight !== undefined || this.#stock + this.#used + this.#added.length > 0
   }
 
   /**
-   * What to ask, with so many waiting. It is answered, or unanswered, before anything else is asked. Where
-   * the others have lost their memory they are told all that this node let through.
+   * Builds the next request, with `need` waiting calls. `applyResponse` or `failRequest` must follow before
+   * another. In a new generation of the store it reports all use of this window.
    */
-  buildRequest(nowMs: number, need: number, memory: string | undefined): ShareRequest {
-    if (this.#memory !== undefined && memory !== this.#memory) this.#tellAnew(nowMs)
-    this.#memory = memory
-    const isGivenBack = nowMs >= this.#untilMs || (need === 0 && this.#isIdle(nowMs))
-    const kept = isGivenBack ? 0 : this.#left
-    // What was used alone is told before more is fetched: the others may have as much to tell.
+  buildRequest(nowMs: number, need: number, generation: string | undefined): ShareRequest {
+    if (this.#generation !== undefined && generation !== this.#generation) this.#reportAll(nowMs)
+    this.#generation = generation
+    const isReturned = nowMs >= this.#validUntilMs || (need === 0 && this.#isIdle(nowMs))
+    const kept = isReturned ? 0 : this.#stock
+    // Use without permits is reported before more are fetched, as other nodes may have such reports too.
     const fetches = need > 0 || (this.#added.length === 0 && !this.#isIdle(nowMs))
-    const want = fetches ? Math.max(0, this.#comfort(nowMs) - kept) : 0
-    const question = {
+    const want = fetches ? Math.max(0, this.#targetStock(nowMs) - kept) : 0
+    const request = {
       max: this.max,
       windowMs: this.windowMs,
       slot: this.#slot,
       used: this.#used,
-      returned: this.#left - kept,
+      returned: this.#stock - kept,
       kept,
       added: this.#added
         .filter(([atMs]) => nowMs - atMs < this.windowMs)
@@ -200,89 +204,89 @@ export class Permits {
       need,
       want: need + want,
     }
-    this.#told = { sentMs: nowMs, added: this.#added }
-    this.#askedMs = nowMs
-    this.#left = kept
+    this.#inFlight = { sentMs: nowMs, added: this.#added }
+    this.#requestedMs = nowMs
+    this.#stock = kept
     this.#used = 0
     this.#added = []
-    this.#sinceAsked = 0
-    return question
+    this.#usedSinceRequest = 0
+    return request
   }
 
-  /** What was answered to it. */
-  applyResponse(nowMs: number, question: ShareRequest, answer: ShareResponse): void {
-    const sentMs = this.#told?.sentMs ?? nowMs
-    this.#told = undefined
-    this.#alone = undefined
+  /** Applies the response to a request. */
+  applyResponse(nowMs: number, request: ShareRequest, response: ShareResponse): void {
+    const sentMs = this.#inFlight?.sentMs ?? nowMs
+    this.#inFlight = undefined
+    this.#isolated = undefined
     const { widthMs } = this.#slots
-    this.#slot = answer.slot
-    this.#left += answer.granted
-    // Since it was sent, not since it came: no permit is used later than it is counted.
-    this.#untilMs = sentMs + answer.slot * widthMs - answer.nowMs
-    this.#known = snapshotFrom(answer, nowMs, widthMs, this.windowMs)
-    this.#heardMs = nowMs
-    if (answer.granted === 0) this.#fetchAgainMs = nowMs + TELL_MS
-    if (answer.granted >= question.need) return
-    const { least, most } = ASK_AGAIN_MS
-    const againMs = Math.min(most, this.windowMs / 64, this.#known.waitMs(nowMs, this.max, 1))
-    this.#refusedUntilMs = nowMs + Math.max(least, againMs)
+    this.#slot = response.slot
+    this.#stock += response.granted
+    // Counts from the sending, so that no permit is used later than the slot that it counts in.
+    this.#validUntilMs = sentMs + response.slot * widthMs - response.nowMs
+    this.#snapshot = snapshotFrom(response, nowMs, widthMs, this.windowMs)
+    this.#snapshotMs = nowMs
+    if (response.granted === 0) this.#refetchMs = nowMs + REPORT_MS
+    if (response.granted >= request.need) return
+    const { min, max } = RETRY_MS
+    const retryMs = Math.min(max, this.windowMs / 64, this.#snapshot.waitMs(nowMs, this.max, 1))
+    this.#refusedUntilMs = nowMs + Math.max(min, retryMs)
   }
 
   /**
-   * If anything was asked, nobody knows whether it was heard. All at hand counts as used, what was added is
-   * told again.
+   * Handles a missing response, after which the request may or may not have been applied: the stock counts as
+   * used, and other use is reported again.
    */
   failRequest(): void {
-    if (!this.#told) return
-    this.#added = [...this.#told.added, ...this.#added]
-    this.#told = undefined
-    this.#left = 0
+    if (!this.#inFlight) return
+    this.#added = [...this.#inFlight.added, ...this.#added]
+    this.#inFlight = undefined
+    this.#stock = 0
     this.#used = 0
   }
 
-  /** All that is at hand is to be given back at the next exchange. */
+  /** Marks the stock to be returned by the next request. */
   returnAll(): void {
-    this.#untilMs = Number.NEGATIVE_INFINITY
-    this.#usedMs = Number.NEGATIVE_INFINITY
+    this.#validUntilMs = Number.NEGATIVE_INFINITY
+    this.#lastUsedMs = Number.NEGATIVE_INFINITY
   }
 
-  #tellAnew(nowMs: number): void {
-    this.#left = 0
+  #reportAll(nowMs: number): void {
+    this.#stock = 0
     this.#used = 0
-    this.#added = this.#own.moments(nowMs, this.windowMs)
-    this.#known = undefined
+    this.#added = this.#local.moments(nowMs, this.windowMs)
+    this.#snapshot = undefined
   }
 
-  #use(nowMs: number, amount: number): void {
-    this.#own.add(nowMs, amount, this.windowMs)
-    this.#usedMs = nowMs
-    this.#sinceAsked += amount
+  #recordUse(nowMs: number, amount: number): void {
+    this.#local.add(nowMs, amount, this.windowMs)
+    this.#lastUsedMs = nowMs
+    this.#usedSinceRequest += amount
   }
 
-  #comfort(nowMs: number): number {
-    const rate = this.#sinceAsked / Math.max(20, nowMs - this.#askedMs)
-    return 1 + Math.ceil(rate * Math.min(COMFORT_MS, this.windowMs / 16))
+  #targetStock(nowMs: number): number {
+    const rate = this.#usedSinceRequest / Math.max(20, nowMs - this.#requestedMs)
+    return 1 + Math.ceil(rate * Math.min(STOCK_MS, this.windowMs / 16))
   }
 
   #isIdle(nowMs: number): boolean {
-    const isScarce = this.#free(nowMs) < this.max * FEW
+    const isScarce = this.#free(nowMs) < this.max * SCARCE_SHARE
     const idleMs = Math.min(IDLE_MS, this.windowMs * IDLE_SHARE)
-    return nowMs - this.#usedMs >= (isScarce ? Math.min(idleMs, this.#slots.widthMs, 250) : idleMs)
+    return nowMs - this.#lastUsedMs >= (isScarce ? Math.min(idleMs, this.#slots.widthMs, 250) : idleMs)
   }
 
-  /** What nobody has used, nor has at hand, as far as is known. */
+  /** Free units as far as this node knows, without those in any stock. */
   #free(nowMs: number): number {
-    const untold = this.#added.reduce((sum, [, amount]) => sum + amount, 0)
-    return this.max - (this.#known?.used(nowMs) ?? 0) - untold
+    const unreported = this.#added.reduce((sum, [, amount]) => sum + amount, 0)
+    return this.max - (this.#snapshot?.used(nowMs) ?? 0) - unreported
   }
 
   #verdict(nowMs: number, allowed: boolean): Verdict {
-    const own = this.#own.peek(nowMs, 1, this.max, this.windowMs)
-    const remaining = Math.max(0, Math.min(own.remaining, this.#free(nowMs) + this.#left))
-    const resetMs = Math.max(own.resetMs, this.#known?.resetMs(nowMs) ?? 0)
-    const waitMs = allowed ? 0 : Math.max(1, this.#known?.waitMs(nowMs, this.max, 1) ?? 1)
+    const local = this.#local.peek(nowMs, 1, this.max, this.windowMs)
+    const remaining = Math.max(0, Math.min(local.remaining, this.#free(nowMs) + this.#stock))
+    const resetMs = Math.max(local.resetMs, this.#snapshot?.resetMs(nowMs) ?? 0)
+    const waitMs = allowed ? 0 : Math.max(1, this.#snapshot?.waitMs(nowMs, this.max, 1) ?? 1)
     return { allowed, remaining, resetMs, waitMs }
   }
 }
 
-const NOTHING_USED = new SlidingWindow()
+const EMPTY_WINDOW = new SlidingWindow()

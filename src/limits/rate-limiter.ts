@@ -3,13 +3,13 @@ import { GatewayError } from '../errors.ts'
 import type { CountedLimit, LimitCounter } from './limit-counter.ts'
 import type { Verdict } from './sliding-window.ts'
 
-/** Which limit that is, and what its two counts are named. */
+/** Names of a limit's two counts. */
 export interface LimitName {
   readonly requests: string
   readonly tokens: string
 }
 
-/** The limits by name. Made once: a name that is put together anew has to be looked up letter by letter. */
+/** Limits by name. Constants, because a name that is built anew must be hashed again at each lookup. */
 export const LIMIT_NAMES = {
   global: named('global'),
   relay: named('relay'),
@@ -20,17 +20,17 @@ export const LIMIT_NAMES = {
   critical: named('critical'),
 } as const
 
-/** A limit, and who is limited by it. */
+/** A limit and its subject. */
 export interface SubjectLimit {
   readonly name: LimitName
   readonly subject: string | number
   readonly limit: RateLimit
 }
 
-/** What a limit says; undefined where it is off. */
+/** Verdict of a limit; undefined where the limit is off. */
 export type OptionalVerdict = Verdict | undefined
 
-/** The rate limits, each by its name and by whom it is for. */
+/** Rate limits on requests and tokens. */
 export class RateLimiter {
   readonly #counts: LimitCounter
 
@@ -38,18 +38,18 @@ export class RateLimiter {
     this.#counts = counts
   }
 
-  /** Takes one request off a limit, if one is free and not all of its tokens are spent. */
+  /** Takes one request, if one is free and tokens are left. */
   take(limited: SubjectLimit): OptionalVerdict | Promise<OptionalVerdict> {
     const { requests, tokens } = limited.limit
     if (tokens === 0) return requests === 0 ? undefined : this.#counts.take(requestsOf(limited))
     const spent = this.#counts.check(tokensOf(limited))
     if (requests === 0) return spent
-    const unlessSpent = (said: Verdict): Verdict | Promise<Verdict> =>
-      said.allowed ? this.#counts.take(requestsOf(limited)) : said
-    return spent instanceof Promise ? spent.then(unlessSpent) : unlessSpent(spent)
+    const takeUnlessSpent = (verdict: Verdict): Verdict | Promise<Verdict> =>
+      verdict.allowed ? this.#counts.take(requestsOf(limited)) : verdict
+    return spent instanceof Promise ? spent.then(takeUnlessSpent) : takeUnlessSpent(spent)
   }
 
-  /** The same by what is known in this turn, without taking it. */
+  /** Checks in the same turn, by what this node knows; takes nothing. */
   peek(limited: SubjectLimit): OptionalVerdict {
     const { requests, tokens } = limited.limit
     const spent = tokens === 0 ? undefined : this.#counts.peek(tokensOf(limited))
@@ -57,7 +57,7 @@ export class RateLimiter {
     return this.#counts.peek(requestsOf(limited))
   }
 
-  /** Takes note of tokens that a call has used; what was said of it before may have been less. */
+  /** Counts tokens that a call has used, even beyond the limit. */
   spend(limited: SubjectLimit, tokens: number): void {
     if (limited.limit.tokens > 0 && tokens > 0) this.#counts.add(tokensOf(limited), tokens)
   }
@@ -67,36 +67,35 @@ function named(name: string): LimitName {
   return { requests: `${name} requests`, tokens: `${name} tokens` }
 }
 
-function requestsOf({ name, subject: whom, limit: { requests, windowMs } }: SubjectLimit): CountedLimit {
-  return { name: name.requests, subject: whom, max: requests, windowMs }
+function requestsOf({ name, subject, limit: { requests, windowMs } }: SubjectLimit): CountedLimit {
+  return { name: name.requests, subject, max: requests, windowMs }
 }
 
-function tokensOf({ name, subject: whom, limit: { tokens, windowMs } }: SubjectLimit): CountedLimit {
-  return { name: name.tokens, subject: whom, max: tokens, windowMs }
+function tokensOf({ name, subject, limit: { tokens, windowMs } }: SubjectLimit): CountedLimit {
+  return { name: name.tokens, subject, max: tokens, windowMs }
 }
 
-/** Goes on with what a limit says: in the same turn where it says it in this one. */
+/** Continues with a verdict, in the same turn if it is there. */
 export function whenDecided<Result>(
-  said: OptionalVerdict | Promise<OptionalVerdict>,
-  after: (said: OptionalVerdict) => Result,
+  verdict: OptionalVerdict | Promise<OptionalVerdict>,
+  after: (verdict: OptionalVerdict) => Result,
 ): Result | Promise<Result> {
-  return said instanceof Promise ? said.then(after) : after(said)
+  return verdict instanceof Promise ? verdict.then(after) : after(verdict)
 }
 
 /**
- * Throws `rate_limited`, which says when to come back, unless the verdict lets one through. `whose` names the
- * limit.
+ * Throws `rate_limited` unless the verdict allows the request. `limitOwner` names the limit in the message.
  */
-export function requireAllowed(verdict: OptionalVerdict, whose: string): void {
-  if (verdict && !verdict.allowed) throw rateLimited(verdict.waitMs, whose)
+export function requireAllowed(verdict: OptionalVerdict, limitOwner: string): void {
+  if (verdict && !verdict.allowed) throw rateLimited(verdict.waitMs, limitOwner)
 }
 
-/** Says whose limit is reached, and when it is worth asking again. */
-export function rateLimited(waitMs: number, whose: string): GatewayError {
+/** Builds the error `rate_limited`, which says when to retry. */
+export function rateLimited(waitMs: number, limitOwner: string): GatewayError {
   const retryAfter = Math.max(1, Math.ceil(waitMs / 1000))
   return new GatewayError(
     'rate_limited',
-    `the rate limit of ${whose} is reached; try again in ${retryAfter} s`,
+    `the rate limit of ${limitOwner} is reached; try again in ${retryAfter} s`,
     {
       retryAfter,
     },

@@ -9,173 +9,173 @@ import type { Peers } from './peers.ts'
 import { readShareResponse, readHeartbeat } from './redis-responses.ts'
 import { ServerClock } from './server-clock.ts'
 
-/** How long an exchange may take; the request that waits for it waits a little longer at most. */
-const EXCHANGE_MS = 40
-/** How long a node counts after its last beat. */
-const NODE_MS = 3_000
+/** Timeout of an exchange; the request that waits for it waits slightly longer at most. */
+const EXCHANGE_TIMEOUT_MS = 40
+/** Time that a node counts after its last heartbeat. */
+const NODE_TTL_MS = 3_000
 /**
- * How long a memory that is new is not relied on: by then all who were there have noticed, and told it what
- * they let through.
+ * Age below which a new generation is not relied on: within it, all nodes notice and report their use again.
  */
-const FILLING_MS = 600
+const REFILLING_MS = 600
 /**
- * Hashes that the windows of one limit are spread over: at a million of them each is small enough to be kept
- * packed.
+ * Number of hashes that the windows of one limit are spread over: with a million windows each hash still
+ * keeps Redis' compact encoding.
  */
-const HASHES = 16_384
+const HASH_COUNT = 16_384
 
 /**
- * Tells that a node lives. KEYS: the nodes; the memory. ARGV: the node, for how long it counts. The answer:
- * now, the memory, how many live.
+ * Script of a heartbeat. KEYS: the nodes; the generation. ARGV: this node; its time to live in milliseconds.
+ * Returns the time, the generation, and the number of live nodes.
  */
-const BEAT_SCRIPT = `
+const HEARTBEAT_SCRIPT = `
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
-local memory = redis.pcall('GET', KEYS[2])
-if type(memory) ~= 'string' then
-  memory = time[1] .. '.' .. time[2]
-  redis.call('SET', KEYS[2], memory)
+local generation = redis.pcall('GET', KEYS[2])
+if type(generation) ~= 'string' then
+  generation = time[1] .. '.' .. time[2]
+  redis.call('SET', KEYS[2], generation)
 end
 if redis.call('TYPE', KEYS[1]).ok ~= 'zset' then redis.call('DEL', KEYS[1]) end
 redis.call('ZADD', KEYS[1], nowMs, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', nowMs - ARGV[2])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '(' .. nowMs, '+inf')
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return { nowMs, memory, redis.call('ZCARD', KEYS[1]) }
+return { nowMs, generation, redis.call('ZCARD', KEYS[1]) }
 `
 
-/** How the nodes reach each other through Redis. */
+/** Settings of the peers in Redis. */
 export interface RedisPeersOptions {
   readonly url: string
-  /** Begins all keys: what has the same one shares its limits. */
+  /** Prefix of all keys: nodes with the same one share their limits. */
   readonly namespace: string
-  /** This node, among those that share them. */
+  /** Name of this node. */
   readonly node: string
-  /** Hears when the server is reached, and with a reason when it is not any more. */
-  readonly onReachability: (isThere: boolean, reason?: string) => void
+  /** Called when the server becomes reachable, and when it no longer is, with a reason. */
+  readonly onReachability: (isReachable: boolean, reason?: string) => void
 }
 
-/**
- * The other nodes, through a Redis server. What it says is looked at, never believed beyond what a limit
- * allows.
- */
+/** Peers through a Redis server. Responses are validated, so that a faulty server cannot raise a limit. */
 export class RedisPeers implements Peers {
   readonly #options: RedisPeersOptions
-  readonly #link: RedisConnection
-  readonly #beat = new RedisScript(BEAT_SCRIPT)
-  readonly #exchange = new RedisScript(SHARE_SCRIPT)
+  readonly #connection: RedisConnection
+  readonly #heartbeatScript = new RedisScript(HEARTBEAT_SCRIPT)
+  readonly #shareScript = new RedisScript(SHARE_SCRIPT)
   readonly #nodesKey: string
-  readonly #memoryKey: string
-  #memory: string | undefined
+  readonly #generationKey: string
+  #generation: string | undefined
   readonly #clock = new ServerClock()
   #nodes = 1
-  /** The memory is a new one: how many nodes there were before, and until when it is not relied on. */
-  #filling: { readonly nodes: number; readonly untilMs: number } | undefined
-  /** Answers, and in good time. */
-  #answers = false
-  #wasThere: boolean | undefined
+  /** Set while the generation is new: number of nodes before, and the end of the refilling. */
+  #refilling: { readonly nodes: number; readonly untilMs: number } | undefined
+  /** Set while the server answers within the timeout. */
+  #isResponsive = false
+  #wasReachable: boolean | undefined
 
   constructor(options: RedisPeersOptions) {
     this.#options = options
     this.#nodesKey = `${options.namespace}:nodes`
-    this.#memoryKey = `${options.namespace}:memory`
-    this.#link = new RedisConnection(options.url, {
-      onConnected: (client) => this.#exchange.load(client),
-      heartbeat: (client) => this.#live(client),
+    this.#generationKey = `${options.namespace}:memory`
+    this.#connection = new RedisConnection(options.url, {
+      onConnected: (client) => this.#shareScript.load(client),
+      heartbeat: (client) => this.#heartbeat(client),
       onClose: (client) => client.zRem(this.#nodesKey, options.node),
-      onLost: (reason) => this.#away(reason),
+      onLost: (reason) => this.#onLost(reason),
     })
   }
 
-  /** Resolves when it is known whether the server can be reached. */
+  /** Resolves when the first attempt to connect has ended, successful or not. */
   get firstAttempt(): Promise<void> {
-    return this.#link.firstAttempt
+    return this.#connection.firstAttempt
   }
 
   get isReachable(): boolean {
-    return this.#answers && this.#link.client !== undefined
+    return this.#isResponsive && this.#connection.client !== undefined
   }
 
   get isRefilling(): boolean {
-    if (this.#filling && performance.now() > this.#filling.untilMs) this.#filling = undefined
-    return this.#filling !== undefined
+    if (this.#refilling && performance.now() > this.#refilling.untilMs) this.#refilling = undefined
+    return this.#refilling !== undefined
   }
 
   get nodes(): number {
-    return Math.max(1, this.#nodes, this.#filling?.nodes ?? 1)
+    return Math.max(1, this.#nodes, this.#refilling?.nodes ?? 1)
   }
 
   get generation(): string | undefined {
-    return this.#memory === undefined ? undefined : `${this.#memory} ${this.#clock.steps}`
+    return this.#generation === undefined ? undefined : `${this.#generation} ${this.#clock.steps}`
   }
 
-  async exchange(counted: CountedLimit, question: ShareRequest): Promise<ShareResponse | 'stale'> {
-    const client = this.#link.client
+  async exchange(counted: CountedLimit, request: ShareRequest): Promise<ShareResponse | 'stale'> {
+    const client = this.#connection.client
     if (!client) throw new Error('there is no connection')
-    const { widthMs, ahead } = slotsOf(question.windowMs)
-    const { key, field } = this.#place(counted)
-    const { slot, used, returned: back, kept, added, need, want, max: most, windowMs } = question
-    const numbers = [slot, used, back, kept, need, want, this.nodes, ...added.flat()]
-    const words = [field, windowMs, widthMs, ahead, most, this.#memory ?? '', ...numbers]
-    const running = this.#exchange.run(client, [key, this.#memoryKey], words.map(String))
+    const { widthMs, ahead } = slotsOf(request.windowMs)
+    const { key, field } = this.#locate(counted)
+    const { slot, used, returned, kept, added, need, want, max, windowMs } = request
+    const numbers = [slot, used, returned, kept, need, want, this.nodes, ...added.flat()]
+    const args = [field, windowMs, widthMs, ahead, max, this.#generation ?? '', ...numbers]
+    const running = this.#shareScript.run(client, [key, this.#generationKey], args.map(String))
     try {
-      const answer = readShareResponse(await within(running, EXCHANGE_MS), question)
-      if ('memory' in answer) {
-        if (this.#memory !== undefined && answer.memory !== this.#memory) this.#refill(answer.memory)
-        this.#memory = answer.memory
+      const response = readShareResponse(await withTimeout(running, EXCHANGE_TIMEOUT_MS), request)
+      if ('generation' in response) {
+        if (this.#generation !== undefined && response.generation !== this.#generation)
+          this.#startRefilling(response.generation)
+        this.#generation = response.generation
         return 'stale'
       }
-      return answer
+      return response
     } catch (error) {
-      // Nobody else is to wait for it, until it has answered a beat.
-      this.#answers = false
-      this.#link.checkNow()
+      // Nobody else should wait for the server before it has answered a heartbeat.
+      this.#isResponsive = false
+      this.#connection.checkNow()
       throw error
     }
   }
 
-  /** Says that this node is gone, and ends the connection. */
+  /** Removes this node from the list, and closes the connection. */
   close(): Promise<void> {
-    return this.#link.close()
+    return this.#connection.close()
   }
 
-  async #live(client: RedisClientType): Promise<void> {
+  async #heartbeat(client: RedisClientType): Promise<void> {
     const sentMs = performance.now()
-    const keys = [this.#nodesKey, this.#memoryKey]
-    const beat = readHeartbeat(await this.#beat.run(client, keys, [this.#options.node, String(NODE_MS)]))
-    const { nowMs, memory, nodes } = beat
+    const keys = [this.#nodesKey, this.#generationKey]
+    const heartbeat = readHeartbeat(
+      await this.#heartbeatScript.run(client, keys, [this.#options.node, String(NODE_TTL_MS)]),
+    )
+    const { nowMs, generation, nodes } = heartbeat
     this.#clock.observe(nowMs, sentMs)
-    if (this.#memory !== undefined && (memory !== this.#memory || this.isRefilling)) this.#refill(memory, nowMs)
-    this.#memory = memory
+    if (this.#generation !== undefined && (generation !== this.#generation || this.isRefilling))
+      this.#startRefilling(generation, nowMs)
+    this.#generation = generation
     this.#nodes = nodes
-    this.#answers = performance.now() - sentMs < EXCHANGE_MS
-    if (!this.#answers || this.#wasThere === true) return
-    this.#wasThere = true
+    this.#isResponsive = performance.now() - sentMs < EXCHANGE_TIMEOUT_MS
+    if (!this.#isResponsive || this.#wasReachable === true) return
+    this.#wasReachable = true
     this.#options.onReachability(true)
   }
 
-  // By the age of the memory, which is the same for all: they begin to rely on it together. A server that
-  // lies about it only gains the time of one filling.
-  #refill(memory: string, serverMs?: number): void {
-    const [seconds = 0, microseconds = 0] = memory.split('.').map(Number)
+  // Takes the end from the generation's age, so that all nodes rely on it from the same moment. A wrong age
+  // can only shorten one refilling.
+  #startRefilling(generation: string, serverMs?: number): void {
+    const [seconds = 0, microseconds = 0] = generation.split('.').map(Number)
     const ageMs = serverMs === undefined ? 0 : Math.max(0, serverMs - seconds * 1000 - microseconds / 1000)
-    const untilMs = performance.now() + Math.max(0, FILLING_MS - ageMs)
-    const before = memory === this.#memory ? this.#filling?.untilMs : undefined
-    this.#filling = { nodes: this.nodes, untilMs: Math.min(untilMs, before ?? untilMs) }
+    const untilMs = performance.now() + Math.max(0, REFILLING_MS - ageMs)
+    const earlierMs = generation === this.#generation ? this.#refilling?.untilMs : undefined
+    this.#refilling = { nodes: this.nodes, untilMs: Math.min(untilMs, earlierMs ?? untilMs) }
   }
 
-  #away(reason: string): void {
-    this.#answers = false
-    if (this.#wasThere === false) return
-    this.#wasThere = false
+  #onLost(reason: string): void {
+    this.#isResponsive = false
+    if (this.#wasReachable === false) return
+    this.#wasReachable = false
     this.#options.onReachability(false, reason)
   }
 
-  // Who is counted is an address, a user, the name of a model: nobody who looks into Redis needs to know.
-  #place({ name, subject: whom, windowMs }: CountedLimit): { key: string; field: string } {
+  // Hashes the subject: an address or a user's name is not for everybody who can read Redis.
+  #locate({ name, subject, windowMs }: CountedLimit): { key: string; field: string } {
     const { namespace } = this.#options
-    const digest = hash('sha256', `${namespace}\n${name}\n${whom}`, 'buffer')
-    const part = digest.readUInt32LE(12) % HASHES
+    const digest = hash('sha256', `${namespace}\n${name}\n${subject}`, 'buffer')
+    const part = digest.readUInt32LE(12) % HASH_COUNT
     return {
       key: `${namespace}:${name.replace(' ', ':')}:${windowMs}:${part}`,
       field: digest.toString('base64url', 0, 9),
@@ -183,10 +183,10 @@ export class RedisPeers implements Peers {
   }
 }
 
-async function within<Result>(work: Promise<Result>, limitMs: number): Promise<Result> {
+async function withTimeout<Result>(work: Promise<Result>, limitMs: number): Promise<Result> {
   const { promise, reject } = Promise.withResolvers<never>()
-  const late = new Error(`no answer within ${limitMs} ms`)
-  // Where this node was late itself, the answer may be there already, and only not be read.
+  const late = new Error(`no response withTimeout ${limitMs} ms`)
+  // After a blocked event loop the response may have arrived unread, so it gets one more turn.
   const timer = setTimeout(() => setImmediate(() => reject(late)), limitMs)
   try {
     return await Promise.race([work, promise])

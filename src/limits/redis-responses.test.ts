@@ -2,7 +2,17 @@ import { describe, expect, test } from 'vitest'
 import { readShareResponse, readHeartbeat } from './redis-responses.ts'
 
 // Slots of 8 ms, 31 ahead.
-const QUESTION = { max: 10, windowMs: 1024, slot: 0, used: 0, returned: 0, kept: 0, added: [], need: 2, want: 3 }
+const QUESTION = {
+  max: 10,
+  windowMs: 1024,
+  slot: 0,
+  used: 0,
+  returned: 0,
+  kept: 0,
+  added: [],
+  need: 2,
+  want: 3,
+}
 
 test('an answer is read', () => {
   expect(readShareResponse(['1.5', 1000, 3, 60, 50, 4, 60, 3], QUESTION)).toEqual({
@@ -14,18 +24,18 @@ test('an answer is read', () => {
       [60, 3],
     ],
   })
-  expect(readShareResponse(['1.5'], QUESTION)).toEqual({ memory: '1.5' })
-  expect(readHeartbeat([1000, '1.5', 3])).toEqual({ nowMs: 1000, memory: '1.5', nodes: 3 })
+  expect(readShareResponse(['1.5'], QUESTION)).toEqual({ generation: '1.5' })
+  expect(readHeartbeat([1000, '1.5', 3])).toEqual({ nowMs: 1000, generation: '1.5', nodes: 3 })
   expect(readHeartbeat([1000, '1.5', 0]).nodes).toBe(1)
 })
 
-describe('what no server would say is refused:', () => {
+describe('an invalid response is refused:', () => {
   test.each([
     ['nothing', null],
     ['no list', 'OK'],
     ['an empty list', []],
-    ['no memory', [7]],
-    ['a memory that is none', ['x'.repeat(10)]],
+    ['no generation', [7]],
+    ['text that is no generation', ['x'.repeat(10)]],
     ['too little', ['1.5', 1000, 3]],
     ['text for a number', ['1.5', 1000, '3', 60]],
     ['half a number', ['1.5', 1000, 0.5, 60]],
@@ -36,14 +46,14 @@ describe('what no server would say is refused:', () => {
     ['amounts after the last slot', ['1.5', 1000, 3, 60, 61, 1]],
     ['amounts out of order', ['1.5', 1000, 3, 60, 50, 1, 50, 1]],
     ['more amounts than there can be', ['1.5', 9e6, 0, 9e5, ...Array.from({ length: 2000 }, (_, i) => i)]],
-  ])('%s', (_, told) => {
-    expect(() => readShareResponse(told, QUESTION)).toThrow('no server would say')
+  ])('%s', (_, value) => {
+    expect(() => readShareResponse(value, QUESTION)).toThrow('invalid response')
   })
 
   test.each([[null], [[]], [[1, 2, 3]], [['1', '1.5', 1]], [[1, '1.5', -1]], [[1, '1.5']]])(
     'a beat of %j',
-    (told) => {
-      expect(() => readHeartbeat(told)).toThrow('no server would say')
+    (value) => {
+      expect(() => readHeartbeat(value)).toThrow('invalid response')
     },
   )
 })

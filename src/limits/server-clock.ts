@@ -1,25 +1,23 @@
-/** How far a server's clock may seem to run ahead of ours between two looks: it is read over a network. */
-const STEP_MS = 2_000
+/** Smallest jump that counts as a clock step; less may be network delay. */
+const MIN_STEP_MS = 2_000
 
-/**
- * Notices when a server's clock is put forward: all that it counts by that clock has left its window then,
- * for no reason.
- */
+/** Detects a server clock that was set forward, whereupon all that the server counted by it expires early. */
 export class ServerClock {
   #aheadMs: number | undefined
   #steps = 0
 
-  /** How often that has happened. */
+  /** Number of detected steps. */
   get steps(): number {
     return this.#steps
   }
 
   /**
-   * It said `serverMs` to a question that was sent at `nowMs` of our own clock, which is never put anywhere.
+   * Compares the server's time `serverMs` with `nowMs`, at which it was requested, of this process' monotonic
+   * clock.
    */
   observe(serverMs: number, nowMs: number): void {
     const aheadMs = serverMs - nowMs
-    if (this.#aheadMs !== undefined && aheadMs - this.#aheadMs > STEP_MS) this.#steps += 1
+    if (this.#aheadMs !== undefined && aheadMs - this.#aheadMs > MIN_STEP_MS) this.#steps += 1
     this.#aheadMs = aheadMs
   }
 }

@@ -1,50 +1,48 @@
-/** A stretch of time that shared counts put together: all within it count as if they had come at its end. */
+/** Division of a window into slots; amounts within a slot count at its end. */
 export interface Slots {
   readonly widthMs: number
-  /** How far ahead a node may have permits at hand. */
+  /** Number of slots ahead of now in which a node may hold permits. */
   readonly ahead: number
 }
 
-/** Slots of a window: narrow enough that no more than a hundredth of it is lost. */
+/** Number of slots in a window: enough that at most a hundredth of the limit is lost. */
 const SLOTS = 128
-const NARROW_MS = 20
-/** For how long permits may be at hand unused. */
+const MIN_SLOT_MS = 20
+/** Time that permits may be held unused. */
 const AHEAD_MS = 10_000
 const AHEAD_SHARE = 1 / 4
 
-/** How a window of this length is divided. */
+/** Slots of a window of this length. */
 export function slotsOf(windowMs: number): Slots {
-  const widthMs = Math.max(1, Math.ceil(Math.max(windowMs / SLOTS, Math.min(NARROW_MS, windowMs / 16))))
+  const widthMs = Math.max(1, Math.ceil(Math.max(windowMs / SLOTS, Math.min(MIN_SLOT_MS, windowMs / 16))))
   const aheadMs = Math.min(AHEAD_MS, windowMs * AHEAD_SHARE)
   return { widthMs, ahead: Math.max(1, Math.floor(aheadMs / widthMs)) }
 }
 
-/** What a node tells of its part in a limit, and what it asks for. */
+/** Report of one node on a limit, and its request for permits. */
 export interface ShareRequest {
   readonly max: number
   readonly windowMs: number
-  /** The slot that its permits are counted in. */
+  /** Slot that the node's permits count in. */
   readonly slot: number
-  /**
-   * Permits of that slot which were used since it told last, which it gives back, and which it wants to keep.
-   */
+  /** Permits of that slot: used since the last report, returned, and kept. */
   readonly used: number
   readonly returned: number
   readonly kept: number
-  /** What was used without a permit, and how long ago. */
+  /** Use without a permit, with its age. */
   readonly added: readonly (readonly [agoMs: number, amount: number])[]
-  /** Permits that are waited for, and that it would like to have at hand. */
+  /** Permits that calls wait for, and permits wanted in all. */
   readonly need: number
   readonly want: number
 }
 
-/** What all nodes together have used of a limit, after it. */
+/** Use of a limit by all nodes, after a request was applied. */
 export interface ShareResponse {
-  /** By the clock that all share, in milliseconds. */
+  /** Time of the server's clock, in milliseconds. */
   readonly nowMs: number
   readonly granted: number
-  /** The slot that permits, those kept and those granted, are counted in. */
+  /** Slot that kept and granted permits count in. */
   readonly slot: number
-  /** Slot and amount, ascending; those in the future are permits at hand. */
+  /** Amounts by slot, ascending; future slots are permits in stock. */
   readonly amounts: readonly (readonly [slot: number, amount: number])[]
 }

@@ -1,28 +1,27 @@
 /**
- * One exchange over a limit's shared window, atomic in Redis. Windows lie as packed lists of slot and amount
- * in hashes that many share, since a key of its own for each would take three times the memory; what is over
- * goes when its neighbours are used, and all of it when none is. What cannot be read counts as lost.
+ * Script that applies one `ShareRequest`, atomically. Windows are packed lists of slot and amount in shared
+ * hashes, as a key for each would take three times the memory. Expired windows are deleted when others in
+ * their hash are written, and with the whole hash when none is. An unreadable window counts as lost data.
  *
- * KEYS: the hash; the memory. ARGV: the field, window, width of a slot, slots ahead, most, the memory that
- * the node knows, its slot, used, back, kept, need, want, nodes; then how long ago and how much, for all that
- * was added.
+ * KEYS: the hash; the generation. ARGV: the field, window, slot width, slots ahead, max, the generation that
+ * the node knows, its slot, used, returned, kept, need, want, nodes; then age and amount of all other use.
  *
- * The answer is the memory, and behind it, unless it is another than the node knows: now, what is granted,
- * the slot of it, and slot and amount of all there is. A new memory means that windows were lost: nobody gets
- * anything before they have told again what they used.
+ * Returns the generation and, unless the node knew another, the time, the permits granted, their slot, and
+ * slot and amount of the whole window. A new generation means that windows were lost: nobody is granted
+ * permits before reporting again.
  */
 export const SHARE_SCRIPT = `
 local key, field = KEYS[1], ARGV[1]
-local windowMs, widthMs, ahead, most = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local slot, used, back, kept = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
+local windowMs, widthMs, ahead, max = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local slot, used, returned, kept = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
 local need, want, nodes = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 
-local function newMemory()
-  local memory = time[1] .. '.' .. time[2]
-  redis.call('SET', KEYS[2], memory)
-  return memory
+local function newGeneration()
+  local generation = time[1] .. '.' .. time[2]
+  redis.call('SET', KEYS[2], generation)
+  return generation
 end
 
 local function isCount(n)
@@ -36,16 +35,16 @@ local function unpacked(packed)
   return list
 end
 
-local memory = redis.pcall('GET', KEYS[2])
-if type(memory) ~= 'string' then memory = newMemory() end
-if memory ~= ARGV[6] then return { memory } end
+local generation = redis.pcall('GET', KEYS[2])
+if type(generation) ~= 'string' then generation = newGeneration() end
+if generation ~= ARGV[6] then return { generation } end
 local packed = redis.pcall('HGET', key, field)
 local list = {}
 if packed then
   list = type(packed) == 'string' and unpacked(packed)
   if not list then
     redis.call('DEL', key)
-    return { newMemory() }
+    return { newGeneration() }
   end
 end
 
@@ -60,17 +59,17 @@ local function addUnlessOver(at, amount)
   if at * widthMs + windowMs > nowMs then add(at, amount) end
 end
 for i = 1, #list, 2 do addUnlessOver(list[i] > last and current or list[i], list[i + 1]) end
-add(slot, -math.min(amounts[slot] or 0, used + back + kept))
+add(slot, -math.min(amounts[slot] or 0, used + returned + kept))
 add(current, used)
 for i = 14, #ARGV, 2 do addUnlessOver(math.ceil((nowMs - ARGV[i]) / widthMs), tonumber(ARGV[i + 1])) end
-local free = math.max(0, most - kept - sum)
+local free = math.max(0, max - kept - sum)
 local granted = math.min(free, math.max(need, math.min(want, math.floor(free / (4 * nodes)))))
 add(last, kept + granted)
 
 local order = {}
 for at, amount in pairs(amounts) do if amount > 0 then order[#order + 1] = at end end
 table.sort(order)
-local answer, kept_list = { memory, nowMs, granted, last }, {}
+local answer, kept_list = { generation, nowMs, granted, last }, {}
 for _, at in ipairs(order) do
   local n = #kept_list
   kept_list[n + 1], kept_list[n + 2] = at, amounts[at]

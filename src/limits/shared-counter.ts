@@ -4,13 +4,13 @@ import { Permits } from './permits.ts'
 import { ClientTable } from './client-table.ts'
 import type { Verdict } from './sliding-window.ts'
 
-/** The longest that a request waits for the others; a little less than is promised. */
-const WAIT_MS = 45
-const SWEEP_MS = 50
-/** Exchanges that one sweep begins at most. */
-const SWEPT = 500
-/** How often an exchange is tried anew for a memory that was lost. */
-const TRIES = 3
+/** Longest time that a request waits for other nodes, slightly below the promised 50 ms. */
+const WAIT_TIMEOUT_MS = 45
+const SWEEP_INTERVAL_MS = 50
+/** Maximum number of exchanges that one sweep starts. */
+const MAX_PER_SWEEP = 500
+/** Maximum number of attempts while the generation changes. */
+const MAX_TRIES = 3
 
 interface Waiter {
   readonly takes: boolean
@@ -19,39 +19,40 @@ interface Waiter {
 }
 
 /**
- * Counts that several nodes share. A request is let through by a permit that is at hand, with no question
- * asked; only where none is does it wait for an exchange, all that come meanwhile for the same one. Where the
- * others cannot be reached in time, a node goes by its share.
+ * Counter that nodes share. A permit in stock lets a request through without asking; otherwise the request
+ * waits for an exchange, together with all that arrive meanwhile. A node that cannot reach the others keeps
+ * to its share.
  */
 export class SharedCounter implements LimitCounter {
-  readonly #rolls = new Map<string, ClientTable<SubjectEntry>>()
-  /** Those that have something to tell. */
-  readonly #open = new Set<SubjectEntry>()
+  readonly #tables = new Map<string, ClientTable<SubjectEntry>>()
+  /** Entries with something to report. */
+  readonly #unreported = new Set<SubjectEntry>()
   readonly #peers: Peers
-  readonly #onAlone: () => void
+  readonly #onIsolated: () => void
   readonly #nowMs: () => number
   readonly #sweep: NodeJS.Timeout
-  #memory: string | undefined
+  #generation: string | undefined
 
-  /**
-   * `onAlone` hears of each answer that was given without the others. `nowMs` is a clock that never goes
-   * back.
-   */
-  constructor(peers: Peers, onAlone: () => void = () => {}, nowMs: () => number = () => performance.now()) {
+  /** `onIsolated` is called for each verdict without the other nodes. `nowMs` is a monotonic clock. */
+  constructor(
+    peers: Peers,
+    onIsolated: () => void = () => {},
+    nowMs: () => number = () => performance.now(),
+  ) {
     this.#peers = peers
-    this.#onAlone = onAlone
+    this.#onIsolated = onIsolated
     this.#nowMs = nowMs
-    this.#sweep = setInterval(() => this.#swept(), SWEEP_MS).unref()
+    this.#sweep = setInterval(() => this.#runSweep(), SWEEP_INTERVAL_MS).unref()
   }
 
   take(counted: CountedLimit): Verdict | Promise<Verdict> {
     const nowMs = this.#nowMs()
     const entry = this.#entry(counted, nowMs)
-    if (!this.#peers.isReachable) return this.#alone(entry, true)
-    if (this.#peers.isRefilling) return this.#share(entry, nowMs)
+    if (!this.#peers.isReachable) return this.#decideIsolated(entry, true)
+    if (this.#peers.isRefilling) return this.#takeShare(entry, nowMs)
     const verdict = entry.permits.take(nowMs)
     if (!verdict) return this.#wait(entry, true)
-    if (entry.permits.hasUnreported) this.#open.add(entry)
+    if (entry.permits.hasUnreported) this.#unreported.add(entry)
     if (entry.permits.isLow(nowMs)) void this.#exchange(entry)
     return verdict
   }
@@ -59,16 +60,16 @@ export class SharedCounter implements LimitCounter {
   check(counted: CountedLimit): Verdict | Promise<Verdict> {
     const nowMs = this.#nowMs()
     const entry = this.#entry(counted, nowMs)
-    if (!this.#peers.isReachable) return this.#alone(entry, false)
+    if (!this.#peers.isReachable) return this.#decideIsolated(entry, false)
     const verdict = entry.permits.check(nowMs)
     if (!verdict) return this.#wait(entry, false)
     if (entry.permits.isStale(nowMs)) void this.#exchange(entry)
     return verdict
   }
 
-  peek({ name, subject: whom, max: most }: CountedLimit): Verdict {
-    const entry = this.#rolls.get(name)?.get(whom)
-    if (!entry) return { allowed: most > 0, remaining: most, resetMs: 0, waitMs: 0 }
+  peek({ name, subject, max }: CountedLimit): Verdict {
+    const entry = this.#tables.get(name)?.get(subject)
+    if (!entry) return { allowed: max > 0, remaining: max, resetMs: 0, waitMs: 0 }
     const { permits } = entry
     const nowMs = this.#nowMs()
     return this.#peers.isReachable ? permits.peek(nowMs) : permits.peekIsolated(nowMs, this.#peers.nodes)
@@ -79,85 +80,87 @@ export class SharedCounter implements LimitCounter {
     const entry = this.#entry(counted, nowMs)
     if (this.#peers.isReachable) entry.permits.add(nowMs, amount)
     else entry.permits.addIsolated(nowMs, amount)
-    this.#open.add(entry)
+    this.#unreported.add(entry)
   }
 
-  /**
-   * Tells the others what they have not heard yet, and gives back what is at hand; then does nothing more.
-   */
+  /** Reports the remaining use, returns all permits, and stops. */
   async close(): Promise<void> {
     clearInterval(this.#sweep)
     if (!this.#peers.isReachable) return
-    for (const entry of this.#open) entry.permits.returnAll()
-    await Promise.all([...this.#open].map((entry) => this.#exchange(entry)))
+    for (const entry of this.#unreported) entry.permits.returnAll()
+    await Promise.all([...this.#unreported].map((entry) => this.#exchange(entry)))
   }
 
-  #entry({ name, subject: whom, max: most, windowMs }: CountedLimit, nowMs: number): SubjectEntry {
-    let roll = this.#rolls.get(name)
-    if (!roll) this.#rolls.set(name, (roll = new ClientTable((place) => new SubjectEntry(name, place, most, windowMs))))
-    const entry = roll.getOrCreate(whom, nowMs)
-    entry.settle(most, windowMs)
+  #entry({ name, subject, max, windowMs }: CountedLimit, nowMs: number): SubjectEntry {
+    let table = this.#tables.get(name)
+    if (!table)
+      this.#tables.set(
+        name,
+        (table = new ClientTable((subject) => new SubjectEntry(name, subject, max, windowMs))),
+      )
+    const entry = table.getOrCreate(subject, nowMs)
+    entry.applyLimit(max, windowMs)
     return entry
   }
 
-  #share(entry: SubjectEntry, nowMs: number): Verdict {
-    this.#onAlone()
+  #takeShare(entry: SubjectEntry, nowMs: number): Verdict {
+    this.#onIsolated()
     const verdict = entry.permits.takeShare(nowMs, this.#peers.nodes)
-    if (entry.permits.hasUnreported) this.#open.add(entry)
+    if (entry.permits.hasUnreported) this.#unreported.add(entry)
     return verdict
   }
 
-  #alone(entry: SubjectEntry, takes: boolean): Verdict {
-    this.#onAlone()
+  #decideIsolated(entry: SubjectEntry, takes: boolean): Verdict {
+    this.#onIsolated()
     const { permits } = entry
     const { nodes } = this.#peers
     if (!takes) return permits.peekIsolated(this.#nowMs(), nodes)
     const verdict = permits.takeIsolated(this.#nowMs(), nodes)
-    if (permits.hasUnreported) this.#open.add(entry)
+    if (permits.hasUnreported) this.#unreported.add(entry)
     return verdict
   }
 
   #wait(entry: SubjectEntry, takes: boolean): Promise<Verdict> {
     const { promise, resolve } = Promise.withResolvers<Verdict>()
     const timer = setTimeout(() => {
-      // Where this node was late itself, the answer may be there already, and only not be read.
+      // After a blocked event loop the response may have arrived unread, so it gets one more turn.
       setImmediate(() => {
-        if (entry.waiting.delete(waiter)) waiter.resolve(this.#alone(entry, takes))
-        if (entry.permits.hasUnreported) this.#open.add(entry)
+        if (entry.waiting.delete(waiter)) waiter.resolve(this.#decideIsolated(entry, takes))
+        if (entry.permits.hasUnreported) this.#unreported.add(entry)
       })
-    }, WAIT_MS)
+    }, WAIT_TIMEOUT_MS)
     const waiter: Waiter = { takes, resolve, timer }
     entry.waiting.add(waiter)
     if (!entry.isAsking) void this.#exchange(entry)
     return promise
   }
 
-  // One at a time for each: the next one says what happened during this one.
+  // Runs one exchange of an entry at a time; the next one reports what happened meanwhile.
   async #exchange(entry: SubjectEntry): Promise<void> {
     if (entry.isAsking) return
     entry.isAsking = true
     const { permits, waiting } = entry
-    for (let tries = 1; tries <= TRIES; ) {
-      // Who waits is not to be served from a memory that may not know of everything yet; it is told all the
-      // same.
+    for (let tries = 1; tries <= MAX_TRIES; ) {
+      // A new generation may lack counts: waiting requests get this node's share, and the use is still
+      // reported.
       if (this.#peers.isRefilling) this.#serveShares(entry)
       const need = [...waiting].filter(({ takes }) => takes).length
-      const question = permits.buildRequest(this.#nowMs(), need, this.#peers.generation)
-      const answer = await this.#peers.exchange(entry.counted, question).catch(() => undefined)
-      if (answer === undefined) break
-      if (answer === 'stale') {
+      const request = permits.buildRequest(this.#nowMs(), need, this.#peers.generation)
+      const response = await this.#peers.exchange(entry.counted, request).catch(() => undefined)
+      if (response === undefined) break
+      if (response === 'stale') {
         permits.failRequest()
         tries += 1
         continue
       }
-      permits.applyResponse(this.#nowMs(), question, answer)
+      permits.applyResponse(this.#nowMs(), request, response)
       this.#serve(entry)
       if (waiting.size === 0) break
     }
     permits.failRequest()
     entry.isAsking = false
-    for (const waiter of waiting) this.#resolve(entry, waiter, this.#alone(entry, waiter.takes))
-    if (permits.hasUnreported) this.#open.add(entry)
+    for (const waiter of waiting) this.#resolve(entry, waiter, this.#decideIsolated(entry, waiter.takes))
+    if (permits.hasUnreported) this.#unreported.add(entry)
   }
 
   #serve(entry: SubjectEntry): void {
@@ -172,7 +175,7 @@ export class SharedCounter implements LimitCounter {
   #serveShares(entry: SubjectEntry): void {
     for (const waiter of entry.waiting) {
       const nowMs = this.#nowMs()
-      this.#resolve(entry, waiter, waiter.takes ? this.#share(entry, nowMs) : entry.permits.peek(nowMs))
+      this.#resolve(entry, waiter, waiter.takes ? this.#takeShare(entry, nowMs) : entry.permits.peek(nowMs))
     }
   }
 
@@ -182,39 +185,39 @@ export class SharedCounter implements LimitCounter {
     waiter.resolve(verdict)
   }
 
-  #swept(): void {
-    const { isReachable: isThere, generation: memory } = this.#peers
-    if (!isThere) return
-    if (memory !== this.#memory) this.#openAll()
-    this.#memory = memory
+  #runSweep(): void {
+    const { isReachable, generation } = this.#peers
+    if (!isReachable) return
+    if (generation !== this.#generation) this.#markAllUnreported()
+    this.#generation = generation
     const nowMs = this.#nowMs()
-    let begun = 0
-    for (const entry of this.#open) {
-      if (begun === SWEPT) return
+    let started = 0
+    for (const entry of this.#unreported) {
+      if (started === MAX_PER_SWEEP) return
       if (entry.isAsking) continue
-      if (entry.permits.isDue(nowMs, memory)) {
-        begun += 1
+      if (entry.permits.isDue(nowMs, generation)) {
+        started += 1
         void this.#exchange(entry)
-      } else if (!entry.permits.hasUnreported) this.#open.delete(entry)
+      } else if (!entry.permits.hasUnreported) this.#unreported.delete(entry)
     }
   }
 
-  // What was told is lost, and has to be told again.
-  #openAll(): void {
-    for (const roll of this.#rolls.values()) for (const entry of roll.values()) this.#open.add(entry)
+  // Earlier reports are lost with the generation, so every entry must report again.
+  #markAllUnreported(): void {
+    for (const table of this.#tables.values()) for (const entry of table.values()) this.#unreported.add(entry)
   }
 }
 
-/** Who is counted, what this node has of it, and who waits for more. */
+/** One subject of a limit: its permits on this node, and the requests that wait for more. */
 class SubjectEntry {
   readonly waiting = new Set<Waiter>()
   isAsking = false
   #counted: CountedLimit
   #permits: Permits
 
-  constructor(name: string, whom: string | number, most: number, windowMs: number) {
-    this.#counted = { name, subject: whom, max: most, windowMs }
-    this.#permits = new Permits(most, windowMs)
+  constructor(name: string, subject: string | number, max: number, windowMs: number) {
+    this.#counted = { name, subject, max, windowMs }
+    this.#permits = new Permits(max, windowMs)
   }
 
   get counted(): CountedLimit {
@@ -225,12 +228,12 @@ class SubjectEntry {
     return this.#permits
   }
 
-  /** Takes over what the configuration says by now. A window of another length begins anew. */
-  settle(most: number, windowMs: number): void {
-    if (most === this.#counted.max && windowMs === this.#counted.windowMs) return
-    if (windowMs !== this.#counted.windowMs) this.#permits = new Permits(most, windowMs)
-    this.#counted = { ...this.#counted, max: most, windowMs }
-    this.#permits.max = most
+  /** Applies the configured limit. A window of another length starts empty. */
+  applyLimit(max: number, windowMs: number): void {
+    if (max === this.#counted.max && windowMs === this.#counted.windowMs) return
+    if (windowMs !== this.#counted.windowMs) this.#permits = new Permits(max, windowMs)
+    this.#counted = { ...this.#counted, max, windowMs }
+    this.#permits.max = max
   }
 
   isIdle(nowMs: number): boolean {

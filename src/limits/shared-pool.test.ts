@@ -4,9 +4,9 @@ import { SharedPool } from './shared-pool.ts'
 
 const MINUTE_MS = 60_000
 
-function pool(most: number, alone = 1): { pool: SharedPool; clock: { ms: number } } {
+function pool(max: number, alone = 1): { pool: SharedPool; clock: { ms: number } } {
   const clock = { ms: 0 }
-  return { pool: new SharedPool({ max: () => most, aloneShare: alone, nowMs: () => clock.ms }), clock }
+  return { pool: new SharedPool({ max: () => max, aloneShare: alone, nowMs: () => clock.ms }), clock }
 }
 
 /** Takes one after the other for as long as it may; how many that were. */
@@ -27,18 +27,15 @@ describe('a pool that clients share', () => {
     expect(takeAll(slots, 'ann')).toBe(8)
   })
 
-  test.each([10, 9, 2])(
-    'gives no more than half of %i to one while another asked within a minute',
-    (most) => {
-      const { pool: slots, clock } = pool(most)
-      slots.take('bob', 1)
-      slots.give('bob', 1)
-      clock.ms += MINUTE_MS
-      expect(takeAll(slots, 'ann')).toBe(Math.floor(most / 2))
-      clock.ms += 1
-      expect(takeAll(slots, 'ann')).toBe(Math.ceil(most / 2))
-    },
-  )
+  test.each([10, 9, 2])('gives no more than half of %i to one while another asked within a minute', (max) => {
+    const { pool: slots, clock } = pool(max)
+    slots.take('bob', 1)
+    slots.give('bob', 1)
+    clock.ms += MINUTE_MS
+    expect(takeAll(slots, 'ann')).toBe(Math.floor(max / 2))
+    clock.ms += 1
+    expect(takeAll(slots, 'ann')).toBe(Math.ceil(max / 2))
+  })
 
   test('leaves to the next as much as the one before took', () => {
     const { pool: slots } = pool(16)
@@ -82,9 +79,9 @@ describe('whatever clients do with a pool', () => {
   const play = (
     steps: readonly (typeof step extends fc.Arbitrary<infer One> ? One : never)[],
     look: (shared: SharedPool, taken: boolean, client: number, amount: number, aloneForMs: number) => void,
-    most = 100,
+    max = 100,
   ): void => {
-    const { pool: shared, clock } = pool(most, 0.75)
+    const { pool: shared, clock } = pool(max, 0.75)
     const held: number[][] = [[], [], [], []]
     const askedMs = held.map(() => Number.NEGATIVE_INFINITY)
     for (const { client, act, amount, passMs } of steps) {

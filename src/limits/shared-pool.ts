@@ -1,30 +1,30 @@
-/** Holder of a part of a pool: the id of an API key's token, or a block of addresses. */
+/** Client that holds a part of a pool: the id of an API key's token, or an address block. */
 export type Client = number | string
 
-/** How a pool is divided. */
+/** Size and division of a pool. */
 export interface PoolSize {
-  /** How much there is; it may change. */
+  /** Total amount, which may change. */
   readonly max: () => number
-  /** The part of it, 0 to 1, that a client may hold while no other has asked for any lately. */
+  /** Share, 0 to 1, that a client may hold while no other has asked recently. */
   readonly aloneShare: number
-  /** A clock that never goes back, in milliseconds. */
+  /** Monotonic clock, in milliseconds. */
   readonly nowMs: () => number
 }
 
-/** How long a client that asked for some counts as one that wants some. */
-const LATELY_MS = 60_000
+/** Time that a client counts as active after a request. */
+const RECENT_MS = 60_000
 
 /**
- * A bounded amount (of bytes, of places) that clients share. While several ask for it, none may hold more
- * than is left free: one client has half of it at most, two have a third each. A client that holds nothing
- * gets its first as long as any is left.
+ * Bounded amount, as of bytes or slots, that clients share. While several are active, none may hold more than
+ * stays free: one client gets half at most, two get a third each. A client that holds nothing gets its first
+ * amount as long as any is left.
  */
 export class SharedPool {
   readonly #size: PoolSize
   readonly #shares = new Map<Client, number>()
   #held = 0
-  /** The client that asked last, and when; and when any other than this one did. */
-  #last: Client | undefined
+  /** The last client that asked and the time, and the last time that any other client did. */
+  #lastClient: Client | undefined
   #lastMs = Number.NEGATIVE_INFINITY
   #otherMs = Number.NEGATIVE_INFINITY
 
@@ -32,12 +32,12 @@ export class SharedPool {
     this.#size = size
   }
 
-  /** The sum that all clients hold. */
+  /** Sum of all held amounts. */
   get held(): number {
     return this.#held
   }
 
-  /** Clients that hold any. */
+  /** Number of clients that hold any. */
   get clients(): number {
     return this.#shares.size
   }
@@ -47,25 +47,25 @@ export class SharedPool {
     return this.#held >= this.#size.max()
   }
 
-  /** The amount that one of them holds. */
+  /** Amount that a client holds. */
   heldBy(client: Client): number {
     return this.#shares.get(client) ?? 0
   }
 
-  /** Takes an amount above 0; false, with nothing taken, where that is more than the client may have now. */
+  /** Takes an amount above 0; false, with nothing taken, if that exceeds the client's share. */
   take(client: Client, amount: number): boolean {
-    const isAlone = this.#noteAsking(client)
-    const most = this.#size.max()
-    const free = most - this.#held - amount
+    const isAlone = this.#recordRequest(client)
+    const max = this.#size.max()
+    const free = max - this.#held - amount
     if (free < 0) return false
     const own = this.heldBy(client)
-    if (own > 0 && own + amount > (isAlone ? Math.ceil(most * this.#size.aloneShare) : free)) return false
+    if (own > 0 && own + amount > (isAlone ? Math.ceil(max * this.#size.aloneShare) : free)) return false
     this.#held += amount
     this.#shares.set(client, own + amount)
     return true
   }
 
-  /** Gives back what was taken, or a part of it. */
+  /** Returns a taken amount, or a part of it. */
   give(client: Client, amount: number): void {
     const left = this.heldBy(client) - amount
     this.#held -= amount
@@ -73,14 +73,14 @@ export class SharedPool {
     else this.#shares.delete(client)
   }
 
-  /** Whether no other client has asked lately. */
-  #noteAsking(client: Client): boolean {
+  /** Records a request; true if no other client has asked recently. */
+  #recordRequest(client: Client): boolean {
     const nowMs = this.#size.nowMs()
-    if (client !== this.#last) {
+    if (client !== this.#lastClient) {
       this.#otherMs = this.#lastMs
-      this.#last = client
+      this.#lastClient = client
     }
     this.#lastMs = nowMs
-    return nowMs - this.#otherMs > LATELY_MS
+    return nowMs - this.#otherMs > RECENT_MS
   }
 }

@@ -7,9 +7,9 @@ const WAIT_MS = 2_000
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-function slotsOf(most: number, waiting = 100): SharedSlots {
+function slotsOf(max: number, waiting = 100): SharedSlots {
   return new SharedSlots({
-    max: () => most,
+    max: () => max,
     aloneShare: 1,
     waiting: () => waiting,
     waitMs: () => WAIT_MS,
@@ -103,8 +103,8 @@ describe('slots that clients share', () => {
 test('whatever happens, no more are in than there may be, nobody waits for what it could have, and all comes back', () => {
   const step = fc.record({ client: fc.nat(3), leaves: fc.boolean(), which: fc.nat(30), passMs: fc.nat(900) })
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 120 }), fc.integer({ min: 1, max: 12 }), (steps, most) => {
-      const slots = slotsOf(most, 6)
+    fc.property(fc.array(step, { maxLength: 120 }), fc.integer({ min: 1, max: 12 }), (steps, max) => {
+      const slots = slotsOf(max, 6)
       const entries: SlotEntry[] = []
       const count = (state: string): number => entries.filter((entry) => entry.state === state).length
       for (const { client, leaves, which, passMs } of steps) {
@@ -113,12 +113,12 @@ test('whatever happens, no more are in than there may be, nobody waits for what 
         else entries.push(slots.enter(client))
         expect(slots.taken).toBe(count('in'))
         expect(slots.waiting).toBe(count('waiting'))
-        expect(slots.taken).toBeLessThanOrEqual(most)
+        expect(slots.taken).toBeLessThanOrEqual(max)
         expect(slots.waiting).toBeLessThanOrEqual(6)
         const isHere = (one: SlotEntry): boolean => one.isIn
         for (const waiting of entries.filter(({ state }) => state === 'waiting'))
           if (!entries.some((one) => isHere(one) && one.client === waiting.client))
-            expect(slots.taken).toBe(most)
+            expect(slots.taken).toBe(max)
       }
       for (const entry of entries) entry.leave()
       expect([slots.taken, slots.waiting]).toEqual([0, 0])

@@ -1,51 +1,53 @@
 import { type Client, type PoolSize, SharedPool } from './shared-pool.ts'
 
-/** How many may be in, and how many may wait for that. */
+/** Number of slots, and bounds of the queue. */
 export interface SlotsSize extends PoolSize {
-  /** Places to wait in, shared as the slots are. */
+  /** Maximum queue length, shared between clients as the slots are. */
   readonly waiting: () => number
-  /** How long one may wait. */
+  /** Longest time in the queue. */
   readonly waitMs: () => number
 }
 
-/** The part of the places to wait in that one client may hold while it waits alone. */
-const WAITING_ALONE = 0.5
+/** Share of the queue that a client may hold while no other is active. */
+const QUEUE_ALONE_SHARE = 0.5
 
-/** Slots that clients share. A client that finds none waits; freed slots go to waiting clients in turn. */
+/**
+ * Slots that clients share. A client without one waits in a queue; free slots go to waiting clients in turn.
+ */
 export class SharedSlots {
   readonly #size: SlotsSize
   readonly #slots: SharedPool
-  readonly #places: SharedPool
-  /** Entries that wait, the oldest first, by client; the client whose turn it is comes first. */
+  readonly #queuePlaces: SharedPool
+  /** Waiting entries by client, oldest first; the client whose turn is next comes first. */
   readonly #queues = new Map<Client, Set<SlotEntry>>()
-  readonly #leave = (entry: SlotEntry): void => this.#left(entry)
+  readonly #leave = (entry: SlotEntry): void => this.#onLeave(entry)
 
   constructor(size: SlotsSize) {
     this.#size = size
     this.#slots = new SharedPool(size)
-    this.#places = new SharedPool({ ...size, max: size.waiting, aloneShare: WAITING_ALONE })
+    this.#queuePlaces = new SharedPool({ ...size, max: size.waiting, aloneShare: QUEUE_ALONE_SHARE })
   }
 
-  /** Slots that are taken. */
+  /** Number of slots taken. */
   get taken(): number {
     return this.#slots.held
   }
 
-  /** Entries that wait. */
+  /** Number of waiting entries. */
   get waiting(): number {
-    return this.#places.held
+    return this.#queuePlaces.held
   }
 
-  /** How many may be in or wait, all together. */
+  /** Maximum number of entries with a slot or in the queue. */
   get capacity(): number {
     return this.#size.max() + this.#size.waiting()
   }
 
-  /** Takes a slot, waits for one, or is turned away where no place to wait is left either. */
+  /** Takes a slot, joins the queue, or is refused where the client's share of the queue is full. */
   enter(client: Client): SlotEntry {
     const queue = this.#queues.get(client)
     if (!queue && this.#slots.take(client, 1)) return new SlotEntry(client, 'in', this.#leave)
-    if (!this.#places.take(client, 1)) return new SlotEntry(client, 'out', this.#leave)
+    if (!this.#queuePlaces.take(client, 1)) return new SlotEntry(client, 'out', this.#leave)
     const entry = new SlotEntry(client, 'waiting', this.#leave)
     if (queue) queue.add(entry)
     else this.#queues.set(client, new Set([entry]))
@@ -53,32 +55,32 @@ export class SharedSlots {
     return entry
   }
 
-  #left(entry: SlotEntry): void {
+  #onLeave(entry: SlotEntry): void {
     const { client, state } = entry
     if (state === 'in') {
       this.#slots.give(client, 1)
-      this.#passOn()
-    } else this.#unqueue(entry)
+      this.#admitWaiting()
+    } else this.#dequeue(entry)
   }
 
-  #unqueue(entry: SlotEntry): void {
+  #dequeue(entry: SlotEntry): void {
     const queue = this.#queues.get(entry.client)
     queue?.delete(entry)
     if (queue?.size === 0) this.#queues.delete(entry.client)
-    this.#places.give(entry.client, 1)
+    this.#queuePlaces.give(entry.client, 1)
   }
 
-  /** Gives free slots to clients that wait, each in its turn as far as its share goes. */
-  #passOn(): void {
-    while (!this.#slots.isFull && this.#passOnOne());
+  /** Gives free slots to waiting clients in turn, as far as their shares go. */
+  #admitWaiting(): void {
+    while (!this.#slots.isFull && this.#admitNext());
   }
 
-  #passOnOne(): boolean {
+  #admitNext(): boolean {
     for (const [client, queue] of this.#queues) {
       if (!this.#slots.take(client, 1)) continue
       const first = queue.values().next().value as SlotEntry
-      this.#unqueue(first)
-      // Its next turn comes after those of all others.
+      this.#dequeue(first)
+      // Moves the client behind all other waiting clients.
       if (this.#queues.delete(client)) this.#queues.set(client, queue)
       first.admit()
       return true
@@ -87,17 +89,17 @@ export class SharedSlots {
   }
 }
 
-/** One that has a slot, waits for one, or has none: it was turned away, waited in vain, or left. */
+/** A request for a slot: it has one, waits, or is out (refused, timed out or left). */
 export class SlotEntry {
   readonly client: Client
-  /** Settles when it waits no more; undefined where it never did. */
+  /** Resolves at the end of the wait; undefined for an entry that never waited. */
   readonly decided: Promise<void> | undefined
   #state: 'in' | 'waiting' | 'out'
   readonly #leave: (entry: SlotEntry) => void
   #decide: (() => void) | undefined
   #timer: NodeJS.Timeout | undefined
 
-  /** Made by its slots alone. */
+  /** Called by `SharedSlots` alone. */
   constructor(client: Client, state: 'in' | 'waiting' | 'out', leave: (entry: SlotEntry) => void) {
     this.client = client
     this.#state = state
@@ -114,19 +116,19 @@ export class SlotEntry {
     return this.#state === 'in'
   }
 
-  /** Gives the slot back, or the place in the queue; nothing where it has neither. */
+  /** Gives back the slot, or the place in the queue; otherwise does nothing. */
   leave(): void {
     if (this.#state === 'out') return
     this.#leave(this)
     this.#end('out')
   }
 
-  /** Called by its slots alone. */
+  /** Starts the timeout. Called by `SharedSlots` alone. */
   waitFor(ms: number): void {
     this.#timer = setTimeout(() => this.leave(), ms).unref()
   }
 
-  /** Called by its slots alone. */
+  /** Ends the wait with a slot. Called by `SharedSlots` alone. */
   admit(): void {
     this.#end('in')
   }

@@ -26,23 +26,23 @@ describe('a sliding window', () => {
     expect(window.peek(600, 40, 100, 1000)).toMatchObject({ allowed: false, waitMs: 400 })
   })
 
-  test('never lets more through in any stretch of its length, however the calls come', () => {
+  test('never lets more through in any period of its length, however the calls come', () => {
     const gaps = fc.array(fc.integer({ min: 0, max: 40 }), { minLength: 1, maxLength: 400 })
     fc.assert(
       fc.property(
         gaps,
         fc.integer({ min: 1, max: 150 }),
         fc.integer({ min: 1, max: 1000 }),
-        (steps, most, windowMs) => {
+        (steps, max, windowMs) => {
           const window = new SlidingWindow()
           const through: number[] = []
           let nowMs = 0
           for (const step of steps) {
             nowMs += step
-            if (window.take(nowMs, 1, most, windowMs).allowed) through.push(nowMs)
+            if (window.take(nowMs, 1, max, windowMs).allowed) through.push(nowMs)
           }
           for (const end of through) {
-            expect(through.filter((at) => at > end - windowMs && at <= end).length).toBeLessThanOrEqual(most)
+            expect(through.filter((at) => at > end - windowMs && at <= end).length).toBeLessThanOrEqual(max)
           }
         },
       ),

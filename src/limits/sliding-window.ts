@@ -1,43 +1,42 @@
-/** Moments kept apart at most; beyond it, neighbours are put together as if all had been at the later one. */
-const MOMENTS = 64
+/** Maximum number of separate moments; beyond it, neighbours are merged at the later one. */
+const MAX_MOMENTS = 64
 
-/** What a limit says of one more. */
+/** Answer of a limit to one request. */
 export interface Verdict {
   readonly allowed: boolean
-  /** What may still come now. */
+  /** Units that are free now. */
   readonly remaining: number
-  /** Milliseconds until all of the limit is free again. */
+  /** Milliseconds until the whole limit is free. */
   readonly resetMs: number
-  /** Milliseconds until as much as was asked for is free; 0 where it is, or never will be. */
+  /** Milliseconds until the requested amount is free; 0 if it is now, or never will be. */
   readonly waitMs: number
 }
 
-/** When something came, and how much. */
+/** Time and amount of some use. */
 export type Moment = readonly [atMs: number, amount: number]
 
 /**
- * What came within the last `windowMs`, of which there is never more than `most`: a window that slides, so
- * that there is no edge at which twice as much gets through. Up to 64 moments it is exact; beyond, up to a
- * 64th of the window stricter.
+ * Use within the last `windowMs`, at most `max`. As the window slides, there is no boundary at which twice as
+ * much gets through. Exact up to 64 moments; beyond, up to a 64th of the window stricter.
  */
 export class SlidingWindow {
   readonly #times: number[] = []
   readonly #amounts: number[] = []
   #sum = 0
 
-  /** Asks for `amount`, and takes it if it is free. */
-  take(nowMs: number, amount: number, most: number, windowMs: number): Verdict {
-    const verdict = this.peek(nowMs, amount, most, windowMs)
+  /** Takes `amount` if it is free. */
+  take(nowMs: number, amount: number, max: number, windowMs: number): Verdict {
+    const verdict = this.peek(nowMs, amount, max, windowMs)
     if (!verdict.allowed) return verdict
     this.add(nowMs, amount, windowMs)
     return { ...verdict, remaining: verdict.remaining - amount, resetMs: windowMs }
   }
 
-  /** The same without taking it. */
-  peek(nowMs: number, amount: number, most: number, windowMs: number): Verdict {
-    this.#forget(nowMs, windowMs)
+  /** Checks as `take` does, taking nothing. */
+  peek(nowMs: number, amount: number, max: number, windowMs: number): Verdict {
+    this.#expire(nowMs, windowMs)
     const last = this.#times.at(-1)
-    const free = most - this.#sum
+    const free = max - this.#sum
     return {
       allowed: amount <= free,
       remaining: Math.max(0, free),
@@ -46,11 +45,12 @@ export class SlidingWindow {
     }
   }
 
-  /** Takes note of what came, whether it was free or not. */
+  /** Counts use, even beyond the limit. */
   add(nowMs: number, amount: number, windowMs: number): void {
     this.#sum += amount
     const last = this.#times.length - 1
-    const isNear = this.#times.length >= MOMENTS && nowMs - (this.#times[last - 1] ?? 0) < windowMs / MOMENTS
+    const isNear =
+      this.#times.length >= MAX_MOMENTS && nowMs - (this.#times[last - 1] ?? 0) < windowMs / MAX_MOMENTS
     if (isNear || this.#times[last] === nowMs) {
       this.#times[last] = nowMs
       this.#amounts[last] = (this.#amounts[last] ?? 0) + amount
@@ -60,15 +60,15 @@ export class SlidingWindow {
     }
   }
 
-  /** What came within the last `windowMs`. */
+  /** Use within the last `windowMs`. */
   sum(nowMs: number, windowMs: number): number {
-    this.#forget(nowMs, windowMs)
+    this.#expire(nowMs, windowMs)
     return this.#sum
   }
 
-  /** When it came, and how much, within the last `windowMs`. */
+  /** Times and amounts within the last `windowMs`. */
   moments(nowMs: number, windowMs: number): readonly Moment[] {
-    this.#forget(nowMs, windowMs)
+    this.#expire(nowMs, windowMs)
     return this.#times.map((time, i) => [time, this.#amounts[i] ?? 0])
   }
 
@@ -81,14 +81,14 @@ export class SlidingWindow {
     return 0
   }
 
-  #forget(nowMs: number, windowMs: number): void {
-    let gone = 0
-    while (gone < this.#times.length && (this.#times[gone] ?? 0) + windowMs <= nowMs) {
-      this.#sum -= this.#amounts[gone] ?? 0
-      gone += 1
+  #expire(nowMs: number, windowMs: number): void {
+    let expired = 0
+    while (expired < this.#times.length && (this.#times[expired] ?? 0) + windowMs <= nowMs) {
+      this.#sum -= this.#amounts[expired] ?? 0
+      expired += 1
     }
-    if (gone === 0) return
-    this.#times.splice(0, gone)
-    this.#amounts.splice(0, gone)
+    if (expired === 0) return
+    this.#times.splice(0, expired)
+    this.#amounts.splice(0, expired)
   }
 }

@@ -1,44 +1,48 @@
 import type { ShareResponse } from './share-messages.ts'
 
-/**
- * What all nodes together were known to have used at some moment, as it leaves the window. Times are of the
- * node's clock.
- */
+/** Use by all nodes as of one moment, as it expires from the window. Times are of this node's clock. */
 export class WindowSnapshot {
-  /** When an amount leaves the window, ascending. */
-  readonly #leaving: readonly (readonly [atMs: number, amount: number])[]
+  /** Time of expiry and amount, ascending. */
+  readonly #expiries: readonly (readonly [atMs: number, amount: number])[]
 
-  constructor(leaving: readonly (readonly [atMs: number, amount: number])[]) {
-    this.#leaving = leaving
+  constructor(expiries: readonly (readonly [atMs: number, amount: number])[]) {
+    this.#expiries = expiries
   }
 
-  /** What of it is in the window still. */
+  /** Amount that is still in the window. */
   used(nowMs: number): number {
     let sum = 0
-    for (const [atMs, amount] of this.#leaving) if (atMs > nowMs) sum += amount
+    for (const [atMs, amount] of this.#expiries) if (atMs > nowMs) sum += amount
     return sum
   }
 
-  /** Milliseconds until `amount` is free of `most`; 0 where it is. */
-  waitMs(nowMs: number, most: number, amount: number): number {
-    let missing = this.used(nowMs) + amount - most
+  /** Milliseconds until `amount` of `max` is free; 0 if it is now. */
+  waitMs(nowMs: number, max: number, amount: number): number {
+    let missing = this.used(nowMs) + amount - max
     if (missing <= 0) return 0
-    for (const [atMs, left] of this.#leaving) {
+    for (const [atMs, expired] of this.#expiries) {
       if (atMs <= nowMs) continue
-      missing -= left
+      missing -= expired
       if (missing <= 0) return Math.ceil(atMs - nowMs)
     }
     return 0
   }
 
-  /** Milliseconds until nothing is left of it in the window. */
+  /** Milliseconds until the window is empty. */
   resetMs(nowMs: number): number {
-    return Math.max(0, Math.ceil((this.#leaving.at(-1)?.[0] ?? nowMs) - nowMs))
+    return Math.max(0, Math.ceil((this.#expiries.at(-1)?.[0] ?? nowMs) - nowMs))
   }
 }
 
-/** What an answer that came at `nowMs` tells. */
-export function snapshotFrom(answer: ShareResponse, nowMs: number, widthMs: number, windowMs: number): WindowSnapshot {
-  const aheadMs = nowMs - answer.nowMs
-  return new WindowSnapshot(answer.amounts.map(([slot, amount]) => [slot * widthMs + windowMs + aheadMs, amount]))
+/** Converts a response that arrived at `nowMs`. */
+export function snapshotFrom(
+  response: ShareResponse,
+  nowMs: number,
+  widthMs: number,
+  windowMs: number,
+): WindowSnapshot {
+  const aheadMs = nowMs - response.nowMs
+  return new WindowSnapshot(
+    response.amounts.map(([slot, amount]) => [slot * widthMs + windowMs + aheadMs, amount]),
+  )
 }
