@@ -1,69 +1,67 @@
 import type { Token } from '../domain/token.ts'
 import type { User } from '../domain/user.ts'
 
-/** The name of an account in the bank: a user's, or a token's. */
+/** Name of an account in the bank: a user's, or a token's. */
 export type AccountName = `u:${number}` | `t:${number}`
 
-/** What a node asks to be lent for calls of one token. Amounts are quota units. */
+/** Request of a node for a loan, for calls of one token. Amounts are quota units. */
 export interface LoanRequest {
-  /** The token, by its id or by the HMAC of its key. */
+  /** Id of the token, or the HMAC of its key. */
   readonly token: number | { readonly keyHash: string }
-  /** What must be lent beyond what the node has; 0 = nothing must. */
+  /** Amounts that are required beyond what the node has; 0 = none. */
   readonly need: { readonly token: number; readonly user: number }
-  /** More than this is not wanted, unless it is needed. */
+  /** Most that is useful; a higher `need` takes precedence. */
   readonly max: { readonly token: number; readonly user: number }
 }
 
-/** What the bank said to a request. */
+/** Response of the bank to a request. */
 export interface Loan {
-  /** What was needed was lent. Not so where too little is free, or token or user are not to be used. */
+  /** True = the need was lent. False if too little is free, or the token or the user may not be used. */
   readonly granted: boolean
   readonly token: Token
   readonly user: User
-  /** Where the node stands now. */
   readonly tokenState: AccountState
   readonly userState: AccountState
 }
 
-/** Where a node stands with an account. */
+/** State of an account in the bank, as one node sees it. Amounts are quota units. */
 export interface AccountState {
   readonly account: AccountName
-  /** Goes up whenever the leases of the account are called in. */
+  /** Rises whenever the leases of the account are recalled. */
   readonly epoch: number
-  /** What the account has, lent or not. */
+  /** Balance of the account, including what is lent. */
   readonly remain: number
-  /** What could still be lent. */
+  /** Part of the balance that is not lent. */
   readonly free: number
-  /** What the node has of it, and has not reported as spent. */
+  /** Amount lent to the node that it has not reported as spent. */
   readonly amount: number
 }
 
-/** What a node has open on an account. */
+/** Report of a node's open holds on an account, in quota units. */
 export interface HeldReport {
   readonly account: AccountName
-  /** The sum of its open holds. */
+  /** Sum of the open holds. */
   readonly held: number
-  /** What they are expected to cost, should the node be lost; of a token only. */
+  /** Expected charge of these holds, to be booked if the node is lost; of tokens only. */
   readonly estimate: number
 }
 
 /**
- * The bank as one node sees it; `docs/ledger.md: Many nodes`. Everything rejects with `StoreUnavailable`
- * where the database is out of reach; what came of a call that rejected is not known, and the next report
- * tells.
+ * Bank as one node uses it; `docs/ledger.md: Many nodes`. Methods reject with `StoreUnavailable` if the
+ * database is out of reach. Whether a rejected request took effect is unknown until the next report.
  */
 export interface Bank {
-  /** Answers each request in order; undefined for a token that is not there. */
+  /** Requests loans. Resolves to one result per request, in order; undefined for an unknown token. */
   acquire(requests: readonly LoanRequest[]): Promise<readonly (Loan | undefined)[]>
   /**
-   * Reports settled calls (as the outbox keeps them: JSON), each counted once however often it is reported,
-   * and what is held. It is what keeps the node's leases for another minute.
+   * Reports settled calls (JSON, as in the outbox) and open holds. A call counts once, however often it is
+   * reported. Renews the node's leases for another minute.
    */
   apply(calls: readonly string[], held: readonly HeldReport[]): Promise<readonly AccountState[]>
-  /** Gives back all of these accounts but what is kept. */
+  /** Returns the leases of these accounts, except the amounts to keep. */
   release(
     kept: readonly { readonly account: AccountName; readonly keep: number }[],
   ): Promise<readonly AccountState[]>
-  /** Gives back everything, held or not, and takes leave. */
+  /** Returns all leases, held or not, and removes the node. */
   leave(): Promise<void>
 }

@@ -2,7 +2,7 @@ import type { StoredChannel, StoredEntry } from '../domain/stored-configuration.
 import type { ChannelRow, StoredSettingRow } from './schema.ts'
 import { type Secrets, seal, unseal } from './secrets.ts'
 
-/** A channel as it is stored, its keys opened. */
+/** Converts a stored channel, decrypting its keys. */
 export function channelFromRow(row: ChannelRow, secrets: Secrets): StoredChannel {
   const keys = unseal(secrets, row.keys_cipher, { table: 'channels', row: row.id })
   return {
@@ -18,12 +18,12 @@ export function channelFromRow(row: ChannelRow, secrets: Secrets): StoredChannel
   }
 }
 
-/** The keys of a channel, sealed for its row. */
+/** Encrypts the keys of a channel for its row. */
 export function sealedKeys(secrets: Secrets, keys: readonly string[], id: number): string {
   return seal(secrets, keys.join('\n'), { table: 'channels', row: id })
 }
 
-/** What was set over HTTP, entry by entry. */
+/** Converts a stored setting. */
 export function entryFromRow({ section, name, value }: StoredSettingRow): StoredEntry {
   return { section: section as StoredEntry['section'], name, value: JSON.parse(value) }
 }

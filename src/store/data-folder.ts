@@ -14,20 +14,20 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { faultOf } from './sqlite/database-fault.ts'
 
-/** How long commands that follow one another may keep a data folder before the next one gives up. */
+/** Longest wait for other commands to release a data folder. */
 export const COMMAND_LOCK_TIMEOUT_MS = 60_000
-/** How often a held folder is tried again. */
+/** Interval between attempts to lock a held folder. */
 const RETRY_INTERVAL_MS = 50
 
-/** A data folder that is ours until `release`, or until this process ends in whatever way. */
+/** Lock on a data folder, held until `release` or until this process ends in any way. */
 export interface DataFolderLock {
   release(): void
 }
 
-/** What a data folder is locked for: a gateway that runs on it, or a command that is soon done with it. */
+/** Purpose of a lock: a gateway that runs on the folder, or a short command. */
 export type DataFolderHolder = 'gateway' | 'command'
 
-/** Another process holds the data folder. */
+/** Error: another process holds the data folder. */
 export class DataFolderInUse extends Error {
   readonly holder: DataFolderHolder
 
@@ -44,17 +44,16 @@ export class DataFolderInUse extends Error {
 }
 
 /**
- * Makes the folder if it is not there (for its owner alone), and locks it. The lock is one that the system
- * takes back when the process dies, so that none is left behind. Throws `DataFolderInUse` if another process
- * holds it.
+ * Creates the folder if it is missing (mode 0700), and locks it. The operating system releases the lock when
+ * the process dies. Throws `DataFolderInUse` if another process holds it.
  */
 export function lockDataFolder(path: string, holder: DataFolderHolder): DataFolderLock {
   return withFolderErrors(path, () => {
     mkdirSync(path, { recursive: true, mode: 0o700 })
     const lock = new DatabaseSync(join(path, 'lock.db'), { timeout: 0 })
     try {
-      // SQLite's two locks for writers keep each other out, and tell the holder: under a command's, others
-      // may still read.
+      // Both locks of SQLite exclude other writers, and they tell the holders apart: under a command's
+      // (IMMEDIATE), reads still succeed.
       lock.exec(holder === 'gateway' ? 'BEGIN EXCLUSIVE' : 'BEGIN IMMEDIATE')
     } catch (error) {
       const inUse = isBusy(error) && new DataFolderInUse(path, holderOf(lock), { cause: error })
@@ -66,7 +65,7 @@ export function lockDataFolder(path: string, holder: DataFolderHolder): DataFold
 }
 
 /**
- * The same, but waits its turn for as long as commands hold the folder, at most `COMMANDS_TAKE_MS`. Rejects
+ * Like `lockDataFolder`, but waits while commands hold the folder, at most `COMMAND_LOCK_TIMEOUT_MS`. Rejects
  * with `DataFolderInUse` if a gateway holds it, or commands still do.
  */
 export async function lockDataFolderInTurn(path: string, holder: DataFolderHolder): Promise<DataFolderLock> {
@@ -83,8 +82,8 @@ export async function lockDataFolderInTurn(path: string, holder: DataFolderHolde
 }
 
 /**
- * The secret of a data folder: what the file `secret` in it holds, which is made at the first call. Only its
- * owner may read the file. The folder must be locked.
+ * Reads the secret in the file `secret` of a data folder; creates the file if it is missing, readable by its
+ * owner alone. The folder must be locked.
  */
 export function secretOfDataFolder(path: string): string {
   const file = join(path, 'secret')
@@ -94,20 +93,20 @@ export function secretOfDataFolder(path: string): string {
   })
 }
 
-/** Runs what may fail for reasons of the folder, and says them in a sentence for the operator. */
+/** Turns file system errors into a sentence for the operator. */
 function withFolderErrors<Result>(path: string, run: () => Result): Result {
   try {
     return run()
   } catch (error) {
-    const trouble = faultOf(error)
-    if (!trouble || !(error instanceof Error)) throw error
-    throw new Error(`the data folder ${path} ${trouble.symptom} (${error.message}): ${trouble.remedy}`, {
+    const fault = faultOf(error)
+    if (!fault || !(error instanceof Error)) throw error
+    throw new Error(`the data folder ${path} ${fault.symptom} (${error.message}): ${fault.remedy}`, {
       cause: error,
     })
   }
 }
 
-// Under another name until it is whole and on the disk: a half-written secret would lock its owner out.
+// Written to a temporary file first: a truncated secret could not decrypt what is stored with it.
 function makeSecret(folder: string, file: string): void {
   const unfinished = `${file}.unfinished`
   const descriptor = openSync(unfinished, 'w', 0o600)

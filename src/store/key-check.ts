@@ -1,6 +1,6 @@
 import type { Secrets } from './secrets.ts'
 
-/** Throws, with what to do, unless the check value that a database keeps is that of these secrets. */
+/** Throws a sentence for the operator unless the stored check value is that of these secrets. */
 export function refuseOtherSecret(kept: string | undefined, secrets: Secrets): void {
   if (kept === secrets.check) return
   throw new Error(

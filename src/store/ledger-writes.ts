@@ -3,9 +3,9 @@ import type { Settlement } from '../domain/settlement.ts'
 import type { Token } from '../domain/token.ts'
 import type { User } from '../domain/user.ts'
 
-/** A hold as it is opened. */
+/** Hold to be opened. */
 export interface HoldOpening extends HoldFacts {
-  /** The running gateway that will settle it; recovery leaves its own alone. */
+  /** Run of the gateway that will settle the hold; `recover` settles those of other runs. */
   readonly owner: string
   readonly tokenId: number
   readonly userId: number
@@ -13,19 +13,19 @@ export interface HoldOpening extends HoldFacts {
   readonly amount: number
 }
 
-/** A hold, and whose turn a write about it takes. */
+/** Reference to a hold; `userId` is for fair scheduling (`fairBatch`). */
 interface HoldReference {
   readonly id: string
   readonly userId: number
 }
 
-/** A settlement with all that its usage row tells of the call. */
+/** Settlement with all columns of its usage row. */
 export interface SettledCall extends Settlement {
-  /** The call's id: of its hold, and of its usage row. */
+  /** Id of the call, shared by its hold and its usage row. */
   readonly id: string
   readonly tokenId: number
   readonly userId: number
-  /** As the caller asked for it. */
+  /** Model as the client requested it. */
   readonly model: string
   readonly group: string
   readonly stream: boolean
@@ -33,44 +33,43 @@ export interface SettledCall extends Settlement {
   readonly durationMs: number
 }
 
-/** A token and its user as they stand after everything that was queued before. */
+/** Token and user after all writes that were queued before. */
 export interface StoredAccount {
   readonly token: Token
   readonly user: User
-  /** Sums of the holds that are still open, in quota units. */
+  /** Sums of the open holds, in quota units. */
   readonly openHolds: { readonly token: number; readonly user: number }
 }
 
-/** What a run of `prune` came to. */
+/** Result of `prune`. */
 export interface PruneResult {
-  /** Rows removed. */
+  /** Number of rows that were removed. */
   readonly rows: number
-  /** How long the writer was at it, the commit not included. */
+  /** Time that the writer took, without the commit. */
   readonly tookMs: number
 }
 
 /**
- * The writes that every call makes, and what keeps their rows in bounds. They are kept in the local SQLite
- * file whatever database holds the rest, and run as prepared statements;
- * `docs/decisions/2026-11-20-store-threads.md`.
+ * Writes that every call makes, with recovery and pruning. They go to the local SQLite file, whatever
+ * database holds the rest, as prepared statements; `docs/decisions/2026-11-20-store-threads.md`.
  */
 export interface LedgerWrites {
   hold(opening: HoldOpening): void
-  /** Adds `by` quota units to an open hold; nothing happens if it is settled already. */
+  /** Adds `by` quota units to an open hold; has no effect if the hold is settled already. */
   growHold(growth: HoldReference & { readonly by: number }): void
-  /** Notes that output worth `amount` quota units has been delivered; never goes back. */
+  /** Records that output worth `amount` quota units was delivered; the value never falls. */
   markProgress(mark: HoldReference & { readonly amount: number }): void
-  /** Closes the hold and charges the call, once for each id however often it is called. */
+  /** Closes the hold and charges the call; repetitions for the same id have no effect. */
   settle(call: SettledCall): void
-  /** Settles every hold of another owner at what is known to be delivered, with reason `crash`. */
+  /** Settles the holds of other owners at what was delivered, with reason `crash`. */
   recover(run: { readonly owner: string; readonly nowMs: number }): {
     readonly count: number
-    /** The sum of the charges. */
+    /** Sum of the charges. */
     readonly quota: number
   }
   /**
-   * Looks at the `limit` oldest rows of the usage log and removes those of calls that ended before
-   * `beforeMs`. The daily sums stay.
+   * Removes those of the `limit` oldest rows of the usage log whose calls ended before `beforeMs`. Keeps the
+   * daily sums.
    */
   prune(old: { readonly beforeMs: number; readonly limit: number }): PruneResult
   loadAccount(account: { readonly tokenId: number }): StoredAccount | null

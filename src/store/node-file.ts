@@ -1,51 +1,45 @@
 import type { HoldOpening, LedgerWrites, SettledCall } from './ledger-writes.ts'
 import type { StoreUnavailable } from './store-unavailable.ts'
 
-/** A settled call that the bank may not know of yet. */
+/** Settled call that may not be reported to the bank yet. */
 export interface OutboxEntry {
-  /** In the order of the settlements. */
+  /** Position in the order of settlements. */
   readonly place: number
   readonly tokenId: number
   readonly userId: number
   /** Quota units. */
   readonly quota: number
-  /** What is reported of it, as JSON. */
+  /** Report of the call, as JSON. */
   readonly row: string
 }
 
-/**
- * What a node of many keeps in a file of its own: its open holds, what it has settled and not yet reported,
- * its name.
- */
+/** Writes to the file of one node of a cluster: its open holds, its outbox and its name. */
 export interface NodeWrites extends Pick<LedgerWrites, 'growHold' | 'markProgress' | 'recover'> {
   hold(opening: HoldOpening): void
   /** Closes the hold and puts the call into the outbox. */
   settle(call: SettledCall): void
   /** The oldest entries of the outbox. */
   outbox(page: { readonly limit: number }): OutboxEntry[]
-  /** Takes entries out of the outbox, up to that place. */
+  /** Removes entries from the outbox, up to this position. */
   reported(upTo: { readonly place: number }): void
   /**
-   * The node's name in the bank, made with the file. Throws, with a sentence for the operator, if there is
-   * something in it to be reported to another bank.
+   * Binds the file to a bank and returns the node's name in it. Throws a sentence for the operator if the
+   * file has calls to report to another bank.
    */
   joinBank(bank: { readonly bankId: string }): string
 }
 
-/**
- * The file, open. Writes apply in the order of the calls, as those of `Store` do, and resolve when they are
- * durable.
- */
+/** Open file of a node. Writes apply in order, as those of `Store` do, and resolve when durable. */
 export interface NodeFile {
-  /** The node's name in the bank. */
+  /** Name of the node in the bank. */
   readonly node: string
   write<Name extends keyof NodeWrites>(
     name: Name,
     ...input: Parameters<NodeWrites[Name]>
   ): Promise<ReturnType<NodeWrites[Name]>>
-  /** Writes that are not durable yet. */
+  /** Number of writes that are not durable yet. */
   readonly queued: number
-  /** Resolves if the file can no longer be relied on; see `Store`. */
+  /** Resolves if the file fails for good; see `Store`. */
   readonly failed: Promise<StoreUnavailable>
   close(): Promise<void>
 }

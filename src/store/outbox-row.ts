@@ -1,10 +1,7 @@
 import type { SettledCall } from './ledger-writes.ts'
 import { COUNT_COLUMNS, countsOf } from './usage-counts.ts'
 
-/**
- * A settled call as it waits for the bank: its usage row as JSON, by the names of the columns, and whether it
- * counts as a request.
- */
+/** Serializes a settled call for the outbox: its usage row by column names, and its count of requests. */
 export function outboxRow(call: SettledCall): string {
   const counts = countsOf(call.usage)
   return JSON.stringify({

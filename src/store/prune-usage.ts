@@ -3,21 +3,18 @@ import type { Store } from './store.ts'
 
 const DAY_MS = 86_400_000
 
-/**
- * How long a batch may keep the writer before its commit, which then has so few pages to write that it takes
- * about as long as any.
- */
+/** Target for the time of a batch before its commit; so few pages make the commit as short as any other. */
 const TARGET_BATCH_MS = 1
-/** Between batches, so that calls are served as if nobody pruned. */
+/** Pause between batches, so that calls are not delayed. */
 const PAUSE_MS = 50
 const FIRST_BATCH = 100
 const MIN_BATCH = 20
 const MAX_BATCH = 1_000
 
 /**
- * Removes the usage rows of calls that ended more than `days` days before `nowMs`, in batches that hold the
- * writer for a few milliseconds each, until there are none or the signal aborts. Returns how many rows it
- * removed. Rejects with `StoreUnavailable` where the store does; what is left then goes at the next run.
+ * Removes the usage rows of calls that ended more than `days` days before `nowMs`, in batches that occupy the
+ * writer for a few milliseconds each, until there are none or the signal aborts. Resolves to the number of
+ * rows removed. Rejects with `StoreUnavailable` as the store does; the next run removes the rest.
  */
 export async function pruneUsage(
   store: Pick<Store, 'write'>,
@@ -38,7 +35,7 @@ export async function pruneUsage(
   }
 }
 
-/** So many rows as would have fitted into the goal, at most twice as many as the last time. */
+/** Scales the batch to the target time, at most doubling it. */
 function nextLimit(limit: number, tookMs: number): number {
   const fitting = Math.floor((limit * TARGET_BATCH_MS) / Math.max(tookMs, 0.01))
   return Math.max(MIN_BATCH, Math.min(MAX_BATCH, 2 * limit, fitting))

@@ -1,8 +1,8 @@
 import { GatewayError } from '../errors.ts'
 
 /**
- * Refuses values of which one is text that holds NUL: PostgreSQL cannot keep it, and tools that read a SQLite
- * file cut it there. What the databases do not share is better refused by both.
+ * Throws `invalid_request` if a value is a text that contains NUL: PostgreSQL cannot store it, and tools that
+ * read a SQLite file cut the text there. Both databases refuse it, so that they behave alike.
  */
 export function refuseNul(values: readonly unknown[]): void {
   for (const value of values) {

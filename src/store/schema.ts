@@ -1,8 +1,8 @@
 import type { Generated, Selectable } from 'kysely'
 
 /**
- * The tables, alike on every database. Money, seconds and milliseconds are 64-bit integers, yes and no are 1
- * and 0, and text never holds NUL. The column of a group is `group_name`, as `group` is a word of SQL's own.
+ * Tables, the same on every database. Quota, seconds and milliseconds are 64-bit integers, booleans are 1 and
+ * 0, and text never contains NUL. The column of a group is `group_name`, because `group` is an SQL keyword.
  */
 export interface Database {
   readonly users: UsersTable
@@ -16,7 +16,7 @@ export interface Database {
   readonly store_identity: StoreIdentityTable
 }
 
-/** `docs/api.md: User profile`, and what is never shown. */
+/** Users: `docs/api.md: User profile`, and columns that are never shown. */
 interface UsersTable {
   id: Generated<number>
   /** Unique, deleted users included. */
@@ -45,25 +45,22 @@ interface UsersTable {
   sidebar_modules: string
   password_hash: string | null
   access_token_hash: string | null
-  /** An administrator's note; never shown to the user. */
+  /** Administrator's note; never shown to the user. */
   remark: Generated<string>
-  /**
-   * The name that the user was made with, where it has another now: gateway.yaml may still declare it by
-   * that.
-   */
+  /** Original name of a renamed user, by which gateway.yaml may still declare it. */
   first_username: Generated<string | null>
   created_time: number
   deleted_time: number | null
 }
 
-/** `docs/api.md: Token`. */
+/** Tokens: `docs/api.md: Token`. */
 interface TokensTable {
   id: Generated<number>
   user_id: number
   name: string
   /** HMAC of the key without `sk-`; unique, deleted tokens included. */
   key_hash: string
-  /** The sealed key without `sk-`. */
+  /** Encrypted key without `sk-`. */
   key_cipher: string
   status: number
   created_time: number
@@ -80,7 +77,7 @@ interface TokensTable {
   deleted_time: number | null
 }
 
-/** Quota that a call in flight may use. */
+/** Holds: quota that a call under way may use. */
 interface HoldsTable {
   id: string
   owner: string
@@ -97,7 +94,7 @@ interface HoldsTable {
   price_version: string
 }
 
-/** One row for each settlement. */
+/** Usage log: one row for each settlement. */
 interface UsageLogTable {
   id: string
   ended_ms: number
@@ -122,16 +119,16 @@ interface UsageLogTable {
   reason: string
 }
 
-/** The usage log summed up; kept when single rows of the log are not. */
+/** Daily sums of the usage log, kept after its rows are removed. */
 interface UsageDaysTable {
-  /** Of the end of the calls: days since 1970-01-01, UTC. */
+  /** Day on which the calls ended: days since 1970-01-01, UTC. */
   day: number
   user_id: number
   token_id: number
   model: string
   channel: string
   group_name: string
-  /** Calls that were answered, as in `request_count` of a user. */
+  /** Number of calls that were answered, as in `request_count` of a user. */
   requests: number
   input_tokens: number
   cache_read_tokens: number
@@ -143,65 +140,62 @@ interface UsageDaysTable {
   quota: number
 }
 
-/** Who is logged in, in the console. */
+/** Login sessions. */
 interface SessionsTable {
-  /** HMAC of what the cookie holds. */
+  /** HMAC of the cookie's value. */
   id_hash: string
   user_id: number
   created_time: number
   expires_time: number
 }
 
-/** Channels that were made over HTTP; those that are declared in gateway.yaml are not here. */
+/** Channels created over HTTP, without those that gateway.yaml declares. */
 interface ChannelsTable {
   id: Generated<number>
-  /** Unique among these. */
+  /** Unique among the stored channels. */
   name: string
-  /** JSON: the fields of a channel as gateway.yaml writes them, but for its name and its keys. */
+  /** JSON: the fields of a channel as in gateway.yaml, without name and keys. */
   declared: string
-  /** The sealed keys, one a line. */
+  /** Encrypted keys, one per line. */
   keys_cipher: string
   /** 1 enabled, 2 disabled. */
   status: number
-  /** JSON: fields that tools of this family of gateways keep with a channel, and that mean nothing here. */
+  /** JSON: fields that management tools of this family of gateways store, without effect here. */
   family: string
   created_time: number
-  /** Unix seconds of the last test; 0 = never. */
+  /** Time of the last test, in Unix seconds; 0 = never. */
   test_time: number
-  /** How long the last test took. */
+  /** Duration of the last test. */
   response_ms: number
 }
 
-/** What was set over HTTP beside gateway.yaml, entry by entry of its sections. */
+/** Settings made over HTTP, one row per entry of a section. */
 interface StoredSettingsTable {
-  /**
-   * A section of gateway.yaml, options or groups; or `ratios`, the prices of models as they are set over
-   * HTTP.
-   */
+  /** Section of gateway.yaml (`options` or `groups`), or `ratios`, the model prices set over HTTP. */
   section: string
   name: string
-  /** JSON, as gateway.yaml writes it; of ratios a mapping to decimals as texts. */
+  /** JSON as in gateway.yaml; of `ratios`, a mapping to decimals as texts. */
   value: string
 }
 
-/** One row: what this database was made with. */
+/** Identity of the database, in one row. */
 interface StoreIdentityTable {
   id: number
-  /** Tells whether a secret is the one that this database was made with. */
+  /** Check value of the secret that this database was made with. */
   key_check: string
 }
 
-/** A user as it is stored. */
+/** Row of a user. */
 export type UserRow = Selectable<UsersTable>
 
-/** A token as it is stored. */
+/** Row of a token. */
 export type TokenRow = Selectable<TokensTable>
 
-/** A channel as it is stored. */
+/** Row of a channel. */
 export type ChannelRow = Selectable<ChannelsTable>
 
-/** An entry that was set over HTTP, as it is stored. */
+/** Row of a setting. */
 export type StoredSettingRow = Selectable<StoredSettingsTable>
 
-/** A row of the usage log as it is stored. */
+/** Row of the usage log. */
 export type UsageLogRow = Selectable<UsageLogTable>

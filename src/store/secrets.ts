@@ -1,19 +1,16 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 
-/**
- * The keys that are derived from the operator's secret. Plain bytes, so that they can be given to another
- * thread.
- */
+/** Keys derived from the operator's secret, as plain bytes, so that they can be posted to a thread. */
 export interface Secrets {
-  /** Names the secret without telling it; part of everything sealed. */
+  /** Identifier of the secret, part of every encrypted value. */
   readonly keyId: string
   readonly encryptionKey: Uint8Array
   readonly lookupKey: Uint8Array
-  /** Stored in the database, so that another secret is noticed at start. */
+  /** Check value, stored in the database to detect another secret at start. */
   readonly check: string
 }
 
-/** The row that a sealed value belongs to: it opens nowhere else. */
+/** Row that an encrypted value belongs to; it cannot be decrypted for another one. */
 export interface SealContext {
   readonly table: string
   readonly row: string | number
@@ -23,7 +20,7 @@ const MIN_SECRET_LENGTH = 16
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** Derives the keys; throws if the secret is shorter than 16 characters. */
+/** Derives the keys. Throws if the secret is shorter than 16 characters. */
 export function deriveSecrets(secret: string): Secrets {
   if (secret.length < MIN_SECRET_LENGTH) {
     throw new Error(
@@ -40,28 +37,28 @@ export function deriveSecrets(secret: string): Secrets {
   }
 }
 
-/** What an API key (without `sk-`) is looked up by: HMAC-SHA256, in hex. */
+/** Hashes an API key (without `sk-`) for its lookup: HMAC-SHA256, in hex. */
 export function hashKey(secrets: Secrets, key: string): string {
   return createHmac('sha256', secrets.lookupKey).update('api key\n').update(key).digest('hex')
 }
 
-/** What an account access token is looked up by, and all that is kept of it. */
+/** Hashes an access token for its lookup; only the hash is stored. */
 export function hashAccessToken(secrets: Secrets, accessToken: string): string {
   return createHmac('sha256', secrets.lookupKey).update('access token\n').update(accessToken).digest('hex')
 }
 
-/** What requests to upstreams carry, so that one that comes back is known. It tells nobody anything. */
+/** Marks requests to upstreams, to detect loops back to this gateway. Reveals nothing about the secret. */
 export function loopMarker(secrets: Secrets): string {
   return createHmac('sha256', secrets.lookupKey).update('mark\n').digest('base64url')
 }
 
-/** What nodes of one gateway have in common, told apart from all other gateways on the same server. */
+/** Namespace of a cluster on a shared server, different from those of other gateways. */
 export function namespaceOf(secrets: Secrets, database: string): string {
   const digest = createHmac('sha256', secrets.lookupKey).update(`namespace\n${database}`).digest('hex')
   return `sluice:${digest.slice(0, 16)}`
 }
 
-/** What the session of a console is looked up by, and all that is kept of it. */
+/** Hashes a session's cookie value for its lookup; only the hash is stored. */
 export function hashSession(secrets: Secrets, session: string): string {
   return createHmac('sha256', secrets.lookupKey).update('session\n').update(session).digest('hex')
 }
@@ -75,10 +72,7 @@ export function seal(secrets: Secrets, plain: string, place: SealContext): strin
   return `v1.${secrets.keyId}.${bytes.toString('base64url')}`
 }
 
-/**
- * Decrypts what `seal` made for the same place; throws if it was changed, moved, or sealed with another
- * secret.
- */
+/** Decrypts a value of `seal` for the same row. Throws if it was changed, moved, or has another secret. */
 export function unseal(secrets: Secrets, sealed: string, place: SealContext): string {
   const [version, keyId, text, ...rest] = sealed.split('.')
   if (version !== 'v1' || text === undefined || rest.length > 0) {

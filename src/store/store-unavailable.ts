@@ -1,9 +1,9 @@
 /**
- * The database could not take the work: it is full, locked, broken or closed. Nothing of the operation was
- * kept, and the same call may succeed later, unless it is `lasting`.
+ * Error: the database is full, locked, broken, closed or out of reach. Nothing of the operation was kept. The
+ * same operation may succeed later, unless the error is `lasting`.
  */
 export class StoreUnavailable extends Error {
-  /** The database can no longer be relied on: no later call will be taken before it was opened anew. */
+  /** True = the database has failed for good and refuses all operations until it is opened again. */
   readonly lasting: boolean
 
   constructor(message: string, options: { cause?: unknown; lasting?: boolean } = {}) {

@@ -3,7 +3,7 @@ import type { reads } from './operations/reads.ts'
 import type { writes } from './operations/writes.ts'
 import type { StoreUnavailable } from './store-unavailable.ts'
 
-/** An operation as its caller sees it: without the database and the keys that it runs with. */
+/** Signature of an operation without the database and the secrets, which the store supplies. */
 type Operation<Implementation> = Implementation extends (
   db: never,
   input: infer Input,
@@ -16,24 +16,22 @@ type Operation<Implementation> = Implementation extends (
 
 type Operations<Registry> = { readonly [Name in keyof Registry]: Operation<Registry[Name]> }
 
-/** Everything that can be asked, by name. */
+/** Read operations, by name. */
 type Reads = Operations<typeof reads>
 
-/** Everything that can be changed on any database, by name. */
+/** Write operations of any database, by name. */
 type Writes = Operations<typeof writes>
 
-/**
- * The same with what each call writes; `loadAccount` is here because it must see what was queued before it.
- */
+/** Write operations of the local file; `loadAccount` is one because it must see earlier writes. */
 type LocalWrites = Writes & LedgerWrites
 
 /**
- * The rows of the gateway, on whatever database. Inputs and outputs are plain values that can cross to
- * another thread. An operation that fails rejects alone, with a `GatewayError` where the caller is to blame,
- * and with `StoreUnavailable` where the database is.
+ * Rows of the gateway, in any database. Inputs and outputs can be cloned to another thread. A failed
+ * operation does not affect others; it rejects with a `GatewayError` if its input is to blame, and with
+ * `StoreUnavailable` if the database is.
  */
 export interface Rows {
-  /** Reads what is committed. */
+  /** Reads committed data. */
   read<Name extends keyof Reads>(
     name: Name,
     ...input: Parameters<Reads[Name]>
@@ -43,25 +41,25 @@ export interface Rows {
     name: Name,
     ...input: Parameters<Writes[Name]>
   ): Promise<ReturnType<Writes[Name]>>
-  /** Waits until all that was begun is committed, then closes. Calls after it are refused. */
+  /** Refuses new operations, waits for queued ones, then closes. */
   close(): Promise<void>
 }
 
 /**
- * The rows in the local file, and the ledger's with them. Writes apply in the order of the calls, and resolve
- * in that order; but where many wait, holds and settlements of one user may overtake those of another. Where
- * the database fails, all that shared a commit reject with `StoreUnavailable`.
+ * Rows in the local file, with those of the ledger. Writes apply and resolve in order, except that under load
+ * holds and settlements of one user may overtake those of another. If the database fails, all writes of the
+ * same commit reject with `StoreUnavailable`.
  */
 export interface Store extends Rows {
   write<Name extends keyof LocalWrites>(
     name: Name,
     ...input: Parameters<LocalWrites[Name]>
   ): Promise<ReturnType<LocalWrites[Name]>>
-  /** Writes that are not durable yet. */
+  /** Number of writes that are not durable yet. */
   readonly queued: number
   /**
-   * Resolves if the database can no longer be relied on (it is damaged, an I/O error, a thread that died),
-   * and never rejects. Every later call is refused: the process should end, and recover at its next start.
+   * Resolves if the database fails for good (it is damaged, an I/O error, a thread that died); never rejects.
+   * Later operations are refused: the process should end, and recover at its next start.
    */
   readonly failed: Promise<StoreUnavailable>
 }

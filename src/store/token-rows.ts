@@ -1,7 +1,7 @@
 import type { Token, TokenStatus } from '../domain/token.ts'
 import type { TokenRow } from './schema.ts'
 
-/** A stored token without its key, in any form. */
+/** Converts a stored token, without its key. */
 export function tokenFromRow(row: Omit<TokenRow, 'key_hash' | 'key_cipher'>): Token {
   return {
     id: row.id,

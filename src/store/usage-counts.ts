@@ -1,6 +1,6 @@
 import type { Usage } from '../domain/usage.ts'
 
-/** The columns of what was used, in a row of the usage log and in a sum of them alike. */
+/** Columns of usage, in the usage log and in the daily sums. */
 export const COUNT_COLUMNS = [
   'input_tokens',
   'cache_read_tokens',
@@ -11,7 +11,7 @@ export const COUNT_COLUMNS = [
   'web_searches',
 ] as const
 
-/** The values of these columns, in their order. */
+/** Lists the values of `COUNT_COLUMNS`, in the same order. */
 export function countsOf(usage: Usage): number[] {
   return [
     usage.input,

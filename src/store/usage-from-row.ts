@@ -1,7 +1,7 @@
 import type { Usage } from '../domain/usage.ts'
 import type { UsageLogRow } from './schema.ts'
 
-/** The columns of what was used: of a row of the usage log, or of a sum of such rows. */
+/** Columns of usage, in a row of the usage log or a sum of rows. */
 export type UsageColumns = Pick<
   UsageLogRow,
   | 'input_tokens'
@@ -13,7 +13,7 @@ export type UsageColumns = Pick<
   | 'web_searches'
 >
 
-/** What was used, by these columns. */
+/** Converts the columns of usage. */
 export function usageFromRow(row: UsageColumns): Usage {
   return {
     input: row.input_tokens,

@@ -12,7 +12,7 @@ type NeededColumns =
   | 'used_quota'
   | 'request_count'
 
-/** What calls and charges need of a stored user. */
+/** Converts the columns of a user that calls and charges need. */
 export function userFromRow(row: Pick<UserRow, NeededColumns>): User {
   return {
     id: row.id,
@@ -26,7 +26,7 @@ export function userFromRow(row: Pick<UserRow, NeededColumns>): User {
   }
 }
 
-/** Everything of a stored user that its owner may see. */
+/** Converts the columns of a user that the user may see. */
 export function profileFromRow(row: UserRow): Profile {
   return {
     ...userFromRow(row),
@@ -49,7 +49,7 @@ export function profileFromRow(row: UserRow): Profile {
   }
 }
 
-/** The same with what administrators see besides. */
+/** Converts the columns of a user that administrators may see. */
 export function managedUserFromRow(row: UserRow): ManagedUser {
   return { ...profileFromRow(row), remark: row.remark, createdTime: row.created_time }
 }

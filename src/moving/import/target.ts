@@ -71,9 +71,10 @@ export async function openTargetToWrite(
     path === undefined ? undefined : await lockFolder(dataDir, 'as it would not know of what is imported')
   try {
     const secrets = secretsToWrite(environment)
-    const shared = path === undefined ? await openPostgresStore({ url: databaseUrl, secrets }) : undefined
-    const rows: Rows =
-      shared ?? (await openSqliteStore({ path: path ?? '', secrets, onCallingThread: true }))
+    const rows: Rows & { readonly bankId?: string } =
+      path === undefined
+        ? await openPostgresStore({ url: databaseUrl, secrets })
+        : await openSqliteStore({ path, secrets, onCallingThread: true })
     if ((await rows.read('countUsers')) === 0) {
       await rows.write('seedUsers', { seeds, nowSeconds: Math.floor(Date.now() / 1000) })
     }
@@ -86,7 +87,8 @@ export async function openTargetToWrite(
       }),
       reserve: (highestTokenId) => reserve(databaseUrl, highestTokenId),
       async notifyNodes() {
-        if (shared) await notifyNodes(environment, namespaceOf(secrets, shared.bankId))
+        const { bankId } = rows
+        if (bankId !== undefined) await notifyNodes(environment, namespaceOf(secrets, bankId))
       },
       async close() {
         await rows.close()

@@ -2,28 +2,28 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from 'pg'
 import { mapDatabaseError } from './failure.ts'
 
-/** The one channel of all nodes. What is said on it begins with a word that tells whose it is. */
+/** Channel of all nodes. The first word of a message tells its kind. */
 const CHANNEL = 'sluice'
-/** PostgreSQL takes less than 8,000 bytes. */
+/** Longest payload; PostgreSQL's limit is below 8,000 bytes. */
 const MAX_BYTES = 7_999
 const CONNECT_TIMEOUT_MS = 2_000
-/** How often the connection is tried while nobody says anything, and how long an answer may take. */
+/** Interval of the liveness checks, and timeout of a statement. */
 const LIVENESS_MS = 5_000
 const MIN_RETRY_MS = 100
 const MAX_RETRY_MS = 2_000
 
-/** What a listener is told. */
+/** Callbacks of a listener. */
 export interface Listener {
-  /** Somebody announced this text: another node, or this one. */
+  /** Called with a text that a node announced, this one included. */
   received(text: string): void
-  /** The connection is there, or there again: what was announced while it was not has been missed. */
+  /** Called on every connection; announcements before it were missed. */
   connected?(): void
 }
 
 /**
- * Short texts that every node on the same database hears within milliseconds, over a connection of its own
- * that is made again whenever it is lost. They are hints: what is announced while a node is away is not told
- * to it later, so that whoever listens must be right, if late, without them.
+ * Broadcasts short texts to every node on the same database within milliseconds, over a dedicated connection
+ * that reconnects by itself. Texts are hints: a node that is disconnected misses them, so a listener must
+ * become correct without them, if later.
  */
 export class Announcements {
   readonly #url: string
@@ -33,13 +33,13 @@ export class Announcements {
   readonly #firstAttempt = Promise.withResolvers<void>()
   #client: Client | undefined
 
-  /** Begins to connect at once, and goes on trying until `close`. */
+  /** Connects at once, and retries until `close`. */
   constructor(url: string) {
     this.#url = url
     this.#running = this.#run()
   }
 
-  /** Resolves when the first attempt to connect has ended, in whatever way; `isConnected` tells which. */
+  /** Resolves when the first attempt to connect has ended; `isConnected` tells its result. */
   get firstAttempt(): Promise<void> {
     return this.#firstAttempt.promise
   }
@@ -48,16 +48,14 @@ export class Announcements {
     return this.#client !== undefined
   }
 
-  /** Tells this listener from now on; call what is returned to end that. */
+  /** Adds a listener. Returns a function that removes it. */
   listen(listener: Listener): () => void {
     this.#listeners.add(listener)
     if (this.#client) listener.connected?.()
     return () => void this.#listeners.delete(listener)
   }
 
-  /**
-   * Tells all nodes, this one included; rejects with `StoreUnavailable` where the database is out of reach.
-   */
+  /** Sends a text to all nodes, this one included. Rejects with `StoreUnavailable` if out of reach. */
   async announce(text: string): Promise<void> {
     if (Buffer.byteLength(text) > MAX_BYTES)
       throw new RangeError(`an announcement may have ${MAX_BYTES} bytes at most`)
@@ -69,7 +67,7 @@ export class Announcements {
     }
   }
 
-  /** Listens no more. */
+  /** Disconnects. */
   async close(): Promise<void> {
     this.#stopping.abort()
     await this.#running
@@ -85,7 +83,7 @@ export class Announcements {
     }
   }
 
-  /** One connection, from its beginning to its end; resolves to whether it was made. */
+  /** Connects and serves one connection until its end; resolves to false if it was not made. */
   async #runConnection(): Promise<boolean> {
     const client = new Client({
       connectionString: this.#url,
@@ -112,12 +110,12 @@ export class Announcements {
     for (const listener of this.#listeners) listener.connected?.()
     await this.#untilLost(client, lost.promise)
     this.#client = undefined
-    // A connection that does not answer does not say farewell either.
+    // Does not wait long, because a dead connection never confirms its end.
     await Promise.race([client.end().catch(() => {}), delay(MIN_RETRY_MS, undefined, { ref: false })])
     return true
   }
 
-  // A server that went away without a word is noticed by asking it.
+  // Detects a dead connection by a query at intervals.
   async #untilLost(client: Client, lost: Promise<void>): Promise<void> {
     const { signal } = this.#stopping
     const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))

@@ -4,14 +4,16 @@ import { mapDatabaseError } from './failure.ts'
 import { RELAY_ROLE } from './relay-role.ts'
 import { withLivenessProbe } from './liveness-probe.ts'
 
-/** A statement that the server did not get through by then is repeated. */
+/** Timeout of connecting. */
 const CONNECT_TIMEOUT_MS = 1_500
+/** Timeout of a statement on the server; the next report repeats it. */
 const STATEMENT_TIMEOUT_MS = 2_500
+/** Timeout of a statement on this side. */
 const QUERY_TIMEOUT_MS = 3_000
 
 /**
- * The relay's connection: one, made when it is needed and again after it was lost, under a role that can move
- * no money but through the bank's functions, where there is that role.
+ * Connection of the relay to the bank, made when it is first needed and again after it is lost. Uses a role
+ * that can move money through the bank's functions only, if the role exists.
  */
 export class BankConnection {
   readonly #url: string
@@ -25,8 +27,8 @@ export class BankConnection {
   }
 
   /**
-   * Runs one statement; one that has a name is prepared once. Rejects with `StoreUnavailable` within two
-   * seconds where the server cannot be reached.
+   * Runs one statement; a named one is prepared once. Rejects with `StoreUnavailable` within two seconds if
+   * the server is out of reach.
    */
   async query<Row extends object>(text: string, values: readonly unknown[], name?: string): Promise<Row[]> {
     if (this.#isClosed) throw new StoreUnavailable('the connection to the bank is closed')
@@ -50,7 +52,7 @@ export class BankConnection {
     await client?.end().catch(() => {})
   }
 
-  // What may still come over a connection that did not answer in time is not listened to.
+  // Discards a connection that failed or timed out; late responses on it are ignored.
   #abandon(connecting: Promise<Client>): void {
     this.#client = undefined
     void connecting.then(

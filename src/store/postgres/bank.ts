@@ -6,11 +6,11 @@ import { userFromRow } from '../user-rows.ts'
 import type { BankConnection } from './bank-connection.ts'
 import { isConflict } from './failure.ts'
 
-/** Runs of one statement before its conflict with others is thrown on. */
+/** Attempts at a statement that conflicts with other transactions. */
 const MAX_ATTEMPTS = 5
 const RETRY_JITTER_MS = 5
 
-/** What the columns of the bank are called in an account's row. */
+/** Columns of the bank in the row of an account. */
 interface BankColumns {
   readonly epoch: number
   readonly leased: number
@@ -24,7 +24,7 @@ interface LoanRow {
   readonly user_amount: number
 }
 
-/** The bank over one connection, for the node of that name. One statement runs at a time. */
+/** Bank over one connection, for the node of this name. Runs one statement at a time. */
 export function postgresBank(connection: BankConnection, node: string): Bank {
   const run = <Row>(call: string, values: readonly unknown[], name: string): Promise<Row[]> =>
     withRetries(async () => {
@@ -60,7 +60,7 @@ export function postgresBank(connection: BankConnection, node: string): Bank {
   }
 }
 
-// Money is told as JSON, whose numbers are exact as far as quota goes (2^53).
+// JSON numbers are exact up to 2^53, which bounds quota.
 function wantedOf({ token, need, max: most }: LoanRequest): object {
   return {
     ...(typeof token === 'number' ? { token } : { hash: token.keyHash }),

@@ -1,6 +1,6 @@
 import { StoreUnavailable } from '../store-unavailable.ts'
 
-/** Classes of error codes that speak of the server or the connection, not of the statement. */
+/** Classes of error codes that concern the server or the connection, not the statement. */
 const SERVER_FAULTS: ReadonlyMap<string, string> = new Map([
   ['08', 'cannot be reached'],
   ['28', 'refuses the user or the password'],
@@ -11,42 +11,36 @@ const SERVER_FAULTS: ReadonlyMap<string, string> = new Map([
   ['XX', 'is damaged'],
 ])
 
-/** Another transaction was in the way: serialization failure, deadlock, or a row that it made first. */
+/** Codes of conflicts with other transactions: serialization failure, deadlock, unique violation. */
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '23505'])
 
-/** Whether the same transaction, run again, sees what stood in its way and can say so or get around it. */
+/** Tells whether repeating the transaction may succeed, or fail with a better error. */
 export function isConflict(error: unknown): boolean {
   return CONFLICTS.has(codeOf(error))
 }
 
-/** Whether it was given up as another transaction kept a lock for longer than it would wait. */
+/** Tells whether a statement timed out while waiting for a lock. */
 export function isLockTimeout(error: unknown): boolean {
   return codeOf(error) === '55P03'
 }
 
-/**
- * Whether the server itself said this, and goes on serving: a connection that broke, or a server that stops,
- * says otherwise.
- */
+/** Tells whether the server sent this error and keeps running; false for a broken connection or a stop. */
 export function isServing(error: unknown): boolean {
   const kind = codeOf(error).slice(0, 2)
   return kind !== '' && kind !== '08' && kind !== '57' && !(error instanceof Error && 'syscall' in error)
 }
 
-/**
- * The error as it may be thrown on: `StoreUnavailable` where the server or the way to it is to blame, else
- * itself.
- */
+/** Maps errors of the server or the connection to `StoreUnavailable`; returns others unchanged. */
 export function mapDatabaseError(error: unknown): unknown {
   if (!(error instanceof Error)) return error
-  const trouble =
+  const fault =
     SERVER_FAULTS.get(codeOf(error).slice(0, 2)) ?? (isConnectionError(error) && 'cannot be reached')
-  return trouble
-    ? new StoreUnavailable(`the database ${trouble}: ${messageOf(error)}`, { cause: error })
+  return fault
+    ? new StoreUnavailable(`the database ${fault}: ${messageOf(error)}`, { cause: error })
     : error
 }
 
-// The client's own errors have no code of five characters: the system's, or none.
+// Errors that the driver raises itself have no SQLSTATE, but a system code or none.
 function isConnectionError(error: Error): boolean {
   if ('syscall' in error) return true
   return /^(?:Connection terminated|timeout e|Query read timeout|Client has encountered|Client was closed|Cannot use a pool)/.test(
@@ -59,7 +53,7 @@ function codeOf(error: unknown): string {
   return typeof code === 'string' && code.length === 5 ? code : ''
 }
 
-// Several addresses of one name fail with one error each, and an empty message over them.
+// A host name with several addresses fails with an AggregateError, whose own message is empty.
 function messageOf(error: Error): string {
   return error instanceof AggregateError ? error.errors.map(String).join('; ') : error.message
 }

@@ -2,27 +2,28 @@ import { Client } from 'pg'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { isServing } from './failure.ts'
 
-/** An answer that takes longer is asked after. */
+/** Time to wait for a response before probing, and between probes. */
 const PROBE_AFTER_MS = 700
-/** How long the question after it may take: to connect, and to be answered. */
+/** Timeout of a probe's connection. */
 const PROBE_CONNECT_TIMEOUT_MS = 500
+/** Timeout of a probe's query. */
 const PROBE_TIMEOUT_MS = 300
-/** What was said in the meantime may still be on its way. */
+/** Time left for a response that was under way while the probe ran. */
 const IN_FLIGHT_MS = 100
 
-/** What is needed of a connection to tell whether it still works. */
+/** Parts of a connection that probing needs. */
 export interface ProbedConnection {
-  /** Of the server's process behind it. */
+  /** Process of the server that serves the connection. */
   readonly processID?: number | null
-  /** Closes it; what was asked over it is rejected. */
+  /** Closes the connection; its pending queries reject. */
   end(): Promise<void>
 }
 
 /**
- * Waits for an answer of the server, for as long as the server works on it. A connection can fall silent
- * without an end: a machine is gone, a router forgot it. So another connection asks after the statement,
- * again and again. Where none can be made, or the server does nothing for this one, it is closed and rejected
- * with `StoreUnavailable`, within two seconds.
+ * Waits for a response for as long as the server works on the statement. A connection can go dead without an
+ * error: the machine is gone, or a router dropped its state. So a second connection probes the statement at
+ * intervals. If it cannot connect, or the server is idle on this connection, closes the connection and
+ * rejects with `StoreUnavailable`, within two seconds.
  */
 export async function withLivenessProbe<Answer>(
   connection: ProbedConnection,
@@ -65,8 +66,7 @@ async function isServerWorking(url: string, process: number): Promise<boolean> {
       'select state from pg_stat_activity where pid = $1',
       [process],
     )
-    // Nothing is known of a process that is not there: a pooler between us and the server tells numbers of
-    // its own.
+    // An unknown process counts as working: a pooler in between reports process numbers of its own.
     return !rows[0]?.state?.startsWith('idle')
   } catch (error) {
     return isServing(error)

@@ -8,39 +8,39 @@ import { attachPartition, partitionsOfUsage, type UsagePartition } from './usage
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
 
-/** Partitions are there so long before their first call, in case nothing can be made for a while. */
+/** Number of days for which partitions are made in advance, in case that fails for a while. */
 const DAYS_AHEAD = 3
-/** A call ends in the partition of its start; so much later than the last start its last call has ended. */
+/** Longest call. A row is in the partition of the call's start, and may be written this much later. */
 const MAX_CALL_MS = 6 * HOUR_MS
-/** Rows that are removed one by one, in one transaction. */
+/** Rows that one transaction deletes. */
 const REMOVAL_BATCH = 10_000
-/** Who keeps the log at the moment, of all nodes: any number that nobody else takes for a lock. */
+/** Key of the advisory lock that lets one node at a time maintain the log. */
 export const MAINTENANCE_LOCK = 5_202_611_200_005n
-/** To make or drop a partition, all wait who use the log; this long, and it is tried again later. */
+/** Lock timeout: making or dropping a partition blocks all users of the log while it waits. */
 const LOCK_TIMEOUT_MS = 1_000
 
 /** What a run of `keepUsageLog` did. */
 export interface UsageLogMaintenance {
-  /** Names of partitions that were made. */
+  /** Partitions that were made. */
   readonly made: readonly string[]
-  /** Names of partitions that were dropped. */
+  /** Partitions that were dropped. */
   readonly dropped: readonly string[]
-  /** Rows that had no partition of their own, and were old enough to be removed. */
+  /** Number of old rows that were deleted from the default partition. */
   readonly removed: number
-  /** Rows that have none now: of calls that a wrong clock dated, or older than what has partitions. */
+  /** Number of rows in the default partition, from wrong clocks or before all other partitions. */
   readonly astray: number
-  /** It ended early, as somebody used the log for too long: what is left is for the next run. */
+  /** True = ended early after a lock timeout; the next run does the rest. */
   readonly gaveWay: boolean
 }
 
-/** One thing that a transaction did; nothing = there is nothing left to do, or another node is doing it. */
+/** Result of one transaction. */
 type StepResult = { readonly made: readonly string[] } | { readonly dropped: string } | { readonly removed: number }
 
 /**
- * Makes the partitions that calls of the next days need, drops those that hold nothing but what is older than
- * `keptDays`, and does the same for rows that have no partition of their own. `keptDays` undefined: only
- * makes those of the next days. The database's clock counts. Any number of nodes may run it at once, it may
- * be killed at any point, and it waits for nobody for longer than a second.
+ * Makes the partitions for calls of the next days, and drops those with only rows older than `keptDays`. Rows
+ * of the default partition get partitions or are deleted likewise. With `keptDays` undefined, only makes
+ * partitions for the next days. Uses the clock of the database. Safe to run on several nodes at once and to
+ * kill at any point; waits for a lock for one second at most.
  */
 export async function maintainUsageLog(
   db: Kysely<Database>,
@@ -67,6 +67,7 @@ export async function maintainUsageLog(
   return { made, dropped, removed, astray: keptDays === undefined ? 0 : await rowsAstray(db), gaveWay }
 }
 
+/** Runs one step; undefined if nothing is left to do, or another node holds the lock. */
 async function nextStep(db: Kysely<Database>, keptDays: number | undefined): Promise<StepResult | undefined> {
   await sql`set local lock_timeout = ${sql.raw(String(LOCK_TIMEOUT_MS))}`.execute(db)
   const { rows } = await sql<{ mine: boolean; now_ms: number }>`
@@ -104,7 +105,7 @@ async function dropPartition(db: Kysely<Database>, { name }: UsagePartition): Pr
   return { dropped: name }
 }
 
-/** The first day of which there are rows without a partition that could have one. */
+/** Finds the first day in a range with rows in the default partition. */
 async function firstDayAstray(
   db: Kysely<Database>,
   { firstDay, endDay }: DayRange,

@@ -14,36 +14,34 @@ import { type UsageLogMaintenance, maintainUsageLog } from './maintain-usage-log
 import { connectionPool } from './pool.ts'
 import { ensureRelayRole } from './relay-role.ts'
 
-/**
- * Runs of one write before its conflict with others is thrown on, and how many of them hope that nobody is in
- * the way.
- */
+/** Attempts at a write that conflicts with other transactions. */
 const MAX_ATTEMPTS = 8
+/** Attempts before a write locks the tables of accounts. */
 const ATTEMPTS_WITHOUT_LOCK = 4
-/** The longest pause before the first repetition; each later one may be this much longer. */
+/** Maximum of the random pause before the first retry; rises by this much with each one. */
 const RETRY_JITTER_MS = 10
-/** A change of the schema, or of the partitions, may have to move many rows. */
+/** Statement timeout of migrations and partition maintenance, which may move many rows. */
 const MAINTENANCE_TIMEOUT_MS = 3_600_000
 
 type AnyOperation = (db: Db, input: unknown, secrets: Secrets) => Promise<unknown>
 
-/** The rows of a database that several nodes share, and what they need to know of the bank in it. */
+/** Rows of a database that several nodes share, with facts about its bank. */
 export interface SharedRows extends Rows {
-  /** Which bank it is. */
+  /** Identity of the bank. */
   readonly bankId: string
-  /** The relay's connections can take on a role that may move money through the bank's functions only. */
+  /** True = the relay's connections can use the restricted role `RELAY_ROLE`. */
   readonly hasRelayRole: boolean
   /**
-   * Removes usage rows that are older than so many days, by dropping partitions, and makes those that are
-   * needed next. Where others use the log for too long it ends early; what is left goes at the next run.
+   * Drops partitions of usage rows that are older than this many days, and makes those needed next. Ends
+   * early after a lock timeout; the next run does the rest.
    */
   maintainUsageLog(keptDays: number, signal?: AbortSignal): Promise<UsageLogMaintenance>
 }
 
 /**
- * Opens the database at a `postgres:` URL and brings its schema up to date. Rejects, with a sentence for the
- * operator, if it cannot be reached, was made with another secret or changed by a newer version. The ledger's
- * own writes are not here: every node keeps them in its local file.
+ * Opens the database at a `postgres:` URL and migrates its schema. Rejects with a sentence for the operator if
+ * the database is out of reach, was made with another secret, or was migrated by a newer version. The writes
+ * of the ledger are not included: every node keeps them in its local file.
  */
 export async function openPostgresStore(options: {
   readonly url: string
@@ -87,7 +85,7 @@ function prepareDatabase(
   })
 }
 
-// On connections of its own: it takes longer than calls may, and its user may do more.
+// Separate connections, because maintenance needs a longer statement timeout.
 async function withMaintenanceConnection<Result>(
   url: string,
   work: (db: Kysely<Database>) => Promise<Result>,
@@ -119,8 +117,7 @@ async function read(
   }
 }
 
-// Serializable: an operation may look before it writes, and what it saw must still be so when it is
-// committed.
+// Serializable: what an operation reads before it writes must still hold at its commit.
 async function write(
   db: Kysely<Database>,
   name: keyof typeof writes,
@@ -133,8 +130,7 @@ async function write(
         .transaction()
         .setIsolationLevel('serializable')
         .execute(async (transaction) => {
-          // Nodes report charges all the time: who always comes between them waits for his turn, before
-          // anything is looked at.
+          // Reports of nodes may conflict with every attempt; the lock, taken before any read, excludes them.
           if (attempt > ATTEMPTS_WITHOUT_LOCK) await sql`lock table users, tokens in exclusive mode`.execute(transaction)
           return (writes[name] as AnyOperation)(transaction, input, secrets)
         })

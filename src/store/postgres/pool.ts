@@ -4,21 +4,22 @@ import { refuseNul } from '../refuse-nul.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { withLivenessProbe, type ProbedConnection } from './liveness-probe.ts'
 
-/** What is asked of PostgreSQL is small: a few connections do, and leave room for other nodes. */
+/** Connections of one node. Few suffice, because calls do not use them, and other nodes need theirs. */
 const MAX_CONNECTIONS = 5
-/** To be connected, or to be given a connection that others use. */
+/** Timeout of connecting, and of waiting for a free connection. */
 const CONNECT_TIMEOUT_MS = 1_500
-/** A statement that takes longer is given up, by the server and, should that not do it, here. */
+/** Timeout of a statement on the server. */
 const STATEMENT_TIMEOUT_MS = 10_000
+/** Additional time until this side gives up, should the server not. */
 const QUERY_GRACE_MS = 5_000
 const IDLE_TRANSACTION_TIMEOUT_MS = 30_000
 
-/** The number of PostgreSQL's type of 64-bit integers. */
+/** OID of PostgreSQL's 64-bit integer. */
 const INT8: number = types.builtins.INT8
 
 /**
- * Connections to the database of that URL; none is made before it is needed. Where it cannot be reached, what
- * is asked is rejected within two seconds.
+ * Creates a pool of connections to the database at this URL; connections are made when needed. If the server
+ * is out of reach, queries reject within two seconds.
  */
 export function connectionPool(url: string, statementMs = STATEMENT_TIMEOUT_MS): PostgresPool {
   const pool = new Pool({
@@ -32,8 +33,8 @@ export function connectionPool(url: string, statementMs = STATEMENT_TIMEOUT_MS):
     application_name: 'sluice',
     types: { getTypeParser: (type, format) => parserOf(type, format) as never },
   })
-  // A connection that breaks while nothing is asked of it fails the next use, or is replaced; unheard, it
-  // would end the process.
+  // An idle connection that breaks is replaced or fails its next query; without these handlers, its error
+  // event would end the process.
   pool.on('error', () => {})
   pool.on('connect', (client) => void client.on('error', () => {}))
   const returned = new WeakMap<PoolClient, number>()
@@ -41,7 +42,7 @@ export function connectionPool(url: string, statementMs = STATEMENT_TIMEOUT_MS):
   const connect = async (): Promise<PostgresPoolClient> => {
     for (;;) {
       const client = await pool.connect()
-      // Those that were idle when one fell silent are likely to be as dead.
+      // Connections that were idle when another one fell silent are probably dead too.
       if ((returned.get(client) ?? Infinity) > silentSince) {
         return withLivenessProbes(client, url, (silent) => {
           if (silent) silentSince = performance.now()
@@ -79,8 +80,7 @@ function withLivenessProbes(
   }
 }
 
-// 64 bits arrive as text, lest a number be rounded; what a number holds exactly is made one, the rest
-// refused.
+// 64-bit integers arrive as text; safe integers become numbers, others are refused.
 function parserOf(type: number, format: 'text' | 'binary' | undefined): unknown {
   return type === INT8 && format !== 'binary' ? wholeNumber : types.getTypeParser(type, format)
 }

@@ -6,9 +6,7 @@ import { APPLY } from '../migrations/bank/apply.ts'
 import { RELEASE } from '../migrations/bank/release.ts'
 import type { Database } from '../schema.ts'
 
-/**
- * The role of the relay's connections. It may look, and call the bank's three functions, and nothing else.
- */
+/** Role of the relay's connections: may read, and call the bank's three functions, nothing else. */
 export const RELAY_ROLE = 'sluice_relay'
 
 const MAX_ATTEMPTS = 4
@@ -20,15 +18,15 @@ const FUNCTIONS = [...ACQUIRE, ...APPLY, ...RELEASE]
 const TABLES = ['users', 'tokens', 'leases', 'nodes', 'usage_log']
 
 /**
- * Sees to it that there is the relay's role, that it may what it must, and that we may take it on. False
- * where we are not allowed to arrange that; `docs/ledger.md: Many nodes` tells how it is made by hand.
+ * Ensures that the relay's role exists, has its grants, and can be assumed by the current user. Resolves to
+ * false if the user lacks the rights; `docs/ledger.md: Many nodes` shows how to create the role by hand.
  */
 export async function ensureRelayRole(db: Kysely<Database>): Promise<boolean> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await db.transaction().execute(createAndGrant)
     } catch {
-      // A server has one list of roles for all of its databases: another gateway may be at it at this moment.
+      // Roles are shared by all databases of a server: another gateway may be creating it right now.
       if (attempt === MAX_ATTEMPTS) return false
       await delay(Math.random() * RETRY_JITTER_MS)
     }

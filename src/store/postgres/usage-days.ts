@@ -1,22 +1,20 @@
-/** Days since 1970-01-01, UTC: from the first one up to, and without, the end. */
+/** Range of days since 1970-01-01, UTC; excludes the end. */
 export interface DayRange {
   readonly firstDay: number
   readonly endDay: number
 }
 
-/** So many partitions of the past there are at most, about. */
+/** Approximate maximum number of partitions of the past. */
 const MAX_PARTITIONS = 200
 
-/**
- * How many days a partition holds where rows are kept for so many: one, unless that made too many partitions.
- */
+/** Returns the days per partition if rows are kept for `keptDays`: one, or more to limit their number. */
 export function daysPerPartition(keptDays: number): number {
   return Math.ceil(keptDays / MAX_PARTITIONS)
 }
 
 /**
- * The ranges that cover what of `wanted` is not covered, each of at most `width` days, in order. None
- * overlaps with one that is there, whatever width those have.
+ * Lists the ranges that are missing to cover `wanted`, in order, each of at most `width` days. Existing ranges
+ * may have any width; new ones do not overlap them.
  */
 export function missingRanges(
   covered: readonly DayRange[],

@@ -5,15 +5,12 @@ import type { DayRange } from './usage-days.ts'
 
 const DAY_MS = 86_400_000
 
-/** A partition of the usage log, and the days on which its calls began. */
+/** Partition of the usage log, with the days on which its calls began. */
 export interface UsagePartition extends DayRange {
   readonly name: string
 }
 
-/**
- * The partitions of the usage log that hold whole days, the earliest first: all but the one for what fits
- * into none.
- */
+/** Lists the partitions of the usage log, earliest first, without the default partition. */
 export async function partitionsOfUsage(db: Kysely<Database>): Promise<UsagePartition[]> {
   const { rows } = await sql<{ name: string; bounds: string }>`
     select partition.relname as name, pg_get_expr(partition.relpartbound, partition.oid) as bounds
@@ -30,13 +27,13 @@ export async function partitionsOfUsage(db: Kysely<Database>): Promise<UsagePart
 }
 
 /**
- * Makes the partition of these days, and moves into it what of them lies in the one for what fits into none.
- * Returns its name: the first of its days.
+ * Makes the partition of these days, and moves their rows from the default partition into it. Resolves to its
+ * name, which contains the first day.
  */
 export async function attachPartition(db: Kysely<Database>, { firstDay, endDay }: DayRange): Promise<string> {
   const name = `usage_log_${new Date(firstDay * DAY_MS).toISOString().slice(0, 10).replaceAll('-', '')}`
   const [from, to] = [firstIdOf(firstDay * DAY_MS), firstIdOf(endDay * DAY_MS)]
-  // In this order: whoever is to wait does so before any row has moved.
+  // Locks come first, so that a lock timeout happens before any row has moved.
   await sql`lock table usage_log in share update exclusive mode`.execute(db)
   await sql`lock table usage_log_default in access exclusive mode`.execute(db)
   await sql`create table ${sql.table(name)} (like usage_log including indexes)`.execute(db)

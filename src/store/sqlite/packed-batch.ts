@@ -1,132 +1,96 @@
+import type { Usage } from '../../domain/usage.ts'
 import type { HoldOpening, SettledCall } from '../ledger-writes.ts'
 import type { QueuedOperation } from './messages.ts'
 
 /**
- * A batch of operations as it crosses to a thread: one after the other, without the names of fields. What
- * crosses is copied value by value, and every call makes a hold and a settlement: with their names they take
- * more than twice as long.
+ * Batch of operations as it is posted to a thread: one flat list, without field names. `postMessage` clones
+ * value by value, and every call makes a hold and a settlement: with field names both take more than twice as
+ * long.
  */
 export type PackedBatch = readonly unknown[]
 
-/** Lays operations out for the way. */
+const HOLD_FIELDS = fieldsOf<HoldOpening>({
+  id: true,
+  owner: true,
+  tokenId: true,
+  userId: true,
+  amount: true,
+  promptAmount: true,
+  startedMs: true,
+  model: true,
+  channel: true,
+  group: true,
+  stream: true,
+  priceVersion: true,
+})
+
+const CALL_FIELDS = fieldsOf<Omit<SettledCall, 'usage'>>({
+  id: true,
+  tokenId: true,
+  userId: true,
+  model: true,
+  group: true,
+  stream: true,
+  priceVersion: true,
+  durationMs: true,
+  quota: true,
+  reason: true,
+  delivered: true,
+  endedMs: true,
+  upstreamModel: true,
+  channel: true,
+  firstByteMs: true,
+})
+
+const USAGE_FIELDS = fieldsOf<Usage>({
+  input: true,
+  cacheRead: true,
+  cacheWrite5m: true,
+  cacheWrite1h: true,
+  output: true,
+  reasoning: true,
+  webSearches: true,
+})
+
+/** Packs operations for a thread. */
 export function pack(operations: Iterable<QueuedOperation>): PackedBatch {
   const values: unknown[] = []
   for (const [name, input] of operations) {
-    if (name === 'hold') packHold(values, input as HoldOpening)
-    else if (name === 'settle') packCall(values, input as SettledCall)
-    else values.push(name, input)
+    values.push(name)
+    if (name === 'hold') packFields(values, input as HoldOpening, HOLD_FIELDS)
+    else if (name === 'settle') {
+      packFields(values, input as SettledCall, CALL_FIELDS)
+      packFields(values, (input as SettledCall).usage, USAGE_FIELDS)
+    } else values.push(input)
   }
   return values
 }
 
-/** What `packed` was given. */
+/** Restores the operations that `pack` was given. */
 export function unpack(values: PackedBatch): QueuedOperation[] {
   const operations: QueuedOperation[] = []
-  for (let at = 0; at < values.length; ) {
-    const name = values[at] as string
-    if (name === 'hold') {
-      operations.push([name, heldAt(values, at + 1)])
-      at += 13
-    } else if (name === 'settle') {
-      operations.push([name, callAt(values, at + 1)])
-      at += 23
-    } else {
-      operations.push([name, values[at + 1]])
-      at += 2
-    }
+  let position = 0
+  const next = <T>(fields: readonly (keyof T)[]): T => {
+    const record: Partial<T> = {}
+    for (const field of fields) record[field] = values[position++] as T[keyof T]
+    return record as T
+  }
+  while (position < values.length) {
+    const name = values[position++] as string
+    if (name === 'hold') operations.push([name, next<HoldOpening>(HOLD_FIELDS)])
+    else if (name === 'settle') {
+      const call = next<Omit<SettledCall, 'usage'>>(CALL_FIELDS)
+      operations.push([name, { ...call, usage: next<Usage>(USAGE_FIELDS) }])
+    } else operations.push([name, values[position++]])
   }
   return operations
 }
 
-function packHold(values: unknown[], hold: HoldOpening): void {
-  values.push(
-    'hold',
-    hold.id,
-    hold.owner,
-    hold.tokenId,
-    hold.userId,
-    hold.amount,
-    hold.promptAmount,
-    hold.startedMs,
-    hold.model,
-    hold.channel,
-    hold.group,
-    hold.stream,
-    hold.priceVersion,
-  )
+/** Lists the fields of a type in the order in which they are packed; a missing field does not compile. */
+function fieldsOf<T>(fields: Readonly<Record<keyof T, true>>): readonly (keyof T)[] {
+  return Object.keys(fields) as (keyof T)[]
 }
 
-function heldAt(values: PackedBatch, at: number): HoldOpening {
-  return {
-    id: values[at] as string,
-    owner: values[at + 1] as string,
-    tokenId: values[at + 2] as number,
-    userId: values[at + 3] as number,
-    amount: values[at + 4] as number,
-    promptAmount: values[at + 5] as number,
-    startedMs: values[at + 6] as number,
-    model: values[at + 7] as string,
-    channel: values[at + 8] as string,
-    group: values[at + 9] as string,
-    stream: values[at + 10] as boolean,
-    priceVersion: values[at + 11] as string,
-  }
-}
-
-function packCall(values: unknown[], call: SettledCall): void {
-  const { usage } = call
-  values.push(
-    'settle',
-    call.id,
-    call.tokenId,
-    call.userId,
-    call.model,
-    call.group,
-    call.stream,
-    call.priceVersion,
-    call.durationMs,
-    call.quota,
-    call.reason,
-    call.delivered,
-    call.endedMs,
-    call.upstreamModel,
-    call.channel,
-    call.firstByteMs,
-    usage.input,
-    usage.cacheRead,
-    usage.cacheWrite5m,
-    usage.cacheWrite1h,
-    usage.output,
-    usage.reasoning,
-    usage.webSearches,
-  )
-}
-
-function callAt(values: PackedBatch, at: number): SettledCall {
-  return {
-    id: values[at] as string,
-    tokenId: values[at + 1] as number,
-    userId: values[at + 2] as number,
-    model: values[at + 3] as string,
-    group: values[at + 4] as string,
-    stream: values[at + 5] as boolean,
-    priceVersion: values[at + 6] as string,
-    durationMs: values[at + 7] as number,
-    quota: values[at + 8] as number,
-    reason: values[at + 9] as SettledCall['reason'],
-    delivered: values[at + 10] as boolean,
-    endedMs: values[at + 11] as number,
-    upstreamModel: values[at + 12] as string,
-    channel: values[at + 13] as string,
-    firstByteMs: values[at + 14] as number | null,
-    usage: {
-      input: values[at + 15] as number,
-      cacheRead: values[at + 16] as number,
-      cacheWrite5m: values[at + 17] as number,
-      cacheWrite1h: values[at + 18] as number,
-      output: values[at + 19] as number,
-      reasoning: values[at + 20] as number,
-      webSearches: values[at + 21] as number,
-    },
-  }
+function packFields<T>(values: unknown[], record: T, fields: readonly (keyof T)[]): void {
+  for (const field of fields) values.push(record[field])
 }
