@@ -1,9 +1,8 @@
 #!/usr/bin/env -S node --max-semi-space-size=32 --single-threaded-gc --no-allocation-site-pretenuring --v8-pool-size=1
-// Plain JavaScript that any Node can parse: finds a Node that is new enough, then runs the command. Calls
-// live for a short while and by the thousand, and what they leave is collected young: in room for many of
-// them, by one thread (several share so little work that they wait for each other), with nothing made among
-// the old, whatever V8 takes for long-lived. Nodes from 20 to 26 know these flags: one that it does not know
-// would end it before it reads on.
+// Plain JavaScript that every Node can parse: finds a suitable Node, then runs the command. Calls are many
+// and short-lived, so their garbage is collected in the young generation: a large one, by one thread (several
+// have too little work and wait for each other), without pretenuring, which V8 would apply wrongly. Nodes 20
+// to 26 know these flags; an unknown flag would end Node before this file is read.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import nodeModule, { createRequire } from 'node:module'
@@ -11,7 +10,7 @@ import { dirname } from 'node:path'
 import process from 'node:process'
 import { setFlagsFromString } from 'node:v8'
 
-// Those of the first line.
+// The flags of the first line.
 const FLAGS = [
   '--max-semi-space-size=32',
   '--single-threaded-gc',
@@ -19,7 +18,7 @@ const FLAGS = [
   '--v8-pool-size=1',
 ]
 
-// Older ones cut text at NUL in node:sqlite, or cannot run TypeScript.
+// Older versions truncate text at NUL in node:sqlite, or cannot run TypeScript.
 function newEnough([major, minor]) {
   return (major === 24 && minor >= 16) || (major === 26 && minor >= 1) || major > 26
 }
@@ -47,21 +46,20 @@ function runWith(node) {
   })
 }
 
-// V8 makes a full collection whenever bodies amount to 64 MB, unless it is told to count them with the rest.
-// Not on the first line: old Nodes do not know the flag, nor do those after V8 14.7.
-function hasToBeToldOfBodies([major, minor]) {
+// V8 runs a full collection for every 64 MB of external buffers, unless it counts them with the heap's limit.
+// The flag is unknown to old Nodes and after V8 14.7, so it cannot be on the first line.
+function needsExternalMemoryFlag([major, minor]) {
   return major < 14 || (major === 14 && minor < 8)
 }
 
 if (newEnough(process.versions.node.split('.').map(Number))) {
-  if (hasToBeToldOfBodies(process.versions.v8.split('.').map(Number)))
+  if (needsExternalMemoryFlag(process.versions.v8.split('.').map(Number)))
     setFlagsFromString('--external-memory-accounted-in-global-limit')
-  // What was compiled once, types stripped and all, is not compiled again: a start is faster and smaller for
-  // it.
+  // Caches compiled code, with types stripped: later starts are faster and use less memory.
   const { directory } = nodeModule.enableCompileCache()
-  // Its threads know of it by this.
+  // Worker threads find the cache through this variable.
   if (directory) process.env.NODE_COMPILE_CACHE ??= dirname(directory)
-  // A clone runs its sources; a package, which has none, runs what was built from them.
+  // A clone runs its sources; a package contains only the built files.
   const source = new URL('../src/cli/index.ts', import.meta.url)
   const built = new URL('../dist/cli/index.js', import.meta.url)
   await import((existsSync(source) ? source : built).href)

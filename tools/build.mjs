@@ -1,4 +1,4 @@
-// Builds what a package carries: dist/, JavaScript from src/. A clone needs none of it and runs its sources.
+// Builds dist/, the JavaScript of the package, from src/. A clone runs its sources and needs no build.
 import { execFileSync } from 'node:child_process'
 import { cpSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 
 rmSync(join(root, 'dist'), { recursive: true, force: true })
 compile()
-copyWhatIsNotCode()
+copyDataFiles()
 
 function compile() {
   const manifest = createRequire(import.meta.url).resolve('typescript/package.json')
@@ -23,8 +23,8 @@ function compile() {
   }
 }
 
-// Data that the sources read at run time stands beside them, and so it must in dist/.
-function copyWhatIsNotCode() {
+// The sources read data files beside them at run time, so dist/ needs these too.
+function copyDataFiles() {
   cpSync(join(root, 'src'), join(root, 'dist'), {
     recursive: true,
     filter: (path) =>

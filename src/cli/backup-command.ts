@@ -6,7 +6,7 @@ import { printJson, withAccounts } from './with-accounts.ts'
 
 const HELP = `
 The copy holds the accounts as they are at one moment; the gateway may run meanwhile. It does not hold the secret that the
-keys in it are encrypted with: keep that too, apart from the copy. How to restore it is told in docs/operations.md.
+keys in it are encrypted with: keep that too, apart from the copy. docs/operations.md describes how to restore it.
 Example:
   sluice backup /backups/sluice-$(date +%F).db`
 

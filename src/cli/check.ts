@@ -3,9 +3,8 @@ import type { Config } from '../config/config.ts'
 import type { Shell } from './shell.ts'
 
 /**
- * `sluice check`: reads the configuration and says what is wrong with it, one line a mistake, on standard
- * error; with `json`, one object on standard output instead. Answers with the exit code: 1 on any mistake,
- * warnings are none.
+ * `sluice check`: prints the errors in the configuration, one a line, on standard error; with `json`, one
+ * object on standard output. Resolves to the exit code: 1 on any error; warnings do not count.
  */
 export async function check(
   options: { config?: string; json?: boolean },

@@ -8,13 +8,13 @@ import { loadConfig } from './load-config.ts'
 import { run } from './start.ts'
 
 /**
- * `sluice demo`: the gateway with simulated upstreams. Its data is gone afterwards, unless DATA_DIR says
- * where to keep it.
+ * `sluice demo`: the gateway with simulated upstreams. Its data is deleted at the end, unless DATA_DIR is
+ * set.
  */
 export async function demo(): Promise<number> {
   const simulator = await startSimulator()
-  const kept = process.env['DATA_DIR']
-  const dataDir = kept ?? mkdtempSync(join(tmpdir(), 'sluice-demo-'))
+  const keptDir = process.env['DATA_DIR']
+  const dataDir = keptDir ?? mkdtempSync(join(tmpdir(), 'sluice-demo-'))
   try {
     mkdirSync(dataDir, { recursive: true })
     const config = join(dataDir, 'demo.yaml')
@@ -22,7 +22,7 @@ export async function demo(): Promise<number> {
     const loaded = loadConfig({ config }, { ...process.env, DATA_DIR: dataDir })
     return loaded ? await run(loaded) : 1
   } finally {
-    if (kept === undefined) rmSync(dataDir, { recursive: true, force: true })
+    if (keptDir === undefined) rmSync(dataDir, { recursive: true, force: true })
     await simulator.close()
   }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { parseExpiry } from './expiry.ts'
 
-/** 2026-11-20T12:00:00Z. */
+/** Unix seconds of 2026-11-20T12:00:00Z. */
 const NOW = 1_795_176_000
 
 test.each([

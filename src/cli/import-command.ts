@@ -12,7 +12,7 @@ Users, keys, channels, groups, prices and a few options carry over into the data
 working, ids stay where they are free. Without --apply nothing is written: the report says, row by row, what would not carry
 over, and what would carry over otherwise. Read it, then run the command again with --apply.
 What is there already (a user or a channel of the same name, the same key, a group, a price) is left as it is, so that the command
-can be repeated. Passwords do not carry over: "sluice user password NAME" sets new ones. docs/moving.md tells the whole way.
+can be repeated. Passwords do not carry over: "sluice user password NAME" sets new ones. docs/moving.md describes all steps.
 Exits with 1 if something that was planned could not be written.
 Examples:
   sluice import /srv/new-api/one-api.db
@@ -53,8 +53,8 @@ async function importFrom(
     const { readConfig } = await import('../config/config.ts')
     const { readEnvironment } = await import('../config/environment.ts')
     const { importFamily } = await import('../moving/import/import.ts')
-    const isWatched = !json && shell.err.isTTY
-    const say = (text: string): void => void (isWatched && shell.err.write(`\r\u001B[2K${text}`))
+    const showsProgress = !json && shell.err.isTTY
+    const say = (text: string): void => void (showsProgress && shell.err.write(`\r\u001B[2K${text}`))
     const report = await importFamily({
       config: readConfig(readEnvironment(shell.env, options)),
       source,
@@ -98,12 +98,12 @@ const COLUMNS: readonly Column<Count>[] = [
 
 function reportText(report: ImportReport, { out }: Shell): string {
   const { family, into, applied, lines, passwords, converted, hasRoot, nodesNotified } = report
-  const told = lines.filter(({ fate }) => fate !== 'carried').toSorted((a, b) => rank(a) - rank(b))
+  const listed = lines.filter(({ fate }) => fate !== 'carried').toSorted((a, b) => rank(a) - rank(b))
   return [
     `From a database of ${family} into ${into}.\n\n`,
     table(counts(lines), COLUMNS, out),
     '\n',
-    ...told.map(lineText),
+    ...listed.map(lineText),
     converted !== undefined && `quota: units are converted: ${converted}\n`,
     passwords > 0 &&
       `passwords: the ${passwords} that there are do not carry over; "sluice user password NAME" sets new ones\n`,
@@ -124,7 +124,7 @@ function lineText({ kind, id, name, fate, notes }: ReportLine): string {
   return `${kind}${number} ${displayText(name)} ${OUTCOMES[fate]}${why}\n`
 }
 
-// What a note quotes is somebody else's, too.
+// Notes quote text of the imported database, which may contain control characters.
 function plain(note: string): string {
   return note.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?')
 }

@@ -3,7 +3,7 @@ import { runCommand } from './run-command.ts'
 import type { Shell } from './shell.ts'
 
 const { env, stdout: out, stderr: err } = process
-// Standard input is opened for the command that reads it.
+// A getter, so that standard input is opened only by commands that read it.
 const shell: Shell = {
   env,
   out,

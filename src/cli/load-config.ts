@@ -3,7 +3,7 @@ import { type Config, readConfig } from '../config/config.ts'
 import { readEnvironment } from '../config/environment.ts'
 import { ConfigError, formatDiagnostic } from '../config/diagnostics.ts'
 
-/** Reads environment and configuration; says every mistake on standard error, and then gives undefined. */
+/** Reads environment and configuration; prints errors on standard error, and then returns undefined. */
 export function loadConfig(
   options: { readonly config?: string },
   env: NodeJS.ProcessEnv = process.env,

@@ -6,7 +6,7 @@ import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
 import { printJson, reportingErrors } from './with-accounts.ts'
 
-/** Users that are listed one by one. */
+/** Maximum users and differences that are listed. */
 const MAX_LISTED = 50
 
 const HELP = `
@@ -14,7 +14,7 @@ Copies users, keys, channels, settings, sessions and the whole usage log of the 
 row and every sum. No gateway may run on DATA_DIR meanwhile. The source is read only, but for calls that a crash left open:
 they are settled first. Keys are copied as they are, encrypted: GATEWAY_SECRET stays the same.
 The target must be empty, or a copy of this database that was begun: a copy that was interrupted is completed by running the
-command again. If the URL names no password, PGPASSWORD is taken. docs/moving.md tells the whole way.
+command again. If the URL names no password, PGPASSWORD is taken. docs/moving.md describes all steps.
 Exits with 1 if anything is not alike.
 Examples:
   sluice migrate --to postgres://sluice@db.example.com/sluice --dry-run
@@ -59,7 +59,7 @@ async function migrate(shell: Shell, { to, dryRun = false, json = false }: Migra
   })
 }
 
-/** One line that is written over itself, where somebody looks. */
+/** A progress line that overwrites itself, on a terminal. */
 class ProgressLine {
   readonly #err: Shell['err']
   readonly #isSilent: boolean
@@ -146,10 +146,10 @@ function userColumns(there: readonly AccountSums[]): readonly Column<AccountSums
 }
 
 function failureText({ to, differences }: MigrationReport): string {
-  const told = differences.slice(0, MAX_LISTED).map((sentence) => `  ${sentence}\n`)
-  const more = differences.length - told.length
+  const listed = differences.slice(0, MAX_LISTED).map((sentence) => `  ${sentence}\n`)
+  const more = differences.length - listed.length
   return (
-    `sluice: what is in ${to} now is not what is here:\n${told.join('')}` +
+    `sluice: what is in ${to} now is not what is here:\n${listed.join('')}` +
     (more > 0 ? `  and ${more} more\n` : '') +
     'The source is as it was, and still the one to use. Look for whoever else writes there, and copy into an empty database.\n'
   )
@@ -168,7 +168,16 @@ function nextSteps(secret: string | undefined, dataDir: string): string {
   )
 }
 
-function asJson({ to, dryRun, openCalls, before, tables, here, there, differences }: MigrationReport): unknown {
+function asJson({
+  to,
+  dryRun,
+  openCalls,
+  before,
+  tables,
+  here,
+  there,
+  differences,
+}: MigrationReport): unknown {
   return {
     to,
     dry_run: dryRun,

@@ -1,16 +1,16 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { parseExpiry } from './expiry.ts'
 
-/** The configuration file. Commands need it where no gateway runs: its settings decide what may be. */
+/** The option for the configuration file, which commands validate against where no gateway runs. */
 export const CONFIG = new Option(
   '--config <file>',
   'the configuration; default ./gateway.yaml if it is there (env: GATEWAY_CONFIG)',
 )
 
-/** For programs. */
+/** The option for machine-readable output. */
 export const JSON_OUTPUT = new Option('--json', 'print JSON, with the field names of the API')
 
-/** Reads a whole number that is not negative. */
+/** Parses a nonnegative whole number. */
 export function wholeNumber(text: string): number {
   if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(Number(text))) {
     throw new InvalidArgumentError('A whole number is expected.')
@@ -18,7 +18,7 @@ export function wholeNumber(text: string): number {
   return Number(text)
 }
 
-/** Reads what `--expires` says, as Unix seconds or -1. */
+/** Parses `--expires` into Unix seconds or -1. */
 export function expiry(text: string): number {
   const time = parseExpiry(text, Date.now())
   if (time === undefined) {
@@ -29,7 +29,7 @@ export function expiry(text: string): number {
   return time
 }
 
-/** Reads a list with commas between its entries. */
+/** Parses a comma-separated list. */
 export function commaList(text: string): string[] {
   return text
     .split(',')

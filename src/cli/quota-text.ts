@@ -1,6 +1,6 @@
 import type { QuotaDisplay } from '../management/settings/quota-display.ts'
 
-/** Quota units, and what they are as money: `500000 ($1.00)`; as they are where they are shown as tokens. */
+/** Quota units with their value: `500000 ($1.00)`; units alone where the display is TOKENS. */
 export function quotaText(
   quota: number,
   { display, quota_per_unit, usd_exchange_rate }: QuotaDisplay,

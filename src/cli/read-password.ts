@@ -2,23 +2,23 @@ import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import type { Shell } from './shell.ts'
 
-/** Bytes of standard input that are read of a password, at most. */
+/** Maximum bytes that are read from standard input. */
 const MAX_BYTES = 16_384
 
 /**
- * A password from the shell's input: typed twice without an echo at a terminal, else the one line that is
- * there. Never an argument, which the whole machine could read. Throws a sentence if there is none.
+ * Reads a password: typed twice without echo at a terminal, else one line of standard input. It is never an
+ * argument, which other users of the machine could see. Throws an error with a readable message.
  */
 export async function readPassword(shell: Shell): Promise<string> {
-  if (!shell.input.isTTY) return oneLine(await everything(shell))
-  const first = await typed(shell, 'New password: ')
-  if ((await typed(shell, 'The same again: ')) === first) return first
+  if (!shell.input.isTTY) return oneLine(await readAll(shell))
+  const first = await prompted(shell, 'New password: ')
+  if ((await prompted(shell, 'The same again: ')) === first) return first
   throw new Error('the two were not the same; nothing was changed')
 }
 
-async function typed({ input, err }: Shell, prompt: string): Promise<string> {
+async function prompted({ input, err }: Shell, prompt: string): Promise<string> {
   err.write(prompt)
-  // A terminal echoes what is typed only through this.
+  // The terminal's echo goes to this stream.
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
   const lines = createInterface({ input, output: silent, terminal: true })
   try {
@@ -33,7 +33,7 @@ async function typed({ input, err }: Shell, prompt: string): Promise<string> {
   }
 }
 
-async function everything({ input }: Shell): Promise<string> {
+async function readAll({ input }: Shell): Promise<string> {
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of input) {

@@ -9,9 +9,9 @@ import { addUserCommands } from './user-commands.ts'
 import { version } from './version.ts'
 
 /**
- * Runs `sluice` with these arguments, and resolves when the command has ended, with what it came to in
- * `shell.exitCode`. It touches nothing of the process, so that several can run in one; `start` and `demo`
- * alone take the process as theirs.
+ * Runs `sluice` with these arguments; the exit code is in `shell.exitCode` when it resolves. Commands leave
+ * the process alone, so that several can run in one; only `start` and `demo` handle its signals and may end
+ * it.
  */
 export async function runCommand(args: readonly string[], shell: Shell): Promise<void> {
   const program = new Command('sluice')
@@ -35,8 +35,9 @@ Begin here:
                                   an API key for it
   sluice import SOURCE            what a one-api or new-api holds that carries over
 
-user, token and backup work on DATA_DIR, whether a gateway runs on it or not; migrate and import while none does. What else is read from the environment
-(PORT, HOST, GATEWAY_SECRET, LOG_LEVEL, …) is told in docs/configuration.md, and how to run it in docs/operations.md.`,
+user, token and backup work on DATA_DIR, whether or not a gateway runs on it; migrate and import need it stopped.
+docs/configuration.md lists all environment variables (PORT, HOST, GATEWAY_SECRET, LOG_LEVEL, …), and
+docs/operations.md describes how to run the gateway.`,
     )
 
   addServiceCommands(program, shell)
@@ -49,7 +50,7 @@ user, token and backup work on DATA_DIR, whether a gateway runs on it or not; mi
   try {
     await program.parseAsync(args, { from: 'user' })
   } catch (error) {
-    // Commander has said what was wrong, or given its help.
+    // Commander has printed the error or the help already.
     if (!(error instanceof CommanderError)) throw error
     shell.exitCode = error.exitCode
   }

@@ -1,9 +1,9 @@
-/** Where a command runs: what it reads, and where it speaks. */
+/** The environment, streams and exit code of a command. */
 export interface Shell {
   readonly env: NodeJS.ProcessEnv
   readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean }
   readonly out: NodeJS.WritableStream
   readonly err: NodeJS.WritableStream & { readonly isTTY?: boolean }
-  /** 0 until something goes wrong. */
+  /** 0 unless an error occurs. */
   exitCode: number
 }

@@ -4,18 +4,18 @@ import type { Config } from '../config/config.ts'
 import type { Gateway } from '../main.ts'
 import { type IdleThread, startThread } from '../store/sqlite/thread.ts'
 
-/** `sluice start`: runs until a signal. The exit code is 0 after a clean stop, 1 where it could not start. */
+/** `sluice start`: runs until a signal. The exit code is 0 after a graceful stop, 1 after a failed start. */
 export async function start(options: { readonly config?: string }): Promise<number> {
   const thread = startThread()
   const { loadConfig } = await import('./load-config.ts')
   const config = loadConfig(options)
   const code = config ? await run(config, thread) : 1
-  // Words that nobody reads would keep the process from ending.
+  // Unread output would keep the process from ending.
   if (process.stdout.writableLength + process.stderr.writableLength > 0) process.exit(code)
   return code
 }
 
-/** Runs a gateway with a configuration that was read already, and a thread if one is started already. */
+/** Runs a gateway with a configuration, and with a thread if one was started already. */
 export async function run(config: Config, thread?: IdleThread): Promise<number> {
   const { startGateway } = await import('../main.ts')
   let gateway: Gateway
@@ -25,10 +25,10 @@ export async function run(config: Config, thread?: IdleThread): Promise<number> 
     process.stderr.write(`sluice cannot start: ${error instanceof Error ? error.message : String(error)}\n`)
     return 1
   }
-  // What this start has compiled is kept for the next, however this run may end.
+  // Saves the compile cache for the next start, even if this process is killed.
   flushCompileCache()
   const { welcome } = await import('./welcome.ts')
-  // Where nobody reads what is said, or a disk has no room for it, calls are served all the same.
+  // Calls are served even where output fails: no reader, or a full disk.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   process.stdout.write(welcome(gateway))
   const reason = await Promise.race([untilSignal(), gateway.failed])
@@ -47,25 +47,24 @@ export async function run(config: Config, thread?: IdleThread): Promise<number> 
 }
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
-/** How long after a signal another may be its echo. */
-const ECHO_MS = 1_000
+/** Milliseconds within which a second signal counts as a duplicate of the first. */
+const DUPLICATE_MS = 1_000
 
 /**
- * The first signal. A second one ends at once: what is open then is settled at the next start. One keystroke
- * in a terminal, or one signal to a whole group of processes, comes twice where npm passes it on: such an
- * echo is not a second signal.
+ * Resolves to the first signal. A second one exits at once: open calls are settled at the next start. One
+ * keystroke, or one signal to a process group, arrives twice where npm passes it on: such a duplicate is
+ * ignored.
  */
 function untilSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let firstMs: number | undefined
-    // The same listeners from the first to the last: an echo that meets none, if for a moment only, kills the
-    // process.
+    // The listeners stay for the whole stop: a duplicate without a listener would kill the process.
     for (const signal of SIGNALS) {
       process.on(signal, () => {
         if (firstMs === undefined) {
           firstMs = performance.now()
           resolve(signal)
-        } else if (performance.now() - firstMs > ECHO_MS) process.exit(1)
+        } else if (performance.now() - firstMs > DUPLICATE_MS) process.exit(1)
       })
     }
   })

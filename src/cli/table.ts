@@ -5,15 +5,13 @@ import { characterCount } from '../domain/character-count.ts'
 export interface Column<Row> {
   readonly title: string
   readonly cell: (row: Row) => string
-  /** For numbers. */
+  /** Aligns cells to the right, for numbers. */
   readonly right?: boolean
-  /** Rows whose cell stands out. */
+  /** Whether the cell of a row is highlighted. */
   readonly warns?: (row: Row) => boolean
 }
 
-/**
- * The rows below each other, each column as wide as its widest cell; in colours if `stream` is a terminal.
- */
+/** Formats rows as a table; column widths fit the widest cell. Colours are used if `stream` is a terminal. */
 export function table<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],

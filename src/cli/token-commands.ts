@@ -28,7 +28,7 @@ Keys are masked. An id is what "sluice token disable" takes.
 Example:
   sluice token list --user ann`
 
-/** What `token create` may be told. */
+/** The options of `token create`. */
 interface CreateOptions extends AccountOptions {
   readonly user: string
   readonly name: string
@@ -172,7 +172,7 @@ function quotaOf({ unlimited_quota, remain_quota }: TokenObject, display: QuotaD
   return unlimited_quota ? 'unlimited' : quotaText(remain_quota, display)
 }
 
-// Who wrote `--expires 30` meant days.
+// `--expires 30` is Unix seconds, though days were probably meant; the message shows that the key is expired.
 function expiryText({ expired_time, status }: TokenObject): string {
   return status === 3 ? `expired since ${timeText(expired_time)}` : `expires: ${timeText(expired_time)}`
 }

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander'
+import { Role } from '../domain/user.ts'
 import type { QuotaDisplay } from '../management/settings/quota-display.ts'
 import type { UserObject } from '../management/users/user-object.ts'
 import { CONFIG, JSON_OUTPUT, wholeNumber } from './options.ts'
@@ -8,10 +9,10 @@ import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
 import { type AccountOptions, printJson, reportingErrors, withAccounts } from './with-accounts.ts'
 
-const ROLES = new Map([
-  [1, 'user'],
-  [10, 'admin'],
-  [100, 'root'],
+const ROLES = new Map<number, string>([
+  [Role.user, 'user'],
+  [Role.admin, 'admin'],
+  [Role.root, 'root'],
 ])
 
 const LIST_HELP = `
@@ -59,7 +60,9 @@ export function addUserCommands(program: Command, shell: Shell): void {
     .command('create <name>')
     .description('make a user')
     .addOption(
-      new Option('--role <role>', '1 common user, 10 admin, 100 root').default(1).argParser(wholeNumber),
+      new Option('--role <role>', '1 common user, 10 admin, 100 root')
+        .default(Role.user)
+        .argParser(wholeNumber),
     )
     .option('--group <name>', 'a group that the configuration declares', 'default')
     .option('--quota <units>', 'what the user may spend, in quota units', wholeNumber, 0)
@@ -125,7 +128,7 @@ async function create(
     shell,
     options,
     async (accounts) => {
-      const made = await accounts.run('createUser', { username, role: role as 1 | 10 | 100, group, quota })
+      const made = await accounts.run('createUser', { username, role: role as Role, group, quota })
       if (options.json) printJson(shell, made)
       else say(shell, `Made the user ${named(made)} with ${quotaText(made.quota, await accounts.display())}.`)
     },
@@ -182,7 +185,7 @@ async function password(
   { keepAccessTokens, ...options }: AccountOptions & { readonly keepAccessTokens?: boolean },
 ): Promise<void> {
   await reportingErrors(shell, async () => {
-    // Asked for first: somebody who types slowly keeps no data folder locked.
+    // The prompt comes before the data folder is locked, so that slow typing blocks nobody.
     const given = await readPassword(shell)
     await withAccounts(shell, options, async (accounts) => {
       const changed = await accounts.run('setPassword', {

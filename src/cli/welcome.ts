@@ -1,7 +1,10 @@
 import type { Gateway } from '../main.ts'
 import { newestModel } from './newest-model.ts'
 
-/** What is printed when the gateway listens; at a first start with credentials that are never shown again. */
+/**
+ * The text printed when the gateway listens; at the first start it contains credentials that are not shown
+ * again.
+ */
 export function welcome({ url, settings, firstCredentials, recovered }: Gateway): string {
   const { channels } = settings
   const lines = [`Sluice listens on ${url} with ${plural(channels.length, 'channel')}.`]

@@ -2,15 +2,15 @@ import type { CommandBackend } from '../control/command-backend.ts'
 import type { FirstCredentials } from '../bootstrap/seed-accounts.ts'
 import type { Shell } from './shell.ts'
 
-/** Options that every command on accounts has. */
+/** The options of all account commands. */
 export interface AccountOptions {
   readonly config?: string
   readonly json?: boolean
 }
 
 /**
- * Opens the accounts, of the running gateway or of the data folder, and closes them after the work. What goes
- * wrong is said in a sentence on standard error, with exit code 1.
+ * Opens the accounts, through the running gateway or in the data folder, and closes them after `work`. An error
+ * is printed on standard error, and sets exit code 1.
  */
 export async function withAccounts(
   shell: Shell,
@@ -32,7 +32,7 @@ export async function withAccounts(
   })
 }
 
-/** Does the work; an error is a sentence on standard error, and exit code 1. */
+/** Runs `work`; an error is printed on standard error, and sets exit code 1. */
 export async function reportingErrors(shell: Shell, work: () => Promise<void>): Promise<void> {
   try {
     await work()
@@ -42,7 +42,7 @@ export async function reportingErrors(shell: Shell, work: () => Promise<void>): 
   }
 }
 
-/** One line for a program, with `--json`. */
+/** Prints one line of JSON. */
 export function printJson({ out }: Shell, value: unknown): void {
   out.write(`${JSON.stringify(value)}\n`)
 }
