@@ -5,7 +5,7 @@ import type { ApiKeys } from '../auth/api-keys.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ClientAddress } from '../auth/client-address.ts'
 import { requireKey } from '../auth/sent-key.ts'
-import type { Role, User } from '../domain/user.ts'
+import { Role, type User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
 import { LIMIT_NAMES, type RateLimiter, requireAllowed } from '../limits/rate-limiter.ts'
 import type { AdministrationParts } from '../management/parts.ts'
@@ -199,7 +199,7 @@ export class JsonApi {
   }
 }
 
-const MIN_ROLE = { account: 1, admin: 10, root: 100 } as const satisfies Record<string, Role>
+const MIN_ROLE = { account: Role.user, admin: Role.admin, root: Role.root } as const
 
 /** The query's parameters; the first value of a repeated one counts. */
 function queryOf(url: string): Record<string, string> {

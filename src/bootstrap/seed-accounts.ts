@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { UserSeed } from '../domain/seed.ts'
+import { Role } from '../domain/user.ts'
 import { generateKey } from '../store/generate-key.ts'
 import type { Store } from '../store/store.ts'
 
@@ -27,7 +28,7 @@ export async function seedAccounts(
     seeds,
     nowSeconds: Math.floor(Date.now() / 1000),
   })
-  return isFirstStart && !seeds.some(({ role }) => role === 100) ? makeFirstUser(store) : undefined
+  return isFirstStart && !seeds.some(({ role }) => role === Role.root) ? makeFirstUser(store) : undefined
 }
 
 /**
@@ -44,7 +45,7 @@ async function makeFirstUser(store: Store): Promise<FirstCredentials | undefined
       {
         id: undefined,
         username: 'root',
-        role: 100,
+        role: Role.root,
         status: undefined,
         group: 'default',
         quota: FIRST_QUOTA,

@@ -1,5 +1,6 @@
 import type { TokenSeed, UserSeed } from '../domain/seed.ts'
 import type { Group } from '../domain/settings.ts'
+import { Role } from '../domain/user.ts'
 import { isAddressRange } from '../domain/ip-allow-list.ts'
 import {
   credential,
@@ -21,7 +22,7 @@ import { vendorRoutes } from './vendors/vendor-routes.ts'
 import { child, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 const STATUS = [1, 2] as const
-const ROLES = [1, 10, 100] as const
+const ROLES = [Role.user, Role.admin, Role.root] as const
 
 /** The largest quota, in units of currency; `docs/api.md: Limits`. */
 const MAX_UNITS = 1_000_000_000
@@ -102,7 +103,7 @@ export function user(groups: ReadonlyMap<string, Group>, quotaPerUnit: number): 
     return section({
       id: integer(1).optional(),
       username: name('a name for the user', 64),
-      role: oneOf(ROLES).default(1),
+      role: oneOf(ROLES).default(Role.user),
       status: oneOf(STATUS).optional(),
       group: groupName(new Set(groups.keys())).default(DEFAULT_GROUP),
       quota: integer(0, maxQuota).default(0),

@@ -1,5 +1,8 @@
+/** Roles of users, as stored and shown; a higher role has the rights of all lower ones. */
+export const Role = { user: 1, admin: 10, root: 100 } as const
+
 /** 1 common user, 10 admin, 100 root. */
-export type Role = 1 | 10 | 100
+export type Role = (typeof Role)[keyof typeof Role]
 
 /** A user's status; 2 refuses on account and relay paths alike. */
 export const USER_STATUS = { enabled: 1, disabled: 2 } as const

@@ -1,5 +1,5 @@
 import type { ManagedUser } from '../domain/profile.ts'
-import type { Role } from '../domain/user.ts'
+import { Role } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
 
 /** The account that requests a change. */
@@ -11,8 +11,6 @@ export interface Actor {
 /** The operator at the command line, above every role. */
 export const OPERATOR: Actor = { id: 0, role: Number.POSITIVE_INFINITY }
 
-const ROOT = 100
-
 /** The key of fair queues that accounts share: all requests of one account are one queue. */
 export function fairQueueKey({ id }: Pick<Actor, 'id'>): string {
   return `account ${id}`
@@ -20,7 +18,7 @@ export function fairQueueKey({ id }: Pick<Actor, 'id'>): string {
 
 /** The role that a user must be below for the actor to change it; undefined = no bound, as for root. */
 export function roleCeiling({ role }: Actor): number | undefined {
-  return role >= ROOT ? undefined : role
+  return role >= Role.root ? undefined : role
 }
 
 /** Throws where an assigned role is not below the actor's own. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { ManagedUser } from '../../domain/profile.ts'
+import { Role } from '../../domain/user.ts'
 import { requireGroup } from './require-group.ts'
 import { type Actor, OPERATOR, fairQueueKey, requireAssignable } from '../authority.ts'
 import type { ManagementParts } from '../parts.ts'
@@ -23,7 +24,7 @@ export const newUserInput = z.object(
     username: usernameField,
     display_name: displayNameField.optional(),
     password: passwordField.optional(),
-    role: roleField.default(1),
+    role: roleField.default(Role.user),
     group: groupField().default('default'),
     quota: quotaField.default(0),
     remark: remarkField.optional(),

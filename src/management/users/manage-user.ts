@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { ManagedUser } from '../../domain/profile.ts'
-import { type Role, USER_STATUS } from '../../domain/user.ts'
+import { Role, USER_STATUS } from '../../domain/user.ts'
 import { GatewayError } from '../../errors.ts'
 import { type Actor, roleCeiling, requireAssignable, requireManageable } from '../authority.ts'
 import { deleteUser } from './delete-user.ts'
@@ -48,9 +48,9 @@ export async function manageUser(
     case 'delete':
       return deleteUser(parts, userId, by)
     case 'promote':
-      return setRole(parts, found, 10, by)
+      return setRole(parts, found, Role.admin, by)
     case 'demote':
-      return setRole(parts, found, 1, by)
+      return setRole(parts, found, Role.user, by)
     case 'add_quota':
       return changeQuota(parts, userId, input, by)
   }
@@ -60,11 +60,11 @@ export async function manageUser(
 async function setRole(
   { ledger, apiKeys }: ManagementParts,
   { id: userId, username, role: before }: { id: number; username: string; role: Role },
-  role: 1 | 10,
+  role: typeof Role.user | typeof Role.admin,
   by: Actor,
 ): Promise<ManagedUser> {
   requireAssignable(by, role)
-  if (role > 1 ? before >= role : before === role) {
+  if (role > Role.user ? before >= role : before === role) {
     throw new GatewayError('invalid_request', `the user "${username}" has the role ${before} already`)
   }
   const user = await ledger.changeUser({ userId, fields: { role }, roleBelow: roleCeiling(by) })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Profile } from '../../domain/profile.ts'
-import type { Role } from '../../domain/user.ts'
+import { Role } from '../../domain/user.ts'
 
 /** A profile in responses, with exactly these fields. `docs/api.md: User profile`. */
 export const profileSchema = z.object({
@@ -36,9 +36,9 @@ export const profileSchema = z.object({
 
 /** The permissions of each role in the console. */
 const PERMISSIONS: Record<Role, z.output<typeof profileSchema>['permissions']> = {
-  1: { sidebar_settings: true, sidebar_modules: { admin: false } },
-  10: { sidebar_settings: true, sidebar_modules: { admin: { setting: false } } },
-  100: { sidebar_settings: false, sidebar_modules: {} },
+  [Role.user]: { sidebar_settings: true, sidebar_modules: { admin: false } },
+  [Role.admin]: { sidebar_settings: true, sidebar_modules: { admin: { setting: false } } },
+  [Role.root]: { sidebar_settings: false, sidebar_modules: {} },
 }
 
 /** Converts a stored profile. */

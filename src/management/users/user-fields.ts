@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { characterCount } from '../../domain/character-count.ts'
+import { Role } from '../../domain/user.ts'
 import { nameField } from '../read-input.ts'
 
 const PASSWORD = 'expected a text of 8 to 128 characters'
@@ -35,7 +36,9 @@ export const keepAccessTokensField = z.boolean({ error: KEEP })
 const ROLE = 'expected 1 (common user), 10 (admin) or 100 (root)'
 
 /** A role. */
-export const roleField = z.union([z.literal(1), z.literal(10), z.literal(100)], { error: ROLE })
+export const roleField = z.union([z.literal(Role.user), z.literal(Role.admin), z.literal(Role.root)], {
+  error: ROLE,
+})
 
 /** Quota units; their bound comes from the settings. */
 export const quotaField = z.int({ error: 'expected a whole number of quota units' })

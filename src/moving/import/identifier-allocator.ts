@@ -1,8 +1,7 @@
+import { Role } from '../../domain/user.ts'
 import { foldCase } from '../../domain/username.ts'
 import type { TakenIdentifiers } from '../../store/operations/taken-identifiers.ts'
 import type { ReadUser } from './plan-users.ts'
-
-const ROOT = 100
 
 /** Hashes by which this gateway looks up keys and access tokens. */
 export interface Hashes {
@@ -51,7 +50,7 @@ export class IdentifierAllocator {
 
   /** Tells whether a root user exists, or is planned. */
   get hasRoot(): boolean {
-    return [...this.#users.values()].some(({ role, isDeleted }) => role === ROOT && !isDeleted)
+    return [...this.#users.values()].some(({ role, isDeleted }) => role === Role.root && !isDeleted)
   }
 
   /** Finds the user who has, or had, that name here. */

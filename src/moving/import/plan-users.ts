@@ -1,5 +1,5 @@
 import type { Settings } from '../../domain/settings.ts'
-import type { Role } from '../../domain/user.ts'
+import { Role } from '../../domain/user.ts'
 import { maxQuota } from '../../management/quota-bound.ts'
 import {
   displayNameField,
@@ -77,10 +77,10 @@ function displayNameOf(cells: Cells): string | undefined {
 }
 
 function roleOf(cells: Cells): Role {
-  const role = roleField.safeParse(cells.integer('role', 1))
+  const role = roleField.safeParse(cells.integer('role', Role.user))
   if (role.success) return role.data
   cells.note('role: it is none that is known here; a common user')
-  return 1
+  return Role.user
 }
 
 function statusOf(cells: Cells): 1 | 2 {

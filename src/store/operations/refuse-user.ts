@@ -1,9 +1,7 @@
-import { type Role, USER_STATUS } from '../../domain/user.ts'
+import { Role, USER_STATUS } from '../../domain/user.ts'
 import { GatewayError } from '../../errors.ts'
 import type { UserRow } from '../schema.ts'
 import type { Db } from './operation.ts'
-
-const ROOT: Role = 100
 
 /**
  * Refuses a user whose role is not below `roleBelow`, where that is given: looked at in the transaction that
@@ -16,11 +14,11 @@ export function refuseRole({ username, role }: UserRow, roleBelow: number | unde
 
 /** Refuses to take away a root user where no other enabled one is left. */
 export async function refuseLastRoot(db: Db, { id, username, role }: UserRow): Promise<void> {
-  if (role !== ROOT) return
+  if (role !== Role.root) return
   const other = await db
     .selectFrom('users')
     .select('id')
-    .where('role', '=', ROOT)
+    .where('role', '=', Role.root)
     .where('status', '=', USER_STATUS.enabled)
     .where('deleted_time', 'is', null)
     .where('id', '!=', id)
