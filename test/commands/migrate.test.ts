@@ -208,6 +208,20 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
   })
 })
 
+/** A point in the copy: the table has at least so many rows. */
+interface Moment {
+  readonly table: string
+  readonly rows: number
+}
+
+const isReached = ({ table, rows }: Moment): string => `(SELECT count(*) >= ${rows} FROM ${table})`
+
+/** Slows down every insertion from the moment on, so that a kill hits it; the copy up to there is fast. */
+async function lingerFrom({ sql }: TestDatabase, moment: Moment): Promise<void> {
+  await sql(`CREATE OR REPLACE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS
+    'BEGIN IF ${isReached(moment)} THEN PERFORM pg_sleep(0.15); END IF; RETURN NULL; END'`)
+}
+
 describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
   'a move to $name that is killed',
   (engine) => {
@@ -219,30 +233,33 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
     }
     // The progress of the copy when it is killed: the last table is the daily sums, in pages of 100.
     const MOMENTS = [
-      'SELECT count(*) >= 1 AS is_reached FROM users',
-      'SELECT count(*) >= 1 AS is_reached FROM sessions',
-      'SELECT count(*) >= 2000 AS is_reached FROM usage_log',
-      'SELECT count(*) >= 100 AS is_reached FROM usage_days',
-    ]
+      { table: 'users', rows: 1 },
+      { table: 'sessions', rows: 1 },
+      { table: 'usage_log', rows: 2000 },
+      { table: 'usage_days', rows: 100 },
+    ] as const
 
     test('a second run has the same result, wherever the first was killed', async () => {
       const folder = await filledFolder(MANY)
       const database = await engine.database()
       await (await database.open(SECRETS)).close()
-      await database.sql(`CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS
-      'BEGIN PERFORM pg_sleep(0.15); RETURN NULL; END'`)
+      await lingerFrom(database, MOMENTS[0])
       for (const { name } of COPIED_TABLES) {
         await database.sql(`CREATE TRIGGER linger AFTER INSERT ON ${name} EXECUTE FUNCTION linger()`)
       }
       const left: unknown[] = []
       for (const moment of MOMENTS) {
+        await lingerFrom(database, moment)
         const child = spawn(process.execPath, ['bin/sluice.mjs', 'migrate', '--to', database.place], {
           stdio: 'ignore',
           env: { PATH: process.env['PATH'], DATA_DIR: folder, GATEWAY_SECRET: SECRET },
         })
         const gone = once(child, 'exit')
         await expect
-          .poll(() => database.sql(moment), { timeout: 60_000, interval: 50 })
+          .poll(() => database.sql(`SELECT ${isReached(moment)} AS is_reached`), {
+            timeout: 60_000,
+            interval: 10,
+          })
           .toEqual([{ is_reached: true }])
         child.kill('SIGKILL')
         left.push(await gone)

@@ -19,9 +19,9 @@ export interface StormPlan {
   readonly root?: string
   /**
    * The program's disk is `STICKING_DISK`: each kill comes while it hangs, once something that is not durable
-   * was delivered, or after so many milliseconds.
+   * was delivered, or all upstreams have answered and nothing more is delivered.
    */
-  readonly stuckForMs?: number
+  readonly hasStickingDisk?: boolean
 }
 
 /** The result of a storm, and the upstreams' work. */
@@ -46,6 +46,13 @@ const SCARCE = 20_000
  */
 const ANSWERS = 25
 const LONGEST_MS = 350
+/**
+ * Milliseconds between two words of an answer when the disk is to hang: at any moment many streams are under
+ * way whose holds are durable and whose charges are not written.
+ */
+const STICKING_PACE_MS = 25
+/** Milliseconds without a delivery, after all upstreams have answered, that end a round on a hanging disk. */
+const QUIET_MS = 1_000
 /** Number of clients that have left and been charged in each tenth round. */
 const LEFT = 5
 /** The share of streams for which gate one is checked. */
@@ -69,7 +76,7 @@ export async function storm(plan: StormPlan): Promise<StormReport> {
   const sent: Sent[] = []
   const gateOne = new GateOneWitness(gateway.dataDir)
   const witness = async (live: LiveAnswer): Promise<void> => {
-    if (plan.stuckForMs !== undefined || random() < WITNESSED) await gateOne.look(live)
+    if (plan.hasStickingDisk || random() < WITNESSED) await gateOne.look(live)
   }
   let broken: readonly string[] = []
   let deliveries: Omit<Deliveries, 'broken'> = { sent: 0, charged: 0, excepted: {} }
@@ -82,11 +89,12 @@ export async function storm(plan: StormPlan): Promise<StormReport> {
         random,
         sightings: seen,
         witness,
+        ...(plan.hasStickingDisk && { minPaceMs: STICKING_PACE_MS }),
       })
-      if (plan.stuckForMs !== undefined) {
+      if (plan.hasStickingDisk) {
         await untilUnderWay(seen, ANSWERS)
         const disk = stick(gateway.dataDir)
-        await untilDelivered(gateway.dataDir, seen, gateOne, plan.stuckForMs)
+        await untilDelivered(gateway.dataDir, seen, gateOne, upstream)
         await gateway.kill()
         disk.free()
       } else {
@@ -163,22 +171,30 @@ async function untilLeft(dataDir: string): Promise<void> {
   while (left().length < LEFT && performance.now() < giveUpAt) await sleep(50)
 }
 
-/** Waits until something was delivered of which the file has no record. */
+/**
+ * Waits until something was delivered of which the file has no record, or until the upstream has answered all
+ * calls and no client gets any further.
+ */
 async function untilDelivered(
   dataDir: string,
   sightings: readonly Seen[],
   gateOne: GateOneWitness,
-  atMostMs: number,
+  upstream: ScriptedUpstream,
 ): Promise<void> {
   const stuckMs = performance.now()
-  const giveUpAt = stuckMs + atMostMs
+  const giveUpAt = stuckMs + 120_000
+  let activeMs = stuckMs
   const isDelivered = (): boolean =>
     gateOne.untraced.length > 0 ||
     sightings.some(
       ({ id = '', endedMs, status, complete }) =>
         endedMs > stuckMs && status === 200 && complete && !databaseOf(dataDir).usageOf(id),
     )
-  while (!isDelivered() && performance.now() < giveUpAt) await sleep(20)
+  while (!isDelivered() && performance.now() < Math.min(giveUpAt, activeMs + QUIET_MS)) {
+    const isAnswering = upstream.received(TRAFFIC_MODEL).some(({ endedAt }) => endedAt === undefined)
+    if (isAnswering) activeMs = performance.now()
+    await sleep(20)
+  }
 }
 
 /**

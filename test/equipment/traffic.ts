@@ -30,6 +30,8 @@ export interface TrafficPlan {
   /** Keys without `sk-`; each call takes one of them. */
   readonly keys: readonly string[]
   readonly random: () => number
+  /** Minimum milliseconds between two words of a stream; 0 by default. */
+  readonly minPaceMs?: number
   /** Records of the calls, which grow. */
   readonly sightings: Seen[]
   /** Called with each stream that has begun, before its client reads on. */
@@ -100,7 +102,11 @@ export function sentBy(upstream: ScriptedUpstream): Sent[] {
   })
 }
 
-async function oneCall(url: string, { keys, random, witness }: TrafficPlan, agent: Agent): Promise<Seen> {
+async function oneCall(
+  url: string,
+  { keys, random, witness, minPaceMs = 0 }: TrafficPlan,
+  agent: Agent,
+): Promise<Seen> {
   const stream = random() < 0.5
   const abort = random() < 0.1
   const call = randomUUID()
@@ -110,7 +116,7 @@ async function oneCall(url: string, { keys, random, witness }: TrafficPlan, agen
     prompt: 1 + Math.floor(random() * 5),
     // A client that leaves in the middle needs a long response.
     completion: abort ? MAXIMUM : 1 + Math.floor(random() * MAXIMUM),
-    paceMs: abort || random() < 0.3 ? 3 : 0,
+    paceMs: Math.max(minPaceMs, abort || random() < 0.3 ? 3 : 0),
   }
   const key = keys[Math.floor(random() * keys.length)] ?? ''
   const request = {
