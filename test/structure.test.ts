@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { LAYERS, SEPARATE_SUBFOLDERS } from './layers.ts'
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url))
 
@@ -47,17 +48,22 @@ describe('the layers of src', () => {
 
   test.each([
     ['a lower layer that imports a higher one', 'domain/x.ts', 'relay/y.ts'],
-    ['neighbours that meet', 'ledger/x.ts', 'upstreams/y.ts'],
-    ['sibling protocols that meet', 'protocols/chat/x.ts', 'protocols/messages/y.ts'],
+    ['entries of one layer that import each other', 'ledger/x.ts', 'upstreams/y.ts'],
+    ['protocols that import each other', 'protocols/chat/x.ts', 'protocols/messages/y.ts'],
     ['shared helpers that import a protocol', 'protocols/json/x.ts', 'protocols/chat/y.ts'],
-    ['resources of the API that meet', 'api/tokens/x.ts', 'api/users/y.ts'],
+    ['resources of the API that import each other', 'api/tokens/x.ts', 'api/users/y.ts'],
     ['the relay that names the program', 'relay/x.ts', 'main.ts'],
     ['anything but the command that imports the simulator', 'main.ts', 'simulator/start-simulator.ts'],
   ])('%s would be found', (_, from, to) => {
     expect(breach({ from, to })).toHaveLength(1)
   })
 
-  test('every folder of src has its place', () => {
+  test('every folder of src has a layer, and a row in docs/architecture.md', () => {
+    const described = readFileSync(join(SRC, '../docs/architecture.md'), 'utf8')
+    const undescribed = LAYERS.flat().filter(
+      (name) => !name.endsWith('.ts') && !described.includes(`\n| \`src/${name}/\` |`),
+    )
+    expect(undescribed).toEqual([])
     const placed = new Set(LAYERS.flat())
     expect(readdirSync(SRC).filter((name) => !name.endsWith('.test.ts') && !placed.has(name))).toEqual([])
   })
@@ -71,15 +77,16 @@ describe('the layers of src', () => {
 })
 
 function breach({ from, to }: Import): string[] {
-  const told = `${from} imports ${to}`
+  const breached = `${from} imports ${to}`
   const [fromTop, fromSub] = top(from)
   const [toTop, toSub] = top(to)
-  if (fromTop === toTop) return fromSub && toSub && !mayMeet(fromTop, fromSub, toSub, from) ? [told] : []
-  return rank(fromTop) < rank(toTop) ? [] : [told]
+  if (fromTop === toTop)
+    return fromSub && toSub && !mayImport(fromTop, fromSub, toSub, from) ? [breached] : []
+  return rank(fromTop) < rank(toTop) ? [] : [breached]
 }
 
-function mayMeet(folder: string, fromSub: string, toSub: string, from: string): boolean {
-  const shared = SEPARATE[folder]
+function mayImport(folder: string, fromSub: string, toSub: string, from: string): boolean {
+  const shared = SEPARATE_SUBFOLDERS[folder]
   if (!shared || fromSub === toSub) return true
   // A test may try a shared subfolder on its users.
   if (shared.includes(fromSub) && from.endsWith('.test.ts')) return true
@@ -87,7 +94,7 @@ function mayMeet(folder: string, fromSub: string, toSub: string, from: string): 
   return at >= 0 && (!shared.includes(fromSub) || at < shared.indexOf(fromSub))
 }
 
-/** The first step of a path below src, and the second if that is a folder too. */
+/** The first two folders of a path below src; the second is undefined where there is none. */
 function top(path: string): [string, string | undefined] {
   const [first = '', second, third] = path.split('/')
   return [first, third === undefined ? undefined : second]

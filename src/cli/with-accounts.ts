@@ -9,8 +9,8 @@ export interface AccountOptions {
 }
 
 /**
- * Opens the accounts, through the running gateway or in the data folder, and closes them after `work`. An error
- * is printed on standard error, and sets exit code 1.
+ * Opens the accounts, through the running gateway or in the data folder, and closes them after `work`. An
+ * error is printed on standard error, and sets exit code 1.
  */
 export async function withAccounts(
   shell: Shell,

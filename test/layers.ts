@@ -1,0 +1,29 @@
+/**
+ * The layers of src, outermost first: the one place where this rule is written. A file imports from its own
+ * folder and from later rows; entries of one row do not import each other.
+ */
+export const LAYERS: readonly (readonly string[])[] = [
+  ['cli'],
+  ['main.ts', 'simulator'],
+  ['process'],
+  ['control', 'moving'],
+  ['bootstrap'],
+  ['config', 'app.ts', 'cluster'],
+  ['api'],
+  ['relay', 'management'],
+  ['auth'],
+  ['limits', 'ledger', 'upstreams'],
+  ['store', 'protocols', 'metrics', 'tracing', 'redis', 'server'],
+  ['domain', 'http1'],
+  ['errors.ts', 'webassembly.d.ts'],
+]
+
+/**
+ * Folders whose subfolders do not import each other, with the exceptions: subfolders that all others may
+ * import, and that import only those before them in the list.
+ */
+export const SEPARATE_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = {
+  protocols: ['json', 'sse'],
+  upstreams: [],
+  api: ['routing', 'openapi'],
+}
