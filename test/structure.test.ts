@@ -6,36 +6,6 @@ import { LAYERS, SEPARATE_SUBFOLDERS } from './layers.ts'
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url))
 
-/**
- * Layers from the outside in. A file imports from its own folder and from later rows; folders in the same row
- * do not import each other.
- */
-const LAYERS = [
-  ['cli'],
-  ['main.ts', 'simulator'],
-  ['process'],
-  ['control', 'moving'],
-  ['bootstrap'],
-  ['config', 'app.ts', 'cluster'],
-  ['api'],
-  ['relay', 'management'],
-  ['auth'],
-  ['limits', 'ledger', 'upstreams'],
-  ['store', 'protocols', 'metrics', 'tracing', 'redis', 'server'],
-  ['domain', 'http1'],
-  ['errors.ts', 'webassembly.d.ts'],
-]
-
-/**
- * Folders whose subfolders do not import each other, and the subfolders that all of them may import: these
- * import only those before them in the list.
- */
-const SEPARATE: Readonly<Record<string, readonly string[]>> = {
-  protocols: ['json', 'sse'],
-  upstreams: [],
-  api: ['routing', 'openapi'],
-}
-
 interface Import {
   readonly from: string
   readonly to: string
