@@ -3,8 +3,8 @@ import type { Conversation } from './conversation.ts'
 import type { Capabilities } from './model-capabilities.ts'
 
 /**
- * The conversation without the sampling that its model refuses. What says the same as its absence is not
- * named.
+ * Removes the sampling settings that the model refuses. Values equal to the default are not reported as
+ * dropped.
  */
 export function withAcceptedSampling(
   conversation: Conversation,

@@ -4,8 +4,8 @@ import type { Reply, ReplyEvent, ReplyPart, Stop } from './reply.ts'
 import type { ReportedUsage } from './reported-usage.ts'
 
 /**
- * A reply in which the input of one tool is the answer's text: the tool was forced on a model that takes no
- * schema for its text, and the caller knows nothing of it.
+ * Converts a reply in which the input of one tool is the text: the tool was forced on a model that takes no
+ * schema for its text, and the client must not see it.
  */
 export function withAnswerAsText(reply: Reply, tool: string): Reply {
   const parts = reply.parts.map(
@@ -17,11 +17,11 @@ export function withAnswerAsText(reply: Reply, tool: string): Reply {
   return { ...reply, parts, stop: stopWithoutTool(reply.stop) }
 }
 
-/** The same for a stream. */
+/** Decoder that does the same for a stream. */
 export class AnswerToolDecoder implements StreamDecoder {
   readonly #decoder: StreamDecoder
   readonly #tool: string
-  /** The parts that are calls of the tool, and whether any of their input came. */
+  /** Parts that are calls of the tool, and whether any input of each came. */
   readonly #answers = new Map<number, boolean>()
 
   constructor(decoder: StreamDecoder, tool: string) {
@@ -73,7 +73,7 @@ export class AnswerToolDecoder implements StreamDecoder {
   }
 }
 
-/** The tool is not the caller's to answer. */
+/** Replaces a stop for tool calls: the client has no such tool to run. */
 function stopWithoutTool(stop: Stop): Stop {
   return stop.reason === 'tool-calls' ? { reason: 'end' } : stop
 }

@@ -7,80 +7,75 @@ import type { ReportedUsage } from './reported-usage.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
 /**
- * Fields that a conversion left out, by names from a closed list of the codec's own; sent as
+ * Names of fields that a conversion left out, from a closed list of the codec's own; sent as
  * `x-gateway-dropped`.
  */
 export type Dropped = Set<string>
 
-/** What an encoder cannot know by itself: codecs are pure. */
+/** Values for a new reply that a pure encoder cannot create itself. */
 export interface ReplyIdentity {
-  /** Unix seconds. */
+  /** Creation time in Unix seconds. */
   readonly created: number
-  /** For wires whose ids must have a form of their own. */
+  /** Id for dialects whose ids have a form of their own. */
   readonly id: string
 }
 
-/** The model that a request is written for. */
+/** Model that a request is written for. */
 export interface UpstreamModel {
-  /** The name that the upstream knows. */
+  /** Name that the upstream knows. */
   readonly name: string
   readonly capabilities: Capabilities
 }
 
-/** Both directions of a protocol, for the road between two different ones. Pure and synchronous. */
+/** Both directions of a dialect's conversion. Pure and synchronous. */
 export interface Codec {
-  /** Reads a request that was checked; throws `invalid_request` naming the path where it cannot go on. */
+  /** Decodes a checked request; throws `invalid_request` naming the path that cannot be converted. */
   decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation
-  /**
-   * Whether `encodeRequest` cannot take these media as they are: what they stand for has to be fetched
-   * before.
-   */
+  /** Whether `encodeRequest` cannot take the media as a URL, so that they must be fetched before. */
   mustFetch(media: MediaPart): boolean
-  /**
-   * The request as the upstream gets it; media are inline by now where the wire needs that, and sampling is
-   * what the model accepts.
-   */
+  /** Encodes a request for the upstream; its media are inline where needed, and its sampling is accepted. */
   encodeRequest(conversation: Conversation, upstream: UpstreamModel, dropped: Dropped): Buffer
   /**
-   * The tool whose input is the text of the answer: `encodeRequest` forces it on a model that has no other
-   * way of keeping to a schema, and the caller must not see it. Undefined for other conversations.
+   * Tool whose input is the text of the reply: `encodeRequest` forces it on a model that cannot follow a
+   * schema otherwise, and the client must not see it. Undefined for other conversations.
    */
   answerTool(conversation: Conversation, capabilities: Capabilities): string | undefined
-  /** Reads a whole reply; throws where it is none. */
+  /** Decodes a whole reply; throws where the bytes are none. */
   decodeReply(bytes: Buffer): Reply
   encodeReply(reply: Reply, identity: ReplyIdentity): Buffer
-  /** Events that are not whole yet take of the budget; without one, a stream has a budget of its own. */
+  /**
+   * Creates a decoder. Incomplete events take from `budget`; by default each stream has a budget of its own.
+   */
   streamDecoder(budget?: EventBudget): StreamDecoder
   streamEncoder(identity: ReplyIdentity, options: { readonly includeUsage: boolean }): StreamEncoder
 }
 
-/** Reads a stream. Bytes may be cut anywhere. */
+/** Decoder of a stream, whose bytes may be split anywhere. */
 export interface StreamDecoder {
-  /** Usage as the upstream told it up to now, final once the stream has ended. */
+  /** Usage that the upstream reported so far; final once the stream has ended. */
   readonly usage: ReportedUsage | undefined
   /**
-   * The events that these bytes complete. Where there are none, throws `upstream_error` if one event is
-   * larger than the cap, and `overloaded` if the budget is used up; else the next push, or the end, does.
+   * Returns the events that these bytes complete. If there are none, throws `upstream_error` for an event
+   * above the cap and `overloaded` without budget; else the next `push` or `end` throws.
    */
   push(chunk: Buffer): ReplyEvent[]
-  /** What is left to say when the upstream ended its connection: nothing, if it had said its last word. */
+  /** Returns the last events when the upstream closed; none if the stream had ended properly. */
   end(): ReplyEvent[]
-  /** Gives back what it took of the budget: nothing more will be pushed. */
+  /** Returns its part of the budget; nothing may be pushed afterwards. */
   release(): void
 }
 
-/** Writes a stream: events in, in whatever pieces. */
+/** Encoder of a stream, from events in any grouping. */
 export interface StreamEncoder {
   /**
-   * The frames for these events, but for the last of a stream; nothing for a `failure`, which `failure` has
-   * the words for.
+   * Returns the frames for these events, except the final ones; nothing for a `failure` (see `failureFrame`).
    */
   push(events: readonly ReplyEvent[]): string
   /**
-   * The frames that end a complete stream, to be sent once it is charged; '' before the `end` event.
-   * `charged` is the usage to tell, in place of what the upstream said.
+   * Returns the frames that end a complete stream, to be sent once it is charged; '' before the `end` event.
+   * `charged` replaces the usage that the upstream reported.
    */
   finalFrames(charged?: Usage): string
-  /** The frame that ends a stream that broke off, in this protocol's own words. */
+  /** Returns the error frame that ends a broken stream. */
   failureFrame(error: { readonly type: string; readonly code: string; readonly message: string }): string
 }

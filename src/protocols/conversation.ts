@@ -1,59 +1,58 @@
 /**
- * A request in no protocol's words: what at least two of them can say. Decoders make it, rules change it,
- * encoders write it. It is only on the road between two different protocols; calls that keep their protocol
- * keep their bytes.
+ * Request in a form that at least two dialects can express. Decoders create it, rules change it, encoders
+ * write it. Only converted calls use it; native calls keep their bytes.
  */
 export interface Conversation {
   readonly model: string
   readonly stream: boolean
-  /** What comes before the first turn: system and developer texts, in their order. */
+  /** System and developer texts before the first turn, in order. */
   readonly system: readonly TextPart[]
   readonly turns: readonly Turn[]
   readonly tools: readonly Tool[]
-  /** Undefined = the wire's own default. */
+  /** Undefined = the dialect's default. */
   readonly toolChoice: ToolChoice | undefined
-  /** Whether several tools may be called at once; undefined = the wire's own default. */
+  /** Whether several tools may be called at once; undefined = the dialect's default. */
   readonly parallelTools: boolean | undefined
   readonly maxTokens: number | undefined
   readonly temperature: number | undefined
   readonly topP: number | undefined
   readonly topK: number | undefined
   readonly stop: readonly string[]
-  /** Undefined = not asked for either way. */
+  /** Undefined = not stated. */
   readonly thinking: Thinking | undefined
-  /** The form that the answer must have; undefined = any. */
+  /** Required form of the reply's text; undefined = any. */
   readonly outputFormat: OutputFormat | undefined
   /** Web search by the provider; undefined = none. */
   readonly webSearch: WebSearch | undefined
-  /** The caller wants usage at the end of a stream, where that has to be asked for. */
+  /** Whether the client asked for usage at the end of a stream, in dialects that need it. */
   readonly includeUsage: boolean
 }
 
-/** The form of an answer's text. */
+/** Required form of a reply's text. */
 export type OutputFormat =
-  /** Some JSON object. */
+  /** Any JSON object. */
   { readonly kind: 'json-object' } | OutputSchema
 
 /** JSON that matches a schema. */
 export interface OutputSchema {
   readonly kind: 'json-schema'
-  /** The very text of an object, as it came. */
+  /** Text of a JSON object, as it came. */
   readonly schema: string
-  /** The caller's name for it, where the wire has one. */
+  /** Name that the client gave it, where the dialect has one. */
   readonly name: string | undefined
   readonly description: string | undefined
-  /** Whether the provider is to enforce the schema; undefined = the wire's own default. */
+  /** Whether the provider enforces the schema; undefined = the dialect's default. */
   readonly strict: boolean | undefined
 }
 
-/** Web search by the provider: how often it may search, and for whom. */
+/** Web search by the provider, with its limits. */
 export interface WebSearch {
   readonly maxUses: number
-  /** Roughly where the user is. */
+  /** Approximate place of the user. */
   readonly location?: SearchLocation
 }
 
-/** A place, as closely as it is known. */
+/** Approximate place. */
 export interface SearchLocation {
   readonly city?: string
   readonly country?: string
@@ -61,29 +60,27 @@ export interface SearchLocation {
   readonly timezone?: string
 }
 
-/** How much an answer may think before it speaks. */
+/** Amount of thinking before a reply. */
 export type Thinking =
   | { readonly kind: 'off' }
-  /** At most so many tokens. */
+  /** At most `tokens` tokens. */
   | { readonly kind: 'budget'; readonly tokens: number }
-  /** As much as the model sees fit, at an effort; undefined = the model's own default. */
+  /** As the model decides, at an effort; undefined = the model's default. */
   | { readonly kind: 'adaptive'; readonly effort: Effort | undefined }
 
-/**
- * How much effort goes into thinking. What each stands for in tokens, and between wires, is in `effort.ts`.
- */
+/** Effort of thinking. `effort.ts` maps it to tokens and to the names of dialects. */
 export type Effort = 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 
-/** What one side said, in one go. */
+/** Turn of one side. */
 export interface Turn {
   readonly role: 'user' | 'assistant'
   readonly parts: readonly Part[]
 }
 
-/** A piece of a turn. */
+/** Part of a turn. */
 export type Part = TextPart | MediaPart | ThinkingPart | ToolCallPart | ToolResultPart | OpaquePart
 
-/** A mark up to which the prompt may be cached. */
+/** Mark up to which the prompt may be cached. */
 export interface Cache {
   readonly ttl: '5m' | '1h' | undefined
 }
@@ -95,41 +92,41 @@ export interface TextPart {
   readonly cache?: Cache
 }
 
-/** A picture, a document, a recording. */
+/** Image, document or recording. */
 export interface MediaPart {
   readonly kind: 'media'
   readonly source: MediaSource
-  /** A document's name, where one is given. */
+  /** Name of a document, if given. */
   readonly name?: string
   readonly cache?: Cache
 }
 
-/** Where media are: in the request itself, or somewhere to be fetched from. */
+/** Source of media: inline, or a URL. */
 export type MediaSource =
-  /** `data` is base64; the type is as given, or `application/octet-stream` where nobody knows it. */
+  /** `data` is base64; the type is as stated, or `application/octet-stream` if unknown. */
   | { readonly kind: 'inline'; readonly mediaType: string; readonly data: string }
-  /** A family such as `image/*` where only that is known; undefined where nothing is. */
+  /** Media type, or a family such as `image/*`; undefined if unknown. */
   | { readonly kind: 'url'; readonly url: string; readonly mediaType: string | undefined }
 
-/** What the model thought before it spoke. */
+/** Thinking of the model before its reply. */
 export interface ThinkingPart {
   readonly kind: 'thinking'
   readonly text: string
   readonly proof?: Proof
 }
 
-/** A call of one of the caller's tools. */
+/** Call of one of the client's tools. */
 export interface ToolCallPart {
   readonly kind: 'tool-call'
   readonly id: string
   readonly name: string
-  /** The JSON text that the model wrote; empty means `{}`. */
+  /** JSON text that the model wrote; empty means `{}`. */
   readonly input: string
   readonly cache?: Cache
   readonly proof?: Proof
 }
 
-/** What a tool answered. */
+/** Result of a tool. */
 export interface ToolResultPart {
   readonly kind: 'tool-result'
   readonly callId: string
@@ -138,36 +135,33 @@ export interface ToolResultPart {
   readonly cache?: Cache
 }
 
-/** What only one wire knows: its own encoder writes it back, others leave it out and say so. */
+/** Part that only one dialect knows: its own encoder writes it back, others drop and report it. */
 export interface OpaquePart {
   readonly kind: 'opaque'
   readonly protocol: ConversionProtocol
   readonly value: unknown
 }
 
-/**
- * What a provider wants back untouched to believe that a part is its own; only its own protocol's encoder
- * uses it.
- */
+/** Signature by which a provider recognizes its own part; only its own dialect's encoder writes it. */
 export interface Proof {
   readonly protocol: ConversionProtocol
   readonly value: string
 }
 
-/** The wires that a conversation can be read from and written to. */
+/** Dialects that a conversation can be read from and written to. */
 export type ConversionProtocol = 'chat' | 'messages'
 
-/** A tool that the caller offers. */
+/** Tool that the client offers. */
 export interface Tool {
   readonly name: string
   readonly description: string | undefined
-  /** JSON schema: the very text of an object, as it came; undefined for a tool without parameters. */
+  /** Text of a JSON schema, as it came; undefined for a tool without parameters. */
   readonly schema: string | undefined
   readonly strict: boolean | undefined
   readonly cache?: Cache
 }
 
-/** Which tools must, may or must not be called. */
+/** Constraint on tool calls. */
 export type ToolChoice =
   | { readonly kind: 'auto' | 'any' | 'none' }
   | { readonly kind: 'tool'; readonly name: string }

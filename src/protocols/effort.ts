@@ -1,11 +1,11 @@
 import type { Effort, Thinking } from './conversation.ts'
 
 /**
- * Words that a wire may have for an effort: `none` switches thinking off, `minimal` is the least above it.
+ * Names that dialects have for an effort: `none` switches thinking off, `minimal` is the smallest above it.
  */
 export type EffortName = 'none' | 'minimal' | Effort
 
-/** From the least to the most, with the budgets in tokens; `docs/api.md: What models take`. */
+/** Efforts in ascending order, with their budgets in tokens; `docs/api.md: What models take`. */
 const BUDGETS = [
   ['low', 1280],
   ['medium', 2048],
@@ -18,47 +18,47 @@ const BUDGET_BY_EFFORT: ReadonlyMap<Effort, number> = new Map(BUDGETS)
 
 const EFFORT_NAMES: readonly EffortName[] = ['none', 'minimal', ...BUDGETS.map(([effort]) => effort)]
 
-/** The effort of a request that asks for thinking and does not say how much. */
+/** Effort of a request that asks for thinking without an amount. */
 export const DEFAULT_EFFORT: Effort = 'medium'
 
-/** No thinking. */
+/** Setting of a request without thinking. */
 export const THINKING_OFF: Thinking = { kind: 'off' }
 
-/** Every word for an effort, and what it asks for. */
+/** Settings by the name of an effort. */
 export const EFFORTS: ReadonlyMap<string, Thinking> = new Map<string, Thinking>([
   ['none', THINKING_OFF],
   ['minimal', THINKING_OFF],
   ...BUDGETS.map(([effort]): [string, Thinking] => [effort, { kind: 'adaptive', effort }]),
 ])
 
-/** The thinking tokens that an effort stands for. */
+/** Budget in tokens of an effort. */
 export function budgetOf(effort: Effort): number {
   return BUDGET_BY_EFFORT.get(effort) ?? 0
 }
 
 /**
- * The effort that a budget in tokens stands for. A budget is a bound, and efforts above `high` have none: no
- * budget becomes one of those.
+ * Effort that a budget corresponds to. A budget is a bound, and efforts above `high` have none, so that no
+ * budget maps to them.
  */
 function effortOf(tokens: number): Effort {
   if (tokens < budgetOf('medium')) return 'low'
   return tokens < budgetOf('high') ? 'medium' : 'high'
 }
 
-/** The effort that is asked for; undefined where thinking is off, or goes by the model's own default. */
+/** Effort that is asked for; undefined if thinking is off or left to the model. */
 export function requestedEffort(thinking: Thinking): Effort | undefined {
   if (thinking.kind === 'budget') return effortOf(thinking.tokens)
   return thinking.kind === 'adaptive' ? thinking.effort : undefined
 }
 
-/** Whether no thinking is asked for: a budget of nothing is none. */
+/** Whether thinking is off; a budget of 0 counts as off. */
 export function isThinkingOff(thinking: Thinking): boolean {
   return thinking.kind === 'off' || (thinking.kind === 'budget' && thinking.tokens === 0)
 }
 
 /**
- * The most of the accepted words (least first, never empty) that is not above the effort, else the least of
- * them.
+ * Finds the largest accepted name that is not above the effort, else the smallest. `accepted` is in ascending
+ * order and never empty.
  */
 export function nearestEffort(effort: Effort, accepted: readonly EffortName[]): EffortName | undefined {
   const max = EFFORT_NAMES.indexOf(effort)

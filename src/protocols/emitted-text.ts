@@ -1,13 +1,10 @@
 const INITIAL_BYTES = 256
-/**
- * Text beyond this is counted and no longer kept: no answer is as long, and a count by bytes is good enough
- * there.
- */
+/** Limit on kept text; beyond it bytes are only counted, which is exact enough for so long a reply. */
 const MAX_BYTES = 8 * 1024 * 1024
-/** Up to so many bytes a loop copies faster than a call does. */
+/** Size up to which a loop copies faster than a call. */
 const MAX_LOOP_BYTES = 48
 
-/** Text that grows by small pieces, kept as bytes in one piece of memory. */
+/** Text that grows by small pieces, kept as UTF-8 in one buffer. */
 export class EmittedText {
   #bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES)
   #length = 0
@@ -24,7 +21,7 @@ export class EmittedText {
     this.#length = end
   }
 
-  /** Adds a text; returns its UTF-8 bytes. */
+  /** Adds a text; returns the number of its UTF-8 bytes. */
   add(text: string): number {
     const { length } = text
     if (length <= MAX_LOOP_BYTES && this.#length + length <= this.#bytes.length && this.#addAscii(text, length))

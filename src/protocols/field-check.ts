@@ -3,21 +3,20 @@ import { withSchema, type JsonSchema, type ValueTest } from './with-schema.ts'
 import { asRecord } from './json/record.ts'
 import type { Member, Node, ScannedObject } from './json/scanned-object.ts'
 
-/** No model writes as much; what is above is a mistake (`docs/api.md: Errors`, max_tokens too large). */
+/** Largest accepted maximum of output tokens (`docs/api.md: Errors`, max_tokens too large). */
 const MAX_OUTPUT_TOKENS = 10_000_000
 const MAX_MODEL_LENGTH = 256
 const MAX_PREVIEW = 60
-/** As JSON Schema takes it, which has no \p{Cc} for everybody. */
+/** Pattern for JSON Schema, whose implementations do not all support \p{Cc}. */
 const NO_CONTROL_CHARACTER = '^[^\\u0000-\\u001f\\u007f-\\u009f]*$'
 
-/** A check of one member that is present and not null; throws `invalid_request`. */
+/** Check of a member that is present and not null; throws `invalid_request`. */
 export interface Check {
   (scan: ScannedObject, member: Member): void
-  /** What it lets through; anything where it does not say. */
+  /** Values that pass; undefined = any. */
   readonly schema?: JsonSchema
 }
 
-/** Tests of a parsed value. */
 export const isText = withSchema({ type: 'string' }, (value: unknown): boolean => typeof value === 'string')
 export const isTexts = withSchema(
   { type: 'array', items: isText.accepts },
@@ -36,8 +35,8 @@ export const isInteger = (from: number, to: number): ValueTest =>
   )
 
 /**
- * Checks a request against its protocol's table: required fields first, then what is there, in the body's
- * order. null in an optional field is absence, fields outside the table pass.
+ * Checks a request against a table: required fields first, then the members in the body's order. Null in an
+ * optional field counts as absent; fields outside the table pass.
  */
 export function checkMembers(
   scan: ScannedObject,
@@ -52,13 +51,13 @@ export function checkMembers(
   }
 }
 
-/** The field is there and not null. */
+/** Whether the field is present and not null. */
 export function isPresent(scan: ScannedObject, field: string): boolean {
   const kind = scan.kind(field)
   return kind !== undefined && kind !== 'null'
 }
 
-/** What a request must be for `checkMembers` to let it through, as JSON Schema. */
+/** Builds the JSON Schema of requests that `checkMembers` accepts. */
 export function requestSchema(required: readonly string[], checks: ReadonlyMap<string, Check>): JsonSchema {
   const properties = [...checks].map(([field, { schema: accepts = {} }]) => [
     field,
@@ -67,7 +66,7 @@ export function requestSchema(required: readonly string[], checks: ReadonlyMap<s
   return { type: 'object', required, properties: Object.fromEntries(properties) }
 }
 
-/** A check of the parsed value that shows a wrong scalar. */
+/** Creates a check of the parsed value; the error shows a wrong scalar. */
 export function checkValue(expected: string, isValid: ValueTest): Check {
   return withSchema(described(expected, isValid), (scan: ScannedObject, { key, node }: Member) => {
     const value = scan.value(key)
@@ -75,7 +74,7 @@ export function checkValue(expected: string, isValid: ValueTest): Check {
   })
 }
 
-/** The same for a field that can hold a prompt: a message tells only what kind of thing came. */
+/** Creates a check of a field that may hold a prompt: the error shows only the kind of value. */
 export function checkSecret(expected: string, isValid: ValueTest): Check {
   return withSchema(described(expected, isValid), (scan: ScannedObject, { key, node }: Member) => {
     if (!isValid(scan.value(key))) refuse(key, expected, kindName(scan, node))
@@ -86,7 +85,6 @@ function described(expected: string, { schema: accepts }: ValueTest): JsonSchema
   return { description: expected, ...accepts }
 }
 
-/** Checks that more than one table has. */
 export const text = checkValue('a string', isText)
 export const boolean = checkValue(
   'true or false',
@@ -98,7 +96,7 @@ export const integer = checkValue(
 )
 export const object = checkSecret('an object', isObject)
 
-/** A model's name in a request. */
+/** Check of a model's name. */
 export const modelName = checkValue(
   `a name of 1 to ${MAX_MODEL_LENGTH} characters, none of them a control character`,
   withSchema(
@@ -107,16 +105,16 @@ export const modelName = checkValue(
   ),
 )
 
-/** A maximum of output tokens. */
+/** Check of a maximum of output tokens. */
 export const outputTokens = maximumFrom(1)
-/** The same where 0 is allowed: the prompt is read, and nothing is generated. */
+/** Check of a maximum of output tokens that may be 0: the prompt is read, and nothing is generated. */
 export const outputTokensOrNone = maximumFrom(0)
 
 function maximumFrom(min: number): Check {
   return checkValue(`an integer from ${min} to ${MAX_OUTPUT_TOKENS}`, isInteger(min, MAX_OUTPUT_TOKENS))
 }
 
-/** Looks at the elements where they lie: a long conversation is not parsed for the sake of its roles. */
+/** Checks the elements of an array of objects in place, without parsing them. */
 export function checkEachObject(
   scan: ScannedObject,
   node: Node,
@@ -142,13 +140,13 @@ function isScalar(value: unknown): boolean {
   return typeof value !== 'object' || value === null
 }
 
-/** A scalar as JSON, cut short. */
+/** Renders a scalar as JSON, truncated. */
 function preview(value: unknown): string {
   const json = JSON.stringify(value).replaceAll(/[^\x20-\x7e]/g, '?')
   return json.length <= MAX_PREVIEW ? json : `${json.slice(0, MAX_PREVIEW)}…`
 }
 
-/** What kind of value came, with its article, for a message. */
+/** Names the kind of a value with its article, for a message. */
 export function kindName(scan: ScannedObject, node: Node): string {
   const kind = scan.kindOf(node)
   if (kind === 'true' || kind === 'false' || kind === 'null') return kind

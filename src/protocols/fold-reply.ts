@@ -1,13 +1,13 @@
 import type { Reply, ReplyEvent, ReplyPart, StartedPart } from './reply.ts'
 
-/** A part while its text is gathered. */
+/** Part while its text is collected. */
 interface GrowingPart {
   readonly started: StartedPart
   text: string
   proof: Extract<ReplyEvent, { kind: 'proof' }>['proof'] | undefined
 }
 
-/** The whole reply that a stream's events make; undefined where they begin or end none. */
+/** Folds a stream's events into a whole reply; undefined without a `start` or an `end`. */
 export function foldReply(events: Iterable<ReplyEvent>): Reply | undefined {
   let start: Extract<ReplyEvent, { kind: 'start' }> | undefined
   let end: Extract<ReplyEvent, { kind: 'end' }> | undefined

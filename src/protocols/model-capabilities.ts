@@ -2,24 +2,24 @@ import type { StatedCapabilities, ThinkingForm } from '../domain/settings.ts'
 import type { EffortName } from './effort.ts'
 import { claudeVersion, geminiVersion, gptVersion, isSince, type ModelVersion } from './model-version.ts'
 
-/** Settings that models may refuse, as far as one accepts them; `docs/api.md: What models take`. */
+/** Settings that a model accepts; `docs/api.md: What models take`. */
 export interface Capabilities {
-  /** Sampling settings it accepts: all, none, or not `top_p` beside `temperature`. */
+  /** Accepted sampling settings; the second value excludes `top_p` beside `temperature`. */
   readonly sampling: 'all' | 'no-top-p-beside-temperature' | 'none'
   readonly thinking: ThinkingForm
-  /** Thinking cannot be switched off. */
+  /** Whether thinking cannot be switched off. */
   readonly alwaysThinks: boolean
-  /** The efforts that it takes in chat, least first; undefined where that is not known. */
+  /** Accepted efforts in chat, ascending; undefined if unknown. */
   readonly efforts: readonly EffortName[] | undefined
-  /** In chat it takes tools with the effort `none` alone, which has to be said. */
+  /** Whether chat accepts tools only with an explicit effort of `none`. */
   readonly toolsNeedNoEffort: boolean
-  /** Its text keeps to a JSON schema that the request states. */
+  /** Whether the model can follow a JSON schema for its text. */
   readonly takesSchema: boolean
-  /** The field in chat for the maximum of output tokens. */
+  /** Chat's field for the maximum of output tokens. */
   readonly maximumField: 'max_tokens' | 'max_completion_tokens'
 }
 
-/** A name with the versions that it states. */
+/** Model name with the versions in it. */
 interface Name {
   readonly text: string
   readonly claude: ModelVersion | undefined
@@ -29,7 +29,7 @@ interface Name {
 
 type Row = readonly [covers: (name: Name) => boolean, says: Partial<Capabilities>]
 
-/** Holds for models that nobody here knows: they get everything. */
+/** Capabilities of unknown models: they get everything. */
 const UNKNOWN: Capabilities = {
   sampling: 'all',
   thinking: 'budget',
@@ -46,8 +46,8 @@ const TO_XHIGH = [...TO_HIGH, 'xhigh'] as const
 const TO_MAX = [...TO_XHIGH, 'max'] as const
 
 /**
- * The first row that covers a name counts. Rows go by version, so that the next model falls under the last
- * one's.
+ * The first row that covers a name counts. Rows begin at a version, so that a new model falls under the
+ * previous one's row.
  */
 const TABLE: readonly Row[] = [
   [
@@ -75,7 +75,7 @@ const TABLE: readonly Row[] = [
     { ...REASONING, efforts: ['medium', 'high', 'xhigh'] },
   ],
   [({ text, gpt }) => isAtLeast(gpt, 5) && /-pro\b/i.test(text), { ...REASONING, efforts: ['high'] }],
-  // A vendor before the name is that of a router, which has its own ways to the model.
+  // A vendor's prefix belongs to a router, which has its own conventions for the model.
   [
     ({ text, gpt }) => isAtLeast(gpt, 5, 6) && !text.includes('/'),
     { ...REASONING, efforts: ['none', ...TO_MAX], toolsNeedNoEffort: true },
@@ -93,8 +93,8 @@ const TABLE: readonly Row[] = [
 ]
 
 /**
- * Capabilities of a model: by the name that its upstream knows, otherwise by the name that the client asks
- * for; what the operator states counts for more than either.
+ * Finds a model's capabilities by the upstream's name for it, else by the client's; `stated` by the operator
+ * overrides both.
  */
 export function capabilitiesOf(
   upstreamName: string,

@@ -1,13 +1,13 @@
-/** A version as a model's name states it; a minor version that is not named is 0. */
+/** Version in a model's name; a missing minor version is 0. */
 export interface ModelVersion {
   readonly major: number
   readonly minor: number
 }
 
 /**
- * A version is one or two digits, so that dates (`-20250514`) and context sizes are not taken for one. The
- * first form has the version before the tier (`claude-3-5-sonnet`), the second behind it (`claude-opus-4-7`,
- * `claude-opus-4.7`); the third is a tier alone, as deployments are named.
+ * Patterns of Claude's names: version before the tier (`claude-3-5-sonnet`), behind it (`claude-opus-4-7`,
+ * `claude-opus-4.7`), or a tier alone, as deployments are named. At most two digits, so that dates
+ * (`-20250514`) and context sizes do not match.
  */
 const CLAUDE = [
   /claude-(\d{1,2})(?:[-.](\d{1,2}))?(?![\d.])/i,
@@ -15,32 +15,27 @@ const CLAUDE = [
   /(?:^|[^a-z])(?:opus|sonnet|haiku)-(\d{1,2})(?:[-.](\d{1,2}))?(?![\d.])/i,
 ] as const
 
-/** Azure writes 3.5 without its point. */
+/** Patterns of GPT's names; Azure writes 3.5 without its point. */
 const GPT = [/(?:^|[^a-z])gpt-(3)\.?(5)(?!\d)/i, /(?:^|[^a-z])gpt-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/i] as const
 
 const GEMINI = /(?:^|[^a-z])gemini-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/i
 
-/**
- * The version of a Claude model, whatever stands before and behind its name; undefined where the name states
- * none.
- */
+/** Finds the version of a Claude model, with any prefix and suffix; undefined if there is none. */
 export function claudeVersion(model: string): ModelVersion | undefined {
   return versionIn(model, CLAUDE)
 }
 
-/**
- * The version of a GPT model (`gpt-5.2-codex` is 5.2, `gpt-4o` is 4.0); undefined where the name states none.
- */
+/** Finds the version of a GPT model (`gpt-5.2-codex` is 5.2, `gpt-4o` is 4.0); undefined if there is none. */
 export function gptVersion(model: string): ModelVersion | undefined {
   return versionIn(model, GPT)
 }
 
-/** The version of a Gemini model; undefined where the name states none. */
+/** Finds the version of a Gemini model; undefined if there is none. */
 export function geminiVersion(model: string): ModelVersion | undefined {
   return versionIn(model, [GEMINI])
 }
 
-/** Whether a version is this one or a later one. */
+/** Whether a version is the given one or a later one. */
 export function isSince({ major, minor }: ModelVersion, sinceMajor: number, sinceMinor = 0): boolean {
   return major > sinceMajor || (major === sinceMajor && minor >= sinceMinor)
 }

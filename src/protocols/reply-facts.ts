@@ -1,16 +1,16 @@
 import type { ReportedUsage } from './reported-usage.ts'
-/** What a whole reply says about itself. */
+/** Facts about a whole reply. */
 export interface ReplyFacts {
-  /** It is an answer of its protocol and no error. */
+  /** Whether it is a valid reply of its dialect, and no error. */
   readonly valid: boolean
   readonly usage: ReportedUsage | undefined
-  /** It is an error object, whatever its status says. */
+  /** Whether it is an error object, whatever its status. */
   readonly error: boolean
-  /** The generated text, for counting. */
+  /** Generated text, for counting. */
   text(): string
 }
 
-/** An `error` member that says something; some providers send null in each answer. */
+/** Whether an `error` member reports an error; some providers send null in each reply. */
 export function isError(value: unknown): boolean {
   return typeof value === 'object' ? value !== null : typeof value === 'string' && value !== ''
 }

@@ -1,18 +1,18 @@
 import type { ConversionProtocol, Proof } from './conversation.ts'
 import type { ReportedUsage } from './reported-usage.ts'
 
-/** A whole answer in no protocol's words. */
+/** Whole reply in the form that all dialects share. */
 export interface Reply {
   readonly id: string
-  /** As the upstream names it. */
+  /** Model name as the upstream states it. */
   readonly model: string
   readonly parts: readonly ReplyPart[]
   readonly stop: Stop
-  /** Undefined where the upstream did not say, or not credibly. */
+  /** Undefined if the upstream reported none, or none that is credible. */
   readonly usage: ReportedUsage | undefined
 }
 
-/** A piece of an answer. */
+/** Part of a reply. */
 export type ReplyPart =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'thinking'; readonly text: string; readonly proof?: Proof }
@@ -20,25 +20,25 @@ export type ReplyPart =
       readonly kind: 'tool-call'
       readonly id: string
       readonly name: string
-      /** The JSON text that the model wrote; empty means `{}`. */
+      /** JSON text that the model wrote; empty means `{}`. */
       readonly input: string
     }
   | { readonly kind: 'opaque'; readonly protocol: ConversionProtocol; readonly value: unknown }
 
-/** Why an answer ended. */
+/** End of a reply. */
 export interface Stop {
   readonly reason: StopReason
-  /** The stop sequence that was met, where the upstream tells. */
+  /** Stop sequence that was met, if the upstream states it. */
   readonly sequence?: string
 }
 
-/** The reasons that more than one wire knows; `pause` is an answer that wants to be continued. */
+/** Stop reasons that several dialects share; `pause` is a reply that is to be continued. */
 export type StopReason = 'end' | 'length' | 'stop-sequence' | 'tool-calls' | 'refusal' | 'pause'
 
 /**
- * A stream in no protocol's words. Parts are numbered from 0 in the order in which they begin; a part is
- * started, grows, and ends. Parts may be interleaved here even where a wire cannot do that: its encoder sees
- * to it.
+ * Event of a stream in the form that all dialects share. Parts are numbered from 0 in the order of their
+ * starts; a part starts, grows, and ends. Parts may be interleaved; an encoder orders them where its dialect
+ * requires that.
  */
 export type ReplyEvent =
   | {
@@ -51,17 +51,17 @@ export type ReplyEvent =
   | { readonly kind: 'text'; readonly index: number; readonly text: string }
   | { readonly kind: 'thinking'; readonly index: number; readonly text: string }
   | { readonly kind: 'proof'; readonly index: number; readonly proof: Proof }
-  /** A piece of the JSON text of a tool call's input. */
+  /** Piece of the JSON text of a tool call's input. */
   | { readonly kind: 'tool-input'; readonly index: number; readonly text: string }
   | { readonly kind: 'part-end'; readonly index: number }
-  /** Keeps the connection alive and says nothing. */
+  /** Sign of life without content. */
   | { readonly kind: 'ping' }
-  /** The answer is complete; `usage` is final. */
+  /** The reply is complete; `usage` is final. */
   | { readonly kind: 'end'; readonly stop: Stop; readonly usage: ReportedUsage | undefined }
-  /** The upstream reports a failure in the middle of its answer; `code` as it wrote it. */
+  /** Failure that the upstream reports in mid-stream; `code` as it came. */
   | { readonly kind: 'failure'; readonly type: string; readonly message: string; readonly code?: unknown }
 
-/** What is known of a part when it begins. */
+/** Part at its start. */
 export type StartedPart =
   | { readonly kind: 'text' }
   | { readonly kind: 'thinking' }

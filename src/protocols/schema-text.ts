@@ -2,8 +2,8 @@ import { kindName, refuse } from './field-check.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 
 /**
- * The very text of the JSON schema that a member of an object is; undefined where there is none, or null.
- * Throws `invalid_request` naming the path of one that is no object.
+ * Returns the text of the JSON schema in a member; undefined if absent or null. Throws `invalid_request`
+ * naming the path if it is not an object.
  */
 export function schemaText(
   scan: ScannedObject,

@@ -1,18 +1,17 @@
-/** Spellings that servers have for no input at all; an empty JSON string is one. */
+/** Spellings of an empty input that servers use; an empty JSON string is one. */
 const EMPTY_INPUTS: ReadonlySet<string> = new Set(['', 'null', '""'])
-/** Text that may still turn out to be no input, and is short enough to be read again with each piece. */
+/**
+ * Beginning of a text that may still turn out to be empty, and is short enough to be tested with each piece.
+ */
 const MAY_BE_EMPTY = /^\s{0,16}(?:n(?:u(?:l(?:l\s{0,16})?)?)?|"(?:"\s{0,16})?)?$/
 
-/** The JSON text of a tool's input as it came; `{}` where it is nothing. */
+/** Returns the JSON text of a tool's input as it came; `{}` if it is empty. */
 export function inputOrEmpty(input: string): string {
-  // Nearly all are objects; they can be long, and need no look at the rest.
+  // Nearly all inputs are objects, which can be long and need no further check.
   return !input.startsWith('{') && EMPTY_INPUTS.has(input.trim()) ? '{}' : input
 }
 
-/**
- * The text of a tool's input that is a JSON object, without the white space around it; undefined for anything
- * else.
- */
+/** Returns a tool's input if it is a JSON object, trimmed; undefined for anything else. */
 export function inputObject(input: string): string | undefined {
   const text = inputOrEmpty(input).trim()
   if (!text.startsWith('{')) return undefined
@@ -25,18 +24,18 @@ export function inputObject(input: string): string | undefined {
 }
 
 /**
- * The inputs of tools in one stream. They are told as they come, but for one that may be `null` in the end,
- * or what else means nothing: it is held back until that is known.
+ * Inputs of the tools in one stream, passed on as they come. An input that may turn out to be `null` or
+ * another empty spelling is held back until that is certain.
  */
 export class StreamedInputs {
-  /** By part; a part whose input is known to be something else is not here. */
+  /** Text that is held back, by part; parts with a proper input are not listed. */
   readonly #pending = new Map<number, string>()
 
   begin(part: number): void {
     this.#pending.set(part, '')
   }
 
-  /** The input that can be told after this piece. */
+  /** Adds a piece; returns the text that can be passed on. */
   add(part: number, piece: string): string {
     const pending = this.#pending.get(part)
     if (pending === undefined) return piece
@@ -49,7 +48,7 @@ export class StreamedInputs {
     return text
   }
 
-  /** The rest of an input that has ended. */
+  /** Ends an input; returns the text that was held back, unless it is empty. */
   end(part: number): string {
     const pending = this.#pending.get(part) ?? ''
     this.#pending.delete(part)

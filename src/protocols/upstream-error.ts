@@ -1,6 +1,6 @@
 import { asRecord, parseRecord } from './json/record.ts'
 
-/** What an error envelope is made of, in whatever protocol. */
+/** Contents of an error envelope of any dialect. */
 export interface ErrorParts {
   readonly type: string
   readonly code: string
@@ -8,8 +8,8 @@ export interface ErrorParts {
 }
 
 /**
- * What could be understood of an upstream's error; the message is as it came and must be redacted before it
- * goes on.
+ * Contents of an upstream's error, as far as it is understood; the message must be redacted before it is sent
+ * on.
  */
 export interface UpstreamErrorText {
   readonly message: string | undefined
@@ -17,25 +17,22 @@ export interface UpstreamErrorText {
   readonly code: string | undefined
 }
 
-/** Characters of a message, and of a type or a code, that are taken. */
+/** Limits on the characters that are read. */
 const MAX_MESSAGE_LENGTH = 65_536
 const MAX_NAME_LENGTH = 128
 
-/** Bytes of an error body that are looked at. */
+/** Bytes of an error body that are read. */
 const MAX_BODY_BYTES = 65_536
 
-/**
- * Where servers put the message. The first that holds text counts; `detail` may be a list of findings with
- * `msg`.
- */
+/** Keys of the message. The first that holds text counts; `detail` may be a list of objects with `msg`. */
 const MESSAGE_KEYS = ['message', 'detail', 'msg', 'error_message', 'error', 'errors', 'title'] as const
 
 const NO_DETAILS: UpstreamErrorText = { message: undefined, type: undefined, code: undefined }
 
 /**
- * Reads an upstream's error body in whatever shape it came; never throws. An object under `error` (a list of
- * them is read by its first), the same without the envelope, a bare string, or plain text. A page of HTML
- * says nothing, and neither does a code that only repeats the HTTP status.
+ * Reads an upstream's error body of any shape; never throws: an object under `error` (or the first of a
+ * list), one without the envelope, a bare string, or plain text. HTML is ignored, and so is a code that only
+ * repeats the HTTP status.
  */
 export function readUpstreamError(bytes: Buffer): UpstreamErrorText {
   const text = bytes.toString('utf8', 0, MAX_BODY_BYTES).trim()
@@ -59,7 +56,7 @@ export function readUpstreamError(bytes: Buffer): UpstreamErrorText {
   }
 }
 
-/** Error types that stand for a status. */
+/** HTTP status by error type or code. */
 const STATUS_BY_TYPE: ReadonlyMap<unknown, number> = new Map([
   ['invalid_request_error', 400],
   ['context_length_exceeded', 400],
@@ -76,10 +73,7 @@ const STATUS_BY_TYPE: ReadonlyMap<unknown, number> = new Map([
   ['overloaded_error', 529],
 ])
 
-/**
- * The status that an error in a stream would have come with, by its number or else by its name; 500 where
- * neither tells.
- */
+/** Finds the status of an error in a stream, by its number or else by its name; 500 if neither is known. */
 export function statusOfError(data: string): number {
   const envelope = parseRecord(data)
   const error = asRecord(first(envelope?.['error'])) ?? envelope
@@ -109,7 +103,8 @@ function nonEmptyText(value: unknown, length: number): string | undefined {
 }
 
 /**
- * Codes are strings for us and numbers for some; a name with white space or control characters is no name.
+ * Converts a type or code, which may be a number, to a string; undefined with white space or control
+ * characters.
  */
 function name(value: unknown): string | undefined {
   const text = typeof value === 'number' ? String(value) : value

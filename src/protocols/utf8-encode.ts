@@ -1,11 +1,11 @@
-/** Where texts are put together, one call at a time. */
+/** Buffer in which texts are joined, within one call. */
 const SCRATCH = Buffer.allocUnsafeSlow(65_536)
-/** UTF-8 bytes that a unit of a string may take. */
+/** Largest UTF-8 size of a string's code unit. */
 const MAX_BYTES_PER_UNIT = 3
 
 /**
- * Texts as UTF-8, one after the other. Not put together as strings first: with a single character beyond
- * Latin-1 in it, all of a long string is wide, and written by a loop that takes several times as long.
+ * Encodes texts as UTF-8, one after the other. They are not joined as strings first: a single character
+ * beyond Latin-1 makes a long string wide, which takes several times as long to encode.
  */
 export function encodeUtf8(texts: Iterable<string>): Buffer {
   const full: Buffer[] = []

@@ -1,16 +1,13 @@
 /** A schema of JSON Schema, 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** A test of a parsed value; `accepts` describes what it lets through, where it says so. */
+/** Test of a parsed value; `schema` describes the values that pass, where it is given. */
 export interface ValueTest {
   (value: unknown): boolean
   readonly schema?: JsonSchema
 }
 
-/**
- * Lets a test or a check say what it lets through, for the API's description: nothing reads it while a call
- * is served.
- */
+/** Attaches a JSON Schema to a test or a check, for the description of the API alone. */
 export function withSchema<Checked extends (...given: never[]) => unknown>(
   schema: JsonSchema,
   check: Checked,
@@ -18,7 +15,7 @@ export function withSchema<Checked extends (...given: never[]) => unknown>(
   return Object.assign(check, { accepts: schema })
 }
 
-/** The schema of what must be so wherever something else is. */
+/** Schema that demands `must` wherever `is` holds. */
 export function implies(is: JsonSchema, must: JsonSchema): JsonSchema {
   return { anyOf: [{ not: is }, must] }
 }

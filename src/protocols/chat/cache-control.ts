@@ -7,7 +7,7 @@ const TTLS: ReadonlyMap<string, '5m' | '1h'> = new Map([
   ['1h', '1h'],
 ])
 
-/** The `cache_control` of a part, a message or a tool, for spreading into what the hub makes of it. */
+/** Reads the `cache_control` of a part, a message or a tool, for spreading. */
 export function cacheOf(fields: Fields, path: string): { cache?: Cache } {
   const value = present(fields['cache_control'])
   if (value === undefined) return {}
@@ -17,7 +17,7 @@ export function cacheOf(fields: Fields, path: string): { cache?: Cache } {
   return { cache: { ttl: ttl === undefined ? undefined : enumAt(TTLS, ttl, `${path}.cache_control.ttl`) } }
 }
 
-/** The mark as chat dialects write it, for spreading. */
+/** Renders the mark for chat, for spreading. */
 export function cacheControl(cache: Cache | undefined): Fields {
   if (!cache) return {}
   return { cache_control: { type: 'ephemeral', ...(cache.ttl && { ttl: cache.ttl }) } }

@@ -3,11 +3,11 @@ import { asRecord } from '../json/record.ts'
 import type { Fields } from './field.ts'
 import { JsonProgress } from './json-progress.ts'
 
-/** A tool call that is growing. */
+/** Tool call that is growing. */
 interface GrowingCall {
   readonly id: string
   name: string
-  /** The part's number; undefined until the call has a name and its part has begun. */
+  /** Number of its part; undefined until the call has a name and its part has begun. */
   part: number | undefined
   /** Arguments that came before the name. */
   pendingArguments: string
@@ -15,20 +15,20 @@ interface GrowingCall {
   ended: boolean
 }
 
-/** What the calls of one answer need from what reads the answer. */
+/** Reader of the reply, as its calls use it. */
 export interface CallSink {
   emit(event: ReplyEvent): void
-  /** Numbers the part that begins, and ends the text before it. */
+  /** Begins a part, which ends the text before it; returns its number. */
   begin(): number
-  /** An id for a call that came without one. */
+  /** Creates an id for a call that came without one. */
   mintId(part: number): string
 }
 
 /**
- * The tool calls of one answer, whole or in pieces, in every shape that providers send: with an index or an
- * id or neither; id and name once or in each piece; several calls under one index; the name after the
- * arguments. A call ends where its arguments are complete JSON and something else begins, so that the next
- * one need not wait for the end.
+ * Tool calls of one reply, whole or in pieces, in every shape that providers send: with an index, an id or
+ * neither; id and name once or in each piece; several calls under one index; the name after the arguments. A
+ * call ends once its arguments are complete JSON and something else begins, so that the next need not wait
+ * for the end.
  */
 export class CallParts {
   readonly #sink: CallSink
@@ -36,14 +36,14 @@ export class CallParts {
   readonly #byId = new Map<string, GrowingCall>()
   readonly #open = new Set<GrowingCall>()
   #latest: GrowingCall | undefined
-  /** Some call has begun. */
+  /** Whether any call has begun. */
   hasCalls = false
 
   constructor(sink: CallSink) {
     this.#sink = sink
   }
 
-  /** A piece of a call: `{index?, id?, function: {name?, arguments?}}`, the arguments as text. */
+  /** Reads a piece of a call: `{index?, id?, function: {name?, arguments?}}`, the arguments as text. */
   read(piece: Fields): void {
     const definition = asRecord(piece['function'])
     if (!definition) return
@@ -55,7 +55,7 @@ export class CallParts {
     this.#add(call, textOr(definition['arguments']))
   }
 
-  /** More arguments for the call under an index, in a piece that says nothing else. */
+  /** Reads more arguments of the call under an index, from a piece without other fields. */
   readArguments(index: number, text: string): void {
     const call = this.#byIndex.get(index)
     if (!call) return
@@ -63,7 +63,7 @@ export class CallParts {
     this.#add(call, text)
   }
 
-  /** Something else begins: calls that are complete end here. */
+  /** Ends the calls that are complete, because something else begins. */
   endComplete(): void {
     for (const call of this.#open) if (call.json.isComplete) this.#end(call)
   }
@@ -83,8 +83,8 @@ export class CallParts {
   }
 
   /**
-   * Without an index: by id, else the call before, unless this is a new one: a name where that has all its
-   * arguments.
+   * Finds a call without index: by its id, else the latest call, unless a name begins a new one after
+   * complete arguments.
    */
   #findWithoutIndex(id: string, name: string): GrowingCall | undefined {
     const known = this.#byId.get(id)
@@ -108,7 +108,7 @@ export class CallParts {
     this.#add(call, held)
   }
 
-  /** What follows complete arguments after something else began can only be white space. */
+  /** Adds arguments; after complete ones, once something else began, only white space can follow. */
   #add(call: GrowingCall, text: string): void {
     if (text === '' || call.ended) return
     if (call.part === undefined) {
@@ -126,7 +126,7 @@ export class CallParts {
   }
 }
 
-/** Another id with a name of its own is another call, whatever its index. */
+/** Whether a piece begins another call: another id with a name, whatever its index. */
 function isOther(known: GrowingCall, id: string, name: string): boolean {
   if (known.part === undefined || id === '' || name === '') return false
   return known.id === '' ? known.json.isComplete : known.id !== id

@@ -4,31 +4,31 @@ import { isError } from '../reply-facts.ts'
 import { usageOf } from './usage.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 
-/** What one choice of a chunk brings. */
+/** Content of one choice of a chunk. */
 export interface ChunkChoice {
   readonly index: number
-  /** The generated text, in pieces that are not empty. */
+  /** Generated text, in non-empty pieces. */
   readonly pieces: readonly string[]
   readonly finished: boolean
 }
 
-/** What a chunk of a chat stream says. */
+/** Facts about a chunk of a chat stream. */
 export interface ChunkFacts {
-  /** The chunk itself. */
+  /** Parsed chunk. */
   readonly chunk: Readonly<Record<string, unknown>>
   readonly choices: readonly ChunkChoice[]
-  /** Its usage, which an error may bring too, beside it or within. */
+  /** Usage, which an error may contain or have beside it. */
   readonly usage: ReportedUsage | undefined
-  /** `usage` is an object where clients look for it, be it true or not. */
+  /** Whether `usage` is an object where clients look for it, credible or not. */
   readonly hasUsageObject: boolean
-  /** `choices` is empty and `usage` is an object: the chunk that `include_usage` asks for. */
+  /** Whether `choices` is empty and `usage` an object: the chunk that `include_usage` asks for. */
   readonly isUsageChunk: boolean
   readonly isError: boolean
 }
 
 const MAX_CHOICES = 128
 
-/** Reads a chunk's data; undefined where it is not a JSON object. */
+/** Reads a chunk's data; undefined if it is not a JSON object. */
 export function readChunk(data: string): ChunkFacts | undefined {
   const chunk = parseRecord(data)
   if (!chunk) return undefined

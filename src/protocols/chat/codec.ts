@@ -7,7 +7,7 @@ import { encodeRequest } from './encode-request.ts'
 import { ChatStreamDecoder } from './stream-decoder.ts'
 import { ChatStreamEncoder } from './stream-encoder.ts'
 
-/** The chat-completions protocol, for the road to and from another one. */
+/** Codec of the chat dialect. */
 export const chatCodec: Codec = {
   decodeRequest,
   mustFetch,

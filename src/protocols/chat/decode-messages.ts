@@ -7,20 +7,20 @@ import { CallReader } from './decode-tool-call.ts'
 import { drop, type DroppedName } from './dropped-fields.ts'
 import { type Fields, fieldsAt, listAt, present, textAt } from './field.ts'
 
-/** The conversation's beginning and its turns. */
+/** System texts and turns of a conversation. */
 export interface Transcript {
   readonly system: readonly TextPart[]
   readonly turns: readonly Turn[]
 }
 
-/** A turn that is still being read. */
+/** Turn that is still being read. */
 interface OpenTurn {
   readonly role: Turn['role']
   readonly parts: Part[]
 }
 
 /**
- * Members of a message that are read, or that repeat what is known: a tool's name, an echoed list of
+ * Members of a message that are read, or only repeat known facts: a tool's name, an echoed list of
  * annotations.
  */
 const READ_FIELDS: ReadonlySet<string> = new Set([
@@ -42,10 +42,10 @@ const DROPPED_FIELDS: ReadonlyMap<string, DroppedName> = new Map([
 ])
 
 /**
- * Reads `messages`; `docs/api.md: Chat completions`, translations. System and developer texts come out in
- * front, in their order. Results of tools that follow one another are one user turn, and what the user says
- * next is in the same turn. Messages that say nothing make no turn. A result whose call is nowhere is passed
- * on: it is the upstream's to refuse. Throws `invalid_request` naming the path of what cannot be read.
+ * Decodes `messages`; `docs/api.md: Chat completions`, translations. System and developer texts come first,
+ * in order. Consecutive results of tools form one user turn, with the user's next text. Empty messages form
+ * no turn. A result without its call is passed on, for the upstream to refuse. Throws `invalid_request`
+ * naming the path of an unreadable value.
  */
 export function decodeMessages(messages: readonly unknown[], dropped: Dropped): Transcript {
   const reader = new MessagesReader(dropped)
@@ -62,7 +62,7 @@ class MessagesReader {
   readonly #system: TextPart[] = []
   readonly #turns: OpenTurn[] = []
   readonly #calls = new CallReader()
-  /** The user turn that began with results of tools. */
+  /** User turn that began with results of tools. */
   #results: OpenTurn | undefined
   readonly #dropped: Dropped
 
@@ -152,7 +152,7 @@ class MessagesReader {
     this.#results.parts.push(part)
   }
 
-  /** Content with the mark of the message, which is one for its end. */
+  /** Decodes content; the mark of the message goes on its last part. */
   #content(message: Fields, path: string): ContentPart[] {
     const parts = decodeContent(message['content'], `${path}.content`, this.#dropped)
     markLast(parts, cacheOf(message, path).cache)
@@ -160,7 +160,7 @@ class MessagesReader {
   }
 }
 
-/** As a client echoes what it never set. */
+/** Whether a value is what clients echo for an unset field. */
 function isEmptyValue(value: unknown): boolean {
   return value === null || value === '' || value === false || (Array.isArray(value) && value.length === 0)
 }

@@ -7,10 +7,10 @@ import { type Fields, fieldsAt, kindOf, listAt, present, textAt } from './field.
 import { audioAt, fileAt, mediaAt } from './media-source.ts'
 import { generatedText } from './generated-text.ts'
 
-/** What a message's `content` can hold. */
+/** Part that a message's `content` can hold. */
 export type ContentPart = TextPart | MediaPart | ThinkingPart | OpaquePart
 
-/** Reads a part of a known type; nothing where it says nothing. */
+/** Reads a part of a known type; undefined if it is empty. */
 type PartReader = (part: Fields, path: string, dropped: Dropped) => ContentPart | undefined
 
 const PARTS: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
@@ -31,9 +31,9 @@ const PARTS: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
 ])
 
 /**
- * The parts of a message's content: a string is one text, null and nothing are no parts, and an empty text
- * says nothing. A part of a type that only chat may know is opaque; throws `invalid_request` where one has no
- * type or is not what its type says.
+ * Decodes a message's content: a string is one text; null and empty texts are no parts. A part of a type that
+ * only chat may know is opaque. Throws `invalid_request` for a part without type, or with contents that do
+ * not fit its type.
  */
 export function decodeContent(content: unknown, path: string, dropped: Dropped): ContentPart[] {
   if (content === undefined || content === null || content === '') return []
@@ -52,14 +52,14 @@ function textPart(part: Fields, key: 'text' | 'refusal', path: string): TextPart
   return text === '' ? undefined : { kind: 'text', text, ...cacheOf(part, path) }
 }
 
-/** A dialect's: `thinking` is text, or parts with text. */
+/** Reads the thinking of some providers: text, or parts with text. */
 function thinkingPart(part: Fields, path: string): ThinkingPart | undefined {
   if (typeof part['thinking'] !== 'string') listAt(part['thinking'], `${path}.thinking`)
   const text = generatedText({ content: [part] }).join('')
   return text === '' ? undefined : { kind: 'thinking', text }
 }
 
-/** `{url}` under the part's type; some clients write the URL without the object. */
+/** Reads `{url}` under the part's type; some clients send the URL without the object. */
 function linked(part: Fields, key: string, family: string, path: string): MediaSource {
   const value = part[key]
   if (typeof value === 'string') return mediaAt(value, `${path}.${key}`, family)

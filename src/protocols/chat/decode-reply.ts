@@ -9,7 +9,7 @@ import { ReplyParts } from './reply-parts.ts'
 import { stopOf } from './stop-reasons.ts'
 import { usageOf } from './usage.ts'
 
-/** Reads a whole reply; of several choices the first. Throws `upstream_error` where it is none. */
+/** Decodes a whole reply, the first of several choices. Throws `upstream_error` for anything else. */
 export function decodeReply(bytes: Buffer): Reply {
   const reply = parseAnswer(bytes.toString())
   const choice = firstChoice(reply?.['choices'])
@@ -27,7 +27,7 @@ export function decodeReply(bytes: Buffer): Reply {
   return foldReply([start, ...events, { kind: 'end', stop, usage }]) as Reply
 }
 
-/** The choice that is the answer: number 0, which may be unnumbered. */
+/** Finds the choice that counts: number 0, or one without a number. */
 export function firstChoice(choices: unknown): Fields | undefined {
   if (!Array.isArray(choices)) return undefined
   for (const value of choices) {
@@ -37,12 +37,12 @@ export function firstChoice(choices: unknown): Fields | undefined {
   return undefined
 }
 
-/** Undefined where the choice has not ended, or does not say why. */
+/** Returns a choice's finish reason; undefined if it has none. */
 export function finishReasonOf(choice: Fields): string | undefined {
   return textOr(choice['finish_reason']) || undefined
 }
 
-/** '' for anything but a string. */
+/** Returns a string; '' for anything else. */
 export function textOr(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }

@@ -12,8 +12,8 @@ import { decodeTools } from './tool.ts'
 import { decodeWebSearch } from './web-search.ts'
 
 /**
- * A chat request that was checked, as the hub has it; `docs/api.md: Chat completions`. What the hub cannot
- * hold is named in `dropped`. Throws `invalid_request` naming the path of what cannot be read.
+ * Decodes a checked chat request; `docs/api.md: Chat completions`. Fields that a conversation cannot hold are
+ * reported in `dropped`. Throws `invalid_request` naming the path of an unreadable value.
  */
 export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
   const value = (key: string): unknown => present(scan.value(key))

@@ -2,16 +2,14 @@ import type { OpaquePart, ToolCallPart } from '../conversation.ts'
 import { inputOrEmpty } from '../tool-input.ts'
 import { type Fields, fieldsAt, present, textAt } from './field.ts'
 
-/** Reads an assistant's calls and remembers what their results have to know about them. */
+/** Reads an assistant's calls, and remembers what their results need. */
 export class CallReader {
   readonly #opaqueIds = new Set<string>()
-  /** Legacy calls that have no result yet: names in the order of the calls, with the ids they were given. */
+  /** Legacy calls without a result: names in the order of the calls, with their created ids. */
   readonly #legacy: { readonly name: string; readonly id: string }[] = []
   #legacyCount = 0
 
-  /**
-   * An element of `tool_calls`; a call of a kind that only chat knows is opaque, and so will its result be.
-   */
+  /** Reads an element of `tool_calls`; a call of a kind that only chat knows is opaque, as is its result. */
   readCall(value: unknown, path: string): ToolCallPart | OpaquePart {
     const call = fieldsAt(value, path)
     const id = textAt(call['id'], `${path}.id`)
@@ -27,7 +25,7 @@ export class CallReader {
     return this.#opaqueIds.has(id)
   }
 
-  /** `function_call`, which has no id: it gets one by its number. */
+  /** Reads a `function_call`; its id is created from its number. */
   readLegacyCall(value: unknown, path: string): ToolCallPart {
     const part = functionCall(this.#nextId(), fieldsAt(value, path), path)
     this.#legacy.push({ name: part.name, id: part.id })
@@ -35,7 +33,8 @@ export class CallReader {
   }
 
   /**
-   * The id of the call that a message of role `function` answers: the first of that name that has no answer.
+   * Finds the id of the call that a message of role `function` answers: the first unanswered one of that
+   * name.
    */
   legacyId(name: string): string {
     const at = this.#legacy.findIndex((call) => call.name === name)
@@ -47,7 +46,7 @@ export class CallReader {
   }
 }
 
-/** Arguments stay the text that the model wrote. */
+/** Reads a call; its arguments stay the text that the model wrote. */
 function functionCall(id: string, call: Fields, path: string): ToolCallPart {
   const input = present(call['arguments'])
   return {

@@ -2,12 +2,9 @@ import type { Dropped } from '../codec.ts'
 import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 
-/**
- * What this codec may leave out: the closed list of names for `x-gateway-dropped`, with the fields of
- * `DROPPED`.
- */
+/** Names that this codec may report in `x-gateway-dropped`, beside the fields of `DROPPED_FIELDS`. */
 export type DroppedName =
-  /** Fields of a chat request that nobody here knows, at the top or in a message. */
+  /** Unknown fields of a chat request, at the top or in a message. */
   | 'unknown'
   | 'messages.name'
   | 'messages.audio'
@@ -26,12 +23,12 @@ export type DroppedName =
   | 'thinking'
   | 'top_k'
 
-/** Names what is left out. */
+/** Reports a dropped field. */
 export function drop(dropped: Dropped, name: DroppedName): void {
   dropped.add(name)
 }
 
-/** Whether a value says more than the field's absence would. */
+/** Whether a value differs in meaning from an absent field. */
 type IsMeaningful = (value: unknown) => boolean
 
 const always: IsMeaningful = () => true
@@ -45,8 +42,8 @@ const other =
     !defaults.includes(value as string)
 
 /**
- * Chat's fields that the hub cannot hold, with the values that mean what their absence means; first those of
- * the list in `docs/api.md: Chat completions`.
+ * Chat's fields that a conversation cannot hold, with a test for values that matter; first those of the list
+ * in `docs/api.md: Chat completions`.
  */
 const DROPPED_FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
   ['n', (value) => value !== 1],
@@ -94,7 +91,7 @@ const READ_FIELDS: ReadonlySet<string> = new Set([
   'web_search_options',
 ])
 
-/** Names the top-level fields of a chat request that a conversion leaves out, if they mean something. */
+/** Reports the top-level fields of a chat request that a conversion drops, if their values matter. */
 export function nameDroppedFields(scan: ScannedObject, dropped: Dropped): void {
   for (const { key, node } of scan.members.values()) {
     if (READ_FIELDS.has(key) || scan.kindOf(node) === 'null') continue

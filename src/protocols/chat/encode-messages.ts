@@ -6,24 +6,22 @@ import { inputOrEmpty } from '../tool-input.ts'
 import { drop } from './dropped-fields.ts'
 import { type ChatPart, contentOf, encodePart } from './encode-part.ts'
 
-/** A message as chat writes it. */
+/** Message in chat's form. */
 type ChatMessage = Readonly<Record<string, unknown>>
 
-/** A turn's parts by where chat puts them. */
+/** Parts of a turn by their place in chat. */
 interface SortedTurn {
   readonly thoughts: string[]
   readonly content: ChatPart[]
   readonly calls: unknown[]
   readonly results: ChatMessage[]
-  /**
-   * Media of results: chat's tool messages carry text, so that these go into the user message behind them.
-   */
+  /** Media of tool results: chat's tool messages carry text, so media go into the next user message. */
   readonly media: ChatPart[]
 }
 
 /**
- * The conversation as `messages`; system texts first. What chat cannot say is named in `dropped`. Throws
- * `invalid_request` where nothing of it is left to say.
+ * Encodes a conversation as `messages`, system texts first. Parts that chat cannot express are reported in
+ * `dropped`. Throws `invalid_request` if nothing is left.
  */
 export function encodeMessages({ system, turns }: Conversation, dropped: Dropped): ChatMessage[] {
   const messages = turns.flatMap((turn) => encodeTurn(turn, dropped))
@@ -37,14 +35,14 @@ function systemMessage(system: readonly TextPart[], dropped: Dropped): ChatMessa
   return { role: 'system', content: contentOf(system.flatMap((part) => encodePart(part, dropped))) }
 }
 
-/** Results of tools are messages of their own, and stand before all else that the turn says. */
+/** Encodes a turn; results of tools become messages of their own, before the rest of the turn. */
 function encodeTurn(turn: Turn, dropped: Dropped): ChatMessage[] {
   const sorted: SortedTurn = { thoughts: [], content: [], calls: [], results: [], media: [] }
   for (const part of turn.parts) sort(part, sorted, dropped)
   const { thoughts, calls, results, media } = sorted
   const content = [...media, ...sorted.content]
   if (turn.role === 'user') {
-    // A turn that says nothing stays: without it another would seem to have spoken last, or nobody at all.
+    // An empty turn stays: without it, the last turn would be another one, or missing.
     if (content.length === 0 && results.length > 0) return results
     return [...results, { role: 'user', content: contentOf(content) }]
   }
@@ -83,7 +81,9 @@ function encodeCall({ id, name, input, cache, proof }: ToolCallPart, dropped: Dr
   return { id, type: 'function', function: { name, arguments: inputOrEmpty(input) } }
 }
 
-/** Text stays with the result; media go behind, in their order. Chat cannot say that a tool failed. */
+/**
+ * Encodes a result: its text stays, its media follow later, in order. Chat cannot express that a tool failed.
+ */
 function encodeResult(part: ToolResultPart, media: ChatPart[], dropped: Dropped): ChatMessage {
   const content: ChatPart[] = []
   for (const piece of part.parts) {
@@ -93,7 +93,7 @@ function encodeResult(part: ToolResultPart, media: ChatPart[], dropped: Dropped)
     }
   }
   if (part.isError) drop(dropped, 'is_error')
-  // A mark on the result stands on its last text.
+  // A cache mark on the result goes on its last text.
   const last = content.at(-1)
   if (part.cache && last && !('cache_control' in last))
     content[content.length - 1] = { ...last, ...cacheControl(part.cache) }

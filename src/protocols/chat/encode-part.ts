@@ -5,10 +5,10 @@ import { cacheControl } from './cache-control.ts'
 import { drop } from './dropped-fields.ts'
 import { audioFormat, dataUrl } from './media-source.ts'
 
-/** A part of a message's content as chat writes it. */
+/** Part of a message's content in chat's form. */
 export type ChatPart = Readonly<Record<string, unknown>>
 
-/** A part that content can hold, in chat's words; nothing where chat has none. */
+/** Encodes a part of content; empty where chat cannot express it. */
 export function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): ChatPart[] {
   switch (part.kind) {
     case 'text':
@@ -22,7 +22,7 @@ export function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dro
   }
 }
 
-/** Content is a string where it is one text and nothing is said about it. */
+/** Renders content as a string if it is one text without further properties. */
 export function contentOf(parts: readonly ChatPart[]): string | readonly ChatPart[] {
   const [first, second] = parts
   if (!first) return ''
@@ -31,8 +31,8 @@ export function contentOf(parts: readonly ChatPart[]): string | readonly ChatPar
 }
 
 /**
- * Chat takes pictures and films by URL; anything else that is somewhere has to be fetched for it. Where a
- * wire has a URL and no type, it is that of a picture.
+ * Whether media must be fetched: chat takes only images and videos by URL. A URL without a type counts as an
+ * image.
  */
 export function mustFetch({ source: { kind, mediaType = 'image/*' } }: MediaPart): boolean {
   return kind === 'url' && !isPicture(mediaType) && !isVideo(mediaType)
@@ -53,13 +53,13 @@ function encodeMedia(part: MediaPart, dropped: Dropped): ChatPart {
   return { type: 'text', text: Buffer.from(source.data, 'base64').toString() }
 }
 
-/** What chat has no words of its own for. */
+/** Whether chat has no part of its own for the type, so that a file carries it. */
 function isFile(mediaType: string): boolean {
   const isText = mediaType.startsWith('text/')
   return !isText && !isPicture(mediaType) && !isVideo(mediaType) && audioFormat(mediaType) === undefined
 }
 
-/** Files must have a name. */
+/** Creates a file's name, which chat requires. */
 function nameFor(mediaType: string): string {
   return mediaType === 'application/pdf' ? 'document.pdf' : 'document'
 }

@@ -4,12 +4,12 @@ import { inputOrEmpty } from '../tool-input.ts'
 import { FINISH_REASONS } from './stop-reasons.ts'
 import { usageOut } from './usage-out.ts'
 
-/** What a chat caller sees of a proof: that there was one; `docs/api.md: Events`, signature_delta. */
+/** Mark that tells a chat client that there was a signature; `docs/api.md: Events`, signature_delta. */
 export const PROOF_MARK = '\n'
 
 /**
- * A whole reply for a chat caller; `docs/api.md: Chat completion response`. Texts are one content, thoughts
- * one `reasoning_content`; a stream of the same reply, added up, says the same.
+ * Encodes a whole reply; `docs/api.md: Chat completion response`. Texts form one content and thinking one
+ * `reasoning_content`, as the sum of a stream of the same reply would.
  */
 export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
   const { parts, stop, usage } = reply

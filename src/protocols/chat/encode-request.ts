@@ -10,14 +10,13 @@ import { encodeToolChoice } from './tool-choice.ts'
 import { encodeTool } from './tool.ts'
 import { encodeWebSearch } from './web-search.ts'
 
-/** `docs/api.md: Limits`, stop sequences. */
+/** Most stop sequences that are sent; `docs/api.md: Limits`, stop sequences. */
 const MAX_STOPS = 4
 
 /**
- * The conversation as a chat request. Usage is asked for with every stream: the gateway charges by it. The
- * order of the fields is always this one, so that equal conversations are equal bytes and the upstream's
- * cache finds them. Throws `invalid_request` where chat has no way to say something that must not be left
- * out.
+ * Encodes a conversation as a chat request. Usage is requested with every stream, because the gateway charges
+ * by it. The order of fields is fixed, so that equal conversations give equal bytes, which the upstream's
+ * cache finds. Throws `invalid_request` if chat cannot express something that must not be dropped.
  */
 export function encodeRequest(
   conversation: Conversation,
@@ -49,7 +48,7 @@ export function encodeRequest(
   return Buffer.from(request)
 }
 
-/** Upstreams refuse a choice where there is nothing to choose from. */
+/** Encodes the tools; without tools there is no choice, which upstreams would refuse. */
 function encodeTools({ tools, toolChoice, parallelTools }: Conversation, dropped: Dropped): MemberText[] {
   if (tools.length === 0) {
     if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') drop(dropped, 'tool_choice')

@@ -1,6 +1,6 @@
 import type { ErrorParts } from '../upstream-error.ts'
 
-/** The chat protocol's error envelope; `docs/api.md: Envelopes`. */
+/** Error envelope of the chat dialect; `docs/api.md: Envelopes`. */
 export interface ChatError {
   readonly error: { readonly code: string; readonly message: string; readonly type: string }
 }
@@ -9,12 +9,12 @@ export function chatError({ code, message, type }: ErrorParts): ChatError {
   return { error: { code, message, type } }
 }
 
-/** The envelope as a body. */
+/** Renders the envelope as a body. */
 export function chatErrorBody(parts: ErrorParts): Buffer {
   return Buffer.from(JSON.stringify(chatError(parts)))
 }
 
-/** The envelope as a frame of a stream. */
+/** Renders the envelope as a frame of a stream. */
 export function chatErrorFrame(parts: ErrorParts): Buffer {
   return Buffer.from(`data: ${JSON.stringify(chatError(parts))}\n\n`)
 }

@@ -1,41 +1,41 @@
 import { refuse } from '../field-check.ts'
 import { asRecord } from '../json/record.ts'
 
-/** A JSON object that was parsed. */
+/** Parsed JSON object. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** The value, if it is there: null is absence. */
+/** Returns the value, or undefined for null. */
 export function present(value: unknown): unknown {
   return value === null ? undefined : value
 }
 
-/** A string at a path of the request; throws `invalid_request` naming the path. */
+/** Reads a string; throws `invalid_request` naming the path. */
 export function textAt(value: unknown, path: string): string {
   return typeof value === 'string' ? value : refuse(path, 'a string', kindOf(value))
 }
 
-/** An object at a path of the request; throws `invalid_request` naming the path. */
+/** Reads an object; throws `invalid_request` naming the path. */
 export function fieldsAt(value: unknown, path: string): Fields {
   return asRecord(value) ?? refuse(path, 'an object', kindOf(value))
 }
 
-/** An array at a path of the request; throws `invalid_request` naming the path. */
+/** Reads an array; throws `invalid_request` naming the path. */
 export function listAt(value: unknown, path: string): readonly unknown[] {
   return Array.isArray(value) ? value : refuse(path, 'an array', kindOf(value))
 }
 
-/** A boolean at a path of the request; throws `invalid_request` naming the path. */
+/** Reads a boolean; throws `invalid_request` naming the path. */
 export function booleanAt(value: unknown, path: string): boolean {
   return typeof value === 'boolean' ? value : refuse(path, 'true or false', kindOf(value))
 }
 
-/** What a word at a path of the request stands for; throws `invalid_request` that lists the words. */
+/** Reads one of several strings and returns its meaning; throws `invalid_request` that lists them. */
 export function enumAt<T>(values: ReadonlyMap<string, T>, value: unknown, path: string): T {
   const meant = values.get(textAt(value, path))
   return meant ?? refuse(path, `one of ${[...values.keys()].join(', ')}`, 'another string')
 }
 
-/** What kind of value it is, with its article: what it says stays unsaid. */
+/** Names the kind of a value with its article, without the value. */
 export function kindOf(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (value === null) return 'null'

@@ -4,26 +4,25 @@ import type { ScannedObject } from '../json/scanned-object.ts'
 import { asRecord } from '../json/record.ts'
 import type { ChatRequest } from './request.ts'
 
-/** A request as it goes to a channel. */
+/** Request for a channel. */
 export interface GatedRequest {
-  /** The caller's own Buffer where nothing had to change. */
+  /** Client's own Buffer if nothing had to change. */
   readonly body: Buffer
-  /** The model's name as the upstream knows it. */
+  /** Model's name at the upstream. */
   readonly upstreamModel: string
-  /** The gateway asked for usage on its own account: the frame that brings it is not the caller's. */
+  /** Whether the gateway asked for usage on its own account, so that its frame is not for the client. */
   readonly askedForUsage: boolean
 }
 
 /**
- * Removed before forwarding unless the channel allows them; `docs/api.md: Chat completions`, filtered fields.
+ * Fields that are removed unless the channel allows them; `docs/api.md: Chat completions`, filtered fields.
  */
 const FILTERED: readonly GatedField[] = ['service_tier', 'safety_identifier', 'inference_geo', 'speed']
 
 /**
- * The request for a channel of the caller's protocol: the model's mapped name, filtered fields removed, usage
- * asked for where the answer is streamed and the caller did not ask. In pass-through mode (`passThrough` is
- * the gateway's option, the channel has its own flag) the filters and the asking are left out; mapping and
- * `disable_store` stay.
+ * Adapts a native request to a channel: maps the model's name, removes filtered fields, and asks for usage in
+ * a stream if the client did not. In pass-through mode (`passThrough` is the gateway's option, the channel
+ * has its own flag) only mapping and `disable_store` stay.
  */
 export function gateChatRequest(
   scan: ScannedObject,
@@ -48,7 +47,7 @@ export function gateChatRequest(
   return { body: edit(scan.bytes, scan, { remove, replace }), upstreamModel, askedForUsage }
 }
 
-/** The options as JSON text; undefined where they stay as they are. */
+/** Renders the options as JSON text; undefined if they stay as they are. */
 function streamOptions(scan: ScannedObject, channel: Channel, askForUsage: boolean): string | undefined {
   const options = asRecord(scan.value('stream_options'))
   const filter = options?.['include_obfuscation'] !== undefined && !channel.allow.has('include_obfuscation')

@@ -1,9 +1,9 @@
 import { asRecord } from '../json/record.ts'
 
 /**
- * What the model wrote, in a whole message or in one delta: content, refusal, reasoning, the transcript of
- * audio, names and arguments of tool calls. Each non-empty piece once; text that a provider repeats under two
- * names is one piece.
+ * Collects the text that the model wrote in a message or a delta: content, refusal, reasoning, transcripts of
+ * audio, names and arguments of tool calls. Only non-empty pieces; text that a provider repeats under two
+ * names counts once.
  */
 export function generatedText(message: unknown): string[] {
   const pieces: string[] = []
@@ -24,8 +24,8 @@ export function generatedText(message: unknown): string[] {
 }
 
 /**
- * `reasoning_content` and `reasoning` are one text under two names; `reasoning_details` holds it where
- * neither does.
+ * Adds reasoning: `reasoning_content` and `reasoning` are one text under two names; `reasoning_details` holds
+ * it if neither does.
  */
 function addReasoning(pieces: string[], record: Record<string, unknown>): void {
   const before = pieces.length
@@ -34,7 +34,7 @@ function addReasoning(pieces: string[], record: Record<string, unknown>): void {
   if (pieces.length === before) addText(pieces, record['reasoning_details'])
 }
 
-/** Text as it is, or in parts: `{text}`, or `{thinking}` with text or further parts in it. */
+/** Adds text, or parts: `{text}`, or `{thinking}` with text or further parts. */
 function addText(pieces: string[], value: unknown): void {
   add(pieces, value)
   if (!Array.isArray(value)) return
@@ -48,7 +48,7 @@ function addText(pieces: string[], value: unknown): void {
   }
 }
 
-/** A function's name and arguments, or a custom tool's name and input. */
+/** Adds a function's name and arguments, or a custom tool's name and input. */
 function addCall(pieces: string[], value: unknown): void {
   const call = asRecord(value)
   add(pieces, call?.['name'])

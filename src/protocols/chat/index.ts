@@ -1,4 +1,4 @@
-/** The chat-completions wire format, as far as the rest of the gateway sees it. */
+/** Public interface of the chat dialect. */
 export { chatCodec } from './codec.ts'
 export { chatErrorBody, chatErrorFrame } from './errors.ts'
 export { gateChatRequest } from './gate.ts'

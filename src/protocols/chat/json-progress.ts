@@ -5,15 +5,15 @@ const CLOSE_ARRAY = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
-/** Watches an object or array of JSON text come in, and sees when its last bracket was there. */
+/** Detects the end of a JSON object or array that arrives in pieces. */
 export class JsonProgress {
-  /** Nothing can be missing. */
+  /** Whether its last bracket has come. */
   isComplete = false
   #depth = 0
   #inString = false
   #isEscaped = false
 
-  /** Linear in the text, whatever its pieces. */
+  /** Reads a piece; linear in the text, whatever its pieces. */
   feed(text: string): void {
     for (let i = 0; i < text.length; i++) {
       const code = text.charCodeAt(i)

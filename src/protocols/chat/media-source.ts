@@ -1,10 +1,10 @@
 import type { MediaSource } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
 
-/** The type of media whose type nobody named. */
+/** Type of media without a stated type. */
 export const DEFAULT_TYPE = 'application/octet-stream'
 
-/** Types that are written in more than one way. */
+/** Aliases of types. */
 const ALIASES: ReadonlyMap<string, string> = new Map([
   ['image/jpg', 'image/jpeg'],
   ['audio/mp3', 'audio/mpeg'],
@@ -12,25 +12,25 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
   ['audio/x-wav', 'audio/wav'],
 ])
 
-/** The formats of `input_audio` that the contract names; what others are is found out by looking at them. */
+/** Types by the formats of `input_audio` in the contract; other types are detected from the bytes. */
 const AUDIO_TYPES: ReadonlyMap<string, string> = new Map([
   ['mp3', 'audio/mpeg'],
   ['wav', 'audio/wav'],
 ])
 
-/** The other way round. */
+/** Formats by type. */
 const AUDIO_FORMATS: ReadonlyMap<string, string> = new Map(
   [...AUDIO_TYPES].map(([format, type]) => [type, format]),
 )
 
-/** What `input_audio` calls a type; undefined where it has no name for it. */
+/** Returns the format of a type for `input_audio`; undefined if there is none. */
 export function audioFormat(mediaType: string): string | undefined {
   return AUDIO_FORMATS.get(mediaType)
 }
 
 /**
- * Media behind a `data:`, `http:` or `https:` URL; `family` is what is known of a type that is still to be
- * fetched.
+ * Reads media at a `data:`, `http:` or `https:` URL; `family` is the known family of a type that is still to
+ * be fetched.
  */
 export function mediaAt(url: string, path: string, family: string | undefined): MediaSource {
   if (isDataUrl(url)) return inlineFromDataUrl(url, path)
@@ -38,18 +38,18 @@ export function mediaAt(url: string, path: string, family: string | undefined): 
   return refuse(path, 'a data:, http: or https: URL', 'another string')
 }
 
-/** A file's data: any of these URLs, or base64 as it is. */
+/** Reads a file's data: any of these URLs, or plain base64. */
 export function fileAt(data: string, path: string): MediaSource {
   return isDataUrl(data) || isWebUrl(data) ? mediaAt(data, path, undefined) : inline(DEFAULT_TYPE, data, path)
 }
 
-/** Audio data: base64 in a named format. */
+/** Reads audio data: base64 in a named format. */
 export function audioAt(data: string, format: string, path: string): MediaSource {
   if (isDataUrl(data)) return inlineFromDataUrl(data, path)
   return inline(AUDIO_TYPES.get(format.toLowerCase()) ?? DEFAULT_TYPE, data, path)
 }
 
-/** Media as a `data:` URL. */
+/** Renders media as a `data:` URL. */
 export function dataUrl({ mediaType, data }: { readonly mediaType: string; readonly data: string }): string {
   return `data:${mediaType};base64,${data}`
 }
@@ -77,7 +77,7 @@ function inlineFromDataUrl(url: string, path: string): MediaSource {
   return inline(mediaType, text.toString('base64'), path)
 }
 
-/** The bytes of a URL's data; a wrong escape stands for itself. */
+/** Decodes the data of a URL; an invalid escape stands for itself. */
 function unescaped(text: string): Buffer {
   const bytes = Buffer.from(text)
   if (!text.includes('%')) return bytes
@@ -92,14 +92,14 @@ function inline(mediaType: string, base64: string, path: string): MediaSource {
   return { kind: 'inline', mediaType, data }
 }
 
-/** At most two: to look for more at the end would take the square of their number. */
+/** Padding of base64; a bound on its length keeps the search linear. */
 const PADDING = /={1,2}$/
 
-/** White space, the URL-safe alphabet and missing padding are put right; undefined where it is no base64. */
+/** Normalizes base64 with white space, the URL-safe alphabet or without padding; undefined if invalid. */
 function canonicalBase64(text: string): string | undefined {
   const canonical = Buffer.from(text, 'base64').toString('base64')
   if (canonical === text) return text
   const letters = text.replaceAll(/\s+/g, '').replaceAll('-', '+').replaceAll('_', '/').replace(PADDING, '')
-  // The decoder skips what it does not know; then there is less than there should be.
+  // The decoder skips invalid characters, which makes the result shorter.
   return canonical.replace(PADDING, '').length === letters.length ? canonical : undefined
 }

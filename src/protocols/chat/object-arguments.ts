@@ -3,26 +3,26 @@ import { asRecord, parseRecord } from '../json/record.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import type { Fields } from './field.ts'
 
-/** Where a choice has what it says, in whole replies and in chunks. */
+/** Keys of a choice's content, in whole replies and in chunks. */
 const MESSAGES = ['message', 'delta'] as const
 
-/** A function that is called, and the place of its arguments. */
+/** Called function, and the path of its arguments. */
 interface CalledFunction {
   readonly definition: Record<string, unknown>
-  /** Keys of members and numbers of elements, from the root. */
+  /** Member keys and element indexes, from the root. */
   readonly path: readonly (string | number)[]
 }
 
 /**
- * Parses a reply or a chunk; undefined where it is no JSON object. Some servers send the arguments of a call
- * as an object instead of its text: here they are text, and the very text that the server wrote.
+ * Parses a reply or a chunk; undefined if it is not a JSON object. Arguments that some servers send as an
+ * object become the text that the server wrote.
  */
 export function parseAnswer(text: string): Fields | undefined {
   const answer = parseRecord(text)
   return answer && hasObjectArguments(answer['choices']) ? withTexts(answer, text) : answer
 }
 
-/** Allocates nothing: every answer goes through it. */
+/** Whether any call has an object as arguments; allocates nothing, because every reply passes it. */
 function hasObjectArguments(choices: unknown): boolean {
   if (!Array.isArray(choices)) return false
   for (const choice of choices) {
@@ -45,14 +45,14 @@ function withTexts(answer: Fields, text: string): Fields {
   const scan = scanned(text)
   for (const { definition, path } of functionsIn(answer['choices'] as readonly unknown[])) {
     const node = scan && nodeAt(scan, path)
-    // Answers beyond the scan's limits lose the order of integer-like keys, and digits.
+    // Replies beyond the scan's limits lose the order of integer-like keys, and digits.
     definition['arguments'] =
       node === undefined ? JSON.stringify(definition['arguments']) : scan?.textOf(node)
   }
   return answer
 }
 
-/** The functions whose arguments are objects. */
+/** Finds the functions whose arguments are objects. */
 function functionsIn(choices: readonly unknown[]): CalledFunction[] {
   return choices.flatMap((choice, i) =>
     MESSAGES.flatMap((key) => {

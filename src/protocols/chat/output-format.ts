@@ -4,7 +4,7 @@ import { schemaText } from '../schema-text.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { type Fields, fieldsAt, booleanAt, present, textAt, enumAt } from './field.ts'
 
-/** Chat demands a name; other wires have none. */
+/** Name of a schema without one, because chat requires it. */
 const UNNAMED = 'response'
 
 type Kind = OutputFormat['kind'] | 'text'
@@ -16,9 +16,9 @@ const KINDS: ReadonlyMap<string, Kind> = new Map<string, Kind>([
 ])
 
 /**
- * `response_format`; `docs/api.md: Chat completions`. Some servers take a schema beside `json_object`, and a
- * format whose schema is missing can only mean some object. Throws `invalid_request` naming the path of what
- * cannot be read.
+ * Decodes `response_format`; `docs/api.md: Chat completions`. Some servers take a schema beside
+ * `json_object`; a format without its schema means any object. Throws `invalid_request` naming the path of an
+ * unreadable value.
  */
 export function decodeOutputFormat(scan: ScannedObject): OutputFormat | undefined {
   const member = scan.span('response_format')
@@ -51,7 +51,7 @@ function formatOf(schema: string | undefined, { name, description, strict }: Fie
   }
 }
 
-/** The format in chat's words, as JSON text. */
+/** Encodes the format as JSON text. */
 export function encodeOutputFormat(format: OutputFormat): string {
   if (format.kind === 'json-object') return JSON.stringify({ type: 'json_object' })
   const { name = UNNAMED, description, schema, strict } = format

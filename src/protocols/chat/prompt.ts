@@ -14,27 +14,27 @@ import {
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { generatedText } from './generated-text.ts'
 
-/** How a type of part counts, where what it holds is what its type says. */
+/** Estimate for a type of part whose contents match its type. */
 interface MediaKind extends MediaTokens {
-  /** Where its link or its data is, below the member that is named as the type. */
+  /** Member with its URL or data, below the member that is named as the type. */
   readonly member: string
-  /** The beginning of such an address; anything else may be converted to a document, text too. */
+  /** Beginning of a URL or data of this type; anything else may be converted to a document, also text. */
   readonly pattern: RegExp
 }
 
-/** Only a type that a conversion reads as one: another is found out by looking at the bytes. */
+/** URLs that a conversion reads as images; others are detected from their bytes. */
 const PICTURE = /^(?:https?:\/\/|data:\s*image\/[\w.+-]+\s*[;,])/i
 const VIDEO = /^(?:https?:\/\/|data:\s*(?:image|video)\/[\w.+-]+\s*[;,])/i
-/** Base64 of anything but a PDF, or a data URL of sound. */
+/** Base64 of anything but a PDF, or a data URL of audio. */
 const AUDIO = /^(?:data:\s*audio\/[\w.+-]+\s*[;,]|(?!JVBER)[\w+/-]{5})/i
-/** Bytes of a link or of data that are looked at. */
+/** Bytes of a URL or of data that are matched. */
 const MAX_PREFIX_BYTES = 256
 
 /**
- * - Sound is 10 to 32 tokens a second, in blocks of up to 30 seconds. Speech is hardly ever coded below 6
- *   kbit/s, that is
- * 1,000 bytes of base64 a second: one token in 31 bytes; 16 leaves room.
- * - A film is about 300 tokens a second: 100,000 is five minutes and a half.
+ * Estimates by type of part.
+ * - Audio is 10 to 32 tokens a second, in blocks of up to 30 seconds. Speech is hardly ever coded below 6
+ *   kbit/s, which is 1,000 bytes of base64 a second: one token in 31 bytes; 16 leaves a margin.
+ * - Video is about 300 tokens a second: 100,000 are five and a half minutes.
  */
 const MEDIA: ReadonlyMap<string, MediaKind | MediaTokens> = new Map<string, MediaKind | MediaTokens>([
   ['image_url', { ...IMAGE_TOKENS, member: 'url', pattern: PICTURE }],
@@ -51,7 +51,7 @@ const MEDIA: ReadonlyMap<string, MediaKind | MediaTokens> = new Map<string, Medi
   ['video_url', { max: () => 100_000, typical: () => 10_000, member: 'url', pattern: VIDEO }],
 ])
 
-/** Fields for which servers, or a conversion, put instructions of their own before the prompt. */
+/** Fields for which servers, or a conversion, add instructions before the prompt. */
 const INSTRUCTED_FIELDS = ['tools', 'functions', 'response_format'] as const
 
 interface MediaPart {
@@ -89,9 +89,8 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * An upper bound in tokens for the prompt of a checked request, without a tokenizer: no token is less than a
- * byte, so the bytes of the body (whatever of it the provider shows to the model) bound its text; media count
- * by `MEDIA`.
+ * Bounds the tokens of a checked request's prompt without a tokenizer: no token is less than a byte, so the
+ * bytes of the body bound its text; media count by `MEDIA`.
  */
 export function promptBound(scan: ScannedObject): number {
   const messages = scan.span('messages')
@@ -108,7 +107,7 @@ export function promptBound(scan: ScannedObject): number {
   return tokens
 }
 
-/** The text of the messages and tools of a valid chat request, and an allowance for what is not text. */
+/** Collects the text of messages and tools of a valid chat request, and estimates the rest. */
 export function promptText(bytes: Buffer): PromptText {
   const scan = scanObject(bytes)
   const pieces: string[] = []
@@ -127,7 +126,7 @@ export function promptText(bytes: Buffer): PromptText {
   return { text: pieces.join('\n'), extraTokens }
 }
 
-/** Role, name and everything written, the media left where they are. */
+/** Collects role, name and all text of a message, without its media. */
 function messageText(scan: ScannedObject, message: Node, media: ReadonlySet<Node>): string[] {
   const content = scan.memberOf(message, 'content')
   const value: Record<string, unknown> = {}
@@ -170,7 +169,7 @@ function mediaParts(scan: ScannedObject, message: Node): MediaPart[] {
   return parts
 }
 
-/** How a part counts: as a document where it does not hold what its type says. */
+/** Estimate for a part; a document's if its contents do not match its type. */
 function mediaTokens(scan: ScannedObject, part: Node, type: string): MediaTokens | undefined {
   const kind = MEDIA.get(type)
   if (!kind || !('pattern' in kind)) return kind
@@ -180,7 +179,7 @@ function mediaTokens(scan: ScannedObject, part: Node, type: string): MediaTokens
   if (value === undefined || scan.kindOf(value) !== 'string') return DOCUMENT_TOKENS
   const start = scan.startOf(value) + 1
   const end = Math.min(scan.endOf(value) - 1, start + MAX_PREFIX_BYTES)
-  // Some clients escape slashes; whoever escapes more has it counted as a document.
+  // Some clients escape slashes; with other escapes, the part counts as a document.
   const beginning = scan.bytes.toString('latin1', start, end).replaceAll('\\/', '/')
   return kind.pattern.test(beginning) ? kind : DOCUMENT_TOKENS
 }

@@ -3,21 +3,21 @@ import { asRecord } from '../json/record.ts'
 import { CallParts } from './call-parts.ts'
 import type { Fields } from './field.ts'
 
-/** A call in `function_call`, which has no index, is under this one. */
+/** Index of a `function_call`, which has none. */
 const LEGACY_INDEX = -1
 
 /**
- * Makes parts of what a chat answer says, whole or in deltas: chat has no frames around its parts, so that
- * one begins and another ends where the kind changes.
+ * Converts a chat reply, whole or in deltas, to parts. Chat does not delimit them, so one ends and another
+ * begins when the kind changes.
  */
 export class ReplyParts {
-  /** The model said that it will not answer. */
+  /** Whether the model refused to answer. */
   refused = false
   readonly #emit: (event: ReplyEvent) => void
   readonly #calls: CallParts
   #replyId = ''
   #nextIndex = 0
-  /** The text or the thought that grows. */
+  /** Text or thinking that grows. */
   #growing: { readonly kind: 'text' | 'thinking'; readonly index: number } | undefined
 
   constructor(emit: (event: ReplyEvent) => void) {
@@ -36,12 +36,12 @@ export class ReplyParts {
     return this.#calls.hasCalls
   }
 
-  /** Ids of calls that have none are made of the reply's, so that those of two turns differ. */
+  /** Sets the reply's id, of which ids of calls without one are made, so that ids of two turns differ. */
   setReplyId(id: string): void {
     this.#replyId = id
   }
 
-  /** A whole message, or a delta. What it thinks comes before what it says, and its calls at the end. */
+  /** Reads a message or a delta: thinking first, then content, then calls. */
   read(message: Fields): void {
     const thought = message['reasoning_content'] || message['reasoning']
     if (typeof thought === 'string' && thought !== '') this.grow('thinking', thought)
@@ -57,7 +57,7 @@ export class ReplyParts {
       this.#readCall({ index: LEGACY_INDEX, function: legacy })
   }
 
-  /** More text or more thought. */
+  /** Adds text or thinking. */
   grow(kind: 'text' | 'thinking', text: string): void {
     if (text === '') return
     if (this.#growing?.kind !== kind) {
@@ -69,12 +69,12 @@ export class ReplyParts {
     this.#emit({ kind, index: this.#growing.index, text })
   }
 
-  /** More arguments for the call under an index. */
+  /** Adds arguments to the call under an index. */
   growCall(index: number, text: string): void {
     this.#calls.readArguments(index, text)
   }
 
-  /** Ends what is open. */
+  /** Ends all open parts. */
   end(): void {
     this.#endGrowing()
     this.#calls.endAll()
@@ -84,7 +84,7 @@ export class ReplyParts {
     if (call) this.#calls.read(call)
   }
 
-  /** Text, or parts with text and thoughts, which may be text or parts again. */
+  /** Reads text, or parts with text and thinking, which may be text or parts again. */
   #readContent(content: unknown): void {
     if (typeof content === 'string') return this.grow('text', content)
     if (!Array.isArray(content)) return undefined
@@ -109,7 +109,7 @@ export class ReplyParts {
     this.grow('text', refusal)
   }
 
-  /** Thoughts of providers that put them nowhere else. */
+  /** Reads the thinking of providers that send it only here. */
   #readDetails(details: unknown): void {
     if (!Array.isArray(details)) return
     for (const detail of details) {

@@ -4,8 +4,8 @@ import { isError, type ReplyFacts } from '../reply-facts.ts'
 import { usageOf } from './usage.ts'
 
 /**
- * Reads a whole reply's facts; never throws. It is parsed whole: native code does that in less time than it
- * takes to find the members that matter.
+ * Reads a whole reply's facts; never throws. The reply is parsed whole, because native code does that in less
+ * time than a search for the members that matter.
  */
 export function usageOfReply(bytes: Buffer): ReplyFacts {
   const reply = parseRecord(bytes.toString()) ?? {}

@@ -25,25 +25,25 @@ import { asRecord } from '../json/record.ts'
 import type { JsonKind, Member, ScannedObject } from '../json/scanned-object.ts'
 import { promptBound } from './prompt.ts'
 
-/** What the gateway reads in a chat request; everything else passes as it came. */
+/** Fields of a chat request that the gateway reads; all others pass as they came. */
 export interface ChatRequest {
   readonly model: string
   readonly stream: boolean
-  /** The caller asked for the chunk with usage. */
+  /** Whether the client asked for the chunk with usage. */
   readonly includeUsage: boolean
   readonly n: number
-  /** The larger of max_tokens and max_completion_tokens; undefined where neither is named. */
+  /** Larger of max_tokens and max_completion_tokens; undefined if neither is given. */
   readonly maxTokens: number | undefined
   readonly messageCount: number
-  /** web_search_options is present. */
+  /** Whether web_search_options is present. */
   readonly webSearch: boolean
-  /** At least as many tokens as the prompt can have. */
+  /** Upper bound on the tokens of the prompt. */
   readonly promptBound: number
 }
 
 const secretText = checkSecret('a string', isText)
 const penalty = checkValue('a number from -2 to 2', isNumber(-2, 2))
-/** An object one of whose members is a string. */
+/** Schema of an object with a string member. */
 const objectWith = (field: string): JsonSchema => ({
   type: 'object',
   required: [field],
@@ -67,9 +67,7 @@ const message: JsonSchema = {
 }
 const CONTENT: ReadonlySet<JsonKind> = new Set(['string', 'array', 'null'])
 
-/**
- * The table in `docs/api.md: Chat completions`, row for row. Enumerations are open: a provider may know more.
- */
+/** Table of `docs/api.md: Chat completions`, row for row. Enumerations are open: a provider may know more. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['messages', withSchema({ type: 'array', minItems: 1, items: message }, checkMessages)],
@@ -165,15 +163,15 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
 
 const REQUIRED = ['model', 'messages'] as const
 
-/** What `readChatRequest` lets through, as JSON Schema. */
+/** Builds the JSON Schema of requests that `readChatRequest` accepts. */
 export function chatRequestSchema(): JsonSchema {
   return requestSchema(REQUIRED, CHECKS)
 }
 
 /**
- * Checks the types and ranges of every row of the table in `docs/api.md: Chat completions`; null in an
- * optional field is absence, fields outside the table pass. Throws `invalid_request` naming the field, what
- * was expected and what came, of which a field that can hold a prompt shows its kind alone.
+ * Checks every row of the table in `docs/api.md: Chat completions`; null in an optional field counts as
+ * absent, fields outside the table pass. Throws `invalid_request` naming the field, the expectation and the
+ * value; for a field that can hold a prompt only the kind of its value.
  */
 export function readChatRequest(scan: ScannedObject): ChatRequest {
   checkMembers(scan, REQUIRED, CHECKS)
@@ -205,7 +203,7 @@ function checkMessages(scan: ScannedObject, { node, count }: Member): void {
   })
 }
 
-/** A tool without a type is a function to some providers and their clients. */
+/** Checks tools; one without a type is a function to some providers and clients. */
 function checkTools(scan: ScannedObject, { node }: Member): void {
   checkEachObject(scan, node, 'tools', (tool, path) => {
     const type = scan.memberOf(tool, 'type')

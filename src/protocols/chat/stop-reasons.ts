@@ -1,6 +1,6 @@
 import type { Stop, StopReason } from '../reply.ts'
 
-/** What each reason is for a chat caller; `docs/api.md: Chat completions`, finish reasons. */
+/** Finish reasons for chat clients; `docs/api.md: Chat completions`, finish reasons. */
 export const FINISH_REASONS = {
   end: 'stop',
   length: 'length',
@@ -10,7 +10,7 @@ export const FINISH_REASONS = {
   pause: 'stop',
 } as const satisfies Record<StopReason, string>
 
-/** What chat upstreams say, the words of their dialects among them. */
+/** Reasons by the finish reasons of chat upstreams, variants included. */
 const REASONS: ReadonlyMap<string, StopReason> = new Map<string, StopReason>([
   ['stop', 'end'],
   ['length', 'length'],
@@ -23,9 +23,8 @@ const REASONS: ReadonlyMap<string, StopReason> = new Map<string, StopReason>([
 ])
 
 /**
- * Why a chat upstream's answer ended. A refusal is one whatever the reason; an answer that calls tools and
- * ends as usual wants their results (forced calls end with `stop`); words that nobody knows, or none, are the
- * usual end.
+ * Derives the stop of a chat upstream's reply. A refusal overrides the reason; a usual end with tool calls
+ * waits for their results (forced calls end with `stop`); unknown or missing reasons are the usual end.
  */
 export function stopOf(
   finishReason: string | undefined,

@@ -13,15 +13,14 @@ import { ReplyParts } from './reply-parts.ts'
 import { stopOf } from './stop-reasons.ts'
 import { usageOf } from './usage.ts'
 
-/** What the one text of a frame adds to: text, thoughts, or from here on the call under an index. */
+/** Index of a frame's text: content, thinking, or, from `FIRST_CALL` on, the call under an index. */
 const TEXT = 0
 const THINKING = 1
 const FIRST_CALL = 2
 
 /**
- * Reads a chat stream; of several choices the first. It is complete where it says [DONE], or where a finish
- * reason came before the upstream closed; usage may come after the reason, so that the end is told at the
- * very last.
+ * Decodes a chat stream, the first of several choices. It is complete with [DONE], or if the upstream closed
+ * after a finish reason. Usage may follow the reason, so the end is emitted last.
  */
 export class ChatStreamDecoder extends FrameReader {
   readonly #parts = new ReplyParts((event) => this.emit(event))
@@ -76,7 +75,7 @@ export class ChatStreamDecoder extends FrameReader {
     this.#start()
     const choice = firstChoice(choices)
     if (!choice) return
-    // A server that cannot stream sends its whole answer in one frame.
+    // A server that cannot stream sends its whole reply in one frame.
     const delta = asRecord(choice['delta']) ?? asRecord(choice['message'])
     if (delta) this.#parts.read(delta)
     this.#finishReason = finishReasonOf(choice) ?? this.#finishReason
@@ -116,7 +115,7 @@ export class ChatStreamDecoder extends FrameReader {
   }
 }
 
-/** The one text of a delta that says nothing else. */
+/** Returns the text of a delta that has nothing else. */
 function pieceOfDelta(delta: Fields | undefined): FramePiece | undefined {
   const [text, ...others] = generatedText(delta)
   if (!delta || text === undefined || others.length > 0) return undefined

@@ -6,7 +6,7 @@ import { chatErrorFrame } from './errors.ts'
 import { FINISH_REASONS } from './stop-reasons.ts'
 import { usageOut } from './usage-out.ts'
 
-/** A tool call's number among the calls, and whether any of its arguments were written. */
+/** Number of a tool call among the calls, and whether any of its arguments were written. */
 interface WrittenCall {
   readonly number: number
   hasInput: boolean
@@ -16,15 +16,13 @@ const DONE = 'data: [DONE]\n\n'
 const NO_FINISH = '},"logprobs":null,"finish_reason":null}]}\n\n'
 
 /**
- * Writes a stream for a chat caller by the table in `docs/api.md: Events`. All that the chunks of a stream
- * have in common is written once, and each delta put between.
+ * Encodes a stream for a chat client by the table in `docs/api.md: Events`. The common parts of its chunks
+ * are rendered once.
  */
 export class ChatStreamEncoder implements StreamEncoder {
   readonly #identity: ReplyIdentity
   readonly #includeUsage: boolean
-  /**
-   * The beginnings of chunks, up to their choices; up to what is in a delta; up to an increment of a text.
-   */
+  /** Beginnings of chunks: up to the choices, up to the content of a delta, up to an increment of text. */
   #chunk = ''
   #delta = ''
   #content = ''

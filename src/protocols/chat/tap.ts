@@ -7,24 +7,27 @@ import { StreamTap } from '../sse/stream-tap.ts'
 import { type ChunkFacts, readChunk } from './chunk.ts'
 import { countsOut } from './usage-out.ts'
 
-/** How `ChatTap` is made. */
+/** Options of `ChatTap`. */
 export interface TapOptions {
-  /** The gateway asked for usage on its own account: the chunk that brings it is not forwarded. */
+  /** Whether the gateway asked for usage on its own account, so that its chunk is not forwarded. */
   readonly swallowUsage: boolean
   /**
-   * The caller asked for usage: where the upstream sends none, a chunk with what was charged ends the stream.
+   * Whether the client asked for usage: if the upstream sends none, a chunk with the charged usage is added.
    */
   readonly addUsage?: boolean
 }
 
-/** A native chat stream; its last word is [DONE]. Swallows the usage chunk that the gateway asked for. */
+/**
+ * Tap of a native chat stream, whose terminator is [DONE]. Swallows the usage chunk that the gateway asked
+ * for.
+ */
 export class ChatTap extends StreamTap {
   readonly #swallowUsage: boolean
-  /** No usage was forwarded to a caller that asked for it. */
+  /** Whether no usage was forwarded to a client that asked for it. */
   #lacksUsage: boolean
   /** Fields that all chunks of the stream share. */
   #common: { readonly id: unknown; readonly created: unknown; readonly model: unknown } | undefined
-  /** By choice. */
+  /** Whether a choice has finished, by choice. */
   readonly #finished = new Map<number, boolean>()
 
   constructor(options: TapOptions) {
@@ -33,7 +36,7 @@ export class ChatTap extends StreamTap {
     this.#lacksUsage = options.addUsage === true
   }
 
-  /** Every choice that was seen has a finish reason. */
+  /** Whether every choice that was seen has a finish reason. */
   get sawFinish(): boolean {
     return this.#finished.size > 0 && [...this.#finished.values()].every(Boolean)
   }
@@ -61,7 +64,7 @@ export class ChatTap extends StreamTap {
     const facts = readChunk(data)
     if (facts?.isError || isErrorEvent(frame)) {
       this.error = { data, afterContent: this.contentFrames > 0 }
-      // Text beside the error counts: it is forwarded, too.
+      // Text beside the error counts, because it is forwarded too.
       if (facts) this.#take(facts)
       return 'end'
     }

@@ -14,13 +14,13 @@ import type { Capabilities } from '../model-capabilities.ts'
 import { drop } from './dropped-fields.ts'
 import { fieldsAt, booleanAt, kindOf, present, enumAt } from './field.ts'
 
-/** The efforts that every upstream with efforts takes. */
+/** Efforts that every upstream with efforts accepts. */
 const COMMON: readonly EffortName[] = ['low', 'medium', 'high']
 
 /**
- * `reasoning_effort` and the router-style `reasoning: {effort, max_tokens, enabled, exclude}`; where the
- * object says how much to think, that counts. Within it: not enabled is off, `max_tokens` overrides the
- * effort, and enabled alone is medium.
+ * Decodes `reasoning_effort` and the router-style `reasoning: {effort, max_tokens, enabled, exclude}`, which
+ * wins if it states an amount. Within it, `enabled: false` is off, `max_tokens` overrides the effort, and
+ * `enabled` alone is medium.
  */
 export function decodeThinking(effort: unknown, reasoning: unknown, dropped: Dropped): Thinking | undefined {
   const named = effort === undefined ? undefined : enumAt(EFFORTS, effort, 'reasoning_effort')
@@ -48,9 +48,9 @@ function explicitBudget(tokens: unknown): Thinking {
 }
 
 /**
- * `reasoning_effort`: the nearest that the model takes. It is left out where thinking is off and the model's
- * efforts are not known, since models that cannot think refuse the field; and where the model does not think,
- * which is named.
+ * Encodes `reasoning_effort` as the nearest that the model accepts. It is omitted if thinking is off and the
+ * model's efforts are unknown, because models that cannot think refuse the field; and, with a report, if the
+ * model does not think.
  */
 export function encodeEffort(
   { thinking, tools }: Pick<Conversation, 'thinking' | 'tools'>,

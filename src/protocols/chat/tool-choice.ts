@@ -20,13 +20,12 @@ const MODES: ReadonlyMap<string, 'auto' | 'any'> = new Map([
   ['required', 'any'],
 ])
 
-/** The tools that may be called, and those that must be. */
+/** Tools that may be called, and those that must be. */
 type Offer = Pick<Conversation, 'tools' | 'toolChoice'>
 
 /**
- * `tool_choice` among these tools: `allowed_tools` keeps those that it names. Throws `invalid_request` for a
- * tool that is not offered there, and for a forced tool of another kind than a function, which cannot be
- * kept.
+ * Decodes `tool_choice`; `allowed_tools` keeps only the tools that it names. Throws `invalid_request` for a
+ * tool that is not offered, and for a forced tool that is not a function.
  */
 export function decodeToolChoice(value: unknown, tools: readonly Tool[]): Offer {
   if (value === undefined) return { tools, toolChoice: undefined }
@@ -44,7 +43,7 @@ export function decodeToolChoice(value: unknown, tools: readonly Tool[]): Offer 
   return { tools, toolChoice: { kind: 'tool', name: textAt(chosen['name'], 'tool_choice.function.name') } }
 }
 
-/** Tools of other kinds are named by their own fields, and were left out of the request before. */
+/** Decodes `allowed_tools`. Tools that are not functions were dropped before, and are ignored here. */
 function decodeAllowed(value: unknown, tools: readonly Tool[]): Offer {
   const path = 'tool_choice.allowed_tools'
   const { mode, tools: named } = fieldsAt(value, path)
@@ -62,7 +61,7 @@ function decodeAllowed(value: unknown, tools: readonly Tool[]): Offer {
   return { tools: tools.filter(({ name }) => names.has(name)), toolChoice: { kind } }
 }
 
-/** The choice in chat's words. */
+/** Encodes the choice. */
 export function encodeToolChoice(choice: ToolChoice): unknown {
   if (choice.kind === 'tool') return { type: 'function', function: { name: choice.name } }
   return NAMES[choice.kind]

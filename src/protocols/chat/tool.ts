@@ -8,8 +8,8 @@ import { type Fields, fieldsAt, booleanAt, listAt, present, textAt } from './fie
 import { schemaText } from '../schema-text.ts'
 
 /**
- * `tools`: the functions. Tools of other kinds are left out and named; one without a type is a function to
- * some clients.
+ * Decodes the functions in `tools`; other kinds are dropped and reported. A tool without a type is a function
+ * to some clients.
  */
 export function decodeTools(scan: ScannedObject, dropped: Dropped): Tool[] {
   const list = scan.span('tools')
@@ -39,7 +39,7 @@ function decodeFunction(scan: ScannedObject, node: Node, tool: Fields, path: str
   }
 }
 
-/** A tool in chat's words, as JSON text. */
+/** Encodes a tool as JSON text. */
 export function encodeTool({ name, description, schema, strict, cache }: Tool): string {
   const definition = objectOf([
     ...membersOf({ name, description }),

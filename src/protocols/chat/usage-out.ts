@@ -1,6 +1,6 @@
 import { promptTokens, type Usage } from '../../domain/usage.ts'
 
-/** Usage in the fields that every chat provider has; cached tokens are part of the prompt. */
+/** Renders usage in the fields that every chat provider has; cached tokens are part of the prompt. */
 export function countsOut(usage: Usage): object {
   const prompt = promptTokens(usage)
   return {
@@ -13,9 +13,9 @@ export function countsOut(usage: Usage): object {
 }
 
 /**
- * Usage as a chat caller of a messages upstream gets it; `docs/api.md: Chat completion response`. The
- * upstream does not count by kind of input: all of the prompt is under text. `input_tokens` and
- * `output_tokens` count as chat does, cached tokens included, which is what `usage_semantic` says.
+ * Renders usage for a chat client of a messages upstream; `docs/api.md: Chat completion response`. The
+ * upstream does not count by kind of input, so the whole prompt is text. `input_tokens` and `output_tokens`
+ * count as in chat, cached tokens included, which `usage_semantic` states.
  */
 export function usageOut(usage: Usage): object {
   const { cacheRead, cacheWrite5m, cacheWrite1h, output, reasoning } = usage

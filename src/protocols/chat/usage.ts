@@ -5,7 +5,7 @@ import { type Counts, count, maxCount, toCount } from '../token-count.ts'
 
 const NONE: Counts = {}
 
-/** What providers name the same count; of the prompt's details, of the usage itself. */
+/** Names that providers have for the same count, in the prompt's details and in the usage itself. */
 const CACHE_READ = [
   'prompt_cache_hit_tokens',
   'cache_read_input_tokens',
@@ -16,27 +16,26 @@ const CACHE_WRITTEN = ['cached_creation_tokens', 'cache_write_tokens', 'cache_cr
 const CACHE_WRITTEN_1H = ['claude_cache_creation_1h_tokens', 'claude_cache_creation_1_h_tokens']
 const CACHE_WRITTEN_5M = ['claude_cache_creation_5m_tokens', 'claude_cache_creation_5_m_tokens']
 
-/** A part of prompt or output that some upstreams count in addition to it. */
+/** Part of prompt or output that some upstreams count in addition to it. */
 interface Detail {
   readonly tokens: number
-  /** More than the whole that it should be a part of. */
+  /** Whether the part exceeds its whole. */
   readonly isLarger: boolean
 }
 
 /**
- * Usage as a chat upstream reports it, made disjoint; undefined if there is no prompt count, and the prompt
- * alone if there is no output count, not even by way of `total_tokens`. A detail that cannot be believed is
- * left out, and the rest counts. Seen in traffic:
+ * Reads a chat upstream's usage and makes its counts disjoint; undefined without a prompt count, and the
+ * prompt alone without an output count, even by way of `total_tokens`. Incredible details are ignored.
+ * Observed in traffic:
  * - tokens read from a cache have five names, and tokens written to one are of the five-minute kind unless
  *   split;
  * - some upstreams leave reasoning, audio or cached tokens out of their counts: `total_tokens` then includes
  *   them;
- * - some leave reasoning out of the details, too (Gemini): what `total_tokens` includes and nothing explains
- *   was thought,
- * or is the prompt where that is told as 0;
- * - a detail that is larger than its total, which `total_tokens` does not explain, is clamped to it;
- * - tokens reported as both read and written: the larger count stands, the other as far as the prompt has
- *   room.
+ * - some leave reasoning out of the details, too (Gemini): the part of `total_tokens` that nothing explains
+ *   is reasoning, or the prompt if that is stated as 0;
+ * - a detail larger than its total, which `total_tokens` does not explain, is clamped to it;
+ * - tokens reported as both read and written: the larger count stands, the other up to the rest of the
+ *   prompt.
  */
 export function readChatUsage(value: unknown): ReportedUsage | undefined {
   const usage = asRecord(value)
@@ -102,8 +101,8 @@ function sumOf(details: readonly Detail[]): number {
 }
 
 /**
- * Details that make up exactly `excess`, preferably ones larger than their whole. If nothing makes it up,
- * those which are larger than their whole, and so no part of it, as far as there is room for all of them.
+ * Finds details that sum to exactly `excess`, preferably ones larger than their whole. If there are none,
+ * returns those larger than their whole, if all of them fit.
  */
 function explaining(excess: number, details: readonly Detail[]): readonly Detail[] {
   const candidates = details
@@ -118,8 +117,8 @@ function explaining(excess: number, details: readonly Detail[]): readonly Detail
 }
 
 /**
- * The usage of a chunk or a whole reply, wherever the provider put it: at the top, under its own name beside
- * it, in a choice, or in an error. The first that tells the output counts, else the first.
+ * Finds the usage of a chunk or a reply: at the top, under its own name beside it, in a choice, or in an
+ * error. The first that states the output counts, else the first.
  */
 export function usageOf(reply: Counts): ReportedUsage | undefined {
   const choices = reply['choices']

@@ -1,7 +1,7 @@
 import type { SearchLocation, WebSearch } from '../conversation.ts'
 import { type Fields, fieldsAt, present, textAt, enumAt } from './field.ts'
 
-/** `docs/api.md: Limits`, web search max_uses, by `search_context_size`; from few to many. */
+/** Web search max_uses by `search_context_size`, ascending; `docs/api.md: Limits`. */
 const SIZES = [
   ['low', 1],
   ['medium', 5],
@@ -11,7 +11,7 @@ const SIZES = [
 const USES: ReadonlyMap<string, number> = new Map(SIZES)
 const PLACES = ['city', 'country', 'region', 'timezone'] as const
 
-/** `web_search_options`. */
+/** Decodes `web_search_options`. */
 export function decodeWebSearch(value: unknown): WebSearch {
   const options = fieldsAt(value, 'web_search_options')
   const size = present(options['search_context_size']) ?? 'medium'
@@ -34,7 +34,7 @@ function decodeLocation(options: Fields): SearchLocation | undefined {
   return named.length > 0 ? Object.fromEntries(named) : undefined
 }
 
-/** The smallest size that allows as many searches. */
+/** Encodes a search with the smallest size that allows as many uses. */
 export function encodeWebSearch({ maxUses, location }: WebSearch): unknown {
   const [size] = SIZES.find(([, uses]) => maxUses <= uses) ?? ['high']
   return {

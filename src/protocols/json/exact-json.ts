@@ -1,10 +1,7 @@
-/** So many digits in a row may be more than a number can hold. */
+/** Run of digits that a number may not hold exactly. */
 const MANY_DIGITS = /\d{16}/
 
-/**
- * What JSON.parse tells a reviver about a primitive: its text. Newer than the types that come with the
- * compiler.
- */
+/** Reviver of JSON.parse with the source text of primitives, which the compiler's types lack. */
 type SourceReviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown
 
 interface ExactJson {
@@ -15,8 +12,8 @@ interface ExactJson {
 const exact = JSON as unknown as ExactJson
 
 /**
- * JSON.parse, but that JSON.stringify gives back each number as it was written, integers above 2^53 too.
- * Throws what JSON.parse throws.
+ * Parses JSON so that JSON.stringify writes each number as it came, integers above 2^53 too. Throws what
+ * JSON.parse throws.
  */
 export function parseExact(text: string): unknown {
   if (!MANY_DIGITS.test(text)) return JSON.parse(text)
@@ -27,7 +24,7 @@ export function parseExact(text: string): unknown {
   )
 }
 
-/** A number that JSON.stringify writes with exactly these digits. */
+/** Creates a number that JSON.stringify writes with exactly these digits. */
 export function exactNumber(text: string): object {
   return exact.rawJSON(text)
 }

@@ -1,22 +1,21 @@
 import type { Member, ScannedObject } from './scanned-object.ts'
 
 /**
- * Changes to top-level members; `replace` holds JSON text and adds, at the end, what is absent. It wins over
- * `remove`.
+ * Changes to top-level members; `replace` holds JSON text, appends absent members, and wins over `remove`.
  */
 export interface Edits {
   readonly remove: readonly string[]
   readonly replace: ReadonlyMap<string, string>
 }
 
-/** `bytes[from, to)` give way to `text`. */
+/** Replacement of `bytes[from, to)` by `text`. */
 interface Splice {
   readonly from: number
   readonly to: number
   readonly text: string
 }
 
-/** The bytes with these changes and no others; the very same Buffer where nothing changes. */
+/** Applies the changes and nothing else; returns the same Buffer if nothing changes. */
 export function edit(bytes: Buffer, scan: ScannedObject, changes: Edits): Buffer {
   const splices = splicesOf(scan, changes)
   if (splices.length === 0) return bytes
@@ -30,7 +29,7 @@ export function edit(bytes: Buffer, scan: ScannedObject, changes: Edits): Buffer
   return Buffer.concat(parts)
 }
 
-/** In document order, none touching another. */
+/** Splices in document order, without overlap. */
 function splicesOf(scan: ScannedObject, { remove, replace }: Edits): Splice[] {
   const removed = new Set(remove.filter((key) => !replace.has(key)))
   const splices: Splice[] = []
@@ -49,7 +48,7 @@ function splicesOf(scan: ScannedObject, { remove, replace }: Edits): Splice[] {
     const text = replace.get(member.key)
     if (text !== undefined) splices.push({ from: member.start, to: member.end, text })
   }
-  // What was removed at the end takes the comma before it along.
+  // A removal at the end includes the comma before it.
   if (cutFrom !== undefined) splices.push({ from: lastKept?.end ?? cutFrom, to: cutTo, text: '' })
   const added = [...replace]
     .filter(([key]) => !scan.has(key))

@@ -8,51 +8,51 @@ const LETTER_U = 0x75
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
-/** Bytes kept of one string, and of the whole text before it counts as full. */
+/** Most bytes kept of one string. */
 const MAX_STRING_BYTES = 262_144
 const FULL_BYTES = 524_288
-/** Bytes kept of each string when it is full: keys and short values still matter. */
+/** Bytes kept of each string beyond `FULL_BYTES`: keys and short values still matter. */
 const SHORT_STRING_BYTES = 64
-/** When it is full, containers nested deeper than this are cut after the member that they are at. */
+/** Depth below which containers are truncated beyond `FULL_BYTES`, after their current member. */
 const MAX_FULL_DEPTH = 3
-/** Bytes kept at most; an outline that would be longer is given up. */
+/** Most bytes of an outline; a longer one is abandoned. */
 const MAX_OUTLINE_BYTES = 1_048_576
-/** A longer run of base64 characters is no text: it is a picture, a sound or a document. */
+/** Longest run of base64 characters that counts as text; a longer one is media. */
 const MAX_RUN = 1_024
 const INITIAL_BYTES = 4_096
 
-/** The characters of base64, of both alphabets. */
+/** Characters of both base64 alphabets. */
 const BASE64 = new Uint8Array(256)
 for (const character of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=')
   BASE64[character.charCodeAt(0)] = 1
 
 /**
- * A JSON text without most of what is long in it, made while the text comes, in memory that does not grow
- * with it: base64 and very long strings are cut short, and where there is still too much, what is nested
- * deep. Short members stay, wherever they stand. It is JSON if the text is.
+ * Outline of a JSON text, built while it streams, in bounded memory: base64 and very long strings are
+ * truncated, and beyond `FULL_BYTES` also deep nesting. Short members stay, wherever they are. Valid JSON
+ * stays valid.
  */
 export class JsonOutline {
   #bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES)
   #length = 0
   #isAbandoned = false
   #depth = 0
-  /** The container whose rest is passed over, by its depth; 0 = none. */
+  /** Depth of the container whose rest is skipped; 0 = none. */
   #cutDepth = 0
   #inString = false
-  /** Bytes kept of the string, and base64 characters in a row. */
+  /** Bytes kept of the current string, and length of its current run of base64 characters. */
   #stringBytes = 0
   #run = 0
-  /** Bytes of an escape that are to come, and whether they are kept. */
+  /** Bytes of the current escape still to come, and whether they are kept. */
   #escapeLeft = 0
   #isEscapeStart = false
   #keepsEscape = false
 
-  /** The outline of what came so far; undefined where it was given up. */
+  /** Outline so far; undefined if it was abandoned. */
   get text(): string | undefined {
     return this.#isAbandoned ? undefined : this.#bytes.toString('utf8', 0, this.#length)
   }
 
-  /** Bytes that are kept. */
+  /** Number of kept bytes. */
   get length(): number {
     return this.#length
   }
@@ -60,7 +60,7 @@ export class JsonOutline {
   push(bytes: Buffer): void {
     const { length } = bytes
     for (let p = 0; p < length && !this.#isAbandoned; p++) {
-      // The most of what is large is passed over here.
+      // Skips most of large data at once.
       if (this.#run > MAX_RUN && this.#inString && this.#escapeLeft === 0)
         while (BASE64[bytes[p] as number] === 1) p++
       if (p === length) return
@@ -110,9 +110,9 @@ export class JsonOutline {
     }
   }
 
-  // An escape is kept whole or not at all.
+  // Keeps an escape wholly or not at all.
   #handleEscape(byte: number): void {
-    // Some servers write the slashes of base64 as escapes.
+    // Some servers escape the slashes of base64.
     if (byte !== SLASH) this.#run = 0
     this.#escapeLeft = this.#isEscapeStart && byte === LETTER_U ? 4 : this.#escapeLeft - 1
     this.#isEscapeStart = false

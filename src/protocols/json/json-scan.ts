@@ -3,19 +3,17 @@ import { GatewayError } from '../../errors.ts'
 import { isPlain, PlainText } from './plain-text.ts'
 import { type Member, ScannedObject } from './scanned-object.ts'
 
-/** Bounds on what is accepted: nesting, values of any kind (keys are not counted), and keys at the top. */
+/** Limits of accepted JSON: nesting, values of any kind (keys not counted), and top-level keys. */
 export interface ScanLimits {
   readonly depth: number
   readonly nodes: number
   readonly members: number
 }
 
-/** The bounds for a body from outside. A key at the top costs ten times what one further down does. */
+/** Limits for a client's body. A top-level key costs ten times as much as a nested one. */
 export const JSON_LIMITS: ScanLimits = { depth: 128, nodes: 200_000, members: 1_000 }
 
-/**
- * The bounds for an upstream's answer, which is larger: pages that were searched, files that were written.
- */
+/** Limits for an upstream's response, which can be larger: pages of searches, files that were written. */
 export const RESPONSE_LIMITS: ScanLimits = { depth: 512, nodes: 2_000_000, members: 1_000 }
 
 const QUOTE = 0x22
@@ -32,7 +30,7 @@ const LETTER_U = 0x75
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
-/** Where the grammar stands. A number, not a string, because it is compared at each token. */
+/** State of the grammar; a number, because it is compared at each token. */
 const FIRST_KEY = 0
 const KEY = 1
 const FIRST_ELEMENT = 2
@@ -46,20 +44,19 @@ const EXPECTED = [
   'a value',
 ] as const
 
-/** The bytes that may follow a backslash, `u` aside: " \ / b f n r t. */
+/** Bytes that may follow a backslash, except `u`: " \ / b f n r t. */
 const ESCAPES = table('"\\/bfnrt')
 const PLAIN = Uint8Array.from({ length: 256 }, (_, byte) => (isPlain(byte) ? 1 : 0))
-/** After so many plain bytes in a row, it is worth asking for the end of them all. */
+/** Run of plain bytes after which a vectorized search for the end pays off. */
 const LONG_RUN = 24
 const HEX = table('0123456789abcdefABCDEF')
 const LITERALS = { t: Buffer.from('true'), f: Buffer.from('false'), n: Buffer.from('null') } as const
 
 /**
- * Reads a JSON object strictly: what JSON.parse refuses is refused here, and so are duplicate top-level keys,
- * bytes that are not UTF-8, and what goes beyond the limits. Throws `invalid_json` with the byte position and
- * what was expected there. One loop over the bytes without recursion, so that no nesting can exhaust the
- * stack; it takes less time than JSON.parse and leaves every integer, key order and unknown member as it
- * came.
+ * Scans a JSON object strictly: refuses whatever JSON.parse refuses, duplicate top-level keys, invalid UTF-8,
+ * and input beyond the limits. Throws `invalid_json` with the byte position and the expectation there. One
+ * loop without recursion, so that nesting cannot exhaust the stack. Faster than JSON.parse, and keeps all
+ * digits, key order and unknown members.
  */
 export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): ScannedObject {
   if (!isUtf8(bytes)) throw new GatewayError('invalid_json', 'Invalid JSON: the body is not valid UTF-8.')
@@ -148,7 +145,7 @@ export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): Sca
       continue
     }
 
-    // What is left is the bracket that closes the innermost container.
+    // The remaining token is the bracket that closes the innermost container.
     p++
     const node = open.pop() as number
     tape[node + 1] = p
@@ -169,7 +166,7 @@ export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): Sca
   return new ScannedObject(bytes, members, tape, end)
 }
 
-/** The offset after the closing quote of the string that opens at `start`. */
+/** Offset after the closing quote of the string that opens at `start`. */
 function stringEnd(bytes: Buffer, text: PlainText, start: number, length: number): number {
   let p = start + 1
   for (;;) {
@@ -191,7 +188,7 @@ function stringEnd(bytes: Buffer, text: PlainText, start: number, length: number
   }
 }
 
-/** The offset after the number that begins at `start`. */
+/** Offset after the number that begins at `start`. */
 function numberEnd(bytes: Buffer, start: number, length: number): number {
   let p = start
   if (bytes[p] === MINUS) p++
@@ -223,7 +220,7 @@ function literalEnd(bytes: Buffer, start: number, first: number, state: number):
   return start + literal.length
 }
 
-/** The key as JSON.parse would give it: `"mod\u0065l"` is `model`. */
+/** Decodes a key as JSON.parse does: `"mod\u0065l"` is `model`. */
 function keyText(bytes: Buffer, start: number, end: number): string {
   for (let i = start + 1; i < end - 1; i++) {
     const byte = bytes[i] as number

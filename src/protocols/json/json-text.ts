@@ -1,10 +1,9 @@
-/** A member of an object that is written as text: its name, and the JSON text of its value. */
+/** Member of an object as text: its name, and the JSON text of its value. */
 export type MemberText = readonly [name: string, text: string | undefined]
 
 /**
- * The JSON text of an object with these members, in this order; undefined ones are left out. Values that were
- * text to begin with keep it: a value that is parsed and written again loses the order of integer-like keys,
- * and digits.
+ * Renders an object with these members, in order, without undefined ones. Values given as text stay as they
+ * are: parsing and rewriting would reorder integer-like keys and lose digits.
  */
 export function objectOf(members: readonly MemberText[]): string {
   let text = ''
@@ -13,12 +12,12 @@ export function objectOf(members: readonly MemberText[]): string {
   return `{${text}}`
 }
 
-/** An object's members as text; JSON.stringify has no text for what is undefined. */
+/** Renders an object's members as text; those that JSON.stringify omits are undefined. */
 export function membersOf(fields: object): MemberText[] {
   return Object.entries(fields).map(([name, value]) => [name, JSON.stringify(value)])
 }
 
-/** The JSON text of an array of values that are text. */
+/** Renders an array of values that are JSON text. */
 export function arrayOf(texts: readonly string[]): string {
   return `[${texts.join(',')}]`
 }

@@ -1,12 +1,9 @@
-/**
- * Bytes of a text that are looked at in one go: a page of WebAssembly's memory, and another for what is read
- * beyond its end.
- */
+/** Bytes searched at a time: one page of WebAssembly memory; a second page covers reads beyond its end. */
 const WINDOW_BYTES = 65_536
 
 /**
- * `plainEnd(from, to)`: the offset of the first byte of those in memory that is a control character, a quote
- * or a backslash; `to` or more where there is none. Sixteen bytes at a time, which JavaScript cannot.
+ * WebAssembly module with `plainEnd(from, to)`: the offset of the first control character, quote or backslash
+ * in memory; `to` or more if there is none. Compares sixteen bytes at a time, which JavaScript cannot.
  */
 // biome-ignore format: an instruction a line
 const PLAIN_END = Uint8Array.of(
@@ -44,16 +41,16 @@ interface Scanner {
 }
 
 let scanner: Scanner | undefined
-/** The text of which a window is in memory. */
+/** Number of the text whose window is in memory. */
 let loadedText = 0
-/** Texts that there were: each has a number by which to know its window. */
+/** Count of texts; the number identifies the text of a window. */
 let textCount = 0
 
-/** A text in which plain bytes are passed over: those that stand in a JSON string as they are. */
+/** Search for the end of plain bytes: those that stand in a JSON string unescaped. */
 export class PlainText {
   readonly #bytes: Buffer
   readonly #number = ++textCount
-  /** The window, if it is this text's that is in memory. */
+  /** Window of this text, valid while it is in memory. */
   #from = 0
   #to = 0
 
@@ -61,7 +58,7 @@ export class PlainText {
     this.#bytes = bytes
   }
 
-  /** The offset of the first byte from `at` on that is not plain; the text's length where there is none. */
+  /** Finds the first byte from `at` on that is not plain; the text's length if there is none. */
   endOf(at: number): number {
     const { length } = this.#bytes
     scanner ??= createScanner()
@@ -81,7 +78,7 @@ export class PlainText {
   }
 }
 
-/** Where a processor has no vectors, byte by byte. */
+/** Creates a scanner that compares byte by byte, for processors without vector instructions. */
 export function scalarScanner(): Scanner {
   const memory = new Uint8Array(WINDOW_BYTES)
   return {
@@ -94,7 +91,7 @@ export function scalarScanner(): Scanner {
   }
 }
 
-/** Whether a byte may stand in a string as it is. Beyond ASCII all may, if the text is UTF-8. */
+/** Whether a byte may stand in a string unescaped. Bytes beyond ASCII always may, in valid UTF-8. */
 export function isPlain(byte: number): boolean {
   return byte >= 0x20 && byte !== 0x22 && byte !== 0x5c
 }
@@ -113,7 +110,7 @@ function section(id: number, content: readonly number[]): number[] {
   return [id, ...sized(content)]
 }
 
-// Lengths here are below 128, which is one byte.
+// All lengths are below 128, which encode as one byte.
 function sized(content: readonly number[]): number[] {
   return [content.length, ...content]
 }

@@ -1,31 +1,30 @@
-/** What a JSON value is, seen from its first byte. */
+/** Kind of a JSON value, determined by its first byte. */
 export type JsonKind = 'string' | 'number' | 'object' | 'array' | 'true' | 'false' | 'null'
 
-/** One top-level member: byte offsets into the scanned bytes, ends exclusive. */
+/** Top-level member, as byte offsets with exclusive ends. */
 export interface Member {
   readonly key: string
-  /** The opening quote of the key. */
+  /** Offset of the key's opening quote. */
   readonly keyStart: number
-  /** The value's first byte, and the one after its last. */
+  /** Offsets of the value. */
   readonly start: number
   readonly end: number
   readonly node: Node
-  /** Elements of an array, members of an object, else 0. */
+  /** Number of an array's elements or an object's members, else 0. */
   readonly count: number
 }
 
-/** A place in a `ScannedObject`: one value, or one key within the object that holds it. */
+/** Index of a value or key in a `ScannedObject`. */
 export type Node = number
 
 /**
- * A JSON object that is known to be valid, and where each of its values begins and ends. Nothing is parsed
- * until it is asked for. The tape holds, in document order and for keys and values alike, three numbers:
- * where it begins, where it ends, and the index of what follows it on the same level.
+ * Valid JSON object with the offsets of all its values, parsed only on demand. The tape holds three numbers
+ * for each key and value, in document order: begin, end, and the index of the next sibling.
  */
 export class ScannedObject {
   readonly bytes: Buffer
   readonly members: ReadonlyMap<string, Member>
-  /** The offset after the object's closing brace. */
+  /** Offset after the object's closing brace. */
   readonly end: number
   readonly #tape: readonly number[]
   readonly #values = new Map<string, unknown>()
@@ -50,7 +49,7 @@ export class ScannedObject {
     return member && this.kindOf(member.node)
   }
 
-  /** JSON.parse of that one value, done once; undefined where the key is absent. */
+  /** Parses one member's value, once; undefined if absent. */
   value(key: string): unknown {
     const member = this.members.get(key)
     if (!member) return undefined
@@ -71,17 +70,17 @@ export class ScannedObject {
     return this.#tape[node + 1] as number
   }
 
-  /** JSON.parse of one value. */
+  /** Parses one value. */
   parse(node: Node): unknown {
     return JSON.parse(this.textOf(node))
   }
 
-  /** The JSON text of one value, as it was written. */
+  /** Returns the JSON text of one value, as it was written. */
   textOf(node: Node): string {
     return this.bytes.toString('utf8', this.startOf(node), this.endOf(node))
   }
 
-  /** The elements of an array, in order. */
+  /** Returns the elements of an array, in order. */
   elements(node: Node): Node[] {
     const elements: Node[] = []
     const tape = this.#tape
@@ -90,7 +89,7 @@ export class ScannedObject {
     return elements
   }
 
-  /** The value of an object's member; of several with the same key the last, as JSON.parse has it. */
+  /** Finds the value of an object's member; the last of several with the same key, as in JSON.parse. */
   memberOf(node: Node, key: string): Node | undefined {
     let found: Node | undefined
     const tape = this.#tape
@@ -99,7 +98,7 @@ export class ScannedObject {
     return found
   }
 
-  /** `key` in plain ASCII against a key that may be written with escapes. */
+  /** Compares `key`, in plain ASCII, with a key that may contain escapes. */
   #isKey(node: Node, key: string): boolean {
     const start = this.startOf(node) + 1
     const size = this.endOf(node) - 1 - start
@@ -115,7 +114,7 @@ export class ScannedObject {
 
 const BACKSLASH = 0x5c
 
-/** By first byte; whatever else begins a value begins a number. */
+/** Kinds by first byte; all others are numbers. */
 const KINDS: Readonly<Record<number, JsonKind>> = {
   0x22: 'string',
   0x5b: 'array',

@@ -1,18 +1,18 @@
 import { checkEachObject, kindName, refuse } from '../field-check.ts'
 import type { JsonKind, Node, ScannedObject } from '../json/scanned-object.ts'
 
-/** What a member of an object must be. */
+/** Rule for a member of an object. */
 export interface FieldRule {
   readonly expected: string
   readonly kinds: readonly JsonKind[]
-  /** May be absent or null. */
+  /** Whether it may be absent or null. */
   readonly optional?: boolean
-  /** A string must be the empty one. */
+  /** Whether a string must be empty. */
   readonly emptyText?: boolean
 }
 
 /**
- * Checks a member of an object where it lies; undefined where it is absent or null and may be. Throws
+ * Checks a member of an object in place; undefined if it is optional and absent or null. Throws
  * `invalid_request` naming its path.
  */
 export function checkField(
@@ -47,14 +47,16 @@ export function checkField(
 
 const TEXT: FieldRule = { expected: 'a string', kinds: ['string'] }
 const OBJECT: FieldRule = { expected: 'an object', kinds: ['object'] }
-/** `null` and the empty string are what some clients make of no input at all; `docs/api.md: Messages`. */
+/**
+ * Rule for a tool's input: some clients send `null` or the empty string for none; `docs/api.md: Messages`.
+ */
 const INPUT: FieldRule = { expected: 'an object', kinds: ['object', 'null', 'string'], emptyText: true }
 const CACHE: FieldRule = { ...OBJECT, optional: true }
 
-/** A type of block, and what it must hold. */
+/** Rules for a type of block. */
 export type Fields = readonly (readonly [key: string, rule: FieldRule])[]
 
-/** `docs/api.md: Messages`, content blocks. Types that are not here pass. */
+/** Rules by type of block; types that are not listed pass. `docs/api.md: Messages`, content blocks. */
 export const BLOCKS: ReadonlyMap<string, Fields> = new Map<string, Fields>([
   ['text', [['text', TEXT]]],
   ['image', [['source', OBJECT]]],
@@ -75,7 +77,7 @@ export const BLOCKS: ReadonlyMap<string, Fields> = new Map<string, Fields>([
   ],
 ])
 
-/** What a source of these types must hold. */
+/** Rules by type of source. */
 export const SOURCES: ReadonlyMap<string, Fields> = new Map<string, Fields>([
   [
     'base64',
@@ -87,7 +89,7 @@ export const SOURCES: ReadonlyMap<string, Fields> = new Map<string, Fields>([
   ['url', [['url', TEXT]]],
 ])
 
-/** What blocks and sources of every type have. */
+/** Rules for blocks and sources of every type. */
 export const KNOWN_TO_ALL: Fields = [
   ['type', TEXT],
   ['cache_control', CACHE],
@@ -99,7 +101,7 @@ export function checkContent(scan: ScannedObject, content: Node, path: string): 
   checkEachObject(scan, content, path, (block, at) => checkBlock(scan, block, at))
 }
 
-/** Checks blocks of which text is the only type that is known. */
+/** Checks blocks of which text is the only known type. */
 export function checkTextBlocks(scan: ScannedObject, content: Node, path: string): void {
   checkEachObject(scan, content, path, (block, at) => {
     const type = typeOf(scan, block, at)

@@ -2,7 +2,7 @@ import { parseExact } from '../json/exact-json.ts'
 
 type Block = Readonly<Record<string, unknown>>
 
-/** How a delta makes a block that no other wire knows grow. */
+/** Application of a delta to a block that no other dialect knows. */
 type Growth = (block: Block, delta: Block) => Block
 
 const GROWTHS: ReadonlyMap<unknown, Growth> = new Map<unknown, Growth>([
@@ -12,12 +12,12 @@ const GROWTHS: ReadonlyMap<unknown, Growth> = new Map<unknown, Growth>([
   ['signature_delta', (block, delta) => ({ ...block, signature: delta['signature'] })],
 ])
 
-/** A block with a delta applied; one of unknown type changes nothing. */
+/** Applies a delta to a block; unknown types change nothing. */
 export function grown(block: Block, delta: Block): Block {
   return GROWTHS.get(delta['type'])?.(block, delta) ?? block
 }
 
-/** A block whose input came as text; as it was where the text is no JSON. */
+/** Sets a block's input, which came as text; unchanged if the text is not JSON. */
 export function withInput(block: Block, input: string): Block {
   if (input === '') return block
   try {

@@ -2,7 +2,7 @@ import { type JsonSchema, implies } from '../with-schema.ts'
 import type { JsonKind } from '../json/scanned-object.ts'
 import { BLOCKS, type Fields, type FieldRule, KNOWN_TO_ALL, SOURCES } from './block-check.ts'
 
-/** The name that JSON Schema has for each kind of value. */
+/** Names of kinds of value in JSON Schema. */
 const TYPES: Readonly<Record<JsonKind, string>> = {
   string: 'string',
   number: 'number',
@@ -13,13 +13,13 @@ const TYPES: Readonly<Record<JsonKind, string>> = {
   object: 'object',
 }
 
-/** What a field's rule lets through. */
+/** Schema of the values that a field's rule accepts. */
 export function fieldSchema({ kinds, optional, emptyText }: FieldRule): JsonSchema {
   const types = [...new Set([...kinds.map((kind) => TYPES[kind]), ...(optional ? ['null'] : [])])]
   return { type: types.length === 1 ? types[0] : types, ...(emptyText && { maxLength: 0 }) }
 }
 
-/** An object of which these fields must be as their rules say. */
+/** Schema of an object whose fields follow these rules. */
 export function fieldsSchema(fields: Fields): JsonSchema {
   return {
     type: 'object',
@@ -28,10 +28,7 @@ export function fieldsSchema(fields: Fields): JsonSchema {
   }
 }
 
-/**
- * Blocks of these types; others pass. What stands in the content of a tool's result is described as blocks of
- * any type.
- */
+/** Schema of blocks; other types pass. The content of a tool's result is described as blocks of any type. */
 export function blocksSchema(types: ReadonlyMap<string, Fields> = BLOCKS): JsonSchema {
   return { type: 'array', items: typedSchema(types) }
 }

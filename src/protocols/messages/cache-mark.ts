@@ -2,16 +2,13 @@ import type { Cache } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
 import { asRecord } from '../json/record.ts'
 
-/** `cache_control` as it is on the wire. */
+/** `cache_control` in messages form. */
 interface CacheControl {
   readonly type: 'ephemeral'
   readonly ttl?: '5m' | '1h'
 }
 
-/**
- * The mark on a block or a tool, to be spread into its part; throws `invalid_request` for one of unknown
- * kind.
- */
+/** Reads the mark of a block or a tool, for spreading; throws `invalid_request` for an unknown kind. */
 export function readCache(holder: Readonly<Record<string, unknown>>, path: string): { cache?: Cache } {
   const given = holder['cache_control']
   if (given === undefined || given === null) return {}
@@ -23,7 +20,7 @@ export function readCache(holder: Readonly<Record<string, unknown>>, path: strin
   return { cache: { ttl } }
 }
 
-/** The mark to be spread into a block or a tool. */
+/** Renders the mark, for spreading into a block or a tool. */
 export function writeCache(cache: Cache | undefined): { cache_control?: CacheControl } {
   if (!cache) return {}
   return { cache_control: { type: 'ephemeral', ...(cache.ttl !== undefined && { ttl: cache.ttl }) } }

@@ -7,10 +7,10 @@ import { answerTool } from './output-format.ts'
 import { MessagesStreamDecoder } from './stream-decoder.ts'
 import { MessagesStreamEncoder } from './stream-encoder.ts'
 
-/** Messages, both ways. */
+/** Codec of the messages dialect. */
 export const messagesCodec: Codec = {
   decodeRequest,
-  // `docs/api.md: Chat completions`, translations: media are fetched and sent along.
+  // Media are fetched and sent inline; `docs/api.md: Chat completions`, translations.
   mustFetch: ({ source }) => source.kind === 'url',
   encodeRequest,
   answerTool,

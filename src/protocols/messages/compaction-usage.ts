@@ -9,9 +9,9 @@ const COUNTS = [
 ] as const
 
 /**
- * The compactions among the iterations of a usage: what the provider took to summarize the conversation
- * before it answered. It bills them and leaves them out of the sums, which hold the answer's own iterations.
- * None where the sums hold as much as all iterations together: somebody on the way has added them up.
+ * Finds the compactions among a usage's iterations: the tokens that the provider took to summarize the
+ * conversation. It bills them but leaves them out of the sums, which cover the reply's iterations. Returns
+ * none if the sums already equal all iterations, because a proxy has added them up.
  */
 export function compactionsIn(usage: Counts): Counts[] {
   const iterations = listed(usage['iterations'])

@@ -10,7 +10,7 @@ import { drop } from './dropped.ts'
 
 type Block = Readonly<Record<string, unknown>>
 
-/** What is needed to read one block. */
+/** Position of a block, and where to report dropped fields. */
 interface Place {
   readonly scan: ScannedObject
   readonly node: Node
@@ -19,9 +19,8 @@ interface Place {
 }
 
 /**
- * The content of a message as parts: a string is one text. Blocks that only this wire knows are opaque.
- * Throws `invalid_request` naming the path of a block that is not what it says, or that is not for this role
- * to use.
+ * Decodes the content of a message; a string is one text. Blocks that only messages knows are opaque. Throws
+ * `invalid_request` naming the path of a malformed block, or of one that this role must not use.
  */
 export function decodeContent(place: Place, role: Turn['role']): Part[] {
   const { scan, node, path } = place
@@ -36,7 +35,7 @@ export function decodeContent(place: Place, role: Turn['role']): Part[] {
   })
 }
 
-/** System blocks and the content of system messages: text, and nothing else. */
+/** Decodes system blocks and the content of system messages, which is text alone. */
 export function decodeSystem(place: Place): TextPart[] {
   const parts = decodeContent(place, 'user')
   return parts.flatMap((part, i) => {
@@ -47,7 +46,7 @@ export function decodeSystem(place: Place): TextPart[] {
   })
 }
 
-/** Blocks that only one side may use. */
+/** Roles that blocks are reserved for. */
 const OWNERS: ReadonlyMap<unknown, Turn['role']> = new Map([
   ['tool_use', 'assistant'],
   ['thinking', 'assistant'],
@@ -87,7 +86,7 @@ function decodeBlock(block: Block, place: Place): Part[] {
   }
 }
 
-/** Blocks that may stand in a tool's result as well as in a message. */
+/** Decodes blocks that a tool's result and a message can hold. */
 function decodePlain(block: Block, place: Place): (TextPart | MediaPart | OpaquePart)[] {
   const { scan, node, path, dropped } = place
   switch (block['type']) {

@@ -8,7 +8,7 @@ type Block = Readonly<Record<string, unknown>>
 const UNKNOWN_TYPE = 'application/octet-stream'
 
 /**
- * An `image` block. Throws `invalid_request` naming what is wrong; a file by its id is at another provider's.
+ * Decodes an `image` block. Throws `invalid_request` naming the error; a file id belongs to another provider.
  */
 export function decodeImage(block: Block, path: string): MediaPart {
   const source = sourceOf(block, path)
@@ -28,8 +28,8 @@ export function decodeImage(block: Block, path: string): MediaPart {
 }
 
 /**
- * A `document` block: a file is a medium, text is text with the title and context above it, and content is
- * the blocks that it holds. A cache mark stands on the last part.
+ * Decodes a `document` block: a file is media, text is text below its title and context, and content is its
+ * blocks. A cache mark goes on the last part.
  */
 export function decodeDocument(block: Block, path: string): readonly (TextPart | MediaPart)[] {
   const source = sourceOf(block, path)

@@ -10,8 +10,8 @@ import { readStop } from './stop-reasons.ts'
 import { readMessagesUsage } from './usage.ts'
 
 /**
- * Reads a whole answer; a call's input is the very text that the upstream wrote. Throws `upstream_error`
- * where it is none.
+ * Decodes a whole reply; a call's input is the text that the upstream wrote. Throws `upstream_error` for
+ * anything else.
  */
 export function decodeReply(bytes: Buffer): Reply {
   const scan = scanned(bytes)
@@ -28,7 +28,7 @@ export function decodeReply(bytes: Buffer): Reply {
   }
 }
 
-/** The text of a tool's input in a block, as it was written; '' where there is none. */
+/** Returns the text of a tool's input in a block, as written; '' if there is none. */
 export function inputText(scan: ScannedObject, block: Node): string {
   const input = scan.memberOf(block, 'input')
   return input === undefined ? '' : scan.textOf(input)

@@ -8,7 +8,7 @@ import { decodeTools } from './decode-tools.ts'
 import { drop, dropField } from './dropped.ts'
 import { decodeOutputFormat } from './output-format.ts'
 
-/** Fields that are read here; every other one is left out and reported. */
+/** Fields that are read; every other one is dropped and reported. */
 const READ: ReadonlySet<string> = new Set([
   'model',
   'max_tokens',
@@ -28,12 +28,12 @@ const READ: ReadonlySet<string> = new Set([
 
 const EFFORTS: ReadonlySet<unknown> = new Set<Effort>(['low', 'medium', 'high', 'xhigh', 'max'])
 
-/** Reads a checked messages request for an upstream of another kind; `docs/api.md: Messages`. */
+/** Decodes a checked messages request; `docs/api.md: Messages`. */
 export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
   for (const { key, node } of scan.members.values()) {
     if (!READ.has(key) && scan.kindOf(node) !== 'null') dropField(dropped, key)
   }
-  // It fills this protocol's prompt cache; other protocols have no call that generates nothing.
+  // 0 only fills the prompt cache; other dialects have no call that generates nothing.
   if (scan.value('max_tokens') === 0) refuse('max_tokens', `at least 1 for this model's channel`, '0')
   const { system, turns } = decodeTurns(scan, dropped)
   return {
@@ -53,7 +53,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   }
 }
 
-/** Instructions that come between the turns join those before them: other wires have one place for them. */
+/** Joins instructions between the turns with those before them: other dialects have one place for both. */
 function decodeTurns(scan: ScannedObject, dropped: Dropped): { system: TextPart[]; turns: Turn[] } {
   const system: TextPart[] = []
   const turns: Turn[] = []

@@ -9,7 +9,7 @@ import { drop } from './dropped.ts'
 type Offer = Pick<Conversation, 'tools' | 'webSearch' | 'toolChoice' | 'parallelTools'>
 
 const WEB_SEARCH = /^web_search_\d+$/
-/** As often as a medium search context allows, where the caller sets no limit. */
+/** Default limit of searches: that of a medium search context. */
 const DEFAULT_SEARCHES = 5
 const READ_FIELDS: ReadonlySet<string> = new Set([
   'type',
@@ -23,8 +23,8 @@ const SEARCH_FIELDS: ReadonlySet<string> = new Set(['type', 'name', 'max_uses', 
 const PLACES = ['city', 'country', 'region', 'timezone'] as const
 
 /**
- * The tools that may be called, and those that must be. Of the tools that the provider itself runs, web
- * search alone is known elsewhere; where no tool is left, there is nothing to choose.
+ * Decodes the tools and their choice. Among the provider's own tools only web search has a counterpart;
+ * without any tool the choice is dropped.
  */
 export function decodeTools(scan: ScannedObject, dropped: Dropped): Offer {
   const tools: Tool[] = []

@@ -12,11 +12,11 @@ const FIELDS: ReadonlySet<string> = new Set([
   'speed',
 ])
 
-/** Every other name that reading or writing a messages request may report. */
+/** Other names that decoding or encoding a messages request may report. */
 type DroppedName =
-  /** Top-level fields that nobody here knows. */
+  /** Unknown top-level fields. */
   | 'unknown'
-  /** In messages: what a block has beside its content, and blocks that only another wire can say. */
+  /** In messages: a block's fields beside its content, and blocks that only another dialect can express. */
   | 'citations'
   | 'content'
   | 'output_config'
@@ -34,7 +34,7 @@ type DroppedName =
   | 'top_p'
   | 'web_search'
 
-/** Reports a field by a name of the closed list: text of the caller's is never part of it. */
+/** Reports a field by a name of the closed list, so that no text of the client is part of it. */
 export function drop(dropped: Dropped, name: DroppedName): void {
   dropped.add(name)
 }

@@ -2,15 +2,13 @@ import type { Dropped } from '../codec.ts'
 import type { OpaquePart, Part, TextPart, ToolResultPart, Turn } from '../conversation.ts'
 import { drop } from './dropped.ts'
 
-/**
- * A turn of a user's that says nothing: upstreams want one where there is none, and refuse one without text.
- */
+/** Placeholder for an empty user turn: upstreams require the turn, and refuse one without text. */
 const PLACEHOLDER: TextPart = { kind: 'text', text: '...' }
 
 /**
- * The turns as this wire takes them: parts that it cannot say left out, one turn for each change of speakers,
- * the user first, and a user's results of tools before what is said beside them. An assistant's turn without
- * parts is none; a user's stays, since without it another would seem to have spoken last.
+ * Prepares turns for messages: drops parts that it cannot express, merges turns of one side, begins with the
+ * user, and puts tool results first in a turn. An empty assistant turn is dropped; an empty user turn stays,
+ * because otherwise the last turn would be another one.
  */
 export function encodableTurns(turns: readonly Turn[], dropped: Dropped): Turn[] {
   const merged: { role: Turn['role']; parts: Part[] }[] = []
@@ -29,15 +27,13 @@ export function encodableTurns(turns: readonly Turn[], dropped: Dropped): Turn[]
   })
 }
 
-/**
- * The beginning of an answer, which the model goes on with: upstreams refuse one that ends in white space.
- */
+/** Trims a prefill, which the model continues: upstreams refuse trailing white space. */
 function trimmedPrefill(parts: readonly Part[]): readonly Part[] {
   const last = parts.at(-1)
   return last?.kind === 'text' ? [...parts.slice(0, -1), { ...last, text: last.text.trimEnd() }] : parts
 }
 
-/** Text that upstreams refuse: none, or nothing but white space. */
+/** Whether a text is empty or blank, which upstreams refuse. */
 export function isBlank({ text }: TextPart): boolean {
   return text.trim() === ''
 }
@@ -47,7 +43,7 @@ function isEncodable(part: Part, role: Turn['role'], dropped: Dropped): boolean 
     case 'text':
       return !isBlank(part)
     case 'thinking': {
-      // Upstreams believe only what they signed themselves.
+      // Upstreams accept only their own signatures.
       const isOwn = part.proof?.protocol === 'messages'
       if (!isOwn) drop(dropped, 'reasoning_content')
       return isOwn
@@ -63,7 +59,7 @@ function isEncodable(part: Part, role: Turn['role'], dropped: Dropped): boolean 
   }
 }
 
-/** A result without what cannot be said in it. */
+/** Drops the parts of a tool result that messages cannot express. */
 function withoutUnencodable(part: Part, dropped: Dropped): Part {
   if (part.kind !== 'tool-result') return part
   const parts = part.parts.filter((inner) => {

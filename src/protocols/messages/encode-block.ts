@@ -3,8 +3,8 @@ import type { Reply, ReplyPart } from '../reply.ts'
 import { inputObject, inputOrEmpty } from '../tool-input.ts'
 
 /**
- * A part of an answer as the JSON text of its block; undefined where this wire cannot say it, and for text
- * that is empty. A call's input keeps the text that the model wrote.
+ * Encodes a part of a reply as the JSON text of its block; undefined for empty text and parts that messages
+ * cannot express. A call's input keeps the text that the model wrote.
  */
 export function encodeBlock(part: ReplyPart): string | undefined {
   switch (part.kind) {
@@ -26,8 +26,8 @@ export function encodeBlock(part: ReplyPart): string | undefined {
 }
 
 /**
- * The reply with calls whose input is no JSON object, which this wire wants, as the text that the model wrote
- * instead: it was cut off, or went wrong, and nothing in it is to be called.
+ * Turns calls whose input is not a JSON object, which messages requires, into the text that the model wrote:
+ * it was truncated or malformed, and must not be called.
  */
 export function withValidCalls(reply: Reply): Reply {
   const isUnreadable = (part: ReplyPart): part is ToolCall =>
@@ -43,7 +43,7 @@ export function withValidCalls(reply: Reply): Reply {
 
 type ToolCall = Extract<ReplyPart, { kind: 'tool-call' }>
 
-/** The upstream's id where it has this wire's form, else one that was minted. */
+/** Returns the upstream's id if it has the form of messages, else the created one. */
 export function messageId(id: string, identity: ReplyIdentity): string {
   if (id.startsWith('msg_')) return id
   return identity.id.startsWith('msg_') ? identity.id : `msg_${identity.id}`

@@ -6,8 +6,8 @@ import { writeCache } from './cache-mark.ts'
 const DEFAULT_DOCUMENT = 'application/pdf'
 
 /**
- * A part as the JSON text of its block; text, so that a tool's input stays the very text that the model
- * wrote. Throws `invalid_request` where that is no JSON object: this wire has no other way to say it.
+ * Encodes a part as the JSON text of its block; a tool's input keeps the text that the model wrote. Throws
+ * `invalid_request` if that is not a JSON object, which messages requires.
  */
 export function encodePart(part: Part): string {
   switch (part.kind) {
@@ -45,7 +45,7 @@ function encodeResult({ callId, parts, isError, cache }: ToolResultPart): string
   })
 }
 
-/** A picture is an image; everything else is a document of its media type, plain text in the clear. */
+/** Encodes media: an image as such, everything else as a document of its type, plain text as text. */
 function encodeMedia({ source, name, cache }: MediaPart): string {
   const { mediaType } = source
   const isImage = mediaType?.startsWith('image/') ?? source.kind === 'url'
@@ -68,7 +68,7 @@ function encodeSource(source: MediaPart['source']): object {
   return { type: 'base64', media_type: mediaType, data: source.data }
 }
 
-/** An object's text with members added: one as text, others as values. */
+/** Adds members to an object's text: one as text, others as values. */
 function joined(object: string, member: string | undefined, more: object): string {
   const rest = JSON.stringify(more).slice(1, -1)
   return (
@@ -77,8 +77,8 @@ function joined(object: string, member: string | undefined, more: object): strin
 }
 
 /**
- * Ids that other providers make have characters that upstreams of this wire refuse; a call and its result
- * agree.
+ * Replaces characters of other providers' ids that messages upstreams refuse; a call and its result stay
+ * equal.
  */
 function wireId(id: string): string {
   return /^[\w-]+$/.test(id) ? id : id.replaceAll(/[^\w-]/g, '_') || '_'

@@ -4,7 +4,7 @@ import { encodeBlock, messageId, withValidCalls } from './encode-block.ts'
 import { writeStop } from './stop-reasons.ts'
 import { writeUsage } from './write-usage.ts'
 
-/** A whole answer; `docs/api.md: Messages response`. */
+/** Encodes a whole reply; `docs/api.md: Messages response`. */
 export function encodeReply(given: Reply, identity: ReplyIdentity): Buffer {
   const reply = withValidCalls(given)
   const { parts, stop, usage } = reply

@@ -9,13 +9,13 @@ import { encodePart } from './encode-part.ts'
 import { isBlank, encodableTurns } from './encodable-turns.ts'
 import { encodeSampling } from './thinking.ts'
 
-/** The version of the tool that searches the web; `docs/api.md: Chat completions`, translations. */
+/** Version of the web search tool; `docs/api.md: Chat completions`, translations. */
 const WEB_SEARCH = { type: 'web_search_20250305', name: 'web_search' } as const
 
 /**
- * The conversation as a messages request. The order of the fields is always this one, so that equal
- * conversations are equal bytes and the upstream's cache finds them. Throws `invalid_request` where this wire
- * has no way to say something that must not be left out.
+ * Encodes a conversation as a messages request. The order of fields is fixed, so that equal conversations
+ * give equal bytes, which the upstream's cache finds. Throws `invalid_request` if messages cannot express
+ * something that must not be dropped.
  */
 export function encodeRequest(
   asked: Conversation,
@@ -63,7 +63,7 @@ function encodeTools(conversation: Conversation, dropped: Dropped): MemberText[]
   ]
   if (tools.length > 0)
     return [['tools', arrayOf(tools)], ...membersOf({ tool_choice: encodeChoice(conversation) })]
-  // Upstreams refuse a choice where there is nothing to choose from.
+  // Upstreams refuse a choice without tools.
   if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') drop(dropped, 'tool_choice')
   if (parallelTools !== undefined) drop(dropped, 'parallel_tool_calls')
   return []
@@ -77,9 +77,7 @@ function encodeTool({ name, description, schema = '{}', strict, cache }: Tool): 
   ])
 }
 
-/**
- * Upstreams want a type at the root of a schema: where there is none, it is put in front of what is there.
- */
+/** Adds `type` at the root of a schema, which upstreams require. */
 function withType(schema: string): string {
   const given = parseRecord(schema) ?? {}
   if (Object.hasOwn(given, 'type')) return schema
@@ -96,9 +94,7 @@ function encodeSearch({ maxUses, location }: WebSearch): object {
   }
 }
 
-/**
- * Undefined where the wire's own default is meant. A choice of none leaves nothing to be called side by side.
- */
+/** Encodes the choice; undefined for the dialect's default. A choice of none drops `parallelTools`. */
 function encodeChoice({ toolChoice, parallelTools }: Conversation): object | undefined {
   if (!toolChoice && parallelTools === undefined) return undefined
   const kind = toolChoice?.kind ?? 'auto'
@@ -109,7 +105,7 @@ function encodeChoice({ toolChoice, parallelTools }: Conversation): object | und
   }
 }
 
-/** Upstreams refuse sequences without visible characters. */
+/** Encodes stop sequences without the blank ones, which upstreams refuse. */
 function encodeStop(stop: readonly string[], dropped: Dropped): readonly string[] | undefined {
   const visible = stop.filter((sequence) => sequence.trim() !== '')
   if (visible.length < stop.length) drop(dropped, 'stop')

@@ -2,8 +2,7 @@ import { parseRecord, asRecord } from '../json/record.ts'
 import type { ErrorParts } from '../upstream-error.ts'
 
 /**
- * An error as callers of this protocol know it; `code` where it tells a program something. `docs/api.md:
- * Envelopes`.
+ * Renders an error for messages clients; `code` if it means something to programs. `docs/api.md: Envelopes`.
  */
 export function messagesErrorBody(
   parts: Pick<ErrorParts, 'type' | 'message'> & {
@@ -16,19 +15,19 @@ export function messagesErrorBody(
   return Buffer.from(JSON.stringify({ type: 'error', error, request_id: requestId }))
 }
 
-/** An error in the middle of a stream, in the protocol's own words; `docs/api.md: Events`. */
+/** Renders an error in mid-stream as a frame; `docs/api.md: Events`. */
 export function messagesErrorFrame(parts: Pick<ErrorParts, 'type' | 'message'>): Buffer {
   return Buffer.from(messagesErrorText(parts))
 }
 
-/** The same as text. */
+/** Renders the same frame as text. */
 export function messagesErrorText({ type, message }: Pick<ErrorParts, 'type' | 'message'>): string {
   return `event: error\ndata: ${JSON.stringify({ type: 'error', error: { type, message } })}\n\n`
 }
 
 /**
- * An upstream's error in the envelope that callers of this protocol know, its `request_id` included: the
- * bytes as they came, unless `redact` changes a text in them. Undefined where the body is no such envelope.
+ * Returns an upstream's error for messages clients, its `request_id` included: the bytes as they came, unless
+ * `redact` changes a text. Undefined if the body is no messages error.
  */
 export function forwardableError(bytes: Buffer, redact: (text: string) => string): Buffer | undefined {
   const body = parseRecord(bytes.toString())

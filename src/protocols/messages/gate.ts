@@ -3,27 +3,24 @@ import { edit } from '../json/json-edit.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import type { MessagesRequest } from './request.ts'
 
-/** A request as it goes to a channel. */
+/** Request for a channel. */
 export interface GatedMessages {
-  /** The caller's own Buffer where nothing had to change. */
+  /** Client's own Buffer if nothing had to change. */
   readonly body: Buffer
-  /** The model's name as the upstream knows it. */
+  /** Model's name at the upstream. */
   readonly upstreamModel: string
 }
 
-/**
- * Removed before forwarding unless the channel allows them; `docs/api.md: Messages`, channel-gated fields.
- */
+/** Fields that are removed unless the channel allows them; `docs/api.md: Messages`, channel-gated fields. */
 const GATED: readonly GatedField[] = ['inference_geo', 'speed', 'service_tier']
 
-/** Ignored while thinking is active; `docs/api.md: Messages`. */
+/** Fields that are ignored while thinking is active; `docs/api.md: Messages`. */
 const SAMPLING = ['temperature', 'top_p', 'top_k'] as const
 
 /**
- * The request for a channel of the caller's protocol: the model's mapped name, gated fields removed, sampling
- * fields removed where the model thinks. Every other byte is the caller's, cache marks and signatures among
- * them. In pass-through mode (`passThrough` is the gateway's option, the channel has its own flag) only the
- * name is mapped.
+ * Adapts a native request to a channel: maps the model's name, removes gated fields, and sampling fields if
+ * the model thinks. Every other byte stays, with cache marks and signatures. In pass-through mode
+ * (`passThrough` is the gateway's option, the channel has its own flag) only the name is mapped.
  */
 export function gateMessagesRequest(
   scan: ScannedObject,

@@ -1,4 +1,4 @@
-/** The messages wire format, as far as the rest of the gateway sees it. */
+/** Public interface of the messages dialect. */
 export { messagesCodec } from './codec.ts'
 export { countedModel, countRequestSchema } from './count-request.ts'
 export { messagesErrorBody, messagesErrorFrame, forwardableError as passedOnError } from './errors.ts'

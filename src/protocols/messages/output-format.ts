@@ -8,15 +8,15 @@ import { schemaText } from '../schema-text.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { drop } from './dropped.ts'
 
-/** Names of tools that upstreams take. */
+/** Tool names that upstreams accept. */
 const TOOL_NAME = /^[\w-]{1,64}$/
 const UNNAMED_TOOL = 'response'
 
 const JSON_ONLY = 'with nothing else: no text before or after it, and no code fence.'
 
 /**
- * `output_config.format`, or `output_format` as clients of the beta write it; `docs/api.md: Messages`. Throws
- * `invalid_request` naming the path of what cannot be read.
+ * Decodes `output_config.format`, or the beta's `output_format`; `docs/api.md: Messages`. Throws
+ * `invalid_request` naming the path of an unreadable value.
  */
 export function decodeOutputFormat(scan: ScannedObject): OutputFormat | undefined {
   const config = objectAt(scan, scan.span('output_config')?.node, 'output_config')
@@ -35,7 +35,7 @@ function readFormat(scan: ScannedObject, node: Node | undefined, path: string): 
     refuse(`${path}.type`, `'json_schema'`, 'something else')
   const schema = schemaText(scan, format, 'schema', path)
   if (schema === undefined) refuse(`${path}.schema`, 'an object', 'nothing')
-  // The provider of this wire always enforces a schema.
+  // Messages providers always enforce a schema.
   return { kind: 'json-schema', schema, name: undefined, description: undefined, strict: true }
 }
 
@@ -44,7 +44,7 @@ function objectAt(scan: ScannedObject, node: Node | undefined, path: string): No
   return scan.kindOf(node) === 'object' ? node : refuse(path, 'an object', kindName(scan, node))
 }
 
-/** The format in this wire's words, as JSON text. */
+/** Encodes the format as JSON text. */
 export function encodeOutputFormat({ schema }: OutputSchema): string {
   return objectOf([
     ['type', '"json_schema"'],
@@ -52,15 +52,12 @@ export function encodeOutputFormat({ schema }: OutputSchema): string {
   ])
 }
 
-/**
- * A conversation whose output format, if there still is one, is a schema that the model can be told as such.
- */
+/** Conversation whose output format, if any, is a schema that the model can follow. */
 type WithSchemaFormat = Conversation & { readonly outputFormat: OutputSchema | undefined }
 
 /**
- * The conversation as the model can be told of its output format; `docs/api.md: Chat completions`. A model
- * that cannot be given a schema is forced to call one tool with it; where that is not possible either, it is
- * asked in the system prompt.
+ * Adapts the output format to the model; `docs/api.md: Chat completions`. A model that cannot follow a schema
+ * is forced to call one tool with it; if that is impossible, the system prompt asks for it.
  */
 export function withSupportedFormat(
   conversation: Conversation,
@@ -90,9 +87,8 @@ export function withSupportedFormat(
 }
 
 /**
- * The tool whose input is the answer: it is forced on a model that takes no schema for its text. Undefined
- * where there is none: no other tool may be there to choose, no answer begun, and the input of a tool is
- * always an object.
+ * Name of the tool whose input is the text of the reply, forced on a model that cannot follow a schema.
+ * Undefined if the conversation has tools, search or a prefill, or the schema is not an object.
  */
 export function answerTool(conversation: Conversation, capabilities: Capabilities): string | undefined {
   const { outputFormat: format, tools, webSearch } = conversation
@@ -103,7 +99,7 @@ export function answerTool(conversation: Conversation, capabilities: Capabilitie
   return format.name !== undefined && TOOL_NAME.test(format.name) ? format.name : UNNAMED_TOOL
 }
 
-/** No model takes a schema where the answer is begun. */
+/** Whether the model can follow a schema; none can after a prefill. */
 function canFollowSchema(conversation: Conversation, { takesSchema }: Capabilities): boolean {
   return takesSchema && !hasPrefill(conversation)
 }

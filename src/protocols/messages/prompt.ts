@@ -17,7 +17,7 @@ const MEDIA: ReadonlyMap<string, MediaTokens> = new Map([
   ['image', IMAGE_TOKENS],
   ['document', DOCUMENT_TOKENS],
 ])
-/** Sources that are text, of which every byte stands in the body. */
+/** Sources that are text, and wholly in the body. */
 const TEXT_SOURCES: ReadonlySet<string> = new Set(['text', 'content'])
 
 /** Fields of which the model reads no more than their own bytes. */
@@ -38,15 +38,13 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'speed',
 ])
 
-/**
- * The instructions for one of the provider's own tools: 200 to 750, and more for those that drive a computer.
- */
+/** Tokens of the instructions for one of the provider's tools: 200 to 750, and more for computer use. */
 const SERVER_TOOL_TOKENS = 1500
 
 /**
- * An upper bound in tokens for the prompt of a checked request, without a tokenizer: no token is less than a
- * byte, so the bytes of the body bound its text; media count by what they can show. What a provider's own
- * tools bring in while it answers (pages it searched) is in nobody's hands beforehand and not part of it.
+ * Bounds the tokens of a checked request's prompt without a tokenizer: no token is less than a byte, so the
+ * bytes of the body bound its text; media count by their largest content. Input that a provider's own tools
+ * add (pages of a search) is unknown beforehand and not included.
  */
 export function promptBound(scan: ScannedObject): number {
   const model = String(scan.value('model'))
@@ -60,7 +58,7 @@ export function promptBound(scan: ScannedObject): number {
       const media = mediaOf(scan, block, type)
       const bytes = scan.endOf(block) - scan.startOf(block)
       if (media) tokens += media.max(bytes, model) - bytes
-      // Pictures may stand within the content of a document.
+      // A document's content may contain images.
       else if (type === 'document') eachBlock(scan, sourceContent(scan, block), addMedia)
     }
     eachBlock(scan, contentOf(scan, message), addMedia)
@@ -68,17 +66,12 @@ export function promptBound(scan: ScannedObject): number {
   return tokens
 }
 
-/**
- * The text of the system prompt, messages and tools of a valid request, and an allowance for what is not
- * text.
- */
+/** Collects the text of system prompt, messages and tools of a valid request, and estimates the rest. */
 export function promptText(bytes: Buffer): PromptText {
   return countableText(scanObject(bytes))
 }
 
-/**
- * The same of a request that was scanned: what the gateway counts itself where a channel cannot count tokens.
- */
+/** Collects the same from a scanned request, for counting where a channel cannot count tokens. */
 export function countableText(scan: ScannedObject): PromptText {
   const pieces: string[] = []
   let extraTokens = TYPICAL_REQUEST_TOKENS
@@ -103,7 +96,7 @@ export function countableText(scan: ScannedObject): PromptText {
   return { text: pieces.join('\n'), extraTokens }
 }
 
-/** The form that the answer must have, which servers show to the model; undefined where none is asked for. */
+/** Finds the output format, which servers show to the model; undefined if there is none. */
 function outputFormatNode(scan: ScannedObject): Node | undefined {
   const isObject = (node: Node | undefined): node is Node =>
     node !== undefined && scan.kindOf(node) === 'object'
@@ -112,7 +105,7 @@ function outputFormatNode(scan: ScannedObject): Node | undefined {
   return [scan.span('output_format')?.node, format].find(isObject)
 }
 
-/** Where the text of a block is; a block that is not here is counted as the JSON that it is. */
+/** Members with the text of a block, by type; other blocks are counted as JSON. */
 const TEXT_MEMBERS: ReadonlyMap<string, readonly string[]> = new Map([
   ['text', ['text']],
   ['thinking', ['thinking']],
@@ -138,7 +131,7 @@ function textOrJson(scan: ScannedObject, node: Node): string {
   return isText ? (scan.parse(node) as string) : scan.textOf(node)
 }
 
-/** Visits blocks, and those within tool results. */
+/** Visits blocks, and the blocks within tool results. */
 function eachBlock(
   scan: ScannedObject,
   content: Node | undefined,
@@ -160,7 +153,7 @@ function mediaOf(scan: ScannedObject, block: Node, type: string): MediaTokens | 
   return type === 'image' && !mayBePicture(scan, source) ? DOCUMENT_TOKENS : media
 }
 
-/** False where a conversion would make it another kind of file, text too. */
+/** Whether a source may be an image; a conversion makes others a file or text. */
 function mayBePicture(scan: ScannedObject, source: Node): boolean {
   const kind = textMember(scan, source, 'type')
   if (kind === 'base64') return (textMember(scan, source, 'media_type') ?? '').startsWith('image/')

@@ -1,9 +1,8 @@
 import type { ReplyPart } from '../reply.ts'
 
 /**
- * A block of an answer as a part, of whole answers and of streams alike: there a block is what it began with,
- * or what its deltas made of it. `input` is the text of a call's input. Whatever other wires cannot say is
- * opaque; nothing is refused.
+ * Decodes a block of a reply, or of a stream once its deltas are applied. `input` is the text of a call's
+ * input. Blocks that other dialects cannot express are opaque; none is refused.
  */
 export function readBlock(block: Readonly<Record<string, unknown>>, input: string): ReplyPart {
   switch (block['type']) {

@@ -24,18 +24,18 @@ import { BLOCKS, checkContent, checkField, checkTextBlocks, type FieldRule } fro
 import { blocksSchema, fieldSchema } from './block-schema.ts'
 import { promptBound } from './prompt.ts'
 
-/** What the gateway reads in a messages request; everything else passes as it came. */
+/** Fields of a messages request that the gateway reads; all others pass as they came. */
 export interface MessagesRequest {
   readonly model: string
   readonly stream: boolean
-  /** 0 only fills the prompt cache. */
+  /** Maximum of output tokens; 0 only fills the prompt cache. */
   readonly maxTokens: number
   readonly messageCount: number
-  /** Thinking is on: enabled, or adaptive. */
+  /** Whether thinking is enabled or adaptive. */
   readonly thinking: boolean
-  /** A tool that searches the web on the provider's side is offered. */
+  /** Whether a tool for web search by the provider is offered. */
   readonly webSearch: boolean
-  /** At least as many tokens as the prompt can have. */
+  /** Upper bound on the tokens of the prompt. */
   readonly promptBound: number
 }
 
@@ -101,7 +101,7 @@ const thinking: JsonSchema = {
   ),
 }
 
-/** The table in `docs/api.md: Messages`, row for row. Enumerations are open: a provider may know more. */
+/** Table of `docs/api.md: Messages`, row for row. Enumerations are open: a provider may know more. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['max_tokens', outputTokensOrNone],
@@ -130,19 +130,19 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
 
 const REQUIRED = ['model', 'max_tokens', 'messages'] as const
 
-/** What `readMessagesRequest` lets through, as JSON Schema. */
+/** Builds the JSON Schema of requests that `readMessagesRequest` accepts. */
 export function messagesRequestSchema(): JsonSchema {
   return requestSchema(REQUIRED, CHECKS)
 }
 
-/** The kinds of thinking that leave no room for sampling fields. */
+/** Kinds of thinking that exclude sampling fields. */
 const ACTIVE_THINKING: ReadonlySet<unknown> = new Set(['enabled', 'adaptive'])
 
 /**
- * Checks the types and ranges of every row of the table in `docs/api.md: Messages`, and the shape of the
- * content blocks that it names; null in an optional field is absence, fields outside the table and blocks of
- * other types pass. Throws `invalid_request` naming the field, what was expected and what came, of which a
- * field that can hold a prompt shows its kind alone.
+ * Checks every row of the table in `docs/api.md: Messages` and the content blocks that it names; null in an
+ * optional field counts as absent, fields outside the table and other blocks pass. Throws `invalid_request`
+ * naming the field, the expectation and the value; for a field that can hold a prompt only the kind of its
+ * value.
  */
 export function readMessagesRequest(scan: ScannedObject): MessagesRequest {
   checkMembers(scan, REQUIRED, CHECKS)
@@ -173,7 +173,7 @@ function checkSystem(scan: ScannedObject, { node }: Member): void {
   checkTextBlocks(scan, node, 'system')
 }
 
-/** A tool of the caller's has a name and a schema; one of another type is the provider's own. */
+/** Checks tools: the client's have a name and a schema; other types are the provider's own. */
 function checkTools(scan: ScannedObject, { node }: Member): void {
   checkEachObject(scan, node, 'tools', (tool, path) => {
     const type = checkField(scan, tool, path, 'type', STRING_IF_ANY)

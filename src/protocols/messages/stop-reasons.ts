@@ -1,7 +1,7 @@
 import { asRecord } from '../json/record.ts'
 import type { Stop, StopReason } from '../reply.ts'
 
-/** Why an answer ended, in both directions; `docs/api.md: Messages response`. */
+/** Stop reasons in both directions; `docs/api.md: Messages response`. */
 const STOPS: readonly (readonly [wire: string, hub: StopReason])[] = [
   ['end_turn', 'end'],
   ['max_tokens', 'length'],
@@ -18,8 +18,8 @@ const FROM_WIRE: ReadonlyMap<unknown, StopReason> = new Map([
 const TO_WIRE = new Map(STOPS.map(([wire, hub]) => [hub, wire]))
 
 /**
- * The stop of a message or of a `message_delta`; undefined where none is given yet. A reason that nobody
- * knows is an end.
+ * Reads the stop of a message or a `message_delta`; undefined if there is none yet. Unknown reasons are an
+ * end.
  */
 export function readStop(holder: unknown): Stop | undefined {
   const { stop_reason: reason, stop_sequence: sequence } = asRecord(holder) ?? {}
@@ -30,7 +30,7 @@ export function readStop(holder: unknown): Stop | undefined {
   }
 }
 
-/** `stop_reason` and `stop_sequence`; upstreams that call tools and say they just ended are not believed. */
+/** Renders `stop_reason` and `stop_sequence`; a plain end after tool calls is corrected. */
 export function writeStop(
   { reason, sequence }: Stop,
   calledTools: boolean,

@@ -17,18 +17,18 @@ import { StreamedUsage } from './usage.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A block that began and did not end. */
+/** Block that began and did not end. */
 interface OpenBlock {
   readonly kind: ReplyPart['kind']
-  /** The part's number; an opaque part gets it when it is whole. */
+  /** Number of the part; an opaque part gets it when it is complete. */
   readonly index: number
-  /** What an opaque block has become so far. */
+  /** Contents of an opaque block so far. */
   block: Fields
-  /** The input that a call began with; it counts where no more comes. */
+  /** Input that a call began with; used if no more comes. */
   input: string
 }
 
-/** Deltas that bring text, where it is, and the kind of part that it belongs to. */
+/** Deltas with text, its key, and the kind of its part. */
 const TEXTS = [
   { type: 'text_delta', key: 'text', kind: 'text' },
   { type: 'thinking_delta', key: 'thinking', kind: 'thinking' },
@@ -38,9 +38,9 @@ const TEXTS = [
 type TextKind = (typeof TEXTS)[number]['kind']
 
 /**
- * Reads a messages stream. A block that nobody began is taken to begin with its first text; what cannot be
- * mended so (the input of an unknown call, another message within the first) is a failure. The answer is
- * complete with `message_stop`, or where a reason to stop came before the upstream closed.
+ * Decodes a messages stream. A block without start begins with its first text; other gaps (input of an
+ * unknown call, another message within the first) are failures. The stream is complete with `message_stop`,
+ * or if the upstream closed after a stop reason.
  */
 export class MessagesStreamDecoder extends FrameReader {
   readonly #open = new Map<number, OpenBlock>()
@@ -85,14 +85,12 @@ export class MessagesStreamDecoder extends FrameReader {
       case 'error':
         return this.#report(data, event)
       default:
-        // A proxy in front of the provider may report errors in words of its own.
+        // A proxy in front of the provider may report errors in another form.
         if (isError(event['error'])) this.#report(data, event)
     }
   }
 
-  /**
-   * The kind of text is part of the number, so that frames of one kind are not taken for those of another.
-   */
+  /** Includes the kind of text in the index, so that frames of different kinds never match. */
   protected pieceOf(data: string): FramePiece | undefined {
     const event = parseRecord(data)
     if (event?.['type'] !== 'content_block_delta') return undefined
@@ -116,7 +114,7 @@ export class MessagesStreamDecoder extends FrameReader {
     if (this.#stop !== undefined) this.#finish()
   }
 
-  /** The first event may bring a whole message. One that is begun again brings its usage alone. */
+  /** Reads a start, which may bring a whole message; a repeated one brings only its usage. */
   #start(message: Fields, data: string): void {
     if (isSameMessage(this.#id, message['id'])) return this.#counts.addRepeatedStart(message['usage'])
     if (this.#started)
@@ -139,7 +137,7 @@ export class MessagesStreamDecoder extends FrameReader {
     }
   }
 
-  /** `data` is the event that the block came in. */
+  /** Begins a block; `data` is its event. */
   #begin(index: number, block: Fields, data = '', find = startedBlock): void {
     this.#end(index)
     const part = readBlock(block, inputIn(data, block, find))
@@ -216,7 +214,7 @@ export class MessagesStreamDecoder extends FrameReader {
     this.emit({ kind: 'end', stop: this.#stop ?? { reason: 'end' }, usage: this.usage })
   }
 
-  /** The upstream reports an error. */
+  /** Reports an error of the upstream. */
   #report(data: string, event: Event | undefined): void {
     this.#counts.add(usageInError(event), false)
     const { type = 'error', message = '' } = readUpstreamError(Buffer.from(data))
@@ -233,7 +231,7 @@ function startedOf(part: Exclude<ReplyPart, { kind: 'opaque' }>): StartedPart {
   return part.kind === 'tool-call' ? { kind: 'tool-call', id: part.id, name: part.name } : { kind: part.kind }
 }
 
-/** Where a block lies in an event. */
+/** Finds a block in an event. */
 type Finder = (scan: ScannedObject) => Node | undefined
 
 const startedBlock: Finder = (scan) => scan.span('content_block')?.node
@@ -246,7 +244,7 @@ const contentBlock =
     return content === undefined ? undefined : scan.elements(content)[index]
   }
 
-/** The text of the input that a block came with, as it was written; most come with none. */
+/** Returns the text of the input that a block began with, as written; most have none. */
 function inputIn(data: string, block: Fields, find: Finder): string {
   const input = asRecord(block['input'])
   if (!input || Object.keys(input).length === 0) return ''
@@ -255,7 +253,7 @@ function inputIn(data: string, block: Fields, find: Finder): string {
     const node = find(scan)
     return node === undefined ? '' : inputText(scan, node)
   } catch {
-    // Larger than what is scanned: exact but for integers above 2^53.
+    // Beyond the scan's limits, integers above 2^53 lose digits.
     return JSON.stringify(input)
   }
 }

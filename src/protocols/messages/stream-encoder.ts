@@ -7,7 +7,7 @@ import { messagesErrorText } from './errors.ts'
 import { writeStop } from './stop-reasons.ts'
 import { writeUsage } from './write-usage.ts'
 
-/** A part that cannot be written yet, because one that began before it has not ended. */
+/** Part that waits for the end of an earlier one. */
 interface Waiting {
   readonly index: number
   readonly part: StartedPart
@@ -19,7 +19,7 @@ interface Waiting {
 const STOP_FRAME = 'event: message_stop\ndata: {"type":"message_stop"}\n\n'
 const PING_FRAME = 'event: ping\ndata: {"type":"ping"}\n\n'
 
-/** What comes before and after the text in a delta of a kind of part. */
+/** Text before and after the content of a delta, by kind of part. */
 const DELTAS = {
   text: '{"type":"text_delta","text":',
   thinking: '{"type":"thinking_delta","thinking":',
@@ -27,19 +27,18 @@ const DELTAS = {
 } as const
 
 /**
- * Writes a messages stream; `docs/api.md: Events`. Blocks come one after the other and are numbered without
- * gaps: one part is open and goes out as it comes, parts that begin meanwhile wait until it has ended. Empty
- * texts are no blocks.
+ * Encodes a messages stream; `docs/api.md: Events`. Blocks are sequential and numbered without gaps: one part
+ * is open and goes out as it comes, others wait until it has ended. Empty texts give no block.
  */
 export class MessagesStreamEncoder implements StreamEncoder {
   readonly #minted: ReplyIdentity
   #isStarted = false
-  /** Why the message ended, and the usage that came with it. */
+  /** Stop of the message, and the usage with it. */
   #ended: { readonly stop: Stop; readonly usage: Usage | undefined } | undefined
   #calledTools = false
-  /** The number of the next block. */
+  /** Number of the next block. */
   #next = 0
-  /** The part whose block is open, or that will open it with its first text. */
+  /** Part whose block is open, or opens with its first text. */
   #current: { readonly index: number; readonly part: StartedPart; isWritten: boolean } | undefined
   readonly #waiting = new Map<number, Waiting>()
   #out = ''
@@ -145,7 +144,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     this.#takeUp()
   }
 
-  /** Parts that waited, in their order, up to one that goes on. */
+  /** Writes the waiting parts in order, up to one that is still growing. */
   #takeUp(): void {
     for (const { index, part, texts, proof, isEnded } of this.#waiting.values()) {
       this.#waiting.delete(index)
@@ -157,7 +156,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     }
   }
 
-  /** Writes that the current part's block begins, once. */
+  /** Writes the start of the current part's block, once. */
   #open(): void {
     const current = this.#current
     if (!current || current.isWritten) return
@@ -189,7 +188,7 @@ function eventText(type: string, fields: object): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
 }
 
-/** How a part's block begins; its text follows in deltas. */
+/** Start of a part's block; its text follows in deltas. */
 function startOf(part: StartedPart): unknown {
   switch (part.kind) {
     case 'text':

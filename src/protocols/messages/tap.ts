@@ -8,12 +8,12 @@ import { blockIndex, type Event, eventType, isSameMessage, usageInError } from '
 import { deltaText, generatedText } from './generated-text.ts'
 import { StreamedUsage } from './usage.ts'
 
-/** Blocks are told apart up to this many; no answer has more. */
+/** Number of blocks that are distinguished; no reply has more. */
 const MAX_BLOCKS = 1024
 
 /**
- * A native messages stream; its last word is `message_stop`. Usage is known from `message_start` on, and
- * final with `message_delta`. A stream that gave its stop reason and then ended well is complete too.
+ * Tap of a native messages stream, whose terminator is `message_stop`. Usage is known from `message_start`
+ * on, and final with `message_delta`. A stream that ended properly after its stop reason is complete, too.
  */
 export class MessagesTap extends StreamTap {
   #sawFinish = false
@@ -51,7 +51,7 @@ export class MessagesTap extends StreamTap {
       case 'error':
         return this.#fail(data, event)
       default:
-        // What stands between us and the provider may report its errors in words of its own.
+        // A proxy in front of the provider may report errors in another form.
         return isError(event['error']) ? this.#fail(data, event) : 'forward'
     }
   }
@@ -66,7 +66,7 @@ export class MessagesTap extends StreamTap {
     return parseRecord(data)?.['type'] === 'message_stop'
   }
 
-  /** The first event may bring a whole message. One that is begun again brings its usage alone. */
+  /** Reads a start, which may bring a whole message; a repeated one brings only its usage. */
   #start(message: Event | undefined): void {
     if (isSameMessage(this.#id, message?.['id'])) {
       this.#counts.addRepeatedStart(message?.['usage'])

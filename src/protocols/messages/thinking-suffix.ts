@@ -3,20 +3,19 @@ import type { Capabilities } from '../model-capabilities.ts'
 import { DEFAULT_MAX_TOKENS } from './thinking.ts'
 
 const SUFFIX = '-thinking'
-/** The part of an answer's tokens that may be thoughts, in percent. */
+/** Share of a reply's tokens that may be thinking, in percent. */
 const BUDGET_PERCENT = 80
-/** The least that leaves room for the smallest budget there is: 80 percent of it are 1,024. */
+/** Smallest maximum that leaves room for the smallest budget: 80 percent of it are 1,024. */
 const MIN_MAX_TOKENS = 1280
 
-/** The model that `X-thinking` stands for; undefined for a name without the suffix. */
+/** Returns the model that `X-thinking` stands for; undefined without the suffix. */
 export function withoutThinkingSuffix(model: string): string | undefined {
   return model.endsWith(SUFFIX) && model.length > SUFFIX.length ? model.slice(0, -SUFFIX.length) : undefined
 }
 
 /**
- * The conversation with the thinking that the suffix asks for, which counts for more than an effort and for
- * less than a budget in tokens; `docs/api.md: Chat completions`, sampling overrides. The encoder sees to what
- * has to give way to it.
+ * Adds the thinking that the suffix asks for, which overrides an effort but not a budget in tokens;
+ * `docs/api.md: Chat completions`, sampling overrides. The encoder adapts conflicting settings.
  */
 export function withSuffixThinking(conversation: Conversation, { thinking }: Capabilities): Conversation {
   if (conversation.thinking?.kind === 'budget') return conversation

@@ -5,14 +5,14 @@ import type { Capabilities } from '../model-capabilities.ts'
 import { drop } from './dropped.ts'
 import { encodableTurns } from './encodable-turns.ts'
 
-/** For requests that name no maximum, which this wire demands. */
+/** Maximum of output tokens for requests without one, because messages requires it. */
 export const DEFAULT_MAX_TOKENS = 8192
-/** The smallest budget that upstreams take. */
+/** Smallest budget that upstreams accept. */
 const MIN_BUDGET = 1024
-/** The highest temperature on this wire; others go to 2. */
+/** Highest temperature in messages; other dialects go to 2. */
 const MAX_TEMPERATURE = 1
 
-/** The fields that hang together, as they are on the wire; undefined ones are left out. */
+/** Interdependent fields in messages form; undefined ones are omitted. */
 export interface Sampling {
   readonly max_tokens: number
   readonly thinking:
@@ -30,10 +30,9 @@ type Asked = Pick<Conversation, 'maxTokens' | 'temperature' | 'topP' | 'topK' | 
 }
 
 /**
- * Thinking, the maximum of tokens and sampling, so that an upstream accepts them together: a budget lies
- * below the maximum (which grows by it where it does not), a model that thinks samples in its own way, and it
- * cannot think where a tool is forced on it, where an answer is begun for it, or where a round of tools is
- * under way whose thoughts are not there.
+ * Encodes thinking, maximum of tokens and sampling so that an upstream accepts them together: a budget is
+ * below the maximum (which grows if needed), a thinking model does not take sampling, and it cannot think
+ * with a forced tool, a prefill, or a round of tools without its thinking.
  */
 export function encodeSampling(
   asked: Asked,
@@ -80,13 +79,13 @@ export function encodeSampling(
   }
 }
 
-/** The maximum of tokens that an upstream is told for a conversation. */
+/** Returns the maximum of tokens that is sent for a conversation. */
 export function maxTokensOf(conversation: Conversation, capabilities: Capabilities): number {
   const turns = encodableTurns(conversation.turns, new Set())
   return encodeSampling(conversation, capabilities, turns, new Set()).max_tokens
 }
 
-/** The thinking asked for, in the form that the model knows; undefined where it knows none. */
+/** Converts the thinking to the form that the model knows; undefined if it knows none. */
 function knownThinking(
   asked: Thinking | undefined,
   { thinking, alwaysThinks }: Capabilities,
@@ -110,10 +109,7 @@ function allowedThinking(
   return thinking.kind === 'budget' && lacksThoughts(turns) ? undefined : thinking
 }
 
-/**
- * The last call of tools is not preceded by the thoughts that led to it: an upstream that thinks by budget
- * asks for them.
- */
+/** Whether the thinking before the last tool calls is missing, which an upstream with budgets requires. */
 function lacksThoughts(turns: readonly Turn[]): boolean {
   const last = turns.findLast(({ role }) => role === 'assistant')
   if (!last?.parts.some(({ kind }) => kind === 'tool-call')) return false
@@ -122,7 +118,7 @@ function lacksThoughts(turns: readonly Turn[]): boolean {
   return first?.kind !== 'thinking' && first?.kind !== 'opaque'
 }
 
-/** As random as this wire can be, for those who ask for more. */
+/** Returns the temperature, clamped to the maximum of messages. */
 function temperatureOf({ temperature }: Asked, dropped: Dropped): number | undefined {
   if (temperature === undefined || temperature <= MAX_TEMPERATURE) return temperature
   drop(dropped, 'temperature')

@@ -6,15 +6,14 @@ import { compactionsIn } from './compaction-usage.ts'
 
 const NONE: Counts = {}
 
-/** The counts that make up a prompt. */
+/** Counts that make up a prompt. */
 const PROMPT = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const
 
 /**
- * Usage as a messages upstream reports it: disjoint already. Undefined if `input_tokens` is no count; the
- * prompt alone if `output_tokens` is none. Any other count that cannot be believed is left out. Tokens
- * written to a cache that are not split by lifetime are of the five-minute kind, and a split that adds up to
- * more than their sum counts. Of `iterations` compactions are added, as the sums hold all others but those of
- * other models.
+ * Reads a messages upstream's usage, whose counts are disjoint. Undefined without a valid `input_tokens`; the
+ * prompt alone without a valid `output_tokens`. Other incredible counts are ignored. Tokens written to a
+ * cache without a split by lifetime are of the five-minute kind; a split that exceeds their sum counts.
+ * Compactions in `iterations` are added, as the sums hold all others but those of other models.
  */
 export function readMessagesUsage(value: unknown): ReportedUsage | undefined {
   const usage = asRecord(value)
@@ -53,9 +52,9 @@ function added(one: Usage, other: Usage): Usage {
 }
 
 /**
- * The usage of a stream so far: what `message_start` said, and what a `message_delta` says later. Its counts
- * are sums, not increments, and replace earlier ones. Prompt counts that cannot be believed, or are all zero,
- * replace nothing: some upstreams repeat the fields without the figures.
+ * Merges the usage of `message_start` with that of a `message_delta`, whose counts are totals and replace
+ * earlier ones. Prompt counts that are incredible or all zero replace nothing: some upstreams repeat the
+ * fields without figures.
  */
 export function mergedUsage(before: Counts | undefined, later: unknown): Counts | undefined {
   const counts = asRecord(later)
@@ -72,32 +71,32 @@ export function mergedUsage(before: Counts | undefined, later: unknown): Counts 
   return merged
 }
 
-/** The usage of one stream, as it is told bit by bit. */
+/** Usage of one stream, as it is reported in parts. */
 export class StreamedUsage {
   #counts: Counts | undefined
   #isFinal = false
 
-  /** Takes in the usage of an event; `isLast` where it comes with the words that close a message. */
+  /** Adds the usage of an event; `isLast` for the event that closes the message. */
   add(usage: unknown, isLast: boolean): void {
     this.#counts = mergedUsage(this.#counts, usage)
     const output = asRecord(usage)?.['output_tokens']
     if (isLast && output !== undefined && output !== null) this.#isFinal = true
   }
 
-  /** Takes in the usage of a beginning that is repeated: what the end of the message told stands. */
+  /** Adds the usage of a repeated start, which does not override the end's. */
   addRepeatedStart(usage: unknown): void {
     this.#counts = this.#isFinal
       ? mergedUsage(asRecord(usage), this.#counts)
       : mergedUsage(this.#counts, usage)
   }
 
-  /** What was told up to now; undefined where it is nothing, or cannot be true. */
+  /** Usage so far; undefined if none, or not credible. */
   get partial(): ReportedUsage | undefined {
     return readMessagesUsage(this.#counts)
   }
 
   /**
-   * The same of the whole message; the prompt alone where its end told no output: the start cannot know it.
+   * Usage of the whole message; the prompt alone if its end stated no output, which the start cannot know.
    */
   get final(): ReportedUsage | undefined {
     return this.#isFinal ? this.partial : promptOnly(this.partial)

@@ -1,10 +1,7 @@
 import type { Usage } from '../../domain/usage.ts'
 import { NO_USAGE } from '../../domain/usage.ts'
 
-/**
- * Usage as this wire has it: input without what was read from or written to a cache; `docs/api.md: Messages
- * response`.
- */
+/** Renders usage, with input apart from cache reads and writes; `docs/api.md: Messages response`. */
 export function writeUsage(usage: Usage = NO_USAGE): object {
   const { input, cacheRead, cacheWrite5m, cacheWrite1h, output, reasoning, webSearches } = usage
   return {

@@ -1,6 +1,6 @@
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 
-/** Where the text of a document lies: the document itself, or its `text`; undefined where it has none. */
+/** Finds the text of a document: itself, or its `text`; undefined if it has none. */
 export function textNode(scan: ScannedObject, document: Node): Node | undefined {
   const kind = scan.kindOf(document)
   if (kind === 'string') return document
@@ -8,7 +8,7 @@ export function textNode(scan: ScannedObject, document: Node): Node | undefined 
   return text !== undefined && scan.kindOf(text) === 'string' ? text : undefined
 }
 
-/** The JSON of one value, byte for byte. */
+/** Returns the bytes of one JSON value. */
 export function written(scan: ScannedObject, node: Node): Buffer {
   return scan.bytes.subarray(scan.startOf(node), scan.endOf(node))
 }

@@ -5,28 +5,28 @@ import type { ScannedObject } from '../json/scanned-object.ts'
 import { textNode, written } from './document.ts'
 import type { RerankRequest } from './request.ts'
 
-/** A request as it goes to a channel. */
+/** Request for a channel. */
 export interface GatedRerank {
-  /** The caller's own Buffer where nothing had to change. */
+  /** Client's own Buffer if nothing had to change. */
   readonly body: Buffer
-  /** The model's name as the upstream knows it. */
+  /** Model's name at the upstream. */
   readonly upstreamModel: string
-  /** Fields that the upstream's version does not know. */
+  /** Fields that the upstream's version does not support. */
   readonly dropped: readonly string[]
 }
 
-/** The second version of the protocol, as the channel's address tells. */
+/** Path by which a channel's address selects the second version of the protocol. */
 const VERSION_2 = /\/v2$/
 
-/** Fields that the second version refuses to see, and whose meaning is lost without them. */
+/** Fields that the second version refuses, and that cannot be expressed otherwise. */
 const NOT_IN_VERSION_2 = ['max_chunk_per_doc', 'max_chunks_per_doc', 'overlap_tokens'] as const
 
 /**
- * The request for a channel: the model's mapped name, and what the upstream's version of the protocol calls
- * differently. The first version caps chunks by `max_chunks_per_doc`, which is added where the caller did not
- * write it. The second takes documents as texts alone and refuses fields that it does not know; it returns no
- * documents, for which the gateway stands in. In pass-through mode (`passThrough` is the gateway's option,
- * the channel has its own flag) only the name is mapped.
+ * Adapts the request to a channel: maps the model's name, and renames fields for the upstream's version. The
+ * first version limits chunks by `max_chunks_per_doc`, which is added if absent. The second takes documents
+ * only as texts and refuses unknown fields; it returns no documents, so the gateway adds them. In
+ * pass-through mode (`passThrough` is the gateway's option, the channel has its own flag) only the name is
+ * mapped.
  */
 export function gateRerankRequest(
   scan: ScannedObject,
@@ -54,7 +54,7 @@ export function gateRerankRequest(
   }
 }
 
-/** The documents as an array of texts; undefined where they are one already. */
+/** Renders the documents as an array of texts; undefined if they are one already. */
 function documentTexts(scan: ScannedObject, { documents }: RerankRequest): string | undefined {
   if (documents.every((document) => scan.kindOf(document) === 'string')) return undefined
   return `[${documents.map((document) => written(scan, textNode(scan, document) ?? document).toString()).join(',')}]`

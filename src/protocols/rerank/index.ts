@@ -1,4 +1,4 @@
-/** The rerank wire format, as far as the rest of the gateway sees it. */
+/** Public interface of the rerank dialect. */
 export { gateRerankRequest } from './gate.ts'
 export { promptText } from './prompt.ts'
 export { readRerankReply } from './reply.ts'

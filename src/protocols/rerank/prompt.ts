@@ -4,9 +4,8 @@ import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { textNode } from './document.ts'
 
 /**
- * An upper bound in tokens for a checked request, without a tokenizer: no token is less than a byte. A model
- * reads the query together with each document, and some providers count it as often, with the marks around
- * each pair.
+ * Bounds the tokens of a checked request without a tokenizer: no token is less than a byte. A model reads the
+ * query with each document, and some providers count it as often, with the markup around each pair.
  */
 export function promptBound(scan: ScannedObject): number {
   const documents = scan.span('documents')?.count ?? 0
@@ -15,7 +14,7 @@ export function promptBound(scan: ScannedObject): number {
   return scan.bytes.length + documents * (queryBytes + MESSAGE_TOKENS) + FEATURE_TOKENS
 }
 
-/** The query and the documents of a valid request, each once. */
+/** Collects the query and the documents of a valid request, each once. */
 export function promptText(bytes: Buffer): PromptText {
   const scan = scanObject(bytes)
   const documents = scan.span('documents')

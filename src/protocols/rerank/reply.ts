@@ -6,13 +6,13 @@ import { textNode, written as bytesAt } from './document.ts'
 import type { RerankRequest } from './request.ts'
 import { readRerankUsage, writeRerankUsage } from './usage.ts'
 
-/** An upstream's answer, and what the caller gets for it once it is charged. */
+/** Upstream's response, and the client's, once it is charged. */
 export interface RerankReply {
   readonly facts: ReplyFacts
   body(charged: Usage): Buffer
 }
 
-/** One result as the upstream wrote it. */
+/** Result as the upstream wrote it. */
 interface RankedResult {
   readonly index: number
   readonly score: number
@@ -20,18 +20,17 @@ interface RankedResult {
   readonly document: Node | undefined
 }
 
-/** A result for each document that a request may have. */
+/** Limits of a response: a result for each document that a request may have. */
 const REPLY_LIMITS: ScanLimits = { depth: 128, nodes: 4_000_000, members: 1_000 }
 
-/** Where providers put the results. */
+/** Keys of the list of results. */
 const LISTS = ['results', 'data'] as const
 
 /**
- * Reads an answer to `request`, whose bytes are in `scan`; never throws. It is valid where it holds a list of
- * results, each with a finite score and the place of a document that no other result names. The caller gets
- * them by score, best first and equals as they came, at most `top_n`; with the documents where they were
- * asked for, in the caller's own words if the upstream left them out; and usage. What else the upstream says
- * stays as it is.
+ * Reads the response to `request`, whose bytes are in `scan`; never throws. It is valid if it has a list of
+ * results, each with a finite score and the index of a document that no other result has. The client gets
+ * them best first, equals in their order, at most `top_n`; with documents if asked for, taken from the
+ * request if the upstream omits them; and with usage. Everything else stays as the upstream wrote it.
  */
 export function readRerankReply(bytes: Buffer, scan: ScannedObject, request: RerankRequest): RerankReply {
   const reply = scanned(bytes)
@@ -72,7 +71,7 @@ function isList(reply: ScannedObject, member: Member | undefined): boolean {
   return member !== undefined && reply.kindOf(member.node) === 'array'
 }
 
-/** Undefined where one of them cannot be a result. */
+/** Reads the results; undefined if one is invalid. */
 function rankedResults(reply: ScannedObject, { node }: Member, documents: number): RankedResult[] | undefined {
   const seen = new Set<number>()
   const results: RankedResult[] = []
@@ -99,7 +98,7 @@ function numberIn(
   return { node, value: reply.parse(node) as number }
 }
 
-/** The score in the digits of the upstream; the document as the upstream has it, if it has any of it. */
+/** Renders a result: the score in the upstream's digits, the document as the upstream wrote it, if it did. */
 function resultPieces(
   reply: ScannedObject,
   { index, scoreNode, document }: RankedResult,
@@ -113,7 +112,7 @@ function resultPieces(
   return [Buffer.from(`${head},"document":`), text, Buffer.from('}')]
 }
 
-/** Some servers put an empty text, or an empty object, where there is no document. */
+/** Whether a document has text: some servers send an empty text or object instead of none. */
 function hasText(reply: ScannedObject, document: Node): boolean {
   const node = textNode(reply, document)
   return node !== undefined && reply.endOf(node) - reply.startOf(node) > '""'.length

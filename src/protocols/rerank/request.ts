@@ -19,19 +19,19 @@ import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
 import { textNode } from './document.ts'
 import { promptBound } from './prompt.ts'
 
-/** What the gateway reads in a rerank request; everything else passes as it came. */
+/** Fields of a rerank request that the gateway reads; all others pass as they came. */
 export interface RerankRequest {
   readonly model: string
-  /** Where the documents lie, in their order. */
+  /** Documents, in order. */
   readonly documents: readonly Node[]
-  /** The most results that the caller wants; undefined = as many as the upstream gives. */
+  /** Most results that the client wants; undefined = as many as the upstream returns. */
   readonly topN: number | undefined
   readonly returnDocuments: boolean
-  /** At least as many tokens as the upstream can count. */
+  /** Upper bound on the tokens that the upstream can count. */
   readonly promptBound: number
 }
 
-/** The table in `docs/api.md: Rerank`, row for row. */
+/** Table of `docs/api.md: Rerank`, row for row. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['query', checkSecret('a string', isText)],
@@ -45,10 +45,9 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
 const REQUIRED = ['query', 'documents'] as const
 
 /**
- * Checks the types and ranges of every row of the table in `docs/api.md: Rerank`; null in an optional field
- * is absence, fields outside the table pass. Throws `model_not_specified` before anything else where no model
- * is named, else `invalid_request` naming the field, of which one that can hold a caller's text shows its
- * kind alone.
+ * Checks every row of the table in `docs/api.md: Rerank`; null in an optional field counts as absent, fields
+ * outside the table pass. Throws `model_not_specified` first if no model is named, else `invalid_request`
+ * naming the field; for one that can hold a client's text only the kind of its value is shown.
  */
 export function readRerankRequest(scan: ScannedObject): RerankRequest {
   if (!isPresent(scan, 'model') || scan.value('model') === '') {
@@ -67,19 +66,19 @@ export function readRerankRequest(scan: ScannedObject): RerankRequest {
   }
 }
 
-/** A document is a string, or an object whose `text` is one. */
+/** Check of documents: strings, or objects with a string `text`. */
 function documents(): Check {
   const text: JsonSchema = { type: 'string' }
   const withText: JsonSchema = { type: 'object', required: ['text'], properties: { text } }
   return withSchema({ type: 'array', minItems: 1, items: { anyOf: [text, withText] } }, checkDocuments)
 }
 
-/** The schema of what `readRerankRequest` takes, by the same table. */
+/** Builds the JSON Schema of requests that `readRerankRequest` accepts. */
 export function rerankRequestSchema(): JsonSchema {
   return requestSchema(['model', ...REQUIRED], CHECKS)
 }
 
-/** They are looked at where they lie: long documents are not parsed for the sake of their kind. */
+/** Checks documents in place, without parsing them. */
 function checkDocuments(scan: ScannedObject, { node, count }: Member): void {
   const expected = 'a non-empty array of strings or objects with text'
   if (scan.kindOf(node) !== 'array') refuse('documents', expected, kindName(scan, node))

@@ -6,12 +6,12 @@ import type { ScannedObject } from '../json/scanned-object.ts'
 const NONE: Counts = {}
 
 /**
- * Usage as a rerank upstream reports it; undefined where it tells no tokens, as those do that charge for
- * searches (`meta.billed_units.search_units`); a count that cannot be believed is left out. In the order in
- * which they are believed:
- * - `usage`, with the prompt's share or only a total: what was not generated was read;
- * - `meta.tokens`, what the model read;
- * - `meta.billed_units`, what the provider charges for.
+ * Reads the usage of a rerank upstream; undefined if it reports no tokens, as with providers that charge for
+ * searches (`meta.billed_units.search_units`). Incredible counts are ignored. Sources, in order of
+ * precedence:
+ * - `usage`, with the prompt's share or only a total: whatever was not generated was read;
+ * - `meta.tokens`, the tokens that the model read;
+ * - `meta.billed_units`, the units that the provider charges for.
  */
 export function readRerankUsage(reply: ScannedObject): Usage | undefined {
   const usage = asRecord(reply.value('usage')) ?? NONE
@@ -22,12 +22,12 @@ export function readRerankUsage(reply: ScannedObject): Usage | undefined {
 
 function tokensIn(counts: Counts): Usage | undefined {
   const output = maxCount(counts, 'completion_tokens', 'output_tokens')
-  // Some fill in the total alone and leave the prompt at zero.
+  // Some providers fill in only the total, and leave the prompt at zero.
   const input = maxCount(counts, 'prompt_tokens', 'input_tokens') || count(counts, 'total_tokens') - output
   return input > 0 ? { ...NO_USAGE, input, output } : undefined
 }
 
-/** The counts of `docs/api.md: Rerank result`. */
+/** Renders the counts of `docs/api.md: Rerank result`. */
 export function writeRerankUsage(usage: Usage): string {
   const prompt = promptTokens(usage)
   return JSON.stringify({

@@ -1,16 +1,15 @@
-/** Chunks below this many bytes are small, and so many of them in a row are made one. */
+/** Size below which chunks are small, and the number of small ones in a row that are merged. */
 const SMALL_CHUNK_BYTES = 512
 const MAX_SMALL_CHUNKS = 512
 
 /**
- * Bytes gathered from chunks of any size in little more memory than they have: whoever sends single bytes
- * would otherwise make us keep an object for each, a hundred times its size. Keeps the chunks themselves
- * where they are few.
+ * List of chunks in little more memory than their bytes: single-byte chunks as objects would take a hundred
+ * times as much. Few chunks are kept as they are.
  */
 export class ChunkList {
   #pieces: Buffer[] = []
   #length = 0
-  /** Small chunks at the end, in a row. */
+  /** Number of small chunks at the end. */
   #smallChunks = 0
 
   get length(): number {
@@ -26,7 +25,7 @@ export class ChunkList {
     this.#smallChunks = 0
   }
 
-  /** The first so many bytes, or all of them where there are fewer. */
+  /** Returns the first `size` bytes, or all if there are fewer. */
   head(size: number): Buffer {
     let count = 0
     for (let length = 0; count < this.#pieces.length && length < size; count++)
@@ -34,7 +33,7 @@ export class ChunkList {
     return Buffer.concat(this.#pieces.slice(0, count)).subarray(0, size)
   }
 
-  /** The last so many bytes, or all of them where there are fewer. */
+  /** Returns the last `size` bytes, or all if there are fewer. */
   tail(size: number): Buffer {
     let tail: Buffer = Buffer.alloc(0)
     for (let i = this.#pieces.length - 1; i >= 0 && tail.length < size; i--) {
@@ -43,7 +42,7 @@ export class ChunkList {
     return tail.subarray(Math.max(0, tail.length - size))
   }
 
-  /** All of them, in one piece; nothing is left. */
+  /** Returns all bytes in one piece, and empties the list. */
   take(): Buffer {
     const [only] = this.#pieces
     const bytes = only && this.#pieces.length === 1 ? only : Buffer.concat(this.#pieces, this.#length)

@@ -1,15 +1,13 @@
 import { GatewayError } from '../../errors.ts'
 
-/** Bytes of one event that are held at most, where it must be whole to be read. */
+/** Most bytes held of one event that must be complete to be read. */
 export const MAX_EVENT_BYTES = 33_554_432
-/** Bytes of one event that nobody counts: streams of small events do not depend on what others hold. */
+/** Bytes per event that are not counted, so that streams of small events never fail for lack of budget. */
 const UNCOUNTED_EVENT_BYTES = 65_536
-/** Bytes of unfinished events that all converted streams together hold at most. */
+/** Most bytes of incomplete events, over all converted streams. */
 export const SHARED_EVENT_BYTES = 268_435_456
 
-/**
- * Memory for large events that are not whole yet; what is taken has to be given back. `docs/api.md: Limits`.
- */
+/** Budget for the memory of incomplete large events; taken bytes must be released. `docs/api.md: Limits`. */
 export class EventBudget {
   #available: number
 
@@ -17,12 +15,12 @@ export class EventBudget {
     this.#available = bytes
   }
 
-  /** Bytes that nobody has taken. */
+  /** Bytes left. */
   get available(): number {
     return this.#available
   }
 
-  /** For an event that grows to so many bytes. Throws `overloaded` where not as many are left. */
+  /** Takes bytes for an event that grows to `to`. Throws `overloaded` if too few are left. */
   grow(from: number, to: number): void {
     const bytes = countedBytes(to) - countedBytes(from)
     if (bytes > this.#available) {
@@ -33,7 +31,7 @@ export class EventBudget {
     this.#available -= bytes
   }
 
-  /** Gives back what an event of so many bytes took. */
+  /** Returns the bytes that an event of this size took. */
   release(eventBytes: number): void {
     this.#available += countedBytes(eventBytes)
   }

@@ -2,28 +2,25 @@ import type { FramePiece, FrameTemplate } from './frame-template.ts'
 import { KnownFrames } from './known-frames.ts'
 import { dataOf, type FrameSplitter, MIN_DATA_FRAME_BYTES } from './sse.ts'
 
-/** The fate of a frame. */
+/** Decision about a frame. */
 export type Verdict = 'forward' | 'swallow' | 'end'
 
 const BYTE_ORDER_MARK = '\ufeff'
-/** Longer frames are not worth remembering: none is like them. */
+/** Largest frame that becomes a template: longer ones do not recur. */
 const MAX_TEMPLATE_BYTES = 16_384
 
 /**
- * Goes through the frames of a stream and reads those that are not like an earlier one but for the text in
- * them. A protocol says what a frame means, and what watches or converts the stream says what is done with
- * it.
+ * Loop over the frames of a stream; reads those that do not match a template. Subclasses for a protocol
+ * interpret a frame, subclasses for a use (tap, decoder) act on it.
  */
 export abstract class FrameLoop {
   protected readonly frames: FrameSplitter
-  /**
-   * After `readFrames`: what is to be done with the last frame that was read, and where that frame begins.
-   */
+  /** Decision about the last frame of `readFrames`. */
   protected verdict: Verdict = 'forward'
   protected lastFrameAt = 0
-  /** No frame was read yet: the next one may begin with a byte order mark. */
+  /** Whether no frame was read yet: the next may begin with a byte order mark. */
   protected isFirst = true
-  /** A frame with data was read: comments, and fields alone, are no event. */
+  /** Whether a frame with data was read: comments and fields alone are no event. */
   sawEvent = false
   readonly #templates = new KnownFrames((data) => this.pieceOf(data))
 
@@ -31,36 +28,34 @@ export abstract class FrameLoop {
     this.frames = frames
   }
 
-  /**
-   * The one text that a frame brings and nothing else: frames like it are recognised from then on and not
-   * read.
-   */
+  /** Returns the text of a frame that brings nothing else; frames like it match a template from then on. */
   protected abstract pieceOf(data: string): FramePiece | undefined
 
-  /** Takes the text of a frame that is like an earlier one; false where it has none that is valid. */
+  /** Takes the text of a frame that matches a template; false if its text is invalid. */
   protected abstract readTemplated(template: FrameTemplate, bytes: Buffer): boolean
 
-  /** Reads a frame that is not like an earlier one. */
+  /** Reads a frame that matches no template. */
   protected abstract readFrame(data: string, frame: string): Verdict
 
-  /** Changes with each frame that brings text. */
+  /** Value that changes with each frame that brings text. */
   protected abstract get progress(): number
 
-  /** Whether these data are the protocol's last word. */
+  /** Whether these data end the stream by the protocol. */
   protected abstract isTerminator(data: string): boolean
 
-  /** Gives back what is held of a frame that will not become whole. */
+  /** Releases the bytes held of an incomplete frame. */
   release(): void {
     this.frames.takeHeld()
   }
 
-  /** The frames to come are of another kind than those before. */
+  /** Drops the templates, because frames of another kind follow. */
   protected resetTemplates(): void {
     this.#templates.reset()
   }
 
   /**
-   * The bytes to read now that this chunk came, which begin with a frame; undefined while none can be whole.
+   * Adds a chunk; returns the bytes to read, which begin with a frame; undefined while no frame can be
+   * complete.
    */
   protected take(chunk: Buffer): Buffer | undefined {
     this.#templates.newBytes()
@@ -68,8 +63,8 @@ export abstract class FrameLoop {
   }
 
   /**
-   * Reads frames from an offset on, up to and including the first that is not to be forwarded; the offset
-   * after the last.
+   * Reads frames from an offset up to the first that is not to be forwarded; returns the offset after the
+   * last.
    */
   protected readFrames(bytes: Buffer, from: number): number {
     let at = from
@@ -90,10 +85,10 @@ export abstract class FrameLoop {
     return at
   }
 
-  /** Reads what is left when the stream ended, where that is a frame. */
+  /** Reads the rest at the end of the stream, if it is a frame. */
   protected readRest(): { readonly bytes: Buffer; readonly wasRead: boolean } {
     const { bytes, isWhole } = this.frames.end()
-    // A last frame without its blank line is only taken where it says the last word, which is short.
+    // A last frame without its blank line counts only if it is a terminator, which is short.
     const data = bytes.length > MAX_TEMPLATE_BYTES ? undefined : dataOf(bytes.toString())
     const wasRead = isWhole || (data !== undefined && this.isTerminator(data))
     this.verdict = wasRead ? this.#read(bytes) : 'forward'

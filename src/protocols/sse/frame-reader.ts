@@ -7,29 +7,29 @@ import { FrameSplitter } from './sse.ts'
 import { StreamedInputs } from '../tool-input.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 
-/** The half of a stream decoder that knows frames and no protocol. A protocol says what a frame means. */
+/** Part of a stream decoder that handles frames; a subclass for a protocol interprets them. */
 export abstract class FrameReader extends FrameLoop implements StreamDecoder {
   #events: ReplyEvent[] = []
-  /** Nothing that follows is read. */
+  /** Whether the rest of the stream is ignored. */
   protected isOver = false
   readonly #inputs = new StreamedInputs()
-  /** Why no more can be read; thrown once what came before was told. */
+  /** Error that stopped reading; thrown after the events before it were returned. */
   #failure: unknown
 
-  /** Bytes of an event that is not whole yet are drawn from the budget. */
+  /** Incomplete events take from `budget`. */
   constructor(budget = new EventBudget()) {
     super(new FrameSplitter(MAX_EVENT_BYTES, budget))
   }
 
   abstract get usage(): ReportedUsage | undefined
 
-  /** Reads a frame that is not like an earlier one. */
+  /** Reads a frame that matches no template. */
   protected abstract read(data: string, frame: string): void
 
-  /** Reads the text, never empty, of a frame that is like one that `pieceOf` understood. */
+  /** Reads the text, never empty, of a frame that matches a template. */
   protected abstract readPiece(index: number, text: string): void
 
-  /** The upstream ended its connection, and the stream is not over. */
+  /** Handles the close by the upstream before the end of the stream. */
   protected abstract handleClose(): void
 
   protected get progress(): number {

@@ -1,13 +1,15 @@
 import { dataOf } from './sse.ts'
 
-/** The one text that a frame brings. */
+/** Text that a frame brings. */
 export interface FramePiece {
-  /** Of several texts that grow side by side, which. */
+  /** Index among texts that grow side by side. */
   readonly index: number
   readonly text: string
 }
 
-/** The text in a frame's data; undefined where there is none, more than one, or anything else to know. */
+/**
+ * Reads the text in a frame's data; undefined if there is none, more than one, or anything else of meaning.
+ */
 export type PieceReader = (data: string) => FramePiece | undefined
 
 const LF = 0x0a
@@ -17,42 +19,39 @@ const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const CLOSE_OBJECT = 0x7d
 /**
- * Strings of no meaning that hide an answer's lengths; the text between these marks and the next quote
- * varies. Others put a varying number of spaces before the last brace.
+ * Marks before random strings that hide the reply's lengths; the text up to the next quote varies. Other
+ * providers put a varying number of spaces before the last brace.
  */
 const PADDING = [',"obfuscation":"', ',"p":"'] as const
-/** A text that no answer is likely to hold. */
+/** Text that is unlikely in any reply. */
 const SENTINEL = 'c7a1f0e2-sentinel'
 const MAX_CANDIDATES = 4
 const NOT_FOUND = -1
 
 /**
- * A frame of a stream with one hole in it: the text that the model wrote. Frames of one stream differ in
- * little else, so a frame whose other bytes are those of a frame that was parsed needs no parsing: what it
- * says can differ in that text alone. This holds whatever the shape of the frames is, and whatever the text
- * says.
+ * Frame of a stream with a placeholder for the text that the model wrote. A frame that equals a parsed one in
+ * all other bytes needs no parsing, as it can differ in that text alone, whatever the frame's shape and the
+ * text.
  */
 export class FrameTemplate {
-  /** Which text it is that the frame adds to. */
+  /** Index of the text that the frame adds to. */
   readonly index: number
   readonly #head: Buffer
   readonly #tail: Buffer
-  /** The bytes in which padding ends, which may be of any length; undefined where the frame has none. */
+  /** Bytes after the padding, which may have any length; undefined without padding. */
   readonly #afterPadding: Buffer | undefined
-  /** Whether the padding is outside of strings, and spaces therefore. */
+  /** Whether the padding is spaces outside of strings. */
   readonly #isSpaced: boolean
   /**
-   * What lies between two texts where a frame of this kind follows another: most do, and it is compared at
+   * Bytes between the texts of two frames of this kind in a row, which is the usual case and is compared at
    * once.
    */
   readonly #separator: Buffer | undefined
-  /** Bytes of it that belong to the first. */
+  /** Bytes of the separator that belong to the first frame. */
   readonly #size: number
-  /** Where a frame's head is known to stand. */
+  /** Offset at which a frame's head is known to stand. */
   #headAt = NOT_FOUND
-  /**
-   * After `match`: where the text begins and ends, whether it holds escapes, and the offset after the frame.
-   */
+  /** Offsets of the text after `match`, whether it has escapes, and the offset after the frame. */
   from = 0
   to = 0
   escaped = false
@@ -69,12 +68,12 @@ export class FrameTemplate {
     this.#separator = after && !isSpaced ? undefined : Buffer.concat([tail, head])
   }
 
-  /** Other bytes come. */
+  /** Drops positions, because other bytes follow. */
   newBytes(): void {
     this.#headAt = NOT_FOUND
   }
 
-  /** Whether the frame that begins at `start` is whole and one of this kind. */
+  /** Whether the frame at `start` is complete and matches. */
   match(bytes: Buffer, start: number): boolean {
     const from = start + this.#head.length
     if (from >= bytes.length) return false
@@ -100,14 +99,14 @@ export class FrameTemplate {
     return end > 0
   }
 
-  /** The text of the frame that matched; undefined where an escape is wrong. */
+  /** Text of the frame that matched; undefined for an invalid escape. */
   textIn(bytes: Buffer): string | undefined {
     return this.escaped
       ? valueOf(bytes.toString('utf8', this.from - 1, this.to + 1))
       : bytes.toString('utf8', this.from, this.to)
   }
 
-  /** The closing quote of the text; −1 where it is not in sight or there is something wrong with it. */
+  /** Offset of the text's closing quote; −1 if it is not there or the text is invalid. */
   #textEnd(bytes: Buffer, from: number): number {
     const length = bytes.length
     this.escaped = false
@@ -125,8 +124,8 @@ export class FrameTemplate {
 }
 
 /**
- * Makes a template of a frame that was parsed and brought this piece of text. Where the text lies is found by
- * trying: only a place whose change changes what is read is the right one.
+ * Creates a template from a parsed frame with this text. The text's position is found by trial: a changed
+ * text at the right one changes the parsed result.
  */
 export function learnTemplate(
   frame: Buffer,
@@ -147,7 +146,7 @@ export function learnTemplate(
   return undefined
 }
 
-/** A string literal's value; undefined where an escape is wrong. */
+/** Value of a string literal; undefined for an invalid escape. */
 function valueOf(literal: string): string | undefined {
   try {
     return JSON.parse(literal) as string
@@ -173,10 +172,10 @@ function splitAtPadding(tail: Buffer): { before: Buffer; after: Buffer | undefin
   return { before: tail.subarray(0, end), after: tail.subarray(brace), isSpaced: true }
 }
 
-/** Up to so many bytes a loop compares faster than a call does. */
+/** Size up to which a loop compares faster than a call. */
 const MAX_LOOP_BYTES = 16
 
-/** The offset after `expected`, if it is what stands at `from`; else 0. */
+/** Offset after `expected` if it stands at `from`; else 0. */
 function endOf(bytes: Buffer, from: number, expected: Buffer): number {
   const size = expected.length
   const end = from + size

@@ -2,15 +2,11 @@ import { type FrameTemplate, learnTemplate, type PieceReader } from './frame-tem
 
 const MAX_TEMPLATES = 4
 /**
- * So many attempts in a row that helped with no frame, and no more are made: this stream's frames differ too
- * much.
+ * Number of templates without a match, in a row, after which no more are made: the frames differ too much.
  */
 const MAX_FAILED_TEMPLATES = 8
 
-/**
- * The frames of one stream that were read, so that those which are like them but for their text need no
- * reading.
- */
+/** Templates of one stream's frames: matching frames need no parsing. */
 export class KnownFrames {
   readonly #read: PieceReader
   readonly #templates: FrameTemplate[] = []
@@ -20,12 +16,12 @@ export class KnownFrames {
     this.#read = read
   }
 
-  /** Other bytes come than those of before. */
+  /** Drops positions, because other bytes follow. */
   newBytes(): void {
     for (const template of this.#templates) template.newBytes()
   }
 
-  /** What the frame that begins at `start` is like but for its text; undefined where it must be read. */
+  /** Finds the template that the frame at `start` matches; undefined if the frame must be parsed. */
   match(bytes: Buffer, start: number): FrameTemplate | undefined {
     for (let i = 0; i < this.#templates.length; i++) {
       const template = this.#templates[i] as FrameTemplate
@@ -36,7 +32,7 @@ export class KnownFrames {
     return undefined
   }
 
-  /** Learns from a frame that had to be read, and brought text. */
+  /** Learns a template from a parsed frame that brought text. */
   learn(frame: Buffer, data: string): void {
     if (this.#failedTemplates === MAX_FAILED_TEMPLATES) return
     const piece = this.#read(data)
@@ -47,7 +43,7 @@ export class KnownFrames {
     if (this.#failedTemplates === MAX_FAILED_TEMPLATES) this.#templates.length = 0
   }
 
-  /** The frames to come are of another kind than those before. */
+  /** Drops the templates, because frames of another kind follow. */
   reset(): void {
     this.#templates.length = 0
     this.#failedTemplates = 0

@@ -4,35 +4,35 @@ const LF = 0x0a
 const CR = 0x0d
 const COLON = 0x3a
 const LINE_END = Buffer.of(LF)
-/** Characters kept of a field's name, and of an event's. */
+/** Most characters kept of a field's name, and of an event's. */
 const MAX_FIELD = 16
 const MAX_NAME = 256
 
 /**
- * One event of a stream, read while it passes by and never held: what is kept of it is its name and the
- * outline of its data. The rules for lines and fields are those of `FrameSplitter` and `dataOf`.
+ * Event that is read while it streams by, keeping only its name and the outline of its data. Lines and fields
+ * follow the rules of `FrameSplitter` and `dataOf`.
  */
 export class LargeEvent {
   readonly #outline = new JsonOutline()
   #name = ''
-  /** The line so far: its bytes, and its field, which has a name once a colon came. */
+  /** Current line: its length, and its field, which has a name once a colon came. */
   #lineBytes = 0
   #field = ''
   #isInValue = false
-  /** The last byte was a CR: an LF belongs to it. */
+  /** Whether the last byte was a CR, to which an LF would belong. */
   #endedInCr = false
 
-  /** The data, without most of what is long in them; undefined where even so they are too long. */
+  /** Outline of the data; undefined if even that is too long. */
   get data(): string | undefined {
     return this.#outline.text
   }
 
-  /** The event with its name alone, for who reads nothing but that. */
+  /** Frame with the event's name alone, for readers of the name. */
   get frame(): string {
     return this.#name === '' ? '' : `event:${this.#name}\n\n`
   }
 
-  /** Reads the bytes that follow; the offset after the event's end, or −1 where it goes on. */
+  /** Reads more bytes; returns the offset after the event's end, or −1 if it continues. */
   push(bytes: Buffer): number {
     const { length } = bytes
     let at = this.#endedInCr && bytes[0] === LF ? 1 : 0

@@ -2,37 +2,33 @@ import { GatewayError } from '../../errors.ts'
 import type { EventBudget } from './event-budget.ts'
 import { ChunkList } from './chunk-list.ts'
 
-/**
- * The bytes of the shortest frame that has data: the field's name and two line ends. Shorter ones need no
- * reading.
- */
+/** Size of the shortest frame with data: the field's name and two line ends. */
 export const MIN_DATA_FRAME_BYTES = 6
 
 const LF = 0x0a
 const CR = 0x0d
 const BLANK_LINE = Buffer.from('\n\n')
 const EMPTY = Buffer.alloc(0)
-/** More bytes than the longest run of line ends that can straddle two chunks: CR LF CR, then LF. */
+/** Bytes that cover the longest run of line ends across two chunks: CR LF CR, then LF. */
 const SEAM_BYTES = 3
-/** Chunks up to this many bytes are copied sooner than looked at in two parts. */
+/** Size up to which a chunk is copied behind the held bytes instead of being read in two parts. */
 const MAX_COPY_BYTES = 4_096
 
 /**
- * Splits server-sent events at blank lines (LF, CR LF or CR, mixed), wherever the network cut them. Linear in
- * the bytes pushed, however small the chunks; what is kept across chunks is copied, so that a chunk's memory
- * may be used again. A frame that ends in a CR is whole when the next byte shows whether an LF belongs to it.
- * Throws `upstream_error` where one frame is larger than the cap, and `overloaded` where the budget for held
- * bytes is used up.
+ * Splitter of server-sent events at blank lines (LF, CR LF or CR, mixed), wherever chunks are cut. Linear in
+ * the bytes, however small the chunks; held bytes are copied, so that a chunk's memory can be reused. A frame
+ * that ends in CR is complete once the next byte shows whether an LF belongs to it. Throws `upstream_error`
+ * for a frame above the cap, and `overloaded` without budget for held bytes.
  */
 export class FrameSplitter {
   readonly #maxEventBytes: number
   readonly #budget: EventBudget | undefined
-  /** The beginning of a frame. */
+  /** Bytes of an incomplete frame. */
   readonly #held = new ChunkList()
   #bytes: Buffer = EMPTY
   /**
-   * The next CR, and the next two LFs in a row, at or after the last place that was asked for; −1 = none
-   * left.
+   * Offsets of the next CR and of the next two LFs in a row, at or after the last position that was asked
+   * for; −1 = none left.
    */
   #cr = 0
   #blank = 0
@@ -42,40 +38,37 @@ export class FrameSplitter {
     this.#budget = budget
   }
 
-  /** Bytes of a frame that is not whole yet. */
+  /** Number of held bytes of an incomplete frame. */
   get heldBytes(): number {
     return this.#held.length
   }
 
-  /** The first so many of the held bytes. */
+  /** Returns the first `size` held bytes. */
   heldHead(size: number): Buffer {
     return this.#held.head(size)
   }
 
-  /**
-   * Whether the held bytes end in a blank line: they wait for the next byte alone, which may be the LF of its
-   * CR.
-   */
+  /** Whether the held bytes end in a blank line, and wait only for a possible LF after their CR. */
   get isHeldComplete(): boolean {
     const end = this.#held.tail(2)
     return end[end.length - 1] === CR && (end.length === 1 || isLineEnd(end[0]))
   }
 
-  /** The held bytes; they are held no longer. */
+  /** Returns the held bytes, and releases them. */
   takeHeld(): Buffer {
     this.#budget?.release(this.#held.length)
     return this.#held.take()
   }
 
-  /** What is left when the stream ends, and whether it is a frame that only the end made whole. */
+  /** Ends the stream; returns the rest, and whether it is a frame that only the end completed. */
   end(): { readonly bytes: Buffer; readonly isWhole: boolean } {
     const isWhole = this.isHeldComplete
     return { bytes: this.takeHeld(), isWhole }
   }
 
   /**
-   * The bytes to read, which begin with a frame; undefined while none can be whole. `keep` says how far they
-   * were read.
+   * Adds a chunk; returns the bytes to read, which begin with a frame; undefined while no frame can be
+   * complete. `markRead` states how far they were read.
    */
   take(chunk: Buffer): Buffer | undefined {
     if (this.#held.length === 0) return this.#read(chunk)
@@ -86,20 +79,20 @@ export class FrameSplitter {
     return this.#read(Buffer.concat([this.takeHeld(), chunk]))
   }
 
-  /** The end of the frame at this offset of what was taken, its blank line included; −1 = not whole yet. */
+  /** Offset after the frame at `from`, its blank line included; −1 = incomplete. */
   next(from: number): number {
     const end = this.#end(from, true)
     if (end - from > this.#maxEventBytes) this.#tooLarge()
     return end
   }
 
-  /** The last whole frame of what was taken ended here. */
+  /** Marks the bytes up to `from` as read, and holds the rest. */
   markRead(from: number): void {
     if (from < this.#bytes.length) this.#hold(this.#bytes.subarray(from))
     this.#bytes = EMPTY
   }
 
-  /** Whether the held frame ends in this chunk: where the two meet, or within. */
+  /** Whether the held frame ends in this chunk or at its seam. */
   #endsIn(chunk: Buffer): boolean {
     const isSmall = chunk.length <= MAX_COPY_BYTES
     this.#read(Buffer.concat([this.#held.tail(SEAM_BYTES), isSmall ? chunk : chunk.subarray(0, SEAM_BYTES + 1)]))
@@ -122,9 +115,7 @@ export class FrameSplitter {
     this.#held.add(Buffer.from(piece))
   }
 
-  /**
-   * The end of the first blank line at or after `from`; a line begins at `from` itself only if `lineStart`.
-   */
+  /** Offset after the first blank line at or after `from`; a line begins at `from` only if `lineStart`. */
   #end(from: number, lineStart: boolean): number {
     const bytes = this.#bytes
     if (this.#cr >= 0 && this.#cr <= from) this.#cr = bytes.indexOf(CR, from)
@@ -170,9 +161,8 @@ function isLineEnd(byte: number | undefined): boolean {
 }
 
 /**
- * The data of a frame by the rules for interpreting an event stream: the values of its `data` fields, a line
- * each; undefined where it has none (comments, keep-alives). The byte order mark at a stream's start is the
- * caller's to take off.
+ * Extracts the data of a frame by the rules of event streams: the values of its `data` fields, one per line;
+ * undefined without any (comments, keep-alives). The caller removes a byte order mark at the stream's start.
  */
 export function dataOf(frame: string): string | undefined {
   const end = frame.length - BLANK.length
@@ -180,7 +170,7 @@ export function dataOf(frame: string): string | undefined {
   return isPlain && !frame.includes('\r') ? frame.slice(6, end) : fieldOf(frame, 'data')
 }
 
-/** All values of a field, a line each; undefined where the frame has no such field. */
+/** Collects all values of a field, one per line; undefined without any. */
 function fieldOf(frame: string, name: string): string | undefined {
   let data: string | undefined
   for (const line of frame.split(LINE_END)) {
@@ -192,12 +182,12 @@ function fieldOf(frame: string, name: string): string | undefined {
   return data
 }
 
-/** The frame's event name; undefined where it is a plain message. */
+/** Returns the frame's event name; undefined for a plain message. */
 export function eventOf(frame: string): string | undefined {
   return fieldOf(frame, 'event')?.split('\n').pop()
 }
 
-/** Whether the frame's event is named `error`: it is one then, whatever its data say. */
+/** Whether the frame's event is named `error`, which makes it an error whatever its data. */
 export function isErrorEvent(frame: string): boolean {
   return frame.includes('error') && eventOf(frame) === 'error'
 }

@@ -6,88 +6,88 @@ import { LargeEvent } from './large-event.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 import { FrameSplitter } from './sse.ts'
 
-/** What to do with the bytes that were pushed. */
+/** Result of a push. */
 export interface TapStep {
-  /** To be sent now; undefined where nothing is. The pushed chunk itself where it can go whole. */
+  /** Bytes to send now, if any. The pushed chunk itself if it goes on unchanged. */
   readonly forward: Buffer | undefined
-  /** The stream said its last word, or an error: it and what follows are in `ending`. */
+  /** Whether the stream ended by a terminator or an error, which is in `ending` with all after it. */
   readonly terminal: boolean
 }
 
-/** An error that upstream sent as a frame. */
+/** Error that the upstream sent as a frame. */
 export interface StreamError {
-  /** The frame's data, as it came. */
+  /** Data of the frame, as it came. */
   readonly data: string
-  /** Whether generated text was forwarded before it. */
+  /** Whether generated text was forwarded before the error. */
   readonly afterContent: boolean
 }
 
-/** How a stream stood when upstream ended. */
+/** State of a stream when the upstream ended. */
 export interface TapEnd {
   /**
-   * The last word or an error frame, and all after it; empty where upstream sent neither. Sent, or replaced,
-   * after settling.
+   * Terminator or error frame with all after it; empty if there was neither. Sent, or replaced, after the
+   * settlement.
    */
   readonly ending: Buffer
-  /** Bytes of a frame that never became whole; not forwarded. */
+  /** Bytes of an incomplete frame, which are not forwarded. */
   readonly cutBytes: number
-  /** The stream said that it was finished, and no error. */
+  /** Whether the stream stated its end without an error. */
   readonly complete: boolean
 }
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff')
-/** Bytes after the last word that are kept. */
+/** Most bytes kept after the terminator. */
 const MAX_ENDING_BYTES = 65_536
-/** Bytes of an event that wait for its end. A larger one goes on as it comes. */
+/** Most bytes of an event that wait for its end; a larger one is forwarded as it comes. */
 const MAX_HELD_BYTES = 65_536
-/** The same for an error, which must be redacted: its beginning shows that it is one. */
+/** Most held bytes of an error, which must be redacted; its beginning identifies it. */
 const MAX_ERROR_BYTES = 1_048_576
 const ERROR_HEAD_BYTES = 1_024
-/** Bytes of a UTF-16 code unit in UTF-8. */
+/** UTF-8 bytes of a UTF-16 code unit. */
 const MAX_UTF8_BYTES = 3
 const LOOKS_LIKE_ERROR = /(?:^|[\r\n])event: ?error\b|"error"\s*:\s*[^\sn]/
 
 /**
- * Watches a native stream go by: tells which bytes go on now, holds back the end, and gathers what a
- * settlement needs. Forwarded, swallowed, held and cut bytes together are the stream; how the network cut it
- * changes neither them nor the facts. What is kept of an event does not grow with it: of a large one, most of
- * what is long in it is not read. A protocol says what a frame means.
+ * Tap of a native stream: decides which bytes go on now, holds back the end, and collects the facts for the
+ * settlement. Forwarded, swallowed, held and cut bytes together are the whole stream, and chunk boundaries
+ * change neither them nor the facts. Memory per event is bounded: most long parts of a large event are not
+ * read. Subclasses for a protocol interpret a frame.
  */
 export abstract class StreamTap extends FrameLoop {
-  /** The last valid usage. */
+  /** Latest valid usage. */
   usage: ReportedUsage | undefined
-  /** The last word was seen. */
+  /** Whether the terminator was seen. */
   done = false
   error: StreamError | undefined
-  /** The error's frame as it came, or as much of it as was not forwarded. */
+  /** Error frame as it came, or its part that was not forwarded. */
   errorFrame: Buffer | undefined
-  /** UTF-8 bytes of generated text in forwarded frames. */
+  /** UTF-8 bytes of generated text that were forwarded. */
   emittedBytes = 0
-  /** Forwarded frames with generated text, or so large that they bring more than text. */
+  /** Number of forwarded frames with generated text, or too large to be told. */
   contentFrames = 0
-  /** Text by index, so that tokens of one do not join those of another. */
+  /** Text by index, so that tokens of different texts do not merge. */
   readonly #texts = new Map<number, EmittedText>()
   readonly #ending: Buffer[] = []
   #endingBytes = 0
-  /** The event that goes on before it is whole. */
+  /** Event that is forwarded before it is complete. */
   #large: LargeEvent | undefined
 
   constructor() {
     super(new FrameSplitter())
   }
 
-  /** Whether a reason was given for the end of the whole answer. */
+  /** Whether a reason for the end of the whole reply was stated. */
   abstract get sawFinish(): boolean
 
-  /** Reads a frame that is not like an earlier one, and calls `emit` for what the model wrote. */
+  /** Reads a frame that matches no template, and calls `emit` for generated text. */
   protected abstract read(data: string, frame: string): Verdict
 
-  /** The generated text so far, one after the other, for counting; of very long text the beginning. */
+  /** Generated text so far, for counting; only the beginning of very long text. */
   get text(): string {
     return [...this.#texts.values()].join('\n')
   }
 
-  /** A part of an event was forwarded, and its end is to come. */
+  /** Whether part of an event was forwarded, and its end is to come. */
   get isMidEvent(): boolean {
     return this.#large !== undefined
   }
@@ -113,12 +113,12 @@ export abstract class StreamTap extends FrameLoop {
     }
   }
 
-  /** The bytes that end a complete stream, to be sent once it is charged. */
+  /** Returns the bytes that end a complete stream, to be sent once it is charged. */
   finalBytes(_charged: Usage): Buffer {
     return Buffer.concat(this.#ending)
   }
 
-  /** Text that the model wrote, as one of those with this index. */
+  /** Adds generated text with this index. */
   protected emit(index: number, text: string): void {
     this.emittedBytes += this.#textOf(index).add(text)
   }
@@ -134,7 +134,7 @@ export abstract class StreamTap extends FrameLoop {
     return verdict
   }
 
-  /** Takes the text of a frame that is like an earlier one; false where it has none that is valid. */
+  /** Takes the text of a frame that matches a template; false if its text is invalid. */
   protected readTemplated(known: FrameTemplate, bytes: Buffer): boolean {
     const { index, from, to } = known
     if (known.escaped) {
@@ -153,7 +153,7 @@ export abstract class StreamTap extends FrameLoop {
     return this.done || this.error !== undefined
   }
 
-  /** Reads what this chunk makes whole; what goes on now. */
+  /** Reads the frames that this chunk completes; returns the bytes to forward. */
   #process(chunk: Buffer): Buffer | undefined {
     const bytes = this.take(chunk)
     const whole = bytes && this.#readFrames(bytes)
@@ -162,7 +162,7 @@ export abstract class StreamTap extends FrameLoop {
     return whole ? Buffer.concat([whole, begun]) : begun
   }
 
-  /** Reads the whole frames in `bytes`; what of them goes on. */
+  /** Reads the complete frames in `bytes`; returns the part to forward. */
   #readFrames(bytes: Buffer): Buffer | undefined {
     const kept: Buffer[] = []
     let keptFrom = 0
@@ -192,7 +192,7 @@ export abstract class StreamTap extends FrameLoop {
     )
   }
 
-  /** From here on the event goes on as it comes; returns what was held of it. */
+  /** Begins to forward an event as it comes; returns its held bytes. */
   #beginLarge(): Buffer {
     const held = this.frames.takeHeld()
     const isMarked = this.isFirst && held.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
@@ -207,9 +207,9 @@ export abstract class StreamTap extends FrameLoop {
     const end = large.push(chunk)
     if (end < 0) return { forward: chunk, terminal: false }
     this.#large = undefined
-    // It was counted when it began to go on.
+    // The event was counted when its forwarding began.
     const verdict = large.data === undefined ? 'forward' : this.read(large.data, large.frame)
-    // Too late to hold back more of an error than its last bytes; nothing else that is so large is held back.
+    // Only the last bytes of so large an error can still be held back; no other large event is held back.
     if (verdict === 'end') {
       this.errorFrame = Buffer.from(chunk.subarray(0, end))
       this.#hold(chunk)
@@ -239,7 +239,7 @@ export abstract class StreamTap extends FrameLoop {
   }
 }
 
-/** Whether a frame goes on before it is whole, where the network brings it in parts. */
+/** Whether a frame is so large that it is forwarded before it is complete. */
 function isLarge(frame: string): boolean {
   return frame.length * MAX_UTF8_BYTES > MAX_HELD_BYTES && Buffer.byteLength(frame) > MAX_HELD_BYTES
 }
