@@ -4,7 +4,7 @@ import type { TextFormat } from './endpoint.ts'
 
 /**
  * Sends a text response piece by piece, as the client reads. An error before the first piece rejects with
- * nothing sent; a later one breaks the connection, so that a partial response is not taken for a complete
+ * nothing sent; a later one breaks the connection, so that a partial response is not mistaken for a complete
  * one. A disconnecting client is no error.
  */
 export async function sendText(

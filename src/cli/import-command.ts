@@ -112,7 +112,7 @@ function reportText(report: ImportReport, { out }: Shell): string {
     applied
       ? 'Imported. Start the gateway, and try a key. Then send callers to it: their keys are the same.\n'
       : 'Nothing was written. Run it again with --apply to import.\n',
-    !nodesNotified && 'Nodes that run could not be told of it: they see it within a minute.\n',
+    !nodesNotified && 'Running nodes could not be notified: they see it within a minute.\n',
   ]
     .filter((part) => part !== false)
     .join('')

@@ -28,7 +28,7 @@ export async function runCommand(args: readonly string[], shell: Shell): Promise
       `
 Begin here:
   sluice demo                     the gateway with simulated upstreams, to look around
-  sluice check --config FILE      says every mistake in a configuration
+  sluice check --config FILE      prints all errors in a configuration
   sluice start --config FILE      the gateway
   sluice user create NAME         an account, and then
   sluice token create --user NAME --name KEY --unlimited

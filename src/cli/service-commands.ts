@@ -11,7 +11,7 @@ Example:
 export function addServiceCommands(program: Command, shell: Shell): void {
   program
     .command('start')
-    .description('run the gateway until it is told to stop (SIGTERM, SIGINT)')
+    .description('run the gateway until a signal stops it (SIGTERM, SIGINT)')
     .addOption(CONFIG)
     .addHelpText('after', START_HELP)
     .action(async (options: { config?: string }) => {
@@ -29,10 +29,10 @@ export function addServiceCommands(program: Command, shell: Shell): void {
 
   program
     .command('check')
-    .description('read the configuration and say every mistake, with file, line and what is expected')
+    .description('read the configuration and print all errors, with file, line and what is expected')
     .addOption(CONFIG)
     .option('--json', 'print one JSON object')
-    .addHelpText('after', '\nExits with 1 if there is any mistake.')
+    .addHelpText('after', '\nExits with 1 if there is any error.')
     .action(async (options: { config?: string; json?: boolean }) => {
       const { check } = await import('./check.ts')
       shell.exitCode = await check(options, shell)

@@ -91,10 +91,10 @@ export class LiveConfig implements LiveSettings {
 
   change<T>(next: (stored: StoredConfiguration) => StoredConfiguration, write: () => Promise<T>): Promise<T> {
     return this.#serialized(async () => {
-      const wanted = mergeLayers(this.#file, next(await this.#store.read('storedConfiguration')))
-      this.#refuseNewlyIgnored(wanted.ignored)
+      const merged = mergeLayers(this.#file, next(await this.#store.read('storedConfiguration')))
+      this.#refuseNewlyIgnored(merged.ignored)
       const result = await write()
-      this.#merged = wanted
+      this.#merged = merged
       this.#onChange()
       return result
     })

@@ -63,10 +63,10 @@ function conflictOf(
   { section, name, tree }: LayerEntry,
 ): string | undefined {
   if (section === 'channels') {
-    const taken =
+    const isDeclared =
       environmentChannels.channels.some((one) => one.name === name) ||
       items(child(fileNode, 'channels')).some((one) => isText(child(one, 'name'), name))
-    if (taken) return 'the configuration declares a channel of that name'
+    if (isDeclared) return 'the configuration declares a channel of that name'
     const url = child(tree, 'base_url')
     return url instanceof YamlScalar && namesMetadataAddress(String(url.value))
       ? "base_url: expected another address than that of a cloud's metadata service"

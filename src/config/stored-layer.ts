@@ -31,14 +31,14 @@ export function storedLayer(
     builtIn.get(model, environmentChannels.preferred.get(model))?.price
   return [
     ...channels.map(({ name, declared, keys, status }): LayerEntry => {
-      const written = { ...declared, name, keys }
-      const content = JSON.stringify([written, status])
-      return { section: 'channels', name, content, tree: jsonToYaml(written), enabled: status === 1 }
+      const entry = { ...declared, name, keys }
+      const content = JSON.stringify([entry, status])
+      return { section: 'channels', name, content, tree: jsonToYaml(entry), enabled: status === 1 }
     }),
     ...entries.flatMap(({ section, name, value }): LayerEntry[] => {
-      const written = section === 'ratios' ? modelOf(value, priceOf(name)) : value
-      if (written === undefined) return []
-      return [{ section, name, content: JSON.stringify(value), tree: jsonToYaml(written), enabled: true }]
+      const entry = section === 'ratios' ? modelOf(value, priceOf(name)) : value
+      if (entry === undefined) return []
+      return [{ section, name, content: JSON.stringify(value), tree: jsonToYaml(entry), enabled: true }]
     }),
   ]
 }

@@ -98,8 +98,8 @@ function token(groups: ReadonlyMap<string, Group>, own: string, maxQuota: number
 export function user(groups: ReadonlyMap<string, Group>, quotaPerUnit: number): Field<UserSeed> {
   const maxQuota = MAX_UNITS * quotaPerUnit
   return dependent((given) => {
-    const written = child(given as YamlNode, 'group')
-    const own = written instanceof YamlScalar ? String(written.value) : DEFAULT_GROUP
+    const group = child(given as YamlNode, 'group')
+    const own = group instanceof YamlScalar ? String(group.value) : DEFAULT_GROUP
     return section({
       id: integer(1).optional(),
       username: name('a name for the user', 64),

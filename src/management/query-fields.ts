@@ -2,10 +2,10 @@ import { z } from 'zod'
 
 /** A whole number in a query; an empty parameter counts as absent. */
 export function wholeNumber() {
-  const says = 'expected a whole number of at most 15 digits'
+  const error = 'expected a whole number of at most 15 digits'
   return z
     .string()
-    .regex(/^(?:\d{1,15})?$/, { error: says })
+    .regex(/^(?:\d{1,15})?$/, { error })
     .transform((text) => (text === '' ? undefined : Number(text)))
     .meta({ type: 'integer', minimum: 0 })
     .optional()

@@ -31,10 +31,10 @@ export function nameField(maxLength: number) {
 
 /** A long text, which may be empty. */
 export function listField() {
-  const says = `a text of at most ${MAX_TEXT_LENGTH} characters`
-  return expected(says).refine(
+  const expectation = `a text of at most ${MAX_TEXT_LENGTH} characters`
+  return expected(expectation).refine(
     (text) => text.length <= MAX_TEXT_LENGTH && !text.includes('\0') && text.isWellFormed(),
-    { error: `expected ${says}` },
+    { error: `expected ${expectation}` },
   )
 }
 

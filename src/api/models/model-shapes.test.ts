@@ -6,7 +6,7 @@ import type { Price } from '../../domain/price.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { Token } from '../../domain/token.ts'
 import { ModelLists } from '../../relay/model-lists.ts'
-import type { KeyAndOwner } from '../../relay/permissions.ts'
+import type { Caller } from '../../auth/caller.ts'
 import { MODEL_LIST } from './model-shapes.ts'
 
 const ZERO = { digits: 0n, scale: 0 }
@@ -44,7 +44,7 @@ function settingsOf(models: number, channels: number): Settings {
   }
 }
 
-function chooserOf(token: Partial<Token>): KeyAndOwner {
+function callerOf(token: Partial<Token>): Caller {
   return {
     user: {
       id: 1,
@@ -61,9 +61,9 @@ function chooserOf(token: Partial<Token>): KeyAndOwner {
 }
 
 /** The minimum processor time of one list in milliseconds: load on the machine only adds to it. */
-function cost(settings: Settings, chooser: KeyAndOwner): number {
+function cost(settings: Settings, caller: Caller): number {
   const lists = new ModelLists()
-  const list = (): string => JSON.stringify(MODEL_LIST.chat(lists.list(settings, chooser)))
+  const list = (): string => JSON.stringify(MODEL_LIST.chat(lists.list(settings, caller)))
   expect(JSON.parse(list()).data.length).toBeGreaterThan(0)
   const costs = Array.from({ length: 25 }, () => {
     const before = process.cpuUsage()
@@ -80,11 +80,11 @@ describe('a list of 2,000 models', () => {
 
   test('takes a few milliseconds of processor time, limited and routed or not', () => {
     const settings = settingsOf(2000, 1)
-    expect(cost(settings, chooserOf({}))).toBeLessThan(FEW_MS)
+    expect(cost(settings, callerOf({}))).toBeLessThan(FEW_MS)
     const routes = Object.fromEntries(
       Array.from({ length: 10 }, (_, index) => [`vendor-${index}`, 'default']),
     )
-    const limited = chooserOf({
+    const limited = callerOf({
       modelLimitsEnabled: true,
       modelLimits: namesOf(2000).join(','),
       vendorRoutes: JSON.stringify(routes),
@@ -93,9 +93,9 @@ describe('a list of 2,000 models', () => {
   })
 
   test('costs in proportion to its length, and the same however many channels there are', () => {
-    const chooser = chooserOf({})
-    const long = cost(settingsOf(2000, 1), chooser)
-    expect(long / cost(settingsOf(200, 1), chooser)).toBeLessThan(40)
-    expect(cost(settingsOf(2000, 40), chooser) / long).toBeLessThan(5)
+    const caller = callerOf({})
+    const long = cost(settingsOf(2000, 1), caller)
+    expect(long / cost(settingsOf(200, 1), caller)).toBeLessThan(40)
+    expect(cost(settingsOf(2000, 40), caller) / long).toBeLessThan(5)
   })
 })

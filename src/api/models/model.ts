@@ -46,9 +46,9 @@ export const deleteModel = defineEndpoint({
   handle: () => Promise.reject(new GatewayError('not_implemented', 'deleting a model is not implemented')),
 })
 
-function isDecodable(written: string): boolean {
+function isDecodable(encoded: string): boolean {
   try {
-    decodeURIComponent(written)
+    decodeURIComponent(encoded)
     return true
   } catch {
     return false

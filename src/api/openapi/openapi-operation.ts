@@ -95,7 +95,7 @@ function errorOf(endpoint: Endpoint, status: number): JsonSchema {
 
 /** JSON Schema of a zod schema; `input` is before defaults and transforms. */
 function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
-  const { $schema: _, ...written } = z.toJSONSchema(schema, {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io,
     unrepresentable: 'any',
     override({ jsonSchema: made }) {
@@ -103,5 +103,5 @@ function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, u
       if (io === 'output' && made.additionalProperties === false) delete made.additionalProperties
     },
   })
-  return written
+  return rest
 }

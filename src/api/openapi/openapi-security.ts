@@ -51,6 +51,6 @@ export function securityOf(endpoint: Endpoint): readonly Requirement[] {
   if (known) return known
   const keyIn = 'keyIn' in endpoint ? endpoint.keyIn : undefined
   const places = KEYS[keyIn ?? 'bearer']
-  if (!places) throw new Error(`${endpoint.path}: nothing says how its caller is known`)
+  if (!places) throw new Error(`${endpoint.path}: its way to authenticate is unknown`)
   return places
 }

@@ -30,7 +30,7 @@ export function openApiDocument(routes: readonly Endpoint[]): object {
 
 /** `docs/api.md: Description`. The document is built at the first request, then cached. */
 export function openApi(routes: () => readonly Endpoint[]): JsonEndpoint {
-  let written: string | undefined
+  let cached: string | undefined
   return defineEndpoint({
     method: 'GET',
     path: '/openapi.json',
@@ -39,7 +39,7 @@ export function openApi(routes: () => readonly Endpoint[]): JsonEndpoint {
     summary: 'This description',
     text: { type: 'application/json' },
     // oxlint-disable-next-line typescript/require-await
-    handle: async () => pieces((written ??= JSON.stringify(openApiDocument(routes())))),
+    handle: async () => pieces((cached ??= JSON.stringify(openApiDocument(routes())))),
   })
 }
 

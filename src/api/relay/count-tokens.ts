@@ -1,9 +1,7 @@
 import { countRequestSchema } from '../../protocols/messages/index.ts'
 import type { KeyEndpoint } from '../endpoint.ts'
 
-/**
- * How many tokens a messages request would have; asked of the upstream where it can say, else counted here.
- */
+/** x */
 export const countTokens: KeyEndpoint = {
   method: 'POST',
   path: '/v1/messages/count_tokens',

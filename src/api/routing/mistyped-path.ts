@@ -54,8 +54,8 @@ export class PathSuggestions {
   /** The candidate with the last version in the path, else the first one in the table. */
   #at(rest: string, before: readonly string[]): string | undefined {
     const same = this.#candidates.filter((candidate) => candidate.rest === rest)
-    const written = before.findLast((word) => VERSION.test(word))
-    return (same.find(({ version }) => version === written) ?? same[0])?.path
+    const version = before.findLast((word) => VERSION.test(word))
+    return (same.find((candidate) => candidate.version === version) ?? same[0])?.path
   }
 
   #misspelt(segments: readonly string[]): string | undefined {

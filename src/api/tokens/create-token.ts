@@ -9,7 +9,7 @@ export const createToken = defineEndpoint({
   area: 'management',
   access: 'account',
   tokenForm: 'bare',
-  summary: 'A new token, whose id and key are not told here',
+  summary: 'A new token; the response contains neither its id nor its key',
   body: newTokenFields,
   async handle({ user, body, parts }) {
     await create(parts, { ...body, user: user.id })

@@ -7,7 +7,7 @@ export const tokenUsageRedirect: OpenEndpoint = {
   area: 'usage',
   kind: 'raw',
   access: 'anyone',
-  summary: 'Leads to the path with a slash at its end',
+  summary: 'Redirects to the path with a trailing slash',
   status: 301,
   handle({ id, request: { url }, response }) {
     const query = url.slice(tokenUsageRedirect.path.length)

@@ -23,9 +23,9 @@ export async function deleteChannels(
   ids: readonly number[],
 ): Promise<number> {
   for (const id of ids) refuseDeclared(liveConfig, id)
-  const gone = new Set(ids)
+  const deleted = new Set(ids)
   return liveConfig.change(
-    (stored) => ({ ...stored, channels: stored.channels.filter(({ id }) => !gone.has(id)) }),
-    () => store.write('deleteChannels', { ids: [...gone] }),
+    (stored) => ({ ...stored, channels: stored.channels.filter(({ id }) => !deleted.has(id)) }),
+    () => store.write('deleteChannels', { ids: [...deleted] }),
   )
 }

@@ -57,11 +57,11 @@ export async function setOption(
 
 function readerOf(key: string): (value: string, state: OptionState) => Change[] {
   const scalar = SCALAR_OPTIONS.find((option) => option.key === key)
-  if (scalar) return (value, standing) => scalarChange(key, scalar.name, value.trim(), scalar.text, standing)
+  if (scalar) return (value, state) => scalarChange(key, scalar.name, value.trim(), scalar.text, state)
   if (key === 'GroupRatio') return groupRatioChanges
   if (key === 'UserUsableGroups') return openGroupChanges
   const ratio = RATIO_OPTIONS.get(key)
-  if (ratio) return (value, standing) => ratioChanges(key, ratio, decimalsIn(key, value), standing)
+  if (ratio) return (value, state) => ratioChanges(key, ratio, decimalsIn(key, value), state)
   const known = [
     ...SCALAR_OPTIONS.map((option) => option.key),
     'GroupRatio',
@@ -93,8 +93,8 @@ function groupRatioChanges(value: string, { settings, liveConfig, stored }: Opti
     if (liveConfig.declared.groups.has(name)) throw managed('GroupRatio', `groups.${name}`)
     return [groupEntry(name, ratio, group?.open ?? false)]
   })
-  const gone = stored.entries.filter(({ section, name }) => section === 'groups' && !ratios.has(name))
-  return [...set, ...gone.map(({ name }): Change => ({ section: 'groups', name, value: undefined }))]
+  const removed = stored.entries.filter(({ section, name }) => section === 'groups' && !ratios.has(name))
+  return [...set, ...removed.map(({ name }): Change => ({ section: 'groups', name, value: undefined }))]
 }
 
 function openGroupChanges(value: string, { settings, liveConfig }: OptionState): Change[] {
