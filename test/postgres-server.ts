@@ -27,9 +27,11 @@ interface StartedServer {
  */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   const prefix = `sluice_${randomBytes(4).toString('hex')}_`
+  // For helpers that also run outside of tests.
+  process.env['TEST_DATABASE_PREFIX'] = prefix
   let server: Promise<StartedServer> | undefined
   const desk = createServer((_, response) => {
-    server ??= startServer(prefix, project.config.env['TMPDIR'])
+    server ??= startServer(project.config.env['TMPDIR'])
     void server.then(({ answer }) => response.end(JSON.stringify(answer)))
   })
   await new Promise<void>((resolve) => desk.listen(0, '127.0.0.1', resolve))
@@ -38,13 +40,14 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   return async () => {
     desk.close()
     await (await server)?.stop()
+    const given = process.env['TEST_DATABASE_URL']
+    if (given) await dropDatabases(given, prefix)
   }
 }
 
-async function startServer(prefix: string, folder: string | undefined): Promise<StartedServer> {
+async function startServer(folder: string | undefined): Promise<StartedServer> {
   const given = process.env['TEST_DATABASE_URL']
-  if (given !== undefined && given !== '')
-    return { answer: { url: given }, stop: () => dropDatabases(given, prefix) }
+  if (given !== undefined && given !== '') return { answer: { url: given }, stop: () => Promise.resolve() }
   const child = await startPostgresChild(undefined, folder)
   const { answer } = child
   if ('url' in answer) return child

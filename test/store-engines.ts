@@ -19,11 +19,14 @@ export interface TestDatabase {
   readonly sql: (statement: string) => Promise<Readonly<Record<string, unknown>>[]>
 }
 
+/** Registers what is done when a test, or all tests of a file, are over. */
+export type OnEnd = (cleanUp: () => Promise<void>) => void
+
 /** A kind of database that the store runs on. */
 export interface Engine {
   readonly name: 'SQLite' | 'PostgreSQL'
-  /** Makes an empty database, deleted after the test. */
-  database(): Promise<TestDatabase>
+  /** Makes an empty database, deleted after the test unless `onEnd` is given. */
+  database(onEnd?: OnEnd): Promise<TestDatabase>
   /**
    * Makes a database with schema and first rows, deleted after the test; faster than opening an empty one.
    */
@@ -57,10 +60,10 @@ function postgres(server: string): Engine {
     url.pathname = `/${name}`
     return url.href
   }
-  const make = async (template?: string): Promise<TestDatabase> => {
+  const make = async (template?: string, onEnd: OnEnd = onTestFinished): Promise<TestDatabase> => {
     const name = `${inject('postgresPrefix')}test_${randomBytes(6).toString('hex')}`
     await run(server, `create database ${name}${template === undefined ? '' : ` template ${template}`}`)
-    onTestFinished(async () => void (await run(server, `drop database ${name} with (force)`)))
+    onEnd(async () => void (await run(server, `drop database ${name} with (force)`)))
     const place = placeOf(name)
     return {
       place,
@@ -79,7 +82,7 @@ function postgres(server: string): Engine {
   let template: Promise<string> | undefined
   return {
     name: 'PostgreSQL',
-    database: () => make(),
+    database: (onEnd) => make(undefined, onEnd),
     prepared: async () => make(await (template ??= makeTemplate())),
   }
 }

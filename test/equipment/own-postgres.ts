@@ -59,7 +59,7 @@ async function startServer(): Promise<OwnPostgres> {
 }
 
 async function makeDatabase(server: string): Promise<OwnPostgres> {
-  const name = `sluice_test_${randomBytes(6).toString('hex')}`
+  const name = `${process.env['TEST_DATABASE_PREFIX'] ?? 'sluice_'}own_${randomBytes(6).toString('hex')}`
   await run(server, `create database ${name}`)
   const url = new URL(server)
   url.pathname = `/${name}`

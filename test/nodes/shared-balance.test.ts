@@ -1,11 +1,11 @@
-import { describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { usageText } from '../equipment/behaviour.ts'
 import { manage } from '../equipment/account.ts'
 import { type Answer, call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { ask } from '../equipment/stage.ts'
-import { SHARED, setNodes } from './stage.ts'
+import { type Nodes, SHARED, setNodes } from './stage.ts'
 
 /** Maximum output of a call; at four units each it far outweighs the prompt. */
 const MAXIMUM = 100_000
@@ -24,111 +24,156 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
       users: [{ ...ROOT, tokens: [token('ann', { remain_quota: quota })] }, user(2, 'bob', [token('bob')])],
     }))
 
-  test('charge one key exactly what both delivered, and show it at once and alike', async () => {
-    const { upstream, chat, gateways, database, token } = await nodes(1_000_000)
-    upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
-    const answers = await Promise.all(
-      Array.from({ length: 40 }, (_, index) => chat(index % 2, 'ann', ask('m', { max_tokens: 100 }))),
-    )
-    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 200))
-    await vi.waitFor(
-      async () =>
-        expect(await token('token-ann')).toMatchObject({ used: 40 * COST, remain: 1_000_000 - 40 * COST }),
-      SOON,
-    )
-    // Shown right after the call; on a busy machine, after a further call.
-    await expect
-      .poll(async () => {
-        answers.push(await chat(0, 'ann', ask('m', { max_tokens: 100 })))
-        const shown = await manage<{ used_quota: number }>(gateways[0]?.url ?? '', ADMIN, 'GET /api/token/1')
-        return shown.data.used_quota - answers.length * COST
-      })
-      .toBe(0)
-    const ids = await database.sql('select id from usage_log')
-    expect(new Set(ids.map(({ id }) => id))).toEqual(
-      new Set(answers.map(({ headers }) => headers['x-request-id'])),
-    )
-    await Promise.all(gateways.map((gateway) => gateway.stop()))
-    expect(await token('token-ann')).toEqual({
-      used: answers.length * COST,
-      remain: 1_000_000 - answers.length * COST,
-      leased: 0,
+  describe('that are running', () => {
+    let shared: Nodes
+    const cleanUps: (() => Promise<void>)[] = []
+    beforeAll(async () => {
+      shared = await setNodes(
+        engine,
+        2,
+        (upstream) => ({
+          models: priced(['m']),
+          channels: [channel('m', upstream.baseUrl('m'))],
+          users: [
+            {
+              ...ROOT,
+              tokens: [
+                token('charged', { remain_quota: 1_000_000 }),
+                token('crowd', { remain_quota: FOR_TEN }),
+                token('last', { remain_quota: 1_000_000 }),
+                token('doomed', { remain_quota: 1_000_000 }),
+                token('set', { remain_quota: 1_000_000 }),
+              ],
+            },
+          ],
+        }),
+        {},
+        (cleanUp) => cleanUps.push(cleanUp),
+      )
     })
-    expect(await database.sql('select * from leases')).toEqual([])
-  })
+    afterAll(async () => {
+      for (const cleanUp of cleanUps.toReversed()) await cleanUp()
+    })
 
-  test('never spend more together than the balance, and use unused leases of each other', async () => {
-    const { upstream, chat, token } = await nodes(FOR_TEN)
-    let release: (value?: unknown) => void = () => {}
-    const after = new Promise((resolve) => (release = resolve))
-    upstream.script('m', { kind: 'whole', usage: usageText(10, 5), after })
-    let refused = 0
-    const calls: Promise<Answer>[] = []
-    const answered = async (): Promise<Answer> => {
-      const answer = await chat(calls.length % 2, 'ann', ask('m', { max_tokens: MAXIMUM }))
-      if (answer.status !== 200) refused += 1
-      return answer
+    const idOf = async (name: string): Promise<number> => {
+      const [row] = await shared.database.sql(`select id from tokens where name = '${name}'`)
+      return Number(row?.['id'])
     }
-    const held = async (): Promise<number> => {
-      await expect.poll(() => refused + upstream.received('m').length, SOON).toBe(calls.length)
-      return upstream.received('m').length
-    }
-    while (calls.length < 40) calls.push(answered())
-    // On a busy machine a node may return its unused lease too late for one call; the next call gets it.
-    while ((await held()) < 10) calls.push(answered())
-    release()
-    const answers = await Promise.all(calls)
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(10)
-    for (const answer of answers.filter(({ status }) => status !== 200)) {
-      expect(answer.status).toBe(403)
-      expect(answer.json().error).toMatchObject({ code: 'insufficient_quota' })
-    }
-    await vi.waitFor(async () => expect((await token('token-ann')).used).toBe(10 * COST), SOON)
-  })
 
-  test('serve calls one after the other on either until the last affordable hold', async () => {
-    const { upstream, chat, token } = await nodes(1_000_000)
-    upstream.script('m', { kind: 'whole', usage: usageText(10, 50_000) })
-    const statuses: number[] = []
-    for (let index = 0; index < 6; index += 1) {
-      statuses.push((await chat(index % 2, 'ann', ask('m', { max_tokens: MAXIMUM }))).status)
-    }
-    // 200,010 units each: after three of them less is left than the hold of a fourth.
-    expect(statuses).toEqual([200, 200, 200, 403, 403, 403])
-    await vi.waitFor(
-      async () => expect((await token('token-ann')).remain).toBe(1_000_000 - 3 * 200_010),
-      SOON,
-    )
-  })
+    test('never spend more together than the balance, and use unused leases of each other', async () => {
+      const { upstream, chat, token } = shared
+      let release: (value?: unknown) => void = () => {}
+      const after = new Promise((resolve) => (release = resolve))
+      upstream.script('m', { kind: 'whole', usage: usageText(10, 5), after })
+      let refused = 0
+      const calls: Promise<Answer>[] = []
+      const answered = async (): Promise<Answer> => {
+        const answer = await chat(calls.length % 2, 'crowd', ask('m', { max_tokens: MAXIMUM }))
+        if (answer.status !== 200) refused += 1
+        return answer
+      }
+      const held = async (): Promise<number> => {
+        await expect.poll(() => refused + upstream.received('m').length, SOON).toBe(calls.length)
+        return upstream.received('m').length
+      }
+      while (calls.length < 40) calls.push(answered())
+      // On a busy machine a node may return its unused lease too late for one call; the next call gets it.
+      while ((await held()) < 10) calls.push(answered())
+      release()
+      const answers = await Promise.all(calls)
+      expect(answers.filter(({ status }) => status === 200)).toHaveLength(10)
+      for (const answer of answers.filter(({ status }) => status !== 200)) {
+        expect(answer.status).toBe(403)
+        expect(answer.json().error).toMatchObject({ code: 'insufficient_quota' })
+      }
+      await vi.waitFor(async () => expect((await token('token-crowd')).used).toBe(10 * COST), SOON)
+    })
 
-  test('a key that is disabled or deleted on one is refused by the other within a second', async () => {
-    const { upstream, chat, gateways } = await nodes(1_000_000)
-    upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
-    const url = gateways[0]?.url ?? ''
-    const onB = () => chat(1, 'ann', ask('m', { max_tokens: 100 }))
-    expect((await onB()).status).toBe(200)
-    const [{ data }] = [await manage<{ items: { id: number }[] }>(url, ADMIN, 'GET /api/token/?page_size=1')]
-    const id = data.items[0]?.id
-    await manage(url, ADMIN, 'PUT /api/token/?status_only=1', { id, status: 2 })
-    await vi.waitFor(async () => expect((await onB()).status).toBe(401), { timeout: 30_000, interval: 20 })
-    await manage(url, ADMIN, 'PUT /api/token/?status_only=1', { id, status: 1 })
-    await vi.waitFor(async () => expect((await onB()).status).toBe(200), { timeout: 30_000, interval: 20 })
-    await manage(url, ADMIN, `DELETE /api/token/${id}`)
-    await vi.waitFor(async () => expect((await onB()).status).toBe(401), { timeout: 30_000, interval: 20 })
-  })
+    test('serve calls one after the other on either until the last affordable hold', async () => {
+      const { upstream, chat, token } = shared
+      upstream.script('m', { kind: 'whole', usage: usageText(10, 50_000) })
+      const statuses: number[] = []
+      for (let index = 0; index < 6; index += 1) {
+        statuses.push((await chat(index % 2, 'last', ask('m', { max_tokens: MAXIMUM }))).status)
+      }
+      // 200,010 units each: after three of them less is left than the hold of a fourth.
+      expect(statuses).toEqual([200, 200, 200, 403, 403, 403])
+      await vi.waitFor(
+        async () => expect((await token('token-last')).remain).toBe(1_000_000 - 3 * 200_010),
+        SOON,
+      )
+    })
 
-  test('a quota set on one applies to the next call of the other', async () => {
-    const { upstream, chat, gateways, token } = await nodes(1_000_000)
-    upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
-    const onB = () => chat(1, 'ann', ask('m', { max_tokens: 100 }))
-    expect((await onB()).status).toBe(200)
-    const set = (remain_quota: number) =>
-      manage(gateways[0]?.url ?? '', ADMIN, 'PUT /api/token/', { id: 1, name: 'token-ann', remain_quota })
-    expect((await set(100)).status).toBe(200)
-    await vi.waitFor(async () => expect((await onB()).status).toBe(403), { timeout: 30_000, interval: 20 })
-    expect((await set(5_000)).status).toBe(200)
-    await vi.waitFor(async () => expect((await onB()).status).toBe(200), { timeout: 30_000, interval: 20 })
-    await vi.waitFor(async () => expect((await token('token-ann')).remain).toBe(5_000 - COST), SOON)
+    test('a key that is disabled or deleted on one is refused by the other within a second', async () => {
+      const { upstream, chat, gateways } = shared
+      upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+      const url = gateways[0]?.url ?? ''
+      const onB = () => chat(1, 'doomed', ask('m', { max_tokens: 100 }))
+      expect((await onB()).status).toBe(200)
+      const id = await idOf('token-doomed')
+      await manage(url, ADMIN, 'PUT /api/token/?status_only=1', { id, status: 2 })
+      await vi.waitFor(async () => expect((await onB()).status).toBe(401), { timeout: 30_000, interval: 20 })
+      await manage(url, ADMIN, 'PUT /api/token/?status_only=1', { id, status: 1 })
+      await vi.waitFor(async () => expect((await onB()).status).toBe(200), { timeout: 30_000, interval: 20 })
+      await manage(url, ADMIN, `DELETE /api/token/${id}`)
+      await vi.waitFor(async () => expect((await onB()).status).toBe(401), { timeout: 30_000, interval: 20 })
+    })
+
+    test('a quota set on one applies to the next call of the other', async () => {
+      const { upstream, chat, gateways, token } = shared
+      const id = await idOf('token-set')
+      upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+      const onB = () => chat(1, 'set', ask('m', { max_tokens: 100 }))
+      expect((await onB()).status).toBe(200)
+      const set = (remain_quota: number) =>
+        manage(gateways[0]?.url ?? '', ADMIN, 'PUT /api/token/', { id, name: 'token-set', remain_quota })
+      expect((await set(100)).status).toBe(200)
+      await vi.waitFor(async () => expect((await onB()).status).toBe(403), { timeout: 30_000, interval: 20 })
+      expect((await set(5_000)).status).toBe(200)
+      await vi.waitFor(async () => expect((await onB()).status).toBe(200), { timeout: 30_000, interval: 20 })
+      await vi.waitFor(async () => expect((await token('token-set')).remain).toBe(5_000 - COST), SOON)
+    })
+
+    test('charge one key exactly what both delivered, and show it at once and alike', async () => {
+      const { upstream, chat, gateways, database, token } = shared
+      const id = await idOf('token-charged')
+      upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+      const answers = await Promise.all(
+        Array.from({ length: 40 }, (_, index) => chat(index % 2, 'charged', ask('m', { max_tokens: 100 }))),
+      )
+      expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 200))
+      await vi.waitFor(
+        async () =>
+          expect(await token('token-charged')).toMatchObject({
+            used: 40 * COST,
+            remain: 1_000_000 - 40 * COST,
+          }),
+        SOON,
+      )
+      // Shown right after the call; on a busy machine, after a further call.
+      await expect
+        .poll(async () => {
+          answers.push(await chat(0, 'charged', ask('m', { max_tokens: 100 })))
+          const shown = await manage<{ used_quota: number }>(
+            gateways[0]?.url ?? '',
+            ADMIN,
+            `GET /api/token/${id}`,
+          )
+          return shown.data.used_quota - answers.length * COST
+        })
+        .toBe(0)
+      const ids = await database.sql(`select id from usage_log where token_id = ${id}`)
+      expect(new Set(ids.map((row) => row['id']))).toEqual(
+        new Set(answers.map(({ headers }) => headers['x-request-id'])),
+      )
+      await Promise.all(gateways.map((gateway) => gateway.stop()))
+      expect(await token('token-charged')).toEqual({
+        used: answers.length * COST,
+        remain: 1_000_000 - answers.length * COST,
+        leased: 0,
+      })
+      expect(await database.sql('select * from leases')).toEqual([])
+    })
   })
 
   test('start together on an empty database: one of them creates the declared users, both serve', async () => {

@@ -4,12 +4,12 @@ import type { Configuration } from '../equipment/configuration.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
 import { BANKS } from '../bank-stage.ts'
-import type { Engine, TestDatabase } from '../store-engines.ts'
+import type { Engine, OnEnd, TestDatabase } from '../store-engines.ts'
 
 /** PostgreSQL, where there is a server. */
 export const SHARED: readonly Engine[] = BANKS
 
-/** Several gateways on one database with one upstream, stopped after the test. */
+/** Several gateways on one database with one upstream. */
 export interface Nodes {
   readonly upstream: ScriptedUpstream
   readonly gateways: readonly RunningGateway[]
@@ -24,21 +24,22 @@ export interface Nodes {
   readonly join: () => Promise<RunningGateway>
 }
 
-/** Starts `count` gateways, one after the other. */
+/** Starts `count` gateways, one after the other; they are stopped after the test unless `onEnd` is given. */
 export async function setNodes(
   engine: Engine,
   count: number,
   configure: (upstream: ScriptedUpstream) => Configuration,
   env: Readonly<Record<string, string>> = {},
+  onEnd: OnEnd = onTestFinished,
 ): Promise<Nodes> {
-  const database = await engine.database()
+  const database = await engine.database(onEnd)
   const upstream = await startUpstream()
-  onTestFinished(() => upstream.stop())
+  onEnd(() => upstream.stop())
   const config = configure(upstream)
   const gateways: RunningGateway[] = []
   const join = async (): Promise<RunningGateway> => {
     const gateway = await startGateway({ config, env: { DATABASE_URL: database.place, ...env } })
-    onTestFinished(() => gateway.discard())
+    onEnd(() => gateway.discard())
     gateways.push(gateway)
     return gateway
   }
