@@ -5,21 +5,19 @@ import type { Store } from '../store/store.ts'
 import { refuseCrossSite } from './refuse-cross-site.ts'
 import { sessionOf } from './session-cookie.ts'
 
-/** How an access token may stand in `Authorization`: alone, or behind `Bearer` too. */
+/** Accepted forms of an access token in `Authorization`: alone, or after `Bearer` as well. */
 export type TokenForm = 'bare' | 'either'
 
-/** What is needed to know account holders by what they bring. */
+/** Dependencies of `AccountAuthenticator`. */
 export interface AccountParts {
   readonly store: Store
-  /** Turn an access token, and a session, into what the store looks them up by. */
+  /** Hashes by which the store looks up access tokens and sessions. */
   readonly hashAccessToken: (accessToken: string) => string
   readonly hashSession: (session: string) => string
   readonly trustedProxies: () => readonly string[]
 }
 
-/**
- * Checks who acts for an account: by an access token or a session, and the id of its owner in `Gateway-User`.
- */
+/** Authenticates account holders by access token or session, together with their id in `Gateway-User`. */
 export class AccountAuthenticator {
   readonly #parts: AccountParts
 
@@ -28,26 +26,28 @@ export class AccountAuthenticator {
   }
 
   /**
-   * The account that a request acts for. Who is missing, unknown or not the one that `Gateway-User` says is a
-   * 401; a disabled user, a role below `least`, and a session that a page of another site makes use of, a
-   * 403. `docs/api.md: Authentication`.
+   * The account that a request acts for. Throws 401 for missing or unknown credentials and for a wrong
+   * `Gateway-User`; 403 for a disabled user, a role below `minRole`, or a session sent by a page of another
+   * site. `docs/api.md: Authentication`.
    */
-  async authenticate(request: Request, form: TokenForm, least: Role): Promise<User> {
+  async authenticate(request: Request, form: TokenForm, minRole: Role): Promise<User> {
     const { authorization } = request.headers
-    // Where both come, the header counts: it was put there on purpose.
+    // The header takes precedence over the cookie, as a browser sends cookies on its own.
     const user =
-      authorization === undefined ? await this.#bySession(request) : await this.#byToken(authorization, form)
+      authorization === undefined
+        ? await this.#fromSession(request)
+        : await this.#fromToken(authorization, form)
     requireUserHeader(request.headers['gateway-user'], user)
     if (user.status !== USER_STATUS.enabled)
       throw new GatewayError('user_disabled', 'this user has been banned')
-    if (user.role < least) {
-      throw new GatewayError('role_too_low', `this needs the role ${least}, and yours is ${user.role}`)
+    if (user.role < minRole) {
+      throw new GatewayError('role_too_low', `this needs the role ${minRole}, and yours is ${user.role}`)
     }
     return user
   }
 
-  async #byToken(authorization: string, form: TokenForm): Promise<User> {
-    if (authorization.trim() === '') throw nobody()
+  async #fromToken(authorization: string, form: TokenForm): Promise<User> {
+    if (authorization.trim() === '') throw notAuthenticated()
     const { store, hashAccessToken } = this.#parts
     const accessToken =
       form === 'either' ? authorization.replace(/^bearer +/i, '').trim() : authorization.trim()
@@ -56,9 +56,9 @@ export class AccountAuthenticator {
     return user
   }
 
-  async #bySession(request: Request): Promise<User> {
+  async #fromSession(request: Request): Promise<User> {
     const session = sessionOf(request)
-    if (session === undefined) throw nobody()
+    if (session === undefined) throw notAuthenticated()
     const { store, hashSession, trustedProxies } = this.#parts
     refuseCrossSite(request, trustedProxies())
     const sessionHash = hashSession(session)
@@ -69,11 +69,11 @@ export class AccountAuthenticator {
   }
 }
 
-function nobody(): GatewayError {
+function notAuthenticated(): GatewayError {
   return new GatewayError('unauthorized', 'not logged in, and no access token in "Authorization"')
 }
 
-// The text names the header by the name that clients of older gateways know it by.
+// The first message names the header as clients of older gateways know it.
 function requireUserHeader(given: string | string[] | undefined, user: User): void {
   if (given === undefined || given === '') {
     throw new GatewayError(

@@ -13,93 +13,95 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Store } from '../store/store.ts'
 import type { Caller } from './caller.ts'
 
-/** Keys kept at most between calls, known and unknown ones. */
-const KEPT_KEYS = 50_000
-/** How long an unknown key is remembered as such. */
+/** Maximum number of cached keys, unknown ones included. */
+const MAX_KEYS = 50_000
+/** Time that an unknown key stays cached. */
 const UNKNOWN_MS = 5_000
 
 /**
- * Where other nodes may change a key: how long it is gone by unread, and from when on it is read again beside
- * the call.
+ * Ages in a cluster: the highest at which a cached key is accepted, and the one at which a refresh starts.
  */
-const OLDEST_MS = 60_000
-const OLD_MS = 30_000
-/** How soon that is tried again where the database is out of reach. */
-const AGAIN_MS = 1_000
+const MAX_AGE_MS = 60_000
+const REFRESH_AGE_MS = 30_000
+/** Delay before a failed refresh is repeated. */
+const RETRY_MS = 1_000
 
-interface KnownKey {
+interface CachedKey {
   readonly readMs: number
   readonly token: Token
   readonly user: User
   readonly addresses: AddressSet
-  /** As it was when the key was read: where there is another now, something may have been changed. */
+  /** The account when the key was read; if the ledger has another by now, the token may have changed. */
   readonly account: Account
 }
 
-/** Checks API keys. A key that was used before is answered from memory, in the same turn. */
+/** Authenticates API keys. Cached keys are decided in the same turn. */
 export class ApiKeys {
   readonly #store: Store
   readonly #ledger: Ledger
   readonly #hash: (key: string) => string
-  readonly #tell: ((change: Change) => void) | undefined
-  /** Keys that are read again beside the calls that are made with them. */
+  readonly #announce: ((change: Change) => void) | undefined
+  /** Keys whose refresh is under way. */
   readonly #refreshing = new Set<string>()
-  /** Moves whenever something is forgotten: what was asked for before is not remembered after. */
-  #forgotten = 0
-  // Made when it is needed: room for all that it may keep is taken at once.
-  #kept: LRUCache<string, KnownKey | 'unknown'> | undefined
+  /** Counts evictions, so that a key read before one is not cached after it. */
+  #evictions = 0
+  // Created at first use, as the cache allocates its full capacity at once.
+  #cache: LRUCache<string, CachedKey | 'unknown'> | undefined
 
   /**
-   * `hash` turns a key into what the store looks it up by. `tell` tells other nodes, where there may be any.
+   * `hash` is the hash by which the store looks up keys. `announce` notifies other nodes, where there may be
+   * any.
    */
-  constructor(store: Store, ledger: Ledger, hash: (key: string) => string, tell?: (change: Change) => void) {
+  constructor(
+    store: Store,
+    ledger: Ledger,
+    hash: (key: string) => string,
+    announce?: (change: Change) => void,
+  ) {
     this.#store = store
     this.#ledger = ledger
     this.#hash = hash
-    this.#tell = tell
+    this.#announce = announce
   }
 
-  get #known(): LRUCache<string, KnownKey | 'unknown'> {
-    return (this.#kept ??= new LRUCache({ max: KEPT_KEYS }))
+  get #keys(): LRUCache<string, CachedKey | 'unknown'> {
+    return (this.#cache ??= new LRUCache({ max: MAX_KEYS }))
   }
 
-  /**
-   * Forgets a token's key, or those of several: what was changed is read again at the next call, on every
-   * node.
-   */
+  /** Evicts keys of tokens on all nodes, after a change. */
   forget(tokens: number | ReadonlySet<number>): void {
-    this.#forgetAndTell({ of: 'tokens', ids: typeof tokens === 'number' ? [tokens] : [...tokens] })
+    this.#evictAndAnnounce({ of: 'tokens', ids: typeof tokens === 'number' ? [tokens] : [...tokens] })
   }
 
-  /** Forgets all keys of a user. */
+  /** Evicts all keys of a user on all nodes. */
   forgetUser(userId: number): void {
-    this.#forgetAndTell({ of: 'user', id: userId })
+    this.#evictAndAnnounce({ of: 'user', id: userId })
   }
 
-  /** Forgets a key (without `sk-`) that may be remembered as unknown. */
+  /** Evicts a key (without `sk-`) that may be cached as unknown. */
   forgetKey(key: string): void {
-    this.#forgotten += 1
-    this.#kept?.delete(key)
-    this.#tell?.({ of: 'keys' })
+    this.#evictions += 1
+    this.#cache?.delete(key)
+    this.#announce?.({ of: 'keys' })
   }
 
-  /** Forgets all keys, on this node: what they may do has changed here. */
+  /** Evicts all keys on this node. */
   forgetAll(): void {
-    this.#forgotten += 1
-    this.#kept?.clear()
+    this.#evictions += 1
+    this.#cache?.clear()
   }
 
-  /** Forgets what another node has changed. */
+  /** Evicts the keys that a change on any node concerns. */
   applyChange(change: Change): void {
     switch (change.of) {
       case 'tokens': {
         const ids = new Set(change.ids)
-        return this.#forgetWhere((known) => known !== 'unknown' && ids.has(known.token.id))
+        return this.#evictWhere((cached) => cached !== 'unknown' && ids.has(cached.token.id))
       }
       case 'user':
-        return this.#forgetWhere((known) => known !== 'unknown' && known.user.id === change.id)
+        return this.#evictWhere((cached) => cached !== 'unknown' && cached.user.id === change.id)
       case 'keys':
-        return this.#forgetWhere((known) => known === 'unknown')
+        return this.#evictWhere((cached) => cached === 'unknown')
       case 'settings':
         return undefined
       case 'anything':
@@ -107,69 +109,70 @@ export class ApiKeys {
     }
   }
 
-  #forgetAndTell(change: Change): void {
+  #evictAndAnnounce(change: Change): void {
     this.applyChange(change)
-    this.#tell?.(change)
+    this.#announce?.(change)
   }
 
-  #forgetWhere(isMeant: (known: KnownKey | 'unknown') => boolean): void {
-    this.#forgotten += 1
-    for (const [key, known] of this.#kept?.entries() ?? []) if (isMeant(known)) this.#kept?.delete(key)
+  #evictWhere(isConcerned: (cached: CachedKey | 'unknown') => boolean): void {
+    this.#evictions += 1
+    for (const [key, cached] of this.#cache?.entries() ?? [])
+      if (isConcerned(cached)) this.#cache?.delete(key)
   }
 
   /**
-   * The caller behind the key that was sent. A dead key (unknown, deleted, disabled, expired, exhausted) is a
-   * 401 that says which, but that an expired or exhausted one may read; a disabled user or a foreign address
-   * is a 403. `docs/api.md: Authentication`.
+   * The caller that a key identifies. Throws 401 with the reason for an unusable key (unknown, deleted,
+   * disabled, expired, exhausted; the last two may still read); 403 for a disabled user or an address that is
+   * not allowed. `docs/api.md: Authentication`.
    */
   authenticate(sent: string, address: string, use: KeyUse = 'call'): Caller | Promise<Caller> {
     const key = lookupKey(sent)
     if (key === undefined) throw unknownKey()
-    const known = this.#known.get(key)
-    if (known === undefined) return this.#load(key, address, use)
-    if (known === 'unknown') throw unknownKey()
-    if (this.#tell && this.#isOutOfDate(key, known)) return this.#load(key, address, use)
-    const account = this.#ledger.accounts.get(known.token.id)
-    return account === known.account ? this.#check(known, address, use) : this.#load(key, address, use)
+    const cached = this.#keys.get(key)
+    if (cached === undefined) return this.#load(key, address, use)
+    if (cached === 'unknown') throw unknownKey()
+    if (this.#announce && this.#isTooOld(key, cached)) return this.#load(key, address, use)
+    const account = this.#ledger.accounts.get(cached.token.id)
+    return account === cached.account ? this.#check(cached, address, use) : this.#load(key, address, use)
   }
 
-  // What other nodes change is heard of at once, but where a word is lost. A key that is in use is read again
-  // in good time, and no call waits for that; where it could not be, the next one does.
-  #isOutOfDate(key: string, known: KnownKey): boolean {
-    const ageMs = performance.now() - known.readMs
-    if (ageMs > OLD_MS && !this.#refreshing.has(key)) {
+  // Announcements of changes may be lost, so keys in use are refreshed in the background; a call waits only
+  // where that has failed.
+  #isTooOld(key: string, cached: CachedKey): boolean {
+    const ageMs = performance.now() - cached.readMs
+    if (ageMs > REFRESH_AGE_MS && !this.#refreshing.has(key)) {
       this.#refreshing.add(key)
       this.#read(key)
-        .catch(() => delay(AGAIN_MS, undefined, { ref: false }))
+        .catch(() => delay(RETRY_MS, undefined, { ref: false }))
         .finally(() => this.#refreshing.delete(key))
     }
-    return ageMs > OLDEST_MS
+    return ageMs > MAX_AGE_MS
   }
 
   async #load(key: string, address: string, use: KeyUse): Promise<Caller> {
     return this.#check((await this.#read(key)) ?? refuseUnknown(), address, use)
   }
 
-  async #read(key: string): Promise<KnownKey | undefined> {
-    const forgotten = this.#forgotten
+  async #read(key: string): Promise<CachedKey | undefined> {
+    const evictions = this.#evictions
     const readMs = performance.now()
     const found = await this.#ledger.accounts.findByKeyHash(this.#hash(key))
-    // What changed while it was read is read again.
-    const isLatest = forgotten === this.#forgotten
+    // A key that changed during the read is not cached.
+    const isLatest = evictions === this.#evictions
     if (!found) {
-      if (isLatest) this.#known.set(key, 'unknown', { ttl: UNKNOWN_MS })
+      if (isLatest) this.#keys.set(key, 'unknown', { ttl: UNKNOWN_MS })
       return undefined
     }
     const { token, user, account } = found
-    const known = { token, user, account, readMs, addresses: allowedAddresses(token.allowIps) }
-    if (isLatest) this.#known.set(key, known)
-    return known
+    const cached = { token, user, account, readMs, addresses: allowedAddresses(token.allowIps) }
+    if (isLatest) this.#keys.set(key, cached)
+    return cached
   }
 
-  #check({ token, user, account, addresses }: KnownKey, address: string, use: KeyUse): Caller {
+  #check({ token, user, account, addresses }: CachedKey, address: string, use: KeyUse): Caller {
     const status = statusAt(token, account.token.accountRemain, Date.now())
     if (status !== TOKEN_STATUS.enabled && token.status === TOKEN_STATUS.enabled) {
-      this.#moveTo(token.id, status)
+      this.#storeStatus(token.id, status)
     }
     refuseUnusableKey(token, user, status, use)
     if (!addresses(address))
@@ -177,8 +180,8 @@ export class ApiKeys {
     return { token, user }
   }
 
-  // A key whose time or quota ran out is marked so when somebody uses it; the answer does not wait for it.
-  #moveTo(tokenId: number, status: TokenStatus): void {
+  // Stores the status of an expired or exhausted key; the response does not wait for it.
+  #storeStatus(tokenId: number, status: TokenStatus): void {
     this.#store
       .write('setTokenStatus', { tokenId, status, onlyFrom: TOKEN_STATUS.enabled })
       .then(() => this.applyChange({ of: 'tokens', ids: [tokenId] }))

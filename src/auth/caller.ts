@@ -1,7 +1,7 @@
 import type { Token } from '../domain/token.ts'
 import type { User } from '../domain/user.ts'
 
-/** Who makes a relay call: a live key, and its owner. */
+/** The authenticated principal of a relay call: a token and its owner. */
 export interface Caller {
   readonly token: Token
   readonly user: User

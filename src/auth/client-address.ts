@@ -3,16 +3,16 @@ import type { AddressSet } from '../domain/ip-allow-list.ts'
 import type { Request } from '../server/request.ts'
 import { peerAddress, plainAddress, trustedAddresses } from './trusted-peer.ts'
 
-/** Finds out where a request comes from. */
+/** Determines the address that a request comes from. */
 export interface ClientAddress {
   (request: Request): string
-  /** Whether the peer at this address is a trusted proxy, whose word counts. */
+  /** Whether the peer at this address is a trusted proxy. */
   readonly trusts: (peer: string) => boolean
 }
 
 /**
- * The caller's address: the socket's, unless the peer is a trusted proxy; then the last address in
- * X-Forwarded-For that is not a trusted proxy itself. What cannot be read as an address is never believed.
+ * The client's address: the socket's peer, unless that is a trusted proxy; then the last address in
+ * X-Forwarded-For that is not a trusted proxy itself. Text that is not an address ends the search.
  */
 export function clientAddress(trustedProxies: readonly string[], onUntrusted: () => void): ClientAddress {
   const trusted = trustedAddresses(trustedProxies)

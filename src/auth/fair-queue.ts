@@ -1,42 +1,41 @@
-/** Work that waits for its turn. */
-interface Waiting {
-  readonly whose: string
-  /** Virtual time: the least is next. */
+/** A piece of work that waits. */
+interface WaitingWork {
+  readonly flow: string
+  /** Virtual time; the lowest tag runs next. */
   readonly tag: number
   readonly start: () => void
   readonly refuse: () => void
 }
 
 /**
- * Lets work begin, a few pieces at a time, in turns that go round those who wait, however many pieces each of
- * them has brought: the start tags of start-time fair queueing. Where too many wait, those who brought the
- * most are refused.
+ * Runs work with limited concurrency, fairly between flows however much each submits: by the start tags of
+ * start-time fair queueing. Beyond `maxWaiting`, the flows with the most work are refused.
  */
 export class FairQueue {
-  readonly #atOnce: number
-  readonly #mostWaiting: number
-  /** In the order that it came. */
-  readonly #waiting: Waiting[] = []
-  /** The tag of the latest piece of those who have work here. */
+  readonly #concurrency: number
+  readonly #maxWaiting: number
+  /** In order of arrival. */
+  readonly #waiting: WaitingWork[] = []
+  /** Last tag and number of pieces of each flow with work here. */
   readonly #latest = new Map<string, { tag: number; pieces: number }>()
   #running = 0
-  /** Virtual time: the tag of what began last. */
+  /** Virtual time: the tag of the last work that started. */
   #now = 0
 
-  constructor(atOnce: number, mostWaiting: number) {
-    this.#atOnce = atOnce
-    this.#mostWaiting = mostWaiting
+  constructor(concurrency: number, maxWaiting: number) {
+    this.#concurrency = concurrency
+    this.#maxWaiting = maxWaiting
   }
 
-  /** Runs `work` in its turn; rejects with what `refusal` makes where too many wait. */
-  async run<Result>(whose: string, refusal: () => Error, work: () => Promise<Result>): Promise<Result> {
-    const latest = this.#latest.get(whose)
+  /** Runs `work` in its turn; rejects with `refusal()` if too much work waits. */
+  async run<Result>(flow: string, refusal: () => Error, work: () => Promise<Result>): Promise<Result> {
+    const latest = this.#latest.get(flow)
     const tag = latest ? Math.max(this.#now, latest.tag + 1) : this.#now
-    if (this.#running >= this.#atOnce) this.#makeRoom(tag, refusal)
-    this.#latest.set(whose, { tag, pieces: (latest?.pieces ?? 0) + 1 })
+    if (this.#running >= this.#concurrency) this.#shed(tag, refusal)
+    this.#latest.set(flow, { tag, pieces: (latest?.pieces ?? 0) + 1 })
     try {
-      if (this.#running >= this.#atOnce) await this.#wait(whose, tag, refusal)
-      else this.#begin(tag)
+      if (this.#running >= this.#concurrency) await this.#wait(flow, tag, refusal)
+      else this.#markStarted(tag)
       try {
         return await work()
       } finally {
@@ -44,44 +43,44 @@ export class FairQueue {
         this.#next()
       }
     } finally {
-      this.#leave(whose)
+      this.#release(flow)
     }
   }
 
-  #wait(whose: string, tag: number, refusal: () => Error): Promise<void> {
+  #wait(flow: string, tag: number, refusal: () => Error): Promise<void> {
     return new Promise((resolve, reject) => {
       const start = (): void => {
-        this.#begin(tag)
+        this.#markStarted(tag)
         resolve()
       }
-      this.#waiting.push({ whose, tag, start, refuse: () => reject(refusal()) })
+      this.#waiting.push({ flow, tag, start, refuse: () => reject(refusal()) })
     })
   }
 
-  #makeRoom(tag: number, refusal: () => Error): void {
-    if (this.#waiting.length < this.#mostWaiting) return
-    const last = this.#waiting.reduce((most, one) => (one.tag >= most.tag ? one : most))
+  #shed(tag: number, refusal: () => Error): void {
+    if (this.#waiting.length < this.#maxWaiting) return
+    const last = this.#waiting.reduce((max, candidate) => (candidate.tag >= max.tag ? candidate : max))
     if (last.tag <= tag) throw refusal()
     this.#waiting.splice(this.#waiting.indexOf(last), 1)
     last.refuse()
   }
 
-  #begin(tag: number): void {
+  #markStarted(tag: number): void {
     this.#running += 1
     this.#now = Math.max(this.#now, tag)
   }
 
   #next(): void {
     if (this.#waiting.length === 0) return
-    const first = this.#waiting.reduce((least, one) => (one.tag < least.tag ? one : least))
+    const first = this.#waiting.reduce((min, candidate) => (candidate.tag < min.tag ? candidate : min))
     this.#waiting.splice(this.#waiting.indexOf(first), 1)
     first.start()
   }
 
-  #leave(whose: string): void {
-    const latest = this.#latest.get(whose)
+  #release(flow: string): void {
+    const latest = this.#latest.get(flow)
     if (!latest) return
     latest.pieces -= 1
-    if (latest.pieces === 0) this.#latest.delete(whose)
+    if (latest.pieces === 0) this.#latest.delete(flow)
   }
 }

@@ -2,8 +2,8 @@ import { isLoopback } from '../domain/ip-allow-list.ts'
 import type { HeaderName } from '../server/header-names.ts'
 import type { Request } from '../server/request.ts'
 
-/** Headers that proxies add to what they pass on. */
-const ADDED: readonly HeaderName[] = [
+/** Headers that proxies add. */
+const PROXY_HEADERS: readonly HeaderName[] = [
   'forwarded',
   'via',
   'x-forwarded-*',
@@ -14,13 +14,13 @@ const ADDED: readonly HeaderName[] = [
 ]
 
 /**
- * Whether a request shows that a proxy passed it on, or that it was meant for another host: by a header that
- * proxies add, or by a `Host` that is neither this machine's loopback nor `ownHost`, which the gateway
- * listens on. A proxy that shows neither is not seen.
+ * Whether a request shows that a proxy forwarded it or that it was meant for another host: by a header of a
+ * proxy, or by a `Host` other than a loopback address or `ownHost`, which the gateway listens on. A proxy
+ * that shows neither goes undetected.
  */
 export function isForwarded(request: Request, ownHost: string): boolean {
   const { headers } = request
-  return ADDED.some((name) => headers[name] !== undefined) || !isOwnHost(headers.host ?? '', ownHost)
+  return PROXY_HEADERS.some((name) => headers[name] !== undefined) || !isOwnHost(headers.host ?? '', ownHost)
 }
 
 function isOwnHost(host: string, ownHost: string): boolean {

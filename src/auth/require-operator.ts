@@ -6,9 +6,8 @@ import { bearerKey } from './bearer.ts'
 import { isForwarded } from './forwarded.ts'
 
 /**
- * Lets in the operator, who may see the gateway's inside: where `token` is set its bearers, else peers on
- * this machine, by the socket's address, whose requests no proxy passed on. `ownHost` is what the gateway
- * listens on.
+ * Admits the operator: the bearer of `token` if one is set, else peers on this machine, by the socket's
+ * address, unless a proxy forwarded the request. `ownHost` is what the gateway listens on.
  */
 export function requireOperator(request: Request, token: string, ownHost: string): void {
   if (token !== '') {
@@ -18,11 +17,11 @@ export function requireOperator(request: Request, token: string, ownHost: string
     throw notOperator('; through a proxy it takes options.metrics_token')
 }
 
-function notOperator(more: string): GatewayError {
-  return new GatewayError('not_operator', `this is for the operator of the gateway${more}`)
+function notOperator(hint: string): GatewayError {
+  return new GatewayError('not_operator', `this is for the operator of the gateway${hint}`)
 }
 
-// Hashed first, so that neither length nor content show in the time it takes.
+// Compares hashes, so that timing reveals neither length nor content.
 function sameText(a: string, b: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
   return timingSafeEqual(digest(a), digest(b))

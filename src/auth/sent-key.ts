@@ -4,13 +4,12 @@ import type { Request } from '../server/request.ts'
 import { bearerKey } from './bearer.ts'
 
 /**
- * Where an API key may be: a bearer's alone; in `x-api-key` too, which then wins; in the alternate vendor's
- * places too, which win; or in any of them, first `x-api-key`, then the alternate vendor's. `docs/api.md:
- * Authentication`.
+ * Accepted locations of an API key: the bearer only; before it `x-api-key`; before it the alternate vendor's;
+ * or all, `x-api-key` first and the bearer last. `docs/api.md: Authentication`.
  */
 export type KeyLocations = 'bearer' | 'x-api-key' | 'alternate' | 'any'
 
-/** Headers to name to those who sent no key. */
+/** Headers named in the error where no key was sent. */
 const HEADERS: Readonly<Record<KeyLocations, string>> = {
   bearer: '"Authorization: Bearer sk-…"',
   'x-api-key': '"x-api-key: sk-…" or "Authorization: Bearer sk-…"',
@@ -18,20 +17,18 @@ const HEADERS: Readonly<Record<KeyLocations, string>> = {
   any: '"Authorization: Bearer sk-…", "x-api-key: sk-…" or "x-goog-api-key: sk-…"',
 }
 
-/**
- * The key that came with a request, as it was sent; where none is in any of the places, a `missing_api_key`.
- */
-export function requireKey(request: Request, places: KeyLocations): string {
-  const key = sentKey(request, places)
+/** The key of a request, as sent; throws `missing_api_key` if there is none. */
+export function requireKey(request: Request, locations: KeyLocations): string {
+  const key = sentKey(request, locations)
   if (key !== undefined && key !== '') return key
   throw new GatewayError(
     'missing_api_key',
-    `no API key was given; it is expected in the header ${HEADERS[places]}`,
+    `no API key was given; it is expected in the header ${HEADERS[locations]}`,
   )
 }
 
-function sentKey(request: Request, places: KeyLocations): string | undefined {
-  switch (places) {
+function sentKey(request: Request, locations: KeyLocations): string | undefined {
+  switch (locations) {
     case 'bearer':
       return bearerKey(request.headers.authorization)
     case 'x-api-key':
@@ -46,8 +43,8 @@ function sentKey(request: Request, places: KeyLocations): string | undefined {
 }
 
 /**
- * A key in the alternate vendor's places: `x-alt-api-key`, which real clients call `x-goog-api-key`, or `key`
- * in the query.
+ * A key in the alternate vendor's locations: `x-alt-api-key`, which real clients call `x-goog-api-key`, or
+ * `key` in the query.
  */
 export function alternateKey(request: Request): string | undefined {
   return (
@@ -55,7 +52,7 @@ export function alternateKey(request: Request): string | undefined {
   )
 }
 
-/** A header's text; undefined where it is missing or empty. */
+/** Text of a header; undefined if missing or empty. */
 export function headerText({ headers }: Request, name: HeaderName): string | undefined {
   const given = headers[name]
   return given !== undefined && given !== '' ? given : undefined

@@ -2,21 +2,21 @@ import { parseCookie, type SetCookie, stringifySetCookie } from 'cookie'
 import type { Request } from '../server/request.ts'
 import { proxyHeader } from './trusted-peer.ts'
 
-/** How long a session lasts: 30 days. */
+/** Lifetime of a session: 30 days. */
 export const SESSION_SECONDS = 30 * 86_400
 
-/** What a session of ours looks like: 32 bytes as base64url. */
+/** Format of a session: 32 bytes as base64url. */
 const SESSION = /^[\w-]{43}$/
 
 const NAME = 'session'
 
-/** The session in a request's cookie; undefined if there is none, or nothing that could be one. */
+/** The session in a request's cookie; undefined if there is none, or it is malformed. */
 export function sessionOf({ headers: { cookie } }: Request): string | undefined {
   const session = cookie === undefined ? undefined : parseCookie(cookie)[NAME]
   return session !== undefined && SESSION.test(session) ? session : undefined
 }
 
-/** The header that gives a browser its session, or (with undefined) takes it away. */
+/** The `Set-Cookie` header that sets a session, or with undefined deletes it. */
 export function sessionCookie(
   request: Request,
   session: string | undefined,
@@ -28,7 +28,7 @@ export function sessionCookie(
     httpOnly: true,
     sameSite: 'strict',
     path: '/',
-    // The gateway itself speaks plain HTTP; TLS ends at a proxy.
+    // TLS ends at a proxy, as the gateway itself speaks plain HTTP.
     secure: proxyHeader(request, 'x-forwarded-proto', trustedProxies) === 'https',
     maxAge: session === undefined ? 0 : SESSION_SECONDS,
   }

@@ -1,36 +1,36 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 
-/** Names that are remembered; the one that signed in longest ago is forgotten first. */
-const NAMES = 10_000
-/** Address blocks of each. */
-const BLOCKS = 8
+/** Maximum number of users; the one whose last sign-in is oldest is evicted first. */
+const MAX_NAMES = 10_000
+/** Maximum number of address blocks for each user. */
+const MAX_BLOCKS = 8
 
 /**
- * Remembers the address blocks that users signed in from, for as long as the process runs, so that guesses
- * from elsewhere do not keep them out. Names and addresses are kept as HMAC under a key of this process
- * alone. `docs/api.md: Sessions`.
+ * Remembers address blocks of earlier sign-ins while the process runs, so that guesses from elsewhere do not
+ * lock users out. Stores names and addresses only as HMAC under a key of this process. `docs/api.md:
+ * Sessions`.
  */
 export class SignIns {
   readonly #key = randomBytes(32)
-  /** The latest block last. */
+  /** Blocks of each user, the latest last. */
   readonly #blocks: LRUCache<string, readonly string[]>
 
-  constructor(names = NAMES) {
+  constructor(names = MAX_NAMES) {
     this.#blocks = new LRUCache({ max: names })
   }
 
-  /** Notes that the user of that name gave the right password from an address block. */
+  /** Records a sign-in with the right password. */
   remember(username: string, block: string): void {
     const [name, place] = this.#hashed(username, block)
     const others = (this.#blocks.get(name) ?? []).filter((one) => one !== place)
-    this.#blocks.set(name, [...others, place].slice(-BLOCKS))
+    this.#blocks.set(name, [...others, place].slice(-MAX_BLOCKS))
   }
 
-  /** Whether that user signed in from there. */
+  /** Whether the user has signed in from that block. */
   knows(username: string, block: string): boolean {
     const [name, place] = this.#hashed(username, block)
-    // A guess is no sign-in: it does not keep a name from being forgotten.
+    // A lookup does not count as use, so that guesses keep no name in the cache.
     return this.#blocks.peek(name)?.includes(place) ?? false
   }
 

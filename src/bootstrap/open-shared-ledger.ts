@@ -39,7 +39,7 @@ export async function openSharedLedger({
   )
   if (!rows.hasRelayRole) {
     log.warn(
-      `the user of DATABASE_URL may not arrange the role ${RELAY_ROLE}: calls are charged with that user's own rights ` +
+      `the user of DATABASE_URL may not manage the role ${RELAY_ROLE}: calls are charged with that user's own rights ` +
         '(docs/ledger.md tells how the role is made by hand)',
     )
   }
@@ -55,7 +55,7 @@ export async function openSharedLedger({
     file,
     openHolds: () => ledger.openHolds,
     onReachabilityChange: (failure) => {
-      if (failure) log.warn(`calls go on with what is borrowed: ${failure.message}`)
+      if (failure) log.warn(`calls continue on leased quota: ${failure.message}`)
       else log.info('the database can be reached again')
     },
     onUnknownTokens: (calls) => {

@@ -1,8 +1,8 @@
 const BASE62 = /^[0-9A-Za-z]{1,128}$/
 
 /**
- * The lookup key in what a caller sent: every leading `sk-` is taken off, and of the rest the first segment
- * before a hyphen counts. Undefined where that is no key at all. `docs/api.md: Authentication`, rule 4.
+ * Lookup key in the sent text: without any leading `sk-`, and up to the first hyphen. Undefined for malformed
+ * text. `docs/api.md: Authentication`, rule 4.
  */
 export function lookupKey(sent: string): string | undefined {
   let start = 0

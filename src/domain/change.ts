@@ -1,13 +1,13 @@
 /**
- * What one node changed, and the others must not go by any more. It says which, never what: they read that
- * themselves.
+ * Names the data that a node has changed and other nodes must evict. Contains no values: nodes read them
+ * again.
  */
 export type Change =
   | { readonly of: 'tokens'; readonly ids: readonly number[] }
   | { readonly of: 'user'; readonly id: number }
-  /** A key is there that was not: it may be remembered as unknown. */
+  /** A new key, which may be cached as unknown. */
   | { readonly of: 'keys' }
   /** Channels, options, groups or prices. */
   | { readonly of: 'settings' }
-  /** Nobody knows what: everything may be. */
+  /** Unknown changes, so that everything is evicted. */
   | { readonly of: 'anything' }

@@ -1,14 +1,14 @@
-/** The wire formats that an upstream may speak. */
+/** Protocols of upstreams. */
 export type ProtocolName = 'chat' | 'messages' | 'rerank'
 
-/** A limit on requests, and on tokens (prompt and output), within a window. 0 = off. */
+/** Limit on requests and on tokens (prompt and output) within a window. 0 = off. */
 export interface RateLimit {
   readonly requests: number
   readonly tokens: number
   readonly windowMs: number
 }
 
-/** Fields that are removed before forwarding unless the channel names them. */
+/** Request fields that are removed before forwarding unless the channel allows them. */
 export type GatedField =
   | 'service_tier'
   | 'safety_identifier'
@@ -17,27 +17,27 @@ export type GatedField =
   | 'speed'
 
 /**
- * Names that a channel may allow: gated fields, and cache marks in requests converted for a chat upstream.
+ * Fields that a channel may allow: gated fields, and cache marks in requests converted for a chat upstream.
  */
 export type AllowedField = GatedField | 'cache_control'
 
-/** One upstream as the operator configured it. `docs/configuration.md: Channels`. */
+/** A configured upstream. `docs/configuration.md: Channels`. */
 export interface Channel {
   readonly name: string
-  /** Set over HTTP rather than declared by the operator: it may not lead to a cloud's metadata service. */
+  /** Set over HTTP, not by the operator: it may not lead to a cloud's metadata service. */
   readonly isSetOverHttp?: true
   readonly protocol: ProtocolName
-  /** Up to and including the version, without a slash at the end: `https://api.example.com/v1`. */
+  /** Ends with the version, without a slash: `https://api.example.com/v1`. */
   readonly baseUrl: string
-  /** Credentials, used in turn; empty for an upstream that asks for none. */
+  /** Credentials, used in turn; empty for an upstream without authentication. */
   readonly keys: readonly string[]
   readonly models: readonly string[]
   readonly groups: readonly string[]
-  /** Higher first. */
+  /** Higher values are tried first. */
   readonly priority: number
   /** Share among channels of equal priority. */
   readonly weight: number
-  /** Asked-for model → the upstream's name for it. */
+  /** Requested model → the upstream's name for it. */
   readonly modelMapping: ReadonlyMap<string, string>
   readonly allow: ReadonlySet<AllowedField>
   readonly disableStore: boolean
@@ -45,7 +45,7 @@ export interface Channel {
   /** Added to each upstream request; names in lower case. */
   readonly headers: ReadonlyMap<string, string>
   readonly rateLimit: RateLimit
-  /** Whether the rest of an answer is read, and charged as reported, after the caller left. */
+  /** Whether the rest of a response is read, and charged as reported, after the client has left. */
   readonly onClientGone: 'cancel' | 'drain'
   readonly timeouts: {
     readonly connectMs: number

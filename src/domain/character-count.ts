@@ -1,10 +1,8 @@
 let segmenter: Intl.Segmenter | undefined
 
-/**
- * How many characters a person sees: an emoji of several parts is one, and so is a letter with its accents.
- */
+/** Number of characters that a person sees: an emoji of several parts is one, as is a letter with accents. */
 export function characterCount(text: string): number {
-  // Made when it is needed: it loads the rules of all scripts, which a start need not wait for.
+  // Created at first use, as it loads the rules of all scripts.
   segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' })
   let count = 0
   for (const _ of segmenter.segment(text)) count += 1

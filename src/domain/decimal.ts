@@ -9,8 +9,8 @@ export interface Decimal {
 const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3}))?$/i
 
 /**
- * Reads a decimal as it is written: `0.1` is one tenth, not the binary fraction next to it. Numbers are taken
- * by their shortest decimal form. Returns undefined for anything else.
+ * Parses a decimal exactly: `0.1` is one tenth. Numbers are taken by their shortest decimal form. Undefined
+ * for any other text.
  */
 export function parseDecimal(source: string | number): Decimal | undefined {
   const match = DECIMAL.exec(String(source).trim())
@@ -21,18 +21,18 @@ export function parseDecimal(source: string | number): Decimal | undefined {
   return scale >= 0 ? { digits, scale } : { digits: digits * 10n ** BigInt(-scale), scale: 0 }
 }
 
-/** The product, exactly. */
+/** Exact product. */
 export function multiply(a: Decimal, b: Decimal): Decimal {
   return { digits: a.digits * b.digits, scale: a.scale + b.scale }
 }
 
-/** `value` counted in units of 10^−`scale`; `scale` may not be less than the value's own. */
+/** Number of units of 10^−`scale` in `value`; `scale` may not be less than the value's own. */
 export function atScale(value: Decimal, scale: number): bigint {
   if (scale < value.scale) throw new RangeError('a decimal cannot be written with fewer places than it has')
   return value.digits * 10n ** BigInt(scale - value.scale)
 }
 
-/** The quotient, rounded half away from zero to `places`; the divisor may not be zero. */
+/** Quotient, rounded half away from zero to `places`; the divisor may not be zero. */
 export function divide(a: Decimal, b: Decimal, places: number): Decimal {
   const numerator = a.digits * 10n ** BigInt(places + b.scale)
   const denominator = b.digits * 10n ** BigInt(a.scale)
@@ -42,7 +42,7 @@ export function divide(a: Decimal, b: Decimal, places: number): Decimal {
   return { digits: negative ? -digits : digits, scale: places }
 }
 
-/** As a person writes it, without zeros at the end: `0.3`, `15`. */
+/** Shortest text of a decimal: `0.3`, `15`. */
 export function decimalText({ digits, scale }: Decimal): string {
   const text = magnitude(digits)
     .toString()

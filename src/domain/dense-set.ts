@@ -1,14 +1,12 @@
-/** What a roster can hold: it keeps its own place in it, and is in one roster at a time. */
+/** A member of a dense set, which stores its own position and is in one set at a time. */
 export interface Indexed {
-  /** Of the roster alone; -1 while it is in none. */
+  /** Position, set by `DenseSet` alone; -1 outside of any set. */
   index: number
 }
 
 /**
- * What is under way at the moment, in no order. A `Set` would do, but for the collector: each time that one
- * makes room, it leaves its former table behind with a reference to the new one. A former table that has
- * grown old keeps all that came after it from being collected young, and with it whatever every call has
- * made.
+ * Unordered set, for objects under way. A `Set` that grows links each old table to its successor: once in the
+ * old generation, such a table keeps all later tables, and what they refer to, from being collected young.
  */
 export class DenseSet<Member extends Indexed> implements Iterable<Member> {
   readonly #members: Member[] = []
@@ -17,27 +15,27 @@ export class DenseSet<Member extends Indexed> implements Iterable<Member> {
     return this.#members.length
   }
 
-  /** Enrols one that is in no roster. */
+  /** Adds a member that is in no set. */
   add(member: Member): void {
     member.index = this.#members.push(member) - 1
   }
 
-  /** Strikes one off; nothing happens where it is not in it. */
+  /** Removes a member; does nothing if it is not in the set. */
   delete(member: Member): void {
-    const { index: place } = member
-    if (place === -1) return
+    const { index } = member
+    if (index === -1) return
     member.index = -1
     const last = this.#members.pop() as Member
     if (last === member) return
-    this.#members[place] = last
-    last.index = place
+    this.#members[index] = last
+    last.index = index
   }
 
-  /** All that stay meanwhile come at least once, whoever else is struck off. */
+  /** Yields every member that stays, whichever others are deleted meanwhile. */
   *[Symbol.iterator](): Iterator<Member> {
-    // From the end: whoever takes a free place has been told by then.
-    for (let place = this.#members.length - 1; place >= 0; place--) {
-      const member = this.#members[place]
+    // Runs backwards, as `delete` moves the last member, which was already yielded.
+    for (let index = this.#members.length - 1; index >= 0; index--) {
+      const member = this.#members[index]
       if (member) yield member
     }
   }

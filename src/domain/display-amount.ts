@@ -1,13 +1,12 @@
 import { type Decimal, decimalText, divide, multiply } from './decimal.ts'
 import type { Options } from './settings.ts'
 
-/** Places after the point: at any `quota_per_unit` one quota unit is still seen, and told from two. */
+/** Decimal places: enough to show a single quota unit at any `quota_per_unit`. */
 const PLACES = 12
 
 /**
- * Quota units in the display that the operator chose: dollars, yuan, or the units themselves; `times` as many
- * of them. Exact where the division ends within 12 places, else rounded once. `docs/api.md: Self-check and
- * billing`.
+ * Quota in the configured display: dollars, yuan or units, multiplied by `times`. Exact if the division ends
+ * within 12 places, else rounded once. `docs/api.md: Self-check and billing`.
  */
 export function displayAmount(
   quota: number,
@@ -29,8 +28,8 @@ export function displayAmount(
 const SIGNS = { USD: '$', CNY: '¥' } as const
 
 /**
- * An amount of money as a message states it, rounded up or down: `$12.30`, `¥0.0042`. Two places, or the
- * first two digits of what is less than a tenth. Undefined where quota is shown in units.
+ * Money as text, rounded up or down: `$12.30`, `¥0.0042`. Two places, or the first two digits of amounts
+ * below a tenth. Undefined where quota is shown in units.
  */
 export function amountText(
   quota: number,
@@ -41,11 +40,11 @@ export function amountText(
   const { digits, scale } = displayAmount(Math.abs(quota), options)
   const zeros = scale - digits.toString().length
   const places = Math.min(scale, digits === 0n ? 2 : Math.max(2, zeros + 2))
-  const least = 10n ** BigInt(scale - places)
-  const away = (rounding === 'up') === quota > 0 && digits % least > 0n
-  const [whole = '', fraction = ''] = decimalText({
-    digits: digits / least + (away ? 1n : 0n),
+  const step = 10n ** BigInt(scale - places)
+  const isRoundedAway = (rounding === 'up') === quota > 0 && digits % step > 0n
+  const [integer = '', fraction = ''] = decimalText({
+    digits: digits / step + (isRoundedAway ? 1n : 0n),
     scale: places,
   }).split('.')
-  return `${quota < 0 ? '-' : ''}${SIGNS[options.display]}${whole}.${fraction.padEnd(2, '0')}`
+  return `${quota < 0 ? '-' : ''}${SIGNS[options.display]}${integer}.${fraction.padEnd(2, '0')}`
 }

@@ -1,12 +1,12 @@
 import type { ProtocolName } from './channel.ts'
 
-/** What a model can be asked by, as its list says: `docs/api.md: Model objects`. */
+/** Endpoint type of a model, as model lists state it: `docs/api.md: Model objects`. */
 export type EndpointType = 'vendor' | 'compat'
 
-/** By the protocols of the channels that serve a model; a rerank channel speaks neither. */
-export function endpointTypes(spoken: ReadonlySet<ProtocolName>): EndpointType[] {
+/** Endpoint types for the protocols of a model's channels; rerank has none. */
+export function endpointTypes(protocols: ReadonlySet<ProtocolName>): EndpointType[] {
   return [
-    ...(spoken.has('messages') ? (['vendor'] as const) : []),
-    ...(spoken.has('chat') ? (['compat'] as const) : []),
+    ...(protocols.has('messages') ? (['vendor'] as const) : []),
+    ...(protocols.has('chat') ? (['compat'] as const) : []),
   ]
 }

@@ -1,18 +1,18 @@
 import { BlockList, isIP } from 'node:net'
 
-/** Tells whether an address is on the list. */
+/** Whether an address is in the set. */
 export type AddressSet = (address: string) => boolean
 
 /**
- * Reads addresses and CIDRs, IPv4 or IPv6. Undefined if any line is neither: a list that cannot be read whole
- * lets nobody in, rather than everybody.
+ * Parses addresses and CIDRs, IPv4 or IPv6. Undefined if any line is invalid, so that a broken list admits
+ * nobody.
  */
 export function parseAddresses(lines: readonly string[]): AddressSet | undefined {
   const list = new BlockList()
   for (const line of lines) {
-    const [address = '', prefix, ...rest] = line.split('/')
+    const [address = '', prefix, ...extra] = line.split('/')
     const version = isIP(address)
-    if (version === 0 || rest.length > 0 || address.includes('%')) return undefined
+    if (version === 0 || extra.length > 0 || address.includes('%')) return undefined
     const family = version === 4 ? 'ipv4' : 'ipv6'
     if (prefix === undefined) list.addAddress(address, family)
     else {
@@ -34,12 +34,12 @@ export function isAddressRange(text: string): boolean {
 
 const LOOPBACK = parseAddresses(['127.0.0.0/8', '::1'])
 
-/** Whether an address is this machine's own. */
+/** Whether an address is a loopback address. */
 export function isLoopback(address: string): boolean {
   return LOOPBACK?.(address) ?? false
 }
 
-/** The entries of a token's `allow_ips`: one a line, blank lines apart. `docs/api.md: Token`. */
+/** Entries of a token's `allow_ips`, one a line, without blank lines. `docs/api.md: Token`. */
 export function allowListLines(allowIps: string | null): string[] {
   return (allowIps ?? '')
     .split('\n')
@@ -48,7 +48,8 @@ export function allowListLines(allowIps: string | null): string[] {
 }
 
 /**
- * The addresses that a token with this `allow_ips` may be used from. No list = all of them; a bad one = none.
+ * Addresses that a token with this `allow_ips` may be used from: all without a list, none with an invalid
+ * one.
  */
 export function allowedAddresses(allowIps: string | null): AddressSet {
   const lines = allowListLines(allowIps)

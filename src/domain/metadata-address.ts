@@ -2,36 +2,33 @@ import { isIP } from 'node:net'
 import { parseAddresses } from './ip-allow-list.ts'
 
 /**
- * Services that clouds offer to each of their machines: they hand out the machine's credentials to whatever
- * asks from it.
- * 169.254.0.0/16 is link-local, where most of them are; the others are those of Azure, Alibaba, Oracle, AWS
- * and Google.
+ * Metadata services of clouds, which hand a machine's credentials to any program on it. Most are in the
+ * link-local 169.254.0.0/16; the others belong to Azure, Alibaba, Oracle, AWS and Google.
  */
 const IPV4 = ['169.254.0.0/16', '168.63.129.16/32', '100.100.100.200/32', '192.0.0.192/32']
 const IPV6 = ['fd00:ec2::/32', 'fd00:c1::a9fe:a9fe', 'fd20:ce::254', 'fe80::a9fe:a9fe']
 
-/** IPv6 addresses that lead to an IPv4 one: mapped, compatible, and the two networks of NAT64. */
-const BEFORE_IPV4 = ['::ffff:', '::', '64:ff9b::', '64:ff9b:1::']
+/** Prefixes of IPv6 addresses that lead to an IPv4 one: mapped, compatible, and the two networks of NAT64. */
+const IPV4_PREFIXES = ['::ffff:', '::', '64:ff9b::', '64:ff9b:1::']
 
-const isListed = parseAddresses([...IPV4, ...IPV6, ...IPV4.flatMap(leadingTo)])
+const isListed = parseAddresses([...IPV4, ...IPV6, ...IPV4.flatMap(ipv6RangesOf)])
 
-/** Whether an address, in whatever way IPv6 spells it, is one of a cloud's metadata services. */
+/** Whether an address, in any IPv6 spelling, is that of a cloud's metadata service. */
 export function isMetadataAddress(address: string): boolean {
   return isListed?.(address.replace(/%.*$/s, '')) ?? true
 }
 
 /**
- * Whether a URL names such an address itself; `URL` reads decimal, octal and hexadecimal spellings as what
- * they stand for.
+ * Whether the host of a URL is such an address; `URL` normalizes decimal, octal and hexadecimal spellings.
  */
 export function namesMetadataAddress(url: string): boolean {
   const host = URL.parse(url)?.hostname.replace(/^\[|\]$/g, '') ?? ''
   return isIP(host) !== 0 && isMetadataAddress(host)
 }
 
-function leadingTo(range: string): string[] {
+function ipv6RangesOf(range: string): string[] {
   const [address = '', bits = '32'] = range.split('/')
   const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number)
   const sixToFour = `2002:${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}::/${16 + Number(bits)}`
-  return [...BEFORE_IPV4.map((start) => `${start}${address}/${96 + Number(bits)}`), sixToFour]
+  return [...IPV4_PREFIXES.map((start) => `${start}${address}/${96 + Number(bits)}`), sixToFour]
 }

@@ -1,18 +1,17 @@
 /**
- * The known name that `name` most probably stands for: at most a third of its letters (two at least) may
- * differ.
+ * Known name that `name` is probably a misspelling of: it may differ in a third of the letters, at least two.
  */
 export function nearest(name: string, known: Iterable<string>): string | undefined {
   let best: string | undefined
-  let least = Math.max(2, Math.floor(name.length / 3)) + 1
+  let minEdits = Math.max(2, Math.floor(name.length / 3)) + 1
   for (const candidate of known) {
     const edits = distance(name.toLowerCase(), candidate.toLowerCase())
-    if (edits < least) [best, least] = [candidate, edits]
+    if (edits < minEdits) [best, minEdits] = [candidate, edits]
   }
   return best
 }
 
-/** Insertions, deletions and replacements that lead from one text to the other. */
+/** Edit distance: the number of insertions, deletions and replacements between two texts. */
 function distance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index)
   for (const [i, a] of from.split('').entries()) {

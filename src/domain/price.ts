@@ -10,10 +10,10 @@ export interface TokenPrices {
   readonly cacheWrite1h: Decimal
 }
 
-/** What a model costs, before any group's ratio. `docs/configuration.md: Prices`. */
+/** Price of a model, before any group's ratio. `docs/configuration.md: Prices`. */
 export interface Price {
   readonly tokens: TokenPrices
-  /** For prompts of more than `above` tokens these prices hold for the whole call; ascending. */
+  /** Prices for prompts of more than `above` tokens, which then hold for the whole call; ascending. */
   readonly tiers: readonly { readonly above: number; readonly tokens: TokenPrices }[]
   /** USD per call. */
   readonly request: Decimal
@@ -21,29 +21,29 @@ export interface Price {
   readonly webSearch: Decimal
 }
 
-/** Quota units per single token, counted in `10^-scale` units. */
+/** Quota units per token, counted in `10^-scale` units. */
 interface TokenRates {
   readonly input: bigint
   readonly output: bigint
   readonly cacheRead: bigint
   readonly cacheWrite5m: bigint
   readonly cacheWrite1h: bigint
-  /** What a prompt token, cached or not, and one of output cost at most here or in a tier below. */
+  /** Highest rate of a prompt token and of an output token, in this tier and all lower ones. */
   readonly maxInput: bigint
   readonly maxOutput: bigint
 }
 
-/** A price made ready for one group: whole numbers only, so that a charge is exact. */
+/** Price computed for one group, in integers so that a charge is exact. */
 export interface Rate {
-  /** What the numerators below stand over: a power of ten. */
+  /** Common denominator of all rates: a power of ten. */
   readonly denominator: bigint
   readonly tokens: TokenRates
   readonly tiers: readonly { readonly above: number; readonly tokens: TokenRates }[]
   readonly request: bigint
   readonly webSearch: bigint
-  /** Any kind of token costs something. */
+  /** Whether any kind of token costs something. */
   readonly perToken: boolean
-  /** Neither calls nor tokens cost anything. */
+  /** Whether neither calls nor tokens cost anything. */
   readonly free: boolean
 }
 
@@ -60,18 +60,18 @@ export function rateOf(price: Price, ratio: Decimal, quotaPerUnit: number): Rate
     ...all.flatMap((tokens) => KINDS.map((kind) => tokens[kind].scale + byToken.scale)),
   )
   const rate = (value: Decimal, by: Decimal): bigint => atScale(multiply(value, by), scale)
-  // They grow from tier to tier: the tiers are made in their order, the cheapest prompt's first.
-  let dearestInput = 0n
-  let dearestOutput = 0n
+  // Maxima so far; tiers are processed in ascending order.
+  let maxInput = 0n
+  let maxOutput = 0n
   const rates = (tokens: TokenPrices): TokenRates => {
     const input = rate(tokens.input, byToken)
     const output = rate(tokens.output, byToken)
     const cacheRead = rate(tokens.cacheRead, byToken)
     const cacheWrite5m = rate(tokens.cacheWrite5m, byToken)
     const cacheWrite1h = rate(tokens.cacheWrite1h, byToken)
-    dearestInput = greatest(dearestInput, input, cacheRead, cacheWrite5m, cacheWrite1h)
-    dearestOutput = greatest(dearestOutput, output)
-    return { input, output, cacheRead, cacheWrite5m, cacheWrite1h, maxInput: dearestInput, maxOutput: dearestOutput }
+    maxInput = maximum(maxInput, input, cacheRead, cacheWrite5m, cacheWrite1h)
+    maxOutput = maximum(maxOutput, output)
+    return { input, output, cacheRead, cacheWrite5m, cacheWrite1h, maxInput, maxOutput }
   }
   const scaled = {
     denominator: 10n ** BigInt(scale),
@@ -87,8 +87,8 @@ export function rateOf(price: Price, ratio: Decimal, quotaPerUnit: number): Rate
 }
 
 /**
- * The charge in quota units: computed exactly, rounded once, half away from zero, and at least 1 where the
- * rate is not zero and any token was used.
+ * Charge in quota units: computed exactly, rounded once, half away from zero, and at least 1 if the rate is
+ * not free and any token was used.
  */
 export function charge(rate: Rate, usage: Usage): number {
   const prompt = promptTokens(usage)
@@ -101,20 +101,19 @@ export function charge(rate: Rate, usage: Usage): number {
     times(usage.cacheWrite1h, tokens.cacheWrite1h) +
     times(usage.webSearches, rate.webSearch) +
     rate.request
-  const least = !rate.free && prompt + usage.output > 0 ? 1 : 0
-  return Math.max(rounded(sum, rate.denominator), least)
+  const minCharge = !rate.free && prompt + usage.output > 0 ? 1 : 0
+  return Math.max(rounded(sum, rate.denominator), minCharge)
 }
 
 /**
- * The most that a call can cost (`docs/ledger.md: What is held`): the prompt at the dearest input price it
- * can trigger, cache writes included, and the whole output, at the dearest tier that a prompt of that size
- * can reach.
+ * Highest possible charge of a call (`docs/ledger.md: What is held`): the prompt at its most expensive input
+ * rate, cache writes included, and the whole output, each at the most expensive tier within reach.
  */
 export function maxCharge(rate: Rate, promptBound: number, outputBound: number, webSearches = 0): number {
-  const { maxInput: dearestInput, maxOutput: dearestOutput } = ratesFor(rate, promptBound)
+  const { maxInput, maxOutput } = ratesFor(rate, promptBound)
   const sum =
-    times(promptBound, dearestInput) +
-    times(outputBound, dearestOutput) +
+    times(promptBound, maxInput) +
+    times(outputBound, maxOutput) +
     times(webSearches, rate.webSearch) +
     rate.request
   return rounded(sum, rate.denominator)
@@ -126,12 +125,12 @@ function ratesFor(rate: Rate, prompt: number): TokenRates {
   return found
 }
 
-// Most counts of a call are zero, and a large number is dear to make.
+// Skips zero, which most counts are, as creating a BigInt is slow.
 function times(count: number, rate: bigint): bigint {
   return count === 0 ? 0n : BigInt(count) * rate
 }
 
-function greatest(...values: bigint[]): bigint {
+function maximum(...values: bigint[]): bigint {
   return values.reduce((a, b) => (a > b ? a : b))
 }
 

@@ -24,7 +24,7 @@ export interface Profile extends User {
 
 /** An account holder as shown to administrators. `docs/api.md: Users`. */
 export interface ManagedUser extends Profile {
-  /** A note that the user itself never sees. */
+  /** Note that is not shown to the user. */
   readonly remark: string
   /** Unix seconds. */
   readonly createdTime: number

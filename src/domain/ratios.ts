@@ -3,16 +3,16 @@ import type { Price, TokenPrices } from './price.ts'
 import type { Json, JsonObject } from './stored-configuration.ts'
 
 /**
- * A model's price as tools of this family of gateways set it: relative numbers. A ratio of 1 is 2 USD per
- * million prompt tokens; the others are relative to the price of prompt tokens. What is absent is not set.
+ * Price of a model in the relative numbers that related gateways use. A model ratio of 1 is 2 USD per million
+ * prompt tokens; other ratios are relative to the prompt price. An absent ratio is not set.
  */
 export interface Ratios {
   readonly model?: Decimal
   readonly completion?: Decimal
   readonly cache?: Decimal
-  /** Of writes that are kept for five minutes; those for an hour cost 1.6 times as much. */
+  /** Ratio of cache writes kept for five minutes; those kept for an hour cost 1.6 times as much. */
   readonly createCache?: Decimal
-  /** USD per call, whatever the tokens: then the others count for nothing. */
+  /** USD per call; overrides all other ratios. */
   readonly price?: Decimal
 }
 
@@ -25,13 +25,13 @@ const ZERO: Decimal = { digits: 0n, scale: 0 }
 const TENTH: Decimal = { digits: 1n, scale: 1 }
 const WRITE_5M: Decimal = { digits: 125n, scale: 2 }
 const WEB_SEARCH: Decimal = { digits: 1n, scale: 2 }
-/** An hour's writes by five minutes' writes. */
-const HOUR: Decimal = { digits: 16n, scale: 1 }
+/** Price of a cache write for an hour relative to one for five minutes. */
+const HOUR_PER_5M: Decimal = { digits: 16n, scale: 1 }
 
-/** Places of a ratio that has to be computed. */
+/** Decimal places of computed ratios. */
 const PLACES = 6
 
-/** Ratios as they are stored: a mapping from their names to decimals as texts. */
+/** Parses stored ratios: a mapping from names to decimals as text. */
 export function readRatios(value: Json): Ratios {
   const pairs = typeof value === 'object' && value !== null ? Object.entries(value) : []
   return Object.fromEntries(
@@ -42,7 +42,7 @@ export function readRatios(value: Json): Ratios {
   )
 }
 
-/** Ratios to be stored; undefined where there are none. */
+/** Ratios in the form that is stored; undefined if none is set. */
 export function ratiosJson(
   ratios: { readonly [Name in RatioName]?: Decimal | undefined },
 ): JsonObject | undefined {
@@ -52,7 +52,7 @@ export function ratiosJson(
   return set.length > 0 ? Object.fromEntries(set) : undefined
 }
 
-/** The ratios that say what a price says; rounded to six places where they are not to be written exactly. */
+/** Ratios equivalent to a price, rounded to six places where they are not exact. */
 export function ratiosOf({ tokens, request }: Price): Ratios {
   const { input, output } = tokens
   if (input.digits === 0n) return request.digits > 0n ? { price: request } : { model: ZERO, completion: ONE }
@@ -65,9 +65,9 @@ export function ratiosOf({ tokens, request }: Price): Ratios {
 }
 
 /**
- * The price that ratios make of another, or of nothing. What no ratio sets stays as it is in `base`, in
- * relation to its prompt price. Undefined where nothing says what a prompt token costs. Without `base` output
- * costs as much as input, a cache read a tenth and a write 1.25 times. Tiers of `base` are not kept.
+ * Applies ratios to a base price. Prices without a ratio keep their relation to the prompt price of `base`;
+ * without `base`, output costs as much as input, a cache read a tenth and a write 1.25 times. Undefined if
+ * the prompt price is unknown. Tiers are dropped.
  */
 export function pricedByRatios(ratios: Ratios, base: Price | undefined): Price | undefined {
   if (ratios.price) return { tokens: allAt(ZERO), tiers: [], request: ratios.price, webSearch: WEB_SEARCH }
@@ -86,7 +86,7 @@ export function pricedByRatios(ratios: Ratios, base: Price | undefined): Price |
       output: related(ratios.completion, 'output', ONE),
       cacheRead: related(ratios.cache, 'cacheRead', TENTH),
       cacheWrite5m: related(createCache, 'cacheWrite5m', WRITE_5M),
-      cacheWrite1h: related(createCache && multiply(createCache, HOUR), 'cacheWrite1h', TWO),
+      cacheWrite1h: related(createCache && multiply(createCache, HOUR_PER_5M), 'cacheWrite1h', TWO),
     },
     tiers: [],
     request: ratios.model ? ZERO : (base?.request ?? ZERO),

@@ -3,14 +3,13 @@ import { TOKEN_STATUS, type Token, type TokenStatus } from './token.ts'
 import { USER_STATUS, type User } from './user.ts'
 
 /**
- * What a key is used for: to call a model, or to read what is left of it, for which time and quota may have
- * run out.
+ * Purpose of a key: calls, or reading what is left of it, for which expired and exhausted keys may be used.
  */
 export type KeyUse = 'call' | 'read'
 
 /**
- * Refuses a dead key (deleted, disabled, expired, exhausted: 401), by the status that it has now, and a
- * disabled user (403). An expired or exhausted key may read. `docs/api.md: Authentication`.
+ * Refuses a key that is deleted, disabled, expired or exhausted (401), and a disabled user (403). Expired and
+ * exhausted keys may read. `docs/api.md: Authentication`.
  */
 export function refuseUnusableKey(
   { deletedTime }: Pick<Token, 'deletedTime'>,

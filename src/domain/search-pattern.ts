@@ -1,9 +1,9 @@
 import { characterCount } from './character-count.ts'
 
-/** `%` in one pattern. */
-const MOST_WILDCARDS = 2
-/** Characters beside them, as a person counts. */
-const LEAST_OTHERS = 2
+/** Maximum number of `%` in a pattern. */
+const MAX_WILDCARDS = 2
+/** Minimum number of other characters, as a person counts them. */
+const MIN_OTHERS = 2
 
 /** Whether a pattern matches more than one text. */
 export function hasWildcard(pattern: string): boolean {
@@ -11,23 +11,23 @@ export function hasWildcard(pattern: string): boolean {
 }
 
 /**
- * What a pattern breaks of the rules of a search, in words; undefined if nothing. `docs/api.md: Token
+ * Describes the first rule that a pattern violates; undefined if it is valid. `docs/api.md: Token
  * management`.
  */
 export function patternError(pattern: string): string | undefined {
   if (!hasWildcard(pattern)) return undefined
   if (pattern.includes('%%')) return 'expected no two % in a row'
   const pieces = pattern.split('%')
-  if (pieces.length - 1 > MOST_WILDCARDS) return `expected at most ${MOST_WILDCARDS} %`
-  if (characterCount(pieces.join('')) < LEAST_OTHERS) {
-    return `expected at least ${LEAST_OTHERS} characters beside %`
+  if (pieces.length - 1 > MAX_WILDCARDS) return `expected at most ${MAX_WILDCARDS} %`
+  if (characterCount(pieces.join('')) < MIN_OTHERS) {
+    return `expected at least ${MIN_OTHERS} characters beside %`
   }
   return undefined
 }
 
 /**
- * Whether a pattern matches the whole of a text: `%` stands for any characters or none, everything else for
- * itself, `_` and `\` too.
+ * Whether a pattern matches a whole text: `%` stands for any characters or none, all others, `_` and `\` too,
+ * for themselves.
  */
 export function matches(pattern: string, text: string): boolean {
   const [first = '', ...rest] = pattern.split('%')
@@ -35,7 +35,7 @@ export function matches(pattern: string, text: string): boolean {
   if (last === undefined) return text === pattern
   if (!text.startsWith(first)) return false
   let at = first.length
-  // The earliest place of each leaves the most for the next.
+  // Matches each piece as early as possible, which leaves the most text for the next.
   for (const piece of rest) {
     const found = text.indexOf(piece, at)
     if (found === -1) return false
@@ -44,12 +44,12 @@ export function matches(pattern: string, text: string): boolean {
   return text.length - at >= last.length && text.endsWith(last)
 }
 
-/** The same without regard to case, and to how accents are encoded. */
+/** Matches without regard to case and to the encoding of accents. */
 export function matchesAnyCase(pattern: string, text: string): boolean {
-  return matches(folded(pattern), folded(text))
+  return matches(caseFolded(pattern), caseFolded(text))
 }
 
-// To capitals last: only there ß is SS, and both small sigmas are one.
-function folded(text: string): string {
+// Upper case comes last, as it turns ß into SS and unifies both small sigmas.
+function caseFolded(text: string): string {
   return text.normalize('NFC').toLowerCase().toUpperCase()
 }

@@ -1,12 +1,9 @@
 import type { Role } from './user.ts'
 
-/**
- * An API key that the configuration asks for; made where its user has none of that name.
- * `docs/configuration.md: Users`.
- */
+/** A declared API key, created if its user has none of that name. `docs/configuration.md: Users`. */
 export interface TokenSeed {
   readonly name: string
-  /** Base62, without `sk-`; undefined = one is generated. */
+  /** Base62, without `sk-`; undefined = generated. */
   readonly key: string | undefined
   /** Undefined = not declared: a new token is enabled, an existing one keeps its status. */
   readonly status: 1 | 2 | undefined
@@ -26,16 +23,13 @@ export interface TokenSeed {
   readonly vendorRoutes: string
 }
 
-/**
- * An account that the configuration asks for; made where no user of that name is. `docs/configuration.md:
- * Users`.
- */
+/** A declared account, created if no user has that name. `docs/configuration.md: Users`. */
 export interface UserSeed {
-  /** Undefined = the next free one. */
+  /** Undefined = the next free id. */
   readonly id: number | undefined
   readonly username: string
   readonly role: Role
-  /** Applied at every reading where declared; undefined = not declared. */
+  /** Applied at every load of the configuration; undefined = not declared. */
   readonly status: 1 | 2 | undefined
   readonly group: string
   /** Whole quota units. */

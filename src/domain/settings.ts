@@ -2,9 +2,9 @@ import type { Channel, RateLimit } from './channel.ts'
 import type { Decimal } from './decimal.ts'
 import type { Price } from './price.ts'
 
-/** What the operator decided, read whole from configuration; replaced whole, never edited. */
+/** Live configuration, immutable; a change replaces all of it. */
 export interface Settings {
-  /** Names this set of prices and ratios; stored with each charge. */
+  /** Identifies the prices and ratios; stored with each charge. */
   readonly priceVersion: string
   readonly options: Options
   readonly rateLimits: RateLimits
@@ -28,24 +28,24 @@ export interface Options {
   readonly passThrough: boolean
   /** Further channels tried after a failure before the first byte. */
   readonly retries: number
-  /** CIDRs whose X-Forwarded-For is believed. */
+  /** CIDRs whose X-Forwarded-For is trusted. */
   readonly trustedProxies: readonly string[]
   readonly metricsToken: string
   readonly usageLogDays: number
-  /** Requests that may be under way at one time. */
+  /** Maximum number of concurrent requests. */
   readonly maxCalls: number
-  /** How long running calls may take to end once the gateway is told to stop. */
+  /** Longest time for running calls to end in a graceful stop. */
   readonly drainTimeoutMs: number
   readonly media: {
     readonly allowPrivateNetworks: boolean
     readonly maxBytes: number
     readonly timeoutMs: number
   }
-  /** Origins of pages in browsers that may call; `*` is every one. */
+  /** Origins of browser pages that may call; `*` = all. */
   readonly cors: { readonly origins: readonly string[] }
 }
 
-/** The named limits outside models and channels; `docs/configuration.md: Rate limits`. */
+/** Limits that do not belong to a model or channel; `docs/configuration.md: Rate limits`. */
 export interface RateLimits {
   readonly global: RateLimit
   readonly relay: RateLimit
@@ -54,33 +54,30 @@ export interface RateLimits {
   readonly key: RateLimit
 }
 
-/** Who may use which channels, and at what ratio of the price. */
+/** A group: the ratio of its prices, and who may choose it. */
 export interface Group {
   readonly name: string
   readonly ratio: Decimal
-  /** Any user's token may name an open group; a closed one only users whose own group it is. */
+  /** An open group may be named by any user's token, a closed one only by users whose own group it is. */
   readonly open: boolean
 }
 
-/** How a model is told to think: within a budget of tokens, as it sees fit at an effort, or not at all. */
+/** Form in which a model accepts thinking: a budget of tokens, an effort, or none. */
 export type ThinkingForm = 'budget' | 'adaptive' | 'none'
 
-/**
- * Capabilities that the operator states for a model; undefined ones go by its name. `docs/configuration.md:
- * Models`.
- */
+/** Declared capabilities of a model; undefined ones follow from its name. `docs/configuration.md: Models`. */
 export interface StatedCapabilities {
-  /** Whether it takes `temperature`, `top_p` and `top_k`. */
+  /** Whether the model accepts `temperature`, `top_p` and `top_k`. */
   readonly sampling?: boolean | undefined
   readonly thinking?: ThinkingForm | undefined
 }
 
-/** A model that callers may ask for. */
+/** A model that clients may request. */
 export interface Model {
   readonly name: string
-  /** The name that a token's vendor_routes uses, and `owned_by` in model lists; undefined if nobody says. */
+  /** Name for `vendor_routes` of a token and `owned_by` of model lists; undefined if unknown. */
   readonly vendor: string | undefined
-  /** Undefined for a model without a price. */
+  /** Undefined if the model has no price. */
   readonly price: Price | undefined
   readonly rateLimit: RateLimit
   readonly capabilities: StatedCapabilities
@@ -88,8 +85,8 @@ export interface Model {
 
 /** The configured models over the built-in price table. */
 export interface ModelCatalogue {
-  /** Always answers: a model that nobody knows has neither vendor nor price. */
+  /** Returns a model for every name; an unknown one has neither vendor nor price. */
   get(name: string): Model
-  /** The names that the configuration declares itself. */
+  /** Names that the configuration declares. */
   readonly declared: readonly string[]
 }

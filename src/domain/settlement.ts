@@ -1,44 +1,36 @@
 import type { Usage } from './usage.ts'
 
-/**
- * Why a call was charged what it was; stored with each charge. `docs/ledger.md: Outcomes`.
- */
+/** Reason of a charge, stored with it. `docs/ledger.md: Outcomes`. */
 export type SettlementReason =
-  /** The answer ended as the protocol says, with usage that could be charged. */
+  /** The response ended regularly, with valid usage. */
   | 'complete'
-  /**
-   * The answer ended as the protocol says, but its usage was missing or made no sense: the gateway counted.
-   */
+  /** The response ended regularly, but its usage was missing or invalid, so that the gateway counted. */
   | 'estimated'
-  /** The caller went away before the end. */
+  /** The client left before the end. */
   | 'client_gone'
-  /**
-   * The upstream broke off, timed out or reported an error after content had been delivered, or the hold ran
-   * out.
-   */
+  /** The upstream broke off, timed out or failed after content had been delivered, or the hold ran out. */
   | 'cut'
   /** Nothing was delivered: no charge. */
   | 'failed'
-  /** The gateway died during the call; the next one settled it from the last progress mark. */
+  /** The gateway crashed during the call; the next start settled it at its last recorded progress. */
   | 'crash'
   /**
-   * The gateway died, and its data folder with it: an estimate of what its open calls cost, until it comes
-   * back after all.
+   * The gateway was lost with its data folder: an estimate for its open calls, until the folder comes back.
    */
   | 'lost-node'
 
-/** How a call ended and what it is charged: all that its hold did not know. */
+/** Outcome and charge of a call. */
 export interface Settlement {
   /** Quota units. */
   readonly quota: number
   readonly reason: SettlementReason
-  /** Whether the caller got any of the answer; only such calls are counted as requests. */
+  /** Whether the client got any of the response; only such calls count as requests. */
   readonly delivered: boolean
   readonly endedMs: number
   readonly usage: Usage
   readonly upstreamModel: string
-  /** The channel that answered, which need not be the first one tried. */
+  /** Channel of the response, not necessarily the first one tried. */
   readonly channel: string
-  /** From the start of the call to the first byte of the answer; null if there was none. */
+  /** From the start of the call to the first byte of the response; null if there was none. */
   readonly firstByteMs: number | null
 }

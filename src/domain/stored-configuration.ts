@@ -1,4 +1,4 @@
-/** What JSON can say. */
+/** A JSON value. */
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject
 
 /** A JSON object. */
@@ -6,44 +6,40 @@ export interface JsonObject {
   readonly [key: string]: Json
 }
 
-/** What a channel is, as it was set over HTTP. */
+/** A channel as set over HTTP. */
 export interface ChannelDefinition {
   readonly name: string
-  /** The fields of a channel as gateway.yaml writes them, but for its name and its keys. */
+  /** Fields of the channel as in gateway.yaml, without name and keys. */
   readonly declared: JsonObject
   readonly keys: readonly string[]
   /** 1 enabled, 2 disabled. */
   readonly status: 1 | 2
-  /** Fields that tools of this family of gateways keep with a channel, and that mean nothing here. */
+  /** Fields that related tools store with a channel, without meaning here. */
   readonly family: JsonObject
 }
 
-/** The same as it is stored. */
+/** A stored channel. */
 export interface StoredChannel extends ChannelDefinition {
   readonly id: number
   /** Unix seconds. */
   readonly createdTime: number
   /** Unix seconds of the last test; 0 = never. */
   readonly testTime: number
-  /** How long the last test took. */
+  /** Duration of the last test. */
   readonly responseMs: number
 }
 
-/**
- * The sections whose entries can be set over HTTP; `ratios` are the prices of models, relative to each other.
- */
+/** Sections whose entries can be set over HTTP; `ratios` are relative prices of models. */
 export type StoredSection = 'options' | 'groups' | 'ratios'
 
-/**
- * One entry of a section: an option or a group as gateway.yaml writes it, or the ratios of a model as texts.
- */
+/** An entry of a section: an option or group as in gateway.yaml, or the ratios of a model as text. */
 export interface StoredEntry {
   readonly section: StoredSection
   readonly name: string
   readonly value: Json
 }
 
-/** Everything that was set over HTTP beside gateway.yaml. */
+/** All configuration that was set over HTTP. */
 export interface StoredConfiguration {
   readonly channels: readonly StoredChannel[]
   readonly entries: readonly StoredEntry[]

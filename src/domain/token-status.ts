@@ -1,9 +1,9 @@
 import { TOKEN_STATUS, type Token, type TokenStatus } from './token.ts'
 
 /**
- * The status that a token has at `nowMs` with `remain` quota units. Only disabling is somebody's decision;
- * expired and exhausted follow from time and quota alone, whatever of them is still stored, so that whoever
- * mends the cause has mended the token. `docs/api.md: States and transitions`.
+ * Status of a token at `nowMs` with `remain` quota units. Disabling is a stored decision; expiry and
+ * exhaustion follow from time and quota alone, so that a renewed token works at once. `docs/api.md: States
+ * and transitions`.
  */
 export function statusAt(
   token: Pick<Token, 'status' | 'expiredTime' | 'unlimitedQuota'>,

@@ -1,4 +1,4 @@
-/** A token's status as stored and shown; `docs/api.md: Token`. */
+/** Status of a token, as stored and shown; `docs/api.md: Token`. */
 export const TOKEN_STATUS = { enabled: 1, disabled: 2, expired: 3, exhausted: 4 } as const
 
 /** 1, 2, 3 or 4. */
@@ -14,7 +14,7 @@ export interface Token {
   readonly accessedTime: number
   /** −1 = never. */
   readonly expiredTime: number
-  /** May be negative after an answer that cost more than its hold. */
+  /** May be negative after a call that cost more than its hold. */
   readonly remainQuota: number
   readonly unlimitedQuota: boolean
   readonly usedQuota: number
@@ -27,6 +27,6 @@ export interface Token {
   readonly group: string
   /** JSON map of vendor → group; empty = `group`. */
   readonly vendorRoutes: string
-  /** Unix seconds of its soft deletion; null while it lives. */
+  /** Unix seconds of the soft deletion; null if not deleted. */
   readonly deletedTime: number | null
 }

@@ -1,6 +1,6 @@
 /**
- * Names of models that answer neither conversations nor rerank calls: embeddings, moderation, pictures,
- * films, speech, transcription, live connections, and the task names of Midjourney and Suno.
+ * Models for endpoints other than conversations and rerank: embeddings, moderation, images, video, speech,
+ * transcription, live connections, and the task names of Midjourney and Suno.
  */
 const PATTERNS: readonly RegExp[] = [
   /(?:^|[-._/])(?:embed|embeddings?|tts|transcribe|whisper|realtime|live|native-audio|moderation|ocr)(?:[-._]|$)/i,
@@ -10,7 +10,7 @@ const PATTERNS: readonly RegExp[] = [
   /(?:^|\/)(?:speech-0|canary-)/i,
 ]
 
-/** Whether a model, by its name, belongs to endpoints that the gateway does not have. */
+/** Whether a model, by its name, belongs to endpoints that the gateway lacks. */
 export function isForUnsupportedEndpoint(model: string): boolean {
   return PATTERNS.some((pattern) => pattern.test(model))
 }

@@ -1,48 +1,48 @@
 import type { SettlementReason } from './settlement.ts'
 import type { Usage } from './usage.ts'
 
-/** One settled call, as the usage log tells of it. */
+/** A settled call in the usage log. */
 export interface UsageEntry {
-  /** The call's id, which its answer had as `x-request-id`. */
+  /** The call's id, sent as `x-request-id` of its response. */
   readonly id: string
   readonly endedMs: number
   readonly userId: number
-  /** Of a deleted user and of a deleted token too. */
+  /** Kept for deleted users and tokens too. */
   readonly username: string
   readonly tokenId: number
   readonly tokenName: string
-  /** As the caller asked for it. */
+  /** Model as the client requested it. */
   readonly model: string
   readonly upstreamModel: string
   /** The channel's name. */
   readonly channel: string
   readonly group: string
   readonly usage: Usage
-  /** What was charged, in quota units. */
+  /** Charge in quota units. */
   readonly quota: number
   readonly priceVersion: string
   readonly durationMs: number
-  /** null where nothing was answered. */
+  /** null if there was no response. */
   readonly firstByteMs: number | null
   readonly stream: boolean
   readonly reason: SettlementReason
 }
 
-/** Settled calls, added up. */
+/** Sums over settled calls. */
 export interface UsageTotals {
-  /** Calls that were answered, as in `request_count` of a user. */
+  /** Number of calls with a response, as in a user's `request_count`. */
   readonly requests: number
   /** Quota units. */
   readonly quota: number
   readonly usage: Usage
 }
 
-/** Which settled calls are meant: those of which all that is named here is true. */
+/** Selects settled calls that match all given fields. */
 export interface UsageFilter {
   readonly userId?: number | undefined
-  /** Unix milliseconds: the call ended then or later. */
+  /** Lower bound of the call's end, in Unix milliseconds, inclusive. */
   readonly fromMs?: number | undefined
-  /** The call ended before. */
+  /** Upper bound of the call's end, exclusive. */
   readonly beforeMs?: number | undefined
   readonly username?: string | undefined
   readonly tokenName?: string | undefined

@@ -1,24 +1,24 @@
 /**
- * What one answer used. Every count stands alone: `input` holds no cached tokens, so nobody counts them
- * twice. All are non-negative safe integers.
+ * Usage of one response. Counts do not overlap: `input` excludes cached tokens. All are non-negative safe
+ * integers.
  */
 export interface Usage {
   /** Prompt tokens that were neither read from nor written to a cache. */
   readonly input: number
   readonly cacheRead: number
-  /** Prompt tokens written to the cache that lives five minutes. */
+  /** Prompt tokens written to the five-minute cache. */
   readonly cacheWrite5m: number
-  /** Prompt tokens written to the cache that lives an hour. */
+  /** Prompt tokens written to the one-hour cache. */
   readonly cacheWrite1h: number
-  /** Everything generated, reasoning included. */
+  /** Output tokens, reasoning included. */
   readonly output: number
-  /** The part of `output` that was reasoning. */
+  /** Reasoning part of `output`. */
   readonly reasoning: number
-  /** Web searches that the upstream made on the way. */
+  /** Web searches by the upstream. */
   readonly webSearches: number
 }
 
-/** Nothing used. */
+/** Zero usage. */
 export const NO_USAGE: Usage = {
   input: 0,
   cacheRead: 0,
@@ -29,7 +29,7 @@ export const NO_USAGE: Usage = {
   webSearches: 0,
 }
 
-/** All prompt tokens, cached or not: what a price tier is chosen by. */
+/** All prompt tokens, cached or not, which determine the price tier. */
 export function promptTokens(usage: Usage): number {
   return usage.input + usage.cacheRead + usage.cacheWrite5m + usage.cacheWrite1h
 }

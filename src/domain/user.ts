@@ -4,17 +4,17 @@ export const Role = { user: 1, admin: 10, root: 100 } as const
 /** 1 common user, 10 admin, 100 root. */
 export type Role = (typeof Role)[keyof typeof Role]
 
-/** A user's status; 2 refuses on account and relay paths alike. */
+/** Status of a user; disabled users are refused on account and relay endpoints alike. */
 export const USER_STATUS = { enabled: 1, disabled: 2 } as const
 
-/** What calls and charges need of an account holder. Quota is in whole units. */
+/** Account holder, as needed for calls and charges. Quota is in whole units. */
 export interface User {
   readonly id: number
   readonly username: string
   readonly role: Role
   readonly status: 1 | 2
   readonly group: string
-  /** Remaining quota; may be negative after an answer that cost more than its hold. */
+  /** Remaining quota; may be negative after a call that cost more than its hold. */
   readonly quota: number
   readonly usedQuota: number
   readonly requestCount: number

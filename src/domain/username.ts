@@ -1,5 +1,5 @@
-/** Scripts whose letters take another form where U+200C or U+200D stands between them. */
-const JOINING = [
+/** Scripts whose letters change form around U+200C or U+200D. */
+const JOINING_SCRIPTS = [
   'Arabic',
   'Syriac',
   'Mongolian',
@@ -22,25 +22,25 @@ const JOINING = [
   .map((script) => String.raw`\p{Script=${script}}`)
   .join('')
 
-const JOINERS = new RegExp(String.raw`(?<=[${JOINING}])[\u200C\u200D](?=[${JOINING}])`, 'gu')
+const JOINERS = new RegExp(String.raw`(?<=[${JOINING_SCRIPTS}])[\u200C\u200D](?=[${JOINING_SCRIPTS}])`, 'gu')
 
-/** Controls of direction, and what is not seen; variation selectors stand in emoji, and are let be. */
-const UNSEEN = /[\p{Bidi_Control}[\p{Default_Ignorable_Code_Point}--\p{Variation_Selector}]]/v
+/** Direction controls and invisible characters. Variation selectors are allowed, as emoji contain them. */
+const INVISIBLE = /[\p{Bidi_Control}[\p{Default_Ignorable_Code_Point}--\p{Variation_Selector}]]/v
 
-/** Whether a user's name shows all of itself, in the order that it is written in. `docs/api.md: Users`. */
+/** Whether a user's name is displayed completely and in its written order. `docs/api.md: Users`. */
 export function isFullyVisible(username: string): boolean {
-  return !UNSEEN.test(username.replaceAll(JOINERS, ''))
+  return !INVISIBLE.test(username.replaceAll(JOINERS, ''))
 }
 
-/** A name with the code points in place of what is not seen in it: `ann\u202e`. */
+/** A name with invisible characters as code points: `ann\u202e`. */
 export function escapeInvisible(username: string): string {
   return username.replaceAll(
-    new RegExp(UNSEEN, 'gv'),
-    (unseen) => `\\u${unseen.codePointAt(0)?.toString(16)}`,
+    new RegExp(INVISIBLE, 'gv'),
+    (character) => `\\u${character.codePointAt(0)?.toString(16)}`,
   )
 }
 
-/** A name without its case: names that differ in case alone have the same. */
+/** Case-folded form of a name, equal for names that differ in case alone. */
 export function foldCase(username: string): string {
   return Array.from(username, (letter) => {
     const upper = letter.toUpperCase()

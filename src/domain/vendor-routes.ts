@@ -1,6 +1,6 @@
 /**
- * Reads a token's `vendor_routes`: a JSON object of vendor name → group name, both non-empty strings; an
- * empty text is an empty map. Undefined if it is anything else. `docs/api.md: Token management`.
+ * Parses a token's `vendor_routes`: a JSON object of vendor name → group name, both non-empty strings; empty
+ * text is an empty map. Undefined if invalid. `docs/api.md: Token management`.
  */
 export function parseVendorRoutes(text: string): ReadonlyMap<string, string> | undefined {
   if (text.trim() === '') return new Map()

@@ -1,6 +1,5 @@
 /**
- * `text` without the `letter`s at its end; an expression such as `/0+$/` takes the square of a text that is
- * full of them.
+ * Removes every `letter` at the end of `text`, in linear time; an expression such as `/0+$/` is quadratic.
  */
 export function withoutTrailing(text: string, letter: string): string {
   let end = text.length

@@ -30,6 +30,6 @@ export function isolatedPeers(nodes: () => number): Peers {
     get nodes() {
       return Math.max(1, nodes())
     },
-    exchange: () => Promise.reject(new Error('there is no place for common counts')),
+    exchange: () => Promise.reject(new Error('nodes without Redis do not share counts')),
   }
 }

@@ -4,12 +4,12 @@ import { Counter, Gauge, Histogram, type Metric, LabelSetGauge } from './series.
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900]
 
-/** How often the event loop is looked at; the look itself counts that long where nothing delays it. */
-const LOOK_MS = 20
+/** Sampling interval of the event loop's delay, which is included in each sample. */
+const SAMPLE_MS = 20
 
-const KINDS = ['input', 'cacheRead', 'cacheWrite5m', 'cacheWrite1h', 'output', 'reasoning'] as const
+const TOKEN_KINDS = ['input', 'cacheRead', 'cacheWrite5m', 'cacheWrite1h', 'output', 'reasoning'] as const
 
-/** What is looked up when somebody asks, and by whom it is known. */
+/** Sources of values that are read when metrics are requested. */
 export interface Gauges {
   readonly connections: { readonly open: number; readonly refused: number; readonly displaced: number }
   readonly openStreams: () => number
@@ -19,13 +19,13 @@ export interface Gauges {
   readonly missingModels: () => Iterable<{ readonly channel: string; readonly model: string }>
   readonly pendingWrites: () => number
   readonly droppedLines: () => number
-  /** Undefined where there is no Redis server to be reached. */
+  /** Undefined if no Redis server is configured. */
   readonly isRedisReachable: (() => boolean) | undefined
 }
 
 /**
- * The figures that an operator watches. They are plain sums, kept by label values that the configuration
- * bounds: a call costs a few additions. `docs/operations.md: Metrics` lists them.
+ * Metrics for the operator. Sums, labelled by values that the configuration bounds, so that a call costs a
+ * few additions. `docs/operations.md: Metrics` lists them.
  */
 export class Metrics {
   readonly requests = new Counter('sluice_requests_total', 'Requests answered.', ['path', 'status'])
@@ -68,10 +68,10 @@ export class Metrics {
   readonly #loopDelay: ReturnType<typeof monitorEventLoopDelay>
 
   constructor(gauges: Gauges) {
-    this.#loopDelay = monitorEventLoopDelay({ resolution: LOOK_MS })
+    this.#loopDelay = monitorEventLoopDelay({ resolution: SAMPLE_MS })
     this.#loopDelay.enable()
     const delay = (percentile: number) => (): number =>
-      Math.max(0, this.#loopDelay.percentile(percentile) / 1e9 - LOOK_MS / 1000)
+      Math.max(0, this.#loopDelay.percentile(percentile) / 1e9 - SAMPLE_MS / 1000)
     const { connections } = gauges
     this.#gauges = [
       new Gauge('sluice_open_connections', 'Connections of callers.', () => connections.open),
@@ -115,7 +115,7 @@ export class Metrics {
     ]
   }
 
-  /** A call was charged. */
+  /** Records a settled call. */
   settled(model: string, stream: boolean, durationMs: number, settlement: Settlement): void {
     const { channel, usage, quota, reason, firstByteMs } = settlement
     const streamed = stream ? 'true' : 'false'
@@ -123,10 +123,10 @@ export class Metrics {
     this.callSeconds.record(durationMs / 1000, model, channel, streamed)
     if (firstByteMs !== null) this.firstByteSeconds.record(firstByteMs / 1000, model, channel, streamed)
     if (quota > 0) this.quota.add(quota, model, channel)
-    for (const kind of KINDS) if (usage[kind] > 0) this.tokens.add(usage[kind], model, channel, kind)
+    for (const kind of TOKEN_KINDS) if (usage[kind] > 0) this.tokens.add(usage[kind], model, channel, kind)
   }
 
-  /** All figures as they stand; the event loop's delay starts anew. */
+  /** Yields all metrics, and resets the event loop's delay. */
   *read(): Iterable<Metric> {
     yield this.requests
     yield this.callSeconds
@@ -143,6 +143,8 @@ export class Metrics {
   }
 }
 
-function redisGauge(isThere: () => boolean): Gauge {
-  return new Gauge('sluice_redis_connected', 'Whether the Redis server answers.', () => (isThere() ? 1 : 0))
+function redisGauge(isReachable: () => boolean): Gauge {
+  return new Gauge('sluice_redis_connected', 'Whether the Redis server answers.', () =>
+    isReachable() ? 1 : 0,
+  )
 }

@@ -1,11 +1,11 @@
-/** A figure with its labels, as it is shown. */
+/** A value of a metric with its labels. */
 export interface Sample {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
 }
 
-/** A named figure of the gateway. */
+/** A named metric. */
 export interface Metric {
   readonly name: string
   readonly help: string
@@ -16,13 +16,10 @@ export interface Metric {
 /** Label values in the order of the metric's label names. */
 type Values = readonly string[]
 
-/**
- * What is kept by the label values so far, one after the other: to put them together would cost more than to
- * look each up.
- */
-interface Branch<Cell> {
-  readonly branches: Map<string, Branch<Cell>>
-  /** Where there are no more of them. */
+/** Node of a tree keyed by one label value per level, which is cheaper than joining values to a key. */
+interface LabelNode<Cell> {
+  readonly branches: Map<string, LabelNode<Cell>>
+  /** Set on leaves. */
   cell?: Cell
 }
 
@@ -30,7 +27,7 @@ abstract class Series<Cell> {
   readonly name: string
   readonly help: string
   readonly #labels: readonly string[]
-  readonly #root: Branch<Cell> = { branches: new Map() }
+  readonly #root: LabelNode<Cell> = { branches: new Map() }
 
   constructor(name: string, help: string, labels: readonly string[]) {
     this.name = name
@@ -38,9 +35,9 @@ abstract class Series<Cell> {
     this.#labels = labels
   }
 
-  protected abstract fresh(): Cell
+  protected abstract createCell(): Cell
 
-  /** The cell for these label values, made at first use. */
+  /** Cell for these label values, created at first use. */
   protected cell(values: Values): Cell {
     let branch = this.#root
     for (const value of values) {
@@ -48,7 +45,7 @@ abstract class Series<Cell> {
       if (!next) branch.branches.set(value, (next = { branches: new Map() }))
       branch = next
     }
-    return (branch.cell ??= this.fresh())
+    return (branch.cell ??= this.createCell())
   }
 
   protected *labelled(): Iterable<[Record<string, string>, Cell]> {
@@ -57,7 +54,7 @@ abstract class Series<Cell> {
   }
 }
 
-function* cellsOf<Cell>(values: Values, { branches, cell }: Branch<Cell>): Iterable<[Values, Cell]> {
+function* cellsOf<Cell>(values: Values, { branches, cell }: LabelNode<Cell>): Iterable<[Values, Cell]> {
   if (cell !== undefined) yield [values, cell]
   for (const [value, branch] of branches) yield* cellsOf([...values, value], branch)
 }
@@ -70,7 +67,7 @@ export class Counter extends Series<{ sum: number }> implements Metric {
     this.cell(values).sum += amount
   }
 
-  protected fresh(): { sum: number } {
+  protected createCell(): { sum: number } {
     return { sum: 0 }
   }
 
@@ -79,7 +76,7 @@ export class Counter extends Series<{ sum: number }> implements Metric {
   }
 }
 
-/** A figure that is looked up when somebody asks; a `counter` where it only grows. */
+/** Value that is read when metrics are requested; a `counter` if it only grows. */
 export class Gauge implements Metric {
   readonly type: 'gauge' | 'counter'
   readonly name: string
@@ -98,7 +95,7 @@ export class Gauge implements Metric {
   }
 }
 
-/** Things that are so at the moment, each by its labels with the value 1. */
+/** Set of current states, each a label set with the value 1. */
 export class LabelSetGauge implements Metric {
   readonly type = 'gauge'
   readonly name: string
@@ -122,7 +119,7 @@ interface Distribution {
   count: number
 }
 
-/** How figures spread over bounds, ascending. */
+/** Histogram of values over ascending bounds. */
 export class Histogram extends Series<Distribution> implements Metric {
   readonly type = 'histogram'
   readonly #bounds: readonly number[]
@@ -141,16 +138,16 @@ export class Histogram extends Series<Distribution> implements Metric {
     cell.buckets[i] = (cell.buckets[i] ?? 0) + 1
   }
 
-  protected fresh(): Distribution {
+  protected createCell(): Distribution {
     return { buckets: Array.from({ length: this.#bounds.length + 1 }, () => 0), sum: 0, count: 0 }
   }
 
   *samples(): Iterable<Sample> {
     for (const [labels, { buckets, sum, count }] of this.labelled()) {
-      let cumulated = 0
+      let cumulative = 0
       for (const [i, bound] of this.#bounds.entries()) {
-        cumulated += buckets[i] ?? 0
-        yield { name: `${this.name}_bucket`, labels: { ...labels, le: String(bound) }, value: cumulated }
+        cumulative += buckets[i] ?? 0
+        yield { name: `${this.name}_bucket`, labels: { ...labels, le: String(bound) }, value: cumulative }
       }
       yield { name: `${this.name}_bucket`, labels: { ...labels, le: '+Inf' }, value: count }
       yield { name: `${this.name}_sum`, labels, value: sum }

@@ -3,7 +3,7 @@ import type { Metric } from './series.ts'
 /** The content type of `metricsText`. */
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** The metrics in Prometheus' text format. */
+/** Formats metrics in Prometheus' text format. */
 export function metricsText(metrics: Iterable<Metric>): string {
   const lines: string[] = []
   for (const metric of metrics) {

@@ -10,26 +10,25 @@ import {
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import type { TracedRequest, Tracing } from './tracing.ts'
 
-/** How long spans gather before they are sent. */
-const GATHER_MS = 1_000
-/** How long sending may take, tries after failures included, where OpenTelemetry's variables name no time. */
-const SENDING_MS = 3_000
-const TIMEOUTS = ['OTEL_EXPORTER_OTLP_TRACES_TIMEOUT', 'OTEL_EXPORTER_OTLP_TIMEOUT']
+/** Delay before a batch of spans is sent. */
+const BATCH_DELAY_MS = 1_000
+/** Timeout of an export, retries included, unless an OpenTelemetry variable sets one. */
+const EXPORT_TIMEOUT_MS = 3_000
+const TIMEOUT_VARIABLES = ['OTEL_EXPORTER_OTLP_TRACES_TIMEOUT', 'OTEL_EXPORTER_OTLP_TIMEOUT']
 
 /**
- * Spans by OTLP over HTTP. The exporter reads its address, headers and time-outs from OpenTelemetry's own
- * variables. A span is made when its request is over, from the times that were noted: a request that is
- * traced is no slower for it.
+ * Exports spans by OTLP over HTTP, with address, headers and timeouts from OpenTelemetry's own variables. A
+ * span is created when its request has ended, from recorded times, so that tracing does not slow the request.
  */
 export function otlpTracing(variables: ReadonlyMap<string, string>): Tracing {
   const exporter = new OTLPTraceExporter(
-    TIMEOUTS.some((name) => variables.get(name)) ? {} : { timeoutMillis: SENDING_MS },
+    TIMEOUT_VARIABLES.some((name) => variables.get(name)) ? {} : { timeoutMillis: EXPORT_TIMEOUT_MS },
   )
   const provider = new TracerProvider({
     resource: defaultResource()
       .merge(resourceFromAttributes({ 'service.name': 'sluice' }))
       .merge(detectResources({ detectors: [envDetector] })),
-    spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: GATHER_MS })],
+    spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: BATCH_DELAY_MS })],
   })
   const tracer = provider.getTracer('sluice')
   return {
@@ -43,12 +42,12 @@ export function otlpTracing(variables: ReadonlyMap<string, string>): Tracing {
       if (traced.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
       span.end(traced.endedMs)
     },
-    // A collector that is gone loses what had gathered, and keeps nobody from stopping.
+    // An unreachable collector loses the last spans, but must not delay the stop.
     close: () => provider.shutdown().catch(() => {}),
   }
 }
 
-// The names are OpenTelemetry's: HTTP's, and those for generative AI.
+// Names follow OpenTelemetry's conventions for HTTP and for generative AI.
 function attributesOf(traced: TracedRequest): Attributes {
   const attributes: Record<string, string | number | boolean | undefined> = {
     'http.request.method': traced.method,

@@ -1,13 +1,13 @@
-/** What a trace tells of a request. Scalars only: never a word of a prompt or a key. */
+/** Traced properties of a request: scalars only, never text of a prompt or a key. */
 export interface TracedRequest {
   readonly id: string
   readonly method: string
-  /** The route's path; undefined where nothing is. */
+  /** Path of the route; undefined if none matched. */
   readonly route: string | undefined
   readonly status: number
   readonly startedMs: number
   readonly endedMs: number
-  /** The caller's own trace, as it came in `traceparent`. */
+  /** Trace of the client, as sent in `traceparent`. */
   readonly traceparent: string | undefined
   readonly model: string | undefined
   readonly upstreamModel: string | undefined
@@ -20,21 +20,21 @@ export interface TracedRequest {
   readonly failure: string | undefined
 }
 
-/** Sends what happened to whoever collects traces. */
+/** Exporter of traces. */
 export interface Tracing {
   request(traced: TracedRequest): void
-  /** Sends what has gathered. Never rejects. */
+  /** Sends the last batch. Never rejects. */
   close(): Promise<void>
 }
 
-const ENDPOINTS = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT']
+const ENDPOINT_VARIABLES = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT']
 
 /**
- * Tracing, where the environment names an exporter in OpenTelemetry's own variables; else undefined, and
- * nothing of it is loaded. `docs/operations.md: Traces`.
+ * Opens tracing if the environment names an exporter in OpenTelemetry's own variables; else undefined, and no
+ * tracing code is loaded. `docs/operations.md: Traces`.
  */
 export async function openTracing(variables: ReadonlyMap<string, string>): Promise<Tracing | undefined> {
-  if (!ENDPOINTS.some((name) => variables.get(name))) return undefined
+  if (!ENDPOINT_VARIABLES.some((name) => variables.get(name))) return undefined
   const { otlpTracing } = await import('./otlp.ts')
   return otlpTracing(variables)
 }
