@@ -25,7 +25,7 @@ export interface FileContent {
 }
 
 /** Reads the six sections of the file; errors come as diagnostics with their lines. */
-export function readContent({ tree, lineOf, diagnostics: diagnostics }: ParsedDocument): {
+export function readContent({ tree, lineOf, diagnostics }: ParsedDocument): {
   content?: FileContent
   diagnostics: DocumentDiagnostic[]
 } {

@@ -96,7 +96,7 @@ describe.each(SHARED)('moving to nodes whose database is $name', (engine) => {
       REDIS_URL: 'redis://127.0.0.1:1',
     })
     expect(imported).toMatchObject({ code: 0, err: '' })
-    expect(imported.out).toContain('could not be told of it: they see it within a minute')
+    expect(imported.out).toContain('could not be notified: they see it within a minute')
   }, 300_000)
 
   test('a migrated database belongs to a gateway that charges its keys, and is no longer a copy of the old one', async () => {
