@@ -19,7 +19,7 @@ export const MAINTENANCE_LOCK = 5_202_611_200_005n
 /** Lock timeout: making or dropping a partition blocks all users of the log while it waits. */
 const LOCK_TIMEOUT_MS = 1_000
 
-/** What a run of `keepUsageLog` did. */
+/** Result of `maintainUsageLog`; its fields are logged. */
 export interface UsageLogMaintenance {
   /** Partitions that were made. */
   readonly made: readonly string[]

@@ -7,12 +7,12 @@ import type { SerializedError } from './messages.ts'
 import { sqliteCode } from './database-fault.ts'
 
 /**
- * VACUUM INTO reads one state of the database from beginning to end, which in WAL mode nobody waits for. It
- * goes through every row, so that a damaged database is noticed here and not when the copy is needed.
+ * Copies with VACUUM INTO, which reads one snapshot and in WAL mode blocks no writer. It reads every row, so
+ * that a damaged database is detected now, and not when the copy is needed.
  */
 function copy({ path, target }: BackupOptions): SerializedError | undefined {
   try {
-    // Not read-only: after a crash it is we who put the log into the file.
+    // Not read-only: after a crash, opening has to recover the log.
     const source = new DatabaseSync(path, { timeout: 5000 })
     try {
       source.exec('PRAGMA trusted_schema = OFF')
@@ -31,7 +31,7 @@ function copy({ path, target }: BackupOptions): SerializedError | undefined {
   }
 }
 
-// The only file that is written is the copy.
+// SQLITE_FULL concerns the copy, the only file that is written.
 function isFull(error: unknown): boolean {
   const SQLITE_FULL = 13
   return sqliteCode(error) === SQLITE_FULL

@@ -4,23 +4,24 @@ import { Worker } from 'node:worker_threads'
 import { deserializeError } from './failure.ts'
 import type { SerializedError } from './messages.ts'
 
-/** What the thread that copies is started with. */
+/** Options of a copy, passed to its thread. */
 export interface BackupOptions {
+  /** Database file. */
   readonly path: string
-  /** An empty file, or none. */
+  /** File of the copy: empty or missing. */
   readonly target: string
 }
 
-// From source the neighbour is TypeScript, built it is JavaScript.
+// The extension is .ts in the source and .js in the build.
 const WORKER = new URL(`./backup-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
 
 /**
- * Copies the database, as it is committed at one moment, in a thread and over a connection of its own:
- * neither calls nor writes wait for it. The copy is one file, on the disk when this resolves. Rejects with a
- * sentence for the operator.
+ * Copies a committed snapshot of the database, in a thread and over a connection of its own, so that neither
+ * calls nor writes wait. The copy is one file, durable when this resolves. Rejects with a sentence for the
+ * operator.
  */
-export async function copyDatabase(orders: BackupOptions): Promise<void> {
-  const worker = new Worker(WORKER, { workerData: orders, name: 'sluice backup', execArgv: [] })
+export async function copyDatabase(options: BackupOptions): Promise<void> {
+  const worker = new Worker(WORKER, { workerData: options, name: 'sluice backup', execArgv: [] })
   const failure = await new Promise<SerializedError | undefined>((resolve, reject) => {
     worker.once('message', resolve)
     worker.once('error', reject)

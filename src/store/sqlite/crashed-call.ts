@@ -2,10 +2,7 @@ import { NO_USAGE } from '../../domain/usage.ts'
 import type { SettledCall } from '../ledger-writes.ts'
 import type { Database } from '../schema.ts'
 
-/**
- * How a call that a crash left behind is settled: at what is known to be delivered, and at no more than was
- * held.
- */
+/** Builds the settlement of a call that a crash left open: charges what was delivered, up to the hold. */
 export function crashedCall(hold: Database['holds'], nowMs: number): SettledCall {
   return {
     id: hold.id,

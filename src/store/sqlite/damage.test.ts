@@ -141,13 +141,13 @@ function saidAfter(text: string, by: string): string[] {
 const RUN = 'else void thread.run(unpack(message.operations)).then(send)'
 
 test('a writer that dies ends the store: what waited is refused, and it says so', () => {
-  const said = saidAfter(RUN, `else if (orders.role === 'writer') process.exit(3)\n    ${RUN}`)
+  const said = saidAfter(RUN, `else if (options.role === 'writer') process.exit(3)\n    ${RUN}`)
   expect(said.filter((line) => line === 'StoreUnavailable')).toHaveLength(2)
   expect(said).toContain('failed: true the database thread has ended')
   expect(said.at(-1)).toBe('closed')
 })
 
 test('a reader that dies is replaced at the next question, and the accounts go on', () => {
-  const said = saidAfter(RUN, `else if (orders.role === 'reader') process.exit(3)\n    ${RUN}`)
+  const said = saidAfter(RUN, `else if (options.role === 'reader') process.exit(3)\n    ${RUN}`)
   expect(said).toEqual(['StoreUnavailable', 'closed'])
 })

@@ -1,12 +1,10 @@
-/** What a failure of SQLite means where the database as a whole is to blame, not the statement. */
+/** Fault of the database as a whole, as opposed to an error of one statement. */
 export interface DatabaseFault {
-  /** Goes on "the database …". */
+  /** Predicate of a sentence that begins with "the database". */
   readonly symptom: string
-  /**
-   * The database can no longer be relied on; what is written so far is safe, and is found at the next start.
-   */
+  /** True = the database has failed for good. Committed data is safe and recovered at the next start. */
   readonly lasting: boolean
-  /** What the operator can do. */
+  /** Advice to the operator. */
   readonly remedy: string
 }
 
@@ -19,12 +17,13 @@ const RESTORE_BACKUP =
 
 const NO_ROOM: DatabaseFault = { symptom: 'has no room left on its disk', lasting: false, remedy: MAKE_ROOM }
 
-/** Extended result codes that mean something else than their primary one. */
+/** Faults of extended result codes that differ from those of their primary codes. */
 const EXTENDED_CODES: ReadonlyMap<number, DatabaseFault> = new Map([
-  // The log's index could not grow, which is how a full disk may show first.
+  // SQLITE_IOERR_SHMSIZE: the log's index could not grow, often the first sign of a full disk.
   [4874, NO_ROOM],
 ])
 
+/** Faults of primary result codes. */
 const PRIMARY_CODES: ReadonlyMap<number, DatabaseFault> = new Map([
   [5, { symptom: 'is locked by another program', lasting: false, remedy: 'end that program, then start again' }],
   [6, { symptom: 'is locked by another connection', lasting: false, remedy: 'start again' }],
@@ -39,13 +38,13 @@ const PRIMARY_CODES: ReadonlyMap<number, DatabaseFault> = new Map([
   [26, { symptom: 'is not a database', lasting: true, remedy: RESTORE_BACKUP }],
 ])
 
-/** The system's codes, for what is done to the file without SQLite. */
+/** Faults of system errors, from file operations outside of SQLite. */
 const SYSTEM_CODES: ReadonlyMap<string, DatabaseFault> = new Map([
   ['EACCES', { symptom: 'may not be opened', lasting: false, remedy: GRANT_ACCESS }],
   ['EPERM', { symptom: 'may not be opened', lasting: false, remedy: GRANT_ACCESS }],
   ['EROFS', { symptom: 'is on a disk that is read-only', lasting: false, remedy: GRANT_ACCESS }],
   ['EISDIR', { symptom: 'is a folder', lasting: false, remedy: 'choose another DATABASE_URL' }],
-  // What the system says of a new folder on a read-only disk, too.
+  // ENOENT also comes from creating a folder on a read-only disk.
   ['ENOENT', { symptom: 'is not there and cannot be made', lasting: false, remedy: GRANT_ACCESS }],
   ['ENOTDIR', { symptom: 'is in no folder', lasting: false, remedy: 'choose another DATA_DIR' }],
   ['EEXIST', { symptom: 'is a file', lasting: false, remedy: 'choose another DATA_DIR' }],
@@ -54,7 +53,7 @@ const SYSTEM_CODES: ReadonlyMap<string, DatabaseFault> = new Map([
   ['EMFILE', { symptom: 'could not be opened', lasting: false, remedy: 'raise the limit of open files' }],
 ])
 
-/** What an error says of the database; undefined if it says nothing. */
+/** Returns the fault that an error indicates; undefined if it concerns one statement only. */
 export function faultOf(error: unknown): DatabaseFault | undefined {
   const code = sqliteCode(error)
   if (code !== undefined) return EXTENDED_CODES.get(code) ?? PRIMARY_CODES.get(code & 0xff)
@@ -63,7 +62,7 @@ export function faultOf(error: unknown): DatabaseFault | undefined {
     : undefined
 }
 
-/** SQLite's extended result code of an error of the driver's. */
+/** Returns SQLite's extended result code of an error of the driver. */
 export function sqliteCode(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('errcode' in error)) return undefined
   return typeof error.errcode === 'number' ? error.errcode : undefined

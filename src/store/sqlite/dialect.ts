@@ -3,10 +3,10 @@ import { Kysely, type LogConfig, SqliteAdapter, type SqliteDatabase, SqliteDiale
 import type { Database } from '../schema.ts'
 import { boundValues } from './bound-values.ts'
 
-/** Statements kept prepared; the operations make a small number of different ones. */
+/** Prepared statements that are cached; operations use a small number of different ones. */
 const MAX_STATEMENTS = 200
 
-/** Kysely over a connection that stays ours: transactions are begun and ended outside of it. */
+/** Wraps a connection with Kysely; transactions begin and end outside. */
 export function kyselyOver(connection: DatabaseSync, log?: LogConfig): Kysely<Database> {
   return new Kysely<Database>({
     dialect: new TransactionalSqliteDialect({ database: cachingStatements(connection) }),
@@ -14,7 +14,7 @@ export function kyselyOver(connection: DatabaseSync, log?: LogConfig): Kysely<Da
   })
 }
 
-// SQLite changes its schema in transactions, which Kysely's own adapter does not make use of.
+// SQLite supports schema changes in transactions, which Kysely's own adapter does not use.
 class TransactionalSqliteDialect extends SqliteDialect {
   override createAdapter(): SqliteAdapter {
     return new TransactionalSqliteAdapter()

@@ -3,24 +3,24 @@ import { StoreUnavailable } from '../store-unavailable.ts'
 import type { SerializedError } from './messages.ts'
 import { sqliteCode, faultOf } from './database-fault.ts'
 
-/** The error as it may be thrown on: `StoreUnavailable` where the database is to blame, else itself. */
+/** Maps errors of the database as a whole to `StoreUnavailable`; returns others unchanged. */
 export function mapDatabaseError(error: unknown): unknown {
-  const trouble = faultOf(error)
-  if (!trouble) return error
-  const told = `the database ${trouble.symptom}: ${trouble.remedy}`
-  return new StoreUnavailable(told, { cause: error, lasting: trouble.lasting })
+  const fault = faultOf(error)
+  if (!fault) return error
+  const message = `the database ${fault.symptom}: ${fault.remedy}`
+  return new StoreUnavailable(message, { cause: error, lasting: fault.lasting })
 }
 
-/** The same for a database that could not be opened: a sentence that names the file, and says what to do. */
+/** Like `mapDatabaseError`, for a database that could not be opened: names the file and the remedy. */
 export function mapOpeningError(error: unknown, path: string): unknown {
   const cause = error instanceof StoreUnavailable ? error.cause : error
-  const trouble = faultOf(cause)
-  if (!trouble) return error
-  const told = `the database ${path} ${trouble.symptom} (${withCauses(cause)}): ${trouble.remedy}`
-  return new StoreUnavailable(told, { cause: error, lasting: trouble.lasting })
+  const fault = faultOf(cause)
+  if (!fault) return error
+  const message = `the database ${path} ${fault.symptom} (${withCauses(cause)}): ${fault.remedy}`
+  return new StoreUnavailable(message, { cause: error, lasting: fault.lasting })
 }
 
-/** Takes an error apart, to be sent to another thread. */
+/** Serializes an error for another thread. */
 export function serializeError(error: unknown): SerializedError {
   if (error instanceof GatewayError) {
     return { kind: 'gateway', code: error.code, message: error.message, retryAfter: error.retryAfter }
@@ -37,7 +37,7 @@ export function serializeError(error: unknown): SerializedError {
   }
 }
 
-/** The error again, as an instance of its class. */
+/** Restores an error as an instance of its class. */
 export function deserializeError(failure: SerializedError): Error {
   if (failure.kind === 'gateway') {
     const { code, message, retryAfter } = failure

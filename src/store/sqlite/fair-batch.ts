@@ -1,28 +1,27 @@
 import type { QueuedOperation } from './messages.ts'
 
 /**
- * An operation's part in the turns: the id of the user whose turn it takes; `order` for one that nothing
- * overtakes, and that overtakes nothing; `free` for one that takes nobody's turn.
+ * Scheduling class of an operation: the id of the user whose share it uses; `order` if it must not be
+ * reordered with others; `free` if it uses no share.
  */
 export type Turn = number | 'order' | 'free'
 
-/** What of a queue makes the next batch. */
+/** Rule by which the next batch is taken from a queue. */
 export interface BatchRule {
-  /** Operations in a batch. */
+  /** Most operations in a batch. */
   readonly maxOperations: number
-  /** Operations of one user in a batch. */
+  /** Most operations of one user in a batch. */
   readonly maxPerUser: number
   readonly turnOf: (operation: QueuedOperation) => Turn
 }
 
 const CALL_WRITES: ReadonlySet<string> = new Set(['hold', 'growHold', 'markProgress', 'settle'])
-/** The user of reads of everybody's usage. */
+/** User id for reads of the usage of all users. */
 const ALL_USERS = 0
 
 /**
- * Writes keep their order, but where more wait than a batch takes, those of calls go in turns that go round
- * the users: of one user they keep their order too. Few enough at once that a batch stays short, whatever has
- * gathered.
+ * Rule for writes: they keep their order, unless more are queued than a batch holds; then those of calls are
+ * taken round-robin by user, in order for each user. The batch size bounds the time of a commit.
  */
 export const WRITES: BatchRule = {
   maxOperations: 500,
@@ -30,7 +29,7 @@ export const WRITES: BatchRule = {
   turnOf: ([name, input]) => (CALL_WRITES.has(name) ? (input as { userId: number }).userId : 'order'),
 }
 
-/** Reads have no order. Those of the usage log alone may take long: of each user's one at a time. */
+/** Rule for reads: no order, and one read of the usage log per user at a time, as these may take long. */
 export const READS: BatchRule = {
   maxOperations: 500,
   maxPerUser: 1,
@@ -40,31 +39,31 @@ export const READS: BatchRule = {
   },
 }
 
-/** Parts a queue into the next batch and what waits on; both in the order of the queue. */
-export function fairBatch<Waiting extends { readonly operation: QueuedOperation }>(
-  queue: Waiting[],
+/** Splits a queue into the next batch and the rest, both in the order of the queue. */
+export function fairBatch<Pending extends { readonly operation: QueuedOperation }>(
+  queue: Pending[],
   { maxOperations: most, maxPerUser: each, turnOf }: BatchRule,
-): { readonly batch: Waiting[]; readonly rest: Waiting[] } {
+): { readonly batch: Pending[]; readonly rest: Pending[] } {
   if (queue.length <= Math.min(most, each)) return { batch: queue, rest: [] }
-  // One round has one operation of each user.
-  const rounds: Waiting[][] = [[]]
+  // Each round takes one operation of each user.
+  const rounds: Pending[][] = [[]]
   const counts = new Map<number, number>()
   let inTurns = 0
   for (; inTurns < queue.length; inTurns += 1) {
-    const waiting = queue[inTurns] as Waiting
-    const turn = turnOf(waiting.operation)
+    const pending = queue[inTurns] as Pending
+    const turn = turnOf(pending.operation)
     if (turn === 'order') break
     let round = 0
     if (turn !== 'free') {
       round = counts.get(turn) ?? 0
       counts.set(turn, round + 1)
     }
-    ;(rounds[round] ??= []).push(waiting)
+    ;(rounds[round] ??= []).push(pending)
   }
   const taken = new Set(rounds.slice(0, each).flat().slice(0, most))
   if (taken.size === inTurns) for (const waiting of queue.slice(inTurns, most)) taken.add(waiting)
   return {
-    batch: queue.filter((waiting) => taken.has(waiting)),
-    rest: queue.filter((waiting) => !taken.has(waiting)),
+    batch: queue.filter((pending) => taken.has(pending)),
+    rest: queue.filter((pending) => !taken.has(pending)),
   }
 }

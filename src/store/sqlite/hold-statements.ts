@@ -2,12 +2,12 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { HoldOpening } from '../ledger-writes.ts'
 import { boundValues } from './bound-values.ts'
 
-/** What is said of holds to whichever file keeps them, prepared once. */
+/** Prepared statements on holds, for either kind of file. */
 export type HoldStatements = Readonly<
   Record<'insertHold' | 'growHold' | 'markProgress' | 'deleteHold' | 'orphans', StatementSync>
 >
 
-/** The driver binds every number as a double, so that sums are cast to stay whole. */
+/** Prepares the statements. Sums are cast, because the driver binds every number as a double. */
 export function prepareHolds(db: DatabaseSync): HoldStatements {
   return {
     insertHold: db.prepare(
@@ -24,7 +24,7 @@ export function prepareHolds(db: DatabaseSync): HoldStatements {
   }
 }
 
-/** The values of `insertHold`. */
+/** Lists the parameters of `insertHold`. */
 export function holdValues(opening: HoldOpening): readonly SQLInputValue[] {
   return boundValues([
     opening.id,

@@ -10,24 +10,22 @@ import { type LedgerStatements, prepareLedger } from './ledger-statements.ts'
 import { countsOf } from '../usage-counts.ts'
 import { UsageSums } from './usage-sums.ts'
 
-/** Holds settled at a time by recovery, so that memory stays small however many there are. */
+/** Holds that recovery loads at a time, to bound memory. */
 const RECOVERY_BATCH = 2000
 
 /**
- * The ledger's rows within the transaction that is open. Each write is one statement that fails whole, or one
- * that cannot fail after another; what settlements move on balances and daily sums is added up and written
- * once for each row, by `writeSums`, which the transaction must call before its end.
+ * Rows of the ledger within the open transaction. A write that fails changes nothing: its first statement is
+ * the only one that can fail. Changes of balances and daily sums are accumulated and written once per row by
+ * `writeSums`, which the transaction must call before its end.
  */
 export class LedgerRows implements LedgerWrites {
   readonly #statements: LedgerStatements
   readonly #tokens = new Map<number, { quota: number; accessedSeconds: number }>()
   readonly #users = new Map<number, { quota: number; requests: number }>()
   readonly #days: UsageSums
-  /**
-   * Calls that are settled in this transaction and have not begun in it, and the values of holds that are not
-   * written because of it.
-   */
+  /** Calls that this transaction settles and whose holds it has not opened so far. */
   #settled = new Set<string>()
+  /** Parameters of holds that are not written, because this transaction settles them. */
   #unwrittenHolds = new Map<string, readonly SQLInputValue[]>()
 
   constructor(db: DatabaseSync) {
@@ -36,8 +34,8 @@ export class LedgerRows implements LedgerWrites {
   }
 
   /**
-   * Begins a transaction in which the calls of these ids are settled: a hold that is opened in it, too, need
-   * not be written. The ids are this ledger's to strike off.
+   * Begins a transaction that settles the calls of these ids: holds that it also opens need not be written.
+   * Takes ownership of the set.
    */
   begin(settled: Set<string>): void {
     this.#settled = settled
@@ -50,7 +48,7 @@ export class LedgerRows implements LedgerWrites {
       this.#unwrittenHolds.set(opening.id, values)
       return
     }
-    // A second one of that id is to be refused.
+    // Writes the first hold of this id, so that a second one is refused.
     this.#writeHold(opening.id)
     this.#statements.insertHold.run(...values)
   }
@@ -66,7 +64,7 @@ export class LedgerRows implements LedgerWrites {
   }
 
   settle(call: SettledCall): void {
-    // The row first: if it is refused, the hold stays open and nothing has happened.
+    // The usage row comes first: if it is refused, nothing has changed and the hold stays open.
     const isNew = this.#insertUsage(call)
     if (!this.#unwrittenHolds.delete(call.id)) this.#statements.deleteHold.run(call.id)
     if (isNew) {
@@ -112,7 +110,7 @@ export class LedgerRows implements LedgerWrites {
     return { rows: Number(changes), tookMs: performance.now() - start }
   }
 
-  /** Writes what the holds and settlements since the last time moved. */
+  /** Writes the accumulated changes. */
   writeSums(): void {
     this.#writeAllHolds()
     if (this.#tokens.size === 0) return
@@ -126,7 +124,7 @@ export class LedgerRows implements LedgerWrites {
     this.discardSums()
   }
 
-  /** Drops what was not written, as the transaction it belongs to is rolled back. */
+  /** Discards the accumulated changes, for a rollback. */
   discardSums(): void {
     this.#tokens.clear()
     this.#users.clear()
@@ -159,7 +157,7 @@ export class LedgerRows implements LedgerWrites {
     }
   }
 
-  // Whoever looks for a hold finds it written.
+  // Writes a hold before a statement that needs it.
   #writeHold(id: string): void {
     const values = this.#unwrittenHolds.get(id)
     if (!values) return

@@ -20,7 +20,7 @@ const USAGE_COLUMNS = [
   'reason',
 ]
 
-/** What the ledger says to the database, prepared once. */
+/** Prepared statements of the ledger. */
 export type LedgerStatements = HoldStatements &
   Readonly<
     Record<
@@ -36,7 +36,7 @@ export type LedgerStatements = HoldStatements &
     >
   >
 
-/** The driver binds every number as a double, so that sums are cast to stay whole. */
+/** Prepares the statements. Sums are cast, because the driver binds every number as a double. */
 export function prepareLedger(db: DatabaseSync): LedgerStatements {
   return {
     ...prepareHolds(db),
@@ -58,8 +58,7 @@ export function prepareLedger(db: DatabaseSync): LedgerStatements {
     user: db.prepare('SELECT * FROM users WHERE id = ?'),
     heldByToken: db.prepare('SELECT coalesce(sum(amount), 0) AS amount FROM holds WHERE token_id = ?'),
     heldByUser: db.prepare('SELECT coalesce(sum(amount), 0) AS amount FROM holds WHERE user_id = ?'),
-    // Ids are in the order of the calls' starts. Looking at so many rows and no further bounds the time it
-    // takes.
+    // Ids sort by the start of the call. The inner limit bounds the time of the statement.
     prune: db.prepare(
       'DELETE FROM usage_log WHERE id IN (SELECT id FROM usage_log ORDER BY id LIMIT ?) AND ended_ms < ?',
     ),

@@ -10,9 +10,9 @@ import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 
 /**
- * What is asked at every start and at the first call of a key, as prepared statements: the writer answers it
- * in its queue, so that a gateway that serves known users needs neither a second thread nor Kysely. Each says
- * the same as the operation of its name.
+ * Reads that every start and the first call of a key need, as prepared statements on the writer's thread, so
+ * that a gateway with known users loads neither a second thread nor Kysely. Each returns the same as the
+ * operation of its name.
  */
 export class LocalReads {
   readonly #tokenByHash: StatementSync
@@ -55,7 +55,7 @@ export class LocalReads {
     }
   }
 
-  /** Whether `seedUsers` with these seeds would change nothing, as at most starts. */
+  /** Tells whether `seedUsers` with these seeds would change nothing, as is usual. */
   hasSeeds(seeds: readonly UserSeed[]): boolean {
     return seeds.every((seed) => {
       const user = this.#userByName.get(seed.username)

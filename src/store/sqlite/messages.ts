@@ -2,46 +2,46 @@ import type { ErrorCode } from '../../errors.ts'
 import type { Secrets } from '../secrets.ts'
 import type { PackedBatch } from './packed-batch.ts'
 
-/** The first thing that a thread is told. */
+/** First message to a thread. */
 export type ThreadOptions =
   | { readonly role: 'writer' | 'reader'; readonly path: string; readonly secrets: Secrets }
-  /** Of the file of one node among many, which holds nothing secret. */
+  /** File of one node of a cluster, which contains no secrets. */
   | { readonly role: 'node'; readonly path: string }
 
-/** The reads that the writer answers, in the order of its queue. */
+/** Reads that the writer answers, in the order of its queue. */
 const LOCAL_READS = ['countUsers', 'storedConfiguration', 'tokenByKeyHash'] as const
 
-/** The name of a read that needs no thread of its own. */
+/** Name of a read that the writer answers. */
 export type LocalRead = (typeof LOCAL_READS)[number]
 
-/** Whether the writer answers the operation of that name, though it writes nothing. */
+/** Tells whether the writer answers the read of this name. */
 export function isLocalRead(name: string): name is LocalRead {
   return LOCAL_READS.some((read) => read === name)
 }
 
-/** The name of an operation, and its input. */
+/** Name and input of an operation. */
 export type QueuedOperation = readonly [name: string, input: unknown]
 
-/** What the main thread says; it waits for the answer to one batch before it sends the next. */
+/** Message to a thread. The next batch is sent after the reply to the previous one. */
 export type ToThread = { readonly kind: 'batch'; readonly operations: PackedBatch } | { readonly kind: 'close' }
 
-/** What a thread says. */
+/** Message from a thread. */
 export type FromThread =
-  /** The database is open, and is ours. */
+  /** Sent once the database is open. */
   | { readonly kind: 'ready' }
-  /** It could not be opened. */
+  /** Sent if the database could not be opened. */
   | { readonly kind: 'refused'; readonly failure: SerializedError }
   | BatchReply
 
-/** How a batch went: operation by operation once it is committed, or as a whole. */
+/** Reply to a batch: an outcome per operation after the commit, or the failure of the whole batch. */
 export type BatchReply =
   | { readonly kind: 'done'; readonly outcomes: readonly Outcome[] }
   | { readonly kind: 'failed'; readonly failure: SerializedError }
 
-/** What one operation came to; undefined for one that has nothing to say, as most have. */
+/** Outcome of one operation; undefined for success without a value, as is usual. */
 export type Outcome = { readonly value: unknown } | { readonly failure: SerializedError } | undefined
 
-/** An error in a form that crosses threads with its class and its code. */
+/** Error in a form that keeps its class and code between threads. */
 export type SerializedError =
   | {
       readonly kind: 'gateway'

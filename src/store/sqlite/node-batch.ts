@@ -5,7 +5,7 @@ import { mapDatabaseError, serializeError } from './failure.ts'
 import type { BatchReply, Outcome, QueuedOperation } from './messages.ts'
 import { NodeRows } from './node-rows.ts'
 
-/** Writes batches of a node's file: each is one transaction, as in `WriteBatches`. */
+/** Writes batches to a node's file, each in one transaction, as `WriteBatches` does. */
 export class NodeBatches {
   readonly #db: DatabaseSync
   readonly #rows: NodeRows
@@ -19,7 +19,7 @@ export class NodeBatches {
     this.#commit = db.prepare('COMMIT')
   }
 
-  /** Never throws. When it answers `done`, the operations are on the disk. */
+  /** Runs a batch; never throws. With the reply `done`, the operations are durable. */
   write(operations: readonly QueuedOperation[]): BatchReply {
     try {
       this.#begin.run()

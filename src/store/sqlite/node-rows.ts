@@ -7,13 +7,10 @@ import { boundValues } from './bound-values.ts'
 import { crashedCall } from './crashed-call.ts'
 import { type HoldStatements, holdValues, prepareHolds } from './hold-statements.ts'
 
-/** Holds settled at a time by recovery. */
+/** Holds that recovery loads at a time, to bound memory. */
 const RECOVERY_BATCH = 2000
 
-/**
- * The rows of a node's file within the transaction that is open. Each write fails whole, or not after it
- * began.
- */
+/** Rows of a node's file within the open transaction. A write that fails changes nothing. */
 export class NodeRows implements NodeWrites {
   readonly #holds: HoldStatements
   readonly #insert: StatementSync

@@ -6,23 +6,22 @@ import { isLocalRead } from './messages.ts'
 import { DatabaseThread, type IdleThread, startThread } from './thread.ts'
 
 /**
- * Opens the database file, makes it if it is not there, and brings its schema up to date. Rejects, with a
- * sentence for the operator, if the file was made with another secret or by a newer version, is damaged, or
- * cannot be used at all.
+ * Opens the database file; creates it if it is missing, and migrates its schema. Rejects with a sentence for
+ * the operator if the file was made with another secret or by a newer version, is damaged, or is unusable.
  */
 export async function openSqliteStore(options: {
   readonly path: string
   readonly secrets: Secrets
-  /** A thread that is started already. */
+  /** Idle thread to use; undefined = starts one. */
   readonly thread?: IdleThread | undefined
   /**
-   * True: the database is served on the calling thread. Starting threads costs a command more than its few
-   * operations, and nobody else waits for it meanwhile.
+   * True = the database runs on the calling thread. For commands, whose few operations cost less than a
+   * thread, and which have nothing else to serve.
    */
   readonly onCallingThread?: boolean
 }): Promise<Store> {
-  const { path, secrets: secrets, thread, onCallingThread: isServedHere = false } = options
-  const start = isServedHere ? await startOnCallingThread() : startThread
+  const { path, secrets, thread, onCallingThread = false } = options
+  const start = onCallingThread ? await startOnCallingThread() : startThread
   const failed = Promise.withResolvers<StoreUnavailable>()
   const writer = new DatabaseThread({ role: 'writer', path, secrets }, failed.resolve, thread ?? start())
   try {
@@ -34,7 +33,7 @@ export async function openSqliteStore(options: {
   const reader = new LazyReader(
     () => new DatabaseThread({ role: 'reader', path, secrets }, handleReaderFailure, start()),
   )
-  // A reader that died takes its own questions with it and nothing else: the next question starts another.
+  // A reader that died fails its own reads only: the next read starts another one.
   function handleReaderFailure(reason: StoreUnavailable): void {
     if (!reader.hasEnded) failed.resolve(reason)
   }
@@ -47,14 +46,14 @@ export async function openSqliteStore(options: {
     failed: failed.promise,
     async close() {
       writer.refuseMore()
-      // The last connection to go tidies up, and only one that writes can.
+      // The writer closes last: the last connection to close cleans up the log, which needs write access.
       await reader.close()
       await writer.close()
     },
   }
 }
 
-// What a thread loads is loaded only where there is none.
+// Loaded only here: otherwise the thread loads these modules.
 async function startOnCallingThread(): Promise<() => MessagePort> {
   const { serveDatabase } = await import('./serve-database.ts')
   return () => {
@@ -64,7 +63,7 @@ async function startOnCallingThread(): Promise<() => MessagePort> {
   }
 }
 
-/** A thread that is started by the first question, and costs nothing where nobody asks. */
+/** Reader whose thread is started by the first read. */
 class LazyReader {
   readonly #start: () => DatabaseThread
   #thread: DatabaseThread | undefined

@@ -4,17 +4,14 @@ import { isCurrent } from '../migrations/step-names.ts'
 import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 
-/**
- * The tables that must be whole for a single call to be charged; the log, which may be large, is not among
- * them.
- */
+/** Tables that charging needs, checked after a crash; without the usage log, which may be large. */
 const CHECKED_TABLES = ['store_identity', 'users', 'tokens', 'holds', 'usage_days']
 
 const SQLITE_CORRUPT = 11
 
 /**
- * Brings the schema up to date, and makes sure that the secret is the one that the database was made with.
- * After a stop that was not clean, the tables of the accounts are looked through first.
+ * Migrates the schema, and checks that the secret is the one that the database was made with. After an
+ * unclean stop, checks the tables of accounts for damage first.
  */
 export async function prepareDatabase(
   connection: DatabaseSync,
@@ -38,7 +35,7 @@ function stepsRun(connection: DatabaseSync): string[] {
   return rows.map((row) => row['name'] as string)
 }
 
-/** Looks through those of the tables that are there, and throws where one is damaged. */
+/** Checks the tables that exist. Throws `StoreUnavailable` if one is damaged. */
 export function refuseDamaged(connection: DatabaseSync, names: readonly string[]): void {
   const tables = tablesOf(connection)
   for (const table of names.filter((name) => tables.has(name))) {

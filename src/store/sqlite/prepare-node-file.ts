@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
 import { refuseDamaged } from './prepare-database.ts'
 
-/** The form of the file that this version knows. */
+/** Format of the file, stored as its `user_version`. */
 const FORMAT_VERSION = 1
 
 const SCHEMA = `
@@ -33,20 +33,20 @@ const SCHEMA = `
   PRAGMA user_version = ${FORMAT_VERSION};
 `
 
-/** Makes the tables of a node's file and gives the node its name, unless they are there. */
+/** Creates the tables of a node's file and the node's name if they are missing. */
 export function prepareNodeFile(
   db: DatabaseSync,
   { stoppedClean }: { readonly stoppedClean: boolean },
 ): void {
   if (!stoppedClean) refuseDamaged(db, ['node', 'holds', 'outbox'])
-  const form = db.prepare('PRAGMA user_version').get()?.['user_version'] as number
-  if (form > FORMAT_VERSION) {
+  const format = db.prepare('PRAGMA user_version').get()?.['user_version'] as number
+  if (format > FORMAT_VERSION) {
     throw new Error(
-      `the file of this node was changed by a newer version of sluice (form ${form}, this version knows ${FORMAT_VERSION}): ` +
+      `the file of this node was changed by a newer version of sluice (form ${format}, this version knows ${FORMAT_VERSION}): ` +
         'start that version once more and stop it, which empties the file',
     )
   }
-  if (form === FORMAT_VERSION) return
+  if (format === FORMAT_VERSION) return
   db.exec('BEGIN IMMEDIATE')
   db.exec(SCHEMA)
   db.prepare("INSERT INTO node VALUES (1, ?, '')").run(randomUUID())

@@ -9,10 +9,7 @@ import type { BatchReply, Outcome, QueuedOperation } from './messages.ts'
 
 type AnyRead = (db: Kysely<Database>, input: unknown, secrets: Secrets) => Promise<unknown>
 
-/**
- * Reads one operation after another, each in a transaction of its own, so that it sees one state of the
- * database.
- */
+/** Runs reads one after another, each on a snapshot of its own. */
 export class ReadBatches {
   readonly #db: DatabaseSync
   readonly #kysely: Kysely<Database>
@@ -24,7 +21,7 @@ export class ReadBatches {
     this.#secrets = secrets
   }
 
-  /** Never rejects. */
+  /** Runs a batch of reads; never rejects. */
   async read(operations: readonly QueuedOperation[]): Promise<BatchReply> {
     const outcomes: Outcome[] = []
     for (const [name, input] of operations) outcomes.push(await this.#run(name as keyof typeof reads, input))

@@ -6,15 +6,15 @@ import type { BatchReply, FromThread, QueuedOperation, ThreadOptions, ToThread }
 import { prepareDatabase } from './prepare-database.ts'
 import { WriteBatches } from './write-batch.ts'
 
-/** A thread's side of the store: answers one batch at a time until it is told to close. */
+/** Open database of a thread. */
 interface OpenThread {
   run(operations: readonly QueuedOperation[]): Promise<BatchReply>
   close(): void
 }
 
-type DatabaseOrders = Extract<ThreadOptions, { readonly secrets: unknown }>
+type DatabaseOptions = Extract<ThreadOptions, { readonly secrets: unknown }>
 
-async function openWriter({ path, secrets }: DatabaseOrders): Promise<OpenThread> {
+async function openWriter({ path, secrets }: DatabaseOptions): Promise<OpenThread> {
   const stoppedClean = wasClosedCleanly(path)
   const db = openForWriting(path)
   await prepareDatabase(db, secrets, { stoppedClean })
@@ -22,7 +22,7 @@ async function openWriter({ path, secrets }: DatabaseOrders): Promise<OpenThread
   return { run: (operations) => batches.write(operations), close: () => db.close() }
 }
 
-async function openReader({ path, secrets }: DatabaseOrders): Promise<OpenThread> {
+async function openReader({ path, secrets }: DatabaseOptions): Promise<OpenThread> {
   const { ReadBatches } = await import('./read-batch.ts')
   const db = openForReading(path)
   const batches = new ReadBatches(db, secrets)
@@ -42,32 +42,32 @@ async function openNode({ path }: ThreadOptions): Promise<OpenThread> {
   }
 }
 
-function openThread(orders: ThreadOptions): Promise<OpenThread> {
-  switch (orders.role) {
+function openThread(options: ThreadOptions): Promise<OpenThread> {
+  switch (options.role) {
     case 'writer':
-      return openWriter(orders)
+      return openWriter(options)
     case 'reader':
-      return openReader(orders)
+      return openReader(options)
     case 'node':
-      return openNode(orders)
+      return openNode(options)
   }
 }
 
 /**
- * Takes orders from the first message, opens the database, and answers one batch at a time until it is told
- * to close. It runs on the thread that calls it.
+ * Opens the database that the first message names, and serves one batch at a time until it is told to close.
+ * Runs on the calling thread.
  */
 export function serveDatabase(port: MessagePort): void {
-  port.once('message', (orders: ThreadOptions) => void serve(port, orders))
+  port.once('message', (options: ThreadOptions) => void serve(port, options))
 }
 
-async function serve(port: MessagePort, orders: ThreadOptions): Promise<void> {
-  const say = (message: FromThread): void => port.postMessage(message)
+async function serve(port: MessagePort, options: ThreadOptions): Promise<void> {
+  const send = (message: FromThread): void => port.postMessage(message)
   let thread: OpenThread
   try {
-    thread = await openThread(orders)
+    thread = await openThread(options)
   } catch (error) {
-    say({ kind: 'refused', failure: serializeError(mapOpeningError(error, orders.path)) })
+    send({ kind: 'refused', failure: serializeError(mapOpeningError(error, options.path)) })
     port.close()
     return
   }
@@ -75,7 +75,7 @@ async function serve(port: MessagePort, orders: ThreadOptions): Promise<void> {
     if (message.kind === 'close') {
       thread.close()
       port.close()
-    } else void thread.run(unpack(message.operations)).then(say)
+    } else void thread.run(unpack(message.operations)).then(send)
   })
-  say({ kind: 'ready' })
+  send({ kind: 'ready' })
 }

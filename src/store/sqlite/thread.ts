@@ -7,17 +7,11 @@ import { type BatchRule, fairBatch, READS, WRITES } from './fair-batch.ts'
 import { deserializeError } from './failure.ts'
 import type { BatchReply, SerializedError, FromThread, QueuedOperation, ThreadOptions, ToThread } from './messages.ts'
 
-/**
- * Turns of the event loop that a batch waits at the most until as many operations have gathered as the one
- * before it had.
- */
+/** Most turns of the event loop to wait for as many operations as the previous batch had. */
 const MAX_TURNS = 8
-/** And milliseconds. */
+/** Most milliseconds of that wait. */
 const MAX_GATHER_MS = 5
-/**
- * A batch of fewer is none that the next is expected to equal: with so few callers there is no crowd to wait
- * for.
- */
+/** Smallest previous batch for which to wait: with fewer operations, waiting gathers nothing. */
 const MIN_CROWD = 8
 
 interface PendingOperation {
@@ -27,22 +21,22 @@ interface PendingOperation {
 }
 
 /**
- * Messages are small and soon forgotten: a small nursery keeps the memory of a busy thread small. What one
- * holds beyond is bounded by the largest answer.
+ * Memory limits of a thread. Messages are small and short-lived, so a small young generation suffices; the
+ * old one is bounded by the largest result.
  */
 const MEMORY_LIMITS = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 512 }
 
-// From source the neighbour is TypeScript, built it is JavaScript.
+// The extension is .ts in the source and .js in the build.
 const WORKER = new URL(`./worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
 
-/** A thread that is told later what it is for. Nobody waits for it to end. */
+/** Started thread without a task. Does not keep the process alive. */
 export type IdleThread = Worker
 
-/** Starts one. It takes as long as to read a configuration, and the two may go on beside each other. */
+/** Starts an idle thread. Can run in parallel with reading the configuration, which takes as long. */
 export function startThread(): IdleThread {
   const thread = new Worker(WORKER, {
     name: 'sluice database',
-    // Options of the main program (an entry given as text, a debugger's port) are not for its threads.
+    // Without the options of the main program, such as `--eval` or a debugger's port.
     execArgv: [],
     resourceLimits: MEMORY_LIMITS,
   })
@@ -50,15 +44,15 @@ export function startThread(): IdleThread {
   return thread
 }
 
-/** Where a database is served: by a thread, or by whatever answers at the other end of a port. */
+/** Connection to a database: a thread, or a port whose other end runs on this thread. */
 export type DatabasePort = IdleThread | MessagePort
 
 /**
- * The main thread's end of a database thread. At most one batch is on its way: what gathers meanwhile is the
- * next one, so that commits are shared exactly as far as the disk is slower than the callers.
+ * Client of a database thread. At most one batch is in flight; operations that arrive meanwhile form the next
+ * one (group commit), so that batches grow only as far as the disk is slower than the clients.
  */
 export class DatabaseThread {
-  /** Resolves when the database is open; rejects if it cannot be opened. */
+  /** Resolves when the database is open; rejects if that fails. */
   readonly ready: Promise<void>
   readonly #worker: DatabasePort
   readonly #ended: Promise<void>
@@ -74,18 +68,18 @@ export class DatabaseThread {
   #threadError: Error | undefined
 
   /**
-   * Gives an idle thread its orders. `onFailed` is called if the database turns out to be unreliable, or the
-   * thread ends though nobody told it to. After that, every operation is refused.
+   * Assigns a database to an idle thread. Calls `onFailed` if the database fails for good, or the thread ends
+   * unexpectedly; from then on, operations are refused.
    */
   constructor(
-    orders: ThreadOptions,
+    options: ThreadOptions,
     onFailed: (reason: StoreUnavailable) => void,
     idle: DatabasePort = startThread(),
   ) {
     this.#worker = idle
-    this.#rule = orders.role === 'reader' ? READS : WRITES
+    this.#rule = options.role === 'reader' ? READS : WRITES
     this.#worker.ref()
-    this.#post(orders)
+    this.#post(options)
     this.#onFailed = onFailed
     const ready = Promise.withResolvers<void>()
     this.ready = ready.promise
@@ -119,20 +113,17 @@ export class DatabaseThread {
     })
   }
 
-  /** Operations whose promises are not settled yet. */
+  /** Number of operations that are not settled yet. */
   get queued(): number {
     return this.#waiting.length + (this.#inFlight?.length ?? 0)
   }
 
-  /** The thread is gone. */
+  /** True once the thread has ended. */
   get hasEnded(): boolean {
     return this.#hasEnded
   }
 
-  /**
-   * Queues an operation. Promises settle in the order of the calls, or as `fairBatch` changes it where many
-   * wait.
-   */
+  /** Queues an operation. Promises settle in order, except as `fairBatch` changes it under load. */
   run(name: string, input: unknown): Promise<unknown> {
     if (this.#refusal) return Promise.reject(this.#refusal)
     return new Promise((resolve, reject) => {
@@ -141,12 +132,12 @@ export class DatabaseThread {
     })
   }
 
-  /** Takes no more operations; those in the queue still run. */
+  /** Refuses new operations; queued ones still run. */
   refuseMore(reason = new StoreUnavailable('the store is closed')): void {
     this.#refusal ??= reason
   }
 
-  /** Lets the queue run out, then ends the thread. */
+  /** Finishes the queue, then ends the thread. */
   close(): Promise<void> {
     this.refuseMore()
     this.#closing = true
@@ -154,9 +145,8 @@ export class DatabaseThread {
     return this.#ended
   }
 
-  // At the end of this turn of the event loop, or a few turns later: what else they bring crosses with it,
-  // and crossing and committing are what costs. Turns are short where there is little to do, and by then most
-  // batches are of one operation anyway.
+  // Sends at the end of this turn of the event loop, or a few turns later: larger batches share the costs of
+  // posting and committing. Turns are short under low load, where most batches have one operation anyway.
   #sendSoon(): void {
     if (this.#inFlight || this.#scheduled) return
     this.#scheduled = true
@@ -188,9 +178,9 @@ export class DatabaseThread {
     try {
       this.#post({ kind: 'batch', operations: pack(batch.map(({ operation }) => operation)) })
     } catch (error) {
-      // An input that cannot cross: a mistake in the program, which must not stop the queue.
+      // An input that cannot be cloned is a bug of the caller, and must not block the queue.
       this.#inFlight = undefined
-      for (const waiting of batch) waiting.reject(error)
+      for (const pending of batch) pending.reject(error)
       this.#send()
     }
   }
@@ -205,17 +195,17 @@ export class DatabaseThread {
     this.#inFlight = undefined
     this.#sendSoon()
     if (reply.kind === 'failed') {
-      for (const waiting of batch) waiting.reject(deserializeError(reply.failure))
+      for (const pending of batch) pending.reject(deserializeError(reply.failure))
       this.#handleFailure(reply.failure)
       return
     }
-    for (const [index, waiting] of batch.entries()) {
+    for (const [index, pending] of batch.entries()) {
       const outcome = reply.outcomes[index]
-      if (outcome === undefined) waiting.resolve(undefined)
+      if (outcome === undefined) pending.resolve(undefined)
       else if ('failure' in outcome) {
-        waiting.reject(deserializeError(outcome.failure))
+        pending.reject(deserializeError(outcome.failure))
         this.#handleFailure(outcome.failure)
-      } else waiting.resolve(outcome.value)
+      } else pending.resolve(outcome.value)
     }
   }
 
@@ -231,6 +221,6 @@ export class DatabaseThread {
     const abandoned = [...(this.#inFlight ?? []), ...this.#waiting]
     this.#inFlight = undefined
     this.#waiting = []
-    for (const waiting of abandoned) waiting.reject(error)
+    for (const pending of abandoned) pending.reject(error)
   }
 }

@@ -8,22 +8,19 @@ const KEY = ['day', 'user_id', 'token_id', 'model', 'channel', 'group_name']
 
 const SUMMED = ['requests', ...COUNT_COLUMNS, 'quota']
 
-/** The key and the sums of a row, in the order of the columns above. */
+/** Key and sums of a row, in the order of `KEY` and `SUMMED`. */
 interface DaySums {
   readonly key: readonly (number | string)[]
   readonly sums: number[]
 }
 
-/**
- * The daily sums of the usage log within the transaction that is open: settlements are added up here, and
- * each row is written once, by `write`.
- */
+/** Daily sums within the open transaction: accumulates settlements; `write` writes each row once. */
 export class UsageSums {
   readonly #upsert: StatementSync
   readonly #rows = new Map<string, DaySums>()
 
   constructor(db: DatabaseSync) {
-    // The driver binds every number as a double; the casts keep sums whole.
+    // Casts keep the sums integers, because the driver binds every number as a double.
     const values = [...KEY.map(() => '?'), ...SUMMED.map(() => 'CAST(? AS INTEGER)')]
     this.#upsert = db.prepare(
       `INSERT INTO usage_days (${[...KEY, ...SUMMED].join(', ')}) VALUES (${values.join(', ')})
@@ -34,7 +31,7 @@ export class UsageSums {
   add(call: SettledCall): void {
     const { model, channel, group, tokenId } = call
     const day = Math.floor(call.endedMs / DAY_MS)
-    // No text of a row holds NUL. A token has one user.
+    // NUL separates the parts, because no text contains it. The user follows from the token.
     const name = `${day}\0${tokenId}\0${model}\0${channel}\0${group}`
     let row = this.#rows.get(name)
     if (!row) {
@@ -45,13 +42,13 @@ export class UsageSums {
     for (const [i, value] of used.entries()) row.sums[i]! += value
   }
 
-  /** Writes what was added since the last time. */
+  /** Writes the accumulated sums. */
   write(): void {
     for (const { key, sums } of this.#rows.values()) this.#upsert.run(...key, ...sums)
     this.#rows.clear()
   }
 
-  /** Drops what was not written, as the transaction it belongs to is rolled back. */
+  /** Discards the accumulated sums, for a rollback. */
   discard(): void {
     this.#rows.clear()
   }

@@ -29,8 +29,8 @@ const LEDGER_WRITES: ReadonlySet<string> = new Set<keyof LedgerWrites>([
 const NO_SEEDS: Awaited<ReturnType<typeof seedUsers>> = { users: [], tokens: [] }
 
 /**
- * Writes batches: each is one transaction, begun and committed here. An operation that fails leaves no trace
- * and fails alone; a database that fails takes the whole batch with it.
+ * Writes batches, each in one transaction. An operation that fails changes nothing and fails alone; a fault
+ * of the database fails the whole batch.
  */
 export class WriteBatches {
   readonly #db: DatabaseSync
@@ -56,7 +56,7 @@ export class WriteBatches {
     this.#rollbackToSavepoint = db.prepare('ROLLBACK TO operation')
   }
 
-  /** Never rejects. When it answers `done`, the operations are on the disk. */
+  /** Runs a batch; never rejects. With the reply `done`, the operations are durable. */
   async write(operations: readonly QueuedOperation[]): Promise<BatchReply> {
     try {
       this.#begin.run()
@@ -76,7 +76,7 @@ export class WriteBatches {
     }
   }
 
-  // Without a savepoint: each is made so that a failure leaves no trace.
+  // Needs no savepoint, because a ledger write that fails changes nothing.
   #runLedgerWrite(name: keyof LedgerWrites, input: unknown): Outcome {
     try {
       const value = this.#ledger[name](input as never)
@@ -114,10 +114,7 @@ export class WriteBatches {
     }
   }
 
-  /**
-   * Rethrows what fails the whole batch: trouble of the database, after which SQLite may have rolled back by
-   * itself.
-   */
+  /** Returns the failure of one operation; rethrows faults of the database, which fail the whole batch. */
   #failedAlone(error: unknown): Outcome {
     const cause = mapDatabaseError(error)
     if (cause instanceof StoreUnavailable || !this.#db.isTransaction) throw cause

@@ -7,13 +7,10 @@ import { kyselyOver } from './dialect.ts'
 
 type AnyWrite = (db: Kysely<Database>, input: unknown, secrets: Secrets) => Promise<unknown>
 
-/** Runs one operation in the transaction that is open. */
+/** Function that runs one operation in the open transaction. */
 export type WriteOperation = (name: string, input: unknown) => Promise<unknown>
 
-/**
- * The operations over Kysely. This module brings it along: 25 MB that a thread should not load before it has
- * to.
- */
+/** Binds the operations to a connection. A module of its own because Kysely takes 25 MB when loaded. */
 export function writeOperations(connection: DatabaseSync, secrets: Secrets): WriteOperation {
   const db = kyselyOver(connection)
   return (name, input) => (writes[name as keyof typeof writes] as AnyWrite)(db, input, secrets)
